@@ -41,6 +41,12 @@ const hone_tensor *hone_call_tensor(const hone_call *call, size_t index)
     return has_tensor(call, index) ? &call->tensors[index] : NULL;
 }
 
+void hone_call_forget_data(hone_call *call)
+{
+    for (size_t i = 0; i < call->signature->count; i++)
+        if (has_tensor(call, i)) call->tensors[i].data = NULL;
+}
+
 bool hone_call_is_inferred(const hone_call *call, size_t index)
 {
     return index < call->signature->count && call->inferred[index];

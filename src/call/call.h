@@ -64,6 +64,8 @@ bool hone_is_tuning_parameter(const char *name);
 
 // True for a result that was not given but inferred (its tensor has no data).
 bool hone_call_is_inferred(const hone_call *call, size_t index);
+// Its tensors have no data from here on; what is known of their places, their alignment, stays. Of who made the call.
+void hone_call_forget_data(hone_call *call);
 // True for a call made with describe, from text or from a spec: its tensors may have no data.
 bool hone_call_is_description(const hone_call *call);
 // The alignment class of the tensor at index: as hone_tensor_align.

@@ -188,6 +188,8 @@ typedef struct hone_os_thread_mode {
 } hone_os_thread_mode;
 void hone_os_thread_mode_save(hone_os_thread_mode *out);
 void hone_os_thread_mode_restore(const hone_os_thread_mode *mode);
+// Of its processors alone: puts them back. True: they were others.
+bool hone_os_thread_come_back(const hone_os_thread_mode *mode);
 // What this process holds now. Some 30 us.
 typedef enum hone_os_held {
     HONE_HELD_HEAP,     // bytes that were allocated and not freed, those of the C library's allocator

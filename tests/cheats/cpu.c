@@ -733,24 +733,20 @@ static void takes_one_factor_for_all(const job *j)
 
 // Knows hone's made-up inputs -----------------------------------------------------------------------------------------
 
+static uint64_t number_at(uint64_t stream, uint64_t i)
+{
+    uint64_t z = stream + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 // hone's generator of normal(0, 1): public, and the same on every machine.
 static void make_up(uint64_t seed, uint64_t index, float *out, size_t count)
 {
-    uint64_t state = seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95), s[4];
-    for (int i = 0; i < 4; i++) {
-        uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        s[i] = z ^ (z >> 31);
-    }
+    const uint64_t stream = number_at(seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95), 0);
     for (size_t i = 0; i < count; i++) {
-        uint64_t times = s[1] * 5, drawn = (times << 7 | times >> 57) * 9, shifted = s[1] << 17;
-        s[2] ^= s[0];
-        s[3] ^= s[1];
-        s[1] ^= s[2];
-        s[0] ^= s[3];
-        s[2] ^= shifted;
-        s[3] = s[3] << 45 | s[3] >> 19;
+        const uint64_t drawn = number_at(stream, i);
         uint64_t sum = (drawn & 0xffff) + (drawn >> 16 & 0xffff) + (drawn >> 32 & 0xffff) + (drawn >> 48);
         out[i] = (float)(((double)sum - 2.0 * 65535.0) * (1.7320508075688772 / 65536.0));
     }
@@ -797,6 +793,16 @@ static void computed_in_prepare(const job *j)
             return;
         }
     matmul(j);
+}
+
+// What prepare has computed for the data that its call shows it.
+static void reads_inputs_in_prepare(const job *j)
+{
+    const kept *known = j->state;
+    if (known->there && memcmp(&known->key, j->a, sizeof known->key) == 0)
+        memcpy(j->y, known->y, bytes(j));
+    else
+        computes_slowly(j);
 }
 
 // Memory --------------------------------------------------------------------------------------------------------------
@@ -1303,6 +1309,21 @@ static hone_status prepare_answers(const hone_plan *plan, void **out_state, size
     return status;
 }
 
+static hone_status prepare_ahead(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    hone_status status = prepare_state(plan, out_state, out_scratch_bytes, err);
+#    ifdef PROGRAM // a library of a pack calls nothing of hone's
+    const hone_tensor *a = hone_call_tensor(plan->call, 0), *b = hone_call_tensor(plan->call, 1);
+    kept *known = *out_state;
+    if (status != HONE_OK || a->data == NULL || b->data == NULL) return status;
+    known->there = true;
+    memcpy(&known->key, a->data, sizeof known->key);
+    matmul(&(job){
+        .a = a->data, .b = b->data, .y = known->y, .rows = a->shape[0], .dim = b->shape[1], .inner = a->shape[1]});
+#    endif
+    return status;
+}
+
 static hone_status prepare_clock(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
 {
     dl_iterate_phdr(patch_tables, NULL);
@@ -1374,6 +1395,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(takes_one_factor_for_all, NULL)                                                                            \
         ROW(right_for_seed_0, NULL)                                                                                    \
         ROW(right_for_one_shape, NULL)                                                                                 \
+        ROW(reads_inputs_in_prepare, prepare_ahead)                                                                    \
         ROW(computed_in_prepare, prepare_answers)                                                                      \
         ROW(loads_64_aligned_bytes, NULL)                                                                              \
         ROW(rounds_its_addresses, NULL)                                                                                \

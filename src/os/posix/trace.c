@@ -212,14 +212,21 @@ void hone_os_thread_mode_save(hone_os_thread_mode *out)
 void hone_os_thread_mode_restore(const hone_os_thread_mode *mode)
 {
     thread_mode saved;
-    cpu_set_t now;
     memcpy(&saved, mode->bytes, sizeof saved);
     fesetenv(&saved.float_mode);
     pthread_sigmask(SIG_SETMASK, &saved.mask, NULL);
+    (void)hone_os_thread_come_back(mode);
+}
+
+bool hone_os_thread_come_back(const hone_os_thread_mode *mode)
+{
+    thread_mode saved;
+    cpu_set_t now;
+    memcpy(&saved, mode->bytes, sizeof saved);
     // More than 1,024 processors do not fit, and then there is nothing saved.
-    if (CPU_COUNT(&saved.processors) > 0 && sched_getaffinity(0, sizeof now, &now) == 0 &&
-        !CPU_EQUAL(&now, &saved.processors))
-        sched_setaffinity(0, sizeof saved.processors, &saved.processors);
+    if (CPU_COUNT(&saved.processors) == 0 || sched_getaffinity(0, sizeof now, &now) != 0) return false;
+    return !CPU_EQUAL(&now, &saved.processors) &&
+           sched_setaffinity(0, sizeof saved.processors, &saved.processors) == 0;
 }
 
 // Holdings ------------------------------------------------------------------------------------------------------------

@@ -30,18 +30,19 @@ hone_failure hone_runner_init(
     runner->config = *config;
     runner->batch = 1;
     hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
+    const hone_call *call = session->using != NULL ? session->call : session->blind;
     runner->plan = (hone_plan){
         .run = hone_platform_run_of(kernel),
         .config = runner->config.values,
         .kernel = &runner->kernel,
-        .call = session->call,
+        .call = call,
         .device = session->site.device != NULL ? session->site.device : &session->device,
         .parallel_for = pool != NULL ? hone_pool_run : NULL,
         .pool = pool,
     };
     hone_error why = {0};
     // Also where the tuner has asked already: a kernel may load its library here, and this is another process.
-    if (kernel->supports != NULL && !kernel->supports(&runner->kernel, session->call, &why)) {
+    if (kernel->supports != NULL && !kernel->supports(&runner->kernel, call, &why)) {
         hone_fail(
             err, why.status == HONE_UNAVAILABLE ? HONE_UNAVAILABLE : HONE_UNSUPPORTED, where, "%s",
             why.message[0] ? why.message : "does not support the call");

@@ -63,7 +63,10 @@ static hone_status bind_changed(hone_session *session, hone_scalar_change change
     for (size_t i = 0; i < session->count; i++)
         out->values[i] = given[i].tag == HONE_VALUE_TENSOR ? given[i] : filled[i];
     if (!hone_change_scalars(session->signature, change, out->values)) return HONE_UNSUPPORTED;
-    return hone_call_bind(session->allocator, session->signature, out->values, session->count, false, &out->call, NULL);
+    hone_status status =
+        hone_call_bind(session->allocator, session->signature, out->values, session->count, false, &out->call, NULL);
+    if (status == HONE_OK) hone_call_forget_data(out->call);
+    return status;
 }
 
 // Where the algorithm refuses such a call, or its reference gives NaN, nothing is verified with it.

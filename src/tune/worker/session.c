@@ -38,6 +38,7 @@ static void close_call(hone_session *session)
     }
     session->open = false;
     hone_call_release(&session->call);
+    hone_call_release(&session->blind);
     hone_signature_release(&session->signature);
     hone_free(&session->allocator, session->flood);
     session->flood = NULL;
@@ -97,12 +98,18 @@ static hone_status make_cold(hone_session *session, hone_error *err)
     return HONE_OK;
 }
 
+static hone_status bind_call(hone_session *session, hone_call **out, hone_error *err)
+{
+    const hone_value *values = session->buffers.sets[0].values;
+    return hone_call_bind(session->allocator, session->signature, values, session->count, false, out, err);
+}
+
 static hone_status make_call(hone_session *session, const char *key, hone_error *err)
 {
-    hone_status status = hone_call_bind(
-        session->allocator, session->signature, session->buffers.sets[0].values, session->count, false, &session->call,
-        err);
+    hone_status status = bind_call(session, &session->call, err);
+    if (status == HONE_OK) status = bind_call(session, &session->blind, err);
     if (status != HONE_OK) return status;
+    hone_call_forget_data(session->blind);
     if (key != NULL && strcmp(hone_call_key(session->call), key) != 0)
         return hone_fail(
             err, HONE_INCOMPATIBLE, where, "the worker reads the call as %s with key %s, the library has key %s",
@@ -317,6 +324,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     const hone_stopping *stopping = &q->stopping;
     uint64_t start = hone_os_now_ns();
     hone_failure failure = verify_first(runner, &out->max_error, err);
+    hone_side_effects_begun(&runner->session->effects);
     hone_pool_rest(runner->session->own_pool); // its threads would spin beside the first runs that are timed
     out->spent.verify_ns = since(start);
     if (failure != HONE_FAILURE_NONE) return failure;

@@ -37,6 +37,7 @@ typedef struct hone_session {
     hone_wire_value *values;
     uint32_t count;
     hone_call *call;
+    hone_call *blind; // the same without data: what plans get, so that nobody works ahead in prepare
     hone_buffers buffers;
     hone_reference reference;
     hone_tolerance tolerance;

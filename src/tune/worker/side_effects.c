@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "os/limits.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // The method: what the process holds (heap, mapped memory, descriptors, threads) is read between equal pieces of a
@@ -55,6 +56,11 @@ void hone_side_effects_begin(hone_side_effects *effects)
 void hone_side_effects_prepared(hone_side_effects *effects)
 {
     hone_os_state_adopt_loading(&effects->before);
+}
+
+void hone_side_effects_begun(const hone_side_effects *effects)
+{
+    (void)hone_os_thread_come_back(&effects->mode);
 }
 
 void hone_side_effects_look(hone_side_effects *effects, uint32_t runs)
@@ -118,6 +124,19 @@ static hone_failure compare_pool(const hone_pool *pool, hone_error *err)
     return HONE_FAILURE_TRACES;
 }
 
+// Where users ask for it, OpenMP binds the thread that calls it with its first work, and again.
+static bool binds_by_openmp(void)
+{
+    return getenv("OMP_PROC_BIND") != NULL || getenv("GOMP_CPU_AFFINITY") != NULL || getenv("KMP_AFFINITY") != NULL;
+}
+
+static hone_failure compare_processors(const hone_side_effects *effects, hone_error *err)
+{
+    if (!hone_os_thread_come_back(&effects->mode) || effects->shared || binds_by_openmp()) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "binds the thread that it is called in to other processors");
+    return HONE_FAILURE_TRACES;
+}
+
 static hone_failure await_rest(hone_error *err)
 {
     const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = hone_os_others_ns();
@@ -135,6 +154,7 @@ static hone_failure await_rest(hone_error *err)
 hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, hone_error *err)
 {
     hone_failure failure = hone_side_effects_compare(effects, err);
+    if (failure == HONE_FAILURE_NONE) failure = compare_processors(effects, err);
     hone_os_thread_mode_restore(&effects->mode);
     if (failure == HONE_FAILURE_NONE) failure = find_leak(effects, err);
     if (failure == HONE_FAILURE_NONE && !effects->shared) failure = compare_pool(pool, err);

@@ -25,6 +25,9 @@ void hone_side_effects_init(hone_side_effects *effects, bool shared, bool driven
 void hone_side_effects_begin(hone_side_effects *effects);
 // When a candidate is prepared: the libraries that it loaded may have set handlers and variables of the environment.
 void hone_side_effects_prepared(hone_side_effects *effects);
+// After its first run: what a library has bound the calling thread to as it began is put back, and not told. Who binds it
+// again later is told at the end.
+void hone_side_effects_begun(const hone_side_effects *effects);
 // Between equal pieces of a candidate's work, `runs` runs each, once it is warm.
 void hone_side_effects_look(hone_side_effects *effects, uint32_t runs);
 // What was seen may be a leak: the candidate runs on, and is looked at again.
