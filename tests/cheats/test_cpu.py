@@ -93,7 +93,7 @@ CHEATS = [
     Cheat("takes_one_factor_for_all", "rms_norm", SOURCE, "wrong"),
     # Knows hone's made-up inputs.
     Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),
-    Cheat("reads_inputs_in_prepare", "matmul", PROGRAM, "replayed wrong beaten"),
+    Cheat("reads_inputs_in_prepare", "matmul", PROGRAM, BEATEN),
     Cheat("computed_in_prepare", "matmul", LIBRARY, "replayed wrong", options=("--seed", "1")),
     # Memory.
     Cheat("loads_64_aligned_bytes", "silu_mul", SOURCE, "unaligned crash"),

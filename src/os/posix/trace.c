@@ -225,8 +225,7 @@ bool hone_os_thread_come_back(const hone_os_thread_mode *mode)
     memcpy(&saved, mode->bytes, sizeof saved);
     // More than 1,024 processors do not fit, and then there is nothing saved.
     if (CPU_COUNT(&saved.processors) == 0 || sched_getaffinity(0, sizeof now, &now) != 0) return false;
-    return !CPU_EQUAL(&now, &saved.processors) &&
-           sched_setaffinity(0, sizeof saved.processors, &saved.processors) == 0;
+    return !CPU_EQUAL(&now, &saved.processors) && sched_setaffinity(0, sizeof saved.processors, &saved.processors) == 0;
 }
 
 // Holdings ------------------------------------------------------------------------------------------------------------
