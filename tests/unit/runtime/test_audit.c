@@ -1,6 +1,7 @@
 // What an audit's figures mean: who passes, and the sums; and what is handed back when it ends early.
 #include "ground.h"
 #include "runtime/api/audit.h"
+#include "runtime/links/links.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -184,12 +185,14 @@ static void an_audit_that_is_cancelled_hands_back_what_it_has_measured_and_one_t
 
 // Taking back ---------------------------------------------------------------------------------------------------------
 
-static volatile bool is_turned;
+static volatile bool is_turned, heals, fails;
 
 static hone_status run_until_it_turns(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     hone_status status = scale_reference(plan, args, execution);
+    if (is_turned && fails) return HONE_KERNEL_FAILED;
     if (is_turned) *scale_at(args[1].as.tensor, 0, 0) += 1;
+    is_turned = is_turned && !heals;
     return status;
 }
 
@@ -202,7 +205,7 @@ static const hone_kernel steady = {HONE_KERNEL,         .algorithm = "scale",
 
 static void begin_with_a_turncoat(ground *g, const char *measured)
 {
-    is_turned = false;
+    is_turned = heals = fails = false;
     const hone_kernel kernels[] = {turncoat, steady};
     assert_int_equal(hone_register_kernels(g->f->rt, kernels, 2, &g->f->err), HONE_OK);
     put(g, "turncoat", measured, 4);
@@ -222,8 +225,7 @@ static hone_audited look(ground *g, bool no_store)
         fail_msg("%s", g->f->err.message);
     hone_audited found = *hone_audit_choice(audited, 0);
     hone_audit_release(&audited);
-    assert_int_equal(found.failure, HONE_FAILURE_WRONG);
-    assert_false(found.passed);
+    assert_int_equal(found.failure, heals ? HONE_FAILURE_NONE : fails ? HONE_FAILURE_RUN : HONE_FAILURE_WRONG);
     return found;
 }
 
@@ -236,7 +238,7 @@ static void the_process_that_audits_answers_with_the_next_best_and_a_bound_plan_
     make_example(&e, 4, 4);
     assert_int_equal(hone_bind(g->f->op, e.args, 3, &plan, &g->f->err), HONE_OK);
     const hone_audited found = look(g, false);
-    assert_true(found.taken_back);
+    assert_true(found.taken_back && !found.passed);
     assert_string_equal(found.next_kernel, "steady");
     const hone_decision decision = decide_scale(g->f, 4, 4);
     assert_string_equal(decision.kernel, "steady");
@@ -246,6 +248,16 @@ static void the_process_that_audits_answers_with_the_next_best_and_a_bound_plan_
     assert_string_equal(plan->kernel->name, "turncoat");
     assert_false(hone_plan_is_current(plan));
     hone_plan_release(&plan);
+}
+
+// A kernel that only fails may be right for other calls: it is this one that is decided anew.
+static void a_choice_that_fails_is_gone_from_memory_too(void **state)
+{
+    ground *g = *state;
+    begin_with_a_turncoat(g, "steady");
+    fails = true;
+    assert_true(look(g, false).taken_back);
+    assert_string_equal(decide_scale(g->f, 4, 4).kernel, "steady");
 }
 
 static void where_nothing_else_was_measured_the_chain_goes_on_without_it(void **state)
@@ -258,6 +270,38 @@ static void where_nothing_else_was_measured_the_chain_goes_on_without_it(void **
     const hone_decision decision = decide_scale(g->f, 4, 4);
     assert_string_not_equal(decision.kernel, "turncoat");
     assert_int_equal(decision.source, HONE_SOURCE_HEURISTIC);
+}
+
+static void a_choice_that_falls_out_once_and_passes_then_stays(void **state)
+{
+    ground *g = *state;
+    begin_with_a_turncoat(g, "steady");
+    heals = true;
+    const hone_audited found = look(g, false);
+    assert_false(is_turned);
+    assert_true(found.time_ns > 0 && !found.taken_back);
+    assert_non_null(strstr(found.reason, "fell out once (wrong: "));
+    assert_string_equal(decide_scale(g->f, 4, 4).kernel, "turncoat");
+}
+
+static void a_choice_that_was_replaced_meanwhile_is_left_alone(void **state)
+{
+    ground *g = *state;
+    hone_store *store = NULL;
+    hone_call *call = describe_scale(g->f, 4, 4);
+    begin_with_a_turncoat(g, NULL);
+    const hone_decision fallen = decide_scale(g->f, 4, 4);
+    put(g, "steady", NULL, 4);
+    assert_int_equal(hone_store_open(hone_allocator_system(), g->url, &store, &g->f->err), HONE_OK);
+    const hone_device_info *device = hone_runtime_devices(g->f->rt, &(size_t){0})[0];
+    const hone_status status =
+        hone_decision_take_back(g->f->rt, store, device, call, &fallen, NULL, "it is wrong", &g->f->err);
+    assert_int_equal(status, HONE_NOT_FOUND);
+    hone_store_stat stats;
+    assert_int_equal(hone_store_get_stat(store, &stats, &g->f->err), HONE_OK);
+    assert_true(stats.decisions == 1 && stats.quarantined == 0);
+    hone_store_close(&store);
+    hone_call_release(&call);
 }
 
 static void who_stores_nothing_takes_nothing_back(void **state)
@@ -285,8 +329,11 @@ int main(void)
             close_ground),
         cmocka_unit_test_setup_teardown(
             the_process_that_audits_answers_with_the_next_best_and_a_bound_plan_goes_on, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_choice_that_fails_is_gone_from_memory_too, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(
             where_nothing_else_was_measured_the_chain_goes_on_without_it, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_choice_that_falls_out_once_and_passes_then_stays, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_choice_that_was_replaced_meanwhile_is_left_alone, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(who_stores_nothing_takes_nothing_back, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_audit", tests, NULL, NULL);
