@@ -453,7 +453,8 @@ static void choose(audit *a, const hone_resumed *measured, hone_candidate *next)
     snprintf(
         evidence->undecided, sizeof evidence->undecided,
         "an audit took back %.32s %s (%.12s); this is the next best, by its time of %s; hone tune decides",
-        a->stored->kernel, config, hone_failure_name(choice->trial.failure), measured->measured);
+        a->stored->kernel, config, hone_failure_name(choice->trial.failure),
+        measured->measured[0] != '\0' ? measured->measured : "an earlier day");
     *a->next = a->state->out->decision;
     snprintf(a->out->next_kernel, sizeof a->out->next_kernel, "%s", a->next->kernel);
     snprintf(a->out->next_config, sizeof a->out->next_config, "%s", a->next->config_json);
@@ -463,11 +464,12 @@ static void choose(audit *a, const hone_resumed *measured, hone_candidate *next)
 static hone_status find_next_best(audit *a, hone_error *err)
 {
     hone_resumed *one;
-    while ((one = find_next(a)) != NULL) {
+    hone_status status = hone_contest_forget_other_code(a->state, err);
+    while (status == HONE_OK && (one = find_next(a)) != NULL) {
         hone_candidate candidate = {.kernel = one->kernel, .config = one->config};
         bool is_impossible = false;
         one->entered = true;
-        hone_status status = hone_trials_doubt(&a->state->trials, &one->trial, &is_impossible, err);
+        status = hone_trials_doubt(&a->state->trials, &one->trial, &is_impossible, err);
         if (status == HONE_OK && is_impossible) continue;
         if (status == HONE_OK) status = examine(a, &candidate, err);
         if (status != HONE_OK) return status;
@@ -480,7 +482,7 @@ static hone_status find_next_best(audit *a, hone_error *err)
         store_failure(a, &candidate);
         a->state->out->decision.evidence.rejected[candidate.trial.failure]++;
     }
-    return HONE_OK;
+    return status;
 }
 
 bool hone_audit_takes_back(hone_failure failure)
