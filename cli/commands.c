@@ -43,11 +43,13 @@ const cli_command cli_commands[] = {
      .arguments = "PROGRAM...",
      .summary = "tune every labelled operation of lowered programs",
      .options = "json list unproved store seconds batch-seconds evals patience calls wait platform kernel "
-                "cold stable seed fresh no-store pack",
-     .help = "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary\n"
-             "forms, plain or gzipped; - is standard input. --list only shows what was found.\n"
-             "--unproved tunes also what was matched by operands alone.\n"
-             "The exit code is 1 when nothing could be tuned.",
+                "cold stable seed fresh no-store pack allow-missing expect-all",
+     .help =
+         "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary\n"
+         "forms, plain or gzipped; - is standard input. --list only shows what was found.\n"
+         "--unproved tunes also what was matched by operands alone.\n"
+         "The exit code is 1 when an operation could not be tuned; with --allow-missing only when none could.\n"
+         "--expect-all tunes nothing: it is 1 unless every operation is decided in the store, and says which is not.",
      .least = 1,
      .run = cli_offline},
     {.name = "run",
@@ -197,6 +199,8 @@ const cli_option cli_option_rows[] = {
     {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},
     {"in-process", CLI_FLAG, AT(in_process), "", "allow candidates that cannot be isolated to run in this process"},
     {"list", CLI_FLAG, AT(list), "", "only show"},
+    {"allow-missing", CLI_FLAG, AT(allow_missing), "", "that some operations cannot be tuned is no failure"},
+    {"expect-all", CLI_FLAG, AT(expect_all), "", "for CI: only look whether the store has every operation"},
     {"unproved", CLI_FLAG, AT(unproved), "", "also what was matched by operands alone"},
     {"validate", CLI_FLAG, AT(validate), "", "compare the kernels' signatures"},
     {"verbose", CLI_FLAG, AT(verbose), "", "more lines: every kernel's signature, every entry, times that differ"},

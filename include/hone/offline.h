@@ -28,15 +28,15 @@ typedef struct hone_operation {
     const char *algorithm; // the label's own
     const char *version;   // NULL where the label was cut
     const char *key;       // the label's own; NULL where it was cut
-    const char *label;     // as it stands in the program
+    const char *label;     // as it stands in the program; one that brings JSON without the program's escapes
     int64_t count;         // call instances times the trip counts around them; -1: the form does not allow it
     hone_match matched;
     const char *call;     // hone's call text; NULL when not matched
     const char *call_key; // hone's key; NULL when not matched
     bool tunable;
-    const char *reason;  // why not; NULL when tunable
-    const char *path;    // of the scopes around it, where it was found first; NULL: none
-    const char *arrays;  // that it reads there, "f32[2,3], f32[3]"; NULL: the program does not show them
+    const char *reason; // why not; NULL when tunable
+    const char *path;   // of the scopes around it, where it was found first, else "@FUNCTION"; NULL: neither has a name
+    const char *arrays; // that it reads there, "f32[2,3], f32[3]"; NULL: the program does not show them
     const char *payload; // the JSON that its label brings; NULL: none
 } hone_operation;
 

@@ -46,10 +46,11 @@ static PyObject *count_of(int64_t count)
 static PyObject *operation_dict(const hone_operation *operation)
 {
     return Py_BuildValue(
-        "{s:s,s:z,s:z,s:s,s:N,s:s,s:z,s:z,s:N,s:z}", "algorithm", operation->algorithm, "version", operation->version,
-        "key", operation->key, "label", operation->label, "count", count_of(operation->count), "matched",
-        hone_match_name(operation->matched), "call", operation->call, "call_key", operation->call_key, "tunable",
-        PyBool_FromLong(operation->tunable), "reason", operation->reason);
+        "{s:s,s:z,s:z,s:s,s:N,s:s,s:z,s:z,s:N,s:z,s:z,s:z}", "algorithm", operation->algorithm, "version",
+        operation->version, "key", operation->key, "label", operation->label, "count", count_of(operation->count),
+        "matched", hone_match_name(operation->matched), "call", operation->call, "call_key", operation->call_key,
+        "tunable", PyBool_FromLong(operation->tunable), "reason", operation->reason, "where", operation->path, "arrays",
+        operation->arrays);
 }
 
 static PyObject *get_operations(PyObject *object, void *closure)

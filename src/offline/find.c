@@ -196,7 +196,7 @@ static void add_call(const hone_graph *graph, uint32_t op, hone_found *out)
 
 static void add_find(hone_finder *f, const hone_finder_group *g, const uint32_t *ops, size_t count)
 {
-    hone_found found = {.label = g->label};
+    hone_found found = {.label = g->label, .body = f->graph->bodies[g->body].name};
     size_t first = count,
            calls = f->graph->optimised ? 1 : hone_finder_count_calls(f, ops, count, g->label->label.operation, &first);
     // After optimisation calls are merged, cloned and taken apart: there is nothing left to count.

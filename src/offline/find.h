@@ -24,6 +24,7 @@ typedef struct hone_found {
     uint32_t literal_count;
     hone_operands made; // types of what its operations make, the results among them
     hone_view call;     // call text in an attribute; empty: none
+    hone_view body;     // name of the function or computation that it stands in
 } hone_found;
 
 typedef struct hone_finds {

@@ -152,6 +152,23 @@ static bool write_payload_spec(matcher *m, const json_t *payload)
     return !m->failed;
 }
 
+// The label's JSON, and the label with it in place of what the program escaped.
+static void show_payload(matcher *m, const char *json)
+{
+    const hone_view text = m->label->text;
+    const char *brace = memchr(text.data, '{', text.size);
+    hone_buffer label;
+    m->out->shown.payload = json;
+    if (brace == NULL) return;
+    hone_buffer_init(&label, m->environment->allocator);
+    hone_buffer_append(&label, text.data, (size_t)(brace - text.data));
+    hone_buffer_text(&label, json);
+    if (brace > text.data && brace[-1] == '(') hone_buffer_char(&label, ')');
+    m->failed |= label.failed;
+    m->out->shown.label = keep(m, hone_buffer_string(&label), label.size);
+    hone_buffer_deinit(&label);
+}
+
 // The payload of a label. NULL: it is no JSON, or memory was short.
 static json_t *read_payload(matcher *m)
 {
@@ -161,7 +178,7 @@ static json_t *read_payload(matcher *m)
     if (m->failed) return NULL;
     hone_status status = hone_spec_json(&m->environment->allocator, json, strlen(json), &payload, &m->why);
     m->failed |= status == HONE_OUT_OF_MEMORY;
-    if (status == HONE_OK) m->out->shown.payload = json;
+    if (status == HONE_OK) show_payload(m, json);
     return status == HONE_OK ? payload : NULL;
 }
 
@@ -372,14 +389,19 @@ static void show(matcher *m)
     if (theirs && m->spec.size > 0) m->out->foreign_spec = keep(m, hone_buffer_string(&m->spec), m->spec.size);
 }
 
-// The path without its label and what escapes MLIR wrote, and the arrays that are read.
+// Where the label stands: the path of scopes without it, else the function, "@NAME"; and the arrays that are read.
 static void keep_place(matcher *m)
 {
     hone_operation *shown = &m->out->shown;
     hone_view prefix = m->found->label->prefix;
-    while (prefix.size > 0 && prefix.data[prefix.size - 1] == '/')
-        prefix.size--;
+    char name[200];
+    while (prefix.size > 0 && (prefix.data[prefix.size - 1] == '/' || prefix.data[prefix.size - 1] == '('))
+        prefix.size--; // also "vmap(", which the label stands in
     shown->path = keep_view(m, prefix);
+    if (prefix.size == 0 && m->found->body.size > 0) {
+        snprintf(name, sizeof name, "@%.*s", (int)m->found->body.size, m->found->body.data);
+        shown->path = keep(m, name, strlen(name));
+    }
     hone_buffer arrays;
     hone_buffer_init(&arrays, m->environment->allocator);
     const hone_operands *view = m->found->view_count > 0 ? &m->found->views[0] : NULL;

@@ -18,8 +18,8 @@ typedef struct hone_offline_environment {
     // Tunes one call that is made so often, stores it and adds it to the result. A call that is decided already is only
     // added. HONE_CANCELLED ends the batch, HONE_OUT_OF_MEMORY too; any other failure is given to `failed`.
     hone_status (*tune)(void *ctx, const hone_call *call, int64_t count, hone_error *err);
-    // Takes a call that was not tuned into the result: its text or NULL, its key (hone's, else the label's, else NULL),
-    // why.
+    // Takes a call that was not tuned into the result: its text or NULL, its key (hone's, else the label's, else the
+    // whole label), why.
     hone_status (*failed)(void *ctx, const char *call, const char *key, const char *reason, hone_error *err);
     // Remembers another system's key of a call that was tuned. May be NULL.
     hone_status (*alias)(void *ctx, const hone_store_alias *alias, hone_error *err);

@@ -59,8 +59,8 @@ static hone_status report(
     const hone_offline_environment *environment, const hone_matched *item, const char *reason, hone_error *err)
 {
     const hone_operation *shown = &item->shown;
-    return environment->failed(
-        environment->ctx, shown->call, shown->call_key != NULL ? shown->call_key : shown->key, reason, err);
+    const char *key = shown->call_key != NULL ? shown->call_key : shown->key != NULL ? shown->key : shown->label;
+    return environment->failed(environment->ctx, shown->call, key, reason, err);
 }
 
 // Two labels may stand for one call, which is tuned once and found by both.

@@ -29,7 +29,10 @@ class Programs(CommandTest):
             for row in document["operations"]:
                 self.has_fields(row, {"algorithm": str, "version": (str, NULL), "key": (str, NULL), "label": str,
                                       "count": (int, NULL), "matched": str, "call": (str, NULL),
-                                      "call_key": (str, NULL), "tunable": bool, "reason": (str, NULL)})
+                                      "call_key": (str, NULL), "tunable": bool, "reason": (str, NULL),
+                                      "where": str, "arrays": str})
+                self.assertRegex(row["where"], rf"^(jit\(p_{name}\)|@)")
+                self.assertRegex(row["arrays"], r"f(32|16)\[")
                 self.assertEqual(row["tunable"], row["reason"] is None)
                 if row["tunable"]:
                     self.assertEqual(self.hone("key", row["call"], "--json").json["key"], row["call_key"])
@@ -103,11 +106,71 @@ class Programs(CommandTest):
         self.assertEqual((len(listed), any(row["tunable"] for row in listed)), (20, False))
         answer = self.hone("offline", program, "--json", code=NO)
         self.assertEqual((len(answer.json["failed"]), answer.json["entries"]), (20, []))
+        self.assertEqual({row["key"] for row in answer.json["failed"]}, {row["key"] for row in listed})
         self.assertIn("none of its operations could be tuned", answer.err)
         self.hone("offline", "--list", program)  # shows them, and that is all it was asked
         empty = self.write("empty.mlir", "func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
                            "return %arg0 : tensor<4xf32>\n}\n")
         self.assertIn("has no labelled operation", self.hone("offline", empty, code=NO).err)
+
+    def tokamax(self, *operations):
+        """A program whose operations have tokamax's labels: (class, arguments)."""
+        lines = []
+        for i, (name, arguments) in enumerate(operations):
+            label = json.dumps({"op": {"__type": f"tokamax._src.ops.x.base.{name}", "config": {}}, "arguments": arguments})
+            lines.append(f'%{i + 1} = stablehlo.abs %arg0 : tensor<4xf32> loc("jit(f)/block{i}/tokamax:' +
+                         label.replace('"', '\\22') + '/abs")')
+        return self.write("tokamax.mlir", "func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n" + "\n".join(lines) +
+                          "\nreturn %1 : tensor<4xf32>\n}\n")
+
+    def test_operations_of_tokamax_are_tuned_and_told_apart(self):
+        array, preset = "f32[2,8,4,16]", ["BF16_BF16_F32", "BF16_BF16_F32"]
+        attention = {"q": array, "k": array, "v": array, "precision": preset, "logits_dtype": "float32", "logits_scale": 0.25,
+                     "bias": "f32[1,4,8,8]", "logits_soft_cap": None, "dropout_mask": None, "dropout_rate": 0.0,
+                     "mask": {"bool_mask": "bool[2,1,1,8]", "q_start": None, "is_causal": False}, "normalize_output": True,
+                     "return_residuals": False}
+        unit = {"x": "f32[8,16]{vmap_axes=[[0,3]]}", "weights": "f32[16,2,24]{vmap_axes=[null]}", "precision": "BF16_BF16_F32",
+                "activation": "jax._src.nn.functions.silu", "return_residuals": False}
+        unknown = [("Convolution", {"x": array, "stride": stride}) for stride in (1, 2)]
+        path = self.tokamax(("DotProductAttention", attention), ("GatedLinearUnit", unit), *unknown)
+        rows = self.listed(path)["operations"]
+        self.assertEqual([row["call"] for row in rows], [
+            "dot_product_attention(f32[2,8,4,16], f32[2,8,4,16], f32[2,8,4,16], f32[1,4,8,8], bool[2,1,1,8], softmax_scale=0.25)",
+            'gated_linear_unit(f32[3,8,16], f32[16,2,24], activation="silu")', None, None])
+        self.assertEqual([row["where"] for row in rows], [f"jit(f)/block{i}" for i in range(4)])
+        self.assertEqual(rows[3]["label"]["arguments"], {"x": array, "stride": 2})
+        table = self.hone("offline", "--list", path).out.splitlines()
+        self.assertEqual(len(set(table)), len(table))
+        self.assertIn("Convolution(x=f32[2,8,4,16], stride=2): hone has no algorithm named 'Convolution'", table[-1])
+        answer = self.hone("offline", path, "--seconds", "1", "--evals", "4", "--json", code=NO)
+        self.assertEqual(len(answer.json["entries"]), 2)
+        self.assertEqual([row["reason"] for row in answer.json["failed"]], ["hone has no algorithm named 'Convolution'"] * 2)
+        self.assertEqual(len({row["key"] for row in answer.json["failed"]}), 2)  # their labels
+        self.assertIn("2 of its 4 operations could not be tuned", answer.err)
+        self.hone("offline", path, "--seconds", "1", "--evals", "4", "--allow-missing")
+
+    def test_a_pack_brings_foreign_operations(self):
+        pack = self.folder / "pack"
+        pack.mkdir()
+        rows = [{"library": "tokamax", "operation": "Convolution", "values": {"stride": [1, 2]},
+                 "takes": [{"algorithm": "softmax", "arguments": {"input": "x"}}]}]
+        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "rows", "foreign": rows}))
+        path = self.tokamax(("Convolution", {"input": "f32[4,8]", "stride": 2}))
+        self.hone("offline", path, "--seconds", "1", "--evals", "2", code=NO)
+        document = self.hone("offline", path, "--pack", str(pack), "--seconds", "1", "--evals", "2", "--json").json
+        self.assertEqual([entry["call"] for entry in document["entries"]], ["softmax(f32[4,8])"])
+
+    def test_ci_sees_which_operation_the_store_lacks(self):
+        path = self.tokamax(("GatedLinearUnit", {"x": "f32[8,16]", "weights": "f32[16,2,8]"}))
+        answer = self.hone("offline", "--expect-all", path, code=NO)
+        self.assertIn("missing: GatedLinearUnit at jit(f)/block0: gated_linear_unit(f32[8,16], f32[16,2,8]): answered by heuristic", answer.out)
+        self.hone("offline", path, "--seconds", "1", "--evals", "2")
+        self.assertIn("1 of 1 operations are decided in the store", self.hone("offline", "--expect-all", path).out)
+        other = self.tokamax(("GatedLinearUnit", {"x": "f32[8,16]", "weights": "f32[16,2,9]"}))
+        document = self.hone("offline", "--expect-all", "--json", other, code=NO).json
+        self.assertEqual((document["hits"], [row["call"] for row in document["missing"]]),
+                         (0, ["gated_linear_unit(f32[8,16], f32[16,2,9])"]))
+        self.refused("offline", "--expect-all", "--list", path, says="--expect-all goes without --list")
 
     def test_the_table_names_what_cannot_be_tuned(self):
         out = self.hone("offline", "--list", MANY).out
