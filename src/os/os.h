@@ -219,12 +219,19 @@ bool hone_os_guard_was_written(const hone_os_guard *guard);
 bool hone_os_guard_open(hone_os_guard *guard);
 
 // Threads -------------------------------------------------------------------------------------------------------------
-int hone_os_thread_id(void); // of the calling thread
-void hone_os_yield(void);    // the processor, to whoever waits for it
+void hone_os_yield(void); // the processor, to whoever waits for it
 // A thread is stopped in the middle of whatever it does, as a scheduler may stop it. One at a time in a process; takes
 // SIGURG between begin and end. False: it cannot.
 bool hone_os_hold_begin(void);
 void hone_os_hold_end(void);
+// The calling thread may be held from now on until it leaves. It stands still on a stack of its own: code that a library
+// generates may keep numbers below the stack's end, or use its register for others. Its number; 0: no memory.
+typedef struct hone_os_holdable {
+    void *stack, *before; // before: the one that the thread had
+    size_t size, before_size;
+} hone_os_holdable;
+int hone_os_hold_join(hone_os_holdable *out);
+void hone_os_hold_leave(hone_os_holdable *holdable);
 // Waits until the thread stands still, at most patience_ns. It goes on when it is released, or after most_ns. False: it
 // goes on as it did.
 bool hone_os_hold(int thread, uint64_t patience_ns, uint64_t most_ns);

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,11 +18,6 @@ enum { FREE, ASKED, HELD };
 static struct sigaction before;
 static atomic_int state;
 static _Atomic uint64_t most;
-
-int hone_os_thread_id(void)
-{
-    return (int)syscall(SYS_gettid);
-}
 
 void hone_os_yield(void)
 {
@@ -52,6 +48,42 @@ void hone_os_hold_end(void)
 {
     atomic_store(&state, FREE);
     (void)!sigaction(SIGURG, &before, NULL);
+}
+
+// What the kernel writes of the processor's state, and room for the handler.
+static size_t stack_size(void)
+{
+    enum { HANDLER = 64 << 10 };
+    return HANDLER + (size_t)sysconf(_SC_MINSIGSTKSZ);
+}
+
+int hone_os_hold_join(hone_os_holdable *out)
+{
+    const size_t size = stack_size();
+    void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t before_it;
+    *out = (hone_os_holdable){.stack = NULL};
+    if (stack == MAP_FAILED) return 0;
+    if (sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = size}, &before_it) != 0) {
+        (void)!munmap(stack, size);
+        return 0;
+    }
+    const bool had_one = (before_it.ss_flags & SS_DISABLE) == 0;
+    *out = (hone_os_holdable){stack, had_one ? before_it.ss_sp : NULL, size, before_it.ss_size};
+    return (int)syscall(SYS_gettid);
+}
+
+void hone_os_hold_leave(hone_os_holdable *holdable)
+{
+    if (holdable->stack == NULL) return;
+    const stack_t back = {
+        .ss_sp = holdable->before,
+        .ss_size = holdable->before_size,
+        .ss_flags = holdable->before != NULL ? 0 : SS_DISABLE,
+    };
+    (void)!sigaltstack(&back, NULL);
+    (void)!munmap(holdable->stack, holdable->size);
+    *holdable = (hone_os_holdable){.stack = NULL};
 }
 
 bool hone_os_hold(int thread, uint64_t patience_ns, uint64_t most_ns)

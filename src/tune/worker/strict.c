@@ -300,7 +300,7 @@ static void run_holding(racer *r)
     enum { TRIES = 16 };
     meeting *m = r->meeting;
     bool holds = false;
-    for (int i = 0; i < TRIES && !holds; i++)
+    for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0; i++)
         holds = hold_inside(m, m->threads[1 - r->number]);
     const hone_status status = run_racer(r);
     atomic_store(&m->over, true);
@@ -344,9 +344,11 @@ static void race_freely(racer *r)
 static void *race(void *ctx)
 {
     racer *r = ctx;
-    r->meeting->threads[r->number] = hone_os_thread_id();
+    hone_os_holdable self;
+    r->meeting->threads[r->number] = hone_os_hold_join(&self);
     race_held(r);
     race_freely(r);
+    hone_os_hold_leave(&self);
     return NULL;
 }
 

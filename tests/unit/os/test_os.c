@@ -433,9 +433,11 @@ typedef struct counter {
 static void *count(void *ctx)
 {
     counter *c = ctx;
-    atomic_store(&c->thread, hone_os_thread_id());
+    hone_os_holdable self;
+    atomic_store(&c->thread, hone_os_hold_join(&self));
     while (!atomic_load(&c->ends))
         atomic_fetch_add(&c->count, 1);
+    hone_os_hold_leave(&self);
     return NULL;
 }
 
