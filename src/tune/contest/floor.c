@@ -38,10 +38,11 @@ static const gpu_facts *facts_of(int32_t capability)
     return NULL;
 }
 
-// What a launch reads comes out of the second cache, and what that does not hold out of the memory.
+// What a launch reads comes out of the second cache, and what that does not hold out of the memory. Of one that is not
+// told, all may come out of it.
 hone_peaks hone_peaks_of_gpu(const hone_device_info *device)
 {
-    hone_peaks peaks = {.bytes[HONE_LEVEL_MEMORY] = device->memory_rate};
+    hone_peaks peaks = {.bytes[HONE_LEVEL_MEMORY] = device->l2_bytes > 0 ? device->memory_rate : 0};
     const gpu_facts *facts = device->capability > 0 ? facts_of(device->capability) : NULL;
     const double clocks = (double)device->clock_mhz * 1e6, sms = (double)device->sms;
     peaks.holds[HONE_LEVEL_2] = peaks.holds[HONE_LEVEL_3] = (double)device->l2_bytes;

@@ -220,7 +220,11 @@ static void a_gpu_is_bounded_by_its_clocks_and_widths(void **state)
     // Out of its memory 4.9 TB/s come: 1 GB beside what the cache holds takes 203 us.
     found = floor_of("scan(bf16[32768,8192])", &(hone_cost){1.0525e9, 0}, &gpu, &of_gpu, &unused);
     close_to(found.ns, (1.0525e9 - (50 << 20)) / 4.917e12 * 1e9 / 1.25);
-    hone_device_info unknown = gpu;
+    hone_device_info cacheless = gpu, unknown = gpu;
+    cacheless.l2_bytes = 0;
+    const hone_peaks of_cacheless = hone_peaks_of_gpu(&cacheless);
+    assert_string_equal(
+        floor_of("scan(bf16[4096,4096])", &(hone_cost){6e7, 0}, &cacheless, &of_cacheless, &unused).at, "L2");
     unknown.capability = 130;
     unknown.memory_rate = 0;
     const hone_peaks nothing = hone_peaks_of_gpu(&unknown);
