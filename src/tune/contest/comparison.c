@@ -156,34 +156,34 @@ static uint32_t rounds_for_block(const comparison *c)
     return fit >= MOST_BLOCK_ROUNDS ? MOST_BLOCK_ROUNDS : fit > LEAST_ROUNDS ? (uint32_t)fit : LEAST_ROUNDS;
 }
 
-static hone_status ask(
-    comparison *c, uint32_t first, uint32_t count, uint32_t number, hone_rounds_answer *out, hone_error *err)
+static hone_status ask(comparison *c, uint32_t number, hone_rounds_answer *out, hone_error *err)
 {
     hone_contest_state *state = c->state;
     hone_block block = {
-        .count = count,
+        .count = c->count,
         .rounds = rounds_for_block(c),
         .seed = state->question.options.seed + number + 1,
         .seconds = fmax(seconds_left(c), LEAST_ROUNDS * round_seconds(c)),
         .retakes = RETAKES,
         .verifies = true,
     };
-    for (uint32_t i = 0; i < count; i++) {
-        block.finalists[i] = &c->entrants[first + i].candidate;
-        block.kernels[i] = c->choices[first + i].kernel;
+    for (uint32_t i = 0; i < c->count; i++) {
+        block.finalists[i] = &c->entrants[i].candidate;
+        block.kernels[i] = c->choices[i].kernel;
     }
     return hone_trials_run_rounds(&state->trials, &block, out, err);
 }
 
 // The worker was lost with all of them in it; alone, the culprit shows itself.
-static hone_status name_culprit(comparison *c, hone_rounds_answer *block, hone_error *err)
+static hone_status name_culprit(comparison *c, hone_error *err)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        hone_error why = {0};
-        hone_status status = ask(c, i, 1, i, block, &why);
-        if (status == HONE_KERNEL_FAILED) return refuse_failed(c, i, HONE_FAILURE_CRASH, why.message, err);
-        if (status != HONE_OK) return hone_fail(err, status, where, "%s", why.message);
-        if (block->failure != HONE_FAILURE_NONE) return refuse_failed(c, i, block->failure, block->reason, err);
+        hone_candidate *one = &c->entrants[i].candidate;
+        hone_status status =
+            hone_trials_confirm(&c->state->trials, c->choices[i].kernel, one, c->state->question.options.seconds, err);
+        if (status != HONE_OK) return status;
+        if (one->trial.failure != HONE_FAILURE_NONE)
+            return refuse_failed(c, i, one->trial.failure, one->trial.reason, err);
     }
     return hone_fail(err, HONE_KERNEL_FAILED, where, "the worker was lost in the rounds, and no choice lost it alone");
 }
@@ -210,8 +210,8 @@ static hone_status run_rounds(comparison *c, hone_error *err)
         hone_error why = {0};
         hone_status status = begin_step(c, NULL, err);
         if (status != HONE_OK) return status;
-        status = ask(c, 0, c->count, number, &block, &why);
-        if (status == HONE_KERNEL_FAILED) return name_culprit(c, &block, err);
+        status = ask(c, number, &block, &why);
+        if (status == HONE_KERNEL_FAILED) return name_culprit(c, err);
         if (status != HONE_OK) return hone_fail(err, status, where, "%s", why.message);
         if (block.failure != HONE_FAILURE_NONE)
             return refuse_failed(c, block.failed < c->count ? block.failed : 0, block.failure, block.reason, err);
