@@ -5,6 +5,7 @@ import importlib.util
 import json
 import math
 import os
+import shutil
 import sys
 
 from support import DATA, DONE, NO, NORM, NORM_NEAR, WORLD
@@ -12,6 +13,7 @@ from test_stores import StoreTest
 
 # scripts/setup installs it. The one file that is the cache needs nothing else of the package, nor of JAX.
 PERSISTENT = DATA.parent / "build-python" / "ejkernel" / "ops" / "config" / "persistent.py"
+TOKAMAX = DATA.parent / "build-python" / "tokamax" / "data" / "autotuning"
 GOLDEN = DATA / "golden" / "persistent"
 KEY = "0123456789abcdef"
 
@@ -244,6 +246,35 @@ class Import(ExchangeTest):
         answer = self.hone("store", "import", str(root), "--format", "tokamax", "--json", code=NO)
         self.assertEqual(answer.json["foreign"], 3)
         self.assertIn("damaged.json: no JSON", answer.err)
+
+    def caches_of(self, root):
+        """What a folder's files hold, by their paths; tokamax itself cannot read those that are no JSON."""
+        caches, damaged = {}, []
+        for path in sorted(root.rglob("*.json")):
+            name = str(path.relative_to(root))
+            try:
+                if text := path.read_text():
+                    caches[name] = json.loads(text)
+            except json.JSONDecodeError:
+                damaged.append(name)
+        return caches, damaged
+
+    def test_all_that_tokamax_ships_goes_in_and_comes_out_equal(self):
+        if not TOKAMAX.is_dir():
+            self.skipTest("tokamax is not installed: scripts/setup python")
+        caches, damaged = self.caches_of(TOKAMAX)
+        self.assertGreater(len(caches), 30)
+        devices = sorted({name.split("/")[0] for name in caches})
+        for paths in ([str(TOKAMAX)], [f"{TOKAMAX}/"], [f"{TOKAMAX}/{device}/" for device in devices]):
+            self.use_new_store()
+            out = self.folder / f"out{len(paths)}"
+            shutil.rmtree(out, ignore_errors=True)
+            answer = self.hone("store", "import", *paths, "--format", "tokamax", "--json", code=NO if damaged else DONE)
+            self.assertEqual(answer.json["foreign"], sum(len(cache) for cache in caches.values()))
+            for name in damaged:
+                self.assertIn(f"{name}: no JSON", answer.err)
+            self.hone("store", "export", f"{out}/", "--format", "tokamax")
+            self.assertEqual(self.caches_of(out), (caches, []))
 
     def test_an_import_of_nothing_is_no_success(self):
         empty = self.folder / "nothing"
