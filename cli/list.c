@@ -60,7 +60,7 @@ static json_t *kernel_row(hone_cli *cli, const hone_kernel_ref *ref)
     return json_pack(
         "{s:s, s:s, s:s, s:i, s:I, s:b, s:s?, s:s?, s:s?}", "name", ref->kernel.name, "platform",
         hone_platform_name(ref->kernel.platform), "backend", hone_backend_name(ref->kernel.backend), "priority",
-        (int)ref->kernel.priority, "space", (json_int_t)(size > INT64_MAX ? INT64_MAX : size), "runs_here", here,
+        (json_int_t)ref->kernel.priority, "space", (json_int_t)(size > INT64_MAX ? INT64_MAX : size), "runs_here", here,
         "reason", here ? NULL : reason, "revision", ref->kernel.revision, "pack", pack_of(&ref->kernel));
 }
 
@@ -88,7 +88,9 @@ static void print_text(const json_t *root)
         json_array_foreach(json_object_get(algorithm, "kernels"), j, kernel)
         {
             char priority[24], space[24];
-            snprintf(priority, sizeof priority, "%d", (int)json_integer_value(json_object_get(kernel, "priority")));
+            snprintf(
+                priority, sizeof priority, "%" PRId64,
+                (int64_t)json_integer_value(json_object_get(kernel, "priority")));
             snprintf(space, sizeof space, "%" PRId64, (int64_t)json_integer_value(json_object_get(kernel, "space")));
             char note[1200];
             const char *reason = json_string_value(json_object_get(kernel, "reason"));

@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,13 @@ static void watch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+// Whether nobody reads the standard output any more, as in hone list | head.
+static bool is_read_enough(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int main(int argc, char **argv)
 {
     hone_cli cli = {.progress = isatty(STDERR_FILENO)};
@@ -128,7 +136,7 @@ int main(int argc, char **argv)
     watch_signals();
     status = command->run(&cli);
     hone_runtime_close(&cli.rt);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !is_read_enough()) {
         fprintf(stderr, "hone: standard output cannot be written\n");
         return status == EXIT_DONE ? EXIT_WORLD : status;
     }

@@ -102,7 +102,7 @@ void cli_table_print(cli_table *table)
     free(table);
 }
 
-// Devices of a table ---------------------------------------------------------------------------------------------------
+// Devices of a table --------------------------------------------------------------------------------------------------
 
 char *cli_device_number(json_t *devices, const char *fingerprint, char out[24])
 {

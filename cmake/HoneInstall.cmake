@@ -15,6 +15,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hone DESTINATION ${CMAKE_INSTALL
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/hone.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_SOURCE_DIR}/completions/hone.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME hone)
+install(FILES ${PROJECT_SOURCE_DIR}/completions/_hone DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${PROJECT_SOURCE_DIR}/completions/hone.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT hone-targets NAMESPACE hone:: DESTINATION ${cmake_dir})
 

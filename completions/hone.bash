@@ -1,4 +1,4 @@
-# Completion of hone(1) for bash: commands, their options and verbs, algorithms and kernels, files.
+# Completion of hone(1) for bash: commands, their options and verbs, algorithms, kernels and platforms, files.
 # The command itself says what there is, so that nothing here grows stale.
 
 _hone_commands() {
@@ -6,7 +6,7 @@ _hone_commands() {
 }
 
 _hone_options() {
-    hone help "$1" 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p'
+    hone help "$1" 2>/dev/null | sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p'
 }
 
 _hone_verbs() {
@@ -17,8 +17,8 @@ _hone_algorithms() {
     hone list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)[@(].*/\1/p'
 }
 
-_hone_kernels() {
-    hone list 2>/dev/null | sed -n 's/^   \([a-z0-9_]*\) .*/\1/p' | grep -vx kernel | sort -u
+_hone_listed() { # COLUMN of kernels
+    hone list 2>/dev/null | awk -v column="$1" '/^   / && $1 != "kernel" {print $column}' | sort -u
 }
 
 _hone() {
@@ -27,9 +27,9 @@ _hone() {
     if [ "$COMP_CWORD" -eq 1 ]; then
         words="$(_hone_commands) --version --help"
     elif [ "$before" = --platform ]; then
-        words='native'
+        words=$(_hone_listed 2)
     elif [ "$before" = --kernel ]; then
-        words=$(_hone_kernels)
+        words=$(_hone_listed 1)
     elif [ "$before" = --store ]; then
         words='sqlite: json: memory: none'
     elif [ "$before" = --format ]; then

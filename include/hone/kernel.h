@@ -51,7 +51,17 @@ struct hone_plan {
     size_t scratch_bytes;
     hone_parallel_for *parallel_for; // hone's own pool
     void *pool;
+    // Keeps why a run of this thread fails, up to 255 bytes, and returns status; NULL: nobody listens. hone_plan_fail.
+    hone_status (*say)(const hone_plan *plan, hone_status status, const char *words);
 };
+
+// For kernels: ends a run that fails with words that reach the caller's error, the log and the contest's table:
+//     return hone_plan_fail(plan, HONE_KERNEL_FAILED, "the device has no memory left");
+// On the thread that was called. A run that does not fail pays nothing.
+static inline hone_status hone_plan_fail(const hone_plan *plan, hone_status status, const char *words)
+{
+    return plan->say != NULL ? plan->say(plan, status, words) : status;
+}
 
 // Splits a run over threads: execution's pool, else hone's, at most `threads` at a time (also limited by
 // execution->threads). For kernels.
@@ -127,7 +137,7 @@ struct hone_kernel {
     const char *name;      // unique among (algorithm, platform, backend)
     hone_platform platform;
     hone_backend backend;
-    int32_t priority;      // higher goes first in look-ups
+    int64_t priority;      // higher goes first in look-ups
     uint64_t needs;        // HONE_CPU_* bits that must all be there
     const char *signature; // the kernel's own, when it supports less or more; NULL: the algorithm's
     const char *space;     // docs/spaces.md; NULL: one config

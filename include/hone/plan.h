@@ -24,6 +24,9 @@ hone_run(const hone_op *op, const hone_value *args, size_t count, const hone_exe
 //   *out_plan  the caller's; hone_plan_release; NULL after a failure
 HONE_API HONE_MUST_CHECK hone_status
 hone_bind(const hone_op *op, const hone_value *args, size_t count, const hone_plan **out_plan, hone_error *err);
+// What a run of a bound plan has to say of the failure that it answered, as the kernel said it, or its platform: fills
+// err and returns status. On the thread that ran it, before the next run.
+HONE_API hone_status hone_plan_failed(const hone_plan *plan, hone_status status, hone_error *err);
 // Whether the chain would still answer a plan's call with it. A bound plan keeps its choice until it is released,
 // whatever is decided meanwhile, by this process or by another that shares the store (seen within two seconds): then
 // this is false, and binding again takes the new choice up. A plain load: cheap enough to ask before every run.

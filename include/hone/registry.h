@@ -45,7 +45,7 @@ typedef struct hone_query {
 typedef struct hone_kernel_ref hone_kernel_ref;
 
 // The kernel of highest priority among the matches (then the earliest registered), after bounded fall-backs:
-// platform xla falls back to backend any; backend any falls back to the default backend unless platform is xla.
+// backend any falls back to the default backend; another backend on platform xla falls back to backend any.
 // Returns: HONE_OK; HONE_NOT_FOUND naming the query and what there is; HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
 hone_registry_get(hone_runtime *rt, const hone_query *query, const hone_kernel_ref **out_kernel, hone_error *err);

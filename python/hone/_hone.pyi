@@ -69,6 +69,7 @@ class Call:
     text: str
     key: str
     spec: str
+    device: str | None
     address: int
     operation: Operation
     values: tuple[Any, ...]

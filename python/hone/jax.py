@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import os
 import pathlib
 import threading
@@ -396,21 +397,30 @@ def lower(function: Callable[..., Any], *args: Any, **keywords: Any) -> str:
     return lowered.lower(*args, **keywords).as_text(debug_info=True)
 
 
+def _has_parameter(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function names a parameter so; one that takes any is no reason to keep an option from hone."""
+    try:
+        parameter = inspect.signature(function).parameters.get(name)
+    except (TypeError, ValueError):  # of a callable that tells nobody
+        return False
+    return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+
+
 def tune(function: Callable[..., Any], *args: Any, options: dict[str, Any] | None = None, **keywords: Any) -> Result:
     """Lowers a function and tunes every operation in it: hone's own, and those of ejkernel that hone has.
 
     Args:
         function: jitted or not; not executed.
         args: as the function is called, or ``jax.ShapeDtypeStruct``.
-        options: of :func:`hone.tune`; what stands among ``keywords`` under the name of one is one.
-        keywords: arguments of the function, and options.
+        options: of :func:`hone.tune`.
+        keywords: arguments of the function; what the function has no parameter for, under the name of an option, is one.
 
     Returns:
         What was found, stored already. Entered with ``with``, it answers, and JAX traces anew.
     """
     from hone.tuning import OPTIONS
 
-    own = {name: value for name, value in keywords.items() if name in OPTIONS}
-    rest = {name: value for name, value in keywords.items() if name not in OPTIONS}
+    own = {name: value for name, value in keywords.items() if name in OPTIONS and not _has_parameter(function, name)}
+    rest = {name: value for name, value in keywords.items() if name not in own}
     text = lower(function, *args, **rest)
     return _runtime().offline(text, **{**own, **(options or {})})

@@ -94,9 +94,36 @@ class Store:
         return self.stat()["decisions"]
 
     def get(self, call: str, *, device: str | None = None) -> StoredDecision | None:
-        """The decision of a call text, ``"rms_norm(f32[64,4096], f32[4096])"``, or of a call key; None: there is none."""
-        key = runtimes.default().describe(call).key if "(" in call else call
-        return next((row for row in self.decisions(device=device) if row.key == key), None)
+        """The decision of a call text, ``"rms_norm(f32[64,4096], f32[4096])"``, or of a call key; None: there is none.
+
+        One look-up, however much the store holds. Of a key: one for each operation that there is; what is stored for
+        others is searched for.
+
+        Args:
+            call: the text or key.
+            device: a fingerprint; None: of this machine's devices, that of the call, or the first that has it.
+        """
+        runtime = runtimes.default()
+        if "(" in call:
+            described = runtime.describe(call)
+            operation, fingerprint = described.operation, device or described.device
+            return fingerprint and self._get(fingerprint, operation.name, operation.version, described.key, described.spec)
+        devices = [device] if device else [row["fingerprint"] for row in runtime.devices()]
+        for operation in map(runtime.operation, runtime.algorithms()):
+            for fingerprint in devices:
+                found = self._get(fingerprint, operation.name, operation.version, call, None)
+                if found is not None:
+                    return found
+        return next((row for row in self.decisions(device=device) if row.key == call), None)
+
+    def _get(self, device: str, algorithm: str, version: str, key: str, spec: str | None) -> StoredDecision | None:
+        found = self._open().get(device, algorithm.lower(), version, key, spec)
+        if found is None:
+            return None
+        for name in ("config", "evidence", "environment"):
+            found[name] = json.loads(found[name] or "{}")
+        found["evidence"].setdefault("time_ns", found["time_ns"])
+        return StoredDecision(**found)
 
     def put(self, result: Result) -> None:
         """Stores what tuning found, in place of what stands there, in one transaction."""

@@ -43,6 +43,20 @@ static PyObject *get_spec(PyObject *self, void *closure)
     return native_text(hone_call_spec(((native_call *)self)->call));
 }
 
+// The fingerprint of the device that its arrays are on; None: it is not here.
+static PyObject *get_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    const native_call *call = (native_call *)self;
+    const hone_device device = hone_call_device(call->call);
+    size_t count = 0;
+    const hone_device_info *const *devices = hone_runtime_devices(call->operation->runtime->rt, &count);
+    for (size_t i = 0; i < count; i++)
+        if (devices[i]->device.type == device.type && devices[i]->device.id == device.id)
+            return native_text(devices[i]->fingerprint);
+    Py_RETURN_NONE;
+}
+
 // For libhone_xla.so.
 static PyObject *get_address(PyObject *self, void *closure)
 {
@@ -181,6 +195,7 @@ static PyGetSetDef fields[] = {
     {"key", get_key, NULL, "Call key, 16 hex digits.", NULL},
     {"spec", get_spec, NULL, "Canonical JSON.", NULL},
     {"address", get_address, NULL, "The address of the hone_call.", NULL},
+    {"device", get_device, NULL, "Fingerprint of the device of its arrays; None: it is not here.", NULL},
     {"operation", get_operation, NULL, "The operation that is called.", NULL},
     {"values", get_values, NULL, "One value per parameter and result; an array is a pair (dtype, shape).", NULL},
     {0},

@@ -218,11 +218,7 @@ static hone_status run_plan(
 {
     hone_status status = self->plan->run(self->plan, arguments->values, native_execution_of(execution));
     if (status == HONE_OK) return native_execution_end(execution, self->operation->runtime, err);
-    *err = (hone_error){.status = status, .where = "plan.run"};
-    PyOS_snprintf(
-        err->message, sizeof err->message, "kernel %s failed for %s: %s", self->plan->kernel->name,
-        hone_call_text(self->plan->call), hone_status_name(status));
-    return status;
+    return hone_plan_failed(self->plan, status, err);
 }
 
 static PyObject *run(const native_plan *self, native_arguments *arguments, const native_execution *execution)

@@ -72,9 +72,9 @@ static PyObject *kernel_dict(const hone_kernel_ref *ref)
 {
     const hone_kernel *kernel = hone_kernel_of(ref);
     return Py_BuildValue(
-        "{s:s,s:s,s:s,s:s,s:i,s:N,s:z,s:z}", "algorithm", kernel->algorithm, "name", kernel->name, "platform",
+        "{s:s,s:s,s:s,s:s,s:L,s:N,s:z,s:z}", "algorithm", kernel->algorithm, "name", kernel->name, "platform",
         hone_platform_name(kernel->platform), "backend", hone_backend_name(kernel->backend), "priority",
-        (int)kernel->priority, "is_reference", PyBool_FromLong(kernel->is_reference), "space", kernel->space,
+        (long long)kernel->priority, "is_reference", PyBool_FromLong(kernel->is_reference), "space", kernel->space,
         "revision", kernel->revision);
 }
 

@@ -1,6 +1,7 @@
 // Stores as objects. What is in one comes out as a document, so that nothing of Python runs under the store's lock.
 #include "native.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct native_store {
@@ -63,6 +64,70 @@ static PyObject *method_export(PyObject *object, PyObject *args)
     PyObject *made = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
     hone_text_free(text);
     return made;
+}
+
+// get(device, algorithm, version, key, spec or None): a decision as a dict of texts, warm before cold; None: there is none.
+typedef struct found_decision {
+    char *texts[12]; // in the order of `names`
+    bool verified, found;
+    double time_ns;
+    hone_regime regime;
+} found_decision;
+
+enum { FOUND_TEXTS = sizeof((found_decision *)0)->texts / sizeof(char *) };
+
+static const char *const names[FOUND_TEXTS] = {"device",   "algorithm", "version",  "key",
+                                               "call",     "kernel",    "platform", "source",
+                                               "revision", "config",    "evidence", "environment"};
+
+// Under the store's lock, without the interpreter's.
+static void copy_decision(void *ctx, const hone_store_decision *row)
+{
+    found_decision *found = ctx;
+    const char *const texts[FOUND_TEXTS] = {row->key.device, row->key.algorithm, row->key.version, row->key.key,
+                                            row->call,       row->kernel,        row->platform,    row->source,
+                                            row->revision,   row->config,        row->evidence,    row->environment};
+    for (size_t i = 0; i < FOUND_TEXTS; i++)
+        found->texts[i] = texts[i] != NULL ? strdup(texts[i]) : NULL;
+    found->verified = row->verified;
+    found->time_ns = row->time_ns;
+    found->regime = row->regime;
+    found->found = true;
+}
+
+static PyObject *found_dict(const found_decision *found)
+{
+    static const char *const regimes[] = {"warm", "cold", "warm-stable", "cold-stable"};
+    PyObject *dict = Py_BuildValue(
+        "{s:N,s:d,s:s}", "verified", PyBool_FromLong(found->verified), "time_ns", found->time_ns, "regime",
+        regimes[found->regime]);
+    for (size_t i = 0; dict != NULL && i < FOUND_TEXTS; i++) {
+        PyObject *text = Py_BuildValue("z", found->texts[i]);
+        if (text == NULL || PyDict_SetItemString(dict, names[i], text) != 0) Py_CLEAR(dict);
+        Py_XDECREF(text);
+    }
+    return dict;
+}
+
+static PyObject *method_get(PyObject *object, PyObject *args)
+{
+    hone_store_key key = {NULL};
+    found_decision found = {.found = false};
+    hone_status status = HONE_NOT_FOUND;
+    hone_error err;
+    if (!PyArg_ParseTuple(args, "ssssz", &key.device, &key.algorithm, &key.version, &key.key, &key.spec)) return NULL;
+    hone_store *store = ((native_store *)object)->store;
+    Py_BEGIN_ALLOW_THREADS for (int i = HONE_WARM; i <= HONE_COLD_STABLE && status == HONE_NOT_FOUND; i++) status =
+        hone_store_get(store, &key, (hone_regime)i, copy_decision, &found, &err);
+    Py_END_ALLOW_THREADS PyObject *dict = NULL;
+    if (found.found)
+        dict = found_dict(&found);
+    else if (status != HONE_NOT_FOUND)
+        native_raise(&err);
+    for (size_t i = 0; i < FOUND_TEXTS; i++)
+        free(found.texts[i]);
+    if (dict != NULL || PyErr_Occurred() != NULL) return dict;
+    Py_RETURN_NONE;
 }
 
 // How many entries came to what.
@@ -169,6 +234,7 @@ static PyObject *get_url(PyObject *object, void *closure)
 
 static PyMethodDef methods[] = {
     {"export", method_export, METH_VARARGS, "export(format, device, measurements, file): a document."},
+    {"get", method_get, METH_VARARGS, "get(device, algorithm, version, key, spec or None): a dict, or None."},
     {"import_", method_import, METH_VARARGS, "import_(runtime, documents, format): a dict of counts."},
     {"merge", method_merge, METH_O, "merge(store): a dict of counts."},
     {"put", method_put, METH_O, "put(result): stores its entries."},

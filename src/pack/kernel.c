@@ -218,11 +218,11 @@ static hone_status add_headers_to_revision(
 static hone_status read_numbers(const hone_pack_reading *r, const json_t *object, hone_kernel *kernel, hone_code *code)
 {
     int64_t priority = 0, align = 0;
-    hone_status status = hone_pack_get_integer(r, object, "priority", INT32_MIN, INT32_MAX, &priority);
+    hone_status status = hone_pack_get_integer(r, object, "priority", INT64_MIN, INT64_MAX, &priority);
     if (status == HONE_OK) status = hone_pack_get_integer(r, object, "align", 1, 4096, &align);
     if (status == HONE_OK && (align & (align - 1)) != 0)
         status = hone_pack_fail(r, HONE_INVALID_ARGUMENT, "align", "is %d, expected a power of two", (int)align);
-    kernel->priority = (int32_t)priority;
+    kernel->priority = priority;
     code->align = (uint32_t)align;
     return status;
 }

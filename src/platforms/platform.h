@@ -185,8 +185,10 @@ hone_status hone_platform_prepare(
 void hone_platform_release(hone_platform_instance *instance, const hone_kernel *kernel, void *state);
 // What runs of a plan that is prepared, as a number, as its kernel says or its platform; 0: not known.
 uint64_t hone_platform_digest(const hone_plan *plan);
-// What went wrong when a run of the kernel failed, in its platform's words; "run answered 'kernel failed'" where it has
-// none. instance: what the plan was prepared with.
+// hone_plan.say of every plan.
+hone_status hone_platform_say(const hone_plan *plan, hone_status status, const char *words);
+// What went wrong when a run of the kernel failed, in its own words, or in its platform's; "run answered 'kernel
+// failed'" where there are none. On the thread that ran it. instance: what the plan was prepared with.
 void hone_platform_run_words(
     hone_platform_instance *instance, const hone_kernel *kernel, hone_status status, hone_error *out);
 

@@ -14,6 +14,8 @@
 #include "registry/names.h"
 #include "space/term.h"
 
+#include <stdio.h>
+
 // A name that programs may write, with nothing behind it.
 static const hone_platform_ops no_tilelang = {
     .struct_size = sizeof(hone_platform_ops),
@@ -156,9 +158,30 @@ uint64_t hone_platform_digest(const hone_plan *plan)
     return kernel->code != NULL && ops != NULL && ops->digest != NULL ? ops->digest(plan) : 0;
 }
 
+// What the kernel that failed last on this thread said of it.
+static _Thread_local struct {
+    const hone_kernel *kernel; // NULL: nothing was said
+    hone_status status;
+    char words[256];
+} said;
+
+hone_status hone_platform_say(const hone_plan *plan, hone_status status, const char *words)
+{
+    if (status == HONE_OK || words == NULL) return status;
+    said.kernel = plan->kernel;
+    said.status = status;
+    snprintf(said.words, sizeof said.words, "%s", words);
+    return status;
+}
+
 void hone_platform_run_words(
     hone_platform_instance *instance, const hone_kernel *kernel, hone_status status, hone_error *out)
 {
+    if (said.kernel == kernel && said.status == status) {
+        hone_fail(out, status, "platforms.run", "%s", said.words);
+        said.kernel = NULL; // it is not said of the next failure
+        return;
+    }
     const hone_platform_ops *ops = hone_platform_ops_of(hone_platform_home(kernel->platform));
     if (ops != NULL && instance != NULL && ops->last_failure != NULL && ops->last_failure(instance, out)) return;
     hone_fail(out, status, "platforms.run", "run answered '%s'", hone_status_name(status));

@@ -2,8 +2,8 @@
 //   a kernel of backend "any" matches every backend that is asked for; a query for "any" matches only those;
 //   an unset backend keeps kernels of hardware that is here, a backend that is named is taken at its word;
 //   platform "auto" walks the platforms of the devices that are here, most specialised first;
-//   what matched nothing is asked once more: a platform that falls back to any with backend any, another platform with
-//   backend any for the default backend. That is all: no fall-back leads to another.
+//   what matched nothing is asked once more: backend any for the default backend, on every platform; another backend on
+//   a platform that falls back to any with backend any. That is all: no fall-back leads to another.
 // Of the matches the one of highest priority answers, then the earliest; a reference only when there is nothing else.
 #include "registry/tables.h"
 
@@ -134,10 +134,9 @@ static const hone_kernel_ref *best_or_fallback(
 {
     const hone_kernel_ref *found = best(registry, entry, platform, backend);
     if (found != NULL) return found;
-    const hone_platform_facts *facts = registry->platforms(platform);
-    if (facts != NULL && facts->falls_back_to_any) return best(registry, entry, platform, HONE_ANY);
     if (backend == HONE_ANY) return best(registry, entry, platform, registry->default_backend);
-    return NULL;
+    const hone_platform_facts *facts = registry->platforms(platform);
+    return facts != NULL && facts->falls_back_to_any ? best(registry, entry, platform, HONE_ANY) : NULL;
 }
 
 // The lowest rank above `after` and the platform that has it; its rank is 0 when there is none.

@@ -8,6 +8,7 @@
 #include "base/structs.h"
 #include "kernels/kernels.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,9 +60,25 @@ static void free_ops(hone_runtime *rt)
     }
 }
 
+// What was to be recorded, and goes with the process.
+static void tell_lost(hone_runtime *rt)
+{
+    (void)!hone_record_flush(rt, NULL); // collects, and without a store nothing moves
+    const uint64_t dropped = hone_recorder_dropped(rt->recorder);
+    const size_t count = hone_recorder_count(rt->recorder);
+    if (count == 0 && dropped == 0) return;
+    hone_log_write(
+        &rt->log, HONE_LOG_WARNING,
+        "the record of %zu calls is lost, and %" PRIu64
+        " more were dropped when it was full: there is no store to write "
+        "it to",
+        count, dropped);
+}
+
 // What only the user's own reference keeps open.
 static void close_outside(hone_runtime *rt)
 {
+    if (rt->recorder != NULL && rt->store.url == NULL && atomic_load(&rt->recording)) tell_lost(rt);
     if (rt->recorder != NULL && rt->store.url != NULL &&
         (atomic_load(&rt->recording) || hone_recorder_count(rt->recorder) > 0)) {
         hone_error err;

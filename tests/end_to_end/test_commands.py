@@ -13,6 +13,19 @@ COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "ke
             "simulate", "pack", "doctor", "help"]
 
 
+class Readers(CommandTest):
+    def test_who_reads_enough_is_no_error(self):
+        for command in ("list", "list --json", "help"):
+            process = subprocess.Popen([COMMAND, *command.split()], env=self.environment({}), stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            process.stdout.close()
+            self.assertEqual((process.stderr.read(), process.wait()), ("", DONE))
+            process.stderr.close()
+        with open("/dev/full", "w") as full:
+            answer = subprocess.run([COMMAND, "list"], env=self.environment({}), stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((answer.returncode, answer.stderr), (WORLD, "hone: standard output cannot be written\n"))
+
+
 class Help(CommandTest):
     def test_help_lists_every_command(self):
         self.assertEqual(re.findall(r"(?m)^  ([a-z]+) ", self.hone("help").out), COMMANDS)

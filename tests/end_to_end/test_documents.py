@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
 
 from support import BUILD, COMMAND, DATA, CommandTest
@@ -68,6 +69,38 @@ class Completion(CommandTest):
                                 capture_output=True, text=True, timeout=300)
         self.assertEqual(answer.stderr, "")
         return answer.stdout.split()
+
+    def completed_by_fish(self, *words):
+        script = (f"function hone; {COMMAND} $argv; end\nsource {ROOT}/completions/hone.fish\n"
+                  "complete -C (string join ' ' -- hone $argv)")
+        answer = subprocess.run(["fish", "--no-config", "-c", script, *words], env=self.environment({}), capture_output=True,
+                                text=True, timeout=300)
+        self.assertEqual(answer.stderr, "")
+        return [line.split("\t")[0] for line in answer.stdout.splitlines()]
+
+    def completed_by_zsh(self, *words):
+        """What compadd is handed: a terminal is asked for where more of zsh runs."""
+        script = f"""
+            hone() {{ {COMMAND} "$@"; }}
+            compadd() {{ print -l -- $offers; }}
+            _files() {{ : }}
+            words=(hone "$@"); CURRENT=$#words
+            source {ROOT}/completions/_hone
+        """
+        answer = subprocess.run(["zsh", "-f", "-c", script, "zsh", *words], env=self.environment({}), capture_output=True,
+                                text=True, timeout=300)
+        self.assertEqual(answer.stderr, "")
+        return [line for line in answer.stdout.splitlines() if line.startswith(words[-1])]
+
+    def test_zsh_and_fish_complete_what_bash_does(self):
+        for shell, completed in (("zsh", self.completed_by_zsh), ("fish", self.completed_by_fish)):
+            if shutil.which(shell) is None:
+                continue  # a shell that is not here is nobody's
+            for words in (("exp",), ("tune", "--pat"), ("list", "rms"), ("store", "re"), ("pack", "ch"), ("help", "env"),
+                          ("tune", "--kernel", "por"), ("tune", "--platform", "nat"), ("tune", "--store", "sq")):
+                with self.subTest(shell, words=words):
+                    self.assertEqual(sorted(completed(*words)), sorted(self.completed(*words)))
+                    self.assertNotEqual(completed(*words), [])
 
     def test_commands_options_and_names_are_completed(self):
         self.assertEqual(self.completed("exp"), ["explain"])

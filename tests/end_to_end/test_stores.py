@@ -255,6 +255,17 @@ class BadStores(StoreTest):
         self.assertEqual(path.read_bytes(), before)
         self.assertEqual(sorted(self.folder.iterdir()), names)
 
+    def test_a_folder_of_ejkernels_caches_is_to_be_imported_and_left(self):
+        for path in sorted((DATA / "golden" / "persistent").glob("*.json")):
+            folder = self.folder / path.stem
+            folder.mkdir()
+            (folder / path.name).write_bytes(path.read_bytes())
+            for url in (f"json:{folder}", f"json:{folder / path.name}"):
+                self.refused("store", "list", "--store", url, code=WORLD, says="hone store import")
+                self.hone("tune", SOFTMAX, *QUICK, "--store", url, code=None)
+                self.assertEqual([file.name for file in folder.iterdir()], [path.name])
+                self.assertEqual((folder / path.name).read_bytes(), path.read_bytes())
+
     def test_text_is_no_json_store(self):
         path = self.folder / "notes.json"
         path.write_text("not JSON, and not a store\n" * 100)

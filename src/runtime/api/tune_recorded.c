@@ -191,7 +191,7 @@ hone_status hone_tune_recorded(
     return hone_tune_finish(result, status, out_result);
 }
 
-// Whether a recorded call is decided ---------------------------------------------------------------------------------
+// Whether a recorded call is decided ----------------------------------------------------------------------------------
 
 static bool find_verified(void *ctx, const hone_store_decision *decision)
 {

@@ -67,8 +67,8 @@ hone_status hone_request_from_override(const hone_request *request, hone_decisio
     const hone_context_override *override_ = hone_request_override(request);
     if (override_ != NULL) {
         hone_status status = override_with(
-            request, "the context's override", hone_request_override_kernel(request, override_), override_->kernel,
-            override_->config, out, why);
+            request, override_->exactly != NULL ? "hone_kernel_run" : "the context's override",
+            hone_request_override_kernel(request, override_), override_->kernel, override_->config, out, why);
         out->source = HONE_SOURCE_OVERRIDE;
         if (status == HONE_OK && override_->store && !request->explaining) store_override(request, out);
         return status;

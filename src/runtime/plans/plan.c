@@ -212,6 +212,7 @@ static hone_status make_entry(
         .device = request->device,
         .parallel_for = pool != NULL ? hone_pool_run : NULL,
         .pool = pool,
+        .say = hone_platform_say,
     };
     hone_status status =
         packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, where);

@@ -63,6 +63,12 @@ static hone_status fail_kernel(const hone_plan_entry *entry, hone_status status,
         entry->kernel->kernel.name, hone_call_text(entry->call), words.message);
 }
 
+hone_status hone_plan_failed(const hone_plan *plan, hone_status status, hone_error *err)
+{
+    if (plan == NULL || status == HONE_OK) return status;
+    return fail_kernel((const hone_plan_entry *)(const void *)plan, status, err);
+}
+
 static hone_status check_arguments(const hone_op *op, const hone_value *args, size_t count, hone_error *err)
 {
     if (op == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation is NULL");

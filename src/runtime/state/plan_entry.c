@@ -13,6 +13,18 @@ void hone_plan_entry_note_calls(hone_plan_entry *entry)
         rt->recorder, entry->plan.device->fingerprint, entry->call, calls, entry->kernel->kernel.name,
         hone_source_name(entry->source), &err);
     if (status != HONE_OK) hone_log_write(&rt->log, HONE_LOG_WARNING, "%s", err.message);
+    hone_runtime_tell_dropped(rt);
+}
+
+void hone_runtime_tell_dropped(hone_runtime *rt)
+{
+    if (!atomic_load(&rt->recording) || hone_recorder_dropped(rt->recorder) == 0) return;
+    if (atomic_exchange(&rt->told_dropped, true)) return;
+    hone_log_write(
+        &rt->log, HONE_LOG_WARNING,
+        "the record is full at %d calls, and further ones are dropped, %s: HONE_STORE names a store that it can be "
+        "written to; hone_record_dropped counts them",
+        (int)HONE_RECORDER_LIMIT, rt->store.url == NULL ? "for there is no store" : rt->store.error.message);
 }
 
 static hone_platform_instance *instance_of(const hone_plan_entry *entry)

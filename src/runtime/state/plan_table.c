@@ -238,7 +238,7 @@ void hone_plan_table_count(hone_plan_table *table, bool counts)
     hone_mutex_unlock(&table->mutex);
 }
 
-// -----------------------------------------------------------------------------------------------------------------
+// Forks, and the end --------------------------------------------------------------------------------------------------
 
 static void forget_calls(hone_plan_entry *entry)
 {

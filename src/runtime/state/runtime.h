@@ -80,6 +80,7 @@ struct hone_runtime {
     hone_rules force, deny;
     hone_plan_table plans;
     atomic_bool recording;
+    atomic_bool told_dropped;   // that the record is full
     atomic_bool told_no_stream; // that runs on a device with streams bring none
     hone_recorder *recorder;
     hone_mutex mutex; // ops, cache, asides, wrongs, verdicts, pool, workers
@@ -158,6 +159,9 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
 bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel);
 // The forced kernel of an algorithm; NULL when there is none.
 const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm);
+
+// Says once that calls are not recorded any more, where that was asked for.
+void hone_runtime_tell_dropped(hone_runtime *rt);
 
 // What the chain answers has changed. Call it before the plans that it replaces are dropped: whoever decided
 // meanwhile then drops its own.

@@ -278,7 +278,7 @@ static void kernel_by_value(hone_wire_reader *reader, bool strict, hone_kernel *
     out->signature = hone_wire_get_text(reader);
     out->space = hone_wire_get_text(reader);
     out->needs = hone_wire_get_u64(reader);
-    out->priority = (int32_t)hone_wire_get_i64(reader);
+    out->priority = hone_wire_get_i64(reader);
     out->user = (void *)get_address(reader, strict, "user pointer", err);
     out->supports = (bool (*)(const hone_kernel *, const hone_call *, hone_error *))get_address(
         reader, strict, "supports function", err);

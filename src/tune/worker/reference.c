@@ -103,6 +103,7 @@ static hone_status run_call(
     kernel.run = reference->algorithm->reference;
     if (reference->stand_in != NULL) kernel = *reference->stand_in;
     hone_plan plan = {
+        .say = hone_platform_say,
         .run = hone_platform_run_of(&kernel),
         .config = no_config,
         .kernel = &kernel,

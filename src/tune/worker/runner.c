@@ -32,6 +32,7 @@ hone_failure hone_runner_init(
     hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
     const hone_call *call = session->using != NULL ? session->call : session->blind;
     runner->plan = (hone_plan){
+        .say = hone_platform_say,
         .run = hone_platform_run_of(kernel),
         .config = runner->config.values,
         .kernel = &runner->kernel,

@@ -89,7 +89,6 @@ static void what_is_wrong_with_a_kernel_is_said(void **state)
     } cases[] = {
         {", 'blok': 1", "there is no field 'blok'"},
         {", 'priority': 'high'", "priority: is a text, expected a whole number"},
-        {", 'priority': 99999999999", "priority: is 99999999999, expected -2147483648 to"},
         {", 'priority': 1e99", "priority: is a number, expected a whole number"},
         {", 'align': 3", "align: is 3, expected a power of two"},
         {", 'align': 0", "align: is 0, expected 1 to 4096"},

@@ -55,7 +55,7 @@ static inline hone_status add_algorithm(fixture *f, const char *signature)
 }
 
 static inline hone_kernel a_kernel(
-    const char *algorithm, const char *name, hone_platform platform, hone_backend backend, int32_t priority)
+    const char *algorithm, const char *name, hone_platform platform, hone_backend backend, int64_t priority)
 {
     hone_kernel kernel;
     hone_kernel_init(&kernel);
@@ -74,7 +74,7 @@ static inline hone_status add_kernel(fixture *f, hone_kernel kernel)
 }
 
 static inline void must_add(
-    fixture *f, const char *name, hone_platform platform, hone_backend backend, int32_t priority)
+    fixture *f, const char *name, hone_platform platform, hone_backend backend, int64_t priority)
 {
     if (hone_registry_find(f->registry, "fa", NULL) == NULL)
         assert_int_equal(add_algorithm(f, "fa(x: f32[n]) -> y: f32[n]"), HONE_OK);

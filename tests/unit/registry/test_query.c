@@ -70,12 +70,14 @@ static void xla_that_matches_nothing_ends(void **state)
     assert_says(f, "platform=xla, backend=any");
 }
 
-static void xla_and_any_do_not_fall_back_to_the_default_backend(void **state)
+static void xla_and_any_fall_back_to_the_default_backend(void **state)
 {
     fixture *f = *state;
     must_add(f, "x", HONE_XLA, HONE_CPU, 0);
-    assert_not_found(f, HONE_XLA, HONE_ANY);
+    assert_answer(f, HONE_XLA, HONE_ANY, "x");
     assert_answer(f, HONE_XLA, HONE_CPU, "x");
+    must_add(f, "any", HONE_XLA, HONE_ANY, 0);
+    assert_answer(f, HONE_XLA, HONE_ANY, "any"); // what was asked for comes first
 }
 
 static void an_unset_backend_keeps_to_the_hardware_that_is_here(void **state)
@@ -207,7 +209,7 @@ int main(void)
         query_test(a_query_for_any_takes_only_any_kernels_then_the_default_backends),
         query_test(the_any_fallback_names_what_was_asked_for),
         query_test(xla_that_matches_nothing_ends),
-        query_test(xla_and_any_do_not_fall_back_to_the_default_backend),
+        query_test(xla_and_any_fall_back_to_the_default_backend),
         query_test(an_unset_backend_keeps_to_the_hardware_that_is_here),
         query_test(an_unset_backend_leaves_out_instructions_that_are_missing),
         query_test(auto_on_a_cpu_is_native_then_xla),

@@ -291,6 +291,17 @@ static void whatever_differs_in_the_code_makes_another_revision(void **state)
     }
 }
 
+static void priorities_have_64_bits(void **state)
+{
+    fixture *f = *state;
+    char names[256];
+    must_add(f, "low", HONE_NATIVE, HONE_CPU, INT64_MIN);
+    must_add(f, "one", HONE_NATIVE, HONE_CPU, 1);
+    must_add(f, "wide", HONE_NATIVE, HONE_CPU, (int64_t)1 << 32);
+    must_add(f, "high", HONE_NATIVE, HONE_CPU, INT64_MAX);
+    assert_string_equal(kernel_names(f, "fa", names), "high wide one low");
+}
+
 static void kernels_stand_by_falling_priority_then_in_order_of_registration(void **state)
 {
     fixture *f = *state;
@@ -773,6 +784,7 @@ int main(void)
         registry_test(code_in_a_file_that_is_not_there_is_refused_with_its_path),
         registry_test(code_has_one_origin_and_an_entry),
         registry_test(whatever_differs_in_the_code_makes_another_revision),
+        registry_test(priorities_have_64_bits),
         registry_test(kernels_stand_by_falling_priority_then_in_order_of_registration),
         registry_test(a_duplicate_is_refused_unless_it_replaces),
         registry_test(equal_names_for_other_hardware_are_no_duplicates),

@@ -21,6 +21,7 @@ typedef struct probe {
     atomic_int runs, prepares, releases;
     atomic_int status;           // of run
     atomic_int prepare_status;   // of prepare
+    const char *words;           // that it fails with; NULL: none
     atomic_int wrong;            // runs whose arguments were not what a kernel may expect
     atomic_int_least64_t config; // first value of the last plan's config
 } probe;
@@ -50,6 +51,7 @@ static inline hone_status scale_run(const hone_plan *plan, const hone_value *arg
         return HONE_INVALID_ARGUMENT;
     }
     hone_status status = (hone_status)atomic_load(&self->status);
+    if (status != HONE_OK && self->words != NULL) return hone_plan_fail(plan, status, self->words);
     if (status != HONE_OK || args[0].as.tensor->dtype.bits != 32) return status;
     const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
     for (int64_t i = 0; i < x->shape[0]; i++)

@@ -206,6 +206,38 @@ static void a_full_table_without_a_store_counts_what_it_dropped(void **state)
     assert_true(hone_record_dropped(f->rt) > 0);
 }
 
+typedef struct heard {
+    char text[2][400];
+    int count;
+} heard;
+
+static void hear(void *ctx, int level, const char *message)
+{
+    heard *h = ctx;
+    if (level == 1 && h->count < 2) snprintf(h->text[h->count], sizeof h->text[0], "%s", message);
+    h->count += level == 1;
+}
+
+static void without_a_store_it_says_what_was_dropped_and_lost(void **state)
+{
+    (void)state;
+    heard h = {.count = 0};
+    example e;
+    fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .log = hear, .log_ctx = &h, .log_level = 1});
+    make_example(&e, 2, 2);
+    hone_record_enable(f->rt, true);
+    for (int i = 0; i < 4200; i++) {
+        e.args[2] = hone_of_float(i + 10);
+        assert_int_equal(hone_run(f->op, e.args, 3, NULL, &f->err), HONE_OK);
+    }
+    assert_int_equal(hone_record_flush(f->rt, &f->err), HONE_OK);
+    assert_int_equal(hone_record_dropped(f->rt), 4200 - 4096);
+    close_fixture(f);
+    assert_int_equal(h.count, 2); // once when it was full, and at the end
+    assert_non_null(strstr(h.text[0], "the record is full at 4096 calls"));
+    assert_non_null(strstr(h.text[1], "the record of 4096 calls is lost, and 104 more were dropped"));
+}
+
 static void an_evicted_plan_takes_no_counts_with_it(void **state)
 {
     (void)state;
@@ -254,6 +286,7 @@ int main(void)
         cmocka_unit_test(missed_calls_are_bounded_in_the_store_and_the_newest_stay),
         cmocka_unit_test(what_was_recorded_outlives_the_runtime_in_its_store),
         WITH_RUNTIME(a_full_table_without_a_store_counts_what_it_dropped),
+        cmocka_unit_test(without_a_store_it_says_what_was_dropped_and_lost),
         cmocka_unit_test(an_evicted_plan_takes_no_counts_with_it),
         WITH_RUNTIME(an_import_is_taken_and_a_document_that_is_none_refused),
         WITH_RUNTIME(null_is_refused),

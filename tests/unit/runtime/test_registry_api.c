@@ -166,6 +166,52 @@ static void a_kernel_is_run_with_its_default_config(void **state)
     assert_int_equal(f->probes[FAST].config, 1);
 }
 
+// A kernel knows more of its failure than a status says; the words reach whoever called it, in whichever way.
+static void what_a_kernel_says_of_its_failure_reaches_the_caller(void **state)
+{
+    fixture *f = *state;
+    example e;
+    const hone_plan *plan = NULL;
+    make_example(&e, 4, 4);
+    for (int i = 0; i < KERNELS; i++) {
+        f->probes[i].status = HONE_KERNEL_FAILED;
+        f->probes[i].words = i == PLAIN ? "the moon is in the wrong house" : NULL;
+    }
+    assert_int_equal(hone_bind(f->op, e.args, 3, &plan, &f->err), HONE_OK);
+    assert_int_equal(hone_kernel_run(get(f, "plain"), e.args, 3, NULL, &f->err), HONE_KERNEL_FAILED);
+    assert_says(f, "kernel plain of scale(f32[4,4]) failed: the moon is in the wrong house");
+    assert_int_equal(hone_kernel_run(get(f, "fast"), e.args, 3, NULL, &f->err), HONE_KERNEL_FAILED);
+    assert_says(f, "kernel fast of scale(f32[4,4]) failed: run answered");
+    f->probes[PLAIN].words = NULL;
+    assert_int_equal(hone_kernel_run(get(f, "plain"), e.args, 3, NULL, &f->err), HONE_KERNEL_FAILED);
+    assert_says(f, "failed: run answered"); // it says nothing now
+    f->probes[PLAIN].words = "the moon is in the wrong house";
+    assert_int_not_equal(hone_run(f->op, e.args, 3, NULL, &f->err), HONE_OK);
+    assert_says(f, "the moon is in the wrong house");
+    f->probes[FAST].words = "no luck";
+    hone_status status = plan->run(plan, e.args, NULL);
+    assert_int_equal(hone_plan_failed(plan, status, &f->err), HONE_KERNEL_FAILED);
+    assert_says(f, "kernel fast of scale(f32[4,4]) failed: no luck");
+    assert_int_equal(hone_plan_failed(plan, HONE_OK, &f->err), HONE_OK);
+    hone_plan_release(&plan);
+}
+
+// No context of the caller's and no variable has named the kernel.
+static void a_kernel_that_cannot_run_a_call_is_blamed_on_who_asked_for_it(void **state)
+{
+    fixture *f = *state;
+    example e;
+    make_example(&e, 4, 4);
+    f->probes[PLAIN].prepare_status = HONE_UNSUPPORTED;
+    assert_int_equal(hone_kernel_run(get(f, "plain"), e.args, 3, NULL, &f->err), HONE_UNSUPPORTED);
+    assert_null(strstr(f->err.message, "context"));
+    assert_says(f, "the probe says no");
+    e.tensors[0].device = e.tensors[1].device = (hone_device){HONE_DEVICE_CUDA, 0};
+    assert_int_not_equal(hone_kernel_run(get(f, "plain"), e.args, 3, NULL, &f->err), HONE_OK);
+    assert_null(strstr(f->err.message, "override"));
+    f->probes[PLAIN].prepare_status = HONE_OK;
+}
+
 static void a_call_of_a_kernel_is_checked_like_any(void **state)
 {
     fixture *f = *state;
@@ -305,6 +351,8 @@ int main(void)
         WITH_RUNTIME(a_kernel_that_was_got_runs_and_no_other),
         WITH_RUNTIME(its_own_context_is_what_a_thread_has_again_after_running_a_kernel),
         WITH_RUNTIME(a_kernel_is_run_with_its_default_config),
+        WITH_RUNTIME(what_a_kernel_says_of_its_failure_reaches_the_caller),
+        WITH_RUNTIME(a_kernel_that_cannot_run_a_call_is_blamed_on_who_asked_for_it),
         WITH_RUNTIME(a_call_of_a_kernel_is_checked_like_any),
         WITH_RUNTIME(a_parameter_that_the_kernel_does_not_have_is_refused_before_it_runs),
         WITH_RUNTIME(a_kernels_failure_names_the_algorithm_the_kernel_the_call_and_the_cause),

@@ -27,8 +27,8 @@ static const spec *best(const scenario *from, const char *platform, const char *
 static const spec *best_or_fallback(const scenario *from, const char *platform)
 {
     const spec *found = best(from, platform, from->backend);
-    if (found == NULL && is(platform, "xla")) return best(from, "xla", "any");
     if (found == NULL && is(from->backend, "any")) return best(from, platform, from->default_backend);
+    if (found == NULL && is(platform, "xla")) return best(from, "xla", "any");
     return found;
 }
 

@@ -55,7 +55,7 @@ static hone_status add_kernel(hone_registry *registry, const spec *one, const ch
     if (status != HONE_OK) return status;
     kernel.algorithm = one->algorithm;
     kernel.name = name;
-    kernel.priority = (int32_t)one->priority;
+    kernel.priority = one->priority;
     kernel.run = never_run;
     return hone_registry_add_kernels(registry, &kernel, 1, false, false, err);
 }
@@ -76,8 +76,6 @@ static void register_all(hone_registry *registry, const scenario *from, outcome 
     for (size_t i = 0; i < from->count; i++) {
         const spec *one = &from->specs[i];
         hone_error err = {0};
-        if (one->priority < INT32_MIN || one->priority > INT32_MAX)
-            fail(out, "spec %s: priority %lld", one->id, one->priority);
         hone_status status = add_kernel(registry, one, refuse ? "one" : one->id, &err);
         hone_status wanted = !one->valid || (refuse && is_duplicate(from, i)) ? HONE_INVALID_ARGUMENT : HONE_OK;
         if (status != wanted)
