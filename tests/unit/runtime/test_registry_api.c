@@ -184,7 +184,7 @@ static void what_a_kernel_says_of_its_failure_reaches_the_caller(void **state)
     assert_says(f, "kernel fast of scale(f32[4,4]) failed: run answered");
     f->probes[PLAIN].words = NULL;
     assert_int_equal(hone_kernel_run(get(f, "plain"), e.args, 3, NULL, &f->err), HONE_KERNEL_FAILED);
-    assert_says(f, "failed: run answered"); // it says nothing now
+    assert_says(f, "failed: run answered");                        // it says nothing now
     f->probes[REFERENCE].words = "the moon is in the wrong house"; // the last that is asked
     assert_int_not_equal(hone_run(f->op, e.args, 3, NULL, &f->err), HONE_OK);
     assert_says(f, "the moon is in the wrong house");
