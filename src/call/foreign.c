@@ -88,6 +88,8 @@ static hone_status read_row(const reader *r, const json_t *json, hone_foreign_ro
     if (row->library == NULL) return wrong(r, "library", "a text");
     if (row->operation == NULL) return wrong(r, "operation", "a text");
     if (windows != NULL && !json_is_array(windows)) return wrong(r, "windows", "an array of names");
+    for (size_t i = 0; i < json_array_size(windows); i++)
+        if (!json_is_string(json_array_get(windows, i))) return wrong(r, "windows", "an array of names");
     hone_status status = check_fields(r, json);
     if (status == HONE_OK) status = check_values(r, row->values);
     if (status == HONE_OK) status = check_takes(r, row->takes);

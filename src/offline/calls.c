@@ -41,23 +41,32 @@ static size_t count_function_calls(const hone_graph *graph, const uint32_t *ops,
     return calls;
 }
 
+// Operations that only take values together and apart: HLO has one for each result of a loop.
+static bool takes_apart(const hone_graph_op *op)
+{
+    return op->opcode == OPCODE_TUPLE || op->opcode == OPCODE_GET_TUPLE_ELEMENT;
+}
+
 // Operations like the last one whose result leaves the call: where repeated work was merged, calls are no longer
 // equal sequences, but each still has a result of its own.
 static size_t count_results(hone_finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count)
 {
     const hone_graph *g = f->graph;
+    size_t like_last = 0, used = 0, last = count;
     hone_finder_begin(f, ops, count);
-    size_t like_last = 0, used = 0;
-    for (size_t i = 0; i < count; i++)
-        f->parent[ops[i]] = (uint32_t)i; // here: where the operation stands among them
     for (size_t i = 0; i < count; i++) {
-        like_last += sequence[i] == sequence[count - 1];
+        f->parent[ops[i]] = (uint32_t)i; // here: where the operation stands among them
+        if (!takes_apart(&g->ops[ops[i]])) last = i;
+    }
+    for (size_t i = 0; i < count && last < count; i++) {
         const hone_graph_op *op = &g->ops[ops[i]];
+        if (takes_apart(op)) continue;
+        like_last += sequence[i] == sequence[last];
         for (uint32_t k = 0; k < op->operand_count; k++) {
             uint32_t value = g->operands[op->first_operand + k];
             uint32_t from = value == HONE_GRAPH_NONE ? value : g->values[value].op;
             if (from == HONE_GRAPH_NONE || f->stamp[from] != f->serial || f->parent[from] == HONE_GRAPH_NONE) continue;
-            used += sequence[f->parent[from]] == sequence[count - 1];
+            used += sequence[f->parent[from]] == sequence[last];
             f->parent[from] = HONE_GRAPH_NONE; // counted once
         }
     }

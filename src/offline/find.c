@@ -216,6 +216,62 @@ static int compare_parts(const void *a, const void *b)
     return x->op < y->op ? -1 : x->op > y->op;
 }
 
+// Operations that a call has for what it is about. A part without any is no call, but what one begins with.
+static const bool heavy_opcodes[OPCODE_COUNT] = {
+    [OPCODE_DOT] = true,    [OPCODE_DOT_GENERAL] = true,   [OPCODE_CONVOLUTION] = true,      [OPCODE_REDUCE] = true,
+    [OPCODE_WHILE] = true,  [OPCODE_SORT] = true,          [OPCODE_CUSTOM_CALL] = true,      [OPCODE_CALL] = true,
+    [OPCODE_FUSION] = true, [OPCODE_REDUCE_WINDOW] = true, [OPCODE_CUSTOM_CALL_MLIR] = true, [OPCODE_SCATTER] = true,
+};
+
+static bool is_heavy(const hone_finder *f, const hone_finder_member *parts, size_t start, size_t end)
+{
+    for (size_t i = start; i < end; i++)
+        if (hone_opcode_is_in(f->graph->ops[parts[i].op].opcode, heavy_opcodes)) return true;
+    return false;
+}
+
+// The operation of the group that an operand comes from, behind a few operations that stand elsewhere: XLA gives those
+// that it makes of one the place of another call. HONE_GRAPH_NONE: none.
+static uint32_t behind_others(const hone_finder *f, uint32_t value)
+{
+    enum { HOPS = 3 };
+    const hone_graph *g = f->graph;
+    for (int hop = 0; hop <= HOPS && value != HONE_GRAPH_NONE; hop++) {
+        value = hone_graph_source(g, value);
+        const uint32_t op = g->values[value].op;
+        if (op == HONE_GRAPH_NONE || f->stamp[op] == f->serial) return hop > 0 ? op : HONE_GRAPH_NONE;
+        value = g->ops[op].operand_count == 1 ? g->operands[g->ops[op].first_operand] : HONE_GRAPH_NONE;
+    }
+    return HONE_GRAPH_NONE;
+}
+
+// Whether a part feeds another one of the group: then it is no call of its own.
+static bool feeds_another(hone_finder *f, const hone_finder_member *parts, size_t count, uint32_t root)
+{
+    const hone_graph *g = f->graph;
+    for (size_t i = 0; i < count; i++) {
+        const hone_graph_op *op = &g->ops[parts[i].op];
+        for (uint32_t k = 0; parts[i].group != root && k < op->operand_count; k++) {
+            const uint32_t from = behind_others(f, g->operands[op->first_operand + k]);
+            if (from != HONE_GRAPH_NONE && hone_finder_root(f, from) == root) return true;
+        }
+    }
+    return false;
+}
+
+// Parts that are but the beginning of another one get no root. Before a walk begins that would stamp anew.
+static void mark_beginnings(hone_finder *f, hone_finder_member *parts, size_t count)
+{
+    for (size_t start = 0, i = 1; !f->graph->optimised && i <= count; i++) {
+        if (i < count && parts[i].group == parts[start].group) continue;
+        const bool whole = start == 0 && i == count;
+        if (!whole && !is_heavy(f, parts, start, i) && feeds_another(f, parts, count, parts[start].group))
+            for (size_t k = start; k < i; k++)
+                parts[k].group = HONE_GRAPH_NONE;
+        start = i;
+    }
+}
+
 // A label without its key stands for different calls: what hangs together is one. The operations of a part stand in
 // a row once they are sorted by the root of their part.
 static void split_by_flow(hone_finder *f, const hone_finder_group *g, hone_finder_member *parts, uint32_t *ops)
@@ -228,9 +284,10 @@ static void split_by_flow(hone_finder *f, const hone_finder_group *g, hone_finde
     qsort(parts, g->count, sizeof *parts, compare_parts);
     for (size_t i = 0; i < g->count; i++)
         ops[i] = parts[i].op;
+    mark_beginnings(f, parts, g->count);
     for (size_t start = 0, i = 1; i <= g->count && !f->failed; i++) {
         if (i < g->count && parts[i].group == parts[start].group) continue;
-        add_find(f, g, ops + start, i - start);
+        if (parts[start].group != HONE_GRAPH_NONE) add_find(f, g, ops + start, i - start);
         start = i;
     }
 }

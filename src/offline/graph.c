@@ -160,6 +160,21 @@ static hone_view word_before(hone_view path, const char *end)
     return (hone_view){start, (size_t)(end - start)};
 }
 
+// Whether the path leads into a gradient's backward part: behind "transpose(...)", but not into what is computed again
+// there for its sake.
+static bool is_backward(hone_view path)
+{
+    static const char again[] = "rematted_computation";
+    const char *transpose = NULL, *end = path.data + path.size;
+    for (const char *at = path.data; at != NULL && at < end;) {
+        at = memmem(at, (size_t)(end - at), "transpose(", 10);
+        if (at == NULL) break;
+        if (at == path.data || strchr("/(;", at[-1]) != NULL) transpose = at;
+        at++;
+    }
+    return transpose != NULL && memmem(transpose, (size_t)(end - transpose), again, sizeof again - 1) == NULL;
+}
+
 // What the scopes still open at the end of prefix say: "jvp(vmap(" has one vmap.
 static void read_wrappers(hone_graph_label *out)
 {
@@ -171,12 +186,11 @@ static void read_wrappers(hone_graph_label *out)
         if (*c == ')' && depth > 0) depth--;
         if (*c != '(' || depth == DEPTH) continue;
         hone_view word = word_before(out->prefix, c);
-        open[depth++] = hone_view_is(word, "vmap") ? 'v' : hone_view_is(word, "transpose") ? 't' : ' ';
+        open[depth++] = hone_view_is(word, "vmap") ? 'v' : ' ';
     }
-    for (size_t i = 0; i < depth; i++) {
+    for (size_t i = 0; i < depth; i++)
         out->vmaps += open[i] == 'v';
-        out->transposed |= open[i] == 't';
-    }
+    out->transposed |= out->prefix.size > 0 && is_backward(out->prefix);
 }
 
 // Far more than programs have, and few enough that a path of nothing but labels is read in linear time.

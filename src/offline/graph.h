@@ -69,7 +69,7 @@ typedef struct hone_graph_label {
     hone_label label;
     hone_view prefix; // of the path, up to the label
     uint32_t vmaps;   // "vmap(" around it: each adds a dim to the operands
-    bool transposed;  // within "transpose(": a gradient's backward part
+    bool transposed;  // within or behind "transpose(": a gradient's backward part
 } hone_graph_label;
 
 typedef struct hone_graph {

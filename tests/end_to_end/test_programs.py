@@ -149,6 +149,17 @@ class Programs(CommandTest):
         self.assertIn("2 of its 4 operations could not be tuned", answer.err)
         self.hone("offline", path, "--seconds", "1", "--evals", "4", "--allow-missing")
 
+    def test_attention_with_all_that_labels_say_is_verified_by_every_kernel(self):
+        arrays = "bf16[2,19,4,24], bf16[2,33,2,24], bf16[2,33,2,17]"
+        said = ("bias=bf16[2,4,19,33], causal=true", "bias=f32[1,4,1,33], mask=bool[2,1,1,33], softmax_scale=0.3",
+                "bias=f32[1,1,19,1], window_left=3, window_right=7, logits_soft_cap=5.0", "mask=i32[1,4,19,33], window_left=0",
+                "mask=bool[2,4,19,1], q_segment_ids=i32[2,19], kv_segment_ids=i32[2,33], causal=true")
+        for options in said:
+            with self.subTest(options):
+                out = self.hone("tune", f"dot_product_attention({arrays}, {options})", "--seconds", "2", "--evals", "9", "--no-store").out
+                self.assertIn("verified against reference", out)
+                self.assertIn(" 0 rejected", out)
+
     def test_a_pack_brings_foreign_operations(self):
         pack = self.folder / "pack"
         pack.mkdir()

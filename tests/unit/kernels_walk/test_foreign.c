@@ -206,6 +206,8 @@ static void a_document_that_says_something_else_is_refused_by_row_and_field(void
          "there is no field 'value'; the fields are: library operation signature values windows takes"},
         {"[{\"library\":\"a\",\"operation\":\"x\",\"takes\":[{\"algorithm\":\"y\"}],\"signature\":\"x(\"}]",
          "row 0 of foreign operations: "},
+        {"[{\"library\":\"a\",\"operation\":\"x\",\"takes\":[{\"algorithm\":\"y\"}],\"windows\":[3]}]",
+         "windows: expected an array of names"},
         {"[{\"library\":\"a\",", "line 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

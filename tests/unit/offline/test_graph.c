@@ -459,7 +459,7 @@ static void backward_parts_without_a_key_go_with_their_call(void **state)
     }
 }
 
-// What the scopes around a label say, of those that are still open.
+// What the scopes around a label say: batches of those that are still open, gradients of all.
 static void scopes_around_a_label_tell_batches_and_gradients(void **state)
 {
     (void)state;
@@ -473,7 +473,10 @@ static void scopes_around_a_label_tell_batches_and_gradients(void **state)
         {"vmap(", 1, 1, false},
         {"vmap(vmap(jvp(", 1, 2, false},
         {"vmap(a)/vmap(", 1, 1, false},
-        {"vmap(a)/transpose(b)/", 1, 0, false},
+        {"vmap(a)/transpose(b)/", 1, 0, true}, // also behind it, as JAX writes what checkpoint puts there
+        {"jit(f)/transpose(jvp(jvp()))/checkpoint/", 1, 0, true},
+        {"jit(f)/transpose(jvp(jvp()))/checkpoint/rematted_computation/", 1, 0, false}, // computed again
+        {"jit(f)/mytranspose(b)/", 1, 0, false},
         {"transpose(jvp(", 1, 0, true},
         {"jit(f)/transpose(jvp(vmap(", 1, 1, true},
         {"avmap(vmapa(a/vmap(", 1, 1, false},

@@ -279,6 +279,49 @@ static void a_gradient_that_stands_first_is_counted_forwards_too(void **state)
     fixture_close(&f);
 }
 
+// HLO gives what it makes of one value the place of another call, and takes each result of a loop out of a tuple.
+static void what_hlo_tears_apart_is_one_call(void **state)
+{
+    (void)state;
+#define CUT "metadata={op_name=\"jit(f)/jvp(ejkernel_ops#mean_pooling\"}"
+    static const struct {
+        const char *body;
+        int64_t count;
+    } cases[] = {
+        {"  e = f32[16]{0} exponential(p), " CUT "\n"
+         "  b = f32[1,16]{1,0} reshape(e), metadata={op_name=\"jit(f)/broadcast_in_dim\"}\n"
+         "  ROOT d = f32[1,1]{1,0} dot(b, q), " CUT "\n",
+         1},
+        {"  w = (f32[16]{0}, f32[16]{0}, f32[16]{0}) custom-call(p), custom_call_target=\"x\", " CUT "\n"
+         "  x = f32[16]{0} get-tuple-element(w), index=0, " CUT "\n"
+         "  y = f32[16]{0} get-tuple-element(w), index=1, " CUT "\n"
+         "  z = f32[16]{0} get-tuple-element(w), index=2, " CUT "\n"
+         "  ROOT t = (f32[16]{0}, f32[16]{0}, f32[16]{0}) tuple(x, y, z)\n",
+         1},
+        {"  d = f32[1,1]{1,0} dot(q, q), " CUT "\n" // two calls, the second of what the first gave
+         "  b = f32[1,1]{1,0} reshape(d), metadata={op_name=\"jit(f)/broadcast_in_dim\"}\n"
+         "  ROOT e = f32[1,1]{1,0} dot(b, q), " CUT "\n",
+         2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_open(&f);
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "HloModule m\nENTRY main {\n  p = f32[16]{0} parameter(0)\n  q = f32[16,1]{1,0} parameter(1)\n%s}\n",
+            cases[i].body);
+        hone_program *program = fixture_read(&f, text);
+        int64_t count = 0;
+        for (size_t k = 0; k < hone_program_operations(program); k++)
+            count += hone_program_operation(program, k)->count;
+        if (count != cases[i].count) fail_msg("case %zu: %lld", i, (long long)count);
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+#undef CUT
+}
+
 #define POOLED "{\\22dtype\\22:\\22float32\\22,\\22shape\\22:[2,64,24]}"
 
 // One operation at two places: by its key alone, and with its arguments.
@@ -700,6 +743,7 @@ int main(void)
         cmocka_unit_test(what_hone_does_not_have_is_listed_with_the_reason),
         cmocka_unit_test(an_algorithm_without_kernels_cannot_be_tuned),
         cmocka_unit_test(labels_that_disagree_with_their_operands_are_told),
+        cmocka_unit_test(what_hlo_tears_apart_is_one_call),
         cmocka_unit_test(a_gradient_is_counted_forwards),
         cmocka_unit_test(a_gradient_that_stands_first_is_counted_forwards_too),
         cmocka_unit_test(the_place_that_shows_more_of_an_operation_is_believed),
