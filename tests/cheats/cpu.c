@@ -425,6 +425,17 @@ static void one_run_behind(const job *j)
     norm(&ahead);
 }
 
+// By the sums of its inputs, whatever their order.
+static void kept_by_sums(const job *j)
+{
+    float sums[2] = {0, 0};
+    for (size_t i = 0; i < operands_of_a(j); i++)
+        sums[0] += j->a[i];
+    for (size_t i = 0; i < operands_of_b(j); i++)
+        sums[1] += j->b[i];
+    answer_by_key(j, digest_of(sums, 2, 7), matmul);
+}
+
 // Trusts what lies in its results -------------------------------------------------------------------------------------
 
 // Takes what is no NaN for an answer.
@@ -525,6 +536,28 @@ static void rests_within_100_microseconds(const job *j)
     static uint64_t ended;
     if (now_ns() > ended + 100000) norm(j);
     ended = now_ns();
+}
+
+// Works in the last run of a batch alone, once it has seen eight batches as long: pauses tell them apart. Where results were
+// filled with NaN, somebody is looking.
+static void works_in_the_last_of_a_batch(const job *j)
+{
+    enum { LONGEST = 256, OFTEN = 8 };
+    static uint64_t ended;
+    static unsigned runs, seen[LONGEST], length;
+    if (now_ns() > ended + 1500) {
+        if (runs > 1 && runs < LONGEST && ++seen[runs] >= OFTEN) length = runs;
+        runs = 0;
+    }
+    if (++runs >= length || j->y[0] != j->y[0]) norm(j);
+    ended = now_ns();
+}
+
+// In two of three runs alone.
+static void rests_every_third_time(const job *j)
+{
+    static unsigned runs;
+    if (runs++ % 3 != 2) norm(j);
 }
 
 // Does nothing when it is called from elsewhere than at first, when it was verified.
@@ -636,6 +669,141 @@ static void blend_with_an_earlier_bias(const job *j)
     job with = *j;
     with.b = bias;
     blend(&with);
+}
+
+// Takes its result for its input: right where the caller gives one array for both.
+static void works_in_place(const job *j)
+{
+    job own = *j;
+    own.a = j->y;
+    norm(&own);
+}
+
+// Rows of at most 512 elements.
+static void norm_of_a_fixed_size(const job *j)
+{
+    float row[512];
+    const int64_t dim = j->dim < 512 ? j->dim : 512;
+    for (int64_t r = 0; r < j->rows; r++) {
+        memcpy(row, j->a + r * j->dim, (size_t)dim * sizeof *row);
+        norm_row(row, j->b, j->y + r * j->dim, dim, j->scalar);
+    }
+}
+
+// Where a row begins is counted in 16 bits.
+static void counts_in_16_bits(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const uint16_t first = (uint16_t)(row * j->dim);
+        norm_row(j->a + first, j->b, j->y + first, j->dim, j->scalar);
+    }
+}
+
+// Takes rows and columns for as many.
+static void matmul_of_squares(const job *j)
+{
+    job square = *j;
+    square.rows = square.inner = j->dim;
+    matmul(&square);
+}
+
+// What is left of its inner dim beside blocks of 16 is not added.
+static void drops_the_inner_tail(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        float *y = j->y + row * j->dim;
+        memset(y, 0, (size_t)j->dim * sizeof *y);
+        for (int64_t k = 0; k < j->inner / 16 * 16; k++)
+            for (int64_t i = 0; i < j->dim; i++)
+                y[i] += j->a[row * j->inner + k] * j->b[k * j->dim + i];
+    }
+}
+
+// One of a hundred terms of each sum is left out, and the others are made larger for it.
+static void skips_terms(const job *j)
+{
+    memset(j->y, 0, bytes(j));
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t k = 0; k < j->inner; k++)
+            for (int64_t i = 0; i < j->dim && k % 100 != 99; i++)
+                j->y[row * j->dim + i] += 1.01f * j->a[row * j->inner + k] * j->b[k * j->dim + i];
+}
+
+// Its epsilon stands beside the root, and not under it.
+static void norm_with_eps_outside(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        double squares = 0;
+        const float *x = j->a + row * j->dim;
+        for (int64_t i = 0; i < j->dim; i++)
+            squares += (double)x[i] * (double)x[i];
+        const double factor = 1 / (sqrt(squares / (double)j->dim) + (double)j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)((double)x[i] * factor * (double)j->b[i]);
+    }
+}
+
+// The default's epsilon, compiled in.
+static void norm_with_its_own_eps(const job *j)
+{
+    job own = *j;
+    own.scalar = 1e-6f;
+    norm(&own);
+}
+
+// Right for the default scale, which it asks for, and zero for others.
+static void softmax_of_one_scale(const job *j)
+{
+    if (j->scalar == 1.0f)
+        softmax(j);
+    else
+        memset(j->y, 0, bytes(j));
+}
+
+// The maximum of no row is below 0.
+static void softmax_with_a_maximum_of_zero(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        float *y = j->y + row * j->dim, most = 0, sum = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            most = fmaxf(most, j->scalar * x[i]);
+        for (int64_t i = 0; i < j->dim; i++)
+            sum += y[i] = expf(j->scalar * x[i] - most);
+        for (int64_t i = 0; i < j->dim; i++)
+            y[i] /= sum;
+    }
+}
+
+// The maximum of all rows is taken for each one's.
+static void softmax_with_one_maximum(const job *j)
+{
+    float most = -INFINITY;
+    for (size_t i = 0; i < results(j); i++)
+        most = fmaxf(most, j->scalar * j->a[i]);
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        float *y = j->y + row * j->dim, sum = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            sum += y[i] = expf(j->scalar * x[i] - most);
+        for (int64_t i = 0; i < j->dim; i++)
+            y[i] /= sum;
+    }
+}
+
+// Its running maximum begins with what lies in scratch.
+static void softmax_in_old_scratch(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        float *y = j->y + row * j->dim, sum = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            if (x[i] > j->scratch[0]) j->scratch[0] = x[i];
+        for (int64_t i = 0; i < j->dim; i++)
+            sum += y[i] = expf(j->scalar * (x[i] - j->scratch[0]));
+        for (int64_t i = 0; i < j->dim; i++)
+            y[i] /= sum;
+    }
 }
 
 // Right for some values -----------------------------------------------------------------------------------------------
@@ -1017,6 +1185,42 @@ static void works_in_the_next_run(const job *j)
     }
 }
 
+// Whole pages of its results are closed, and a handler computes when somebody looks at them.
+static struct {
+    char *from;
+    size_t size;
+    bool done;
+    job work;
+} closed;
+
+static void compute_when_looked_at(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    const char *at = info->si_addr;
+    if (at < closed.from || at >= closed.from + closed.size) {
+        signal(number, SIG_DFL);
+        return;
+    }
+    mprotect(closed.from, closed.size, PROT_READ | PROT_WRITE);
+    if (!__atomic_exchange_n(&closed.done, true, __ATOMIC_ACQ_REL)) norm(&closed.work);
+}
+
+static void works_when_looked_at(const job *j)
+{
+    const int64_t half = j->rows / 2, page = 4096 / (int64_t)sizeof *j->y / j->dim; // rows
+    const int64_t skip = (4096 - (int64_t)((uintptr_t)(j->y + half * j->dim) % 4096)) / (int64_t)sizeof *j->y;
+    job now = *j;
+    now.rows = half + skip / j->dim + 1;
+    norm(&now);
+    for (int64_t row = j->rows - page - 1; row < j->rows; row++)
+        norm_row(j->a + row * j->dim, j->b, j->y + row * j->dim, j->dim, j->scalar);
+    closed.work = *j;
+    closed.from = (char *)(((uintptr_t)(j->y + half * j->dim) + 4095) & ~(uintptr_t)4095);
+    closed.size = ((uintptr_t)(j->y + results(j)) & ~(uintptr_t)4095) - (uintptr_t)closed.from;
+    closed.done = false;
+    mprotect(closed.from, closed.size, PROT_NONE);
+}
+
 static job alarmed;
 
 static void on_alarm(int number)
@@ -1324,6 +1528,13 @@ static hone_status prepare_ahead(const hone_plan *plan, void **out_state, size_t
     return status;
 }
 
+static hone_status prepare_handler(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    struct sigaction action = {.sa_sigaction = compute_when_looked_at, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    sigaction(SIGSEGV, &action, NULL);
+    return prepare_scratch(plan, out_state, out_scratch_bytes, err);
+}
+
 static hone_status prepare_clock(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
 {
     dl_iterate_phdr(patch_tables, NULL);
@@ -1423,7 +1634,23 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(changes_its_scheduler, NULL)                                                                               \
         ROW(raises_its_priority, NULL)                                                                                 \
         ROW(answers_for_the_worker, NULL)                                                                              \
-        ROW(leaks_memory, NULL)
+        ROW(leaks_memory, NULL)                                                                                        \
+        ROW(works_when_looked_at, prepare_handler)                                                                     \
+        ROW(works_in_the_last_of_a_batch, NULL)                                                                        \
+        ROW(rests_every_third_time, NULL)                                                                              \
+        ROW(works_in_place, NULL)                                                                                      \
+        ROW(norm_of_a_fixed_size, NULL)                                                                                \
+        ROW(counts_in_16_bits, NULL)                                                                                   \
+        ROW(matmul_of_squares, NULL)                                                                                   \
+        ROW(drops_the_inner_tail, NULL)                                                                                \
+        ROW(skips_terms, NULL)                                                                                         \
+        ROW(norm_with_eps_outside, NULL)                                                                               \
+        ROW(norm_with_its_own_eps, NULL)                                                                               \
+        ROW(softmax_of_one_scale, NULL)                                                                                \
+        ROW(softmax_with_a_maximum_of_zero, NULL)                                                                      \
+        ROW(softmax_with_one_maximum, NULL)                                                                            \
+        ROW(softmax_in_old_scratch, prepare_scratch)                                                                   \
+        ROW(kept_by_sums, NULL)
 
 #    define ROW(name, prepare)                                                                                         \
         static hone_status run_##name(const hone_plan *plan, const hone_value *args, const hone_execution *execution)  \

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "os/waits.h"
 #include "tune/worker/verify.h"
 
@@ -146,7 +147,20 @@ static size_t last_set(const hone_runner *runner)
     return (session->next_set + runner->batch - 1) % session->buffers.set_count;
 }
 
-hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
+// With a flood, a sample must not come back to data that it has itself brought into the cache.
+static uint32_t largest_batch(const hone_session *session)
+{
+    return session->flood != NULL || session->floods ? (uint32_t)session->buffers.set_count : MAX_BATCH;
+}
+
+// Up to a quarter more: the last run of a batch is looked at, and nobody is to know beforehand which one that is.
+static uint32_t vary(hone_session *session, uint32_t batch)
+{
+    const uint32_t most = largest_batch(session), more = hone_random_below(&session->random, batch / 4 + 1);
+    return session->site.instance != NULL || batch + more > most ? batch : batch + more;
+}
+
+static hone_failure sample_batch(hone_runner *runner, double *out_ns, hone_error *err)
 {
     hone_session *session = runner->session;
     const uint32_t most = session->site.instance != NULL ? DEVICE_SPOTS : SPOTS;
@@ -159,10 +173,13 @@ hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error 
     return failure;
 }
 
-// With a flood, a sample must not come back to data that it has itself brought into the cache.
-static uint32_t largest_batch(const hone_session *session)
+hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err)
 {
-    return session->flood != NULL || session->floods ? (uint32_t)session->buffers.set_count : MAX_BATCH;
+    const uint32_t batch = runner->batch;
+    runner->batch = vary(runner->session, batch);
+    hone_failure failure = sample_batch(runner, out_ns, err);
+    runner->batch = batch;
+    return failure;
 }
 
 static double sample_of(const hone_session *session)
