@@ -53,7 +53,7 @@ CHEATS = [
     Cheat("kept_in_state", "matmul", LIBRARY, "replayed"),
     Cheat("kept_in_a_file", "matmul", LIBRARY, "replayed hidden traces beaten"),
     Cheat("kept_by_sums", "matmul", LIBRARY, "replayed wrong"),
-    Cheat("one_run_behind", "rms_norm", PROGRAM, "wrong stale"),
+    Cheat("one_run_behind", "rms_norm", PROGRAM, "wrong stale replayed"),
     # Trusts what lies in its results.
     Cheat("returns_when_written", "rms_norm", SOURCE, "stale impossible"),
     Cheat("returns_when_written", "rms_norm", PROGRAM, "stale impossible"),

@@ -12,6 +12,8 @@
 
 // What a plain reference does in a second. More than its seconds take is computed in parts, further ones for this share.
 static const double operations_a_second = 1e9, parts_share = 0.75;
+// Of a product, all of which is looked at beside its parts.
+static const double product_parts_share = 0.25;
 const hone_reference_use hone_reference_ordinary = {.seconds = 2, .slack = 1};
 enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64 };
 
@@ -183,7 +185,8 @@ static hone_status compute(
     hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
 {
     if (is_whole(reference)) return compute_whole(reference, call, buffers, err);
-    uint64_t until = hone_os_now_ns() + (uint64_t)(parts_share * reference->use.seconds * 1e9);
+    const double share = reference->is_product ? product_parts_share : parts_share;
+    uint64_t until = hone_os_now_ns() + (uint64_t)(share * reference->use.seconds * 1e9);
     uint32_t done = 0;
     hone_status status = HONE_OK;
     while (status == HONE_OK && done < reference->part_count && (done < LEAST_PARTS || hone_os_now_ns() < until))

@@ -38,24 +38,26 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
 
-static hone_failure verify_one(const finals *f, hone_runner *runner, double *out_max_error, hone_error *err)
+// Other values say the same after the rounds as before them, and so does a probe.
+static hone_failure verify_one(const finals *f, hone_runner *runner, bool after, double *out_max_error, hone_error *err)
 {
     if (!f->verifies) return hone_runner_verify(runner, out_max_error, err);
-    hone_failure failure = hone_runner_probe(runner, err);
+    hone_failure failure = after ? HONE_FAILURE_NONE : hone_runner_probe(runner, err);
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, FINALS_VERIFIED, finals_verified_ns, out_max_error, err);
+    if (after) return failure;
     return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, true, out_max_error, err) : failure;
 }
 
 // Every finalist in turn; out->failed is the one that failed.
-static hone_failure verify_all(finals *f, hone_rounds_answer *out, hone_error *err)
+static hone_failure verify_all(finals *f, bool after, hone_rounds_answer *out, hone_error *err)
 {
     const uint64_t start = hone_os_now_ns();
     hone_failure failure = HONE_FAILURE_NONE;
     for (uint32_t i = 0; i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         double error = 0;
         out->failed = i;
-        failure = verify_one(f, &f->runners[i], &error, err);
+        failure = verify_one(f, &f->runners[i], after, &error, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_side_effects_compare(&f->session->effects, err);
         if (error > out->max_error[i]) out->max_error[i] = error;
     }
@@ -123,14 +125,14 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     for (uint32_t i = 0; i < f->asked.count; i++)
         runners[i] = &f->runners[i];
     hone_failure failure = prepare_all(f, &out->spent, &out->failed, err);
-    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, out, err);
+    if (failure == HONE_FAILURE_NONE) failure = verify_all(f, false, out, err);
     hone_side_effects_begun(&f->session->effects);
     if (failure == HONE_FAILURE_NONE) failure = verify_strictly(f, out, err);
     if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
     hone_session_pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE) failure = f->verifies ? verify_all(f, out, err) : check_all(f, out, err);
+    if (failure == HONE_FAILURE_NONE) failure = f->verifies ? verify_all(f, true, out, err) : check_all(f, out, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {
         out->spent.run_ns += f->runners[i].run_ns + f->runners[i].verified_ns;
         out->spent.verify_ns -= f->runners[i].verified_ns;

@@ -55,6 +55,8 @@ typedef struct hone_session {
     hone_changed_call *using;                           // whose scalars runs get; NULL: the call's own
     uint64_t known_with_others[HONE_KNOWN_WITH_OTHERS]; // candidates that are right with other scalars, 0: nobody
     uint32_t next_known;
+    uint64_t led[HONE_KNOWN_WITH_OTHERS]; // kernels of which a config has led and was right in all places; 0: none
+    uint32_t next_led;
     hone_side_effects effects;
     bool stable;  // results must have the bits of those of `standard`
     bool spoiled; // a candidate has left something in this process: no other is to be tried in it
