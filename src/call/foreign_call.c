@@ -96,6 +96,7 @@ static bool says_nothing(const conversion *c, const char *path, const json_t *va
     for (size_t i = 0; i < json_array_size(values); i++)
         if (same(json_array_get(values, i), value)) return true;
     if (json_is_null(value) || strcmp(path, "platform") == 0) return true;
+    if (c->row == NULL && strncmp(path, "precision", strlen("precision")) == 0) return true; // most operations have one
     const hone_signature *theirs = c->row != NULL ? c->row->signature : NULL;
     if (is_default(theirs, path, value)) return true;
     const bool told = values != NULL || (theirs != NULL && hone_signature_find(theirs, path) >= 0);

@@ -432,6 +432,27 @@ static void add_choices(proof *p)
     }
 }
 
+// Those alone that cost nothing: most calls say no more, and need no others to be made up.
+static void add_free_choices(proof *p)
+{
+    for (size_t i = 0; i < p->slot_count; i++) {
+        slot *s = &p->slots[i];
+        const bool is_truth = s->parameter != SIZE_MAX &&
+                              hone_signature_parameter(p->question->signature, s->parameter)->kind == HONE_KIND_BOOL;
+        s->first = p->choice_count;
+        if (is_truth && strcmp(s->standard, "false") == 0) add_choice(p, s, "true", 0, false);
+        if (strcmp(s->name, "platform") == 0) add_choice(p, s, "\"xla\"", 0, false);
+        if (s->count > 0) p->order[p->order_count++] = i;
+    }
+}
+
+static void forget_choices(proof *p)
+{
+    p->choice_count = p->order_count = 0;
+    for (size_t i = 0; i < p->slot_count; i++)
+        p->slots[i].count = 0;
+}
+
 // --- arrays
 
 static const char *json_of_array(proof *p, const hone_array *array)
@@ -686,11 +707,11 @@ static bool try_way(proof *p, const way *w, int cost)
     return try_guesses(p, w, 0, w->used, cost);
 }
 
-static bool search(proof *p)
+static bool search(proof *p, int most)
 {
     static const int costs_of_forms[FORMS] = {0, 1, 3};
     const int forms = p->question->foreign ? FORMS : 1;
-    for (int cost = 0; cost <= COST_MAX && p->budget > 0; cost++) {
+    for (int cost = 0; cost <= most && p->budget > 0; cost++) {
         for (int f = 0; f < forms && costs_of_forms[f] <= cost; f++) {
             p->form = (form)f;
             for (size_t w = 0; w < p->way_count && p->budget > 0; w++)
@@ -717,9 +738,14 @@ bool hone_prove(
     add_signature(p);
     add_values(p);
     sort_slots(p);
-    add_choices(p);
+    add_free_choices(p);
     if (!p->failed) hone_arguments_try(question->signature, question->found, true, add_way, p);
-    const bool proved = !p->failed && search(p);
+    bool proved = !p->failed && search(p, 0);
+    if (!proved && !p->failed) {
+        forget_choices(p);
+        add_choices(p);
+        proved = !p->failed && search(p, COST_MAX);
+    }
     if (proved) hone_buffer_append(out_spec, p->text, p->text_size);
     out_spec->failed |= p->failed;
     *patience -= budget - (p->budget > 0 ? p->budget : 0);

@@ -171,6 +171,16 @@ class Programs(CommandTest):
         document = self.hone("offline", path, "--pack", str(pack), "--seconds", "1", "--evals", "2", "--json").json
         self.assertEqual([entry["call"] for entry in document["entries"]], ["softmax(f32[4,8])"])
 
+    def test_an_algorithm_of_the_operations_name_needs_no_row(self):
+        """Its class is the algorithm's name, its arguments are the parameters."""
+        path = self.tokamax(("Saxpy", {"x": "f32[1000]", "y": "f32[1000]", "alpha": 3.5, "precision": ["DEFAULT", "DEFAULT"],
+                                       "return_residuals": False}))
+        out = self.hone("offline", "--list", path).out
+        self.assertIn("hone has no algorithm named 'Saxpy'", out)
+        pack = str(DATA.parent / "examples" / "packs" / "saxpy")
+        document = self.hone("offline", path, "--pack", pack, "--seconds", "1", "--evals", "3", "--json").json
+        self.assertEqual([entry["call"] for entry in document["entries"]], ["saxpy(f32[1000], f32[1000], alpha=3.5)"])
+
     def test_ci_sees_which_operation_the_store_lacks(self):
         path = self.tokamax(("GatedLinearUnit", {"x": "f32[8,16]", "weights": "f32[16,2,8]"}))
         answer = self.hone("offline", "--expect-all", path, code=NO)
