@@ -124,9 +124,25 @@ hone_status hone_ticker_start(
     return HONE_OK;
 }
 
+// A sanitizer lets no child of a process with threads start any, or waits for a lock of its own that one of them held.
+static bool may_start_in_child(void)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return false;
+#elif defined(__has_feature)
+#    if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+    return false;
+#    else
+    return true;
+#    endif
+#else
+    return true;
+#endif
+}
+
 void hone_ticker_in_child(hone_ticker *ticker)
 {
-    if (ticker != NULL && ticker->generation != hone_fork_generation()) begin(ticker);
+    if (ticker != NULL && ticker->generation != hone_fork_generation() && may_start_in_child()) begin(ticker);
 }
 
 // In a child neither the thread nor what it waited on is there.
