@@ -1,5 +1,6 @@
 // The handler of hone_call, called as XLA calls it.
 #include "fake_xla.h"
+#include "temporary_folder.h"
 #include "xla_ffi/memory.h"
 #include "xla_ffi/threads.h"
 
@@ -7,7 +8,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -241,8 +246,54 @@ static void every_index_is_run_once_whatever_xla_lends(void **state)
         }
 }
 
-int main(void)
+// A program that knows XLA alone: the runtime is opened by the first call, and never closed.
+static int call_alone(void)
 {
+    fake_xla_frame frame;
+    int failed = 0;
+    norm_frame(&frame, NULL);
+    for (int i = 0; i < 100; i++)
+        failed += hone_xla_call_cpu(&frame.frame) != NULL;
+    fake_xla_join();
+    return failed;
+}
+
+static bool add_count(void *ctx, const hone_store_invocation *invocation)
+{
+    *(uint64_t *)ctx += invocation->count;
+    return true;
+}
+
+static void what_such_a_program_recorded_is_there_when_it_has_ended(void **state)
+{
+    (void)state;
+    temporary_folder folder;
+    char url[TEMPORARY_PATH_SIZE];
+    hone_store *store = NULL;
+    uint64_t count = 0;
+    int end = -1;
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    snprintf(url, sizeof url, "sqlite:%s/store.db", folder.path);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("HONE_STORE", url, 1);
+        setenv("HONE_RECORD", "1", 1);
+        execl("/proc/self/exe", "test_xla_ffi", "alone", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_int_equal(end, 0);
+    assert_int_equal(hone_store_open(hone_allocator_system(), url, &store, NULL), HONE_OK);
+    assert_int_equal(hone_store_invocations(store, NULL, add_count, &count, NULL), HONE_OK);
+    assert_int_equal(count, 100);
+    hone_store_close(&store);
+    temporary_folder_remove(&folder);
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 2 && strcmp(arguments[1], "alone") == 0) return call_alone();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_runs_and_reads_its_attributes),
         cmocka_unit_test(another_call_at_the_same_address_is_another_call),
@@ -253,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_context_of_an_earlier_runtime_is_still_found),
         cmocka_unit_test(memory_is_xlas_while_it_lends_some),
         cmocka_unit_test(what_was_prepared_is_what_runs),
+        cmocka_unit_test(what_such_a_program_recorded_is_there_when_it_has_ended),
         cmocka_unit_test(every_index_is_run_once_whatever_xla_lends),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
