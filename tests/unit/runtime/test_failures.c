@@ -134,6 +134,27 @@ static void another_status_of_a_kernel_reaches_the_caller_as_it_is(void **state)
     assert_int_equal(f->probes[PLAIN].runs, 0);
 }
 
+// In a contest, too: the words stand below the kernel in what hone explain shows.
+static void what_a_kernel_says_of_its_failure_is_kept_with_the_contest(void **state)
+{
+    (void)state;
+    static saying said;
+    fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = "memory:"});
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .seconds = 0.2, .evaluations = 6, .isolation = HONE_ISOLATION_IN_PROCESS};
+    hone_result *result = NULL;
+    f->probes[PLAIN].status = HONE_KERNEL_FAILED;
+    f->probes[PLAIN].words = "the moon is in the wrong house";
+    hone_call *call = describe_scale(f, 4, 4);
+    if (hone_tune(f->op, call, &options, &result, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    hone_result_release(&result);
+    said.size = 0;
+    assert_int_equal(hone_explain(f->op, call, HONE_TEXT, collect_saying, &said, &f->err), HONE_OK);
+    if (strstr(said.data, "the moon is in the wrong house") == NULL) fail_msg("%s", said.data);
+    hone_call_release(&call);
+    close_fixture(f);
+}
+
 static void a_kernel_that_cannot_be_prepared_is_put_aside(void **state)
 {
     fixture *f = *state;
@@ -286,6 +307,7 @@ int main(void)
         cmocka_unit_test(under_the_policy_fail_a_kernel_that_failed_leaves_no_answer),
         WITH_RUNTIME(an_overridden_kernel_that_fails_is_an_error_and_no_other_runs),
         WITH_RUNTIME(another_status_of_a_kernel_reaches_the_caller_as_it_is),
+        cmocka_unit_test(what_a_kernel_says_of_its_failure_is_kept_with_the_contest),
         WITH_RUNTIME(a_kernel_that_cannot_be_prepared_is_put_aside),
         WITH_RUNTIME(when_no_kernel_can_be_prepared_the_caller_hears_the_reason),
         WITH_RUNTIME(an_overridden_kernel_that_cannot_be_prepared_is_an_error),
