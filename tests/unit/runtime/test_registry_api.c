@@ -1,6 +1,8 @@
 // The registry's public functions and hone_kernel_run.
 #include "fixture.h"
 
+#include "hone/offline.h"
+
 #include <stdio.h>
 
 static const hone_kernel_ref *get(fixture *f, const char *name)
@@ -37,6 +39,29 @@ static void algorithms_are_listed_once_each_in_lower_case_and_sorted(void **stat
     assert_string_equal(names[2], "zeta");
     hone_names_free(f->rt, &names);
     assert_null(names);
+}
+
+static void programs_say_which_operations_of_others_their_algorithms_are(void **state)
+{
+    fixture *f = *state;
+    static const char rows[] = "[{\"library\":\"tokamax\",\"operation\":\"Scaled\",\"values\":{\"mode\":[\"fast\"]},"
+                               "\"takes\":[{\"algorithm\":\"scale\",\"arguments\":{\"input\":\"x\"}}]}]";
+    static const char text[] =
+        "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n  %0 = stablehlo.abs %a : tensor<8xf32> "
+        "loc(\"jit(f)/tokamax:m.Scaled({\\22input\\22:\\22f32[8]\\22,\\22mode\\22:\\22fast\\22})/abs\")\n"
+        "  return %0 : tensor<8xf32>\n}\n";
+    for (int known = 0; known < 2; known++) {
+        hone_program *program = NULL;
+        assert_int_equal(hone_program_read(f->rt, "p", text, strlen(text), &program, &f->err), HONE_OK);
+        const hone_operation *operation = hone_program_operation(program, 0);
+        assert_int_equal(operation->call != NULL, known);
+        if (known) assert_string_equal(operation->call, "scale(f32[1,8])");
+        hone_program_release(&program);
+        assert_int_equal(hone_register_foreign(f->rt, rows, strlen(rows), &f->err), HONE_OK);
+    }
+    assert_int_equal(hone_register_foreign(f->rt, "[{}]", 4, &f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "row 0 of foreign operations: library"));
+    assert_int_equal(hone_register_foreign(f->rt, NULL, 0, &f->err), HONE_INVALID_ARGUMENT);
 }
 
 // Memory with a watched edge behind each block.
@@ -344,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(algorithms_are_listed_once_each_in_lower_case_and_sorted),
+        WITH_RUNTIME(programs_say_which_operations_of_others_their_algorithms_are),
         cmocka_unit_test(many_names_fit_into_the_memory_that_was_asked_for),
         WITH_RUNTIME(kernels_are_listed_by_falling_priority_and_an_unknown_algorithm_has_none),
         WITH_RUNTIME(a_query_gets_the_kernel_of_highest_priority_or_a_bounded_no),
