@@ -126,8 +126,8 @@ typedef struct hone_algorithm {
     // hone_special bits: elements of the first array of floats for which results are what the reference gives, in each
     // row of its last axis. 0: contests verify on ordinary, large and tiny numbers alone.
     uint32_t special;
-    // Says that a call is a product, which is then verified whole also where the reference is computed in parts. NULL, or
-    // false: it is none.
+    // Tells whether a call is a product, which is then verified whole also where the reference is computed in parts.
+    // NULL: no call is. Returns false where this one is not.
     bool (*product)(const hone_call *call, hone_product *out);
 } hone_algorithm;
 

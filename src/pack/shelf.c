@@ -63,7 +63,7 @@ hone_status hone_pack_shelf_find(
     if (*out != NULL) return HONE_OK;
     return hone_fail(
         err, HONE_INCOMPATIBLE, where,
-        "%.300s: pack.json or a header was changed: there is no kernel %s of revision %s in it any more", folder, name,
+        "%.300s: pack.json or a header has changed: the pack no longer has kernel %s of revision %s", folder, name,
         revision);
 }
 

@@ -92,7 +92,7 @@ static const nvml_process *find_process(const process_list *list, unsigned id)
     return NULL;
 }
 
-// The only one whose memory has grown by what this process took; 0: there is none, or more than one.
+// The one process whose memory has grown by what this one took. 0: no process has, or several have.
 static unsigned find_grown(const process_list *before, const process_list *after)
 {
     unsigned found = 0;

@@ -19,7 +19,7 @@ hone_status hone_cuda_open_library(
     const char *const *files,
     hone_library **out,
     hone_error *err);
-// Writes the path of the first that is there, where the loader does not know better. Opens nothing. False: there is none.
+// Writes the path of the first file that exists; the loader's own search comes first. Opens nothing. False: no file exists.
 bool hone_cuda_find_library(const char *variable, const char *const *files, char *path, size_t size);
 
 #endif

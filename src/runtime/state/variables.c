@@ -31,7 +31,7 @@ static hone_status read_record(hone_runtime *rt, const char *value, hone_error *
     return HONE_OK;
 }
 
-// The workers read it: an empty one is none.
+// Workers read the variable. An empty value counts as unset.
 static hone_status check_confine(hone_runtime *rt, const char *value, hone_error *err)
 {
     (void)rt;

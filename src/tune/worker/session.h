@@ -69,7 +69,7 @@ typedef struct hone_session {
 
 void hone_session_init(hone_session *session, hone_allocator allocator, const hone_kernel_reader *how, hone_pool *pool);
 void hone_session_deinit(hone_session *session);
-// Answers one message; appends the answer. HONE_IO when the message is none.
+// Answers one message; appends the answer. HONE_IO for what is no message.
 hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_buffer *message, hone_buffer *answer);
 
 // serve_prepare.c: answers PREPARE with how many configs could be prepared.
