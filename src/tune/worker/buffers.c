@@ -12,9 +12,7 @@
 
 enum {
     GUARD_SIZE = 4096, // before and behind each tensor: a kernel that is off by a row is seen
-    ALIGNMENT = 64,
-    GUARD_BYTE = 0xd7,
-    POISON_BYTE = 0xff // NaN in every float type, -1 in integers
+    ALIGNMENT = 64
 };
 
 static const char where[] = "tune.buffers";
@@ -56,7 +54,7 @@ static hone_status fence(
     }
     out->tensor.data = out->low + below;
     out->tensor.byte_offset = 0;
-    memset(out->block, GUARD_BYTE, size);
+    memset(out->block, HONE_GUARD_BYTE, size);
     return HONE_OK;
 }
 
@@ -391,7 +389,7 @@ static hone_status fill_input(
 {
     hone_status status = hone_buffers_open_input(fenced, err);
     if (status != HONE_OK) return status;
-    memset(fenced->block, GUARD_BYTE, fenced->size);
+    memset(fenced->block, HONE_GUARD_BYTE, fenced->size);
     bool dense = hone_tensor_is_row_major(&fenced->tensor);
     status = dense ? generate_dense(buffers, call, index, &fenced->tensor, err)
                    : generate_strided(buffers, call, index, fenced, err);
@@ -625,7 +623,7 @@ static hone_status copy_inputs(hone_buffers *buffers, size_t set, hone_error *er
         if (from->block == NULL || is_result(buffers, i)) continue;
         hone_status status = hone_buffers_open_input(to, err);
         if (status != HONE_OK) return status;
-        memset(to->block, GUARD_BYTE, to->size);
+        memset(to->block, HONE_GUARD_BYTE, to->size);
         memcpy(to->low, from->low, from->span);
         hone_buffers_close_input(buffers, to);
         status = hone_buffers_send(buffers, to, err);
@@ -666,9 +664,10 @@ hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, h
 static hone_status poison_device(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
 {
     if (fenced->device_block == NULL) return HONE_OK;
-    hone_status status = hone_site_fill(buffers->site, on_device(fenced, fenced->block), GUARD_BYTE, fenced->size, err);
+    hone_status status =
+        hone_site_fill(buffers->site, on_device(fenced, fenced->block), HONE_GUARD_BYTE, fenced->size, err);
     if (status != HONE_OK) return status;
-    return hone_site_fill(buffers->site, on_device(fenced, fenced->low), POISON_BYTE, fenced->span, err);
+    return hone_site_fill(buffers->site, on_device(fenced, fenced->low), HONE_POISON_BYTE, fenced->span, err);
 }
 
 hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *err)
@@ -678,9 +677,9 @@ hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *e
         hone_fenced *fenced = &buffers->sets[set].fenced[i];
         if (fenced->block == NULL || !is_result(buffers, i)) continue;
         const char *end = fenced->low + fenced->span;
-        memset(fenced->block, GUARD_BYTE, (size_t)(fenced->low - fenced->block));
-        hone_bulk_fill(buffers->pool, fenced->low, POISON_BYTE, fenced->span);
-        memset(fenced->low + fenced->span, GUARD_BYTE, (size_t)(fenced->block + fenced->size - end));
+        memset(fenced->block, HONE_GUARD_BYTE, (size_t)(fenced->low - fenced->block));
+        hone_bulk_fill(buffers->pool, fenced->low, HONE_POISON_BYTE, fenced->span);
+        memset(fenced->low + fenced->span, HONE_GUARD_BYTE, (size_t)(fenced->block + fenced->size - end));
         status = poison_device(buffers, fenced, err);
     }
     return status;
@@ -710,9 +709,9 @@ static hone_status fail_guard(
 // The first byte around a span that is not as it was.
 static const char *touched_fence(const hone_fenced *fenced)
 {
-    const char *touched = first_other(fenced->block, fenced->low, GUARD_BYTE);
+    const char *touched = first_other(fenced->block, fenced->low, HONE_GUARD_BYTE);
     if (touched != NULL) return touched;
-    return first_other(fenced->low + fenced->span, fenced->block + fenced->size, GUARD_BYTE);
+    return first_other(fenced->low + fenced->span, fenced->block + fenced->size, HONE_GUARD_BYTE);
 }
 
 static hone_status check_result(const hone_parameter *parameter, const hone_fenced *fenced, hone_error *err)
@@ -720,7 +719,7 @@ static hone_status check_result(const hone_parameter *parameter, const hone_fenc
     const char *touched = touched_fence(fenced);
     if (touched != NULL) return fail_guard(parameter, fenced, touched, err);
     for (size_t i = 0; fenced->holes != NULL && i < fenced->span; i++)
-        if (fenced->holes[i] && (unsigned char)fenced->low[i] != POISON_BYTE)
+        if (fenced->holes[i] && (unsigned char)fenced->low[i] != HONE_POISON_BYTE)
             return hone_fail(
                 err, HONE_KERNEL_FAILED, where, "wrote between the elements of %s, at byte %zu", parameter->name, i);
     return HONE_OK;

@@ -450,7 +450,7 @@ static bool say_unwritten(
 
 static bool is_unwritten(const hone_reference *reference, uint32_t value, const hone_tensor *came, hone_error *err)
 {
-    enum { POISON = (char)0xff }; // NaN in every float
+    enum { POISON = (char)HONE_POISON_BYTE };
     const char *name = hone_signature_parameter(reference->signature, value)->name, *data = hone_tensor_data(came);
     const hone_tensor *right = &reference->results[value].tensor;
     const bool is_integer = came->dtype.code <= HONE_CODE_UINT || came->dtype.code == HONE_CODE_BOOL;

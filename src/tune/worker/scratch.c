@@ -8,7 +8,7 @@
 #include <string.h>
 
 // The guard on a device is as wide as what views begin at multiples of (hone_platform_ops.view_align).
-enum { GUARD_SIZE = 4096, ALIGNMENT = 64, GUARD_BYTE = 0xd7, POISON_BYTE = 0xff };
+enum { GUARD_SIZE = 4096, ALIGNMENT = 64 };
 
 static const char where[] = "tune.scratch";
 
@@ -26,11 +26,13 @@ static void let_go(hone_guarded_scratch *scratch)
 static hone_status fill(const hone_guarded_scratch *scratch, hone_error *err)
 {
     const size_t size = scratch->taken_size;
-    hone_status status = hone_site_fill(scratch->site, (hone_place){scratch->memory, 0}, GUARD_BYTE, GUARD_SIZE, err);
+    hone_status status =
+        hone_site_fill(scratch->site, (hone_place){scratch->memory, 0}, HONE_GUARD_BYTE, GUARD_SIZE, err);
     if (status == HONE_OK)
-        status = hone_site_fill(scratch->site, (hone_place){scratch->memory, GUARD_SIZE}, POISON_BYTE, size, err);
+        status = hone_site_fill(scratch->site, (hone_place){scratch->memory, GUARD_SIZE}, HONE_POISON_BYTE, size, err);
     if (status != HONE_OK) return status;
-    return hone_site_fill(scratch->site, (hone_place){scratch->memory, GUARD_SIZE + size}, GUARD_BYTE, GUARD_SIZE, err);
+    return hone_site_fill(
+        scratch->site, (hone_place){scratch->memory, GUARD_SIZE + size}, HONE_GUARD_BYTE, GUARD_SIZE, err);
 }
 
 static hone_status make(hone_guarded_scratch *scratch, size_t size)
@@ -125,9 +127,9 @@ void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch)
 hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err)
 {
     if (scratch->block != NULL) {
-        memset(scratch->data - GUARD_SIZE, GUARD_BYTE, GUARD_SIZE);
-        hone_bulk_fill(pool, scratch->data, POISON_BYTE, scratch->size);
-        memset(scratch->data + scratch->size, GUARD_BYTE, GUARD_SIZE);
+        memset(scratch->data - GUARD_SIZE, HONE_GUARD_BYTE, GUARD_SIZE);
+        hone_bulk_fill(pool, scratch->data, HONE_POISON_BYTE, scratch->size);
+        memset(scratch->data + scratch->size, HONE_GUARD_BYTE, GUARD_SIZE);
     }
     return scratch->memory != NULL ? fill(scratch, err) : HONE_OK;
 }
@@ -136,7 +138,7 @@ hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hon
 static size_t reach_of(const char *guard, ptrdiff_t step)
 {
     for (ptrdiff_t far = GUARD_SIZE; far > 0; far--)
-        if ((unsigned char)guard[(far - 1) * step] != GUARD_BYTE) return (size_t)far;
+        if ((unsigned char)guard[(far - 1) * step] != HONE_GUARD_BYTE) return (size_t)far;
     return 0;
 }
 

@@ -157,9 +157,8 @@ hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_erro
 // changed call is not blamed.
 hone_failure hone_runner_verify_scalars(
     hone_runner *runner, hone_scalar_change change, double *out_max_error, hone_error *err);
-// In two threads at once, for some milliseconds; on a device on two streams (streams.c): RACY.
+// racing.c: in two threads at once, for some milliseconds; on a device on two streams: RACY.
 hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
-hone_failure hone_runner_verify_streams(hone_runner *runner, hone_error *err);
 // One run that is waited for, and what a run on the first set has left: everything in its place, and right.
 hone_status hone_runner_run_values(hone_runner *runner, const hone_value *values, hone_error *err);
 hone_failure hone_runner_judge(

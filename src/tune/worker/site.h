@@ -5,6 +5,10 @@
 
 #include "platforms/platform.h"
 
+// What stands where nothing was written: around arrays, in slack and padding; and in results and scratch memory before a
+// run that is verified, where it is NaN in every float type and -1 in integers.
+enum { HONE_GUARD_BYTE = 0xd7, HONE_POISON_BYTE = 0xff };
+
 typedef struct hone_site {
     hone_allocator allocator;
     const hone_platform_ops *ops;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { NAN_BYTE = 0xff, OTHER_BITS = 0x55 };
+enum { OTHER_BITS = 0x55 };
 
 static bool is_real(hone_dtype dtype)
 {
@@ -62,7 +62,7 @@ static hone_status choose_one(
 {
     const hone_fenced *fenced = &buffers->sets[set].fenced[spot->value];
     choose_element(spot, &fenced->tensor, random);
-    memset(spot->poison, NAN_BYTE, sizeof spot->poison);
+    memset(spot->poison, HONE_POISON_BYTE, sizeof spot->poison);
     if (!is_real(fenced->tensor.dtype)) {
         hone_status status = hone_buffers_read(buffers, fenced, spot->offset, spot->poison, spot->size, err);
         if (status != HONE_OK) return status;

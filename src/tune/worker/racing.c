@@ -1,0 +1,405 @@
+// A candidate that was right alone, beside another run of its own: in two threads at once, and for a device on two streams.
+// What two runs share that should be each one's own (a static buffer, a counter) shows there.
+//
+// Each run has arrays and scratch memory of its own, with other numbers than the other's: what one leaves where both
+// work is wrong for the other. Results are compared with what the same run left alone.
+#include "tune/worker/session.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "os/walls.h"
+#include "tune/worker/verify.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { OTHER_SEED = 77 };
+
+static const char where[] = "tune.racing";
+static const size_t most_bytes = 64u << 20;
+static const double most_run_ns = 500e6;
+
+// Results of a run alone ----------------------------------------------------------------------------------------------
+
+static bool keep_results(const hone_runner *runner, const hone_buffers *buffers, char *expected[HONE_MAX_VALUES])
+{
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        if (!hone_buffers_is_result(buffers, i) || fenced->block == NULL) continue;
+        expected[i] = hone_alloc(&runner->session->allocator, fenced->span);
+        if (expected[i] == NULL) return false;
+        memcpy(expected[i], fenced->low, fenced->span);
+    }
+    return true;
+}
+
+static void let_go(const hone_runner *runner, char *expected[HONE_MAX_VALUES])
+{
+    for (size_t i = 0; i < HONE_MAX_VALUES; i++)
+        hone_free(&runner->session->allocator, expected[i]);
+}
+
+static bool is_one_as_alone(
+    const hone_runner *runner, const hone_buffers *buffers, size_t index, char *expected, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
+    if (memcmp(fenced->low, expected, fenced->span) == 0) return true;
+    hone_tensor alone = fenced->tensor;
+    alone.data = expected + ((char *)fenced->tensor.data - fenced->low);
+    // Both runs may be off by the tolerance, to either side.
+    hone_yardstick yardstick =
+        hone_verify_yardstick(&session->tolerance, fenced->tensor.dtype, session->reference.largest[index]);
+    yardstick.base *= 2;
+    yardstick.relative *= 2;
+    double error;
+    const char *name = hone_signature_parameter(session->signature, index)->name;
+    return hone_verify_compare(NULL, name, &fenced->tensor, &alone, &yardstick, &error, err) == HONE_OK;
+}
+
+static bool is_as_alone(
+    const hone_runner *runner, const hone_buffers *buffers, char *const expected[HONE_MAX_VALUES], hone_error *err)
+{
+    for (size_t i = 0; i < buffers->count; i++)
+        if (expected[i] != NULL && !is_one_as_alone(runner, buffers, i, expected[i], err)) return false;
+    return true;
+}
+
+// Two threads ---------------------------------------------------------------------------------------------------------
+
+// By chance two runs overlap, or do not: on a busy machine one thread may well run while the other waits. So first one
+// thread is stopped in the middle of its run, and stands still while the other one does a whole run; then the other way
+// round, again and again. A scheduler may do the same at any time. After that both run as they like.
+typedef struct meeting {
+    atomic_int arrived;         // at its gates, by both threads
+    atomic_bool inside;         // the one that is to be held is in its run
+    atomic_bool over;           // nobody is held any more
+    int holds;                  // that were within a run
+    uint64_t spent_ns;          // since it began
+    int threads[2];             // of the racers
+    uint64_t begin_ns, most_ns; // when it began; what a thread stands still for at most
+    double run_ns;
+    uint64_t random;
+} meeting;
+
+// A thread with arrays of its own, of other numbers than the other thread's: what one leaves where both work shows.
+typedef struct racer {
+    hone_runner *runner;
+    hone_buffers *buffers; // its first set
+    hone_execution execution;
+    char *scratch;
+    char *expected[HONE_MAX_VALUES]; // the results of a run alone
+    meeting *meeting;
+    int number;
+    hone_failure failure;
+    hone_error err;
+} racer;
+
+enum { LEAST_RUNS = 2, LEAST_HOLDS = 12, LEAST_LONG_HOLDS = 2, MOST_HOLDS = 32, SCRATCH_ALIGN = 64 };
+static const uint64_t hold_ns = 10000000, race_ns = 20000000; // when each of the two ends
+static const uint64_t patient_ns = 400000000;                 // the first of them, where threads wait for a processor
+// Long runs overlap also when they run as they like.
+static const double long_run_ns = 200e3;
+
+static void poison_results(const hone_buffers *buffers)
+{
+    for (size_t i = 0; i < buffers->count; i++)
+        if (hone_buffers_is_result(buffers, i))
+            memset(buffers->sets[0].fenced[i].low, HONE_POISON_BYTE, buffers->sets[0].fenced[i].span);
+}
+
+static hone_status run_plan(racer *r)
+{
+    const hone_plan *plan = &r->runner->plan;
+    return plan->run(plan, r->buffers->sets[0].values, r->execution.struct_size != 0 ? &r->execution : NULL);
+}
+
+static hone_status run_racer(racer *r)
+{
+    poison_results(r->buffers);
+    return run_plan(r);
+}
+
+static void judge_racer(racer *r, hone_status status)
+{
+    if (status != HONE_OK) {
+        hone_fail(&r->err, status, where, "answers '%s'", hone_status_name(status));
+        r->failure = HONE_FAILURE_RACY;
+    }
+    if (r->failure == HONE_FAILURE_NONE && !is_as_alone(r->runner, r->buffers, r->expected, &r->err))
+        r->failure = HONE_FAILURE_RACY;
+}
+
+// Nobody goes on before both are here.
+static void meet(meeting *m, int *gate)
+{
+    atomic_fetch_add(&m->arrived, 1);
+    *gate += 2;
+    while (atomic_load(&m->arrived) < *gate)
+        hone_os_yield();
+}
+
+// Runs until it was held in the middle of one, whose results count.
+static void run_held(racer *r)
+{
+    meeting *m = r->meeting;
+    hone_status status;
+    do {
+        poison_results(r->buffers);
+        atomic_store(&m->inside, true);
+        status = run_plan(r);
+        atomic_store(&m->inside, false);
+    } while (status == HONE_OK && !atomic_load(&m->over));
+    judge_racer(r, status);
+}
+
+// At a place of its run that nobody knows. False: it was between two of them.
+static bool hold_inside(meeting *m, int thread)
+{
+    const uint64_t most_wait_ns = 1000000, patience_ns = 30000000, begin_ns = hone_os_now_ns();
+    while (!atomic_load(&m->inside) && hone_os_now_ns() - begin_ns < patience_ns)
+        hone_os_yield();
+    const uint64_t wait_ns = hone_random_next(&m->random) % ((uint64_t)m->run_ns + 1);
+    const uint64_t until = hone_os_now_ns() + (wait_ns < most_wait_ns ? wait_ns : most_wait_ns);
+    while (hone_os_now_ns() < until)
+        hone_os_yield();
+    if (!hone_os_hold(thread, patience_ns, m->most_ns)) return false;
+    if (atomic_load(&m->inside)) return true;
+    hone_os_hold_release();
+    return false;
+}
+
+// A whole run while the other thread stands still.
+static void run_holding(racer *r)
+{
+    enum { TRIES = 16 };
+    meeting *m = r->meeting;
+    bool holds = false;
+    for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0; i++)
+        holds = hold_inside(m, m->threads[1 - r->number]);
+    const hone_status status = run_racer(r);
+    atomic_store(&m->over, true);
+    if (holds) hone_os_hold_release();
+    m->holds += holds;
+    judge_racer(r, status);
+}
+
+// Both threads agree: what they decide by is written before a gate and read behind it.
+static bool is_held_again(const meeting *m, int round)
+{
+    const int least = m->run_ns > long_run_ns ? LEAST_LONG_HOLDS : LEAST_HOLDS;
+    return round < least || (round < MOST_HOLDS && m->spent_ns < (m->holds < least ? patient_ns : hold_ns));
+}
+
+static void race_held(racer *r)
+{
+    meeting *m = r->meeting;
+    int gate = 0;
+    meet(m, &gate); // also where the threads' numbers are known
+    for (int round = 0; is_held_again(m, round); round++) {
+        if (r->number == 0) atomic_store(&m->over, false);
+        meet(m, &gate);
+        if (round % 2 == r->number)
+            run_held(r);
+        else
+            run_holding(r);
+        if (r->number == 0) m->spent_ns = hone_os_now_ns() - m->begin_ns;
+        meet(m, &gate);
+    }
+}
+
+static void race_freely(racer *r)
+{
+    for (int runs = 0; r->failure == HONE_FAILURE_NONE; runs++) {
+        if (runs >= LEAST_RUNS && hone_os_now_ns() - r->meeting->begin_ns > race_ns) break;
+        judge_racer(r, run_racer(r));
+    }
+}
+
+static void *race(void *ctx)
+{
+    racer *r = ctx;
+    hone_os_holdable self;
+    r->meeting->threads[r->number] = hone_os_hold_join(&self);
+    race_held(r);
+    race_freely(r);
+    hone_os_hold_leave(&self);
+    return NULL;
+}
+
+static bool make_racer(racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m)
+{
+    const size_t bytes = runner->plan.scratch_bytes;
+    *r = (racer){.runner = runner, .buffers = buffers, .meeting = m, .number = number, .execution = runner->execution};
+    if (bytes > 0) {
+        r->scratch = hone_alloc(&runner->session->allocator, bytes + SCRATCH_ALIGN);
+        if (r->scratch == NULL) return false;
+        r->execution.scratch = r->scratch + (SCRATCH_ALIGN - (uintptr_t)r->scratch % SCRATCH_ALIGN);
+    }
+    return run_racer(r) == HONE_OK && keep_results(runner, buffers, r->expected);
+}
+
+static void free_racer(racer *r)
+{
+    const hone_allocator *allocator = &r->runner->session->allocator;
+    hone_free(allocator, r->scratch);
+    let_go(r->runner, r->expected);
+}
+
+static hone_failure race_threads(hone_runner *runner, hone_buffers *others, hone_error *err)
+{
+    racer racers[2] = {{.runner = runner}, {.runner = runner}};
+    const double most_hold_ns = 50e6, least_hold_ns = 1e6;
+    meeting m = {.run_ns = runner->verify_ns, .random = hone_os_random_seed()};
+    m.most_ns = (uint64_t)fmin(fmax(4 * m.run_ns, least_hold_ns), most_hold_ns);
+    pthread_t other;
+    bool made = make_racer(&racers[0], 0, runner, &runner->session->buffers, &m);
+    made = made && make_racer(&racers[1], 1, runner, others, &m) && hone_os_hold_begin();
+    m.begin_ns = hone_os_now_ns();
+    hone_os_exit_on_fault(HONE_EXIT_RACY);
+    if (made && pthread_create(&other, NULL, race, &racers[1]) == 0) {
+        race(&racers[0]);
+        pthread_join(other, NULL);
+    }
+    hone_os_exit_on_fault(0);
+    if (made) hone_os_hold_end();
+    const racer *failed = racers[0].failure != HONE_FAILURE_NONE ? &racers[0] : &racers[1];
+    const hone_failure failure = failed->failure;
+    if (failure != HONE_FAILURE_NONE)
+        hone_fail(err, HONE_KERNEL_FAILED, where, "right alone; in two threads at once %s", failed->err.message);
+    free_racer(&racers[0]);
+    free_racer(&racers[1]);
+    return failure;
+}
+
+// Two streams ---------------------------------------------------------------------------------------------------------
+
+// Runs are started on both in turn, a few at a time, so that the device has both to do; then what the last of each left
+// is compared. How many is drawn: who is wrong in every eighth run is not always so in one that nobody looks at.
+enum { LEAST_ROUNDS = 8, MOST_ROUNDS = 40, MOST_STARTED = 6 };
+static const uint64_t lanes_ns = 100000000;
+
+typedef struct lane {
+    hone_runner *runner;
+    hone_buffers *buffers; // its first set
+    hone_execution execution;
+    hone_guarded_scratch scratch;
+    char *expected[HONE_MAX_VALUES]; // the results of a run alone
+} lane;
+
+static hone_status start_run(const lane *l)
+{
+    const hone_plan *plan = &l->runner->plan;
+    return plan->run(plan, l->buffers->sets[0].values, &l->execution);
+}
+
+static hone_status wait_for(const lane *l, hone_error *err)
+{
+    const hone_site *site = &l->runner->session->site;
+    return site->ops->synchronize(site->instance, site->device, l->execution.stream, err);
+}
+
+static hone_status run_alone(const lane *l, hone_error *err)
+{
+    hone_status status = hone_buffers_poison(l->buffers, 0, err);
+    if (status == HONE_OK) status = start_run(l);
+    const hone_status waited = wait_for(l, err);
+    if (status == HONE_OK) status = waited;
+    return status == HONE_OK ? hone_buffers_fetch(l->buffers, 0, err) : status;
+}
+
+static bool make_lane(lane *l, hone_runner *runner, hone_buffers *buffers, void *stream)
+{
+    const hone_session *session = runner->session;
+    *l = (lane){.runner = runner, .buffers = buffers, .execution = runner->execution};
+    l->execution.struct_size = sizeof l->execution;
+    l->execution.stream = stream;
+    return hone_guarded_scratch_init(
+               &l->scratch, &session->allocator, &session->site, runner->plan.scratch_bytes, &l->execution, NULL) ==
+               HONE_OK &&
+           run_alone(l, NULL) == HONE_OK && keep_results(runner, buffers, l->expected);
+}
+
+static void free_lane(lane *l)
+{
+    if (l->runner == NULL) return;
+    hone_guarded_scratch_deinit(&l->scratch);
+    let_go(l->runner, l->expected);
+}
+
+static bool is_right(const lane *l, hone_error *err)
+{
+    return hone_buffers_fetch(l->buffers, 0, err) == HONE_OK && is_as_alone(l->runner, l->buffers, l->expected, err);
+}
+
+static bool run_round(lane lanes[2], hone_error *err)
+{
+    hone_status status = HONE_OK;
+    const int runs = 2 + (int)(hone_random_next(&lanes[0].runner->session->random) % (2 * MOST_STARTED - 1));
+    for (int i = 0; i < 2 && status == HONE_OK; i++)
+        status = hone_buffers_poison(lanes[i].buffers, 0, err);
+    for (int run = 0; run < runs && status == HONE_OK; run++)
+        status = start_run(&lanes[run % 2]);
+    // Nobody reads what a stream still writes, and both are waited for in any case.
+    for (int i = 0; i < 2; i++) {
+        const hone_status waited = wait_for(&lanes[i], err);
+        if (status == HONE_OK) status = waited;
+    }
+    return status == HONE_OK && is_right(&lanes[0], err) && is_right(&lanes[1], err);
+}
+
+static hone_failure race_lanes(hone_runner *runner, hone_buffers *others, void *stream, hone_error *err)
+{
+    lane lanes[2] = {{.runner = NULL}};
+    hone_error why = {.message = ""};
+    const uint64_t begin_ns = hone_os_now_ns();
+    bool right = true;
+    const bool made = make_lane(&lanes[0], runner, &runner->session->buffers, runner->session->site.stream) &&
+                      make_lane(&lanes[1], runner, others, stream);
+    for (int round = 0; round < MOST_ROUNDS && made && right; round++) {
+        if (round >= LEAST_ROUNDS && hone_os_now_ns() - begin_ns > lanes_ns) break;
+        right = run_round(lanes, &why);
+    }
+    free_lane(&lanes[0]);
+    free_lane(&lanes[1]);
+    if (right) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "right alone; on two streams at once %s", why.message);
+    return HONE_FAILURE_RACY;
+}
+
+static hone_failure race_streams(hone_runner *runner, hone_buffers *others, hone_error *err)
+{
+    const hone_site *site = &runner->session->site;
+    void *stream = NULL;
+    if (site->ops->create_stream == NULL || site->ops->synchronize == NULL ||
+        hone_site_is_visited_by(site, runner->kernel.platform) ||
+        site->ops->create_stream(site->instance, site->device, &stream, NULL) != HONE_OK)
+        return HONE_FAILURE_NONE;
+    const hone_failure failure = race_lanes(runner, others, stream, err);
+    site->ops->destroy_stream(site->instance, site->device, stream);
+    return failure;
+}
+
+// Without room, or a second stream, nothing is said.
+hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err)
+{
+    hone_session *session = runner->session;
+    const bool is_host = hone_site_is_host(&session->site);
+    hone_failure failure = HONE_FAILURE_NONE;
+    hone_buffers others;
+    if ((is_host && !session->buffers.guards) || hone_buffers_bytes(&session->buffers) > most_bytes ||
+        runner->verify_ns > most_run_ns)
+        return HONE_FAILURE_NONE;
+    if (hone_buffers_create(
+            &others, session->allocator, session->signature, &session->algorithm, &session->site, session->values,
+            session->count, NULL) != HONE_OK)
+        return HONE_FAILURE_NONE;
+    hone_buffers_work_with(&others, session->buffers.pool, false);
+    if (hone_buffers_fill(&others, session->call, session->seed + OTHER_SEED, NULL) == HONE_OK)
+        failure = is_host ? race_threads(runner, &others, err) : race_streams(runner, &others, err);
+    hone_buffers_deinit(&others);
+    return failure;
+}
