@@ -80,7 +80,8 @@ typedef struct hone_store_alias {
     hone_store_key key;       // hone's; device may be NULL
 } hone_store_alias;
 
-// Another system's config, kept as it came and never served: hone cannot check it, but can hand it back unchanged.
+// Another system's config, kept as it came and never served: hone cannot check it, but can hand it back unchanged. So are
+// the values of a program's own caches, each cache a scheme.
 typedef struct hone_store_foreign {
     const char *scheme;    // "ejkernel", "tokamax"
     const char *operation; // as the foreign file names it: "flash_attention@v2"
@@ -234,6 +235,14 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_aliases(
 // Replaces what is stored of the same scheme, operation, device and foreign key. All or none.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_put_foreign(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err);
+// Visits the one of a scheme, operation, device and foreign key; text and origin of key are not looked at. HONE_NOT_FOUND
+// when there is none.
+HONE_API HONE_MUST_CHECK hone_status hone_store_get_foreign(
+    hone_store *store,
+    const hone_store_foreign *key,
+    void (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err);
 // Visits those of a scheme, or all when it is NULL, by scheme, operation, device and foreign key.
 HONE_API HONE_MUST_CHECK hone_status hone_store_foreigns(
     hone_store *store,

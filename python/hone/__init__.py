@@ -21,6 +21,7 @@ from hone import _arrays, _hone, _logging, _streams, errors
 from hone import contexts as _contexts
 from hone._hone import bind, call, run
 from hone.audits import Audit, Audited
+from hone.caches import ConfigCache, PersistentCache, overlay_cache
 from hone.contexts import Config, Context
 from hone.errors import (
     BusyError,
@@ -46,13 +47,16 @@ _hone.setup(
 )
 
 from hone import registry  # noqa: E402  (needs the lines above)
+from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform, kernel_registry  # noqa: E402
 
 __version__ = _hone.version()
 __all__ = [
-    "Audit", "Audited", "BusyError", "CancelledError", "Config", "Context", "CorruptError", "Decision", "HoneError",
-    "IOFailedError", "IncompatibleError", "InvalidArgumentError", "KernelFailedError", "NotFoundError", "OutOfMemoryError", "Result",
-    "Runtime", "Store", "StoredDecision", "UnavailableError", "UnsupportedError", "audit", "bind", "call", "context", "decide",
-    "default", "explain", "list", "offline", "overlay", "override", "policy", "registry", "run", "tune", "use",
+    "Audit", "Audited", "Backend", "BusyError", "CancelledError", "Config", "ConfigCache", "Context", "CorruptError",
+    "Decision", "HoneError", "IOFailedError", "IncompatibleError", "InvalidArgumentError", "KernelFailedError",
+    "KernelRegistry", "KernelSpec", "NotFoundError", "OutOfMemoryError", "PersistentCache", "Platform", "Result",
+    "Runtime", "Store", "StoredDecision", "UnavailableError", "UnsupportedError", "audit", "bind", "call", "context",
+    "decide", "default", "explain", "kernel_registry", "list", "offline", "overlay", "overlay_cache", "override",
+    "policy", "registry", "run", "tune", "use",
 ]
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import sys
 from typing import Any
 
 from hone import runtimes
+from hone.contexts import Context
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """One implementation of an algorithm."""
+    """One implementation of an algorithm. Called with what :func:`hone.run` takes behind the name, it runs, with its
+    heuristic; inside a function that JAX traces, as :func:`hone.jax.call`."""
 
     algorithm: str
     name: str
@@ -20,6 +24,21 @@ class Kernel:
     is_reference: bool
     space: str | None
     revision: str | None
+    runtime: Any = dataclasses.field(default=None, repr=False, compare=False)
+
+    @functools.cached_property
+    def _override(self) -> Context:
+        return _runtime(self.runtime).override_with(self.algorithm, self.name, platform=self.platform)
+
+    def __call__(self, *arrays: Any, **scalars: Any) -> Any:
+        tracer = getattr(getattr(sys.modules.get("jax"), "core", None), "Tracer", ())
+        if any(isinstance(value, tracer) for value in (*arrays, *scalars.values())):
+            import hone.jax
+
+            with self._override:
+                return hone.jax.call(self.algorithm, *arrays, **scalars)
+        with self._override:
+            return _runtime(self.runtime).run(self.algorithm, *arrays, **scalars)
 
 
 def _runtime(runtime: Any) -> Any:
@@ -43,11 +62,11 @@ def signature(algorithm: str, *, runtime: Any = None) -> str:
 
 def kernels(algorithm: str, *, runtime: Any = None) -> list[Kernel]:
     """The kernels of an algorithm by falling priority; none for an unknown one."""
-    return [Kernel(**row) for row in _runtime(runtime).kernels(algorithm)]
+    return [Kernel(**row, runtime=runtime) for row in _runtime(runtime).kernels(algorithm)]
 
 
 def get(algorithm: str, platform: str | None = None, backend: str | None = None, *, runtime: Any = None) -> Kernel:
-    """The kernel of highest priority for a platform and backend, after the registry's fall-backs.
+    """The kernel of highest priority for a platform and backend, after the registry's fall-backs: to be called.
 
     Args:
         algorithm: its name, in any case.
@@ -57,7 +76,7 @@ def get(algorithm: str, platform: str | None = None, backend: str | None = None,
     Raises:
         NotFoundError: names the query and lists what there is.
     """
-    return Kernel(**_runtime(runtime).get(algorithm, platform, backend))
+    return Kernel(**_runtime(runtime).get(algorithm, platform, backend), runtime=runtime)
 
 
 def validate(algorithm: str | None = None, *, runtime: Any = None) -> list[str]:

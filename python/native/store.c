@@ -130,6 +130,53 @@ static PyObject *method_get(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+// What a program's own caches hold, each cache a scheme ---------------------------------------------------------------
+
+// A text and where it came from, copied under the store's lock.
+typedef struct found_value {
+    char *text, *origin;
+    bool found;
+} found_value;
+
+static void copy_value(void *ctx, const hone_store_foreign *row)
+{
+    found_value *value = ctx;
+    value->text = strdup(row->text);
+    value->origin = row->origin != NULL ? strdup(row->origin) : NULL;
+    value->found = true;
+}
+
+// get_value(scheme, operation, device, key): (text, origin or None), or None
+static PyObject *method_get_value(PyObject *object, PyObject *args)
+{
+    hone_store_foreign key = {NULL};
+    found_value value = {NULL, NULL, false};
+    hone_status status;
+    hone_error err;
+    if (!PyArg_ParseTuple(args, "ssss", &key.scheme, &key.operation, &key.device, &key.foreign_key)) return NULL;
+    hone_store *store = ((native_store *)object)->store;
+    Py_BEGIN_ALLOW_THREADS status = hone_store_get_foreign(store, &key, copy_value, &value, &err);
+    Py_END_ALLOW_THREADS if (status == HONE_NOT_FOUND) Py_RETURN_NONE;
+    PyObject *pair = status == HONE_OK ? Py_BuildValue("(zz)", value.text, value.origin) : native_raise(&err);
+    free(value.text);
+    free(value.origin);
+    return pair;
+}
+
+// put_value(scheme, operation, device, key, text)
+static PyObject *method_put_value(PyObject *object, PyObject *args)
+{
+    hone_store_foreign value = {NULL};
+    hone_status status;
+    hone_error err;
+    if (!PyArg_ParseTuple(
+            args, "sssss", &value.scheme, &value.operation, &value.device, &value.foreign_key, &value.text))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = hone_store_put_foreign(((native_store *)object)->store, &value, 1, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
+    Py_RETURN_NONE;
+}
+
 // How many entries came to what.
 static PyObject *report_dict(const hone_import_report *report)
 {
@@ -235,6 +282,9 @@ static PyObject *get_url(PyObject *object, void *closure)
 static PyMethodDef methods[] = {
     {"export", method_export, METH_VARARGS, "export(format, device, measurements, file): a document."},
     {"get", method_get, METH_VARARGS, "get(device, algorithm, version, key, spec or None): a dict, or None."},
+    {"get_value", method_get_value, METH_VARARGS,
+     "get_value(scheme, operation, device, key): (text, origin), or None."},
+    {"put_value", method_put_value, METH_VARARGS, "put_value(scheme, operation, device, key, text)."},
     {"import_", method_import, METH_VARARGS, "import_(runtime, documents, format): a dict of counts."},
     {"merge", method_merge, METH_O, "merge(store): a dict of counts."},
     {"put", method_put, METH_O, "put(result): stores its entries."},

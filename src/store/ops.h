@@ -146,6 +146,13 @@ typedef struct hone_store_ops {
     // A number that is another after other processes, or other stores of this one, have changed what is stored, and may
     // be so without; cheap, for it is asked every second. NULL: no other process sees the store.
     hone_status (*changes)(hone_store *store, uint64_t *out, hone_error *err);
+    // The foreign config that stands where key does.
+    hone_status (*get_foreign)(
+        hone_store *store,
+        const hone_store_foreign *key,
+        void (*visit)(void *ctx, const hone_store_foreign *foreign),
+        void *ctx,
+        hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 

@@ -24,6 +24,7 @@ static const char put_alias_where[] = "store.put_alias";
 static const char get_alias_where[] = "store.get_alias";
 static const char aliases_where[] = "store.aliases";
 static const char put_foreign_where[] = "store.put_foreign";
+static const char get_foreign_where[] = "store.get_foreign";
 static const char foreigns_where[] = "store.foreigns";
 static const char set_aside_where[] = "store.set_aside";
 static const char quarantine_where[] = "store.quarantine";
@@ -363,6 +364,28 @@ hone_status hone_store_put_foreign(hone_store *store, const hone_store_foreign *
     if (status == HONE_OK && count > 0) status = hone_store_lock(store, put_foreign_where, err);
     if (status != HONE_OK || count == 0) return status;
     return hone_store_unlock(store, store->ops->put_foreigns(store, foreigns, count, err));
+}
+
+hone_status hone_store_get_foreign(
+    hone_store *store,
+    const hone_store_foreign *key,
+    void (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err)
+{
+    hone_status status = hone_check_handles(store, visit != NULL, get_foreign_where, err);
+    if (status == HONE_OK && key == NULL)
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, get_foreign_where, "the key is NULL");
+    if (status != HONE_OK) return status;
+    const hone_check_field texts[] = {
+        {"key.scheme", key->scheme, HONE_CHECK_NAME},
+        {"key.operation", key->operation, HONE_CHECK_TEXT},
+        {"key.device", key->device, HONE_CHECK_TEXT_OR_NULL},
+        {"key.foreign_key", key->foreign_key, HONE_CHECK_TEXT}};
+    status = hone_check_texts(texts, sizeof texts / sizeof *texts, get_foreign_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, get_foreign_where, err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->get_foreign(store, key, visit, ctx, err));
 }
 
 hone_status hone_store_foreigns(

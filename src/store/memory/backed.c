@@ -140,6 +140,18 @@ hone_status hone_backed_aliases(
     return status != HONE_OK ? status : hone_memory_store_ops.aliases(backed->memory, scheme, visit, ctx, err);
 }
 
+hone_status hone_backed_get_foreign(
+    hone_store *store,
+    const hone_store_foreign *key,
+    void (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err)
+{
+    hone_backed_store *backed = backed_of(store);
+    hone_status status = hone_backed_refresh(store, err);
+    return status != HONE_OK ? status : hone_memory_store_ops.get_foreign(backed->memory, key, visit, ctx, err);
+}
+
 hone_status hone_backed_foreigns(
     hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err)
 {

@@ -21,6 +21,7 @@ static const char expire_misses_where[] = "store.expire_misses";
 static const char put_alias_where[] = "store.put_alias";
 static const char get_alias_where[] = "store.get_alias";
 static const char put_foreign_where[] = "store.put_foreign";
+static const char get_foreign_where[] = "store.get_foreign";
 static const char set_aside_where[] = "store.set_aside";
 static const char clear_quarantine_where[] = "store.clear_quarantine";
 
@@ -449,6 +450,22 @@ static hone_status memory_put_foreigns(
     return finish(memory_of(store), ok, put_foreign_where, err);
 }
 
+static hone_status memory_get_foreign(
+    hone_store *store,
+    const hone_store_foreign *key,
+    void (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err)
+{
+    record found;
+    if (!find_record(memory_of(store), FOREIGNS, key, &found))
+        return hone_fail(
+            err, HONE_NOT_FOUND, get_foreign_where, "no config of %s for %s:%s", key->scheme, key->operation,
+            key->foreign_key);
+    visit(ctx, &found.foreign);
+    return HONE_OK;
+}
+
 static hone_status memory_foreigns(
     hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err)
 {
@@ -576,6 +593,7 @@ const hone_store_ops hone_memory_store_ops = {
     .aliases = memory_aliases,
     .put_foreigns = memory_put_foreigns,
     .foreigns = memory_foreigns,
+    .get_foreign = memory_get_foreign,
     .set_aside = memory_set_aside,
     .quarantine = memory_quarantine,
     .clear_quarantine = memory_clear_quarantine,

@@ -8,6 +8,7 @@ static const char put_alias_where[] = "store.put_alias";
 static const char get_alias_where[] = "store.get_alias";
 static const char aliases_where[] = "store.aliases";
 static const char put_foreign_where[] = "store.put_foreign";
+static const char get_foreign_where[] = "store.get_foreign";
 static const char foreigns_where[] = "store.foreigns";
 
 hone_status hone_sqlite_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
@@ -106,4 +107,47 @@ hone_status hone_sqlite_foreigns(
     hone_query_begin(&query, hone_sqlite_connection(store), HONE_SQL_FOREIGN_SCAN, foreigns_where);
     hone_query_text(&query, scheme);
     return hone_walk(&query, &hone_row_foreign, visit_foreign, &target, &ended, err);
+}
+
+typedef struct foreign_request {
+    void (*visit)(void *ctx, const hone_store_foreign *foreign);
+    void *ctx;
+    bool found;
+} foreign_request;
+
+static bool give_foreign(void *ctx, const void *record)
+{
+    foreign_request *request = ctx;
+    request->found = true;
+    request->visit(request->ctx, record);
+    return false;
+}
+
+static hone_status find_foreign(
+    hone_store *store, const hone_store_foreign *key, foreign_request *request, hone_error *err)
+{
+    hone_query query;
+    bool ended;
+    if (hone_sqlite_following(store)->schema < HONE_SQL_FOREIGN_SCHEMA) return HONE_OK;
+    hone_query_begin(&query, hone_sqlite_connection(store), HONE_SQL_FOREIGN_GET, get_foreign_where);
+    hone_query_text(&query, key->scheme);
+    hone_query_text(&query, key->operation);
+    hone_query_text(&query, key->device != NULL ? key->device : "");
+    hone_query_text(&query, key->foreign_key);
+    return hone_walk(&query, &hone_row_foreign, give_foreign, request, &ended, err);
+}
+
+hone_status hone_sqlite_get_foreign(
+    hone_store *store,
+    const hone_store_foreign *key,
+    void (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err)
+{
+    foreign_request request = {visit, ctx, false};
+    hone_status status = find_foreign(store, key, &request, err);
+    if (status != HONE_OK || request.found) return status;
+    return hone_fail(
+        err, HONE_NOT_FOUND, get_foreign_where, "no config of %s for %s:%s", key->scheme, key->operation,
+        key->foreign_key);
 }

@@ -44,7 +44,8 @@
 #define FAILURE_ORPHANS(since)                                                                                         \
     "SELECT NULL, NULL, NULL, NULL, NULL, regime, kernel, config, revision, failure, reason, " since                   \
     ", checksum FROM failure m" ORPHANED
-#define ALIAS_COLUMNS "scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
+#define FOREIGN_COLUMNS "scheme, operation, device, foreign_key, text, origin, checksum"
+#define ALIAS_COLUMNS   "scheme, operation, foreign_key, foreign_spec, device, algorithm, version, key, spec, checksum"
 
 static const char *const texts[HONE_SQL_COUNT] = {
     // IMMEDIATE takes the write lock at once, where waiting for it cannot end in a deadlock.
@@ -113,8 +114,9 @@ static const char *const texts[HONE_SQL_COUNT] = {
                             " ORDER BY scheme, operation, foreign_key",
 
     [HONE_SQL_FOREIGN_PUT] = "INSERT OR REPLACE INTO foreign_config VALUES(?,?,?,?,?,?,?)",
-    [HONE_SQL_FOREIGN_SCAN] = "SELECT scheme, operation, device, foreign_key, text, origin, checksum"
-                              " FROM foreign_config WHERE ?1 IS NULL OR scheme = ?1"
+    [HONE_SQL_FOREIGN_GET] = "SELECT " FOREIGN_COLUMNS " FROM foreign_config"
+                             " WHERE scheme = ? AND operation = ? AND device = ? AND foreign_key = ?",
+    [HONE_SQL_FOREIGN_SCAN] = "SELECT " FOREIGN_COLUMNS " FROM foreign_config WHERE ?1 IS NULL OR scheme = ?1"
                               " ORDER BY scheme, operation, device, foreign_key",
 
     [HONE_SQL_STAT] =

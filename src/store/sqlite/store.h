@@ -83,6 +83,12 @@ hone_status hone_sqlite_aliases(
     hone_store *store, const char *scheme, hone_store_visit_alias *visit, void *ctx, hone_error *err);
 hone_status hone_sqlite_put_foreigns(
     hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err);
+hone_status hone_sqlite_get_foreign(
+    hone_store *store,
+    const hone_store_foreign *key,
+    void (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err);
 hone_status hone_sqlite_foreigns(
     hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err);
 hone_status hone_sqlite_set_aside(

@@ -954,6 +954,31 @@ static void foreign_configs_are_put_all_or_none(void **state)
     assert_int_equal(hone_store_put_foreign(f->store, NULL, 0, &f->err), HONE_OK);
 }
 
+static void note_foreign_once(void *ctx, const hone_store_foreign *foreign)
+{
+    note_foreign(ctx, foreign);
+}
+
+static void a_foreign_config_is_found_by_its_whole_key(void **state)
+{
+    fixture *f = *state;
+    seen s = {0};
+    hone_store_foreign foreigns[2] = {sample_foreign(), sample_foreign()};
+    foreigns[1].device = NULL;
+    foreigns[1].text = "null";
+    assert_int_equal(hone_store_get_foreign(f->store, &foreigns[0], note_foreign_once, &s, &f->err), HONE_NOT_FOUND);
+    assert_int_equal(hone_store_put_foreign(f->store, foreigns, 2, &f->err), HONE_OK);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(hone_store_get_foreign(f->store, &foreigns[i], note_foreign_once, &s, &f->err), HONE_OK);
+    assert_string_equal(s.texts, "attention TPU v5 abc {\"block_q\":128} v5.json attention NULL abc null v5.json");
+    foreigns[0].scheme = "other";
+    assert_int_equal(hone_store_get_foreign(f->store, &foreigns[0], note_foreign_once, &s, &f->err), HONE_NOT_FOUND);
+    foreigns[0].operation = "";
+    assert_int_equal(
+        hone_store_get_foreign(f->store, &foreigns[0], note_foreign_once, &s, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(s.count, 2);
+}
+
 static void stat_counts_every_kind_of_record(void **state)
 {
     fixture *f = *state;
@@ -1475,6 +1500,7 @@ int main(int count, char **arguments)
         STORE_TEST(aliases_are_walked_by_scheme_in_the_order_of_keys),
         STORE_TEST(a_foreign_config_comes_back_as_it_came),
         STORE_TEST(foreign_configs_are_put_all_or_none),
+        STORE_TEST(a_foreign_config_is_found_by_its_whole_key),
         STORE_TEST(stat_counts_every_kind_of_record),
         STORE_TEST(a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason),
         STORE_TEST(wrong_arguments_are_refused_by_name),

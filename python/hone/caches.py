@@ -1,0 +1,317 @@
+"""Caches for what any program finds out about its own operations: a value for a device, an operation and the key of a call.
+
+    cache = hone.PersistentCache("my_kernels", "caches/my_kernels.json", cfg_type=Tiles)     # or a store
+    cache.put("gpu:0", "matmul@v1", "key123", Tiles(128, 64))
+    cache.get("gpu:0", "matmul@v1", "key123")                                                # Tiles(128, 64), also in other processes
+
+They are caches of values alone: what hone decides about its own kernels stands in the same stores and does not meet them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+import fcntl
+import itertools
+import json
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Generic, TypeVar, cast
+
+from hone.stores import Store
+
+Cfg = TypeVar("Cfg")
+Key = tuple[str, str, str]
+
+_log = logging.getLogger("hone")
+
+
+# --- overlays
+
+# The overlays of this task or thread, newest first: (mapping, what ends it, the rest), or None.
+_overlays: contextvars.ContextVar[Any] = contextvars.ContextVar("hone.cache_overlays", default=None)
+_numbers = itertools.count(1)
+_trace: Any = None
+
+
+def _retrace(number: int) -> Any:
+    """Tells JAX, where it is in use, to trace functions anew under an overlay: what it has traced knows other configs."""
+    global _trace
+    make = getattr(sys.modules.get("jax"), "make_user_context", None)
+    if make is None:
+        return contextlib.nullcontext()
+    if _trace is None:
+        _trace = make(())
+    return _trace((*_trace.value, number))
+
+
+class overlay_cache:
+    """A context in which values of a mapping stand before those of caches. Nested ones are asked newest first.
+
+    Args:
+        mapping: from (device, operation, call key) to values; None in it says nothing. It is not copied.
+    """
+
+    def __init__(self, mapping: Mapping[Key, Any]):
+        self.mapping = mapping
+
+    def __enter__(self) -> overlay_cache:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_retrace(next(_numbers)))
+            original = sys.modules.get("ejkernel.ops.config.cache")
+            if original is not None:  # the selectors of the original, where it is in use, ask its own
+                stack.enter_context(original.overlay_cache(self.mapping))
+            _overlays.set((self.mapping, stack.pop_all(), _overlays.get()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _, stack, rest = _overlays.get()
+        _overlays.set(rest)
+        stack.close()
+
+
+def overlaid(device: str, op_id: str, call_key: str) -> Any:
+    """What the overlays that are entered say of a key, or None."""
+    entered = _overlays.get()
+    while entered is not None:
+        mapping, _, entered = entered
+        found = mapping.get((device, op_id, call_key))
+        if found is not None:
+            return found
+    return None
+
+
+# --- in memory
+
+
+class ConfigCache(Generic[Cfg]):
+    """A cache in memory, for as many threads as one likes. Overlays (:class:`overlay_cache`) go before what it holds."""
+
+    # Each use is one operation of a dict, which no other thread comes into.
+    def __init__(self) -> None:
+        self._data: dict[Key, Cfg] = {}
+
+    def get(self, dev: str, op_id: str, call_key: str) -> Cfg | None:
+        """The value of a key, or None."""
+        found = overlaid(dev, op_id, call_key)
+        return self._data.get((dev, op_id, call_key)) if found is None else cast(Cfg, found)
+
+    def put(self, dev: str, op_id: str, call_key: str, cfg: Cfg) -> None:
+        """Keeps a value in place of the one that is there."""
+        self._data[(dev, op_id, call_key)] = cfg
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._data.clear()
+
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self._data)
+
+    def keys(self) -> list[Key]:
+        """The keys, oldest first."""
+        return list(self._data)
+
+
+# --- where persistent ones keep their values
+
+
+def _object(text: str) -> dict[str, Any]:
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError("it is no JSON object")
+    return values
+
+
+class _JsonFile:
+    """A file of ejkernel's: one object with keys "DEVICE|OPERATION|KEY". Writers take turns by a lock file beside it, read
+    what others wrote, and rename a whole new file over it: a reader sees one state or another."""
+
+    def __init__(self, path: str):
+        self.path = path
+        self._read: tuple[Any, dict[str, Any]] = (None, {})
+        self._unwritten: dict[str, Any] = {}
+
+    def get(self, key: Key) -> Any:
+        name = "|".join(key)
+        return self._unwritten[name] if name in self._unwritten else self._values().get(name)
+
+    def put(self, key: Key, raw: Any) -> None:
+        name = "|".join(key)
+        try:
+            with self._locked():
+                self._write({**self._values(mend=True), name: raw})
+            self._unwritten.pop(name, None)
+        except OSError as error:
+            if not self._unwritten:
+                _log.warning("%s cannot be written (%s): this process goes on with what it has in memory", self.path, error)
+            self._unwritten[name] = raw
+
+    def _values(self, mend: bool = False) -> dict[str, Any]:
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                found = os.fstat(file.fileno())
+                stamp, read = (found.st_ino, found.st_mtime_ns, found.st_size), self._read
+                if read[0] != stamp:
+                    self._read = read = (stamp, _object(file.read()))
+                return read[1]  # and not self._read's: another thread may have put there what it read before
+        except OSError:
+            return {}
+        except ValueError as error:
+            return self._damaged(str(error), mend)
+
+    def _damaged(self, reason: str, mend: bool) -> dict[str, Any]:
+        aside = f"{self.path}.damaged-{time.time_ns()}"
+        if mend:
+            os.replace(self.path, aside)
+        _log.warning("%s is damaged (%s) and counts as empty%s", self.path, reason, f": it is {aside} now" if mend else "")
+        return {}
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        with open(f"{self.path}.lock", "a", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # closing it gives the lock back
+            yield
+
+    def _write(self, values: dict[str, Any]) -> None:
+        new = f"{self.path}.new-{os.getpid()}"  # under the lock: nobody else of this process writes
+        try:
+            with open(new, "w", encoding="utf-8") as file:
+                json.dump(values, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, self.path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+            raise
+
+
+def _plain(text: str) -> str:
+    """A text as stores take it: not empty, UTF-8 without NUL. Different texts stay different."""
+    try:
+        if text and not text.startswith("\\") and "\0" not in text and text.encode():
+            return text
+    except UnicodeEncodeError:
+        pass
+    return "\\" + json.dumps(text)
+
+
+class _InStore:
+    """A part of a store, of its own name."""
+
+    def __init__(self, name: str, store: Store):
+        self._store, self._name = store, name
+        self._scheme = "cache:" + (name if name.isprintable() and not name.startswith("\\") else "\\" + json.dumps(name))
+        self.path = store.url
+
+    def get(self, key: Key) -> Any:
+        device, op_id, call_key = map(_plain, key)
+        native = self._store._open()
+        found = native.get_value(self._scheme, op_id, device, call_key)
+        if found is None:  # what was imported from ejkernel's file of this name
+            found = native.get_value("ejkernel", op_id, device, call_key)
+            if found is not None and os.path.basename(found[1] or "") != f"{self._name}.json":
+                found = None
+        return None if found is None else json.loads(found[0])
+
+    def put(self, key: Key, raw: Any) -> None:
+        device, op_id, call_key = map(_plain, key)
+        self._store._open().put_value(self._scheme, op_id, device, call_key, json.dumps(raw))
+
+
+_URL = re.compile(r"[a-z]{2,}:")
+
+
+def _is_place(name: str) -> bool:
+    return _URL.match(name) is not None or name.endswith(".json")
+
+
+class PersistentCache(Generic[Cfg]):
+    """A cache that outlives the process, for as many threads and processes as one likes. Caches of different names, or
+    in different places, do not know of each other.
+
+    Args:
+        opname: its name. The path of a file, or the URL of a store, may stand here alone.
+        path: a store (:class:`hone.Store`) or the URL of one; or the path of a JSON file, as ejkernel reads and writes it.
+            None: the store that ``HONE_STORE`` names, else ``$XDG_CACHE_HOME/hone/caches/OPNAME.json``.
+        loader: makes a value of what JSON has.
+        dumper: makes of a value what JSON can have. None: dataclasses and pydantic's models become objects, others are
+            JSON already.
+        cfg_type: called with the members of a stored object. None: the object, as a dict.
+    """
+
+    def __init__(
+        self,
+        opname: str,
+        path: str | os.PathLike[str] | Store | Callable[[Any], Cfg] | None = None,
+        loader: Callable[..., Any] | None = None,
+        dumper: Callable[[Cfg], Any] | None = None,
+        cfg_type: Callable[..., Cfg] | None = None,
+    ):
+        if callable(path):  # PersistentCache(PATH, loader, dumper)
+            path, loader, dumper = None, path, loader
+        if path is None and _is_place(opname):
+            path, opname = opname, os.path.basename(opname).removesuffix(".json")
+        self.opname, self.loader, self.dumper, self.cfg_type = opname, loader, dumper, cfg_type
+        self._values = self._place(path)
+
+    def _place(self, path: str | os.PathLike[str] | Store | None) -> _InStore | _JsonFile:
+        if isinstance(path, Store):
+            return _InStore(self.opname, path)
+        place = os.fspath(path) if path is not None else self._default_place()
+        if _URL.match(place):
+            return _InStore(self.opname, Store(place))
+        return _JsonFile(os.path.abspath(os.path.expanduser(place)))
+
+    def _default_place(self) -> str:
+        url = os.environ.get("HONE_STORE")
+        if url and url != "none":
+            return url
+        folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        return os.path.join(folder, "hone", "caches", f"{self.opname}.json")
+
+    @property
+    def path(self) -> str:
+        """The file, or the URL of the store."""
+        return self._values.path
+
+    def get(self, device: str, op_id: str, call_key: str) -> Cfg | None:
+        """The value of a key, or None. What cfg_type does not take counts as missing, with a warning."""
+        raw = self._values.get((device, op_id, call_key))
+        if raw is None:
+            return None
+        value = raw if self.loader is None else self.loader(raw)
+        return self._typed(value) if isinstance(value, dict) else value
+
+    def _typed(self, members: dict[str, Any]) -> Any:
+        if self.cfg_type is None:
+            return members
+        try:
+            return self.cfg_type(**members)
+        except (TypeError, ValueError) as error:
+            _log.warning("%s: a value of %s is not taken: %s", self.path, self.opname, error)
+            return None
+
+    def put(self, device: str, op_id: str, call_key: str, cfg: Cfg) -> None:
+        """Keeps a value in place of the one that is there; all see it at once. What JSON cannot have is a TypeError, and
+        nothing is changed."""
+        raw = self._dumped(cfg)
+        json.dumps(raw)
+        self._values.put((device, op_id, call_key), raw)
+
+    def _dumped(self, cfg: Any) -> Any:
+        if self.dumper is not None:
+            return self.dumper(cfg)
+        if dataclasses.is_dataclass(cfg) and not isinstance(cfg, type):
+            return dataclasses.asdict(cfg)
+        return cfg.model_dump() if hasattr(cfg, "model_dump") else cfg
