@@ -13,7 +13,6 @@ Arrays of numpy, torch, CuPy and JAX are taken as they are, by DLPack, without c
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -48,15 +47,17 @@ _hone.setup(
 
 from hone import registry  # noqa: E402  (needs the lines above)
 from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform, kernel_registry  # noqa: E402
+from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invocations, record_invocation  # noqa: E402
 
 __version__ = _hone.version()
 __all__ = [
-    "Audit", "Audited", "Backend", "BusyError", "CancelledError", "Config", "ConfigCache", "Context", "CorruptError",
-    "Decision", "HoneError", "IOFailedError", "IncompatibleError", "InvalidArgumentError", "KernelFailedError",
-    "KernelRegistry", "KernelSpec", "NotFoundError", "OutOfMemoryError", "PersistentCache", "Platform", "Result",
-    "Runtime", "Store", "StoredDecision", "UnavailableError", "UnsupportedError", "audit", "bind", "call", "context",
-    "decide", "default", "explain", "kernel_registry", "list", "offline", "overlay", "overlay_cache", "override",
-    "policy", "registry", "run", "tune", "use",
+    "Audit", "Audited", "AutotuningResult", "Backend", "BusyError", "CancelledError", "Config", "ConfigCache",
+    "Context", "CorruptError", "Decision", "Entry", "HoneError", "IOFailedError", "IncompatibleError",
+    "InvalidArgumentError", "KernelFailedError", "KernelRegistry", "KernelSpec", "NotFoundError", "OutOfMemoryError",
+    "PersistentCache", "Platform", "Result", "Runtime", "Store", "StoredDecision", "UnavailableError",
+    "UnsupportedError", "audit", "autotune_lowered", "bind", "call", "context", "decide", "default", "explain",
+    "get_invocations", "kernel_registry", "list", "offline", "overlay", "overlay_cache", "override", "policy",
+    "record_invocation", "registry", "run", "tune", "use",
 ]
 
 
@@ -116,8 +117,9 @@ def audit(*calls: str, threshold: float = 0.05, **options: Any) -> Audit:
     return default().audit(*calls, threshold=threshold, **options)
 
 
-def offline(program: str | bytes | os.PathLike[str], *, unproved: bool = False, **options: Any) -> Result:
-    """Tunes every operation of a lowered program: its path, text or bytes. Options are those of :func:`tune`.
+def offline(program: Any, *, unproved: bool = False, **options: Any) -> Result:
+    """Tunes every operation of a lowered program: JAX's ``Lowered``, or its path, text or bytes. Options are those of
+    :func:`tune`.
 
     Args:
         unproved: also operations that were matched by their operands alone.

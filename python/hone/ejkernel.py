@@ -13,11 +13,25 @@ from hone import caches
 from hone.caches import Cfg, overlay_cache
 from hone.errors import UnsupportedError as EjkernelRuntimeError
 from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform, kernel_registry
+from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invocations, record_invocation
 
 __all__ = [
-    "Backend", "ConfigCache", "EjkernelRuntimeError", "KernelRegistry", "KernelSpec", "PersistentCache", "Platform",
-    "kernel_registry", "overlay_cache",
+    "AutotuningResult", "Backend", "ConfigCache", "EjkernelRuntimeError", "Entry", "KernelRegistry", "KernelSpec",
+    "PersistentCache", "Platform", "autotune_lowered", "get_invocations", "kernel_registry", "overlay_cache",
+    "record_invocation",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What hone does not replace (Kernel, Executor, ConfigSelectorChain, Tuner, ...) is ejkernel's own, where it is
+    installed."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    try:
+        import ejkernel.ops
+    except ImportError as error:
+        raise AttributeError(f"hone.ejkernel has no {name!r}, and ejkernel, which might, is not installed") from error
+    return getattr(ejkernel.ops, name)
 
 
 class ConfigCache(caches.ConfigCache[Cfg]):

@@ -83,15 +83,15 @@ class Runtime(_hone.Runtime):
         with watched(options) as given:
             return Audit(self.audit_calls([*calls], threshold, **given))
 
-    def offline(
-        self, program: str | bytes | os.PathLike[str], *, unproved: bool = False, **options: Any
-    ) -> Result:
+    def offline(self, program: Any, *, unproved: bool = False, **options: Any) -> Result:
         """See :func:`hone.offline`."""
         with watched(options) as given:
             return Result(self, self.read(program).tune(unproved, **given))
 
-    def read(self, program: str | bytes | os.PathLike[str]) -> Any:
-        """A lowered program: ``bytes`` of it, its text, or the path of a file."""
+    def read(self, program: Any) -> Any:
+        """A lowered program: JAX's ``Lowered``, ``bytes`` of it, its text, or the path of a file."""
+        if hasattr(program, "as_text"):
+            program = program.as_text(debug_info=True)
         if isinstance(program, bytes):
             return self.program("<memory>", program)
         if isinstance(program, str) and "\n" in program:

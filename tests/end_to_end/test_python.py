@@ -31,7 +31,8 @@ class Python(unittest.TestCase):
         return out
 
     def test_the_package_passes_its_tests(self):
-        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_caches", "test_implementations", "test_streams", "test_jax",
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_caches", "test_implementations",
+                    "test_streams", "test_jax", "test_invocations",
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone",
                     HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 
