@@ -37,7 +37,7 @@ CHEATS = [
     Cheat("adds_to_what_was_there", "matmul", "wrong"),
     Cheat("right_at_first", "rms_norm", "stale wrong partial"),
     Cheat("works_in_the_next_run", "rms_norm", "stale hidden"),
-    Cheat("wrong_now_and_then", "rms_norm", "wrong"),
+    Cheat("wrong_now_and_then", "rms_norm", "wrong racy"),
     Cheat("zeros_in_sixteen_rows", "rms_norm", "wrong partial"),
     Cheat("drops_the_tail", "rms_norm", "partial", "rms_norm(f32[512,1001], f32[1001])"),
     Cheat("norm_without_eps", "rms_norm", "wrong"),

@@ -15,7 +15,7 @@ NORM = "rms_norm(f32[4,256], f32[256]) @cuda:0"
 class Cute(CommandTest):
     def gpu(self, **changes):
         env = {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(FAKES / "fake_nvrtc.so"),
-               "HONE_CUBLASLT": "/nowhere/libcublasLt.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"),
+               "HONE_CUBLASLT": "/nowhere/libcublasLt.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"), "FAKE_CUDA_ON_HOST": "1",
                "HONE_TVM_FFI": str(FAKES / "fake_tvm_ffi.so"), "HONE_CUTE_DSL_RUNTIME": str(FAKES / "fake_tvm_ffi.so"),
                "HONE_PACK_PATH": str(self.folder / "pack")}
         env.update(changes)

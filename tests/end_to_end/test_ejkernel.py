@@ -62,7 +62,8 @@ class Ejkernel(StoreTest):
         for call in self.calls(operations):
             self.assertEqual(self.hone("explain", call, "--json").json["source"], "store")
         again = self.hone("tune", "--recorded", "--seconds", "1", "--evals", "6", code=None).out
-        self.assertIn("5 of 6 calls were decided already", again)
+        # But for those whose contest could not tell who is the fastest: they are taken up again.
+        self.assertRegex(again, "[1-5] of 6 calls were decided already")
         self.assertNotIn("spread", again)
 
     def test_a_program_alone_is_enough(self):

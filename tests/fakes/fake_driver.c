@@ -685,11 +685,12 @@ int cuStreamBeginCapture_v2(void *stream, int mode)
 
 static kept nothing; // a graph of no launch
 
+// FAKE_CUDA_ON_HOST: fakes of libraries compute on the host, so that a graph of theirs says nothing: there is none.
 EXPORT int cuStreamEndCapture(void *stream, kept **out);
 int cuStreamEndCapture(void *stream, kept **out)
 {
     (void)stream;
-    *out = captured != NULL ? captured : &nothing;
+    *out = captured != NULL ? captured : number("FAKE_CUDA_ON_HOST", 0) ? NULL : &nothing;
     captured = NULL;
     capturing = false;
     return here();
