@@ -1,7 +1,13 @@
 """Functions as implementations: what ejkernel's pages show of its registry, beside the real one."""
 
+import importlib.util
+import itertools
 import json
+import os
 import pathlib
+import random
+import sys
+import types
 import unittest
 import unittest.mock
 import warnings
@@ -13,6 +19,7 @@ import hone.ejkernel
 from hone.implementations import MissingError
 from support import HoneTest, arrays, norm
 
+ORIGINAL = pathlib.Path(__file__).resolve().parents[2] / "build-python/ejkernel/kernels/_registry.py"
 VECTORS = pathlib.Path(__file__).resolve().parents[1] / "golden/vectors/registry.jsonl"
 
 
@@ -25,7 +32,70 @@ def registered(specs):
     return registry, names
 
 
+def original_registry():
+    """The real ejkernel's module, without the kernels that its package imports."""
+    if not ORIGINAL.exists():
+        if os.environ.get("HONE_REQUIRE"):
+            raise AssertionError(f"{ORIGINAL} is missing: scripts/setup python")
+        raise unittest.SkipTest("ejkernel is not installed: scripts/setup python")
+    spec = importlib.util.spec_from_file_location("original_registry", ORIGINAL)
+    module = importlib.util.module_from_spec(spec)
+    errors = types.ModuleType("ejkernel.errors")
+    errors.EjkernelRuntimeError = type("EjkernelRuntimeError", (RuntimeError,), {})
+    stand_ins = {"ejkernel": types.ModuleType("ejkernel"), "ejkernel.errors": errors}
+    sys.modules[spec.name] = module
+    with unittest.mock.patch.dict(sys.modules, stand_ins):
+        spec.loader.exec_module(module)
+    return module
+
+
+ANNOTATIONS = ["", ": int", ": 'jax.Array'", ": 'Array'", ": 'jaxtyping.Float'", ": 'Float'", ": 'jax.lax.PrecisionLike'",
+               ": 'jax.typing.DTypeLike'", ": 'DTypeLike'", ": 'int | None'"]
+
+
+def random_function(random):
+    """One of up to four parameters; the first ones may have no default."""
+    names = random.sample(["q", "k", "v", "bias", "causal", "block_q", "num_warps", "scale"], random.randint(1, 4))
+    bare, keywords = random.randint(0, len(names)), random.randint(1, 6)
+    parameters = [name + random.choice(ANNOTATIONS) + ("" if i < bare else random.choice(["=None", "=1", "=1.0", "='a'", "=True", "=(1,)"]))
+                  for i, name in enumerate(names)]
+    made = {}
+    exec(f"def f({', '.join([*parameters[:keywords], *(['*'] if keywords < len(names) else []), *parameters[keywords:]])}): ...", made)
+    return made["f"]
+
+
+def outcome(ask, *query):
+    """What is answered, with all warnings; or the text of the error."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            answer = ask(*query)
+        except RecursionError:
+            return "circles"
+        except ValueError as error:
+            answer = str(error)
+    return answer, [str(one.message) for one in told]
+
+
 class Registry(HoneTest):
+    def test_random_registries_answer_and_validate_as_the_original(self):
+        original, chance = original_registry(), random.Random(3)
+        for _ in range(150):
+            registries, ids = (original.KernelRegistry(), hone.KernelRegistry()), {}
+            functions = [random_function(chance) for _ in range(chance.randint(1, 3))]
+            for function in functions + functions[:chance.randint(0, 1)]:
+                place = (chance.choice(["Fa", "fa", "G"]), chance.choice(["triton", "xla", "cuda"]),
+                         chance.choice(["gpu", "any", "cpu"]), chance.randint(-1, 1))
+                for registry in registries:
+                    ids[registry.register(*place)(function)] = len(ids) // 2
+            for name in ("fa", "G", "nope"):
+                self.assertEqual(*[outcome(registry.validate_signatures, name) for registry in registries])
+                for platform, backend in itertools.product((None, "triton", "xla", "pallas"), (None, "gpu", "cpu", "tpu")):
+                    theirs, ours = [outcome(lambda *query: ids[registry.get(*query)], name, platform, backend)
+                                    for registry in registries]
+                    missing = f"No implementation found for algorithm={name}, platform={platform}, backend={backend}"
+                    self.assertEqual(ours, (missing, []) if theirs == "circles" else theirs)
+
     def test_the_pages_examples_run(self):
         from hone import Backend, KernelRegistry, Platform
 
