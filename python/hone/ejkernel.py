@@ -5,14 +5,16 @@ What a name does is what ejkernel's own does; where hone itself does better, ``h
 
 from __future__ import annotations
 
+import functools
 import os
 from argparse import Namespace
+from collections.abc import Callable
 from typing import Any
 
-from hone import caches
+from hone import caches, implementations
 from hone.caches import Cfg, overlay_cache
 from hone.errors import UnsupportedError as EjkernelRuntimeError
-from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform, kernel_registry
+from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform
 from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invocations, record_invocation
 
 __all__ = [
@@ -51,3 +53,51 @@ class PersistentCache(caches.PersistentCache[Cfg]):
 
     def _typed(self, members: dict[str, Any]) -> Any:
         return Namespace(**members) if self.cfg_type is None else super()._typed(members)
+
+
+@functools.cache
+def _of_ejkernel() -> Any:
+    """ejkernel's own registry, where it is installed; else an empty one."""
+    try:
+        from ejkernel.kernels import kernel_registry
+    except ImportError:
+        return KernelRegistry()
+    return kernel_registry
+
+
+class _Registry(KernelRegistry):
+    """:data:`hone.kernel_registry`, with ejkernel's kernels behind hone's where ejkernel is installed."""
+
+    def __init__(self, front: KernelRegistry):
+        self._registry, self._with_hone, self._lock = front._registry, front._with_hone, front._lock
+
+    def get(
+        self, algorithm: str, platform: Platform | str | None = None, backend: Backend | str | None = None
+    ) -> Callable[..., Any]:
+        try:
+            return super().get(algorithm, platform, backend)
+        except implementations.MissingError:
+            try:
+                asked = None if platform is None or platform == "auto" else str(platform)
+                return _of_ejkernel().get(algorithm, asked, None if backend is None else str(backend))
+            except (ValueError, RecursionError):  # in circles, where nothing matches
+                pass
+            raise
+
+    def list_algorithms(self) -> list[str]:
+        return sorted({*super().list_algorithms(), *_of_ejkernel().list_algorithms()})
+
+    def list_implementations(self, algorithm: str) -> list[KernelSpec]:
+        return [*super().list_implementations(algorithm), *_of_ejkernel().list_implementations(algorithm)]
+
+    def validate_signatures(self, algorithm: str | None, verbose: bool = False) -> bool:
+        if algorithm is None:
+            return super().validate_signatures(None, verbose)
+        theirs = _of_ejkernel()
+        known = algorithm.lower() in theirs.list_algorithms()
+        front = algorithm.lower() in super().list_algorithms()
+        return (super().validate_signatures(algorithm, verbose) if front or not known else True) and (
+            bool(theirs.validate_signatures(algorithm, verbose)) if known else True)
+
+
+kernel_registry = _Registry(implementations.kernel_registry)

@@ -13,6 +13,7 @@ os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_COMPILATION_CACHE="false", JAX
 
 import jax
 import jax.numpy as jnp
+import numpy
 
 import hone
 import hone.ejkernel
@@ -205,6 +206,30 @@ class Invocations(HoneTest):
         x, w = jnp.ones((8, 64)), jnp.ones(64)
         lowered = jax.jit(lambda x, w: hone.jax.call("rms_norm", x, w)).lower(x, w)
         self.assertEqual([decision.algorithm for decision in hone.offline(lowered, **QUICK)], ["rms_norm"])
+
+    def test_the_registry_has_ejkernels_kernels_behind_hones(self):
+        from ejkernel.kernels import kernel_registry as theirs
+        from hone.ejkernel import Platform, kernel_registry
+
+        # List all registered algorithms
+        algorithms = kernel_registry.list_algorithms()
+        # Get implementations for an algorithm
+        impls = kernel_registry.list_implementations("flash_attention")
+        # Get best implementation for current platform
+        impl = kernel_registry.get("flash_attention", platform=Platform.XLA)
+        self.assertIs(impl, theirs.get("flash_attention", platform="xla"))
+        self.assertLessEqual({"softmax", *theirs.list_algorithms()}, {*algorithms})
+        self.assertEqual(impls, hone.kernel_registry.list_implementations("flash_attention")
+                         + theirs.list_implementations("flash_attention"))
+        q = jax.random.normal(jax.random.key(0), (1, 16, 2, 16))
+        found = kernel_registry.get("flash_attention")
+        self.assertIsInstance(found, hone.registry.Kernel)
+        numpy.testing.assert_allclose(numpy.asarray(found(q, q, q)), impl(q, q, q), rtol=2e-3, atol=2e-3)
+        self.assertTrue(kernel_registry.validate_signatures("flash_attention"))
+        self.assertTrue(kernel_registry.validate_signatures("ring_attention"))
+        for query in (("flash_attention", "tilelang", "tpu"), ("nothing",)):
+            with self.assertRaises(ValueError):
+                kernel_registry.get(*query)
 
     def test_what_hone_does_not_replace_is_ejkernels_own(self):
         self.assertIs(hone.ejkernel.ConfigSelectorChain, original.ConfigSelectorChain)
