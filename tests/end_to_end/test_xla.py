@@ -59,14 +59,22 @@ class Xla(CommandTest):
         self.assertEqual(self.hone("store", "prune", "--json", env=self.with_plugin()).json["decisions"], 0)
 
     def test_a_second_tune_compiles_nothing(self):
-        # Every config is compiled, and a compilation leaves a file; what is loaded leaves none.
+        # Every config is compiled, and a compilation leaves a file; what is loaded leaves none. What may win is compiled
+        # once more, with another epsilon: which of the three may win can differ between two contests.
+        configs = 3
         folder = self.folder / "cache"
         arguments = ["tune", "rms_norm(f32[16,256], f32[256])", "--platform", "xla", "--seconds", "60", "--evals", "20", "--fresh"]
         self.hone(*arguments, env=self.with_plugin())
-        compiled = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir() if path.is_file())
-        self.assertEqual(len(compiled), 3)
+        compiled = self.written(folder)
+        self.assertIn(len(compiled), range(configs + 1, 2 * configs + 1))
         self.hone(*arguments, env=self.with_plugin())
-        self.assertEqual(sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir() if path.is_file()), compiled)
+        again = self.written(folder)
+        self.assertEqual({name: again.get(name) for name in compiled}, compiled)
+        self.assertLessEqual(len(again), 2 * configs)
+
+    @staticmethod
+    def written(folder):
+        return {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
 
     def test_xla_competes_with_native_kernels_in_one_contest(self):
         kernels = self.kernels("rms_norm(f32[16,256], f32[256])")
