@@ -69,7 +69,8 @@ static int list(hone_cli *cli, hone_store *store)
     if (rows.table != NULL) {
         cli_table_print(rows.table);
         cli_print_devices(rows.devices);
-    }
+    } else
+        json_decref(rows.devices);
     return status == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
 

@@ -39,10 +39,20 @@ static void count(int change)
     while (!atomic_compare_exchange_weak(&running, &was, is));
 }
 
+// ThreadSanitizer starts a thread of its own with the first that the program starts.
+static atomic_int sanitizers_threads;
+
+static void count_sanitizers(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    atomic_store(&sanitizers_threads, 1);
+#endif
+}
+
 int hone_ticker_count(void)
 {
     const uint64_t was = atomic_load(&running);
-    return was >> 32 == hone_fork_generation() ? (int)(uint32_t)was : 0;
+    return (was >> 32 == hone_fork_generation() ? (int)(uint32_t)was : 0) + atomic_load(&sanitizers_threads);
 }
 
 static struct timespec after(uint64_t pause_ns)
@@ -101,7 +111,9 @@ static void begin(hone_ticker *ticker)
     pthread_cond_init(&ticker->wake, &attributes);
     pthread_condattr_destroy(&attributes);
     ticker->runs = start_thread(ticker) == 0;
-    if (ticker->runs) count(1);
+    if (!ticker->runs) return;
+    count(1);
+    count_sanitizers();
 }
 
 hone_status hone_ticker_start(

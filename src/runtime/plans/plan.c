@@ -217,6 +217,7 @@ static hone_status make_entry(
     hone_status status =
         packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) status = prepare(entry, err);
+    entry->uncounted_run = entry->plan.run;
     entry->bytes = entry_bytes(entry);
     if (status == HONE_OK)
         *out = entry;

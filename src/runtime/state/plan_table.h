@@ -44,11 +44,10 @@ typedef struct hone_plan_entry {
     char bucket_key[HONE_KEY_SIZE]; // its bucket's; "" when nothing is bucketed
     uint64_t context_number;
     const struct hone_op *op;
-    atomic_bool counts_itself; // in plan.run, while recording is on
-    atomic_bool outdated;      // the chain answers otherwise by now: no look-up finds it
-    // Of a bound plan, under the table's mutex. While recording is on its plan.run counts, and calls this one.
-    hone_run_function *uncounted_run;                 // NULL: plan.run does not count
-    struct hone_plan_entry *bound_next, **bound_link; // NULL: it is not bound, or its table is gone
+    atomic_bool counts_itself;        // in plan.run, while recording is on
+    atomic_bool outdated;             // the chain answers otherwise by now: no look-up finds it
+    hone_run_function *uncounted_run; // what plan.run was made as; while recording is on a bound plan's counts, too
+    struct hone_plan_entry *bound_next, **bound_link; // under the table's mutex; NULL: not bound, or its table is gone
     struct hone_plan_entry *next;                     // in the list of retired ones
     uint64_t retired;                                 // epoch
     size_t bytes;

@@ -141,7 +141,7 @@ static void what_a_kernel_says_of_its_failure_is_kept_with_the_contest(void **st
     static saying said;
     fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .store = "memory:"});
     const hone_tune_options options = {
-        .struct_size = sizeof options, .seconds = 0.2, .evaluations = 6, .isolation = HONE_ISOLATION_IN_PROCESS};
+        .struct_size = sizeof options, .seconds = 5, .evaluations = 6, .isolation = HONE_ISOLATION_IN_PROCESS};
     hone_result *result = NULL;
     f->probes[PLAIN].status = HONE_KERNEL_FAILED;
     f->probes[PLAIN].words = "the moon is in the wrong house";
