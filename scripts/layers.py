@@ -26,7 +26,6 @@ CIRCLES = {
     "runtime/links": ([3], "the chain, its link that tunes, and what keeps a contest's answer unless the chain has a better"),
     "runtime/plans": ([2], "a call and the slow way that it falls back to"),
     "store/sqlite": ([7], "a connection, which is opened, salvaged and opened again"),
-    "tune/contest": ([3], "a contest, its race and its finals, which reject candidates and ask whether it was cancelled"),
 }
 
 # The C library, as far as it asks nothing of the operating system.

@@ -106,6 +106,7 @@ typedef struct hone_evidence {
     // than the best there is, and which calls those are.
     double predicted_regret;
     char neighbours[400];
+    char tuner[64]; // of the caller's own that proposed what was tried (hone_tune_options.tuner); "": hone's
 } hone_evidence;
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include "hone/overlay.h"
 #include "hone/plan.h"
 #include "hone/select.h"
+#include "hone/space.h"
 #include "hone/store.h"
 
 #ifdef __cplusplus
@@ -27,6 +28,62 @@ typedef struct hone_progress {
     double elapsed_seconds, remaining_seconds; // remaining: estimate; negative: not known
     const char *waiting; // not NULL: nothing is measured yet, and who is waited for: "process 4711, which ..."
 } hone_progress;
+
+// A contest in the hands of a tuner of the caller's own. It is there while the tuner runs, and for the thread that it runs in.
+typedef struct hone_tuning hone_tuning;
+
+// A kernel that competes.
+typedef struct hone_tuning_kernel {
+    const char *name;
+    hone_platform platform;
+    hone_backend backend;
+    const hone_space *space;       // whose configs hone_config_text and hone_config_json write
+    const hone_bound_space *bound; // to the call: the configs that may be tried
+    hone_config default_config;
+} hone_tuning_kernel;
+
+// What came of trying a config.
+typedef struct hone_tried {
+    double time_ns, low_ns, high_ns; // of one run: the median with its 95 % interval; 0: it fell out
+    hone_failure failure;            // not NONE: how it fell out, and reason in words
+    char reason[256];
+} hone_tried;
+
+// A tuner of the caller's own: it says which configs are tried, and may say which of them is to win.
+typedef struct hone_tuner {
+    const char *name; // for the evidence; NULL: "own"
+    // Called once for each contest, in the thread that asked for it. Before it the default of the first kernel that is
+    // right and what the store answers with are measured, and what the store has measured takes part. When it has returned HONE_OK, the
+    // fastest of all that were tried wins, or what hone_tuning_choose was told. Any other status ends the contest
+    // without a decision, with err's words; what was measured is kept.
+    hone_status (*run)(void *ctx, hone_tuning *tuning, hone_error *err);
+    void *ctx;
+} hone_tuner;
+
+// Borrowed, as all that the tuner is shown.
+HONE_API const hone_call *hone_tuning_call(const hone_tuning *tuning);
+HONE_API const hone_device_info *hone_tuning_device(const hone_tuning *tuning);
+HONE_API const hone_tuning_kernel *hone_tuning_kernels(const hone_tuning *tuning, size_t *out_count);
+// What is left of the contest's options: seconds for trying (the rest belongs to the finals), and evaluations. Both are 0
+// once the contest was cancelled.
+HONE_API double hone_tuning_seconds(const hone_tuning *tuning);
+HONE_API uint32_t hone_tuning_evaluations(const hone_tuning *tuning);
+// The config that hone's own search would try next of a kernel, by what was tried so far: never the same one twice.
+// Returns: HONE_OK; HONE_NOT_FOUND (all were proposed); HONE_INVALID_ARGUMENT (there is no such kernel).
+HONE_API HONE_MUST_CHECK hone_status
+hone_tuning_propose(hone_tuning *tuning, size_t kernel, hone_config *out_config, hone_error *err);
+// Tries a config as hone does: prepared and run in a worker process, all its results verified, then timed. One that was
+// tried before is not run again.
+// Returns: HONE_OK, also when it fell out; HONE_INVALID_ARGUMENT (no such kernel, or a config that its space refuses);
+//          HONE_UNSUPPORTED (the kernel was put aside, since it crashes or hangs); HONE_CANCELLED (the contest was
+//          cancelled, or its seconds or evaluations are spent: the tuner returns).
+HONE_API HONE_MUST_CHECK hone_status
+hone_tuning_try(hone_tuning *tuning, size_t kernel, const hone_config *config, hone_tried *out, hone_error *err);
+// Says which config wins, the last word counts. It is measured beside the others in the finals, and verified there once
+// more with other inputs, as every winner: one that falls out does not win, and the fastest of the others does.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (it was not tried, or has fallen out).
+HONE_API HONE_MUST_CHECK hone_status
+hone_tuning_choose(hone_tuning *tuning, size_t kernel, const hone_config *config, hone_error *err);
 
 // Zero means default.
 typedef struct hone_tune_options {
@@ -59,6 +116,7 @@ typedef struct hone_tune_options {
     // subnormal numbers among them, may win: tuning cannot change what a program computes. The decision's regime says
     // so.
     bool stable;
+    const hone_tuner *tuner; // in place of hone's search; NULL: hone's. Borrowed for the call
 } hone_tune_options;
 
 // A stored choice, measured again. Times are nanoseconds of one run, shares are of 1.

@@ -87,7 +87,9 @@ def tune(operation: str | None = None, *arrays: Any, **keywords: Any) -> Result:
             ``candidate_seconds``, ``wait_seconds``, ``isolation`` (``"worker"`` or ``"in_process"``), ``cold``, ``seed``,
             ``store`` (keep it, True), ``fresh``, ``keep_existing``, ``platform``, ``kernel``, ``stable``,
             ``expected_calls``, ``batch_seconds``, ``progress`` (a callable that gets a dict; True: tqdm's bar; False: none;
-            None: tqdm's where there is a terminal).
+            None: tqdm's where there is a terminal), ``tuner`` (a function of the program's own, which gets a
+            :class:`hone.tuning.Tuning`, measures what it wants and may return its choice, ``(kernel, config)``; None:
+            hone's search).
 
     Returns:
         The decisions with their evidence; entered with ``with``, they answer.

@@ -17,7 +17,7 @@ class Decision:
 
     ``disturbed`` is the share of the contest's samples that other work on the machine disturbed. No run takes less than
     ``floor_ns``. ``undecided`` says why the contest left open which is the fastest, and what would settle it; it is empty
-    where the contest did not.
+    where the contest did not. ``tuner`` names the tuner of the program's own that proposed what was tried, if one did.
     """
 
     call: str | None
@@ -46,6 +46,7 @@ class Decision:
     disturbed: float
     floor_ns: float
     undecided: str
+    tuner: str
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Decision:

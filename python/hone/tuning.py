@@ -3,16 +3,121 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 OPTIONS = frozenset(
     "evaluations seconds patience candidate_seconds wait_seconds isolation cold seed store fresh keep_existing platform "
-    "kernel stable expected_calls batch_seconds progress".split()
+    "kernel stable expected_calls batch_seconds progress tuner".split()
 )
 
 Progress = Callable[[dict[str, Any]], object]
+
+
+# --- tuners of a program's own
+
+
+@dataclasses.dataclass(frozen=True)
+class Tried:
+    """What came of trying a config. Times are nanoseconds of one run; ``failure`` is None where it was right."""
+
+    time_ns: float
+    low_ns: float
+    high_ns: float
+    failure: str | None
+    reason: str
+
+
+class TuningKernel:
+    """A kernel that competes.
+
+    Attributes:
+        name, platform, backend: its own.
+        default: its config without tuning.
+    """
+
+    def __init__(self, native: Any, index: int, row: tuple[str, str, str, str]):
+        self._native, self._index = native, index
+        self.name, self.platform, self.backend, default = row
+        self.default: dict[str, Any] = json.loads(default)
+
+    def configs(self) -> Iterator[dict[str, Any]]:
+        """The configs that hone's own search would try, one after the other, by what was tried until then. All of them,
+        where the contest has that many evaluations."""
+        while (text := self._native.propose(self._index)) is not None:
+            yield json.loads(text)
+
+    def measure(self, config: Mapping[str, Any]) -> Tried:
+        """Tries a config as hone does: in a worker process, verified, then timed. What was tried before is not run again.
+
+        Raises:
+            InvalidArgumentError: its space refuses the config.
+            UnsupportedError: the kernel was put aside, since it crashes or hangs.
+            CancelledError: the contest's seconds or evaluations are spent. A tuner that lets it pass has done its work.
+        """
+        return Tried(*self._native.measure(self._index, json.dumps(dict(config))))
+
+    def __repr__(self) -> str:
+        return f"<hone.tuning.TuningKernel {self.name} ({self.platform})>"
+
+
+class Tuning:
+    """A contest in the hands of a tuner of the program's own, for as long as that runs, in its thread.
+
+    Attributes:
+        call: text of the call.
+        device: fingerprint of the device.
+        kernels: those that compete.
+    """
+
+    def __init__(self, native: Any):
+        self._native = native
+        self.call: str = native.call
+        self.device: str = native.device
+        self.kernels = [TuningKernel(native, index, row) for index, row in enumerate(native.kernels())]
+
+    @property
+    def seconds(self) -> float:
+        """What is left for trying."""
+        return self._native.seconds
+
+    @property
+    def evaluations(self) -> int:
+        """What is left of them."""
+        return self._native.evaluations
+
+    def choose(self, kernel: TuningKernel, config: Mapping[str, Any]) -> None:
+        """Says which config wins, as far as it is right in the last look at it. The last word counts; without one the
+        fastest wins.
+
+        Raises:
+            InvalidArgumentError: it was not tried, or has fallen out.
+        """
+        self._native.choose(kernel._index, json.dumps(dict(config)))
+
+
+Tuner = Callable[[Tuning], Any]
+
+
+def _tuner(own: Tuner) -> Callable[[Any], None]:
+    """What the extension calls for a tuner, which may give back its choice as a pair of kernel and config."""
+    if not callable(own):
+        raise TypeError(f"a tuner is a callable that gets a hone.tuning.Tuning, and a {type(own)} came")
+
+    def tune(native: Any) -> None:
+        tuning = Tuning(native)
+        choice = own(tuning)
+        if choice is not None:
+            tuning.choose(*choice)
+
+    tune.__name__ = getattr(own, "__name__", type(own).__name__)
+    return tune
+
+
+# --- options
 
 
 def options_of(runtime: Any, operation: Any, keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -64,8 +169,10 @@ def _tqdm(asked: bool) -> Any:
 
 @contextlib.contextmanager
 def watched(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The options with their progress as a callable: the caller's own; tqdm's bar where it is asked for, or where
-    there is a terminal and tqdm; else none."""
+    """The options as the extension takes them, with their progress as a callable: the caller's own; tqdm's bar where it
+    is asked for, or where there is a terminal and tqdm; else none."""
+    if options.get("tuner") is not None:
+        options = dict(options, tuner=_tuner(options["tuner"]))
     progress = options.get("progress")
     if callable(progress):
         yield options

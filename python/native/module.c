@@ -165,6 +165,7 @@ static bool make_types(PyObject *module)
         {"Result", native_result_make_type, &native.result_type},
         {"Program", native_program_make_type, &native.program_type},
         {"Store", native_store_make_type, &native.store_type},
+        {"Tuning", native_tuner_make_type, &native.tuning_type},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (*rows[i].type == NULL) *rows[i].type = rows[i].make(module);

@@ -26,7 +26,7 @@ typedef struct native_state {
     bool contexts_used;             // whether any context was ever entered
     struct native_runtime *runtime; // that of the module's functions; NULL: not made yet
     PyTypeObject *runtime_type, *operation_type, *plan_type, *call_type, *context_type, *overlay_type, *result_type,
-        *program_type, *store_type;
+        *program_type, *store_type, *tuning_type;
 } native_state;
 
 extern native_state native;
@@ -180,6 +180,7 @@ PyTypeObject *native_overlay_make_type(PyObject *module);
 PyTypeObject *native_result_make_type(PyObject *module);
 PyTypeObject *native_program_make_type(PyObject *module);
 PyTypeObject *native_store_make_type(PyObject *module);
+PyTypeObject *native_tuner_make_type(PyObject *module);
 
 // The operation of a name or object, borrowed; NULL with an exception.
 native_operation *native_operation_find(native_runtime *runtime, PyObject *name_or_operation);
@@ -205,6 +206,8 @@ PyObject *native_context_derive(native_runtime *runtime, PyObject *args);
 PyObject *native_tune(native_runtime *runtime, PyObject *args, PyObject *options);
 typedef hone_status native_tuning(void *subject, const hone_tune_options *options, hone_result **out, hone_error *err);
 PyObject *native_tune_with(native_runtime *runtime, native_tuning *tuning, void *subject, PyObject *options);
+// Calls tuner(tuning) for a contest. False: an exception is set.
+bool native_run_tuner(PyObject *tuner, hone_tuning *tuning);
 // audit(calls, threshold, **options): the audit document.
 PyObject *native_audit(native_runtime *runtime, PyObject *args, PyObject *options);
 // open_store(url, read_only), in store.c.

@@ -13,7 +13,7 @@ PyObject *native_decision(const hone_decision *decision, const char *call)
 {
     const hone_evidence *evidence = &decision->evidence;
     return Py_BuildValue(
-        "{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:N,s:s,s:N,s:N,s:N,s:d,s:d,s:d,s:s,s:d,s:d,s:d,s:d,s:d,s:I,s:I,s:d,s:d,s:s}",
+        "{s:N,s:s,s:s,s:s,s:s,s:s,s:s,s:N,s:s,s:N,s:N,s:N,s:d,s:d,s:d,s:s,s:d,s:d,s:d,s:d,s:d,s:I,s:I,s:d,s:d,s:s,s:s}",
         "call", native_text(call), "algorithm", decision->algorithm, "version", decision->version, "key", decision->key,
         "kernel", decision->kernel, "platform", hone_platform_name(decision->platform), "backend",
         hone_backend_name(decision->backend), "config", config_of(decision), "source",
@@ -23,7 +23,7 @@ PyObject *native_decision(const hone_decision *decision, const char *call)
         evidence->ratio, "ratio_low", evidence->ratio_low, "ratio_high", evidence->ratio_high, "default_time_ns",
         evidence->default_time_ns, "max_error", evidence->max_error, "measured", evidence->measured, "samples",
         evidence->samples, "disturbed", evidence->disturbed, "floor_ns", evidence->floor_ns, "undecided",
-        evidence->undecided);
+        evidence->undecided, "tuner", evidence->tuner);
 }
 
 PyObject *native_result_new(native_runtime *runtime, hone_result *result)

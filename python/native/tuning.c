@@ -1,12 +1,30 @@
 // Contests started from Python: options, progress, Ctrl-C.
 #include "native.h"
 
-// What the callback of a contest needs. It is called without the interpreter's lock.
+#include <stdio.h>
+
+// What the callbacks of a contest need. They are called without the interpreter's lock.
 typedef struct contest {
-    PyObject *progress; // a callable, or None
+    PyObject *progress, *tuner; // callables, or None
+    PyObject *raised;           // by one of them, or by a signal; NULL: nothing was
     volatile int cancel;
-    bool raised; // by the callable, or by a signal
+    char tuner_name[64];
 } contest;
+
+// The first exception is what the contest raises.
+static void keep_exception(contest *self)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != NULL) PyException_SetTraceback(value, trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    if (self->raised != NULL)
+        Py_XDECREF(value);
+    else
+        self->raised = value;
+}
 
 static PyObject *progress_dict(const hone_progress *progress)
 {
@@ -27,23 +45,33 @@ static bool report(PyObject *callable, const hone_progress *progress)
     return answer != NULL;
 }
 
-// The first exception ends the contest; what was measured until then is kept.
 static void on_progress(void *ctx, const hone_progress *progress)
 {
     contest *self = ctx;
     PyGILState_STATE state = PyGILState_Ensure();
-    if (!self->raised && (PyErr_CheckSignals() != 0 || !report(self->progress, progress))) {
-        self->raised = true;
-        self->cancel = 1;
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyErr_NormalizeException(&type, &value, &trace);
-        Py_XDECREF(self->progress);
-        self->progress = value;
-        Py_XDECREF(type);
-        Py_XDECREF(trace);
+    if (self->raised == NULL && (PyErr_CheckSignals() != 0 || !report(self->progress, progress))) {
+        keep_exception(self);
+        self->cancel = 1; // what was measured until now is kept
     }
     PyGILState_Release(state);
+}
+
+// Where the contest has no more seconds or evaluations, its tuner is told so by an exception, and has done its work.
+static hone_status run_tuner(void *ctx, hone_tuning *tuning, hone_error *err)
+{
+    contest *self = ctx;
+    hone_status status = HONE_OK;
+    PyGILState_STATE state = PyGILState_Ensure();
+    if (!native_run_tuner(self->tuner, tuning)) {
+        status = PyErr_ExceptionMatches(native.errors[HONE_CANCELLED]) ? HONE_CANCELLED : HONE_KERNEL_FAILED;
+        if (status == HONE_CANCELLED)
+            PyErr_Clear();
+        else
+            keep_exception(self);
+    }
+    err->status = status;
+    PyGILState_Release(state);
+    return status;
 }
 
 // A converter: an int of 0 or more.
@@ -59,25 +87,39 @@ static int read_count(PyObject *object, void *out)
     return 1;
 }
 
-static bool read_options(PyObject *keywords, hone_tune_options *out, PyObject **out_progress)
+static bool read_options(PyObject *keywords, hone_tune_options *out, contest *callables)
 {
-    static char *names[] = {"evaluations",  "seconds",   "patience",       "candidate_seconds",
-                            "wait_seconds", "isolation", "cold",           "seed",
-                            "store",        "fresh",     "keep_existing",  "platform",
-                            "kernel",       "stable",    "expected_calls", "batch_seconds",
-                            "progress",     NULL};
+    static char *names[] = {
+        "evaluations",
+        "seconds",
+        "patience",
+        "candidate_seconds",
+        "wait_seconds",
+        "isolation",
+        "cold",
+        "seed",
+        "store",
+        "fresh",
+        "keep_existing",
+        "platform",
+        "kernel",
+        "stable",
+        "expected_calls",
+        "batch_seconds",
+        "progress",
+        "tuner",
+        NULL};
     int cold = 0, store = 1, fresh = 0, keep = 0, stable = 0;
     const char *isolation = NULL;
     unsigned long long seed = 0;
     PyObject *none = PyTuple_New(0);
     *out = (hone_tune_options){.struct_size = sizeof *out};
-    *out_progress = Py_None;
     bool parsed =
-        none != NULL &&
-        PyArg_ParseTupleAndKeywords(
-            none, keywords, "|$O&dO&ddzpKpppzzpddO", names, read_count, &out->evaluations, &out->seconds, read_count,
-            &out->patience, &out->candidate_seconds, &out->wait_seconds, &isolation, &cold, &seed, &store, &fresh,
-            &keep, &out->platform, &out->kernel, &stable, &out->expected_calls, &out->batch_seconds, out_progress);
+        none != NULL && PyArg_ParseTupleAndKeywords(
+                            none, keywords, "|$O&dO&ddzpKpppzzpddOO", names, read_count, &out->evaluations,
+                            &out->seconds, read_count, &out->patience, &out->candidate_seconds, &out->wait_seconds,
+                            &isolation, &cold, &seed, &store, &fresh, &keep, &out->platform, &out->kernel, &stable,
+                            &out->expected_calls, &out->batch_seconds, &callables->progress, &callables->tuner);
     Py_XDECREF(none);
     if (!parsed) return false;
     out->regime = cold ? HONE_COLD : HONE_WARM;
@@ -96,11 +138,18 @@ static bool read_options(PyObject *keywords, hone_tune_options *out, PyObject **
     return true;
 }
 
-// self->progress is then the exception.
-static PyObject *raise_kept(contest *self)
+// Of a callable that has no name, its type's.
+static void name_tuner(contest *self)
 {
-    PyErr_SetObject((PyObject *)Py_TYPE(self->progress), self->progress);
-    return NULL;
+    PyObject *name = PyObject_GetAttrString(self->tuner, "__name__");
+    if (name == NULL) {
+        PyErr_Clear();
+        name = PyObject_GetAttrString((PyObject *)Py_TYPE(self->tuner), "__name__");
+    }
+    const char *text = name != NULL ? native_utf8(name) : NULL;
+    snprintf(self->tuner_name, sizeof self->tuner_name, "%s", text != NULL ? text : "own");
+    PyErr_Clear();
+    Py_XDECREF(name);
 }
 
 typedef hone_status contest_function(void *subject, const hone_tune_options *options, hone_error *err);
@@ -113,21 +162,24 @@ static bool run_contest(contest_function *function, void *subject, PyObject *key
     hone_status status;
     hone_error err;
     PyObject *entered = NULL;
-    contest self = {.progress = Py_None};
-    if (!read_options(keywords, &options, &self.progress)) return false;
+    contest self = {.progress = Py_None, .tuner = Py_None};
+    if (!read_options(keywords, &options, &self)) return false;
     if (!native_context_current(&context, &entered)) return false;
-    Py_INCREF(self.progress);
+    name_tuner(&self);
+    const hone_tuner tuner = {.name = self.tuner_name, .run = run_tuner, .ctx = &self};
     options.progress = on_progress;
     options.progress_ctx = &self;
     options.cancel = &self.cancel;
+    if (self.tuner != Py_None) options.tuner = &tuner;
     Py_BEGIN_ALLOW_THREADS hone_context *previous = hone_context_enter(context);
     status = function(subject, &options, &err);
     hone_context_enter(previous);
-    Py_END_ALLOW_THREADS if (self.raised) raise_kept(&self);
+    Py_END_ALLOW_THREADS if (self.raised != NULL) PyErr_SetObject((PyObject *)Py_TYPE(self.raised), self.raised);
     else if (status != HONE_OK) native_raise(&err);
-    Py_DECREF(self.progress);
+    const bool is_done = self.raised == NULL && status == HONE_OK;
+    Py_XDECREF(self.raised);
     Py_XDECREF(entered);
-    return !self.raised && status == HONE_OK;
+    return is_done;
 }
 
 // --- tuning

@@ -143,6 +143,59 @@ class Tune(HoneTest):
         self.assertEqual(document["source"], "memory")
         self.assertIn(result[0].kernel, hone.explain("rms_norm", x, w))
 
+    def test_a_tuner_of_the_programs_own_chooses_what_wins(self):
+        seen = []
+
+        def slowest(tuning):
+            seen.append((tuning.call, tuning.device, tuning.evaluations, tuning.seconds > 0))
+            kernel = next(kernel for kernel in tuning.kernels if kernel.name == "portable")
+            self.assertEqual(kernel.platform, "native")
+            tried = [(kernel.measure(config).time_ns, config) for config, _ in zip(kernel.configs(), range(3))]
+            self.assertEqual(kernel.measure(tried[0][1]).time_ns, tried[0][0])  # it is not run again
+            seen.append(max(tried, key=lambda pair: pair[0])[1])
+            seen.append(tuning)
+            return kernel, seen[1]
+
+        decision, = hone.tune(NORM, tuner=slowest, **QUICK)
+        self.assertEqual(seen[0][0], NORM)
+        self.assertIn(seen[0][1], [device["fingerprint"] for device in self.runtime.devices()])
+        self.assertEqual((decision.kernel, decision.config, decision.tuner), ("portable", seen[1], "slowest"))
+        self.assertTrue(decision.verified)
+        self.assertIn("proposed by the program's tuner slowest", hone.explain(NORM))
+        with self.assertRaisesRegex(RuntimeError, "the contest has gone on"):
+            seen[2].choose(*seen[2].kernels[:1], {})
+
+    def test_a_tuner_that_goes_on_until_the_budget_is_spent_has_done_its_work(self):
+        def everything(tuning):
+            for kernel in tuning.kernels:
+                for config in kernel.configs():
+                    kernel.measure(config)
+
+        decision, = hone.tune(NORM, tuner=everything, **dict(QUICK, evaluations=4))
+        self.assertEqual((decision.measured, decision.tuner), (4, "everything"))
+
+    def test_what_a_tuner_raises_ends_the_contest(self):
+        def lost(tuning):
+            raise KeyError("my model")
+
+        with self.assertRaisesRegex(KeyError, "my model"):
+            hone.tune(NORM, tuner=lost, **QUICK)
+        self.assertFalse(hone.decide(NORM).verified)
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "never tried"):
+            hone.tune(NORM, tuner=lambda tuning: (tuning.kernels[-1], tuning.kernels[-1].default), **QUICK)
+        with self.assertRaisesRegex(TypeError, "a tuner is a callable"):
+            hone.tune(NORM, tuner="mine", **QUICK)
+
+    def test_a_tuner_is_asked_in_its_own_thread_alone(self):
+        errors = []
+
+        def elsewhere(tuning):
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                errors.append(pool.submit(lambda: tuning.seconds).exception())
+
+        hone.tune(NORM, tuner=elsewhere, **QUICK)
+        self.assertRegex(str(errors[0]), "in the thread that it runs in")
+
     def test_the_openblas_of_the_imported_numpy_competes_and_keeps_its_threads(self):
         # Nothing names it, and the worker, which measures, has imported nothing.
         file, = (pathlib.Path(numpy.__file__).parent.parent / "numpy.libs").glob("libscipy_openblas64_-*.so")

@@ -219,6 +219,7 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
         out, "  tuned %s%s%s by hone %s in %.1f s, %u measured%s\n", evidence->started,
         evidence->who[0] != '\0' ? " for " : "", evidence->who, evidence->hone_version, evidence->seconds,
         evidence->measured, evidence->isolated ? "" : ", not isolated");
+    if (evidence->tuner[0] != '\0') hone_buffer_format(out, "  proposed by the program's tuner %s\n", evidence->tuner);
     text_spent(evidence, out);
     if (evidence->undecided[0] != '\0') hone_buffer_format(out, "  undecided: %s\n", evidence->undecided);
 }

@@ -11,7 +11,8 @@ static const char where[] = "tune";
 // Whether what somebody else has just found is what these options ask for.
 static bool takes_answers(const hone_tune_options *options)
 {
-    return !options->no_store && !options->fresh && options->platform == NULL && options->kernel == NULL;
+    return !options->no_store && !options->fresh && options->platform == NULL && options->kernel == NULL &&
+           options->tuner == NULL;
 }
 
 // Another process's answer is in the store, and this one's memory may hold an older one.
@@ -94,6 +95,8 @@ hone_status hone_tune_options_read(
             err, HONE_INVALID_ARGUMENT, where,
             "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
             "more");
+    if (out->tuner != NULL && out->tuner->run == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "options.tuner has no function: tuner->run is NULL");
     return choose_regime(rt, out, err);
 }
 

@@ -50,11 +50,6 @@ static void grant_race(hone_trials *trials)
     if (least > trials->race_until_ns) trials->race_until_ns = least;
 }
 
-bool hone_question_is_cancelled(const hone_question *question)
-{
-    return question->options.cancel != NULL && *question->options.cancel;
-}
-
 // Words ---------------------------------------------------------------------------------------------------------------
 
 static void describe_row(const hone_contest_kernel *row, hone_buffer *out)

@@ -38,6 +38,13 @@ typedef struct hone_drift {
     double reference_ns; // its least time with the drift taken out
 } hone_drift;
 
+// What a tuner of the caller's own has chosen.
+typedef struct hone_tuner_choice {
+    bool is_there;
+    uint32_t kernel;
+    hone_config config;
+} hone_tuner_choice;
+
 typedef struct hone_contest_state {
     hone_question question;   // contest.c, before anything else
     hone_field field;         // field.c
@@ -48,6 +55,7 @@ typedef struct hone_contest_state {
     hone_drift drift;         // race.c
     hone_contest *out;        // decision.c, history.c
     const hone_candidate *winner;
+    hone_tuner_choice chosen;  // own_tuner.c
     hone_os_conditions before; // as it began
 } hone_contest_state;
 
@@ -73,6 +81,11 @@ hone_status hone_contest_forget_other_code(hone_contest_state *state, hone_error
 // race.c: tries candidates until the budget is spent. HONE_CANCELLED with what was found so far.
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err);
 hone_budget hone_contest_budget(const hone_contest_state *state);
+// own_tuner.c: options.tuner tries what it wants. HONE_CANCELLED as the race; another failure is the tuner's.
+//   tries  one config of one kernel: HONE_OK also when it fell out, or was cut short by the contest's end
+typedef hone_status hone_contest_try(
+    hone_contest_state *state, uint32_t kernel, const hone_config *config, hone_error *err);
+hone_status hone_contest_run_tuner(hone_contest_state *state, hone_contest_try *tries, hone_error *err);
 // A candidate is rejected after it was measured.
 void hone_contest_reject(
     hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason);
@@ -109,6 +122,8 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
 //   seconds  that there are for the finals
 void hone_finals_choose_finalists(
     const hone_standings *standings, const hone_incumbent *incumbent, double seconds, hone_finals *out);
+// Makes a candidate a finalist that keeps its place.
+void hone_finals_admit(hone_finals *finals, hone_candidate *candidate);
 // Takes the last ones out until so many rounds fit into the seconds; two stay.
 void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds);
 // What a round of those that still take part takes.

@@ -97,6 +97,21 @@ void hone_finals_choose_finalists(
     admit_best(standings, out, out->count + BEST_COUNT, hopeless);
 }
 
+void hone_finals_admit(hone_finals *finals, hone_candidate *candidate)
+{
+    uint32_t at = 0;
+    hone_assert(finals->count > 0);
+    while (at < finals->count && finals->finalists[at].candidate != candidate)
+        at++;
+    if (at == finals->count && finals->count < HONE_MAX_TOGETHER) finals->count++;
+    if (at == finals->count) at = finals->count - 1;
+    finals->finalists[at] = (hone_finalist){.candidate = candidate, .keeps_place = true};
+    if (at < LEAST_FINALISTS) return;
+    hone_finalist moved = finals->finalists[1];
+    finals->finalists[1] = finals->finalists[at];
+    finals->finalists[at] = moved;
+}
+
 static double sample_seconds(const hone_finalist *finalist, double disturbed)
 {
     const double run_ns = fmax(finalist->candidate->trial.time_ns, 20e3);

@@ -178,6 +178,22 @@ static hone_status nobody(hone_error *err)
     return hone_fail(err, HONE_NOT_FOUND, where, "no candidate passed");
 }
 
+// What a tuner of the caller's own has chosen; NULL: nothing, or it has fallen out.
+static hone_candidate *find_chosen(hone_contest_state *state)
+{
+    hone_candidate *chosen = NULL;
+    if (state->chosen.is_there)
+        chosen = hone_standings_find(&state->standings, state->chosen.kernel, &state->chosen.config);
+    return chosen != NULL && !chosen->out ? chosen : NULL;
+}
+
+static uint32_t choose_winner(hone_contest_state *state, hone_finals *finals)
+{
+    hone_candidate *chosen = find_chosen(state);
+    return chosen != NULL ? (uint32_t)(find(finals, chosen) - finals->finalists)
+                          : hone_finals_choose_winner(state, finals);
+}
+
 hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err)
 {
     for (uint32_t tried = 0; tried < MOST_ATTEMPTS; tried++) {
@@ -186,13 +202,15 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         const double seconds = seconds_left(&state->trials);
         hone_finals_choose_finalists(&state->standings, &state->known.incumbent, seconds, out);
         if (out->count == 0) return nobody(err);
+        hone_candidate *chosen = find_chosen(state);
+        if (chosen != NULL) hone_finals_admit(out, chosen);
         out->disturbed = hone_trials_disturbed(&state->trials);
         hone_finals_fit(out, LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS, first_share * seconds);
         hone_status status = run_blocks(state, out, &came, err);
         if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;
         if (came != ATTEMPT_DONE) continue;
-        out->winner = hone_finals_choose_winner(state, out);
+        out->winner = choose_winner(state, out);
         bool stands;
         status = confirm(state, out->finalists[out->winner].candidate, &stands, err);
         if (status != HONE_OK || stands) return status;

@@ -15,7 +15,10 @@ typedef struct hone_question {
 } hone_question;
 
 // Whether the caller has cancelled the contest.
-bool hone_question_is_cancelled(const hone_question *question);
+static inline bool hone_question_is_cancelled(const hone_question *question)
+{
+    return question->options.cancel != NULL && *question->options.cancel;
+}
 
 // Everything of a decision but its evidence.
 void hone_question_fill_decision(

@@ -312,6 +312,13 @@ static hone_status take(hone_contest_state *state, const entry *next, hone_error
     return status == HONE_OK ? measure(state, next, err) : status;
 }
 
+static hone_status try_config(hone_contest_state *state, uint32_t kernel, const hone_config *config, hone_error *err)
+{
+    const hone_contestant *contestant = &state->field.contestants[kernel];
+    const bool is_default = contestant->has_default && hone_config_equal(config, &contestant->default_config);
+    return take(state, &(entry){kernel, config, is_default, 0}, err);
+}
+
 // In order ------------------------------------------------------------------------------------------------------------
 
 // What passed before what failed, the fast before the slow.
@@ -440,11 +447,32 @@ static hone_status choose_next(
     }
 }
 
+// What answers where nothing was tuned: by it the rest is judged. Of kernels in their order the first that is right.
+static hone_status race_first_default(hone_contest_state *state, hone_error *err)
+{
+    const hone_contestant *first = hone_field_default(&state->field);
+    hone_status status = HONE_OK;
+    if (first != NULL) status = race_default(state, (uint32_t)(first - state->field.contestants), err);
+    for (uint32_t i = 0; i < state->field.count && status == HONE_OK && state->standings.best < 0; i++)
+        if (state->field.contestants[i].space != NULL) status = race_default(state, i, err);
+    return status;
+}
+
+static hone_status race_for_tuner(hone_contest_state *state, hone_error *err)
+{
+    hone_status status = race_first_default(state, err);
+    if (status == HONE_OK) status = race_incumbent(state, err);
+    if (status == HONE_OK) status = hone_contest_run_tuner(state, try_config, err);
+    if (status == HONE_OK) say_progress(state, NULL);
+    return status;
+}
+
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
 {
     const hone_budget budget = hone_contest_budget(state);
     hone_status status = race_resumed(state, err);
     state->spending.since_gain = 0; // patience is for what this contest tries
+    if (status == HONE_OK && state->question.options.tuner != NULL) return race_for_tuner(state, err);
     if (status == HONE_OK) status = race_defaults(state, err);
     if (status == HONE_OK) status = race_incumbent(state, err);
     while (status == HONE_OK && hone_budget_goes_on(&budget)) {

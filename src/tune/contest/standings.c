@@ -70,10 +70,15 @@ hone_candidate *hone_standings_default(const hone_standings *standings)
     return first;
 }
 
-bool hone_standings_have(const hone_standings *standings, uint32_t kernel, const hone_config *config)
+hone_candidate *hone_standings_find(const hone_standings *standings, uint32_t kernel, const hone_config *config)
 {
     for (size_t i = 0; i < standings->count; i++)
         if (standings->candidates[i].kernel == kernel && hone_config_equal(&standings->candidates[i].config, config))
-            return true;
-    return false;
+            return &standings->candidates[i];
+    return NULL;
+}
+
+bool hone_standings_have(const hone_standings *standings, uint32_t kernel, const hone_config *config)
+{
+    return hone_standings_find(standings, kernel, config) != NULL;
 }

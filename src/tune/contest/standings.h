@@ -32,6 +32,8 @@ const hone_candidate *hone_standings_best(const hone_standings *standings);
 hone_candidate *hone_standings_add(hone_standings *standings, const hone_allocator *allocator);
 // Finds the best anew, after candidates have changed.
 void hone_standings_update(hone_standings *standings);
+// The candidate of a kernel with a config; NULL: it was not tried.
+hone_candidate *hone_standings_find(const hone_standings *standings, uint32_t kernel, const hone_config *config);
 bool hone_standings_have(const hone_standings *standings, uint32_t kernel, const hone_config *config);
 // Whether a candidate was chosen already.
 typedef bool hone_candidate_taken(const void *ctx, const hone_candidate *candidate);

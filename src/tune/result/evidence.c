@@ -72,6 +72,7 @@ static const field fields[] = {
     FIELD(who, FIELD_TEXT, false),
     FIELD(predicted_regret, FIELD_NUMBER, false),
     FIELD(neighbours, FIELD_TEXT, false),
+    FIELD(tuner, FIELD_TEXT, false),
 };
 
 enum { FIELD_TOTAL = sizeof fields / sizeof fields[0] };
