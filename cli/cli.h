@@ -104,7 +104,7 @@ int cli_fail_in(const char *file, const hone_error *err);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_exit_code(hone_status status);
 
-// Finds the algorithm of call text and parses it. Prints what failed; the caller releases *call.
+// The operation and call of a call text or a label. Prints what failed; the caller releases *call.
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call);
 // The URL of the store that --store or HONE_STORE names, else the default one; "none" when there is none. Prints what
 // failed.

@@ -114,14 +114,8 @@ int cli_usage(const char *format, ...)
 
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call)
 {
-    char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
     hone_error err;
-    hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, &err);
-    if (status != HONE_OK) return cli_fail(&err);
-    snprintf(full, sizeof full, "%s%s%s", name, version[0] != '\0' ? "@v" : "", version);
-    status = hone_op_get(cli->rt, full, op, &err);
-    if (status == HONE_OK) status = hone_call_parse(hone_allocator_system(), hone_op_signature(*op), text, call, &err);
-    return status == HONE_OK ? 0 : cli_fail(&err);
+    return hone_runtime_parse_call(cli->rt, text, op, call, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
 int cli_store_url(const hone_cli *cli, char *out, size_t size)

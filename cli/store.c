@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "base/hash.h"
+#include "hone/offline.h"
 #include "tune/tuner.h"
 
 #include <inttypes.h>
@@ -74,29 +75,6 @@ static int list(hone_cli *cli, hone_store *store)
     return status == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
 
-// What CALL or KEY means: a key as it stands, or that of a call, and its bucket's.
-typedef struct wanted {
-    hone_call *call, *bucket;
-    hone_store_key key, bucket_key;
-} wanted;
-
-static int resolve(hone_cli *cli, const char *text, wanted *out)
-{
-    if (hone_is_key(text)) {
-        out->key.key = text;
-        return 0;
-    }
-    int status = cli_open(cli, HONE_POLICY_HEURISTIC);
-    const hone_op *op = NULL;
-    if (status == 0) status = cli_parse_call(cli, text, &op, &out->call);
-    if (status != 0) return status;
-    hone_error err;
-    if (hone_call_bucket(out->call, true, &out->bucket, &err) != HONE_OK) return cli_fail(&err);
-    out->key.key = hone_call_key(out->call);
-    if (out->bucket != NULL) out->bucket_key.key = hone_call_key(out->bucket);
-    return 0;
-}
-
 typedef struct collected {
     json_t *rows;
 } collected;
@@ -105,6 +83,42 @@ static bool collect(void *ctx, const hone_store_decision *row)
 {
     json_array_append_new(((collected *)ctx)->rows, entry_of(row));
     return true;
+}
+
+static hone_status collect_key(hone_store *store, const char *key, collected *found, hone_error *err)
+{
+    return hone_store_scan(store, &(hone_store_key){.key = key}, collect, found, err);
+}
+
+static hone_status collect_call(
+    hone_store *store, const hone_call *call, bool with_bucket, collected *found, hone_error *err)
+{
+    hone_call *bucket = NULL;
+    hone_status status = collect_key(store, hone_call_key(call), found, err);
+    if (status == HONE_OK && with_bucket && json_array_size(found->rows) == 0)
+        status = hone_call_bucket(call, true, &bucket, err);
+    if (status == HONE_OK && bucket != NULL) status = collect_key(store, hone_call_key(bucket), found, err);
+    hone_call_release(&bucket);
+    return status;
+}
+
+// What CALL|KEY|LABEL means: a key as it stands, else the call that a label, or its key, stands for.
+static int collect_named(hone_cli *cli, hone_store *store, const char *text, bool with_bucket, collected *found)
+{
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_error err;
+    if (hone_is_key(text) && collect_key(store, text, found, &err) != HONE_OK) return cli_fail(&err);
+    if (json_array_size(found->rows) > 0) return 0;
+    int status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    if (status != 0) return status;
+    if (!hone_is_key(text))
+        status = cli_parse_call(cli, text, &op, &call);
+    else if (hone_call_of_label(cli->rt, text, &op, &call, &err) != HONE_OK && err.status != HONE_NOT_FOUND)
+        status = cli_fail(&err);
+    if (call != NULL && collect_call(store, call, with_bucket, found, &err) != HONE_OK) status = cli_fail(&err);
+    hone_call_release(&call);
+    return status;
 }
 
 static int show_entries(hone_cli *cli, json_t *rows)
@@ -122,22 +136,14 @@ static int show_entries(hone_cli *cli, json_t *rows)
 
 static int get(hone_cli *cli, hone_store *store)
 {
-    if (cli->count != 2) return cli_usage("store get needs one call or key");
-    wanted want = {0};
-    int status = resolve(cli, cli->arguments[1], &want);
-    if (status != 0) return status;
+    if (cli->count != 2) return cli_usage("store get needs one call, key or label");
     collected found = {json_array()};
-    hone_error err;
-    hone_status scanned = hone_store_scan(store, &want.key, collect, &found, &err);
-    if (scanned == HONE_OK && want.bucket_key.key != NULL && json_array_size(found.rows) == 0)
-        scanned = hone_store_scan(store, &want.bucket_key, collect, &found, &err);
-    if (scanned != HONE_OK) status = cli_fail(&err);
+    const int named = collect_named(cli, store, cli->arguments[1], true, &found);
+    int status = named;
     if (status == 0) status = show_entries(cli, found.rows);
-    if (status == EXIT_NO)
+    if (named == 0 && status == EXIT_NO)
         fprintf(stderr, "hone: there is no decision for %s in %s\n", cli->arguments[1], hone_store_url(store));
     json_decref(found.rows);
-    hone_call_release(&want.bucket);
-    hone_call_release(&want.call);
     return status;
 }
 
@@ -165,12 +171,10 @@ static int put(hone_cli *cli, hone_store *store)
 
 static int remove_entries(hone_cli *cli, hone_store *store)
 {
-    if (cli->count != 2) return cli_usage("store remove needs one call or key");
-    wanted want = {0};
-    int status = resolve(cli, cli->arguments[1], &want);
+    if (cli->count != 2) return cli_usage("store remove needs one call, key or label");
     collected found = {json_array()};
     hone_error err;
-    if (status == 0 && hone_store_scan(store, &want.key, collect, &found, &err) != HONE_OK) status = cli_fail(&err);
+    int status = collect_named(cli, store, cli->arguments[1], false, &found);
     size_t i;
     const json_t *row;
     json_array_foreach(found.rows, i, row)
@@ -188,8 +192,6 @@ static int remove_entries(hone_cli *cli, hone_store *store)
     if (status == 0 && !cli->options.json) printf("%zu removed\n", count);
     if (status == 0 && count == 0) status = EXIT_NO;
     json_decref(found.rows);
-    hone_call_release(&want.bucket);
-    hone_call_release(&want.call);
     return status;
 }
 
@@ -274,9 +276,9 @@ static int verify(hone_cli *cli, hone_store *store)
 
 const cli_verb cli_store_verbs[] = {
     {"list", "", "one line a decision (JSON lines with --json)", list, 1, false},
-    {"get", "CALL|KEY", "one decision with its evidence; exit 1 when there is none", get, 2, false},
+    {"get", "CALL|KEY|LABEL", "one decision with its evidence; exit 1 when there is none", get, 2, false},
     {"put", "", "one result document on standard input; prints how many once they are durable", put, 1, true},
-    {"remove", "CALL|KEY", "a decision with its measurements", remove_entries, 2, false},
+    {"remove", "CALL|KEY|LABEL", "a decision with its measurements", remove_entries, 2, false},
     {"stat", "", "counts and size", stat, 1, false},
     {"verify", "", "reads every record, sets the damaged aside and lists them: then exit 1; prune drops them", verify,
      1, false},

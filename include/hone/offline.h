@@ -62,6 +62,15 @@ HONE_API const hone_operation *hone_program_operation(const hone_program *progra
 HONE_API size_t hone_labels_scan(
     const char *text, size_t size, void (*visit)(void *ctx, const char *label, size_t label_size), void *ctx);
 
+// The call of hone's that another system's key stands for, by the aliases of the stores (the user's, then the system's).
+//   label  as a program shows it, "ejkernel_ops#flash_attention@v2:KEY" or "hone#rms_norm.v1:KEY"; its end,
+//          "flash_attention@v2:KEY"; or KEY alone, 16 hex digits, which may be hone's own key of a stored decision, too
+// hone_decide_call, hone_explain, hone_tune and the others take the call as they take any.
+// Returns: HONE_OK; HONE_NOT_FOUND (no store knows the key); HONE_INVALID_ARGUMENT (no such text); what hone_op_get and
+// hone_call_from_spec return.
+HONE_API HONE_MUST_CHECK hone_status
+hone_call_of_label(hone_runtime *rt, const char *label, const hone_op **out_op, hone_call **out_call, hone_error *err);
+
 // Tunes the distinct tunable calls, heaviest first (unknown counts as one), stores each at once with an alias
 // from the label's key, and resumes where an earlier run stopped. One operation that fails ends nothing.
 //   unproved  true: also what was matched by operands alone

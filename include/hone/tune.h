@@ -185,7 +185,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_tune(
     const hone_tune_options *options,
     hone_result **out_result,
     hone_error *err);
-// The same by call text.
+// The same by call text, or by label (hone_call_of_label).
 HONE_API HONE_MUST_CHECK hone_status hone_tune_text(
     hone_runtime *rt, const char *call, const hone_tune_options *options, hone_result **out_result, hone_error *err);
 // Tunes every recorded call of this device without a verified decision, heaviest first; then, heaviest first, those

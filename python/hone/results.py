@@ -6,9 +6,12 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hone.contexts import Context, overlay_change
+
+if TYPE_CHECKING:
+    from hone.invocations import Entry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +69,17 @@ class Result(Context):
     @property
     def decisions(self) -> list[Decision]:
         return [Decision.of(row) for row in self._result.decisions()]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The decisions under the operations and keys that a program's labels, or ejkernel's record, have for the
+        calls: ``Entry(op_id_v, call_key, cfg)`` whose ``cfg`` is a :class:`Decision`. Others have none."""
+        from hone.invocations import Entry
+
+        found = {(row.algorithm, row.version, row.key): row for row in self.decisions}
+        aliases = json.loads(self.to_json()).get("aliases", [])
+        named = ((alias, found.get((alias["algorithm"], alias["version"], alias["key"]))) for alias in aliases)
+        return tuple(Entry(alias["operation"], alias["foreign_key"], row) for alias, row in named if row is not None)
 
     @property
     def failed(self) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import threading
 import weakref
 from types import TracebackType
@@ -15,6 +16,7 @@ from hone.contexts import Config, Context, entry_row, override_change, overlay_c
 from hone.results import Decision, Result
 from hone.tuning import options_of, watched
 
+_KEY = re.compile("[0-9a-f]{16}")
 _lock = threading.Lock()
 _default: Runtime | None = None
 _open: weakref.WeakSet[Runtime] = weakref.WeakSet()  # what they recorded is written when the interpreter ends
@@ -56,7 +58,10 @@ class Runtime(_hone.Runtime):
         self.close()
 
     def describe(self, operation: Any, *arrays: Any, **scalars: Any) -> Any:
-        """The call that arguments describe. ``operation`` may be a whole call text, without arguments then."""
+        """The call that arguments describe. ``operation`` may be a whole call text, without arguments then, or the label
+        or key under which a program shows a call: ``"flash_attention@v2:8b529b4a97b75092"``."""
+        if isinstance(operation, str) and "(" not in operation and (":" in operation or _KEY.fullmatch(operation)):
+            operation = self.call_of_label(operation)
         if isinstance(operation, str) and "(" in operation:
             if arrays or scalars:
                 raise TypeError("a call text has its arguments in it; none can come beside it")

@@ -94,10 +94,11 @@ class Store:
         return self.stat()["decisions"]
 
     def get(self, call: str, *, device: str | None = None) -> StoredDecision | None:
-        """The decision of a call text, ``"rms_norm(f32[64,4096], f32[4096])"``, or of a call key; None: there is none.
+        """The decision of a call text, ``"rms_norm(f32[64,4096], f32[4096])"``, of a call key, or of the label or key by
+        which a program of ejkernel's shows a call; None: there is none.
 
         One look-up, however much the store holds. Of a key: one for each operation that there is; what is stored for
-        others is searched for.
+        others, and labels, are searched for.
 
         Args:
             call: the text or key.
@@ -109,12 +110,17 @@ class Store:
             operation, fingerprint = described.operation, device or described.device
             return fingerprint and self._get(fingerprint, operation.name, operation.version, described.key, described.spec)
         devices = [device] if device else [row["fingerprint"] for row in runtime.devices()]
-        for operation in map(runtime.operation, runtime.algorithms()):
+        for operation in map(runtime.operation, runtime.algorithms() if ":" not in call else ()):
             for fingerprint in devices:
                 found = self._get(fingerprint, operation.name, operation.version, call, None)
                 if found is not None:
                     return found
-        return next((row for row in self.decisions(device=device) if row.key == call), None)
+        document = json.loads(self.export(device=device))
+        name, _, label_key = call.rpartition("#")[2].rpartition(":")
+        keys = {alias["key"] for alias in document.get("aliases", [])
+                if alias["foreign_key"] == label_key and name in ("", alias["operation"])}
+        rows = (StoredDecision.of(entry, document) for entry in document.get("entries", []))
+        return next((row for row in rows if row.key in keys or row.key == call), None)
 
     def _get(self, device: str, algorithm: str, version: str, key: str, spec: str | None) -> StoredDecision | None:
         found = self._open().get(device, algorithm.lower(), version, key, spec)

@@ -239,6 +239,21 @@ static PyObject *method_overlay(PyObject *object, PyObject *rows)
     return status == HONE_OK ? native_overlay_new(self, overlay) : native_raise(&err);
 }
 
+static PyObject *method_call_of_label(PyObject *object, PyObject *label)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(label, NULL);
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    hone_status status;
+    hone_error err;
+    if (text == NULL) return NULL;
+    Py_BEGIN_ALLOW_THREADS status = hone_call_of_label(((native_runtime *)object)->rt, text, &op, &call, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
+    PyObject *found = native_text(hone_call_text(call));
+    hone_call_release(&call);
+    return found;
+}
+
 static PyObject *method_record(PyObject *object, PyObject *on)
 {
     hone_record_enable(((native_runtime *)object)->rt, PyObject_IsTrue(on) == 1);
@@ -331,6 +346,7 @@ static PyMethodDef methods[] = {
     {"parse_result", method_parse_result, METH_O, "parse_result(json)"},
     {"overlay", method_overlay, METH_O, "overlay(rows)"},
     {"close", method_close, METH_NOARGS, "close(): lets go of what keeps the runtime"},
+    {"call_of_label", method_call_of_label, METH_O, "call_of_label(label): the text of the call that it stands for"},
     {"record", method_record, METH_O, "record(on)"},
     {"recorded", method_recorded, METH_NOARGS, "recorded(): dicts, heaviest first"},
     {0},

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "hone/tune.h"
 #include "registry/names.h"
+#include "tune/result/bundle.h"
 
 #include <string.h>
 
@@ -152,13 +153,7 @@ static bool put_alias(void *ctx, const hone_store_alias *alias)
 {
     hone_exporter *w = ctx;
     next_entry(w);
-    hone_buffer_char(&w->text, '{');
-    put_member(&w->text, "scheme", alias->scheme);
-    put_member(&w->text, "operation", alias->operation);
-    put_member(&w->text, "foreign_key", alias->foreign_key);
-    put_member(&w->text, "foreign_spec", alias->foreign_spec);
-    put_key(&w->text, &alias->key);
-    hone_buffer_char(&w->text, '}');
+    hone_bundle_put_alias(alias, &w->text);
     return !hone_exporter_is_failed(w);
 }
 

@@ -139,6 +139,66 @@ class RealEjkernel(ExchangeTest):
         self.assertEqual(self.hone("store", "stat", "--json", "--store", store).json["foreigns"], 8)
 
 
+class Labels(ExchangeTest):
+    """What a program's labels name is found by them, also on another machine."""
+
+    LABELLED = str(DATA / "golden" / "lowered" / "one.bc")  # one operation, stamped with its hash
+    NAME, FOREIGN = "scaled_dot_product_attention", "2133cfa20c40fe20"
+    SHORT = ["--seconds", "1", "--evals", "4", "--json"]
+
+    def one(self, document):
+        (entry,), (alias,) = document["entries"], document["aliases"]
+        self.assertEqual((alias["scheme"], alias["operation"], alias["foreign_key"]), ("ejkernel", f"{self.NAME}@v0", self.FOREIGN))
+        self.assertEqual((alias["algorithm"], alias["version"], alias["key"]),
+                         (entry["algorithm"], entry["version"], entry["key"]))
+        self.assertIn('"init_bias":null', alias["foreign_spec"])
+        return entry
+
+    def found(self, entry, url):
+        """By key, by label, by the label's end: in the store, and by the chain."""
+        names = (self.FOREIGN, f"{self.NAME}@v0:{self.FOREIGN}", f"ejkernel_ops#{self.NAME}@v0:{self.FOREIGN}",
+                 f"hone#{self.NAME}.v1:{entry['key']}", entry["key"])
+        for name in names:
+            row = self.hone("store", "get", name, "--json", "--store", url).json
+            self.assertEqual((row["kernel"], row["config"], row["call"]), (entry["kernel"], entry["config"], entry["call"]))
+            answer = self.hone("explain", name, "--json", "--store", url).json
+            self.assertEqual((answer["source"], answer["kernel"], answer["key"]), ("store", entry["kernel"], entry["key"]))
+        (again,) = self.hone("tune", names[1], *self.SHORT, "--store", url).json["entries"]
+        self.assertEqual((again["call"], again["kernel"]), (entry["call"], entry["kernel"]))
+
+    def test_a_result_carries_its_labels_to_another_machine(self):
+        document = self.hone("offline", self.LABELLED, *self.SHORT).json
+        entry = self.one(document)
+        self.found(entry, self.store)
+        other = self.url("other")
+        self.put(document, env={"HONE_STORE": other})
+        self.assertEqual(self.hone("store", "stat", "--json", "--store", other).json["aliases"], 1)
+        self.found(entry, other)
+
+    def test_a_result_that_was_not_stored_has_them_and_so_has_a_second_one(self):
+        self.one(self.hone("offline", self.LABELLED, *self.SHORT, "--no-store").json)
+        self.assertEqual(self.stat()["aliases"] if self.hone("store", "stat", code=None).code == DONE else 0, 0)
+        self.hone("offline", self.LABELLED, *self.SHORT)
+        self.one(self.hone("offline", self.LABELLED, *self.SHORT).json)
+
+    def test_what_ejkernel_recorded_is_found_by_its_key(self):
+        rows = json.loads((DATA / "golden" / "lowered" / "many.recorded.json").read_text())
+        rows["invocations"] = [row for row in rows["invocations"] if row["key"] == "b2fadcdadf800aa8"]
+        self.hone("record", "import", self.write("calls.json", json.dumps(rows)))
+        document = self.hone("tune", "--recorded", *self.SHORT).json
+        (alias,) = document["aliases"]
+        self.assertEqual((alias["operation"], alias["foreign_key"]), ("mean_pooling@v0", "b2fadcdadf800aa8"))
+        answer = self.hone("explain", "b2fadcdadf800aa8", "--json").json
+        self.assertEqual((answer["source"], answer["call"]), ("store", "mean_pooling(f32[2,64,24])"))
+
+    def test_what_no_store_knows_is_named(self):
+        self.hone("tune", NORM, "--seconds", "1", "--evals", "4")
+        self.refused("explain", self.FOREIGN, code=NO, says=["no store knows", self.FOREIGN])
+        self.refused("store", "get", self.FOREIGN, code=NO, says=["no decision", self.FOREIGN])
+        self.refused("explain", "flash_attention@v2:123", says=["flash_attention@v2:123", "16 hex digits"])
+        self.refused("store", "get", "flash_attention@v2:123", says=["16 hex digits"])
+
+
 class Import(ExchangeTest):
     def test_a_damaged_file_leaves_the_store_as_it_was(self):
         self.put(self.document())

@@ -4,7 +4,7 @@
 
 #include "runtime/plans/plans.h"
 
-// The operation and call of a call text. The caller releases *call, which is NULL after failure.
+// The operation and call of a call text, or of a label (hone_call_of_label). The caller releases *call, which is NULL after failure.
 hone_status hone_runtime_parse_call(
     hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err);
 // packs.c: has the packs of HONE_PACK_PATH read by the first look-up of an algorithm; and closes them, after the

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "os/os.h"
+#include "tune/result/result.h"
 
 #include <math.h>
 
@@ -59,6 +60,13 @@ hone_status hone_batch_tune(hone_batch *batch, const hone_op *op, const hone_cal
     if (status != HONE_OK || !batch->moves || !(entry.outlook.expected_gain > 0)) return status;
     entry.call = (hone_call *)(uintptr_t)call;
     return remember(batch, &entry, err);
+}
+
+hone_status hone_batch_alias(hone_batch *batch, const hone_store_alias *alias, hone_error *err)
+{
+    hone_store *store = batch->options.no_store ? NULL : hone_runtime_store(batch->rt);
+    hone_status status = hone_result_add_alias(batch->result, alias, err);
+    return status == HONE_OK && store != NULL ? hone_store_put_alias(store, alias, err) : status;
 }
 
 // What a step of this call is expected to save over all its calls; 0: it gets no more.

@@ -2,24 +2,42 @@
 #include "runtime/api/entry.h"
 
 #include "base/error.h"
+#include "runtime/links/links.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char where[] = "context.derive";
 
-hone_status hone_overlay_create(
-    hone_runtime *rt, const hone_entry *entries, size_t count, hone_overlay **out, hone_error *err)
+static void rest_on(hone_runtime *rt, const hone_entry_ground *ground, hone_decision *decision)
 {
-    if (rt == NULL || out == NULL || (entries == NULL && count > 0))
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, "overlay.create", "the runtime, the entries and out must not be NULL");
+    hone_registry_reader reader;
+    hone_registry_enter(rt->registry, &reader);
+    const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, decision->algorithm, decision->version);
+    const hone_kernel_ref *kernel = algorithm == NULL ? NULL : hone_decision_kernel(algorithm, decision);
+    const bool same = kernel != NULL && (ground->revision[0] == '\0' || kernel->kernel.revision == NULL ||
+                                         strcmp(kernel->kernel.revision, ground->revision) == 0);
+    hone_registry_leave(&reader);
+    if (!same) return;
+    decision->verified = ground->decision->verified;
+    decision->evidence = ground->decision->evidence;
+}
+
+hone_status hone_entry_overlay(
+    hone_runtime *rt,
+    const hone_entry *entries,
+    const hone_entry_ground *grounds,
+    size_t count,
+    hone_overlay **out,
+    hone_error *err)
+{
     *out = NULL;
     hone_overlay *overlay = NULL;
     hone_status status = hone_overlay_new(rt->allocator, &overlay, err);
     for (size_t i = 0; i < count && status == HONE_OK; i++) {
         hone_decision decision;
         status = hone_entry_decision(rt, &entries[i], HONE_SOURCE_OVERLAY, &decision, err);
+        if (status == HONE_OK && grounds != NULL) rest_on(rt, &grounds[i], &decision);
         if (status == HONE_OK)
             status = hone_decisions_put(&overlay->decisions, entries[i].device, entries[i].spec, &decision, err);
     }
@@ -28,6 +46,15 @@ hone_status hone_overlay_create(
     else if (overlay != NULL)
         hone_overlay_release(&overlay);
     return status;
+}
+
+hone_status hone_overlay_create(
+    hone_runtime *rt, const hone_entry *entries, size_t count, hone_overlay **out, hone_error *err)
+{
+    if (rt == NULL || out == NULL || (entries == NULL && count > 0))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "overlay.create", "the runtime, the entries and out must not be NULL");
+    return hone_entry_overlay(rt, entries, NULL, count, out, err);
 }
 
 // An override that names a version is for that one alone.

@@ -17,5 +17,20 @@ hone_status hone_entry_read_config(const hone_kernel_ref *kernel, const char *te
 // the space's default can depend on the call.
 hone_status hone_entry_decision(
     hone_runtime *rt, const hone_entry *entry, hone_source source, hone_decision *out, hone_error *err);
+// What an entry rests on.
+typedef struct hone_entry_ground {
+    const hone_decision *decision; // verified, and its evidence
+    const char
+        *revision; // of the kernel that was measured: nothing is known of one of another revision; "" is not known
+} hone_entry_ground;
+
+// hone_overlay_create with what each entry rests on. grounds NULL: nothing is known.
+hone_status hone_entry_overlay(
+    hone_runtime *rt,
+    const hone_entry *entries,
+    const hone_entry_ground *grounds,
+    size_t count,
+    hone_overlay **out,
+    hone_error *err);
 
 #endif

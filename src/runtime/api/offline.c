@@ -58,12 +58,10 @@ static hone_status failed(void *ctx, const char *call, const char *key, const ch
 
 static hone_status alias(void *ctx, const hone_store_alias *alias, hone_error *err)
 {
-    hone_runtime *rt = ((batch *)ctx)->rt;
-    hone_store *store = hone_runtime_store(rt);
-    return store == NULL ? HONE_OK : hone_store_put_alias(store, alias, err);
+    return hone_batch_alias(((batch *)ctx)->calls, alias, err);
 }
 
-static hone_offline_environment environment_of(batch *work, bool store)
+static hone_offline_environment environment_of(batch *work)
 {
     return (hone_offline_environment){
         .allocator = work->rt->allocator,
@@ -72,7 +70,7 @@ static hone_offline_environment environment_of(batch *work, bool store)
         .recorded = recorded,
         .tune = tune,
         .failed = failed,
-        .alias = store ? alias : NULL,
+        .alias = work->calls != NULL ? alias : NULL,
     };
 }
 
@@ -82,7 +80,7 @@ hone_status hone_program_read(
     if (rt == NULL || out == NULL || (text == NULL && size > 0))
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the text and out must not be NULL");
     batch work = {.rt = rt};
-    hone_offline_environment environment = environment_of(&work, false);
+    hone_offline_environment environment = environment_of(&work);
     return hone_offline_read(&environment, name, text, size, out, err);
 }
 
@@ -105,10 +103,10 @@ hone_status hone_offline(
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &work.result, err);
     if (status != HONE_OK) return status;
-    hone_offline_environment environment = environment_of(&work, !options->no_store);
     hone_batch calls;
     hone_batch_init(&calls, rt, options, hone_program_operations(program), work.result);
     work.calls = &calls;
+    hone_offline_environment environment = environment_of(&work);
     status = hone_offline_tune(&environment, program, unproved, err);
     if (status == HONE_OK) status = hone_batch_spend_rest(&calls, err);
     hone_batch_deinit(&calls);

@@ -1,4 +1,5 @@
 // A result as an overlay of the runtime that made it.
+#include "runtime/api/entry.h"
 #include "tune/result/result.h"
 
 #include "base/error.h"
@@ -24,11 +25,17 @@ hone_status hone_result_overlay(const hone_result *result, hone_overlay **out, h
     *out = NULL;
     if (result->owner == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result belongs to no runtime: parse it with one");
-    hone_entry *entries = hone_alloc_array(&result->allocator, result->count, sizeof *entries);
-    if (entries == NULL) return hone_fail_memory(err, where);
-    for (size_t i = 0; i < result->count; i++)
+    const hone_allocator *a = &result->allocator;
+    hone_entry *entries = hone_alloc_array(a, result->count, sizeof *entries);
+    hone_entry_ground *grounds = hone_alloc_array(a, result->count, sizeof *grounds);
+    const bool room = entries != NULL && grounds != NULL;
+    for (size_t i = 0; room && i < result->count; i++) {
         fill_entry(result, &result->entries[i], &entries[i]);
-    hone_status status = hone_overlay_create(result->owner, entries, result->count, out, err);
-    hone_free(&result->allocator, entries);
+        grounds[i] = (hone_entry_ground){&result->entries[i].decision, result->entries[i].revision};
+    }
+    hone_status status = room ? hone_entry_overlay(result->owner, entries, grounds, result->count, out, err)
+                              : hone_fail_memory(err, where);
+    hone_free(a, grounds);
+    hone_free(a, entries);
     return status;
 }

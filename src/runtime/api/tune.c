@@ -1,6 +1,8 @@
 // hone_tune: one call, its permit, and what others have found meanwhile.
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/structs.h"
+#include "hone/offline.h"
 #include "runtime/api/api.h"
 #include "tune/result/result.h"
 
@@ -210,6 +212,9 @@ hone_status hone_runtime_parse_call(
     hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err)
 {
     char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
+    *call = NULL;
+    if (strchr(text, '(') == NULL && (strchr(text, ':') != NULL || hone_is_key(text)))
+        return hone_call_of_label(rt, text, op, call, err);
     hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, err);
     if (status != HONE_OK) return status;
     char *end = stpcpy(full, name);

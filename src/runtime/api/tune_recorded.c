@@ -142,6 +142,22 @@ static hone_status tune_found(
     return HONE_OK;
 }
 
+// A call that ejkernel recorded has ejkernel's key, and so has its label in a program.
+static hone_status put_alias(hone_batch *batch, const queue_item *item, const hone_call *call, hone_error *err)
+{
+    const hone_signature *signature = hone_call_signature(call);
+    const char *version = hone_signature_version(signature), *at = strstr(item->algorithm, "@v");
+    if (strcmp(item->key, hone_call_key(call)) == 0 && strcmp(at + 2, version) == 0) return HONE_OK;
+    const hone_store_alias alias = {
+        .scheme = "ejkernel",
+        .operation = item->algorithm,
+        .foreign_key = item->key,
+        .foreign_spec = item->spec,
+        .key = {NULL, hone_signature_name(signature), version, hone_call_key(call), hone_call_spec(call)},
+    };
+    return hone_batch_alias(batch, &alias, err);
+}
+
 static hone_status tune_item(hone_batch *batch, queue_item *item, hone_error *err)
 {
     const hone_op *op = NULL;
@@ -149,6 +165,7 @@ static hone_status tune_item(hone_batch *batch, queue_item *item, hone_error *er
     hone_error why = {.message = ""};
     hone_status status = find_recorded(batch->rt, item, &op, &call, &why);
     if (status == HONE_OK) status = tune_found(batch, item, op, call, &why);
+    if (status == HONE_OK) status = put_alias(batch, item, call, &why);
     if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY) {
         hone_result_note_status(batch->result, status);
         status = hone_result_add_failure(

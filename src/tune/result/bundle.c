@@ -1,6 +1,7 @@
 #include "tune/result/bundle.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "config/chain.h"
 #include "platforms/platform.h"
@@ -212,6 +213,25 @@ const char *hone_bundle_alias(const hone_bundle *bundle, hone_view entry, hone_s
     bool ok = hone_json_is_object(entry) && get_texts(bundle, entry, fields, sizeof fields / sizeof *fields) == NULL &&
               hone_store_check_alias(out, NULL) == HONE_OK;
     return ok ? NULL : "printable scheme, operation, foreign_key, algorithm, version and key are expected as texts";
+}
+
+void hone_bundle_put_alias(const hone_store_alias *alias, hone_buffer *out)
+{
+    const char *const fields[][2] = {
+        {"scheme", alias->scheme},           {"operation", alias->operation},
+        {"foreign_key", alias->foreign_key}, {"foreign_spec", alias->foreign_spec},
+        {"device", alias->key.device},       {"algorithm", alias->key.algorithm},
+        {"version", alias->key.version},     {"key", alias->key.key},
+        {"spec", alias->key.spec},
+    };
+    const char *between = "{";
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (fields[i][1] == NULL) continue;
+        hone_buffer_text(out, between);
+        hone_json_field(out, fields[i][0], fields[i][1]);
+        between = ",";
+    }
+    hone_buffer_char(out, '}');
 }
 
 const char *hone_bundle_foreign(const hone_bundle *bundle, hone_view entry, hone_store_foreign *out)

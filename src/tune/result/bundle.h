@@ -28,5 +28,7 @@ const char *hone_bundle_decision(
 const char *hone_bundle_measured(const hone_bundle *bundle, hone_view entry, hone_store_measured *out);
 const char *hone_bundle_alias(const hone_bundle *bundle, hone_view entry, hone_store_alias *out);
 const char *hone_bundle_foreign(const hone_bundle *bundle, hone_view entry, hone_store_foreign *out);
+// Appends an entry of "aliases".
+void hone_bundle_put_alias(const hone_store_alias *alias, hone_buffer *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "store/common/merge.h"
+#include "store/ops.h"
 #include "tune/result/environment.h"
 
 #include <stdlib.h>
@@ -103,6 +104,26 @@ static void free_failure(const hone_allocator *allocator, hone_result_failure *f
     memset(failure, 0, sizeof *failure);
 }
 
+// Texts of an alias, of which some may be NULL.
+enum { ALIAS_TEXTS = 9 };
+
+static void list_alias_texts(hone_store_alias *alias, const char **out[ALIAS_TEXTS])
+{
+    const char **const texts[ALIAS_TEXTS] = {&alias->scheme,       &alias->operation,  &alias->foreign_key,
+                                             &alias->foreign_spec, &alias->key.device, &alias->key.algorithm,
+                                             &alias->key.version,  &alias->key.key,    &alias->key.spec};
+    memcpy(out, texts, sizeof texts);
+}
+
+static void free_alias(const hone_allocator *allocator, hone_store_alias *alias)
+{
+    const char **texts[ALIAS_TEXTS];
+    list_alias_texts(alias, texts);
+    for (size_t i = 0; i < ALIAS_TEXTS; i++)
+        hone_free(allocator, (char *)(uintptr_t)*texts[i]);
+    memset(alias, 0, sizeof *alias);
+}
+
 hone_result *hone_result_retain(hone_result *result)
 {
     if (result != NULL) atomic_fetch_add_explicit(&result->references, 1, memory_order_relaxed);
@@ -118,9 +139,12 @@ void hone_result_release(hone_result **result)
     const hone_allocator allocator = gone->allocator;
     for (size_t i = 0; i < gone->count; i++)
         free_entry(&allocator, &gone->entries[i]);
+    for (size_t i = 0; i < gone->alias_count; i++)
+        free_alias(&allocator, &gone->aliases[i]);
     for (size_t i = 0; i < gone->failure_count; i++)
         free_failure(&allocator, &gone->failures[i]);
     hone_free(&allocator, gone->entries);
+    hone_free(&allocator, gone->aliases);
     hone_free(&allocator, gone->failures);
     hone_free(&allocator, gone->environment);
     hone_free(&allocator, gone->device);
@@ -257,6 +281,51 @@ hone_status hone_result_add_failure(
     return HONE_OK;
 }
 
+static bool copy_alias(const hone_allocator *allocator, const hone_store_alias *alias, hone_store_alias *out)
+{
+    const char **texts[ALIAS_TEXTS];
+    bool copied = true;
+    *out = *alias;
+    list_alias_texts(out, texts);
+    for (size_t i = 0; i < ALIAS_TEXTS; i++) {
+        const char *text = *texts[i];
+        if (text != NULL) *texts[i] = copy(allocator, text);
+        copied = copied && (text == NULL || *texts[i] != NULL);
+    }
+    return copied;
+}
+
+static hone_store_alias *find_alias(const hone_result *result, const hone_store_alias *like)
+{
+    for (size_t i = 0; i < result->alias_count; i++) {
+        hone_store_alias *alias = &result->aliases[i];
+        if (strcmp(alias->foreign_key, like->foreign_key) == 0 && strcmp(alias->operation, like->operation) == 0 &&
+            strcmp(alias->scheme, like->scheme) == 0)
+            return alias;
+    }
+    return NULL;
+}
+
+hone_status hone_result_add_alias(hone_result *result, const hone_store_alias *alias, hone_error *err)
+{
+    const hone_allocator *allocator = &result->allocator;
+    hone_store_alias coming, *old = find_alias(result, alias);
+    bool room =
+        copy_alias(allocator, alias, &coming) &&
+        (old != NULL ||
+         hone_grow(allocator, &result->aliases, &result->alias_capacity, result->alias_count + 1, sizeof coming));
+    if (!room) {
+        free_alias(allocator, &coming);
+        return hone_fail_memory(err, where);
+    }
+    if (old != NULL)
+        free_alias(allocator, old);
+    else
+        old = &result->aliases[result->alias_count++];
+    *old = coming;
+    return HONE_OK;
+}
+
 void hone_result_note_status(hone_result *result, hone_status status)
 {
     result->status = status;
@@ -278,6 +347,8 @@ static hone_status add_all(hone_result *to, const hone_result *from, hone_error 
                                          entry->history, entry->device, entry->environment};
         status = hone_result_add(to, &entry->decision, &texts, err);
     }
+    for (size_t i = 0; i < from->alias_count && status == HONE_OK; i++)
+        status = hone_result_add_alias(to, &from->aliases[i], err);
     for (size_t i = 0; i < from->failure_count && status == HONE_OK; i++) {
         const hone_result_failure *failure = &from->failures[i];
         status = hone_result_add_failure(to, failure->call, failure->key, failure->reason, err);
@@ -340,14 +411,25 @@ static hone_status fill_rows(
     return HONE_OK;
 }
 
+static hone_status put_batch(hone_store *store, void *ctx, hone_error *err)
+{
+    return hone_store_put_within(store, ctx, err);
+}
+
 hone_status hone_result_store(const hone_result *result, hone_store *store, hone_error *err)
 {
-    if (result->count == 0) return HONE_OK;
+    if (result->count == 0 && result->alias_count == 0) return HONE_OK;
     hone_buffer evidence;
     hone_buffer_init(&evidence, result->allocator);
     hone_store_decision *rows = hone_alloc_array(&result->allocator, result->count, sizeof *rows);
     hone_status status = rows != NULL ? fill_rows(result, rows, &evidence, err) : hone_fail_memory(err, where);
-    if (status == HONE_OK) status = hone_store_put_all(store, rows, result->count, err);
+    hone_store_batch batch = {
+        .decisions = rows,
+        .decision_count = result->count,
+        .aliases = result->aliases,
+        .alias_count = result->alias_count,
+    };
+    if (status == HONE_OK) status = hone_store_transact(store, put_batch, &batch, err);
     hone_free(&result->allocator, rows);
     hone_buffer_deinit(&evidence);
     return status;

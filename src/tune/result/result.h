@@ -36,6 +36,8 @@ struct hone_result {
     char *environment; // JSON object
     hone_result_entry *entries;
     size_t count, capacity;
+    hone_store_alias *aliases; // of calls of the result: the labels that they were found under. Texts are the result's
+    size_t alias_count, alias_capacity;
     hone_result_failure *failures;
     size_t failure_count, failure_capacity;
     hone_status status; // of the last call that was tried and failed
@@ -54,6 +56,9 @@ const char *hone_result_entry_device(const hone_result *result, const hone_resul
 // Adds a copy. An entry of equal key is replaced when the new one is better by the store's rule.
 hone_status hone_result_add(
     hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err);
+
+// Adds a copy of another system's key of a call; one that is there is replaced.
+hone_status hone_result_add_alias(hone_result *result, const hone_store_alias *alias, hone_error *err);
 
 // Says in the texts of an entry to come which device it is of; a result without entries becomes one of that device.
 // environment:

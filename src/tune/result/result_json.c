@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "registry/names.h"
+#include "tune/result/bundle.h"
 
 #include <string.h>
 
@@ -171,6 +172,11 @@ void hone_result_document(const hone_result *result, bool history, hone_buffer *
         put_entry(out, &result->entries[i], history);
     }
     hone_buffer_char(out, ']');
+    for (size_t i = 0; i < result->alias_count; i++) {
+        hone_buffer_text(out, i > 0 ? "," : ",\"aliases\":[");
+        hone_bundle_put_alias(&result->aliases[i], out);
+    }
+    if (result->alias_count > 0) hone_buffer_char(out, ']');
     for (size_t i = 0; i < result->failure_count; i++) {
         hone_buffer_text(out, i > 0 ? "," : ",\"failed\":[");
         put_failure(out, &result->failures[i]);

@@ -117,6 +117,15 @@ static hone_status read_failure(const reading *r, hone_view failed)
     return hone_result_add_failure(r->result, call, key, reason, r->err);
 }
 
+static hone_status read_alias(const reading *r, hone_view item)
+{
+    hone_store_alias alias;
+    const char *wrong = hone_bundle_alias(&r->bundle, item, &alias);
+    if (r->bundle.texts->failed) return hone_fail_memory(r->err, where);
+    if (wrong != NULL) return hone_fail(r->err, HONE_CORRUPT, where, "aliases[%zu]: %s", r->index, wrong);
+    return hone_result_add_alias(r->result, &alias, r->err);
+}
+
 static hone_status read_list(reading *r, const char *name, hone_status (*read)(const reading *r, hone_view item))
 {
     hone_view key, item;
@@ -137,6 +146,7 @@ static hone_status read_document(hone_texts *texts, hone_view document, void *ow
     if (status == HONE_OK)
         status = hone_result_new(texts->arena.allocator, r.bundle.device, r.bundle.environment, owner, &r.result, err);
     if (status == HONE_OK) status = read_list(&r, "entries", read_entry);
+    if (status == HONE_OK) status = read_list(&r, "aliases", read_alias);
     if (status == HONE_OK) status = read_list(&r, "failed", read_failure);
     if (status == HONE_OK)
         *out = r.result;

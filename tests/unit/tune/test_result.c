@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "failing_allocator.h"
+#include "runtime/api/entry.h"
 #include "tune/result/result.h"
 
 #include <stdio.h>
@@ -17,14 +18,21 @@ static int runtime; // its address stands for a runtime
 
 // What a result hands over as an overlay; the runtime's own is tested with it.
 static hone_entry given[4];
+static hone_entry_ground grounds_given[4];
 static size_t given_count;
-hone_status hone_overlay_create(
-    hone_runtime *rt, const hone_entry *entries, size_t count, hone_overlay **out, hone_error *err)
+hone_status hone_entry_overlay(
+    hone_runtime *rt,
+    const hone_entry *entries,
+    const hone_entry_ground *grounds,
+    size_t count,
+    hone_overlay **out,
+    hone_error *err)
 {
     (void)err;
     assert_ptr_equal(rt, &runtime);
     assert_true(count <= 4);
     memcpy(given, entries, count * sizeof *entries);
+    memcpy(grounds_given, grounds, count * sizeof *grounds);
     given_count = count;
     *out = NULL;
     return HONE_OK;
@@ -48,6 +56,9 @@ static const char document[] =
     "\"time_ns\":"
     "1500.0,\"samples\":16,\"verified_against\":\"reference\",\"kernels\":[{\"kernel\":\"avx512\",\"time_ns\":1500.0}]}"
     "}],"
+    "\"aliases\":[{\"scheme\":\"ejkernel\",\"operation\":\"norm@v0\",\"foreign_key\":\"fedcba9876543210\","
+    "\"foreign_spec\":\"{1}\",\"algorithm\":\"rms_norm\",\"version\":\"1\",\"key\":\"0123456789abcdef\",\"spec\":\"{}"
+    "\"}],"
     "\"failed\":[{\"call\":\"x()\",\"key\":\"k\",\"reason\":\"why\"}],\"environment\":{\"os\":\"Linux\"}}";
 
 static char *text_of(const hone_result *result)
@@ -77,6 +88,7 @@ static void a_document_survives_reading_and_writing(void **state)
     assert_int_equal(json_array_size(json_object_get(evidence, "kernels")), 1);
     assert_string_equal(json_string_value(json_object_get(json_object_get(root, "environment"), "os")), "Linux");
     assert_int_equal(json_array_size(json_object_get(root, "failed")), 1);
+    assert_int_equal(json_array_size(json_object_get(root, "aliases")), 1);
     json_decref(root);
     hone_text_free(text);
     hone_text_free(twice);
@@ -265,13 +277,27 @@ static void look(void *ctx, const hone_store_decision *decision)
     *(bool *)ctx = true;
 }
 
-static void a_result_is_stored_under_its_keys(void **state)
+static void look_at_alias(void *ctx, const hone_store_alias *alias)
+{
+    assert_string_equal(alias->foreign_spec, "{1}");
+    assert_string_equal(alias->key.algorithm, "rms_norm");
+    assert_string_equal(alias->key.key, "0123456789abcdef");
+    *(bool *)ctx = true;
+}
+
+static void a_result_is_stored_under_its_keys_and_found_by_its_labels(void **state)
 {
     (void)state;
-    hone_result *result = read_text(document, HONE_OK);
+    hone_result *read = read_text(document, HONE_OK), *result = NULL;
     hone_store *store = NULL;
+    bool aliased = false;
+    assert_int_equal(hone_result_merge(read, read, &result, NULL), HONE_OK); // the same labels
+    hone_result_release(&read);
     assert_int_equal(hone_store_open(hone_allocator_system(), "memory:", &store, NULL), HONE_OK);
     assert_int_equal(hone_result_store(result, store, NULL), HONE_OK);
+    assert_int_equal(
+        hone_store_get_alias(store, "ejkernel", "norm@v0", "fedcba9876543210", look_at_alias, &aliased, NULL), HONE_OK);
+    assert_true(aliased);
     const hone_store_key key = {"cpu|a", "rms_norm", "1", "0123456789abcdef", "{}"};
     bool seen = false;
     assert_int_equal(hone_store_get(store, &key, HONE_WARM, look, &seen, NULL), HONE_OK);
@@ -290,6 +316,8 @@ static void a_result_becomes_an_overlay_of_its_owner(void **state)
     assert_string_equal(given[0].algorithm, "rms_norm");
     assert_string_equal(given[0].device, "cpu|a");
     assert_string_equal(given[0].config, "{\"rows\":4}");
+    assert_true(grounds_given[0].decision->verified);
+    assert_true(grounds_given[0].decision->evidence.time_ns == 1500);
     hone_result_release(&result);
 }
 
@@ -320,7 +348,7 @@ int main(void)
         cmocka_unit_test(merging_takes_verified_then_samples_then_speed),
         cmocka_unit_test(results_of_two_devices_do_not_merge),
         cmocka_unit_test(a_call_on_another_device_keeps_device_and_environment_of_its_own),
-        cmocka_unit_test(a_result_is_stored_under_its_keys),
+        cmocka_unit_test(a_result_is_stored_under_its_keys_and_found_by_its_labels),
         cmocka_unit_test(a_result_becomes_an_overlay_of_its_owner),
         cmocka_unit_test(every_allocation_may_fail),
     };
