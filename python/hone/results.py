@@ -78,7 +78,8 @@ class Result(Context):
 
         found = {(row.algorithm, row.version, row.key): row for row in self.decisions}
         aliases = json.loads(self.to_json()).get("aliases", [])
-        named = ((alias, found.get((alias["algorithm"], alias["version"], alias["key"]))) for alias in aliases)
+        keys = ((alias["algorithm"], alias["version"], alias.get("entry", alias["key"])) for alias in aliases)
+        named = zip(aliases, map(found.get, keys))
         return tuple(Entry(alias["operation"], alias["foreign_key"], row) for alias, row in named if row is not None)
 
     @property

@@ -153,7 +153,7 @@ static bool put_alias(void *ctx, const hone_store_alias *alias)
 {
     hone_exporter *w = ctx;
     next_entry(w);
-    hone_bundle_put_alias(alias, &w->text);
+    hone_bundle_put_alias(alias, NULL, &w->text);
     return !hone_exporter_is_failed(w);
 }
 

@@ -22,7 +22,7 @@ typedef struct hone_offline_environment {
     // whole label), why.
     hone_status (*failed)(void *ctx, const char *call, const char *key, const char *reason, hone_error *err);
     // Remembers another system's key of a call that was tuned. May be NULL.
-    hone_status (*alias)(void *ctx, const hone_store_alias *alias, hone_error *err);
+    hone_status (*alias)(void *ctx, const hone_store_alias *alias, const hone_call *call, hone_error *err);
 } hone_offline_environment;
 
 // hone_program_read of the public header.

@@ -47,7 +47,7 @@ static hone_status put_alias(const hone_offline_environment *environment, const 
                 .spec = hone_call_spec(item->call),
             },
     };
-    return environment->alias(environment->ctx, &alias, err);
+    return environment->alias(environment->ctx, &alias, item->call, err);
 }
 
 static bool ends_batch(hone_status status)

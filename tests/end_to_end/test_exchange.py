@@ -1,6 +1,7 @@
 """hone store export, import, merge, diff, prune and hone record export; files exchanged with the real ejkernel."""
 
 import dataclasses
+import hashlib
 import importlib.util
 import json
 import math
@@ -190,6 +191,23 @@ class Labels(ExchangeTest):
         self.assertEqual((alias["operation"], alias["foreign_key"]), ("mean_pooling@v0", "b2fadcdadf800aa8"))
         answer = self.hone("explain", "b2fadcdadf800aa8", "--json").json
         self.assertEqual((answer["source"], answer["call"]), ("store", "mean_pooling(f32[2,64,24])"))
+
+    def test_a_call_that_is_decided_with_its_bucket_is_found_too(self):
+        rows = json.loads((DATA / "golden" / "lowered" / "many.recorded.json").read_text())
+        row = next(row for row in rows["invocations"] if row["key"] == "d2b85fb5dc2f34a3")
+        spec = row["spec"].replace('"shape":[1,32,4,16]', '"shape":[1,100,4,16]')
+        row.update(spec=spec, key=hashlib.sha256(spec.encode()).hexdigest()[:16])
+        self.hone("record", "import", self.write("calls.json", json.dumps(dict(rows, invocations=[row]))))
+        document = self.hone("tune", "--recorded", *self.SHORT).json
+        (entry,), (alias,) = document["entries"], document["aliases"]
+        self.assertEqual((alias["operation"], alias["foreign_key"]), ("flash_attention@v2", row["key"]))
+        self.assertEqual(alias["entry"], entry["key"])
+        self.assertNotEqual(alias["key"], entry["key"])
+        self.put(document, env={"HONE_STORE": self.url("other")})
+        for url in (self.store, self.url("other")):
+            self.assertEqual(self.hone("store", "get", row["key"], "--json", "--store", url).json["key"], entry["key"])
+            answer = self.hone("explain", row["key"], "--json", "--store", url).json
+            self.assertEqual((answer["key"], answer["bucket"], answer["source"]), (alias["key"], entry["key"], "store"))
 
     def test_what_no_store_knows_is_named(self):
         self.hone("tune", NORM, "--seconds", "1", "--evals", "4")

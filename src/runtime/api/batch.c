@@ -62,10 +62,14 @@ hone_status hone_batch_tune(hone_batch *batch, const hone_op *op, const hone_cal
     return remember(batch, &entry, err);
 }
 
-hone_status hone_batch_alias(hone_batch *batch, const hone_store_alias *alias, hone_error *err)
+hone_status hone_batch_alias(hone_batch *batch, const hone_store_alias *alias, const hone_call *call, hone_error *err)
 {
     hone_store *store = batch->options.no_store ? NULL : hone_runtime_store(batch->rt);
-    hone_status status = hone_result_add_alias(batch->result, alias, err);
+    hone_call *bucket = NULL;
+    hone_status status = hone_request_bucket(call, &bucket, err);
+    if (status == HONE_OK)
+        status = hone_result_add_alias(batch->result, alias, hone_call_key(bucket != NULL ? bucket : call), err);
+    hone_call_release(&bucket);
     return status == HONE_OK && store != NULL ? hone_store_put_alias(store, alias, err) : status;
 }
 

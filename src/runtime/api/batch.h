@@ -30,7 +30,7 @@ void hone_batch_deinit(hone_batch *batch);
 // hone_runtime_tune_missing with the call's budget, or its first slice.
 hone_status hone_batch_tune(hone_batch *batch, const hone_op *op, const hone_call *call, double count, hone_error *err);
 // Remembers another system's key of a call that was tuned: in the result and, where decisions are stored, in the store.
-hone_status hone_batch_alias(hone_batch *batch, const hone_store_alias *alias, hone_error *err);
+hone_status hone_batch_alias(hone_batch *batch, const hone_store_alias *alias, const hone_call *call, hone_error *err);
 // The call that the next slice goes to: where its count, times its time, times what a step is expected to gain is
 // largest.
 // NULL: none is worth one.

@@ -56,9 +56,9 @@ static hone_status failed(void *ctx, const char *call, const char *key, const ch
     return hone_result_add_failure(((batch *)ctx)->result, call, key, reason, err);
 }
 
-static hone_status alias(void *ctx, const hone_store_alias *alias, hone_error *err)
+static hone_status alias(void *ctx, const hone_store_alias *alias, const hone_call *call, hone_error *err)
 {
-    return hone_batch_alias(((batch *)ctx)->calls, alias, err);
+    return hone_batch_alias(((batch *)ctx)->calls, alias, call, err);
 }
 
 static hone_offline_environment environment_of(batch *work)

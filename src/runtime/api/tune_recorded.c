@@ -155,7 +155,7 @@ static hone_status put_alias(hone_batch *batch, const queue_item *item, const ho
         .foreign_spec = item->spec,
         .key = {NULL, hone_signature_name(signature), version, hone_call_key(call), hone_call_spec(call)},
     };
-    return hone_batch_alias(batch, &alias, err);
+    return hone_batch_alias(batch, &alias, call, err);
 }
 
 static hone_status tune_item(hone_batch *batch, queue_item *item, hone_error *err)

@@ -215,14 +215,14 @@ const char *hone_bundle_alias(const hone_bundle *bundle, hone_view entry, hone_s
     return ok ? NULL : "printable scheme, operation, foreign_key, algorithm, version and key are expected as texts";
 }
 
-void hone_bundle_put_alias(const hone_store_alias *alias, hone_buffer *out)
+void hone_bundle_put_alias(const hone_store_alias *alias, const char *entry, hone_buffer *out)
 {
     const char *const fields[][2] = {
         {"scheme", alias->scheme},           {"operation", alias->operation},
         {"foreign_key", alias->foreign_key}, {"foreign_spec", alias->foreign_spec},
         {"device", alias->key.device},       {"algorithm", alias->key.algorithm},
         {"version", alias->key.version},     {"key", alias->key.key},
-        {"spec", alias->key.spec},
+        {"spec", alias->key.spec},           {"entry", entry},
     };
     const char *between = "{";
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {

@@ -28,7 +28,7 @@ const char *hone_bundle_decision(
 const char *hone_bundle_measured(const hone_bundle *bundle, hone_view entry, hone_store_measured *out);
 const char *hone_bundle_alias(const hone_bundle *bundle, hone_view entry, hone_store_alias *out);
 const char *hone_bundle_foreign(const hone_bundle *bundle, hone_view entry, hone_store_foreign *out);
-// Appends an entry of "aliases".
-void hone_bundle_put_alias(const hone_store_alias *alias, hone_buffer *out);
+// Appends an entry of "aliases". entry: the key of the entry that answers it, where that is another one; else NULL.
+void hone_bundle_put_alias(const hone_store_alias *alias, const char *entry, hone_buffer *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include "store/ops.h"
 #include "tune/result/environment.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,7 +141,7 @@ void hone_result_release(hone_result **result)
     for (size_t i = 0; i < gone->count; i++)
         free_entry(&allocator, &gone->entries[i]);
     for (size_t i = 0; i < gone->alias_count; i++)
-        free_alias(&allocator, &gone->aliases[i]);
+        free_alias(&allocator, &gone->aliases[i].alias);
     for (size_t i = 0; i < gone->failure_count; i++)
         free_failure(&allocator, &gone->failures[i]);
     hone_free(&allocator, gone->entries);
@@ -295,31 +296,33 @@ static bool copy_alias(const hone_allocator *allocator, const hone_store_alias *
     return copied;
 }
 
-static hone_store_alias *find_alias(const hone_result *result, const hone_store_alias *like)
+static hone_result_alias *find_alias(const hone_result *result, const hone_store_alias *like)
 {
     for (size_t i = 0; i < result->alias_count; i++) {
-        hone_store_alias *alias = &result->aliases[i];
+        const hone_store_alias *alias = &result->aliases[i].alias;
         if (strcmp(alias->foreign_key, like->foreign_key) == 0 && strcmp(alias->operation, like->operation) == 0 &&
             strcmp(alias->scheme, like->scheme) == 0)
-            return alias;
+            return &result->aliases[i];
     }
     return NULL;
 }
 
-hone_status hone_result_add_alias(hone_result *result, const hone_store_alias *alias, hone_error *err)
+hone_status hone_result_add_alias(
+    hone_result *result, const hone_store_alias *alias, const char *entry, hone_error *err)
 {
     const hone_allocator *allocator = &result->allocator;
-    hone_store_alias coming, *old = find_alias(result, alias);
+    hone_result_alias coming, *old = find_alias(result, alias);
+    snprintf(coming.entry, sizeof coming.entry, "%s", entry);
     bool room =
-        copy_alias(allocator, alias, &coming) &&
+        copy_alias(allocator, alias, &coming.alias) &&
         (old != NULL ||
          hone_grow(allocator, &result->aliases, &result->alias_capacity, result->alias_count + 1, sizeof coming));
     if (!room) {
-        free_alias(allocator, &coming);
+        free_alias(allocator, &coming.alias);
         return hone_fail_memory(err, where);
     }
     if (old != NULL)
-        free_alias(allocator, old);
+        free_alias(allocator, &old->alias);
     else
         old = &result->aliases[result->alias_count++];
     *old = coming;
@@ -348,7 +351,7 @@ static hone_status add_all(hone_result *to, const hone_result *from, hone_error 
         status = hone_result_add(to, &entry->decision, &texts, err);
     }
     for (size_t i = 0; i < from->alias_count && status == HONE_OK; i++)
-        status = hone_result_add_alias(to, &from->aliases[i], err);
+        status = hone_result_add_alias(to, &from->aliases[i].alias, from->aliases[i].entry, err);
     for (size_t i = 0; i < from->failure_count && status == HONE_OK; i++) {
         const hone_result_failure *failure = &from->failures[i];
         status = hone_result_add_failure(to, failure->call, failure->key, failure->reason, err);
@@ -411,9 +414,20 @@ static hone_status fill_rows(
     return HONE_OK;
 }
 
-static hone_status put_batch(hone_store *store, void *ctx, hone_error *err)
+typedef struct putting {
+    const hone_result *result;
+    const hone_store_decision *rows;
+} putting;
+
+static hone_status put_all(hone_store *store, void *ctx, hone_error *err)
 {
-    return hone_store_put_within(store, ctx, err);
+    const putting *p = ctx;
+    hone_status status = hone_store_put_within(
+        store, &(hone_store_batch){.decisions = p->rows, .decision_count = p->result->count}, err);
+    for (size_t i = 0; status == HONE_OK && i < p->result->alias_count; i++)
+        status = hone_store_put_within(
+            store, &(hone_store_batch){.aliases = &p->result->aliases[i].alias, .alias_count = 1}, err);
+    return status;
 }
 
 hone_status hone_result_store(const hone_result *result, hone_store *store, hone_error *err)
@@ -423,13 +437,7 @@ hone_status hone_result_store(const hone_result *result, hone_store *store, hone
     hone_buffer_init(&evidence, result->allocator);
     hone_store_decision *rows = hone_alloc_array(&result->allocator, result->count, sizeof *rows);
     hone_status status = rows != NULL ? fill_rows(result, rows, &evidence, err) : hone_fail_memory(err, where);
-    hone_store_batch batch = {
-        .decisions = rows,
-        .decision_count = result->count,
-        .aliases = result->aliases,
-        .alias_count = result->alias_count,
-    };
-    if (status == HONE_OK) status = hone_store_transact(store, put_batch, &batch, err);
+    if (status == HONE_OK) status = hone_store_transact(store, put_all, &(putting){result, rows}, err);
     hone_free(&result->allocator, rows);
     hone_buffer_deinit(&evidence);
     return status;

@@ -28,6 +28,12 @@ typedef struct hone_result_failure {
     char *call, *key, *reason;
 } hone_result_failure;
 
+// The label that a call of the result was found under. Texts are the result's.
+typedef struct hone_result_alias {
+    hone_store_alias alias;
+    char entry[20]; // key of the entry that answers the call: its own, or its bucket's
+} hone_result_alias;
+
 struct hone_result {
     atomic_size_t references;
     hone_allocator allocator;
@@ -36,7 +42,7 @@ struct hone_result {
     char *environment; // JSON object
     hone_result_entry *entries;
     size_t count, capacity;
-    hone_store_alias *aliases; // of calls of the result: the labels that they were found under. Texts are the result's
+    hone_result_alias *aliases;
     size_t alias_count, alias_capacity;
     hone_result_failure *failures;
     size_t failure_count, failure_capacity;
@@ -57,8 +63,9 @@ const char *hone_result_entry_device(const hone_result *result, const hone_resul
 hone_status hone_result_add(
     hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err);
 
-// Adds a copy of another system's key of a call; one that is there is replaced.
-hone_status hone_result_add_alias(hone_result *result, const hone_store_alias *alias, hone_error *err);
+// Adds a copy of another system's key of a call; one that is there is replaced. entry: key of the entry that answers it.
+hone_status hone_result_add_alias(
+    hone_result *result, const hone_store_alias *alias, const char *entry, hone_error *err);
 
 // Says in the texts of an entry to come which device it is of; a result without entries becomes one of that device.
 // environment:

@@ -174,7 +174,8 @@ void hone_result_document(const hone_result *result, bool history, hone_buffer *
     hone_buffer_char(out, ']');
     for (size_t i = 0; i < result->alias_count; i++) {
         hone_buffer_text(out, i > 0 ? "," : ",\"aliases\":[");
-        hone_bundle_put_alias(&result->aliases[i], out);
+        const hone_result_alias *one = &result->aliases[i];
+        hone_bundle_put_alias(&one->alias, strcmp(one->entry, one->alias.key.key) == 0 ? NULL : one->entry, out);
     }
     if (result->alias_count > 0) hone_buffer_char(out, ']');
     for (size_t i = 0; i < result->failure_count; i++) {

@@ -123,7 +123,9 @@ static hone_status read_alias(const reading *r, hone_view item)
     const char *wrong = hone_bundle_alias(&r->bundle, item, &alias);
     if (r->bundle.texts->failed) return hone_fail_memory(r->err, where);
     if (wrong != NULL) return hone_fail(r->err, HONE_CORRUPT, where, "aliases[%zu]: %s", r->index, wrong);
-    return hone_result_add_alias(r->result, &alias, r->err);
+    const char *entry = hone_bundle_text(&r->bundle, item, "entry");
+    if (r->bundle.texts->failed) return hone_fail_memory(r->err, where);
+    return hone_result_add_alias(r->result, &alias, entry != NULL ? entry : alias.key.key, r->err);
 }
 
 static hone_status read_list(reading *r, const char *name, hone_status (*read)(const reading *r, hone_view item))

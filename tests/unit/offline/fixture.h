@@ -101,8 +101,9 @@ static hone_status fixture_failed(void *ctx, const char *call, const char *key, 
     return HONE_OK;
 }
 
-static hone_status fixture_alias(void *ctx, const hone_store_alias *alias, hone_error *err)
+static hone_status fixture_alias(void *ctx, const hone_store_alias *alias, const hone_call *call, hone_error *err)
 {
+    (void)call;
     (void)err;
     fixture_log(
         ctx, "alias %s %s %s %s -> %s@v%s %s\n", alias->scheme, alias->operation, alias->foreign_key,
