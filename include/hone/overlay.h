@@ -1,11 +1,12 @@
 // Overlays and contexts.
 //
 // An overlay is a set of decisions that shadow all others. A context is an immutable, numbered set of
-// overlays, overrides and a policy; one is current in each thread. A thread starts with none: a pool, a
+// overlays, overrides, a policy and changes of the chain; one is current in each thread. A thread starts with none: a pool, a
 // coroutine or a callback enters what its caller captured. A context costs nothing when none is entered.
 #ifndef HONE_OVERLAY_H
 #define HONE_OVERLAY_H
 
+#include "hone/config.h"
 #include "hone/device.h"
 #include "hone/policy.h"
 #include "hone/runtime.h"
@@ -53,6 +54,60 @@ HONE_API HONE_MUST_CHECK hone_status hone_context_derive(
     hone_overlay *overlay,
     const hone_override *override_,
     hone_policy policy,
+    hone_context **out,
+    hone_error *err);
+// What a link of the program's own is asked. Borrowed for the call.
+typedef struct hone_link_question {
+    const hone_op *op;
+    const hone_call *call;
+    const char *device; // fingerprint
+    hone_source source; // the link that it stands for
+    hone_policy policy;
+    bool explains; // hone_explain asks: the function tunes nothing and writes nothing
+} hone_link_question;
+
+// Its answer: all zero when it is asked.
+typedef struct hone_link_answer {
+    char kernel[HONE_NAME_SIZE];
+    hone_platform platform; // HONE_PLATFORM_NONE: the first kernel of that name
+    char config[1024];      // JSON object or text "a=1 b=2"; "": the kernel's heuristic
+} hone_link_answer;
+
+// A link of the chain that is left out, or that a function of the program stands for.
+typedef struct hone_link {
+    hone_source source;
+    // NULL: the link is left out. Else it is asked in the link's place, by the policies that ask the link, at each miss:
+    // what it answers is kept as any answer, in a plan of the context. It is called in the thread that makes the call,
+    // under the context that was derived from, so that hone_decide and hone_run may be called in it; other threads may
+    // call it at the same time.
+    // Returns: HONE_OK with *answer; HONE_NOT_FOUND: the next link is asked; anything else ends the chain with why's words.
+    hone_status (*find)(void *ctx, const hone_link_question *question, hone_link_answer *answer, hone_error *why);
+    void *ctx;
+    const char *name; // of the function, for hone_explain and the context's digest: two of one name count as one
+    void (*release)(void *ctx); // called once, by whoever gives the context's last reference back; may be NULL
+} hone_link;
+
+// Whether what is tuned goes to the store.
+typedef enum hone_keeping {
+    HONE_KEEP_DEFAULT = 0, // as the context around says, in the end the runtime: HONE_KEEP_STORED
+    HONE_KEEP_STORED = 1,
+    HONE_KEEP_IN_MEMORY = 2 // contests of the thread are of this process alone: by policy, and by hone_tune
+} hone_keeping;
+
+// A context like parent (NULL: the empty one) with a changed chain. A link that is changed twice is as the newest says. An
+// override or overlay that is derived later stands before the change of its link. Names are copied.
+// An answer is followed like any of its link's place: of override, overlay and lock it is what somebody asked for; others
+// are marked unverified, and a kernel that is not built in is verified before it answers. A kernel that cannot run the call
+// is passed by, and the next link asked; a kernel or a config that is not there ends the chain with HONE_INVALID_ARGUMENT.
+//   count  at most one for each source
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (a source that is no link, or is there twice; a function without a name):
+//          release was not called.
+HONE_API HONE_MUST_CHECK hone_status hone_context_derive_chain(
+    hone_runtime *rt,
+    hone_context *parent,
+    const hone_link *links,
+    size_t count,
+    hone_keeping keeping,
     hone_context **out,
     hone_error *err);
 HONE_API hone_context *hone_context_retain(hone_context *context);

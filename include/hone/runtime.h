@@ -20,9 +20,10 @@ enum {
                                           // tuned is (hone_tune_options.stable); HONE_STABLE=1 means the same
     HONE_RUNTIME_UNVERIFIED = 1 << 5, // kernels that are not built in answer unverified; HONE_UNVERIFIED=allow means
                                       // the same
-    HONE_RUNTIME_PROVENANCE = 1 << 3, // the evidence of what is tuned names user and host
-    HONE_RUNTIME_ZYGOTE = 1 << 2      // forks a small process now, while there is one thread, from which tuning
-                                      // later isolates kernels that are functions of this program
+    HONE_RUNTIME_KEEP_IN_MEMORY = 1 << 6, // what is tuned stays in this process: nothing of contests goes to the store
+    HONE_RUNTIME_PROVENANCE = 1 << 3,     // the evidence of what is tuned names user and host
+    HONE_RUNTIME_ZYGOTE = 1 << 2          // forks a small process now, while there is one thread, from which tuning
+                                          // later isolates kernels that are functions of this program
 };
 
 // Zero means default everywhere. First field: sizeof of the struct.

@@ -21,7 +21,7 @@ from hone import contexts as _contexts
 from hone._hone import bind, call, run
 from hone.audits import Audit, Audited
 from hone.caches import ConfigCache, PersistentCache, overlay_cache
-from hone.contexts import Config, Context
+from hone.contexts import Config, Context, Link
 from hone.errors import (
     BusyError,
     CancelledError,
@@ -169,6 +169,17 @@ def context(
     overlay: Result | Iterable[Mapping[str, Any]] | None = None,
     override: Mapping[str, str | tuple[str, Config]] | None = None,
     policy: str | None = None,
+    links: Mapping[str, Link | None] | None = None,
+    persist: bool | None = None,
 ) -> Context:
-    """A context with any of the three. ``override`` maps algorithms to a kernel, or to a pair of kernel and config."""
-    return default().context(overlay=overlay, override=override, policy=policy)
+    """A context with any of these.
+
+    Args:
+        override: from algorithms to a kernel, or to a pair of kernel and config.
+        links: changes of the chain, from the name of a link (``"override"``, ``"overlay"``, ``"lock"``, ``"memory"``,
+            ``"store"``, ``"transfer"``, ``"autotune"``, ``"heuristic"``) to None, which leaves it out, or to a function that
+            is asked in its place: it gets the call, and gives a kernel, a pair of kernel and config, or None to have the
+            next link asked. An exception of it is the call's.
+        persist: whether what is tuned goes to the store; False: it stays in this process.
+    """
+    return default().context(overlay=overlay, override=override, policy=policy, links=links, persist=persist)

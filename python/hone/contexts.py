@@ -1,4 +1,4 @@
-"""Other choices for a stretch of code: overlays, overrides and policies.
+"""Other choices for a stretch of code: overlays, overrides, policies and links of the chain.
 
 A context is entered with ``with``, is current for the task or thread that entered it (it stands in a
 ``contextvars.ContextVar``), and costs nothing where none was ever entered.
@@ -24,6 +24,10 @@ _observers: list[Callable[[Any], None]] = []
 _KEPT = 16
 
 Config = Mapping[str, Any] | str | None
+# Makes of a runtime and a native context the context that is derived from it.
+Change = Callable[[Any, Any], Any]
+# A link of the chain: gets a call, gives a kernel, or a pair of kernel and config, or None.
+Link = Callable[[Any], str | tuple[str, Config] | None]
 
 
 def current() -> Any:
@@ -44,13 +48,13 @@ def _make_current(native: Any) -> None:
 
 
 class Context:
-    """Overlays, overrides and a policy, to be entered with ``with``. What is entered last is asked first.
+    """Overlays, overrides, a policy and changes of the chain, to be entered with ``with``. What is entered last is asked first.
 
     One may be entered several times, also by several threads. Made by :func:`hone.overlay`, :func:`hone.override`,
     :func:`hone.policy` and :func:`hone.context`.
     """
 
-    def __init__(self, runtime: Any, changes: Iterable[tuple[Any, ...]]):
+    def __init__(self, runtime: Any, changes: Iterable[Change]):
         self._runtime = runtime
         self._changes = tuple(changes)
         self._derived: dict[int, Any] = {}
@@ -62,7 +66,7 @@ class Context:
         if native is None:
             native = parent
             for change in self._changes:
-                native = self._runtime.derive(native, *change)
+                native = change(self._runtime, native)
             while len(self._derived) >= _KEPT:
                 self._derived.pop(next(iter(self._derived)), None)
             self._derived[parent_number] = native
@@ -97,21 +101,50 @@ def _config_text(config: Config) -> str | None:
     return config if config is None or isinstance(config, str) else json.dumps(config)
 
 
-# Changes, as the native runtime's `derive` takes them.
+def overlay_change(overlay: Any) -> Change:
+    return lambda runtime, parent: runtime.derive(parent, overlay, None, None, None, None, False, None)
 
 
-def overlay_change(overlay: Any) -> tuple[Any, ...]:
-    return (overlay, None, None, None, None, False, None)
+def override_change(algorithm: str, kernel: str, config: Config, platform: str | None, store: bool) -> Change:
+    text = _config_text(config)
+    return lambda runtime, parent: runtime.derive(parent, None, algorithm, kernel, platform, text, store, None)
 
 
-def override_change(
-    algorithm: str, kernel: str, config: Config, platform: str | None, store: bool
-) -> tuple[Any, ...]:
-    return (None, algorithm, kernel, platform, _config_text(config), store, None)
+def policy_change(name: str) -> Change:
+    return lambda runtime, parent: runtime.derive(parent, None, None, None, None, None, False, name)
 
 
-def policy_change(name: str) -> tuple[Any, ...]:
-    return (None, None, None, None, None, False, name)
+def chain_change(links: Mapping[str, Link | None], persist: bool | None) -> Change:
+    rows = [(source, None if own is None else _name_of(own), own) for source, own in links.items()]
+
+    def change(runtime: Any, parent: Any) -> Any:
+        return runtime.derive_chain(
+            parent, [(source, name, own and _link(own, parent)) for source, name, own in rows], persist)
+
+    return change
+
+
+def _name_of(own: Link) -> str:
+    if not callable(own):
+        raise TypeError(f"a link is None, which leaves it out, or a function that gets a call, and a {type(own)} came")
+    return f"{getattr(own, '__module__', None)}.{getattr(own, '__qualname__', type(own).__qualname__)}"
+
+
+def _link(own: Link, parent: Any) -> Callable[[Any], tuple[str, str | None] | None]:
+    """What the extension calls: the function, under the context that was derived from, which it may ask."""
+
+    def ask(call: Any) -> tuple[str, str | None] | None:
+        token = _current.set(parent)
+        try:
+            answer = own(call)
+        finally:
+            _current.reset(token)
+        if answer is None:
+            return None
+        kernel, config = (answer, None) if isinstance(answer, str) else answer
+        return kernel, _config_text(config)
+
+    return ask
 
 
 def entry_row(entry: Mapping[str, Any]) -> tuple[str | None, ...]:

@@ -7,12 +7,13 @@ import os
 import re
 import threading
 import weakref
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
 from hone import _hone
 from hone.audits import Audit
-from hone.contexts import Config, Context, entry_row, override_change, overlay_change, policy_change
+from hone.contexts import Config, Context, Link, chain_change, entry_row, override_change, overlay_change, policy_change
 from hone.results import Decision, Result
 from hone.tuning import options_of, watched
 
@@ -43,6 +44,7 @@ class Runtime(_hone.Runtime):
         threads: of hone's own pool; 0: as many as the device has.
         stable: only decisions that leave every bit as it was.
         unverified: kernels that are not built in answer without being verified before.
+        persist: whether what is tuned goes to the store; False: it stays in this process.
         environment: whether ``HONE_*`` variables are read.
     """
 
@@ -111,9 +113,13 @@ class Runtime(_hone.Runtime):
         overlay: Any = None,
         override: Any = None,
         policy: str | None = None,
+        links: Mapping[str, Link | None] | None = None,
+        persist: bool | None = None,
     ) -> Context:
         """See :func:`hone.context`."""
         changes = []
+        if links or persist is not None:
+            changes.append(chain_change(links or {}, persist))
         if policy is not None:
             changes.append(policy_change(policy))
         if overlay is not None:

@@ -74,8 +74,12 @@ typedef struct native_call {
 
 // --- errors.c
 
-// Raises the exception of a status with hone's own words. Returns NULL.
+// Raises the exception of a status with hone's own words, or the one that native_keep_exception has put there. Returns NULL.
 PyObject *native_raise(const hone_error *err);
+// The exception that is set, a new reference, with its traceback; none is set then.
+PyObject *native_take_exception(void);
+// Keeps the exception that is set, of a function that hone has called in this thread, and says so in err.
+void native_keep_exception(hone_error *err);
 
 // --- log.c
 
@@ -202,6 +206,7 @@ PyObject *native_result_new(native_runtime *runtime, hone_result *result);    //
 PyObject *native_overlay_new(native_runtime *runtime, hone_overlay *overlay); // takes the overlay
 PyObject *native_program_read(native_runtime *runtime, PyObject *args);
 PyObject *native_context_derive(native_runtime *runtime, PyObject *args);
+PyObject *native_context_derive_chain(native_runtime *runtime, PyObject *args);
 // Tuning, in tuning.c. options: keyword arguments of hone.tune.
 PyObject *native_tune(native_runtime *runtime, PyObject *args, PyObject *options);
 typedef hone_status native_tuning(void *subject, const hone_tune_options *options, hone_result **out, hone_error *err);

@@ -7,21 +7,21 @@
 
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"store",      "policy",      "lock_file", "system_store", "threads", "stable",
-                            "unverified", "environment", NULL};
+    static char *names[] = {"store",  "policy",     "lock_file",   "system_store", "threads",
+                            "stable", "unverified", "environment", "persist",      NULL};
     hone_runtime_options options = {.struct_size = sizeof options, .log = native_log};
     const char *policy = NULL;
-    int stable = 0, unverified = 0, environment = 1;
+    int stable = 0, unverified = 0, environment = 1, persist = 1;
     hone_runtime *rt = NULL;
     hone_status status;
     hone_error err;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "|$zzzzippp", names, &options.store, &policy, &options.lock_file, &options.system_store,
-            &options.threads, &stable, &unverified, &environment))
+            args, keywords, "|$zzzzipppp", names, &options.store, &policy, &options.lock_file, &options.system_store,
+            &options.threads, &stable, &unverified, &environment, &persist))
         return NULL;
     if (policy != NULL && hone_policy_parse(policy, &options.policy, &err) != HONE_OK) return native_raise(&err);
     options.flags = (stable ? HONE_RUNTIME_STABLE : 0u) | (unverified ? HONE_RUNTIME_UNVERIFIED : 0u) |
-                    (environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT);
+                    (environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT) | (persist ? 0u : HONE_RUNTIME_KEEP_IN_MEMORY);
     Py_BEGIN_ALLOW_THREADS status = hone_runtime_open(&options, &rt, &err);
     Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc); // the type may be a class of Python's
@@ -182,6 +182,11 @@ static PyObject *method_audit(PyObject *object, PyObject *args, PyObject *keywor
     return native_audit((native_runtime *)object, args, keywords);
 }
 
+static PyObject *method_derive_chain(PyObject *object, PyObject *args)
+{
+    return native_context_derive_chain((native_runtime *)object, args);
+}
+
 static PyObject *method_derive(PyObject *object, PyObject *args)
 {
     return native_context_derive((native_runtime *)object, args);
@@ -335,6 +340,7 @@ static PyMethodDef methods[] = {
      "tune_call(call or None, **options): a result"},
     {"audit_calls", (PyCFunction)(void (*)(void))method_audit, METH_VARARGS | METH_KEYWORDS,
      "audit_calls(calls, threshold, **options): the audit document"},
+    {"derive_chain", method_derive_chain, METH_VARARGS, "derive_chain(parent, links, persist): a context"},
     {"derive", method_derive, METH_VARARGS,
      "derive(parent, overlay, algorithm, kernel, platform, config, store, policy): a context"},
     {"program", method_program, METH_VARARGS, "program(name, bytes): reads a lowered program"},

@@ -14,16 +14,11 @@ typedef struct contest {
 // The first exception is what the contest raises.
 static void keep_exception(contest *self)
 {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace != NULL) PyException_SetTraceback(value, trace);
-    Py_XDECREF(type);
-    Py_XDECREF(trace);
+    PyObject *exception = native_take_exception();
     if (self->raised != NULL)
-        Py_XDECREF(value);
+        Py_XDECREF(exception);
     else
-        self->raised = value;
+        self->raised = exception;
 }
 
 static PyObject *progress_dict(const hone_progress *progress)

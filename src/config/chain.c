@@ -67,13 +67,40 @@ bool hone_chain_asks(hone_policy policy, hone_source source, const char **out_wh
     return asks;
 }
 
-static hone_status ask(
+static hone_status ask_hone(
     const hone_links *links, hone_source source, const hone_request *request, hone_decision *out, hone_error *why)
 {
     hone_assert(source > HONE_SOURCE_NONE && source < HONE_SOURCE_COUNT);
     hone_link_function *find = links->find[source];
     if (find == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "there is no %s", hone_source_name(source));
-    hone_status status = find(request, out, why);
+    return find(request, out, why);
+}
+
+// Overrides and overlays are the context's own: those that it was given later stand before a change of their link.
+static bool is_of_contexts(hone_source source)
+{
+    return source == HONE_SOURCE_OVERRIDE || source == HONE_SOURCE_OVERLAY;
+}
+
+//   out_own  the change that had the last word; NULL: hone's own link had it
+static hone_status ask(
+    const hone_links *links,
+    hone_source source,
+    const hone_request *request,
+    const hone_context *context,
+    const hone_context_link **out_own,
+    hone_decision *out,
+    hone_error *why)
+{
+    hone_status status = HONE_NOT_FOUND;
+    const hone_context_link *own = *out_own = hone_context_find_link(context, source);
+    if (own == NULL || is_of_contexts(source)) status = ask_hone(links, source, request, out, why);
+    if (own != NULL && status != HONE_NOT_FOUND)
+        *out_own = NULL;
+    else if (own != NULL && own->link.find == NULL)
+        hone_fail(why, HONE_NOT_FOUND, where, "the context leaves it out");
+    else if (own != NULL)
+        status = links->own(request, own, out, why);
     if (status == HONE_OK) out->source = source;
     return status;
 }
@@ -89,7 +116,12 @@ static void add_reason(char *text, size_t size, hone_source source, const char *
 // link, and its reason is kept for the message; any other failure ends the chain, since a link that is broken may have
 // had the answer that the caller relies on.
 hone_status hone_chain_decide(
-    const hone_links *links, const hone_request *request, hone_policy policy, hone_decision *out, hone_error *err)
+    const hone_links *links,
+    const hone_request *request,
+    const hone_context *context,
+    hone_policy policy,
+    hone_decision *out,
+    hone_error *err)
 {
     char reasons[800] = "";
     hone_error locked = {.message = ""};
@@ -97,7 +129,8 @@ hone_status hone_chain_decide(
         if ((chain[i].policies & (1u << policy)) == 0) continue;
         hone_error why = {.where = "chain", .message = ""};
         hone_decision decision = {0};
-        hone_status status = ask(links, chain[i].source, request, &decision, &why);
+        const hone_context_link *own;
+        hone_status status = ask(links, chain[i].source, request, context, &own, &decision, &why);
         if (status == HONE_OK) {
             *out = decision;
             return HONE_OK;
@@ -116,7 +149,11 @@ hone_status hone_chain_decide(
 }
 
 size_t hone_chain_explain(
-    const hone_links *links, const hone_request *request, hone_policy policy, hone_link_report *reports)
+    const hone_links *links,
+    const hone_request *request,
+    const hone_context *context,
+    hone_policy policy,
+    hone_link_report *reports)
 {
     for (size_t i = 0; i < CHAIN_LENGTH; i++) {
         hone_link_report *report = &reports[i];
@@ -125,12 +162,14 @@ size_t hone_chain_explain(
         report->status = HONE_NOT_FOUND;
         const char *why_not = NULL;
         report->asked = hone_chain_asks(policy, chain[i].source, &why_not) && chain[i].source != HONE_SOURCE_AUTOTUNE;
+        const hone_context_link *own = NULL;
         if (report->asked)
-            report->status = ask(links, chain[i].source, request, &report->decision, &report->why);
+            report->status = ask(links, chain[i].source, request, context, &own, &report->decision, &report->why);
         else
             snprintf(
                 report->why.message, sizeof report->why.message, "%s",
                 why_not != NULL ? why_not : "would tune now; explain never tunes");
+        report->own = own != NULL ? own->link.name : NULL;
     }
     return CHAIN_LENGTH;
 }

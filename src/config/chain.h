@@ -5,6 +5,7 @@
 #ifndef HONE_CONFIG_CHAIN_H
 #define HONE_CONFIG_CHAIN_H
 
+#include "config/context.h"
 #include "hone/select.h"
 
 // The links in the order in which they are asked. To add one: a value of hone_source at its place, a row here, and the
@@ -34,9 +35,14 @@ typedef struct hone_request hone_request; // the runtime's
 // Anything else ends the chain.
 typedef hone_status hone_link_function(const hone_request *request, hone_decision *out, hone_error *why);
 
+// The same of a function that a context brings for a link.
+typedef hone_status hone_own_link_function(
+    const hone_request *request, const hone_context_link *link, hone_decision *out, hone_error *why);
+
 // One function for each source, at its number; NULL passes.
 typedef struct hone_links {
     hone_link_function *find[HONE_SOURCE_COUNT];
+    hone_own_link_function *own;
 } hone_links;
 
 // What one link said, for hone_explain.
@@ -46,6 +52,7 @@ typedef struct hone_link_report {
     hone_status status;
     hone_error why;
     hone_decision decision; // when status is HONE_OK
+    const char *own;        // name of the program's function that was asked; NULL: the link is hone's, or left out
 } hone_link_report;
 
 // False for "none", which stands for an answer that nobody gave, and for a word that no source has; *out is then as it
@@ -55,12 +62,22 @@ bool hone_source_by_name(const char *name, hone_source *out);
 bool hone_source_is(hone_source source, hone_link_kind kind);
 // True when the policy asks this source at all; *out_why (may be NULL) says why not. Static text.
 bool hone_chain_asks(hone_policy policy, hone_source source, const char **out_why);
-// Walks the chain. Returns HONE_OK with the first answer, else HONE_NOT_FOUND with what each link said.
+// Walks the chain as the context (NULL: none) has changed it. Returns HONE_OK with the first answer, else HONE_NOT_FOUND
+// with what each link said.
 hone_status hone_chain_decide(
-    const hone_links *links, const hone_request *request, hone_policy policy, hone_decision *out, hone_error *err);
+    const hone_links *links,
+    const hone_request *request,
+    const hone_context *context,
+    hone_policy policy,
+    hone_decision *out,
+    hone_error *err);
 // Asks every link that the policy asks, but never the tuner; reports has HONE_SOURCE_COUNT rows, in chain order.
 // Returns how many rows were filled.
 size_t hone_chain_explain(
-    const hone_links *links, const hone_request *request, hone_policy policy, hone_link_report *reports);
+    const hone_links *links,
+    const hone_request *request,
+    const hone_context *context,
+    hone_policy policy,
+    hone_link_report *reports);
 
 #endif

@@ -89,11 +89,22 @@ static uint64_t digest_of_override(const hone_context_override *override_)
     return add_text(digest, override_->config);
 }
 
+// A sum, too.
+static uint64_t digest_of_links(const hone_context *context)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < context->link_count; i++) {
+        const int32_t source = (int32_t)context->links[i].link.source;
+        digest += add_text(hone_hash64_add(5, &source, sizeof source), context->links[i].link.name);
+    }
+    return digest;
+}
+
 // The parent's when nothing is said beside it.
 static uint64_t digest_of(const hone_context *context)
 {
     uint64_t digest = hone_context_digest(context->parent);
-    const int32_t policy = (int32_t)context->policy;
+    const int32_t policy = (int32_t)context->policy, keeping = (int32_t)context->keeping;
     if (hone_overlay_size(context->overlay) > 0) {
         const uint64_t overlay = digest_of_overlay(context->overlay);
         digest = hone_hash64_add(digest + 1, &overlay, sizeof overlay);
@@ -102,7 +113,9 @@ static uint64_t digest_of(const hone_context *context)
         const uint64_t override_ = digest_of_override(&context->override_);
         digest = hone_hash64_add(digest + 2, &override_, sizeof override_);
     }
-    return policy == HONE_POLICY_DEFAULT ? digest : hone_hash64_add(digest + 3, &policy, sizeof policy);
+    if (policy != HONE_POLICY_DEFAULT) digest = hone_hash64_add(digest + 3, &policy, sizeof policy);
+    if (keeping != HONE_KEEP_DEFAULT) digest = hone_hash64_add(digest + 4, &keeping, sizeof keeping);
+    return context->link_count == 0 ? digest : digest + 5 + digest_of_links(context);
 }
 
 hone_status hone_context_new(
@@ -138,6 +151,58 @@ hone_status hone_context_new(
     return HONE_OK;
 }
 
+static bool copy_links(hone_context *context, const hone_link *links, size_t count)
+{
+    context->links = hone_alloc_array(&context->allocator, count, sizeof *context->links);
+    if (context->links == NULL) return false;
+    for (size_t i = 0; i < count; i++) {
+        hone_link *to = &context->links[i].link;
+        *to = links[i];
+        context->links[i].under = context->parent;
+        to->release = NULL; // until all is there
+        to->name = NULL;
+        context->link_count++;
+        if (to->find == NULL) continue;
+        to->name = hone_copy_text(&context->allocator, links[i].name, strlen(links[i].name));
+        if (to->name == NULL) return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        context->links[i].link.release = links[i].release;
+    return true;
+}
+
+hone_status hone_context_new_chain(
+    hone_allocator allocator,
+    hone_context *parent,
+    const hone_link *links,
+    size_t count,
+    hone_keeping keeping,
+    hone_context **out,
+    hone_error *err)
+{
+    hone_context *context = NULL;
+    hone_status status = hone_context_new(allocator, parent, NULL, NULL, HONE_POLICY_DEFAULT, &context, err);
+    if (status != HONE_OK) return status;
+    context->keeping = keeping;
+    if (count > 0 && !copy_links(context, links, count)) {
+        hone_context_release(&context);
+        return hone_fail_memory(err, derive_where);
+    }
+    context->digest = digest_of(context);
+    *out = context;
+    return HONE_OK;
+}
+
+static void release_links(hone_context *context)
+{
+    for (size_t i = 0; i < context->link_count; i++) {
+        const hone_link *link = &context->links[i].link;
+        if (link->release != NULL) link->release(link->ctx);
+        hone_free(&context->allocator, (char *)(uintptr_t)link->name);
+    }
+    hone_free(&context->allocator, context->links);
+}
+
 hone_context *hone_context_retain(hone_context *context)
 {
     if (context != NULL) atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
@@ -152,6 +217,7 @@ void hone_context_release(hone_context **context_pointer)
         hone_context *parent = context->parent;
         hone_allocator allocator = context->allocator;
         hone_overlay_release(&context->overlay);
+        release_links(context);
         hone_free(&allocator, context->override_.config);
         hone_free(&allocator, context);
         context = parent;
@@ -190,6 +256,28 @@ hone_policy hone_context_policy(const hone_context *context, hone_policy fallbac
     return fallback;
 }
 
+bool hone_context_stores(const hone_context *context)
+{
+    for (; context != NULL; context = context->parent)
+        if (context->keeping != HONE_KEEP_DEFAULT) return context->keeping == HONE_KEEP_STORED;
+    return true;
+}
+
+static const hone_context_link *link_of(const hone_context *context, hone_source source)
+{
+    for (size_t i = 0; i < context->link_count; i++)
+        if (context->links[i].link.source == source) return &context->links[i];
+    return NULL;
+}
+
+const hone_context_link *hone_context_find_link(const hone_context *context, hone_source source)
+{
+    const hone_context_link *found = NULL;
+    for (; context != NULL && found == NULL; context = context->parent)
+        found = link_of(context, source);
+    return found;
+}
+
 static bool answers(const hone_context_override *override_, const char *algorithm, const char *version)
 {
     if (strcmp(override_->algorithm, algorithm) != 0) return false;
@@ -199,7 +287,7 @@ static bool answers(const hone_context_override *override_, const char *algorith
 const hone_context_override *hone_context_find_override(
     const hone_context *context, const char *algorithm, const char *version)
 {
-    for (; context != NULL; context = context->parent)
+    for (; context != NULL && link_of(context, HONE_SOURCE_OVERRIDE) == NULL; context = context->parent)
         if (answers(&context->override_, algorithm, version)) return &context->override_;
     return NULL;
 }
@@ -212,7 +300,7 @@ const hone_decision_row *hone_context_find(
     const char *key,
     const char *spec)
 {
-    for (; context != NULL; context = context->parent) {
+    for (; context != NULL && link_of(context, HONE_SOURCE_OVERLAY) == NULL; context = context->parent) {
         if (context->overlay == NULL) continue;
         const hone_decision_row *row =
             hone_decisions_get(&context->overlay->decisions, device, algorithm, version, key, spec);

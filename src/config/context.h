@@ -23,6 +23,12 @@ typedef struct hone_context_override {
     bool store;
 } hone_context_override;
 
+// A change of one link. find and the rest are the public struct's; name is a copy, NULL of a link that is left out.
+typedef struct hone_context_link {
+    hone_link link;
+    hone_context *under; // that the function is called under: the parent of the context that brings the change
+} hone_context_link;
+
 struct hone_context {
     atomic_size_t references;
     hone_allocator allocator;
@@ -31,6 +37,9 @@ struct hone_context {
     hone_overlay *overlay;
     hone_context_override override_;
     hone_policy policy; // DEFAULT: the parent's
+    hone_context_link *links;
+    size_t link_count;
+    hone_keeping keeping; // DEFAULT: the parent's
 };
 
 // What the calling thread is in. One per thread, read by every call.
@@ -57,12 +66,25 @@ hone_status hone_context_new(
     hone_policy policy,
     hone_context **out,
     hone_error *err);
+// hone_context_derive_chain with links that were checked.
+hone_status hone_context_new_chain(
+    hone_allocator allocator,
+    hone_context *parent,
+    const hone_link *links,
+    size_t count,
+    hone_keeping keeping,
+    hone_context **out,
+    hone_error *err);
+// The newest change of a source's link; NULL: it is hone's own.
+const hone_context_link *hone_context_find_link(const hone_context *context, hone_source source);
+// Whether what is tuned under a context goes to the store.
+bool hone_context_stores(const hone_context *context);
 // The first policy from context outwards that is not DEFAULT, else fallback.
 hone_policy hone_context_policy(const hone_context *context, hone_policy fallback);
-// The newest override of an algorithm's version; NULL when there is none.
+// The newest override of an algorithm's version that is newer than a change of that link; NULL when there is none.
 const hone_context_override *hone_context_find_override(
     const hone_context *context, const char *algorithm, const char *version);
-// The newest overlay's decision.
+// The newest overlay's decision, of those that are newer than a change of that link.
 const hone_decision_row *hone_context_find(
     const hone_context *context,
     const char *device,

@@ -300,7 +300,7 @@ class Explain(CommandTest):
                                  "kernels": list, "nearest": list})
         self.assertEqual([row["link"] for row in answer["chain"]], self.CHAIN)
         for row in answer["chain"]:
-            self.has_fields(row, {"link": str, "answer": str, "why": (str, NULL)})
+            self.has_fields(row, {"link": str, "answer": str, "why": (str, NULL), "own": NULL})
         for row in answer["kernels"]:
             self.has_fields(row, {"name": str, "eligible": bool, "why": str})
         self.assertEqual(answer["source"], "heuristic")

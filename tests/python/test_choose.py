@@ -79,6 +79,88 @@ class Contexts(HoneTest):
                   one | hone.policy("fail")]
         self.assertEqual(len({digest(context) for context in (one, *others)}), 5)
 
+    def test_a_link_is_left_out_or_a_function_stands_for_it(self):
+        asked = []
+
+        def rows_of_the_table(call):
+            asked.append(call.text)
+            return "portable" if "[8,64]" in call.text else None
+
+        call = hone.call("rms_norm", ("f32", (8, 64)), ("float32", (64,)))
+        with hone.overlay([{"algorithm": "rms_norm", "key": call.key, "kernel": "avx2"}]):
+            with hone.context(links={"overlay": None}):
+                self.assertNotEqual(hone.decide(NORM).source, "overlay")
+        x, w = arrays()
+        with hone.context(links={"store": rows_of_the_table}) as entered:
+            for _ in range(3):
+                hone.run("rms_norm", x, w)
+            self.assertEqual(asked, [NORM])  # a hit asks nobody
+            self.assertEqual((kernel(), hone.decide(NORM).source, hone.decide(NORM).verified), ("portable", "store", False))
+            self.assertEqual(hone.decide("rms_norm(f32[9,64], f32[64])").source, "heuristic")
+            self.assertIn("answered by store (the program's test_choose.Contexts", hone.explain(NORM))
+            with hone.override("rms_norm", "reference"), entered:
+                self.assertEqual(kernel(), "reference")
+        self.assertNotEqual(kernel(), "portable")
+
+    def test_a_function_may_give_a_config_and_ask_the_chain_that_it_has_changed(self):
+        def with_one_thread(call):
+            found = call.decide()
+            seen.append(found["source"])
+            return found["kernel"], dict(json.loads(found["config"]), threads=1)
+
+        seen = []
+        with hone.override("rms_norm", "portable"), hone.context(links={"override": with_one_thread}):
+            self.assertEqual(hone.decide(NORM).config["threads"], 1)
+            self.assertEqual(hone.decide(NORM).source, "override")
+        self.assertEqual(set(seen), {"override"})
+
+    def test_what_a_link_raises_is_the_calls(self):
+        def lost(call):
+            raise KeyError("my table")
+
+        x, w = arrays()
+        with hone.context(links={"memory": lost}):
+            for ask in (lambda: hone.run("rms_norm", x, w), lambda: hone.decide(NORM), lambda: hone.bind("rms_norm", x, w)):
+                with self.assertRaisesRegex(KeyError, "my table"):
+                    ask()
+            self.assertIn("KeyError('my table')", hone.explain(NORM))
+            with self.assertRaises(hone.InvalidArgumentError):
+                hone.run("rms_norm", x[:, :3], w)  # and not what was raised before
+        with hone.context(links={"memory": lambda call: "nobody"}):
+            with self.assertRaisesRegex(hone.InvalidArgumentError, "kernel 'nobody', which rms_norm does not have"):
+                hone.run("rms_norm", x, w)
+        with hone.context(links={"memory": lambda call: 7}), self.assertRaises(TypeError):
+            hone.run("rms_norm", x, w)
+        with self.assertRaisesRegex(ValueError, "no link 'disk'"):
+            with hone.context(links={"disk": None}):
+                pass
+        with self.assertRaisesRegex(TypeError, "leaves it out, or a function"):
+            hone.context(links={"memory": "portable"})
+
+    def test_threads_ask_one_function_at_once(self):
+        with hone.context(links={"memory": lambda call: "portable"}):
+            x, w = arrays()
+
+            def often(start):
+                for rows in range(1 + start, 60, 4):
+                    hone.run("rms_norm", x[:1].repeat(rows, 0), w)
+                return hone.decide("rms_norm", x[:1].repeat(start + 1, 0), w).kernel
+
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                found = [pool.submit(contextvars.copy_context().run, often, start) for start in range(4)]
+                self.assertEqual({future.result() for future in found}, {"portable"})
+
+    def test_what_is_tuned_need_not_be_stored(self):
+        with hone.context(persist=False, policy="tune"), hone.Store(self.store) as store:
+            hone.tune(NORM, **QUICK)
+            self.assertEqual((hone.decide(NORM).source, len(store)), ("memory", 0))
+            with hone.context(persist=True):
+                hone.tune("rms_norm(f32[9,64], f32[64])", **QUICK)
+            self.assertEqual(len(store), 1)
+            with hone.Runtime(store=self.store, persist=False) as runtime:
+                runtime.tune("rms_norm(f32[10,64], f32[64])", **QUICK)
+            self.assertEqual(len(store), 1)
+
     def test_an_exception_leaves_the_context(self):
         with self.assertRaises(KeyError), hone.override("rms_norm", "portable"):
             raise KeyError

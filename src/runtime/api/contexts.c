@@ -108,3 +108,45 @@ hone_status hone_context_derive(
     hone_registry_leave(&reader);
     return status == HONE_OK ? hone_context_new(rt->allocator, parent, overlay, &checked, policy, out, err) : status;
 }
+
+static hone_status check_links(const hone_link *links, size_t count, hone_error *err)
+{
+    unsigned seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int source = (int)links[i].source;
+        if (source <= HONE_SOURCE_NONE || source >= HONE_SOURCE_COUNT)
+            return hone_fail(
+                err, HONE_INVALID_ARGUMENT, where,
+                "links[%zu].source is %d, which is no link: HONE_SOURCE_OVERRIDE to HONE_SOURCE_HEURISTIC are", i,
+                source);
+        if ((seen & 1u << source) != 0)
+            return hone_fail(
+                err, HONE_INVALID_ARGUMENT, where, "the link %s is changed twice", hone_source_name(links[i].source));
+        if (links[i].find != NULL && (links[i].name == NULL || links[i].name[0] == '\0'))
+            return hone_fail(
+                err, HONE_INVALID_ARGUMENT, where, "the function for the link %s has no name: set links[%zu].name",
+                hone_source_name(links[i].source), i);
+        seen |= 1u << source;
+    }
+    return HONE_OK;
+}
+
+hone_status hone_context_derive_chain(
+    hone_runtime *rt,
+    hone_context *parent,
+    const hone_link *links,
+    size_t count,
+    hone_keeping keeping,
+    hone_context **out,
+    hone_error *err)
+{
+    if (rt == NULL || out == NULL || (links == NULL && count > 0))
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the links and out must not be NULL");
+    *out = NULL;
+    if ((int)keeping < HONE_KEEP_DEFAULT || keeping > HONE_KEEP_IN_MEMORY)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "keeping is %d, expected HONE_KEEP_DEFAULT, _STORED or _IN_MEMORY",
+            (int)keeping);
+    hone_status status = check_links(links, count, err);
+    return status == HONE_OK ? hone_context_new_chain(rt->allocator, parent, links, count, keeping, out, err) : status;
+}

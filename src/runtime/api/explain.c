@@ -66,7 +66,7 @@ static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *
 static hone_status gather(explanation *e, hone_error *err)
 {
     hone_policy policy = hone_request_policy(&e->request);
-    e->link_count = hone_chain_explain(&hone_runtime_links, &e->request, policy, e->links);
+    e->link_count = hone_chain_explain(&hone_runtime_links, &e->request, e->request.context, policy, e->links);
     for (size_t i = 0; i < e->link_count; i++)
         if (e->links[i].status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
     const hone_link_report *last = last_link(e);
@@ -224,6 +224,9 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
     if (evidence->undecided[0] != '\0') hone_buffer_format(out, "  undecided: %s\n", evidence->undecided);
 }
 
+// Behind the name of a link: the program's function that stands for it.
+#define WHOSE(own) (own) != NULL ? " (the program's " : "", (own) != NULL ? (own) : "", (own) != NULL ? ")" : ""
+
 static void text_answer(const explanation *e, hone_buffer *out)
 {
     if (e->failed != NULL) {
@@ -236,7 +239,7 @@ static void text_answer(const explanation *e, hone_buffer *out)
     }
     const hone_decision *decision = &e->answer->decision;
     hone_buffer_format(
-        out, "answered by %s: %s/%s %s%s%s\n", hone_source_name(e->answer->source),
+        out, "answered by %s%s%s%s: %s/%s %s%s%s\n", hone_source_name(e->answer->source), WHOSE(e->answer->own),
         hone_platform_name(decision->platform), decision->kernel, decision->config_json,
         decision->verified ? "" : " (unverified)", decision->bucketed ? " (from its bucket)" : "");
     if (decision->system) hone_buffer_text(out, "  found in the system store\n");
@@ -259,8 +262,8 @@ static void explain_text(explanation *e, hone_buffer *out)
     hone_buffer_text(out, "chain\n");
     for (size_t i = 0; i < e->link_count; i++)
         hone_buffer_format(
-            out, "  %-10s %-14s %s\n", hone_source_name(e->links[i].source), answer_word(&e->links[i]),
-            e->links[i].status == HONE_OK ? "" : e->links[i].why.message);
+            out, "  %-10s %-14s %s%s%s%s\n", hone_source_name(e->links[i].source), answer_word(&e->links[i]),
+            e->links[i].status == HONE_OK ? "" : e->links[i].why.message, WHOSE(e->links[i].own));
     hone_buffer_text(out, "kernels\n");
     for (size_t i = 0; i < e->kernel_count; i++) {
         hone_error why;
@@ -296,6 +299,8 @@ static void json_chain(const explanation *e, hone_buffer *out)
         hone_json_field(out, "answer", answer_word(&e->links[i]));
         hone_buffer_char(out, ',');
         hone_json_field(out, "why", e->links[i].status == HONE_OK ? NULL : e->links[i].why.message);
+        hone_buffer_char(out, ',');
+        hone_json_field(out, "own", e->links[i].own);
         hone_buffer_char(out, '}');
     }
     hone_buffer_char(out, ']');

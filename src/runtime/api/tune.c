@@ -87,10 +87,11 @@ static hone_status choose_regime(const hone_runtime *rt, hone_tune_options *opti
 hone_status hone_tune_options_read(
     const hone_runtime *rt, const hone_tune_options *given, hone_tune_options *out, hone_error *err)
 {
-    *out = (hone_tune_options){.struct_size = sizeof *out};
+    *out = (hone_tune_options){.struct_size = sizeof *out, .no_store = !hone_runtime_keeps(rt, hone_context_current())};
     if (given == NULL) return choose_regime(rt, out, err);
     hone_status status = hone_struct_copy(out, sizeof *out, given, given->struct_size, "hone_tune_options", where, err);
     if (status != HONE_OK) return status;
+    out->no_store = out->no_store || !hone_runtime_keeps(rt, hone_context_current());
     if (!(out->seconds >= 0) || !(out->candidate_seconds >= 0) || !(out->wait_seconds >= 0) ||
         !(out->expected_calls >= 0) || !(out->batch_seconds >= 0))
         return hone_fail(

@@ -61,11 +61,14 @@ static hone_status tune_now(const hone_request *request, hone_permit *permit, ho
     return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
-// What others may have found while the permit was waited for.
+// What others may have found while the permit was waited for. Where the context has changed the link of memory, only what
+// was found just now.
 static hone_status look_again(
-    const hone_request *request, const hone_permit *permit, hone_decision *out, hone_error *why)
+    const hone_request *request, const hone_permit *permit, bool landed, hone_decision *out, hone_error *why)
 {
-    hone_status status = hone_request_from_memory(request, out, why);
+    const bool asks = landed || hone_context_find_link(request->context, HONE_SOURCE_MEMORY) == NULL;
+    hone_status status = HONE_NOT_FOUND;
+    if (asks) status = hone_request_from_memory(request, out, why);
     return status == HONE_NOT_FOUND && permit->key.waited ? hone_request_from_store(request, out, why) : status;
 }
 
@@ -74,6 +77,7 @@ hone_status hone_request_from_autotune(const hone_request *request, hone_decisio
     const hone_tune_options options = {
         .struct_size = sizeof options,
         .regime = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM,
+        .no_store = !hone_runtime_keeps(request->rt, request->context),
         .stable = request->rt->stable};
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
     const hone_permit_environment environment = hone_runtime_permit_environment(request->rt);
@@ -81,7 +85,7 @@ hone_status hone_request_from_autotune(const hone_request *request, hone_decisio
     bool landed = false;
     hone_status status =
         hone_permit_begin(&permit, &environment, request->op->algorithm, request->device, call, &options, &landed, why);
-    if (status == HONE_OK) status = look_again(request, &permit, out, why);
+    if (status == HONE_OK) status = look_again(request, &permit, landed, out, why);
     if (status == HONE_NOT_FOUND && landed) // the same again would bring no more
         hone_fail(why, HONE_NOT_FOUND, "decide", "another thread tuned it meanwhile and found no answer");
     else if (status == HONE_NOT_FOUND)

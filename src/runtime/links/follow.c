@@ -23,7 +23,9 @@ typedef struct all_plans {
 static void collect(void *ctx, hone_plan_entry *entry)
 {
     all_plans *all = ctx;
-    if (all->failed || hone_source_is(entry->source, HONE_LINK_NAMED) || atomic_load(&entry->outdated)) return;
+    if (all->failed || entry->is_contexts_own || hone_source_is(entry->source, HONE_LINK_NAMED) ||
+        atomic_load(&entry->outdated))
+        return;
     all->failed =
         !hone_grow(&all->rt->allocator, &all->entries, &all->capacity, all->count + 1, sizeof all->entries[0]);
     if (all->failed) return;

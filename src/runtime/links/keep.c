@@ -9,7 +9,7 @@ bool hone_runtime_is_decided(
     hone_error why;
     bool decided = false;
     if (hone_request_init(&request, op, call, NULL, &why) == HONE_OK)
-        decided = hone_chain_decide(&hone_runtime_links, &request, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
+        decided = hone_chain_decide(&hone_runtime_links, &request, NULL, HONE_POLICY_FAIL, decision, &why) == HONE_OK &&
                   decision->verified && decision->changed[0] == '\0';
     if (decided && out_device != NULL) *out_device = request.device;
     hone_request_deinit(&request);

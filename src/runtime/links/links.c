@@ -5,7 +5,7 @@
 #include "runtime/links/trust.h"
 
 #define ROW(SOURCE, name, kind, policies, why_not) [HONE_SOURCE_##SOURCE] = hone_request_from_##name,
-const hone_links hone_runtime_links = {.find = {HONE_CHAIN(ROW)}};
+const hone_links hone_runtime_links = {.find = {HONE_CHAIN(ROW)}, .own = hone_request_from_own};
 #undef ROW
 
 // A miss that near calls or a heuristic answer is noted, so that `hone tune --recorded` finds it; so is an answer that
@@ -32,7 +32,8 @@ static const hone_kernel_ref *chosen_kernel(const hone_request *request, const h
 hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err)
 {
-    hone_status status = hone_chain_decide(&hone_runtime_links, request, hone_request_policy(request), out, err);
+    hone_status status =
+        hone_chain_decide(&hone_runtime_links, request, request->context, hone_request_policy(request), out, err);
     if (status != HONE_OK) return hone_fail_prefix(err, status, "%s", hone_call_text(request->call));
     if (hone_source_is(out->source, HONE_LINK_GUESSED) || out->changed[0] != '\0') note_miss(request, out);
     const hone_kernel_ref *kernel = chosen_kernel(request, out);

@@ -43,11 +43,15 @@ hone_status hone_request_accept(const hone_request *request, hone_decision *deci
 #define HONE_LINK_DECLARE(SOURCE, name, kind, policies, why_not) hone_link_function hone_request_from_##name;
 HONE_CHAIN(HONE_LINK_DECLARE)
 #undef HONE_LINK_DECLARE
+hone_own_link_function hone_request_from_own; // own.c: a function of the program, in a link's place
 // A config must hold for the exact call, also when it was decided for the call's bucket.
 hone_status hone_request_check_config(
     const hone_request *request, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why);
 // Copies the decision of a key out; false when there is none.
 typedef bool hone_row_function(const hone_request *request, const char *key, const char *spec, hone_decision *out);
+// A kernel's config as JSON object or text; NULL or "": what its heuristic says.
+hone_status hone_request_read_config(
+    const hone_request *request, const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *why);
 // A row of the exact key, else of the bucket's, that may answer the request.
 hone_status hone_request_look_up(
     const hone_request *request, hone_row_function *copy_row, hone_decision *out, hone_error *why);

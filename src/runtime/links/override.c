@@ -7,7 +7,7 @@
 
 static const char where[] = "decide";
 
-static hone_status config_from_any(
+hone_status hone_request_read_config(
     const hone_request *request, const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *why)
 {
     if (text == NULL || text[0] == '\0')
@@ -32,7 +32,7 @@ static hone_status override_with(
             who, kernel_name, request->op->algorithm->name, request->op->algorithm->name);
     hone_config config;
     hone_status status = hone_request_admits(request, kernel, why);
-    if (status == HONE_OK) status = config_from_any(request, kernel, config_text, &config, why);
+    if (status == HONE_OK) status = hone_request_read_config(request, kernel, config_text, &config, why);
     if (status == HONE_OK) status = hone_request_check_config(request, kernel, &config, why);
     if (status != HONE_OK) return hone_fail_prefix(why, status, "%s names kernel %s", who, kernel_name);
     hone_decision_fill(out, kernel, &config, hone_call_key(request->call));
@@ -74,7 +74,8 @@ hone_status hone_request_from_override(const hone_request *request, hone_decisio
         return status;
     }
     const char *forced = hone_rules_kernel(&request->rt->force, algorithm->name);
-    if (forced == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "none is set");
+    if (forced == NULL || hone_context_find_link(request->context, HONE_SOURCE_OVERRIDE) != NULL)
+        return hone_fail(why, HONE_NOT_FOUND, where, "none is set");
     const hone_kernel_ref *kernel = hone_kernel_for_device(algorithm, forced, HONE_PLATFORM_NONE, request->device);
     return override_with(request, "HONE_FORCE", kernel, forced, NULL, out, why);
 }

@@ -177,6 +177,14 @@ static hone_status prepare(hone_plan_entry *entry, hone_error *err)
         hone_call_text(entry->call), why.message[0] != '\0' ? why.message : hone_status_name(status));
 }
 
+// What other processes store is nothing to a plan whose context has left the stores out, or has put a function before them
+// that gave the answer.
+static bool is_contexts_own(const hone_context *context, hone_source source)
+{
+    return hone_context_find_link(context, HONE_SOURCE_STORE) != NULL ||
+           (source < HONE_SOURCE_STORE && hone_context_find_link(context, source) != NULL);
+}
+
 static hone_status make_entry(
     const hone_request *request,
     const hone_kernel_ref *kernel,
@@ -203,6 +211,7 @@ static hone_status make_entry(
     entry->call_key = hone_call_key(entry->call);
     if (request->bucket != NULL) memcpy(entry->bucket_key, hone_call_key(request->bucket), sizeof entry->bucket_key);
     entry->context_number = hone_context_number(request->context);
+    entry->is_contexts_own = is_contexts_own(request->context, decision->source);
     memcpy(entry->config, decision->config.values, sizeof entry->config);
     entry->plan = (hone_plan){
         .run = needs_filling(request->op->algorithm->signature, args, count) ? run_filled : entry->kernel_run,

@@ -44,6 +44,7 @@ typedef struct hone_plan_entry {
     char bucket_key[HONE_KEY_SIZE]; // its bucket's; "" when nothing is bucketed
     uint64_t context_number;
     const struct hone_op *op;
+    bool is_contexts_own;             // its context's chain says what stores say, or does not ask them
     atomic_bool counts_itself;        // in plan.run, while recording is on
     atomic_bool outdated;             // the chain answers otherwise by now: no look-up finds it
     hone_run_function *uncounted_run; // what plan.run was made as; while recording is on a bound plan's counts, too

@@ -97,6 +97,7 @@ struct hone_runtime {
     hone_flights flights;
     bool says_who;                       // evidence names user and host
     bool stable;                         // HONE_RUNTIME_STABLE
+    bool keeps_in_memory;                // HONE_RUNTIME_KEEP_IN_MEMORY
     bool allows_unverified;              // HONE_RUNTIME_UNVERIFIED
     char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
     hone_lazy_store store, system_store; // the second is read and never written
@@ -162,6 +163,12 @@ const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm);
 
 // Says once that calls are not recorded any more, where that was asked for.
 void hone_runtime_tell_dropped(hone_runtime *rt);
+
+// Whether what is tuned under a context goes to the store.
+static inline bool hone_runtime_keeps(const hone_runtime *rt, const hone_context *context)
+{
+    return !rt->keeps_in_memory && hone_context_stores(context);
+}
 
 // What the chain answers has changed. Call it before the plans that it replaces are dropped: whoever decided
 // meanwhile then drops its own.

@@ -225,7 +225,8 @@ void hone_default_store_url(char *out, size_t size)
 static hone_status check_options(const hone_runtime_options *options, hone_error *err)
 {
     static const unsigned flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE |
-                                  HONE_RUNTIME_PROVENANCE | HONE_RUNTIME_STABLE | HONE_RUNTIME_UNVERIFIED;
+                                  HONE_RUNTIME_PROVENANCE | HONE_RUNTIME_KEEP_IN_MEMORY | HONE_RUNTIME_STABLE |
+                                  HONE_RUNTIME_UNVERIFIED;
     if (options->policy < HONE_POLICY_DEFAULT || options->policy > HONE_POLICY_FROZEN)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
@@ -283,6 +284,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
     rt->says_who = (options->flags & HONE_RUNTIME_PROVENANCE) != 0;
     rt->stable = (options->flags & HONE_RUNTIME_STABLE) != 0;
+    rt->keeps_in_memory = (options->flags & HONE_RUNTIME_KEEP_IN_MEMORY) != 0;
     rt->allows_unverified = (options->flags & HONE_RUNTIME_UNVERIFIED) != 0;
     if (options->device_locks != NULL)
         checked = keep_device_locks(rt, "options.device_locks", options->device_locks, err);

@@ -42,8 +42,9 @@ LINK(from_autotune, HONE_SOURCE_AUTOTUNE)
 LINK(from_heuristic, HONE_SOURCE_HEURISTIC)
 
 static const hone_links links = {
-    {NULL, from_override, from_overlay, from_lock, from_memory, from_store, from_transfer, from_autotune,
-     from_heuristic}};
+    .find = {
+        NULL, from_override, from_overlay, from_lock, from_memory, from_store, from_transfer, from_autotune,
+        from_heuristic}};
 
 static hone_request nobody_answers(void)
 {
@@ -85,7 +86,7 @@ static void each_policy_asks_its_links_in_order(void **state)
         hone_request request = nobody_answers();
         hone_decision decision;
         hone_error err;
-        assert_int_equal(hone_chain_decide(&links, &request, cases[i].policy, &decision, &err), HONE_NOT_FOUND);
+        assert_int_equal(hone_chain_decide(&links, &request, NULL, cases[i].policy, &decision, &err), HONE_NOT_FOUND);
         assert_asked(&request, cases[i].asked, cases[i].count);
     }
 }
@@ -97,7 +98,7 @@ static void the_first_answer_ends_the_chain_and_bears_its_source(void **state)
     hone_decision decision;
     hone_error err;
     request.answers[HONE_SOURCE_MEMORY] = request.answers[HONE_SOURCE_STORE] = HONE_OK;
-    assert_int_equal(hone_chain_decide(&links, &request, HONE_POLICY_TUNE, &decision, &err), HONE_OK);
+    assert_int_equal(hone_chain_decide(&links, &request, NULL, HONE_POLICY_TUNE, &decision, &err), HONE_OK);
     assert_string_equal(decision.kernel, "memory");
     assert_int_equal(decision.source, HONE_SOURCE_MEMORY);
     assert_int_equal(request.count, 4);
@@ -111,11 +112,13 @@ static void an_error_ends_the_chain_with_its_words_and_writes_nothing(void **sta
     hone_error err;
     request.answers[HONE_SOURCE_OVERRIDE] = HONE_INVALID_ARGUMENT;
     request.answers[HONE_SOURCE_HEURISTIC] = HONE_OK;
-    assert_int_equal(hone_chain_decide(&links, &request, HONE_POLICY_TUNE, &decision, &err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(
+        hone_chain_decide(&links, &request, NULL, HONE_POLICY_TUNE, &decision, &err), HONE_INVALID_ARGUMENT);
     assert_string_equal(err.message, "the override has none");
     assert_string_equal(decision.kernel, "untouched");
     assert_int_equal(request.count, 1);
-    assert_int_equal(hone_chain_decide(&links, &request, HONE_POLICY_TUNE, &decision, NULL), HONE_INVALID_ARGUMENT);
+    assert_int_equal(
+        hone_chain_decide(&links, &request, NULL, HONE_POLICY_TUNE, &decision, NULL), HONE_INVALID_ARGUMENT);
 }
 
 static void a_chain_that_finds_nothing_says_what_each_link_said(void **state)
@@ -124,7 +127,7 @@ static void a_chain_that_finds_nothing_says_what_each_link_said(void **state)
     hone_request request = nobody_answers();
     hone_decision decision;
     hone_error err;
-    assert_int_equal(hone_chain_decide(&links, &request, HONE_POLICY_FAIL, &decision, &err), HONE_NOT_FOUND);
+    assert_int_equal(hone_chain_decide(&links, &request, NULL, HONE_POLICY_FAIL, &decision, &err), HONE_NOT_FOUND);
     assert_non_null(strstr(err.message, "policy fail"));
     assert_non_null(strstr(err.message, "overlay: the overlay has none"));
     assert_non_null(strstr(err.message, "store: the store has none"));
@@ -139,7 +142,7 @@ static void a_link_that_is_not_there_passes(void **state)
     hone_decision decision;
     hone_error err;
     request.answers[HONE_SOURCE_HEURISTIC] = HONE_OK;
-    assert_int_equal(hone_chain_decide(&few, &request, HONE_POLICY_HEURISTIC, &decision, &err), HONE_OK);
+    assert_int_equal(hone_chain_decide(&few, &request, NULL, HONE_POLICY_HEURISTIC, &decision, &err), HONE_OK);
     assert_int_equal(decision.source, HONE_SOURCE_HEURISTIC);
 }
 
@@ -149,7 +152,7 @@ static void explain_asks_all_but_the_tuner_also_behind_an_answer(void **state)
     hone_request request = nobody_answers();
     hone_link_report reports[HONE_SOURCE_COUNT];
     request.answers[HONE_SOURCE_OVERLAY] = HONE_OK;
-    size_t count = hone_chain_explain(&links, &request, HONE_POLICY_TUNE, reports);
+    size_t count = hone_chain_explain(&links, &request, NULL, HONE_POLICY_TUNE, reports);
     assert_int_equal(count, 8);
     assert_int_equal(request.count, 6);
     for (size_t i = 0; i < count; i++) {

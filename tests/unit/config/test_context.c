@@ -262,6 +262,46 @@ static void no_memory_leaves_nothing_behind(void **state)
     }
 }
 
+static hone_status has_no_answer(
+    void *ctx, const hone_link_question *question, hone_link_answer *answer, hone_error *why)
+{
+    (void)ctx;
+    (void)question;
+    (void)answer;
+    (void)why;
+    return HONE_NOT_FOUND;
+}
+
+static void count_release(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+static void no_memory_for_links_gives_none_of_them_back(void **state)
+{
+    (void)state;
+    int released = 0;
+    const hone_link links[] = {
+        {.source = HONE_SOURCE_MEMORY},
+        {.source = HONE_SOURCE_STORE,
+         .find = has_no_answer,
+         .ctx = &released,
+         .name = "mine",
+         .release = count_release}};
+    for (long long left = 0; left < 4; left++) {
+        failing_allocator memory;
+        hone_context *context = NULL;
+        hone_error err;
+        hone_allocator allocator = failing_allocator_of(&memory, left);
+        hone_status status = hone_context_new_chain(allocator, NULL, links, 2, HONE_KEEP_DEFAULT, &context, &err);
+        assert_int_equal(status, left < 3 ? HONE_OUT_OF_MEMORY : HONE_OK);
+        if (status == HONE_OK) hone_context_release(&context);
+        assert_int_equal(released, left < 3 ? 0 : 1);
+        assert_null(context);
+        assert_int_equal(atomic_load(&memory.live), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +315,7 @@ int main(void)
         cmocka_unit_test(entering_is_of_the_thread_and_can_be_nested),
         cmocka_unit_test(threads_may_share_a_context),
         cmocka_unit_test(no_memory_leaves_nothing_behind),
+        cmocka_unit_test(no_memory_for_links_gives_none_of_them_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
