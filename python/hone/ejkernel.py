@@ -19,8 +19,8 @@ from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invo
 
 __all__ = [
     "AutotuningResult", "Backend", "ConfigCache", "EjkernelRuntimeError", "Entry", "KernelRegistry", "KernelSpec",
-    "PersistentCache", "Platform", "autotune_lowered", "get_invocations", "kernel_registry", "overlay_cache",
-    "record_invocation",
+    "PersistentCache", "Platform", "autotune_lowered", "get_invocations", "kernel_registry", "left_out", "overlay_cache",
+    "record_invocation", "register", "why_not",
 ]
 
 
@@ -34,6 +34,40 @@ def __getattr__(name: str) -> Any:
     except ImportError as error:
         raise AttributeError(f"hone.ejkernel has no {name!r}, and ejkernel, which might, is not installed") from error
     return getattr(ejkernel.ops, name)
+
+
+def register(*operations: str, priority: int = 1000) -> list[str]:
+    """Puts hone's operations into ejkernel's own ``kernel_registry``, so that an unchanged program of ejkernel's runs hone's
+    kernels on the CPU: eager, under ``jit`` and under ``vmap``. Arguments that hone does not take (a mask, a bias, ...),
+    other devices, and gradients are left to ejkernel's own kernels; :func:`why_not` says which.
+
+    Args:
+        operations: their names; none: all that hone has. Those that stand there already are left as they are.
+        priority: above ejkernel's own, which have 0.
+
+    Returns:
+        The names of the operations that hone stands in for.
+
+    Raises:
+        UnsupportedError: hone cannot stand in for an operation that is named; :func:`left_out` says why.
+    """
+    from hone import stand_ins
+
+    return stand_ins.register(*operations, priority=priority)
+
+
+def left_out() -> dict[str, str]:
+    """The operations of ejkernel's that :func:`register` leaves alone, each with the reason."""
+    from hone import stand_ins
+
+    return stand_ins.left_out()
+
+
+def why_not(operation: str, *args: Any, **keywords: Any) -> str | None:
+    """Why a call of ejkernel's kernel with these arguments does not run hone's; None: it does, once it is registered."""
+    from hone import stand_ins
+
+    return stand_ins.why_not_called(operation, args, keywords)
 
 
 class ConfigCache(caches.ConfigCache[Cfg]):

@@ -3,15 +3,34 @@
 import json
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import unittest
 
-os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_COMPILATION_CACHE="false", JAXTYPING_DISABLE="1")
+CACHES = tempfile.TemporaryDirectory(prefix="hone-ejkernel-")
+os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_COMPILATION_CACHE="false", JAXTYPING_DISABLE="1",
+                  EJKERNEL_AUTOTUNE_POLICY="heuristics", EJKERNEL_PERSISTENT_CACHE_DIR=CACHES.name)
+
+import jax
+import jax.numpy as jnp
+import numpy
 
 import hone
+import hone.ejkernel
 from support import QUICK, HoneTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "build-python" / "ejkernel-imports"))
+try:
+    from ejkernel import modules
+    from ejkernel.kernels import kernel_registry
+except ImportError:
+    if os.environ.get("HONE_REQUIRE"):
+        raise
+    modules = None
+
+OPERATIONS = ["flash_attention", "scaled_dot_product_attention", "attention", "mean_pooling", "rwkv4"]
 PROGRAM = ROOT / "tests" / "golden" / "lowered" / "one.bc"
 LABEL = "scaled_dot_product_attention@v0:2133cfa20c40fe20"
 
@@ -61,6 +80,208 @@ class Labels(HoneTest):
             self.assertEqual(hone.decide(call).source, "overlay")
             self.assertFalse(hone.decide(call).verified)
             self.assertIn("not measured", hone.explain(call))
+
+
+@unittest.skipUnless(modules, "ejkernel is not installed: scripts/setup python")
+class Registered(HoneTest):
+    """hone's operations in ejkernel's registry."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.theirs = {name: cls.kernel(name) for name in OPERATIONS}
+        assert hone.ejkernel.register() == OPERATIONS
+
+    @staticmethod
+    def kernel(name):
+        """ejkernel's own, for any device."""
+        return next(spec.implementation for spec in kernel_registry.list_implementations(name)
+                    if spec.platform == "xla" and not hasattr(spec.implementation, "of_hone"))
+
+    def setUp(self):
+        super().setUp()
+        self.runtime.record(True)
+        self.random = numpy.random.default_rng(20)
+
+    def made(self, *shape, dtype="float32"):
+        return jnp.asarray(self.random.standard_normal(shape), dtype)
+
+    def runs(self):
+        return {row["call"]: row["count"] for row in self.runtime.recorded()}
+
+    def same(self, ours, theirs, tolerance=2e-6):
+        for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+            self.assertEqual((one.shape, one.dtype), (other.shape, other.dtype))
+            wide = numpy.asarray(one, numpy.float64), numpy.asarray(other, numpy.float64)
+            scale = {"bfloat16": 0.02, "float16": 0.003}.get(str(one.dtype), tolerance)
+            numpy.testing.assert_allclose(*wide, rtol=scale, atol=scale * (1 + numpy.abs(wide[1]).max()))
+
+    def qkv(self, dtype="float32", tokens=24, keys=None, heads=4, kv_heads=2, dim=16):
+        keys = tokens if keys is None else keys
+        return (self.made(2, tokens, heads, dim, dtype=dtype), self.made(2, keys, kv_heads, dim, dtype=dtype),
+                self.made(2, keys, kv_heads, dim, dtype=dtype))
+
+    def calls(self, dtype="float32"):
+        """An operation, its arrays, its keywords, and the call of hone's that it is."""
+        q, k, v = self.qkv(dtype)
+        arrays, wide = ", ".join(f"{short(x)}" for x in (q, k, v)), ", ".join(short(x, "bf16") for x in (q, k, v))
+        x, w, channels = self.made(2, 33, 20, dtype=dtype), self.made(20), self.made(2, 9, 20, dtype=dtype)
+        state = jnp.abs(self.made(2, 3, 20))
+        return [
+            ("flash_attention", (q, k, v), dict(causal=True, softmax_scale=0.25), f"flash_attention({arrays}, causal=true, softmax_scale=0.25)"),
+            ("flash_attention", (q, k, v), dict(sliding_window=5, logits_soft_cap=20.0, precision=jax.lax.Precision.HIGHEST),
+             f"flash_attention({arrays}, sliding_window=5, logits_soft_cap=20.0)"),
+            ("scaled_dot_product_attention", (q, k, v), dict(causal=True), f"scaled_dot_product_attention({arrays}, causal=true)"),
+            ("scaled_dot_product_attention", (q, k, v), dict(sliding_window=3, platform="xla"),
+             f"scaled_dot_product_attention({arrays}, sliding_window=3)"),
+            ("attention", (q, k, v), dict(causal=True), f"attention({wide}, causal=true)"),
+            ("attention", (q, k, v), dict(dtype=jnp.dtype(dtype), softmax_dtype=jnp.float32), f"attention({arrays})"),
+            ("mean_pooling", (x,), dict(chunk_size=16), f"mean_pooling({short(x)})"),
+            ("rwkv4", (w, w, channels, channels), {}, f"rwkv4(f32[20], f32[20], {short(channels)}, {short(channels)})"),
+            ("rwkv4", (w, w, channels, channels, state), dict(return_state=True),
+             f"rwkv4(f32[20], f32[20], {short(channels)}, {short(channels)}, f32[2,3,20])"),
+        ]
+
+    def theirs_of(self, name, arrays, keywords):
+        """The same by ejkernel's own kernel, through ejkernel's own module, as if nothing were registered."""
+        specs = kernel_registry._registry[name]
+        ours = next(spec for spec in specs if hasattr(spec.implementation, "of_hone"))
+        specs.remove(ours)
+        try:
+            return getattr(modules, name)(*arrays, **keywords)
+        finally:
+            specs.insert(0, ours)
+
+    def test_unchanged_calls_run_hones_kernels_with_equal_results(self):
+        for dtype in ("float32", "bfloat16"):
+            for name, arrays, keywords, call in self.calls(dtype):
+                with self.subTest(call):
+                    before = self.runs().get(call, 0)
+                    ours = getattr(modules, name)(*arrays, **keywords)
+                    self.assertEqual(self.runs().get(call, 0), before + 1, self.runs())
+                    self.same(ours, self.theirs_of(name, arrays, keywords))
+                    self.assertEqual(self.runs()[call], before + 1)
+
+    def test_random_calls_are_equal(self):
+        for _ in range(12):
+            name = OPERATIONS[self.random.integers(3)]
+            tokens, heads = int(self.random.integers(1, 40)), int(self.random.choice([1, 2, 4]))
+            keys = tokens if self.random.random() < 0.5 else int(self.random.integers(1, 60))
+            arrays = self.qkv(tokens=tokens, keys=keys, heads=heads, kv_heads=1 if self.random.random() < 0.3 else heads,
+                              dim=int(self.random.choice([8, 16, 40])))
+            keywords = {"causal": bool(self.random.random() < 0.5)}
+            if self.random.random() < 0.4:
+                keywords["sliding_window"] = int(self.random.integers(0, 20))
+            if self.random.random() < 0.4:
+                keywords["softmax_scale"] = float(self.random.random())
+            if name != "scaled_dot_product_attention" and self.random.random() < 0.4:
+                keywords["logits_soft_cap"] = float(self.random.integers(5, 50))
+            if name == "attention":
+                keywords["dtype"] = jnp.float32
+            with self.subTest(name, shapes=[x.shape for x in arrays], **keywords):
+                self.same(getattr(modules, name)(*arrays, **keywords), self.theirs_of(name, arrays, keywords), 1e-5)
+        self.assertGreater(len(self.runs()), 8)
+
+    def test_under_jit_they_are_calls_inside_xla(self):
+        for name, arrays, keywords, call in self.calls()[::2]:
+            with self.subTest(call):
+                function = jax.jit(lambda *given, name=name, keywords=keywords: getattr(modules, name)(*given, **keywords))
+                self.assertIn("hone_call", function.lower(*arrays).as_text())
+                before = self.runs().get(call, 0)
+                ours = function(*arrays)
+                jax.block_until_ready(ours)
+                self.assertEqual(self.runs().get(call, 0), before + 1)
+                self.same(ours, self.theirs_of(name, arrays, keywords))
+
+    def test_gradients_are_ejkernels_own_and_vmap_is_hones(self):
+        for name, arrays, keywords, call in self.calls()[1::2]:
+            def loss(*given, name=name, keywords=keywords):
+                return sum((leaf.astype(jnp.float32) ** 2).sum() for leaf in jax.tree.leaves(getattr(modules, name)(*given, **keywords)))
+
+            places = tuple(range(len(arrays)))
+            with self.subTest(call):
+                theirs = self.theirs_of_loss(name, loss, places, arrays)
+                self.same(jax.grad(loss, places)(*arrays), theirs)
+        q, k, v = self.qkv()
+        many = jnp.stack([q, 2 * q])
+        before = sum(self.runs().values())
+        ours = jax.vmap(lambda q: modules.flash_attention(q, k, v))(many)
+        self.assertGreater(sum(self.runs().values()), before)
+        self.same(ours[1], self.theirs_of("flash_attention", (2 * q, k, v), {}))
+        self.assertEqual(jax.jvp(lambda q: modules.scaled_dot_product_attention(q, k, v), (q,), (q,))[1].shape, q.shape)
+
+    def theirs_of_loss(self, name, loss, places, arrays):
+        specs = kernel_registry._registry[name]
+        ours = specs.pop(0)
+        try:
+            return jax.grad(loss, places)(*arrays)
+        finally:
+            specs.insert(0, ours)
+
+    def test_what_hone_does_not_take_runs_ejkernels_own(self):
+        q, k, v = self.qkv()
+        mask, bias = jnp.tril(jnp.ones((2, 1, 24, 24), bool)), self.made(2, 4, 24, 24)
+        segments = jnp.repeat(jnp.arange(2, dtype=jnp.int32), 12)[None].repeat(2, 0)
+        flash, theirs = kernel_registry.get("flash_attention", "xla", "any"), self.theirs["flash_attention"]
+        for keywords, words in (
+            ({"bias": bias}, "takes no bias"), ({"attention_mask": mask}, "takes no attention_mask"),
+            ({"q_segment_ids": segments, "kv_segment_ids": segments}, "takes no q_segment_ids"),
+            ({"softmax_aux": self.made(4)}, "takes no softmax_aux"), ({"sliding_window": (4, 2)}, "sliding_window is (4, 2)"),
+            ({"dropout_prob": 0.5, "dropout_seed": 1}, "dropout_prob is 0.5"), ({"normalize_output": False}, "normalize_output is False"),
+            ({"logits_dtype": jnp.bfloat16}, "logits_dtype is"),
+        ):
+            with self.subTest(words):
+                self.assertIn(words, hone.ejkernel.why_not("flash_attention", q, k, v, **keywords))
+                self.same(flash(q, k, v, **keywords), theirs(q, k, v, **keywords), 0)
+        self.assertIn("value", hone.ejkernel.why_not("flash_attention", q, k, v[..., :8]))
+        self.assertIn("no key", hone.ejkernel.why_not("flash_attention", q, k[:, :3], v[:, :3], sliding_window=2))
+        self.assertIsNone(hone.ejkernel.why_not("flash_attention", q, k, v))
+        self.assertEqual(self.runs(), {})
+        with self.assertRaises(Exception) as ours:  # what is wrong, in ejkernel's words
+            flash(q, k, v, cum_seqlens_q=jnp.zeros(3, jnp.int32))
+        self.assertIn("cum_seqlens_q requires attention_mask", str(ours.exception))
+
+    def test_all_that_hone_has_not_is_left_out_with_words(self):
+        left = hone.ejkernel.left_out()
+        self.assertEqual(set(left) | set(OPERATIONS), set(kernel_registry.list_algorithms()))
+        self.assertEqual(left["recurrent"], "hone has no algorithm named 'recurrent'")
+        self.assertEqual(hone.ejkernel.why_not("recurrent"), left["recurrent"])
+        for name in ("recurrent", "nonsense"):
+            with self.assertRaisesRegex(hone.UnsupportedError, name):
+                hone.ejkernel.register(name)
+
+    def test_it_stands_there_once_before_the_others_with_their_signature(self):
+        before = {name: len(kernel_registry.list_implementations(name)) for name in OPERATIONS}
+        self.assertEqual(hone.ejkernel.register("rwkv4", "attention"), ["rwkv4", "attention"])
+        for name in OPERATIONS:
+            specs = kernel_registry.list_implementations(name)
+            self.assertEqual(len(specs), before[name])
+            self.assertEqual((specs[0].platform, specs[0].backend, specs[0].priority), ("xla", "any", 1000))
+            self.assertTrue(kernel_registry.validate_signatures(name))
+
+    def test_what_was_tuned_runs(self):
+        q, k, v = self.qkv(tokens=32)
+        result = hone.offline(jax.jit(lambda q: modules.flash_attention(q, k, v)).lower(q), **QUICK)
+        modules.flash_attention(q, k, v)
+        row, = self.runtime.recorded()
+        self.assertEqual((row["call"], row["kernel"], row["answered"]), (result[0].call, result[0].kernel, "memory"))
+
+    def test_a_program_that_ejkernel_tunes_goes_on(self):
+        """With ejkernel's own policy, which runs gradients of each candidate."""
+        script = ("import hone.ejkernel, jax.numpy as jnp; from ejkernel.modules import flash_attention\n"
+                  "hone.ejkernel.register(); hone.default().record(True); q = jnp.ones((1, 16, 2, 8))\n"
+                  "print(flash_attention(q, q, q, causal=True).shape, [row['call'] for row in hone.default().recorded()])")
+        env = {name: value for name, value in os.environ.items() if name != "EJKERNEL_AUTOTUNE_POLICY"}
+        env["PYTHONPATH"] += f":{ROOT / 'build-python' / 'ejkernel-imports'}"
+        with tempfile.TemporaryDirectory() as folder:
+            env["EJKERNEL_PERSISTENT_CACHE_DIR"] = folder
+            out = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+        self.assertIn("(1, 16, 2, 8) ['flash_attention(f32[1,16,2,8], f32[1,16,2,8], f32[1,16,2,8], causal=true)']", out.stdout, out.stderr)
+
+
+def short(array, dtype=None):
+    """An array as hone's call texts have it."""
+    dtype = dtype or {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}[str(array.dtype)]
+    return f"{dtype}[{','.join(map(str, array.shape))}]"
 
 
 if __name__ == "__main__":
