@@ -11,6 +11,7 @@
 #include "hone/lock.h"
 #include "hone/offline.h"
 #include "hone/overlay.h"
+#include "hone/own_cache.h"
 #include "hone/pack.h"
 #include "hone/plan.h"
 #include "hone/policy.h"

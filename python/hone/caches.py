@@ -13,6 +13,7 @@ import contextlib
 import contextvars
 import dataclasses
 import fcntl
+import hashlib
 import itertools
 import json
 import logging
@@ -89,14 +90,54 @@ def overlaid(device: str, op_id: str, call_key: str) -> Any:
     return None
 
 
+# --- keys
+
+KeyBuilder = Callable[..., str]
+
+
+def _described(value: Any) -> Any:
+    """What a call's key knows of an argument that JSON has not."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return {"shape": [*value.shape], "dtype": str(value.dtype)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    raise TypeError(f"a {type(value)} is nothing that a key is made of: give the cache a key_builder")
+
+
+class _Keys:
+    """What makes keys of calls."""
+
+    def __init__(self, key_builder: KeyBuilder | None):
+        if key_builder is not None and not callable(key_builder):
+            raise TypeError(f"key_builder is a function that gets a call's arguments, and a {type(key_builder)} came")
+        self.key_builder = key_builder
+
+    def make_key(self, *args: Any, **kwargs: Any) -> str:
+        """The key of a call with these arguments, by the cache's key_builder. Without one, of the dtypes and shapes of
+        arrays, the members of dataclasses and the values that JSON has: the first 16 hex digits of SHA-256 over the
+        canonical JSON of ``[args, kwargs]``, as hone_own_cache_make_key makes it."""
+        if self.key_builder is None:
+            text = json.dumps([args, kwargs], sort_keys=True, separators=(",", ":"), default=_described)
+            return hashlib.sha256(text.encode()).hexdigest()[:16]
+        key = self.key_builder(*args, **kwargs)
+        if not isinstance(key, str):
+            raise TypeError(f"a key is a text, and the key_builder made a {type(key)}")
+        return key
+
+
 # --- in memory
 
 
-class ConfigCache(Generic[Cfg]):
-    """A cache in memory, for as many threads as one likes. Overlays (:class:`overlay_cache`) go before what it holds."""
+class ConfigCache(_Keys, Generic[Cfg]):
+    """A cache in memory, for as many threads as one likes. Overlays (:class:`overlay_cache`) go before what it holds.
+
+    Args:
+        key_builder: makes of a call's arguments what :meth:`make_key` gives.
+    """
 
     # Each use is one operation of a dict, which no other thread comes into.
-    def __init__(self) -> None:
+    def __init__(self, *, key_builder: KeyBuilder | None = None) -> None:
+        super().__init__(key_builder)
         self._data: dict[Key, Cfg] = {}
 
     def get(self, dev: str, op_id: str, call_key: str) -> Cfg | None:
@@ -196,14 +237,19 @@ class _JsonFile:
             raise
 
 
-def _plain(text: str) -> str:
-    """A text as stores take it: not empty, UTF-8 without NUL. Different texts stay different."""
+def _plain(text: str, printable: bool = False) -> str:
+    """A text as stores take it: not empty, UTF-8 without NUL, and where it is asked for without control characters.
+    Different texts stay different. hone_own_cache of C has the same."""
+    refused = _CONTROL if printable else "\0"
     try:
-        if text and not text.startswith("\\") and "\0" not in text and text.encode():
+        if text and not text.startswith("\\") and not any(one in text for one in refused) and text.encode():
             return text
     except UnicodeEncodeError:
         pass
     return "\\" + json.dumps(text)
+
+
+_CONTROL = [*map(chr, range(32)), "\x7f"]
 
 
 class _InStore:
@@ -211,7 +257,7 @@ class _InStore:
 
     def __init__(self, name: str, store: Store):
         self._store, self._name = store, name
-        self._scheme = "cache:" + (name if name.isprintable() and not name.startswith("\\") else "\\" + json.dumps(name))
+        self._scheme = "cache:" + (name and _plain(name, printable=True))
         self.path = store.url
 
     def get(self, key: Key) -> Any:
@@ -236,7 +282,7 @@ def _is_place(name: str) -> bool:
     return _URL.match(name) is not None or name.endswith(".json")
 
 
-class PersistentCache(Generic[Cfg]):
+class PersistentCache(_Keys, Generic[Cfg]):
     """A cache that outlives the process, for as many threads and processes as one likes. Caches of different names, or
     in different places, do not know of each other.
 
@@ -248,6 +294,7 @@ class PersistentCache(Generic[Cfg]):
         dumper: makes of a value what JSON can have. None: dataclasses and pydantic's models become objects, others are
             JSON already.
         cfg_type: called with the members of a stored object. None: the object, as a dict.
+        key_builder: makes of a call's arguments what :meth:`make_key` gives.
     """
 
     def __init__(
@@ -257,7 +304,10 @@ class PersistentCache(Generic[Cfg]):
         loader: Callable[..., Any] | None = None,
         dumper: Callable[[Cfg], Any] | None = None,
         cfg_type: Callable[..., Cfg] | None = None,
+        *,
+        key_builder: KeyBuilder | None = None,
     ):
+        super().__init__(key_builder)
         if callable(path):  # PersistentCache(PATH, loader, dumper)
             path, loader, dumper = None, path, loader
         if path is None and _is_place(opname):

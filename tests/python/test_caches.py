@@ -7,11 +7,15 @@ import json
 import multiprocessing
 import os
 import pathlib
+import re
+import subprocess
 import sys
 import threading
 import unittest
 import unittest.mock
 from argparse import Namespace
+
+import numpy
 
 import hone
 import hone.ejkernel
@@ -111,6 +115,50 @@ cache = PersistentCache('/path/to/cache.json', custom_loader, custom_dumper)
             self.assertEqual(cache.get(*KEY).rows, 7)
         with self.assertRaises(TypeError):  # the original takes the path for a name, and the loader for the path
             self.ran(self.LOADERS, original("persistent"))
+
+
+class Keys(HoneTest):
+    """What makes keys of calls."""
+
+    def test_a_key_builder_of_the_programs_own_makes_the_keys(self):
+        def by_rows(x, causal=False):
+            return f"{-(-x.shape[0] // 64) * 64}-{causal}"
+
+        x = numpy.zeros((100, 4), numpy.float32)
+        for cache in (hone.ConfigCache(key_builder=by_rows),
+                      hone.PersistentCache("keyed", self.store, key_builder=by_rows),
+                      hone.ejkernel.PersistentCache("keyed", f"{self.folder}/keyed.json", key_builder=by_rows)):
+            cache.put("cpu", "mine@v1", cache.make_key(x, causal=True), [4])
+            self.assertEqual(cache.make_key(x[:70], causal=True), "128-True")
+            self.assertEqual(cache.get("cpu", "mine@v1", cache.make_key(x[:70], causal=True)), [4])
+            self.assertIsNone(cache.get("cpu", "mine@v1", cache.make_key(x)))
+        with self.assertRaisesRegex(TypeError, "made a <class 'int'>"):
+            hone.ConfigCache(key_builder=len).make_key([1])
+        with self.assertRaisesRegex(TypeError, "gets a call's arguments"):
+            hone.ConfigCache(key_builder="rows")
+
+    def test_without_one_a_key_is_of_shapes_dtypes_and_plain_values(self):
+        cache, x = hone.ConfigCache(), numpy.zeros((2, 3), numpy.float32)
+        key = cache.make_key(x, Tiles(1), axis=-1)
+        self.assertRegex(key, "^[0-9a-f]{16}$")
+        self.assertEqual(key, cache.make_key(x + 1, Tiles(1), axis=-1))
+        others = [cache.make_key(x.T, Tiles(1), axis=-1), cache.make_key(x.astype(int), Tiles(1), axis=-1),
+                  cache.make_key(x, Tiles(2), axis=-1), cache.make_key(x, Tiles(1)), cache.make_key(x, Tiles(1), -1)]
+        self.assertEqual(len({key, *others}), 6)
+        with self.assertRaisesRegex(TypeError, "give the cache a key_builder"):
+            cache.make_key(object())
+
+    def test_a_program_in_c_and_one_in_python_share_caches_and_keys(self):
+        program = pathlib.Path(os.environ.get("HONE_TEST_COMMAND", "build/hone")).resolve().parent / "examples" / "cache"
+        if not program.exists():
+            self.skipTest(f"{program} is not built")
+        hone.PersistentCache("my_kernels", self.store).put("\\", "", "told by Python", [1.5])
+        out = subprocess.run([program, self.store, "\\", "", "told by Python"], capture_output=True, text=True, check=True).stdout
+        self.assertIn("told by Python: [1.5]", out)
+        key, = re.findall("key ([0-9a-f]{16})", out)
+        cache = hone.PersistentCache("my_kernels", self.store)
+        self.assertEqual(cache.make_key([512, 512], causal=True), key)
+        self.assertEqual(cache.get("cpu", "matmul@v1", key), {"rows": 128, "threads": 2})
 
 
 class Originals(HoneTest):
