@@ -44,8 +44,9 @@ typedef struct hone_parameter {
     bool keyword_only;
     bool nullable;            // "?": none is allowed
     bool has_default;         // may be left out; always with nullable
-    hone_value default_value; // scalars; NONE for a nullable parameter's "= none"
+    hone_value default_value; // scalars; NONE for a nullable parameter's "= none", and for an expression
     const char *type_text;    // the type as written, normalised: "T[n, k] if transpose_b else [k, n]"
+    const char *default_text; // of a default that each call's dims say: "1 / sqrt(dim)"; NULL: default_value is it
 } hone_parameter;
 
 // Parses text. *out is the caller's (hone_signature_release); NULL after a failure.

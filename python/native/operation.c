@@ -179,11 +179,11 @@ static PyObject *parameter_dict(const hone_parameter *parameter)
 {
     static const char *const kinds[] = {"tensor", "bool", "int", "float", "str"};
     return Py_BuildValue(
-        "{s:s,s:s,s:s,s:N,s:N,s:N,s:N,s:N,s:N}", "name", parameter->name, "kind", kinds[parameter->kind], "type",
+        "{s:s,s:s,s:s,s:N,s:N,s:N,s:N,s:N,s:N,s:z}", "name", parameter->name, "kind", kinds[parameter->kind], "type",
         parameter->type_text, "is_result", PyBool_FromLong(parameter->is_result), "inout",
         PyBool_FromLong(parameter->is_inout), "keyword_only", PyBool_FromLong(parameter->keyword_only), "nullable",
         PyBool_FromLong(parameter->nullable), "has_default", PyBool_FromLong(parameter->has_default), "default",
-        default_of(parameter));
+        default_of(parameter), "default_text", parameter->default_text);
 }
 
 static PyObject *get_parameters(PyObject *self, void *closure)

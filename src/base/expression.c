@@ -70,7 +70,7 @@ typedef struct named_operation {
 
 static const named_operation functions[] = {
     {"min", HONE_OPERATION_MIN, 0}, {"max", HONE_OPERATION_MAX, 0},   {"ceildiv", HONE_OPERATION_CEILDIV, 2},
-    {"abs", HONE_OPERATION_ABS, 1}, {"log2", HONE_OPERATION_LOG2, 1},
+    {"abs", HONE_OPERATION_ABS, 1}, {"log2", HONE_OPERATION_LOG2, 1}, {"sqrt", HONE_OPERATION_SQRT, 1},
 };
 
 static const named_operation signs[] = {
@@ -237,8 +237,8 @@ static void compile_call(compiler *c, hone_token name, unsigned to)
         int size = name.text.size > 64 ? 64 : (int)name.text.size;
         c->status = hone_fail(
             c->err, HONE_INVALID_ARGUMENT, where,
-            "offset %zu: there is no function '%.*s'; there are min, max, ceildiv, abs and log2", name.offset, size,
-            name.text.data);
+            "offset %zu: there is no function '%.*s'; there are min, max, ceildiv, abs, log2 and sqrt", name.offset,
+            size, name.text.data);
         return;
     }
     compile_arguments(c, function, to);

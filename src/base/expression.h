@@ -1,7 +1,7 @@
 // The expression language of signatures, spaces and packs: one compiler, one evaluator.
 //
 // Grammar: C's precedence with `and`, `or`, `not` (also && || !; `not` binds as Python's, `!` as C's),
-// comparisons on one level and chained as in Python, + - * / // %, min max ceildiv abs log2, x.shape[i], x.ndim,
+// comparisons on one level and chained as in Python, + - * / // %, min max ceildiv abs log2 sqrt, x.shape[i], x.ndim,
 // numbers, strings, true false none. Integers are 64 bit and checked; overflow and division by zero are errors of the
 // expression unless `and` or `or` was decided by its left side.
 #ifndef HONE_BASE_EXPRESSION_H

@@ -34,6 +34,7 @@ const char *hone_scalar_problem(const hone_scalar *error)
         [HONE_SCALAR_DIVISION_BY_ZERO] = "division by zero",
         [HONE_SCALAR_WRONG_TYPE] = "an operation on types that it does not fit",
         [HONE_SCALAR_LOG_OF_NOTHING] = "log2 of a number that is not positive",
+        [HONE_SCALAR_ROOT_OF_NEGATIVE] = "sqrt of a negative number",
     };
     hone_assert(error->kind == HONE_SCALAR_ERROR && (size_t)error->as.i64 < sizeof words / sizeof words[0]);
     return words[error->as.i64];
@@ -262,6 +263,13 @@ static hone_scalar log2_of(const hone_scalar *a)
     return hone_scalar_float(log2(to_float(a)));
 }
 
+static hone_scalar sqrt_of(const hone_scalar *a)
+{
+    if (!is_number(a)) return failed(HONE_SCALAR_WRONG_TYPE);
+    if (to_float(a) < 0) return failed(HONE_SCALAR_ROOT_OF_NEGATIVE);
+    return hone_scalar_float(sqrt(to_float(a)));
+}
+
 static hone_scalar signed_as(hone_operation operation, const hone_scalar *a)
 {
     if (!is_number(a)) return failed(HONE_SCALAR_WRONG_TYPE);
@@ -274,7 +282,8 @@ static hone_scalar unary(hone_operation operation, const hone_scalar *a)
 {
     if (operation == HONE_OPERATION_COPY) return *a;
     if (operation == HONE_OPERATION_NOT) return hone_scalar_bool(!hone_scalar_truth(a));
-    return operation == HONE_OPERATION_LOG2 ? log2_of(a) : signed_as(operation, a);
+    if (operation == HONE_OPERATION_LOG2) return log2_of(a);
+    return operation == HONE_OPERATION_SQRT ? sqrt_of(a) : signed_as(operation, a);
 }
 
 void hone_scalar_apply(hone_operation operation, const hone_scalar *a, const hone_scalar *b, hone_scalar *out)

@@ -31,6 +31,7 @@ typedef enum hone_scalar_error {
     HONE_SCALAR_DIVISION_BY_ZERO,
     HONE_SCALAR_WRONG_TYPE,
     HONE_SCALAR_LOG_OF_NOTHING,
+    HONE_SCALAR_ROOT_OF_NEGATIVE,
 } hone_scalar_error;
 
 // What a step of an expression does. The first two load; the unary ones read only their first operand.
@@ -43,6 +44,7 @@ typedef enum hone_operation {
     HONE_OPERATION_PLUS,
     HONE_OPERATION_ABS,
     HONE_OPERATION_LOG2, // of a power of two an integer, of anything else a float
+    HONE_OPERATION_SQRT, // a float
     HONE_OPERATION_AND,  // a truth value; an error on the right counts only when the left side leaves it open
     HONE_OPERATION_OR,
     HONE_OPERATION_WHEN, // the right side where the left is true, else ABSENT: the first half of `a if x else b`

@@ -17,6 +17,7 @@ typedef struct binder {
     const hone_signature *signature;
     hone_error *err;
     bool describe, device_known;
+    bool left_out[HONE_MAX_VALUES]; // parameters whose default stands
     origin slots[HONE_MAX_SLOTS];
     const char *types[HONE_MAX_VARIABLES];
     bool leading_known; // what "..." stands for
@@ -59,6 +60,7 @@ static hone_status take_missing(binder *b, size_t i)
         return wrong(b, "the result %s is missing: give a tensor %s", p->shown.name, p->shown.type_text);
     }
     if (p->shown.has_default) {
+        b->left_out[i] = true;
         b->call->values[i] = p->shown.default_value;
         return HONE_OK;
     }
@@ -92,6 +94,7 @@ static hone_status take_values(binder *b, const hone_call_source *source)
     if (source->values == NULL && source->count > 0)
         return wrong(b, "%zu values are said to come, and their array is NULL", source->count);
     for (size_t i = 0; i < signature->count; i++) {
+        b->call->defaults[i] = signature->parameters[i].shown.default_value;
         const bool left_out = i >= source->count || (source->given != NULL && !source->given[i]);
         const bool none = left_out || source->values[i].tag == HONE_VALUE_NONE;
         const bool missing = none && (left_out || !signature->parameters[i].shown.nullable);
@@ -201,7 +204,7 @@ static hone_status take_fact(binder *b, size_t i)
     const hone_value *value = &call->values[s->parameter];
     if (s->kind == SLOT_SCALAR) {
         call->slots[i] = scalar_of(value);
-        call->known[i] = true;
+        call->known[i] = !b->left_out[s->parameter] || b->signature->parameters[s->parameter].standard == NULL;
         b->slots[i] = (origin){b->signature->parameters[s->parameter].shown.name, -1};
         return HONE_OK;
     }
@@ -401,6 +404,60 @@ static hone_status match_tensors(binder *b, bool results)
     return HONE_OK;
 }
 
+// ---- defaults that dims say
+
+static bool value_of(const hone_scalar *scalar, hone_value *out)
+{
+    if (scalar->kind == HONE_SCALAR_BOOL)
+        *out = hone_of_bool(scalar->as.i64 != 0);
+    else if (scalar->kind == HONE_SCALAR_INT)
+        *out = hone_of_int(scalar->as.i64);
+    else if (scalar->kind == HONE_SCALAR_FLOAT)
+        *out = hone_of_float(scalar->as.f64);
+    else
+        *out = hone_of_none();
+    return scalar->kind != HONE_SCALAR_TEXT;
+}
+
+static hone_status compute_default(binder *b, const hone_call_parameter *p, hone_value *out)
+{
+    hone_scalar scalar;
+    hone_value value;
+    if (!hone_call_knows(b->call, p->standard))
+        return wrong(
+            b, "%s is missing, and nothing given says what its default %s is", p->shown.name, p->shown.default_text);
+    hone_status status = hone_expression_evaluate(p->standard, b->call->slots, &scalar, b->err);
+    if (status != HONE_OK)
+        return hone_fail_prefix(
+            b->err, status, "%s: %s is missing, and its default", b->signature->name, p->shown.name);
+    if (value_of(&scalar, &value) && hone_value_coerce(&p->shown, &value, out)) return HONE_OK;
+    return wrong_value(b, p, &value, p->shown.type_text);
+}
+
+// What was left out is needed; of what was given it is good to know whether the default is the same.
+static hone_status finish_defaults(binder *b)
+{
+    hone_call *call = b->call;
+    for (size_t i = 0; i < b->signature->count; i++) {
+        const hone_call_parameter *p = &b->signature->parameters[i];
+        if (p->standard == NULL) continue;
+        hone_error *err = b->err;
+        if (!b->left_out[i]) b->err = NULL;
+        hone_status status = compute_default(b, p, &call->defaults[i]);
+        b->err = err;
+        if (status != HONE_OK && b->left_out[i]) return status;
+        if (status != HONE_OK) call->defaults[i] = hone_of_none();
+        if (b->left_out[i]) call->values[i] = call->defaults[i];
+    }
+    for (size_t i = 0; i < b->signature->slot_count; i++) {
+        const hone_call_slot *s = &b->signature->slots[i];
+        if (s->kind != SLOT_SCALAR || call->known[i]) continue;
+        call->slots[i] = scalar_of(&call->values[s->parameter]);
+        call->known[i] = true;
+    }
+    return HONE_OK;
+}
+
 // ---- results
 
 static hone_status infer_shape(binder *b, const hone_call_parameter *p, hone_tensor *tensor)
@@ -569,6 +626,7 @@ static hone_status bind_all(binder *b, const hone_call_source *source)
     if (status == HONE_OK) status = take_tensors(b, source->aligns);
     if (status == HONE_OK) status = take_facts(b);
     if (status == HONE_OK) status = match_tensors(b, false);
+    if (status == HONE_OK) status = finish_defaults(b);
     if (status == HONE_OK) status = match_tensors(b, true);
     if (status == HONE_OK) status = finish_tensors(b);
     if (status == HONE_OK) status = check_clauses(b);
@@ -583,14 +641,15 @@ static bool allocate_parts(hone_call *call)
     const hone_signature *signature = call->signature;
     const size_t count = signature->count;
     call->values = hone_arena_array(&call->arena, count, sizeof *call->values);
+    call->defaults = hone_arena_array(&call->arena, count, sizeof *call->defaults);
     call->tensors = hone_arena_array(&call->arena, count, sizeof *call->tensors);
     call->aligns = hone_arena_array(&call->arena, count, sizeof *call->aligns);
     call->inferred = hone_arena_array(&call->arena, count, sizeof *call->inferred);
     call->slots = hone_arena_array(&call->arena, signature->slot_count, sizeof *call->slots);
     call->known = hone_arena_array(&call->arena, signature->slot_count, sizeof *call->known);
     call->types = hone_arena_array(&call->arena, signature->variable_count, sizeof *call->types);
-    return call->values != NULL && call->tensors != NULL && call->aligns != NULL && call->inferred != NULL &&
-           call->slots != NULL && call->known != NULL && call->types != NULL;
+    return call->values != NULL && call->defaults != NULL && call->tensors != NULL && call->aligns != NULL &&
+           call->inferred != NULL && call->slots != NULL && call->known != NULL && call->types != NULL;
 }
 
 hone_status hone_call_build(

@@ -10,6 +10,7 @@ struct hone_call {
     hone_arena arena;
     hone_signature *signature;
     hone_value *values;            // one a parameter and result
+    hone_value *defaults;          // the same: what stands where one is left out; none where nothing does
     hone_tensor *tensors;          // the same; what values point to
     uint32_t *aligns;              // the same; as hone_tensor_align
     bool *inferred;                // the same
@@ -39,6 +40,8 @@ hone_status hone_call_build(
     hone_error *err);
 // The strides as texts and keys write them: one for each layout.
 void hone_call_layout(const hone_tensor *tensor, int64_t out_strides[HONE_MAX_RANK]);
+// Whether the value at index is the one that stands where it is left out.
+bool hone_call_is_default(const hone_call *call, size_t index);
 // Whether all that an expression reads is known.
 bool hone_call_knows(const hone_call *call, const hone_expression *expression);
 // Appends one argument as canonical JSON.

@@ -32,6 +32,7 @@ typedef struct bucketing {
     const hone_call *call;
     hone_scalar slots[HONE_MAX_SLOTS];
     hone_value values[HONE_MAX_VALUES];
+    bool given[HONE_MAX_VALUES];
     hone_tensor tensors[HONE_MAX_VALUES];
     int64_t shapes[HONE_MAX_VALUES][HONE_MAX_RANK];
     hone_error *err;
@@ -88,12 +89,13 @@ static hone_status rebuild(bucketing *b, hone_call **out)
     for (size_t i = 0; i < signature->count; i++) {
         const bool is_result = signature->parameters[i].shown.is_result;
         b->values[i] = is_result ? hone_of_none() : call->values[i];
+        b->given[i] = is_result || !hone_call_is_default(call, i); // other dims may say another default
         if (is_result || call->values[i].tag != HONE_VALUE_TENSOR) continue;
         hone_status status = reshape(b, i);
         if (status != HONE_OK) return hone_fail_prefix(b->err, status, "the bucket of %s", call->text);
     }
     const hone_call_source source = {
-        .values = b->values, .count = signature->count, .aligns = call->aligns, .describe = true};
+        .values = b->values, .count = signature->count, .given = b->given, .aligns = call->aligns, .describe = true};
     hone_status status = hone_call_build(call->arena.allocator, call->signature, &source, out, b->err);
     return status == HONE_OK ? status : hone_fail_prefix(b->err, status, "the bucket of %s", call->text);
 }

@@ -31,6 +31,17 @@ const hone_value *hone_call_values(const hone_call *call)
     return call->values;
 }
 
+const hone_value *hone_call_defaults(const hone_call *call)
+{
+    return call->defaults;
+}
+
+bool hone_call_is_default(const hone_call *call, size_t index)
+{
+    return call->signature->parameters[index].shown.has_default &&
+           hone_values_equal(&call->defaults[index], &call->values[index]);
+}
+
 static bool has_tensor(const hone_call *call, size_t index)
 {
     return index < call->signature->count && call->values[index].tag == HONE_VALUE_TENSOR;

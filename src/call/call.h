@@ -62,6 +62,9 @@ bool hone_is_tuning_parameter(const char *name);
 
 // --- calls
 
+// What stands where a parameter is left out, one a parameter and result; expressions have the value that the call's dims
+// give them.
+const hone_value *hone_call_defaults(const hone_call *call);
 // True for a result that was not given but inferred (its tensor has no data).
 bool hone_call_is_inferred(const hone_call *call, size_t index);
 // Its tensors have no data from here on; what is known of their places, their alignment, stays. Of who made the call.

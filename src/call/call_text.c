@@ -42,11 +42,6 @@ static void append_tensor(hone_buffer *out, const hone_tensor *tensor, uint32_t 
     hone_buffer_text(out, "}");
 }
 
-static bool is_default(const hone_parameter *p, const hone_value *value)
-{
-    return p->has_default && hone_values_equal(&p->default_value, value);
-}
-
 static void append_arguments(hone_buffer *out, const hone_call *call)
 {
     bool named = false, first = true;
@@ -54,7 +49,7 @@ static void append_arguments(hone_buffer *out, const hone_call *call)
         const hone_parameter *p = &call->signature->parameters[i].shown;
         const hone_value *value = &call->values[i];
         if (p->is_result) continue;
-        if (is_default(p, value)) {
+        if (hone_call_is_default(call, i)) {
             named = true;
             continue;
         }

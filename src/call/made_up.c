@@ -187,39 +187,6 @@ hone_status hone_made_up_call(hone_allocator allocator, const hone_call *like, u
 
 // A call with other scalars ---------------------------------------------------------------------------------------------
 
-// What an expression of a shape reads.
-typedef struct reading {
-    const hone_signature *signature;
-    size_t parameter;
-    bool found;
-} reading;
-
-static void note_slot(void *ctx, uint32_t number)
-{
-    reading *r = ctx;
-    const hone_call_slot *slot = &r->signature->slots[number];
-    if (slot->kind == SLOT_SCALAR && slot->parameter == r->parameter) r->found = true;
-}
-
-static bool is_read_by(const hone_shape_pattern *shape, reading *r)
-{
-    for (const hone_shape_pattern *s = shape; s != NULL; s = s->otherwise) {
-        if (s->condition != NULL) hone_expression_slots(s->condition, note_slot, r);
-        for (uint32_t i = 0; i < s->count; i++)
-            if (s->dims[i].expression != NULL) hone_expression_slots(s->dims[i].expression, note_slot, r);
-    }
-    return r->found;
-}
-
-// Such a switch says how arrays lie, and is another kernel's business: transpose_b.
-static bool shapes_depend_on(const hone_signature *signature, size_t index)
-{
-    reading r = {signature, index, false};
-    for (size_t i = 0; i < signature->count; i++)
-        if (is_read_by(signature->parameters[i].shape, &r)) return true;
-    return false;
-}
-
 // No larger than it was, so that no rounding grows with it, and far from it. What is next to nothing is there beside
 // ordinary numbers, as an epsilon is, and shows when it is one of them.
 static double other_float(double value)
@@ -238,7 +205,7 @@ bool hone_change_scalars(const hone_signature *signature, hone_scalar_change cha
         const bool is_switch = value->tag == HONE_VALUE_BOOL && change != HONE_CHANGE_FLOATS;
         if (is_float)
             *value = hone_of_float(other_float(value->as.f64));
-        else if (is_switch && !shapes_depend_on(signature, i))
+        else if (is_switch && !hone_signature_shapes_read(signature, i)) // it says how arrays lie: transpose_b
             *value = hone_of_bool(value->as.i64 == 0);
         else
             continue;

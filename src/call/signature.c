@@ -57,6 +57,41 @@ bool hone_signature_has_buckets(const hone_signature *signature)
     return signature->has_buckets;
 }
 
+// What the expressions of shapes read.
+typedef struct reading {
+    const hone_signature *signature;
+    size_t parameter;
+    bool found;
+} reading;
+
+static void note_slot(void *ctx, uint32_t number)
+{
+    reading *r = ctx;
+    const hone_call_slot *slot = &r->signature->slots[number];
+    if (slot->kind == SLOT_SCALAR && slot->parameter == r->parameter) r->found = true;
+}
+
+static bool is_read_by(const hone_shape_pattern *shape, reading *r)
+{
+    for (const hone_shape_pattern *s = shape; s != NULL; s = s->otherwise) {
+        if (s->condition != NULL) hone_expression_slots(s->condition, note_slot, r);
+        for (uint32_t i = 0; i < s->count; i++)
+            if (s->dims[i].expression != NULL)
+                hone_expression_slots(s->dims[i].expression, note_slot, r);
+            else
+                note_slot(r, s->dims[i].slot);
+    }
+    return r->found;
+}
+
+bool hone_signature_shapes_read(const hone_signature *signature, size_t index)
+{
+    reading r = {signature, index, false};
+    for (size_t i = 0; i < signature->count; i++)
+        if (is_read_by(signature->parameters[i].shape, &r)) return true;
+    return false;
+}
+
 static bool is_fact(hone_view fact, int64_t index)
 {
     return index >= 0 ? hone_view_is(fact, "shape") : hone_view_is(fact, "ndim") || hone_view_is(fact, "size");

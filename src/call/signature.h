@@ -49,6 +49,7 @@ typedef struct hone_call_parameter {
     uint32_t variable;
     const hone_shape_pattern *shape;      // NULL: a scalar
     const hone_generator_call *generator; // NULL: by dtype
+    const hone_expression *standard;      // the default, where dims say it; NULL: shown.default_value
 } hone_call_parameter;
 
 typedef struct hone_type_variable {
@@ -74,6 +75,8 @@ struct hone_signature {
     bool has_buckets;
 };
 
+// Whether the shape of some tensor depends on the scalar at index.
+bool hone_signature_shapes_read(const hone_signature *signature, size_t index);
 // The slot of a bare name or a scalar; -1 when the signature has none.
 int hone_signature_slot(const hone_signature *signature, hone_view name);
 // Writes the normalised text of the signature into it and of each type into its parameter.
@@ -86,6 +89,9 @@ typedef struct hone_dim_names {
 // Appends "[m, k] if transpose_b else [k, m]" with one spacing for all: "a+b" and "a  + b" are one text.
 //   arena  for the lexer's strings
 void hone_append_shape(hone_buffer *out, const hone_shape_pattern *s, const hone_dim_names *names, hone_arena *arena);
+// Appends an expression with the same spacing.
+void hone_append_expression(
+    hone_buffer *out, const hone_expression *expression, const hone_dim_names *names, hone_arena *arena);
 // Appends a scalar as signatures and call text write it: 1e-06, true, none, "mean", inf.
 void hone_append_literal(hone_buffer *out, const hone_value *value);
 // Reads a literal at the lexer's token: integer, float, string, true, false, none, or a name, which is a string.

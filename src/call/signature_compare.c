@@ -139,20 +139,43 @@ static void say_texts(comparison *c, const char *what, const char *name, const c
     say(c, what, name);
 }
 
-static void compare_defaults(comparison *c, const hone_parameter *a, const hone_parameter *b)
+// With numbers in place of the dims that an expression names.
+static void write_default(side *s, const hone_call_parameter *p, hone_buffer *out, hone_arena *arena)
 {
-    if (a->has_default == b->has_default &&
-        (!a->has_default || hone_values_equal(&a->default_value, &b->default_value)))
-        return;
-    const hone_parameter *both[] = {a, b};
+    const hone_dim_names names = {append_dim, s};
+    if (p->standard != NULL)
+        hone_append_expression(out, p->standard, &names, arena);
+    else if (p->shown.has_default)
+        hone_append_literal(out, &p->shown.default_value);
+    else
+        hone_buffer_text(out, "no default");
+}
+
+static const char *shown_default(hone_buffer *text, const hone_call_parameter *p)
+{
+    return p->shown.default_text != NULL ? p->shown.default_text : hone_buffer_string(text);
+}
+
+static void compare_defaults(comparison *c, const hone_call_parameter *a, const hone_call_parameter *b)
+{
+    const hone_call_parameter *both[] = {a, b};
+    hone_buffer texts[2];
     for (int i = 0; i < 2; i++) {
-        hone_buffer_text(&c->words, i == 0 ? "" : " against ");
-        if (both[i]->has_default)
-            hone_append_literal(&c->words, &both[i]->default_value);
-        else
-            hone_buffer_text(&c->words, "no default");
+        hone_buffer_init(&texts[i], c->arena.allocator);
+        write_default(&c->sides[i], both[i], &texts[i], &c->arena);
+        c->failed = c->failed || texts[i].failed;
     }
-    say(c, "default", a->name);
+    // As written, unless only the dims they name differ.
+    const char *named[] = {shown_default(&texts[0], a), shown_default(&texts[1], b)};
+    const bool alike = strcmp(named[0], named[1]) == 0;
+    if (!c->failed && strcmp(hone_buffer_string(&texts[0]), hone_buffer_string(&texts[1])) != 0) {
+        for (int i = 0; i < 2; i++)
+            hone_buffer_format(
+                &c->words, "%s%s", i == 0 ? "" : " against ", alike ? hone_buffer_string(&texts[i]) : named[i]);
+        say(c, "default", a->shown.name);
+    }
+    hone_buffer_deinit(&texts[0]);
+    hone_buffer_deinit(&texts[1]);
 }
 
 static void compare_parameter(comparison *c, const hone_call_parameter *a, const hone_call_parameter *b)
@@ -163,7 +186,7 @@ static void compare_parameter(comparison *c, const hone_call_parameter *a, const
     if (c->failed) return; // types that were not written whole differ from each other, or do not
     say_texts(c, "name", a->shown.name, a->shown.name, b->shown.name);
     say_texts(c, "kind", a->shown.name, place(&a->shown), place(&b->shown));
-    compare_defaults(c, &a->shown, &b->shown);
+    compare_defaults(c, a, b);
     const char *types[] = {hone_buffer_string(&c->sides[0].type), hone_buffer_string(&c->sides[1].type)};
     if (strcmp(types[0], types[1]) == 0) return;
     // As written, unless only the dims they name differ: "T[n]" after "T[m, n]" or after "T[n, m]".

@@ -243,6 +243,19 @@ static bool parse_scalar_type(parser *p, hone_call_parameter *item)
 
 // ---- items
 
+// What is no literal up to the end of the default is an expression: a bare name is a dim, but for a text.
+static bool at_literal(const parser *p, const hone_call_parameter *item)
+{
+    hone_lexer ahead = p->lexer;
+    hone_value literal;
+    if (item->shape != NULL || item->shown.kind == HONE_KIND_STRING) return true;
+    if (p->lexer.token.kind == HONE_TOKEN_STRING) return true;
+    ahead.err = NULL;
+    if (hone_literal_parse(&ahead, &literal, NULL) != HONE_OK || literal.tag == HONE_VALUE_STRING) return false;
+    return hone_lexer_is(&ahead, ",") || hone_lexer_is(&ahead, ")") || hone_lexer_is(&ahead, "#") ||
+           hone_lexer_is(&ahead, "~") || ahead.token.kind == HONE_TOKEN_END;
+}
+
 static hone_status parse_default(parser *p, hone_call_parameter *item)
 {
     const hone_view at = p->lexer.token.text;
@@ -252,10 +265,12 @@ static hone_status parse_default(parser *p, hone_call_parameter *item)
         item->shown.default_value = hone_of_none();
         return HONE_OK;
     }
+    item->shown.has_default = true;
+    item->shown.default_value = hone_of_none();
+    if (!at_literal(p, item)) return compile(p, &item->standard);
     hone_value literal;
     hone_status status = hone_literal_parse(&p->lexer, &literal, p->err);
     if (status != HONE_OK) return status;
-    item->shown.has_default = true;
     if (hone_value_coerce(&item->shown, &literal, &item->shown.default_value)) return HONE_OK;
     return wrong(
         p, at, "the default of %s does not fit its type%s", item->shown.name,
@@ -554,6 +569,42 @@ static bool copy_array(hone_arena *arena, const void *from, size_t count, size_t
     return true;
 }
 
+typedef struct default_reading {
+    const hone_signature *signature;
+    bool reads_default; // of another scalar, which is not known before
+} default_reading;
+
+static void note_default(void *ctx, uint32_t number)
+{
+    default_reading *r = ctx;
+    const hone_call_slot *s = &r->signature->slots[number];
+    if (s->kind == SLOT_SCALAR && r->signature->parameters[s->parameter].standard != NULL) r->reads_default = true;
+}
+
+// Scalars are known first, then shapes, then the defaults that follow from them.
+static hone_status check_defaults(parser *p)
+{
+    const hone_signature *signature = p->signature;
+    for (size_t i = 0; i < signature->count; i++) {
+        const hone_call_parameter *item = &signature->parameters[i];
+        default_reading r = {signature, false};
+        if (item->standard == NULL) continue;
+        const hone_view at = hone_expression_source(item->standard);
+        hone_expression_slots(item->standard, note_default, &r);
+        if (r.reads_default)
+            return hone_fail(
+                p->err, HONE_INVALID_ARGUMENT, where,
+                "the default of %s, '%s', reads a scalar whose default is an expression, too", item->shown.name,
+                at.data);
+        if (hone_signature_shapes_read(signature, i))
+            return hone_fail(
+                p->err, HONE_INVALID_ARGUMENT, where,
+                "a shape depends on %s, so its default is a literal: '%s' is known only after the shapes",
+                item->shown.name, at.data);
+    }
+    return HONE_OK;
+}
+
 static hone_status store(parser *p)
 {
     hone_signature *signature = p->signature;
@@ -575,7 +626,8 @@ static hone_status store(parser *p)
         if (s->kind == SLOT_DIM && s->pow2) signature->has_buckets = true;
     }
     sort_names(signature);
-    return hone_signature_write_text(signature, p->err);
+    hone_status status = check_defaults(p);
+    return status == HONE_OK ? hone_signature_write_text(signature, p->err) : status;
 }
 
 static hone_status parse_all(parser *p)

@@ -67,6 +67,12 @@ static void append_spaced(hone_buffer *out, hone_view source, const hone_dim_nam
     }
 }
 
+void hone_append_expression(
+    hone_buffer *out, const hone_expression *expression, const hone_dim_names *names, hone_arena *arena)
+{
+    append_spaced(out, hone_expression_source(expression), names, arena);
+}
+
 void hone_append_shape(hone_buffer *out, const hone_shape_pattern *s, const hone_dim_names *names, hone_arena *arena)
 {
     for (; s != NULL; s = s->otherwise) {
@@ -103,6 +109,7 @@ static void append_type(
     if (p->shown.nullable) hone_buffer_text(out, "?");
 }
 
+// The types, and the defaults that are expressions.
 static hone_status write_types(hone_signature *signature, hone_buffer *scratch, hone_error *err)
 {
     for (size_t i = 0; i < signature->count; i++) {
@@ -111,6 +118,11 @@ static hone_status write_types(hone_signature *signature, hone_buffer *scratch, 
         append_type(scratch, signature, p, &signature->arena);
         if (!scratch->failed) p->shown.type_text = hone_arena_text(&signature->arena, scratch->data, scratch->size);
         if (p->shown.type_text == NULL) return hone_fail_memory(err, where);
+        if (p->standard == NULL) continue;
+        hone_buffer_clear(scratch);
+        hone_append_expression(scratch, p->standard, NULL, &signature->arena);
+        if (!scratch->failed) p->shown.default_text = hone_arena_text(&signature->arena, scratch->data, scratch->size);
+        if (p->shown.default_text == NULL) return hone_fail_memory(err, where);
     }
     return HONE_OK;
 }
@@ -133,10 +145,11 @@ static void append_parameter(hone_buffer *out, const hone_call_parameter *p, hon
     hone_buffer_text(out, p->shown.name);
     hone_buffer_text(out, ": ");
     hone_buffer_text(out, p->shown.type_text);
-    if (p->shown.has_default) {
-        hone_buffer_text(out, " = ");
+    if (p->shown.has_default) hone_buffer_text(out, " = ");
+    if (p->shown.default_text != NULL)
+        hone_buffer_text(out, p->shown.default_text);
+    else if (p->shown.has_default)
         hone_append_literal(out, &p->shown.default_value);
-    }
     hone_buffer_text(out, roles[p->shown.role]);
     if (p->generator != NULL) append_generator(out, p->generator, arena);
 }

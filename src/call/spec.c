@@ -3,7 +3,7 @@
 //
 //     {"args_spec":[],"batch_axes":null,"kwargs_spec":{"NAME":VALUE,...},"method":null}
 //     VALUE of an array: {"align":8,"dtype":"float32","layout":[1,4096],"shape":[64,4096]}
-//     align and layout only where they are out of the ordinary
+//     align and layout only where they are out of the ordinary; null also for a default that dims say
 //
 // The members and their order are ejkernel's, so that what both can say has one text; the key is the first 64 bits of
 // its SHA-256 in hex, as ejkernel's is.
@@ -60,12 +60,22 @@ static void append_value(hone_buffer *out, const hone_value *value, hone_role ro
     }
 }
 
+// A default that dims say stands as null, as what was left out does in ejkernel's keys, however it was given: but for a
+// parameter of which null says that it is none.
+static bool stands_for_default(const hone_call *call, size_t index)
+{
+    const hone_call_parameter *p = &call->signature->parameters[index];
+    return p->standard != NULL && !p->shown.nullable && hone_call_is_default(call, index);
+}
+
 void hone_append_argument(hone_buffer *out, const hone_call *call, size_t index)
 {
     hone_assert(index < call->signature->count);
     const hone_value *value = &call->values[index];
     if (value->tag == HONE_VALUE_TENSOR)
         append_tensor(out, value->as.tensor, call->aligns[index]);
+    else if (stands_for_default(call, index))
+        hone_buffer_text(out, "null");
     else
         append_value(out, value, call->signature->parameters[index].shown.role);
 }

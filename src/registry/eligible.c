@@ -81,21 +81,21 @@ static bool same_value(const hone_value *a, const hone_value *b)
 }
 
 // Left at its default a parameter asks nothing of the kernel; that of a nullable one is none, where no other is said.
-static bool is_default(const hone_parameter *parameter, const hone_value *value)
+static bool is_default(const hone_call *call, size_t i)
 {
-    return parameter->has_default && same_value(value, &parameter->default_value);
+    return hone_signature_parameter(hone_call_signature(call), i)->has_default &&
+           same_value(&hone_call_values(call)[i], &hone_call_defaults(call)[i]);
 }
 
 // All unsupported parameters at once, in the order of the signature.
 static hone_status check_unsupported(const hone_kernel_ref *ref, const hone_call *call, hone_error *err)
 {
     const hone_signature *signature = hone_call_signature(call);
-    const hone_value *values = hone_call_values(call);
     char names[512];
     size_t used = 0;
     for (size_t i = 0; i < hone_signature_count(signature); i++) {
         const hone_parameter *parameter = hone_signature_parameter(signature, i);
-        if ((ref->unsupported >> i & 1) == 0 || is_default(parameter, &values[i])) continue;
+        if ((ref->unsupported >> i & 1) == 0 || is_default(call, i)) continue;
         const char *between = used > 0 ? ", " : "";
         size_t size = strlen(between) + strlen(parameter->name);
         if (used + size >= sizeof names) break;

@@ -67,7 +67,7 @@ static const hone_algorithm algorithm = {
         "value: T[batch, kv_len, kv_heads, value_dim], bias: B[bias_batch, bias_heads, bias_q, bias_kv]? = none, "
         "mask: M[mask_batch, mask_heads, mask_q, mask_kv]? = none, q_segment_ids: i32[batch, q_len]? = none ~ "
         "uniform(0, 1), kv_segment_ids: i32[batch, kv_len]? = none ~ uniform(0, 1), *, causal: bool = false, "
-        "softmax_scale: f64? = none, window_left: i64? = none, window_right: i64? = none, "
+        "softmax_scale: f64 = 1 / sqrt(dim), window_left: i64? = none, window_right: i64? = none, "
         "logits_soft_cap: f64? = none) -> out: T[batch, q_len, heads, value_dim] where T in f32, f16, bf16 "
         "where B in f32, f16, bf16 where M in bool, i32 where heads % kv_heads == 0 "
         "where bias_batch == 1 or bias_batch == batch where bias_heads == 1 or bias_heads == heads "

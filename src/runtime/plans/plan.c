@@ -1,6 +1,7 @@
 // From a decision to a plan: prepare the kernel, pack the words that it answers for, publish.
 #include "base/assert.h"
 #include "base/error.h"
+#include "call/call.h"
 #include "registry/names.h"
 #include "runtime/links/follow.h"
 #include "runtime/links/libraries.h"
@@ -20,13 +21,14 @@ static hone_status run_filled(const hone_plan *plan, const hone_value *args, con
 {
     const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
     const hone_signature *signature = entry->kernel->algorithm->signature;
+    const hone_value *defaults = hone_call_defaults(entry->call);
     hone_value full[MAX_VALUES];
     size_t count = hone_signature_count(signature);
     for (size_t i = 0; i < count; i++) {
         const hone_parameter *parameter = hone_signature_parameter(signature, i);
         full[i] = i < entry->given ? args[i] : hone_of_none();
-        if (full[i].tag == HONE_VALUE_NONE && !parameter->nullable) full[i] = parameter->default_value;
-        if (full[i].tag == HONE_VALUE_NONE && i >= entry->given) full[i] = parameter->default_value;
+        if (full[i].tag == HONE_VALUE_NONE && !parameter->nullable) full[i] = defaults[i];
+        if (full[i].tag == HONE_VALUE_NONE && i >= entry->given) full[i] = defaults[i];
         if (parameter->kind == HONE_KIND_FLOAT && full[i].tag == HONE_VALUE_INT)
             full[i] = hone_of_float((double)full[i].as.i64);
     }

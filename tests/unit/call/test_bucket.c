@@ -76,6 +76,15 @@ static void every_length_of_a_bucket_has_its_key(void **state)
     hone_signature_release(&signature);
 }
 
+static void a_default_that_dims_say_stays_left_out(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("f(k: f32[n ~pow2], *, s: f64 = 1 / n) -> y: f32[n]");
+    check_bucket(signature, "f(f32[3])", true, "f(f32[4])");
+    check_bucket(signature, "f(f32[3], s=2)", true, "f(f32[4], s=2.0)");
+    hone_signature_release(&signature);
+}
+
 static void layout_and_alignment_stay(void **state)
 {
     (void)state;
@@ -120,6 +129,7 @@ int main(void)
         cmocka_unit_test(dims_round_up_to_a_power_of_two),
         cmocka_unit_test(a_length_is_rounded_up_as_far_as_64_bits_hold_its_power),
         cmocka_unit_test(every_length_of_a_bucket_has_its_key),
+        cmocka_unit_test(a_default_that_dims_say_stays_left_out),
         cmocka_unit_test(layout_and_alignment_stay),
         cmocka_unit_test(a_dim_of_what_was_not_given_stays_as_it_is),
         cmocka_unit_test(nothing_bucketed_means_no_bucket),

@@ -36,6 +36,9 @@ static void text_is_normalised(void **state)
          "(not d == 3)"},
         {"f(x: f32[n] if b else [n,n] if min(k,2)==1 else [], b: bool, k: i64) -> y: f32[x.ndim,x.shape[0]]",
          "f(x: f32[n] if b else [n, n] if min(k, 2) == 1 else [], b: bool, k: i64) -> y: f32[x.ndim, x.shape[0]]"},
+        {"f(x: f32[n,d],*,s: f64=1/sqrt( d ),k:i64=n,t:bool = n>2*k2 #ignore,k2: i64=-1)->y:f32[n]",
+         "f(x: f32[n, d], *, s: f64 = 1 / sqrt(d), k: i64 = n, t: bool = n > 2 * k2 #ignore, k2: i64 = -1) -> y: "
+         "f32[n]"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         hone_signature *signature = signature_of(pairs[i][0]);
@@ -71,6 +74,17 @@ static void defaults_and_roles_are_kept(void **state)
     hone_signature_release(&signature);
 }
 
+static void a_default_may_be_an_expression_of_dims(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of("f(x: f32[n, d], *, s: f64 = 1/sqrt(d), t: f64 = 2) -> y: f32[n]");
+    const hone_parameter *s = hone_signature_parameter(signature, 2), *t = hone_signature_parameter(signature, 3);
+    assert_true(s->has_default && s->default_value.tag == HONE_VALUE_NONE);
+    assert_string_equal(s->default_text, "1 / sqrt(d)");
+    assert_true(t->has_default && t->default_text == NULL);
+    hone_signature_release(&signature);
+}
+
 static void a_wrong_signature_says_where_and_what_was_expected(void **state)
 {
     (void)state;
@@ -91,6 +105,13 @@ static void a_wrong_signature_says_where_and_what_was_expected(void **state)
         {"f(x: f32[n+1 ~pow2]) -> y: f32[2]", "stands only on a bare dim name"},
         {"f(x: f32[k ~pow2], k: i64) -> y: f32[2]", "'~pow2' stands only on a dim"},
         {"f(x: f32[n], k: i64 = 1.5) -> y: f32[n]", "the default of k does not fit its type"},
+        {"f(x: f32[n], k: f64 = 1/sqrt(m)) -> y: f32[n]", "'m' is neither a scalar parameter nor a dim"},
+        {"f(x: f32[n], k: f64 = 1/) -> y: f32[n]", "expected a value, found ')'"},
+        {"f(x: f32[n], k: f64 = 1 2) -> y: f32[n]", "expected ',', found '2'"},
+        {"f(x: f32[n], k: i64 = n, y: f32[k]) -> z: f32[n]", "a shape depends on k, so its default is a literal: 'n'"},
+        {"f(x: f32[n], k: i64 = n, j: i64 = k + 1) -> z: f32[n]",
+         "the default of j, 'k + 1', reads a scalar whose default is an expression, too"},
+        {"f(x: f32[n], k: i64 = 'n') -> y: f32[n]", "the default of k does not fit its type"},
         {"f(x: f32[n], k: i64 = none) -> y: f32[n]", "write '?' behind the type to allow none"},
         {"f(x: f32[n] = 3) -> y: f32[n]", "the default of x does not fit"},
         {"f(x: f32[n] #bucket) -> y: f32[n]", "only a scalar has a role"},
@@ -186,6 +207,7 @@ int main(void)
         cmocka_unit_test(text_is_normalised),
         cmocka_unit_test(names_may_hold_any_letters),
         cmocka_unit_test(defaults_and_roles_are_kept),
+        cmocka_unit_test(a_default_may_be_an_expression_of_dims),
         cmocka_unit_test(a_wrong_signature_says_where_and_what_was_expected),
         cmocka_unit_test(too_many_of_anything_is_refused),
         cmocka_unit_test(there_may_be_as_many_of_anything_as_is_said_and_no_more),

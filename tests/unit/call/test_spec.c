@@ -1,6 +1,8 @@
 // The canonical JSON of a call and its key, written and read, also as ejkernel writes it.
 #include "calls.h"
 
+#include <math.h>
+
 static hone_status from_spec(hone_signature *signature, const char *spec, hone_call **out, hone_error *err)
 {
     return hone_call_from_spec(hone_allocator_system(), signature, spec, strlen(spec), out, err);
@@ -48,6 +50,62 @@ static void keys_tell_calls_apart_and_spellings_not(void **state)
         hone_call_release(&a);
         hone_call_release(&b);
     }
+    hone_signature_release(&signature);
+}
+
+static void a_default_that_dims_say_has_one_key_however_it_is_given(void **state)
+{
+    (void)state;
+    hone_signature *signature =
+        signature_of("f(x: f32[n, d], w: f32[k]?, *, s: f64 = 1/sqrt(d), t: f64? = n, u: i64 = 2*k) -> y: f32[n]");
+    static const struct {
+        const char *text, *printed, *scalars;
+    } calls[] = {
+        {"f(f32[4,32], f32[3])", "f(f32[4,32], f32[3])", "\"s\":null,\"t\":4.0,\"u\":null"},
+        {"f(f32[4,32], f32[3], s=0.1767766952966369, u=6)", "f(f32[4,32], f32[3], s=0.1767766952966369)",
+         "\"s\":0.1767766952966369,\"t\":4.0,\"u\":null"}, // 32**-0.5, and not 1 / sqrt(32)
+        {"f(f32[4,32], f32[3], s=0.17677669529663687, t=4)", "f(f32[4,32], f32[3])", "\"s\":null,\"t\":4.0,\"u\":null"},
+        {"f(f32[4,64], u=1, s=0.125)", "f(f32[4,64], u=1)", "\"s\":null,\"t\":4.0,\"u\":1"},
+        {"f(f32[4,64], u=1, s=1, t=none)", "f(f32[4,64], s=1.0, t=none, u=1)", "\"s\":1.0,\"t\":null,\"u\":1"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        hone_call *call = call_of(signature, calls[i].text), *again = NULL;
+        assert_string_equal(hone_call_text(call), calls[i].printed);
+        assert_contains(hone_call_spec(call), calls[i].scalars);
+        hone_error err = {0};
+        if (from_spec(signature, hone_call_spec(call), &again, &err) != HONE_OK) fail_msg("%s", err.message);
+        assert_string_equal(hone_call_key(again), hone_call_key(call));
+        assert_memory_equal(hone_call_values(again) + 3, hone_call_values(call) + 3, 3 * sizeof(hone_value));
+        hone_call_release(&again);
+        hone_call_release(&call);
+    }
+    hone_call *call = call_of(signature, "f(f32[4,32], f32[3])");
+    assert_true(
+        hone_call_values(call)[3].as.f64 >= 1 / sqrt(32.0) && hone_call_values(call)[3].as.f64 <= 1 / sqrt(32.0));
+    assert_int_equal(hone_call_values(call)[5].as.i64, 6);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+}
+
+static void a_default_that_nothing_says_is_asked_for(void **state)
+{
+    (void)state;
+    static const char *const refused[][2] = {
+        {"f(f32[4])", "u is missing, and nothing given says what its default 2 * k is"},
+        {"f(f32[0], u=1)", "f: s is missing, and its default: '1 / n': division by zero"},
+        {"f(f32[3], u=1, s=2)", "v is 1.5 (a float), expected i64"},
+    };
+    hone_signature *signature =
+        signature_of("f(x: f32[n], w: f32[k]?, *, s: i64 = 1 / n, u: i64 = 2 * k, v: i64 = n * 0.5) -> y: f32[n]");
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        hone_call *call = NULL;
+        hone_error err = {0};
+        assert_int_equal(
+            hone_call_parse(hone_allocator_system(), signature, refused[i][0], &call, &err), HONE_INVALID_ARGUMENT);
+        assert_contains(err.message, refused[i][1]);
+    }
+    hone_call *call = call_of(signature, "f(f32[0], u=1, s=2, v=0)");
+    hone_call_release(&call);
     hone_signature_release(&signature);
 }
 
@@ -204,6 +262,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_is_that_of_the_documented_text),
         cmocka_unit_test(keys_tell_calls_apart_and_spellings_not),
+        cmocka_unit_test(a_default_that_dims_say_has_one_key_however_it_is_given),
+        cmocka_unit_test(a_default_that_nothing_says_is_asked_for),
         cmocka_unit_test(a_written_spec_reads_back_to_the_same_key),
         cmocka_unit_test(ejkernels_extra_parameters_may_say_their_defaults),
         cmocka_unit_test(what_hone_cannot_hold_is_unsupported_with_its_value),
