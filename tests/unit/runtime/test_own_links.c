@@ -408,6 +408,41 @@ static void what_is_tuned_under_a_context_that_keeps_in_memory_is_not_stored(voi
     hone_context_release(&memory);
 }
 
+static const hone_plan *bind_in(fixture *f, hone_context *context, example *e)
+{
+    const hone_plan *plan = NULL;
+    make_example(e, 4, 4);
+    hone_context_enter(context);
+    if (hone_bind(f->op, e->args, 3, &plan, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    hone_context_enter(NULL);
+    return plan;
+}
+
+static void what_others_store_outdates_plans_but_not_those_whose_context_does_not_ask_stores(void **state)
+{
+    ground *g = *state;
+    example examples[4];
+    saying said;
+    own before = {.kernel = "plain"}, behind = {.kernel = "plain"};
+    const hone_link without = {.source = HONE_SOURCE_STORE};
+    hone_context *contexts[] = {
+        NULL, chain(g->f, NULL, &without, 1), with_own(g->f, NULL, HONE_SOURCE_MEMORY, &before),
+        with_own(g->f, NULL, HONE_SOURCE_HEURISTIC, &behind)};
+    const hone_plan *plans[4];
+    for (int i = 0; i < 4; i++)
+        plans[i] = bind_in(g->f, contexts[i], &examples[i]);
+    fixture *other = open_fixture((wish){.store = g->url});
+    tune(other, 4);
+    close_fixture(other);
+    explain(g->f, HONE_TEXT, &said); // looks at the store
+    static const bool is_current[] = {false, true, true, false};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(hone_plan_is_current(plans[i]), is_current[i]);
+        hone_plan_release(&plans[i]);
+        hone_context_release(&contexts[i]);
+    }
+}
+
 static void a_runtime_may_keep_all_that_it_tunes_in_memory(void **state)
 {
     ground *g = *state;
@@ -437,6 +472,9 @@ int main(void)
         TEST(threads_may_ask_one_function_at_once),
         cmocka_unit_test_setup_teardown(
             what_is_tuned_under_a_context_that_keeps_in_memory_is_not_stored, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            what_others_store_outdates_plans_but_not_those_whose_context_does_not_ask_stores, open_ground,
+            close_ground),
         cmocka_unit_test_setup_teardown(a_runtime_may_keep_all_that_it_tunes_in_memory, open_ground, close_ground),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
