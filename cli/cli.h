@@ -21,7 +21,8 @@ typedef struct cli_names {
 typedef struct cli_options {
     bool adjacent, json, stable, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process,
         check, reseal, measurements, dry_run, audit, update, racing, run, allow_missing, expect_all;
-    const char *store, *platform, *kernel, *spec, *format, *device, *lock, *report, *at, *rank, *neighbours, *t4;
+    const char *store, *platform, *kernel, *spec, *format, *device, *foreign_device, *lock, *report, *at, *rank,
+        *neighbours, *t4;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
     cli_names warm, packs, choices;

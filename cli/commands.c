@@ -107,11 +107,12 @@ const cli_command cli_commands[] = {
     {.name = "store",
      .arguments = "VERB [ARGUMENT...]",
      .summary = "what is remembered",
-     .options = "json store format device measurements dry-run verbose",
+     .options = "json store format device foreign-device measurements dry-run verbose",
      .help =
          "--format is hone (result documents, the default), ejkernel (persistent caches) or tokamax (cache files);\n"
          "import tells it from the text. --device FINGERPRINT exports one device's decisions, --measurements also\n"
-         "what they rest on. --verbose tells of every entry, and of times that differ.",
+         "what they rest on. --verbose tells of every entry, and of times that differ. An export for ejkernel has the\n"
+         "decisions that its executor can look for, and tells of the others; --foreign-device is its name of the GPU.",
      .verbs = cli_store_verbs,
      .least = 1,
      .run = cli_store},
@@ -207,6 +208,7 @@ const cli_option cli_option_rows[] = {
     {"spec", CLI_TEXT, AT(spec), " FILE", "the key of a canonical text"},
     {"lock", CLI_TEXT, AT(lock), " FILE", "the lock file, in place of HONE_LOCK"},
     {"device", CLI_TEXT, AT(device), " DEVICE", "only choices for this fingerprint; here: this machine's"},
+    {"foreign-device", CLI_TEXT, AT(foreign_device), " NAME", "what ejkernel calls the GPU: KIND|VERSION"},
     {"format", CLI_TEXT, AT(format), " FORMAT", "hone, ejkernel or tokamax"},
     {"measurements", CLI_FLAG, AT(measurements), "", "export also what decisions rest on"},
     {"dry-run", CLI_FLAG, AT(dry_run), "", "only count"},

@@ -1,6 +1,7 @@
 // hone store export, import, merge, diff and prune.
 #include "cli.h"
 
+#include "base/texts.h"
 #include "os/os.h"
 #include "store/ops.h"
 
@@ -238,14 +239,71 @@ static int export_text(exporting *e, hone_store *store, const char *file, char *
     return hone_export(store, &e->options, out, out_size, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
+static void append_pair(hone_buffer *out, hone_view key, hone_view value)
+{
+    if (out->size > 1 && out->data[out->size - 1] != '{') hone_buffer_text(out, ", ");
+    hone_buffer_append(out, key.data, key.size);
+    hone_buffer_text(out, ": ");
+    hone_buffer_append(out, value.data, value.size);
+}
+
+// The pairs of an object, but those whose keys are in `but`; keys: those that were seen, as texts.
+static void append_pairs(hone_texts *texts, hone_view object, const json_t *but, json_t *keys, hone_buffer *out)
+{
+    hone_view key, value;
+    for (hone_json_walk walk = hone_json_walk_of(object); hone_json_walk_next(&walk, &key, &value);) {
+        const char *name = hone_texts_string(texts, key);
+        if (name != NULL && keys != NULL) (void)!json_object_set_new(keys, name, json_null());
+        if (name == NULL || json_object_get(but, name) == NULL) append_pair(out, key, value);
+    }
+}
+
+// What ejkernel put into its file since, or hone never read, stays there before what is written.
+static int keep_theirs(const char *path, const char *text, size_t size, hone_buffer *out)
+{
+    hone_buffer there, written;
+    hone_view old, new;
+    hone_error err;
+    hone_buffer_init(&written, hone_allocator_system());
+    int status = cli_read(path, &there);
+    if (status != 0) return status;
+    hone_texts texts = {.arena = {.allocator = hone_allocator_system()}};
+    json_t *keys = json_object();
+    const hone_view bytes = {hone_buffer_string(&there), there.size};
+    if (hone_json_text_check(bytes, HONE_JSON_PYTHON, &old, &err) != HONE_OK || !hone_json_is_object(old)) {
+        fprintf(stderr, "hone: %s: is no cache of ejkernel's, a JSON object: it is left as it is\n", path);
+        status = EXIT_WORLD;
+    } else if (hone_json_text_check((hone_view){text, size}, HONE_JSON_PYTHON, &new, &err) != HONE_OK)
+        status = cli_fail(&err);
+    if (status == 0) {
+        append_pairs(&texts, new, NULL, keys, &written);
+        hone_buffer_char(out, '{');
+        append_pairs(&texts, old, keys, NULL, out);
+        if (written.size > 0) hone_buffer_format(out, "%s%s", out->size > 1 ? ", " : "", hone_buffer_string(&written));
+        hone_buffer_char(out, '}');
+    }
+    json_decref(keys);
+    hone_arena_destroy(&texts.arena);
+    hone_buffer_deinit(&written);
+    hone_buffer_deinit(&there);
+    return status;
+}
+
 static int export_file(exporting *e, hone_store *store, const char *file, const char *path)
 {
     hone_error err;
+    hone_buffer both;
     char *text = NULL;
     size_t size = 0;
+    hone_buffer_init(&both, hone_allocator_system());
     int status = export_text(e, store, file, &text, &size);
-    if (status == 0 && hone_os_replace_file(path, text, size, &err) != HONE_OK) status = cli_fail(&err);
+    const bool is_shared = e->options.format == HONE_EXCHANGE_EJKERNEL && hone_os_is_plain_file(path);
+    if (status == 0 && is_shared) status = keep_theirs(path, text, size, &both);
+    const char *whole = is_shared ? hone_buffer_string(&both) : text;
+    if (status == 0 && hone_os_replace_file(path, whole, is_shared ? both.size : size, &err) != HONE_OK)
+        status = cli_fail(&err);
     hone_text_free(text);
+    hone_buffer_deinit(&both);
     return status;
 }
 
@@ -260,7 +318,7 @@ static int export_folder(exporting *e, hone_store *store, const char *folder)
 {
     hone_error err;
     int status = hone_os_make_folders(folder, &err) == HONE_OK ? 0 : cli_fail(&err);
-    if (status == 0 && hone_export_files(store, e->options.format, list_export, e->files, &err) != HONE_OK)
+    if (status == 0 && hone_export_files(store, &e->options, list_export, e->files, &err) != HONE_OK)
         status = cli_fail(&err);
     for (size_t i = 0; status == 0 && i < json_array_size(e->files); i++) {
         char path[PATH_SIZE];
@@ -317,6 +375,7 @@ int cli_store_export(hone_cli *cli, hone_store *store)
         .options =
             {.struct_size = sizeof e.options,
              .device = cli->options.device,
+             .foreign_device = cli->options.foreign_device,
              .measurements = cli->options.measurements,
              .line = note_line},
         .report = {.cli = cli, .lines = json_array()},
@@ -324,10 +383,13 @@ int cli_store_export(hone_cli *cli, hone_store *store)
     };
     e.options.ctx = &e.report;
     int status = read_format(cli, &e.options.format);
-    if (status == 0 && cli->options.device != NULL && strcmp(cli->options.device, "here") == 0) {
-        size_t count = 0;
+    const bool is_here = cli->options.device != NULL && strcmp(cli->options.device, "here") == 0;
+    if (status == 0 && (is_here || e.options.format == HONE_EXCHANGE_EJKERNEL))
         status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
-        if (status == 0) e.options.device = hone_runtime_devices(cli->rt, &count)[0]->fingerprint;
+    e.options.rt = cli->rt;
+    if (status == 0 && is_here) {
+        size_t count = 0;
+        e.options.device = hone_runtime_devices(cli->rt, &count)[0]->fingerprint;
     }
     bool standard = strcmp(cli->arguments[1], "-") == 0;
     if (status == 0) status = standard ? export_standard(&e, store) : export_to(&e, store, cli->arguments[1]);

@@ -18,7 +18,6 @@ import sys
 # may not grow, and a number that is larger than its circle is refused: so the numbers only fall.
 CIRCLES = {
     "call": ([5, 4], "a signature and the call that it describes; a call bound, in text, as a spec, in buckets"),
-    "interchange": ([3], "an export, in parts"),
     "offline/forms": ([4], "the reader of StableHLO, whose operations hold regions of operations"),
     "platforms/cuda": ([2], "a device and what times on it"),
     "recorded": ([2], "a recorded space and its document"),

@@ -102,27 +102,36 @@ hone_importer_commit(hone_importer *importer, hone_store *store, hone_import_rep
 typedef struct hone_export_options {
     size_t struct_size;
     hone_exchange format;
-    const hone_codec
-        *codec;         // its dumper writes decisions for ejkernel; NULL: as {"kernel", "platform", "config", "spec"}
-    const char *device; // only this fingerprint's decisions; NULL: all
-    const char *file;   // only what stands in this file of hone_export_files; NULL: all
-    bool measurements;  // bundles: also everything that was measured, and that failed
-    void (*line)(void *ctx, const hone_import_line *line); // told of what is left out, with the reason
+    const hone_codec *codec; // its dumper writes decisions for ejkernel; NULL: in the words of ejkernel's kernels
+    const char *device;      // only this fingerprint's decisions; NULL: all
+    const char *file;        // only what stands in this file of hone_export_files; NULL: all
+    bool measurements;       // bundles: also everything that was measured, and that failed
+    // Told of what is left out, with the reason; not where `file` is given, for it is told of by hone_export_files.
+    void (*line)(void *ctx, const hone_import_line *line);
     void *ctx;
+    // Knows ejkernel's operations (docs/foreign-operations.md), buckets, and which CPU is this one. NULL: no decision is
+    // written in ejkernel's words.
+    hone_runtime *rt;
+    const char *foreign_device; // what ejkernel calls the GPU, "NVIDIA H200|VERSION OF JAX'S PLATFORM"; NULL: not known
 } hone_export_options;
 
 // Writes what a store holds as one document: ANY and HONE: a bundle; EJKERNEL and TOKAMAX: that system's entries as
-// they came, and, for ejkernel, the decisions. options may be NULL.
+// they came, and, for ejkernel, the decisions of calls whose ejkernel key is known (aliases), as its executor looks for
+// them. Where both are there, what says block sizes, warps or stages stands, else what came. options may be NULL.
 //   out_text  free with hone_text_free
 // Returns: HONE_OK; as hone_store_scan; what a dumper returned.
 HONE_API HONE_MUST_CHECK hone_status
 hone_export(hone_store *store, const hone_export_options *options, char **out_text, size_t *out_size, hone_error *err);
 
 // Visits the names of the files that the store's entries make in a folder, sorted, each once: "hone.json" for a bundle;
-// "flash-attn.json", as it was imported, or "rms_norm.json" for ejkernel; "DEVICE/OPERATION.json" for tokamax. A name
-// has no parts but these, and leads nowhere else.
+// "flash-attn.json", as ejkernel looks for it, for ejkernel; "DEVICE/OPERATION.json" for tokamax. A name has no parts but
+// these, and leads nowhere else. options->line is told of what is left out of all of them.
 HONE_API HONE_MUST_CHECK hone_status hone_export_files(
-    hone_store *store, hone_exchange format, bool (*visit)(void *ctx, const char *file), void *ctx, hone_error *err);
+    hone_store *store,
+    const hone_export_options *options,
+    bool (*visit)(void *ctx, const char *file),
+    void *ctx,
+    hone_error *err);
 
 // Puts what `from` holds into `to`: decisions by the rule of hone_store_merge, measurements and failures where they
 // rest on more, aliases and foreign configs where there are none. Counts of calls are left out: they would be added

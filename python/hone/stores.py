@@ -138,7 +138,8 @@ class Store:
         self._open().put(result._result)
 
     def export(
-        self, *, format: str = "hone", device: str | None = None, measurements: bool = False, file: str | None = None
+        self, *, format: str = "hone", device: str | None = None, measurements: bool = False, file: str | None = None,
+        foreign_device: str | None = None,
     ) -> str:
         """All that it holds as one document, as ``hone store export`` writes it.
 
@@ -147,8 +148,9 @@ class Store:
             device: only this fingerprint's decisions.
             measurements: in a bundle, also what the decisions rest on.
             file: only what stands in this file of the folder that ``hone store export FOLDER`` makes.
+            foreign_device: what ejkernel calls the GPU (``ejkernel.ops.utils.fingerprint.device_fingerprint()``).
         """
-        return self._open().export(format, device, measurements, file)
+        return self._open().export(runtimes.default(), format, device, measurements, file, foreign_device)
 
     def import_(self, *documents: Document, format: str | None = None) -> dict[str, int]:
         """Stores what documents hold, in one transaction; of two decisions for one call, the better stays.

@@ -45,7 +45,7 @@ static bool read_format(const char *name, hone_exchange *out)
     return false;
 }
 
-// export(format, device or None, measurements, file or None): the document
+// export(runtime, format, device or None, measurements, file or None, foreign device or None): the document
 static PyObject *method_export(PyObject *object, PyObject *args)
 {
     const char *format;
@@ -55,9 +55,13 @@ static PyObject *method_export(PyObject *object, PyObject *args)
     size_t size = 0;
     hone_status status;
     hone_error err;
-    if (!PyArg_ParseTuple(args, "szpz", &format, &options.device, &measurements, &options.file) ||
+    PyObject *runtime;
+    if (!PyArg_ParseTuple(
+            args, "O!szpzz", native.runtime_type, &runtime, &format, &options.device, &measurements, &options.file,
+            &options.foreign_device) ||
         !read_format(format, &options.format))
         return NULL;
+    options.rt = ((native_runtime *)runtime)->rt;
     options.measurements = measurements;
     Py_BEGIN_ALLOW_THREADS status = hone_export(((native_store *)object)->store, &options, &text, &size, &err);
     Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
@@ -280,7 +284,8 @@ static PyObject *get_url(PyObject *object, void *closure)
 }
 
 static PyMethodDef methods[] = {
-    {"export", method_export, METH_VARARGS, "export(format, device, measurements, file): a document."},
+    {"export", method_export, METH_VARARGS,
+     "export(runtime, format, device, measurements, file, foreign_device): a document."},
     {"get", method_get, METH_VARARGS, "get(device, algorithm, version, key, spec or None): a dict, or None."},
     {"get_value", method_get_value, METH_VARARGS,
      "get_value(scheme, operation, device, key): (text, origin), or None."},

@@ -25,7 +25,7 @@ static hone_status wrong(const reader *r, const char *field, const char *expecte
 
 static hone_status check_fields(const reader *r, const json_t *row)
 {
-    static const char *const known[] = {"library", "operation", "signature", "values", "windows", "takes"};
+    static const char *const known[] = {"library", "operation", "signature", "values", "windows", "configs", "takes"};
     const char *name;
     const json_t *value;
     json_object_foreach((json_t *)(uintptr_t)row, name, value)
@@ -37,7 +37,7 @@ static hone_status check_fields(const reader *r, const json_t *row)
             return hone_fail(
                 r->err, HONE_INVALID_ARGUMENT, where,
                 "row %zu of foreign operations: there is no field '%.60s'; the fields are: library operation signature "
-                "values windows takes",
+                "values windows configs takes",
                 r->row, name);
     }
     return HONE_OK;
@@ -53,6 +53,44 @@ static hone_status check_values(const reader *r, const json_t *values)
         if (json_array_size(value) == 0) return wrong(r, name, "an array of at least one value");
     }
     return HONE_OK;
+}
+
+static bool are_objects(const json_t *object)
+{
+    const char *name;
+    const json_t *value;
+    if (!json_is_object(object)) return false;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        if (!json_is_object(value)) return false;
+    }
+    return true;
+}
+
+static bool are_words(const json_t *object)
+{
+    const char *name;
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        for (size_t i = 0; i < json_array_size(value); i++)
+            if (!json_is_string(json_array_get(value, i))) return false;
+        if (!json_is_array(value)) return false;
+    }
+    return object == NULL || json_is_object(object);
+}
+
+static hone_status check_configs(const reader *r, const json_t *configs)
+{
+    if (configs == NULL) return HONE_OK;
+    if (!json_is_object(configs)) return wrong(r, "configs", "an object");
+    if (!json_is_string(json_object_get(configs, "file"))) return wrong(r, "configs", "\"file\", a text");
+    if (!json_is_object(json_object_get(configs, "default"))) return wrong(r, "configs", "\"default\", an object");
+    if (!are_objects(json_object_get(configs, "platforms")))
+        return wrong(r, "configs", "\"platforms\", an object of objects");
+    return are_words(json_object_get(configs, "words"))
+               ? HONE_OK
+               : wrong(r, "configs", "\"words\", an object of arrays of texts");
 }
 
 static hone_status check_takes(const reader *r, const json_t *takes)
@@ -84,6 +122,7 @@ static hone_status read_row(const reader *r, const json_t *json, hone_foreign_ro
     row->operation = json_string_value(json_object_get(json, "operation"));
     row->values = json_object_get(json, "values");
     row->windows = windows;
+    row->configs = json_object_get(json, "configs");
     row->takes = json_object_get(json, "takes");
     if (row->library == NULL) return wrong(r, "library", "a text");
     if (row->operation == NULL) return wrong(r, "operation", "a text");
@@ -92,6 +131,7 @@ static hone_status read_row(const reader *r, const json_t *json, hone_foreign_ro
         if (!json_is_string(json_array_get(windows, i))) return wrong(r, "windows", "an array of names");
     hone_status status = check_fields(r, json);
     if (status == HONE_OK) status = check_values(r, row->values);
+    if (status == HONE_OK) status = check_configs(r, row->configs);
     if (status == HONE_OK) status = check_takes(r, row->takes);
     if (status == HONE_OK) status = read_signature(r, json_object_get(json, "signature"), &row->signature);
     return status;

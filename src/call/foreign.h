@@ -14,6 +14,7 @@ typedef struct hone_foreign_row {
     hone_signature *signature; // of the library's own function; NULL: its labels bring the arguments
     const json_t *values;  // object, what a parameter may say that means nothing to hone, the usual first; NULL: none
     const json_t *windows; // array, parameters that are a number or [left, right]; NULL: none
+    const json_t *configs; // object, how the library's own configs of it are written; NULL: not known
     const json_t *takes;   // array, the algorithms that can be it, the first that holds the arguments is taken
 } hone_foreign_row;
 

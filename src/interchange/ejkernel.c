@@ -20,36 +20,10 @@ static bool split_key(hone_importer *importer, const char *joined, hone_store_fo
     return true;
 }
 
-// What hone writes for its own decisions: {"kernel": ..., "platform": ..., "config": {...}, "spec": ...}.
-static bool read_own(
-    hone_importer *importer, const hone_store_foreign *entry, hone_view value, hone_store_decision *out)
-{
-    hone_view kernel = hone_json_member(value, "kernel"), platform = hone_json_member(value, "platform"),
-              config = hone_json_member(value, "config"), spec = hone_json_member(value, "spec");
-    const char *at = strstr(entry->operation, "@v");
-    if (!hone_json_is_string(kernel) || !hone_json_is_string(platform) || !hone_json_is_object(config) || at == NULL)
-        return false;
-    *out = (hone_store_decision){
-        .key =
-            {.device = entry->device,
-             .algorithm =
-                 hone_texts_keep(&importer->texts, (hone_view){entry->operation, (size_t)(at - entry->operation)}),
-             .version = at + 2,
-             .key = entry->foreign_key,
-             .spec = hone_texts_string(&importer->texts, spec)},
-        .kernel = hone_texts_string(&importer->texts, kernel),
-        .platform = hone_texts_string(&importer->texts, platform),
-        .config = hone_texts_keep(&importer->texts, config),
-        .source = "store",
-    };
-    return true;
-}
-
 static void read_entry(hone_importer *importer, const char *origin, hone_view name, hone_view value)
 {
     const char *joined = hone_texts_string(&importer->texts, name);
     hone_store_foreign entry = {.scheme = scheme, .origin = origin};
-    hone_store_decision own;
     if (joined == NULL || !split_key(importer, joined, &entry)) {
         hone_importer_refuse(
             importer, origin,
@@ -58,12 +32,8 @@ static void read_entry(hone_importer *importer, const char *origin, hone_view na
         return;
     }
     entry.text = hone_texts_keep(&importer->texts, value);
-    if (read_own(importer, &entry, value, &own))
-        hone_importer_take(importer, origin, &own);
-    else
-        hone_importer_keep(
-            importer, &entry,
-            hone_json_is_null(value) ? "it has no config" : "a config of ejkernel's: kept as it came");
+    hone_importer_keep(
+        importer, &entry, hone_json_is_null(value) ? "it has no config" : "a config of ejkernel's: kept as it came");
 }
 
 hone_status hone_read_ejkernel(hone_importer *importer, const char *origin, hone_view document, hone_error *err)

@@ -1,5 +1,5 @@
 // The files that an export of a format has.
-#include "interchange/exporter.h"
+#include "interchange/mapping.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -96,19 +96,43 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-hone_status hone_export_files(
-    hone_store *store, hone_exchange format, bool (*visit)(void *ctx, const char *file), void *ctx, hone_error *err)
+// In ejkernel's words, or by its dumper; what is left out is told.
+static hone_status note_decisions(const hone_exporter *w, naming *n, hone_error *err)
 {
+    hone_mapping mapping;
+    if (w->options->format != HONE_EXCHANGE_EJKERNEL) return HONE_OK;
+    if (w->options->codec->dump != NULL) return hone_store_scan(w->store, NULL, note_decision, n, err);
+    hone_status status = hone_map_ejkernel(w, &mapping, err);
+    for (size_t i = 0; i < mapping.count && status == HONE_OK; i++)
+        (void)note_foreign(n, &mapping.items[i].entry);
+    hone_mapping_deinit(&mapping);
+    return status;
+}
+
+hone_status hone_export_files_with(
+    hone_registry *registry,
+    const char *here,
+    hone_store *store,
+    const hone_export_options *options,
+    bool (*visit)(void *ctx, const char *file),
+    void *ctx,
+    hone_error *err)
+{
+    hone_export_options known;
+    hone_codec codec;
     if (store == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the store and visit must not be NULL");
-    if (format == HONE_EXCHANGE_ANY || format == HONE_EXCHANGE_HONE) {
+    hone_status status = hone_export_options_read(options, &known, &codec, err);
+    if (status != HONE_OK) return status;
+    if (known.format == HONE_EXCHANGE_ANY || known.format == HONE_EXCHANGE_HONE) {
         visit(ctx, "hone.json");
         return HONE_OK;
     }
+    known.file = NULL;
+    const hone_exporter w = {.options = &known, .store = store, .registry = registry, .here = here};
     naming n = {.allocator = hone_allocator_system()};
-    hone_status status = hone_store_foreigns(store, hone_exchange_name(format), note_foreign, &n, err);
-    if (status == HONE_OK && format == HONE_EXCHANGE_EJKERNEL)
-        status = hone_store_scan(store, NULL, note_decision, &n, err);
+    status = hone_store_foreigns(store, hone_exchange_name(known.format), note_foreign, &n, err);
+    if (status == HONE_OK) status = note_decisions(&w, &n, err);
     if (status == HONE_OK && n.failed) status = hone_fail_memory(err, where);
     if (status == HONE_OK && n.count > 0) {
         qsort(n.files, n.count, sizeof *n.files, by_name);

@@ -1,5 +1,5 @@
 // The files of ejkernel and tokamax, written: one object of "key": value, as Python's json.dump lays it out.
-#include "interchange/exporter.h"
+#include "interchange/mapping.h"
 
 #include "base/error.h"
 #include "base/json.h"
@@ -46,21 +46,6 @@ static bool put_as_it_came(void *ctx, const hone_store_foreign *foreign)
     return !hone_exporter_is_failed(ctx);
 }
 
-static void put_own_text(hone_buffer *out, const hone_store_decision *decision)
-{
-    hone_buffer_clear(out);
-    hone_buffer_text(out, "{\"kernel\": ");
-    put_string(out, decision->kernel);
-    hone_buffer_text(out, ", \"platform\": ");
-    put_string(out, decision->platform);
-    hone_buffer_format(out, ", \"config\": %s", decision->config);
-    if (decision->key.spec != NULL) {
-        hone_buffer_text(out, ", \"spec\": ");
-        put_string(out, decision->key.spec);
-    }
-    hone_buffer_char(out, '}');
-}
-
 // What the dumper gives must be JSON, or the whole file were none.
 static hone_status dump(hone_exporter *w, const hone_store_decision *decision, hone_store_foreign *entry)
 {
@@ -74,11 +59,10 @@ static hone_status dump(hone_exporter *w, const hone_store_decision *decision, h
     return status == HONE_OK ? HONE_OK : hone_fail_prefix(w->err, status, "the dumper's text");
 }
 
-static bool put_ejkernel_decision(void *ctx, const hone_store_decision *decision)
+static bool dump_decision(void *ctx, const hone_store_decision *decision)
 {
     hone_exporter *w = ctx;
     char operation[200];
-    hone_buffer own;
     if (!hone_exporter_wants(w, decision->key.device)) return true;
     if (!hone_is_object(decision->config)) {
         hone_exporter_leave_out(w, decision, "its config is no JSON object");
@@ -91,31 +75,52 @@ static bool put_ejkernel_decision(void *ctx, const hone_store_decision *decision
         .device = decision->key.device,
         .foreign_key = decision->key.key,
     };
-    hone_buffer_init(&own, w->text.allocator);
-    hone_status status = HONE_OK;
-    if (w->options->codec->dump != NULL) {
-        status = dump(w, decision, &entry);
-    } else {
-        put_own_text(&own, decision);
-        entry.text = hone_buffer_string(&own);
-        w->text.failed |= own.failed;
-    }
+    hone_status status = dump(w, decision, &entry);
     if (status == HONE_OK)
         put_entry(w, &entry);
     else if (status == HONE_NOT_FOUND)
         hone_exporter_leave_out(w, decision, "the dumper left it out");
     else
         w->status = status;
-    hone_buffer_deinit(&own);
     return !hone_exporter_is_failed(w);
+}
+
+typedef struct merging {
+    hone_exporter *exporter;
+    hone_mapping mapping;
+} merging;
+
+// What was imported comes out as it came, unless hone knows better blocks.
+static bool put_unless_mapped(void *ctx, const hone_store_foreign *foreign)
+{
+    merging *m = ctx;
+    hone_mapped *mapped = hone_mapping_find(&m->mapping, foreign);
+    if (mapped != NULL && mapped->has_words) return true;
+    if (mapped != NULL) mapped->is_told = true;
+    put_entry(m->exporter, foreign);
+    return !hone_exporter_is_failed(m->exporter);
+}
+
+static hone_status put_mapped(hone_exporter *w, hone_error *err)
+{
+    merging m = {.exporter = w};
+    hone_status status = hone_map_ejkernel(w, &m.mapping, err);
+    if (status == HONE_OK) status = hone_store_foreigns(w->store, "ejkernel", put_unless_mapped, &m, err);
+    for (size_t i = 0; i < m.mapping.count && status == HONE_OK; i++)
+        if (!m.mapping.items[i].is_told) put_entry(w, &m.mapping.items[i].entry);
+    hone_mapping_deinit(&m.mapping);
+    return status;
 }
 
 hone_status hone_write_pairs(hone_exporter *w, hone_error *err)
 {
+    const hone_exchange format = w->options->format;
+    const bool maps = format == HONE_EXCHANGE_EJKERNEL && w->options->codec->dump == NULL;
     hone_buffer_char(&w->text, '{');
-    hone_status status = hone_store_foreigns(w->store, hone_exchange_name(w->options->format), put_as_it_came, w, err);
-    if (status == HONE_OK && w->options->format == HONE_EXCHANGE_EJKERNEL)
-        status = hone_store_scan(w->store, NULL, put_ejkernel_decision, w, err);
+    hone_status status =
+        maps ? put_mapped(w, err) : hone_store_foreigns(w->store, hone_exchange_name(format), put_as_it_came, w, err);
+    if (status == HONE_OK && format == HONE_EXCHANGE_EJKERNEL && !maps)
+        status = hone_store_scan(w->store, NULL, dump_decision, w, err);
     hone_buffer_char(&w->text, '}');
     return status;
 }

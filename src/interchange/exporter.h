@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "hone/interchange.h"
+#include "registry/registry.h"
 
 enum { HONE_EXPORT_FILE_SIZE = 400 };
 
@@ -11,6 +12,8 @@ enum { HONE_EXPORT_FILE_SIZE = 400 };
 typedef struct hone_exporter {
     const hone_export_options *options;
     hone_store *store;
+    hone_registry *registry; // may be NULL
+    const char *here;        // fingerprint of this CPU; NULL: not known
     hone_buffer text;
     size_t count;               // of the list or object that is being written
     char *device, *environment; // of the first decision; the document's
@@ -27,6 +30,27 @@ bool hone_exporter_wants(const hone_exporter *w, const char *device);
 void hone_exporter_leave_out(const hone_exporter *w, const hone_store_decision *decision, const char *reason);
 // Whether a text, which may be NULL, is a JSON object.
 bool hone_is_object(const char *text);
+
+// hone_export and hone_export_files of the public header, with what the runtime of the options knows.
+hone_status hone_export_with(
+    hone_registry *registry,
+    const char *here,
+    hone_store *store,
+    const hone_export_options *options,
+    char **out_text,
+    size_t *out_size,
+    hone_error *err);
+hone_status hone_export_files_with(
+    hone_registry *registry,
+    const char *here,
+    hone_store *store,
+    const hone_export_options *options,
+    bool (*visit)(void *ctx, const char *file),
+    void *ctx,
+    hone_error *err);
+// Options of the caller's header as this one knows them.
+hone_status hone_export_options_read(
+    const hone_export_options *options, hone_export_options *out, hone_codec *codec, hone_error *err);
 
 // The formats: each writes the whole document.
 hone_status hone_write_bundle(hone_exporter *w, hone_error *err);

@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 
-from support import DATA
+from support import BUILD, DATA
 from test_stores import StoreTest
 
 PACKAGES = DATA.parent / "build-python"  # scripts/setup installs ejkernel and jax there
@@ -24,6 +25,17 @@ def run_ejkernel(script, *arguments, timeout=500):
     made = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env)
     if made.returncode != 0:
         raise AssertionError(f"ejkernel could not be called (scripts/setup python):\n{made.stderr}")
+
+
+@unittest.skipUnless((BUILD / "python").exists(), "the Python package is not built")
+class Python(unittest.TestCase):
+    def test_programs_of_ejkernel_run_what_hone_tuned(self):
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
+        env |= {"PYTHONPATH": f"{BUILD.resolve()}/python:{PACKAGES}", "HONE_TEST_COMMAND": str(BUILD.resolve() / "hone"),
+                "HONE_DEVICE_LOCKS": str(BUILD.resolve()), "HONE_REQUIRE": "1"}
+        command = [sys.executable, "-B", "-m", "unittest", "test_ejkernel"]
+        made = subprocess.run(command, cwd=DATA / "python", env=env, capture_output=True, text=True, timeout=500)
+        self.assertEqual(made.returncode, 0, made.stderr)
 
 
 class Ejkernel(StoreTest):

@@ -78,20 +78,17 @@ class RealEjkernel(ExchangeTest):
         self.assertTrue(same(again._data, cache._data))
         self.assertEqual(again.get("cpu|cpu", "flash_attention@v2", KEY), Config(64))
 
-    def test_it_loads_what_was_tuned_for_a_program(self):
-        program = str(DATA / "golden" / "lowered" / "one_json.mlir")
-        tuned = self.hone("offline", program, "--seconds", "1", "--evals", "4", "--json").json["entries"]
-        out = self.folder / "out"
-        out.mkdir()
-        self.hone("store", "export", str(out), "--format", "ejkernel")
-        for entry in tuned:
-            cache = self.cache(out / f"{entry['algorithm']}.json")
-            (name,) = cache._data
-            device, operation, key = name.rsplit("|", 2)
-            self.assertEqual((operation, key), (f"{entry['algorithm']}@v{entry['version']}", entry["key"]))
-            config = cache.get(device, operation, key)
-            self.assertEqual((config.kernel, config.config), (entry["kernel"], entry["config"]))
-        self.assertEqual(len(tuned), 1)
+    def test_it_finds_what_was_tuned_for_a_program(self):
+        """With the real executors: tests/python/test_ejkernel.py."""
+        self.hone("offline", str(DATA / "golden" / "lowered" / "one.bc"), "--seconds", "1", "--evals", "4")
+        self.hone("tune", NORM, "--seconds", "1", "--evals", "4")
+        answer = self.hone("store", "export", f"{self.folder}/out/", "--format", "ejkernel", "--json").json
+        self.assertEqual(answer["files"], ["sdpa.json"])
+        (line,) = answer["lines"]
+        self.assertTrue(line["entry"].startswith("rms_norm@v1 "), line)
+        self.assertIn("no call of ejkernel's", line["reason"])
+        config = self.cache(self.folder / "out" / "sdpa.json").get("cpu|cpu", "scaled_dot_product_attention@v0", "2133cfa20c40fe20")
+        self.assertEqual((config.platform, config.backend, config.block_q), ("xla", "any", 128))
 
     def test_every_sample_comes_back_as_it_was(self):
         self.imported(GOLDEN)
@@ -106,24 +103,6 @@ class RealEjkernel(ExchangeTest):
             samples.update(self.cache(path)._data)
         self.assertGreater(len(samples), 100)
         self.assertTrue(same(written, samples))
-
-    def test_it_loads_hones_decisions_and_hone_takes_them_back(self):
-        self.put(self.document())
-        row = self.hone("store", "get", NORM, "--json").json
-        path = self.folder / "rms.json"
-        self.hone("store", "export", str(path), "--format", "ejkernel")
-        cache = self.cache(path, loader=lambda raw: raw)
-        found = self.cache(path, loader=lambda raw: (raw["kernel"], raw["config"])).get(
-            row["device"], "rms_norm@v1", row["key"])
-        self.assertEqual(found, (row["kernel"], row["config"]))
-        cache.put("cpu|cpu", "rms_norm@v1", KEY, {"block_m": 64})
-        other = self.url("other")
-        answer = self.imported(path, "--store", other)
-        self.assertEqual((answer["taken"], answer["foreign"]), (1, 1))
-        back = self.hone("store", "get", NORM, "--json", "--store", other).json
-        self.assertEqual((back["kernel"], back["config"], back["spec"]), (row["kernel"], row["config"], row["spec"]))
-        self.assertFalse(back["verified"])
-        self.assertEqual(self.hone("explain", NORM, "--json", "--store", other).json["source"], "store")
 
     def test_its_writers_lose_nothing_in_a_json_store(self):
         """Eight processes lost nearly all there; every import here is kept."""

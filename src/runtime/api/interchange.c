@@ -3,8 +3,11 @@
 
 #include "base/error.h"
 #include "hone/interchange.h"
+#include "interchange/exporter.h"
 #include "interchange/importer.h"
 #include "interchange/stores.h"
+
+#include <stddef.h>
 
 hone_status hone_importer_create(
     hone_runtime *rt, const hone_import_options *options, hone_importer **out, hone_error *err)
@@ -13,6 +16,40 @@ hone_status hone_importer_create(
         return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.import", "out is NULL: give it an address");
     return hone_importer_new(
         rt != NULL ? rt->allocator : hone_allocator_system(), rt != NULL ? rt->registry : NULL, options, out, err);
+}
+
+// What the runtime of the options, which may be of an older header, knows. Without one nothing is known.
+static hone_status read_ground(
+    const hone_export_options *options, hone_registry **out_registry, const char **out_here, hone_error *err)
+{
+    const size_t end = offsetof(hone_export_options, rt) + sizeof options->rt;
+    hone_runtime *rt = options != NULL && options->struct_size >= end ? options->rt : NULL;
+    hone_status status = rt == NULL ? HONE_OK : hone_runtime_discover(rt, err);
+    *out_registry = rt == NULL ? NULL : rt->registry;
+    *out_here = rt == NULL || status != HONE_OK ? NULL : rt->cpu->fingerprint;
+    return status;
+}
+
+hone_status hone_export(
+    hone_store *store, const hone_export_options *options, char **out_text, size_t *out_size, hone_error *err)
+{
+    hone_registry *registry;
+    const char *here;
+    hone_status status = read_ground(options, &registry, &here, err);
+    return status == HONE_OK ? hone_export_with(registry, here, store, options, out_text, out_size, err) : status;
+}
+
+hone_status hone_export_files(
+    hone_store *store,
+    const hone_export_options *options,
+    bool (*visit)(void *ctx, const char *file),
+    void *ctx,
+    hone_error *err)
+{
+    hone_registry *registry;
+    const char *here;
+    hone_status status = read_ground(options, &registry, &here, err);
+    return status == HONE_OK ? hone_export_files_with(registry, here, store, options, visit, ctx, err) : status;
 }
 
 hone_status hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err)

@@ -60,33 +60,91 @@ static void joined_keys_are_taken_apart_from_the_right(void **state)
     hone_text_free(out);
 }
 
-static void decisions_come_back_from_a_file_of_ejkernels(void **state)
+static const char their_scale[] =
+    "[{\"library\":\"ejkernel\",\"operation\":\"their_scale\",\"takes\":[{\"algorithm\":\"scale\"}],\"configs\":{"
+    "\"file\":\"their-scale.json\",\"default\":{\"a\":1,\"fwd\":null},\"words\":{\"fwd.u\":[\"unroll\"],\"w\":["
+    "\"warps\"]},"
+    "\"platforms\":{\"native\":{\"platform\":\"xla\"},\"triton\":{\"platform\":\"triton\",\"backend\":\"gpu\"}}}}]";
+
+static void put_decision(exchange *e, const char *device, const char *platform, const char *config)
 {
-    exchange *e = *state;
     hone_store_decision put = scale_decision(e);
+    put.key.device = device;
+    put.platform = platform;
+    put.config = config;
     assert_int_equal(hone_store_put(e->store, &put, &e->err), HONE_OK);
-    char *text = export_text(e, e->store, HONE_EXCHANGE_EJKERNEL);
-    assert_non_null(strstr(text, "{\"cpu|x|scale@v1|"));
-    assert_non_null(
-        strstr(text, "{\"kernel\": \"fast\", \"platform\": \"native\", \"config\": {\"unroll\":2,\"layout\":\"row\"}"));
-    assert_int_equal(import_text(e, e->other, "x.json", HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
-    assert_int_equal(e->report.outcomes[HONE_IMPORT_TAKEN], 1);
-    assert_int_equal(count_of(e, e->other).decisions, 1);
+}
+
+static char *export_for(exchange *e, const char *foreign_device)
+{
+    const hone_export_options options = {
+        .struct_size = sizeof options,
+        .format = HONE_EXCHANGE_EJKERNEL,
+        .line = note_line,
+        .ctx = e,
+        .rt = e->runtime->rt,
+        .foreign_device = foreign_device};
+    char *text = NULL;
+    e->lines[0] = '\0';
+    assert_int_equal(hone_export(e->store, &options, &text, NULL, &e->err), HONE_OK);
+    return text;
+}
+
+static void expect_export(exchange *e, const char *foreign_device, const char *expected)
+{
+    char *text = export_for(e, foreign_device);
+    assert_string_equal(text, expected);
     hone_text_free(text);
 }
 
-static void a_config_that_its_kernel_does_not_have_is_refused(void **state)
+// The device, key and words of ejkernel's; hone's own kernels say where to run, and nothing of blocks.
+static void decisions_are_written_as_ejkernel_looks_for_them(void **state)
 {
     exchange *e = *state;
-    char text[400];
-    snprintf(
-        text, sizeof text,
-        "{\"cpu|x|scale@v1|%s\": {\"kernel\": \"fast\", \"platform\": \"native\", \"config\": {\"unroll\": 3}}}",
-        e->key);
-    assert_int_equal(import_text(e, e->store, "x.json", HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
-    assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], 1);
-    assert_non_null(strstr(e->lines, "unroll"));
-    assert_int_equal(count_of(e, e->store).decisions, 0);
+    const char *here = hone_runtime_devices(e->runtime->rt, &(size_t){0})[0]->fingerprint;
+    const hone_store_alias alias = {
+        "ejkernel", "their_scale@v7", "0123456789abcdef", NULL, {NULL, "scale", "1", e->key, scale_spec}};
+    assert_int_equal(hone_register_foreign(e->runtime->rt, their_scale, strlen(their_scale), &e->err), HONE_OK);
+    put_decision(e, here, "native", "{\"unroll\":2,\"layout\":\"row\"}");
+    expect_export(e, NULL, "{}");
+    assert_non_null(strstr(e->lines, "no call of ejkernel's is known to be it"));
+    assert_int_equal(hone_store_put_alias(e->store, &alias, &e->err), HONE_OK);
+    expect_export(
+        e, NULL, "{\"cpu|cpu|their_scale@v7|0123456789abcdef\": {\"a\": 1, \"fwd\": null, \"platform\": \"xla\"}}");
+    assert_string_equal(e->lines, "");
+    // What ejkernel itself found stays, where hone says nothing of its words.
+    const hone_store_foreign theirs = {"ejkernel", "their_scale@v7", "cpu|cpu", "0123456789abcdef", "{\"a\": 9}", NULL};
+    assert_int_equal(hone_store_put_foreign(e->store, &theirs, 1, &e->err), HONE_OK);
+    expect_export(e, NULL, "{\"cpu|cpu|their_scale@v7|0123456789abcdef\": {\"a\": 9}}");
+    put_decision(e, "cpu|of another machine", "native", "{}");
+    put_decision(e, "cuda|H200", "triton", "{\"unroll\":4,\"warps\":8,\"other\":1,\"layout\":\"row\"}");
+    put_decision(e, "opencl|x", "opencl", "{\"unroll\":4}");
+    char *text = export_for(e, "NVIDIA|c 12");
+    assert_non_null(strstr(
+        text, "\"NVIDIA|c 12|their_scale@v7|0123456789abcdef\": {\"a\": 1, \"fwd\": {\"u\": 4}, "
+              "\"platform\": \"triton\", \"backend\": \"gpu\", \"w\": 8}"));
+    hone_text_free(text);
+    assert_non_null(strstr(e->lines, "of another CPU"));
+    assert_non_null(strstr(e->lines, "no kernel of platform opencl"));
+    hone_text_free(export_for(e, NULL));
+    assert_non_null(strstr(e->lines, "--foreign-device"));
+}
+
+// Blocks that were measured stand in place of those that came.
+static void words_that_map_stand_in_place_of_what_was_imported(void **state)
+{
+    exchange *e = *state;
+    const hone_store_alias alias = {
+        "ejkernel", "their_scale@v7", "0123456789abcdef", NULL, {NULL, "scale", "1", e->key, scale_spec}};
+    const hone_store_foreign theirs = {"ejkernel", "their_scale@v7", "gpu|x", "0123456789abcdef", "{\"a\": 9}", NULL};
+    assert_int_equal(hone_register_foreign(e->runtime->rt, their_scale, strlen(their_scale), &e->err), HONE_OK);
+    assert_int_equal(hone_store_put_alias(e->store, &alias, &e->err), HONE_OK);
+    assert_int_equal(hone_store_put_foreign(e->store, &theirs, 1, &e->err), HONE_OK);
+    put_decision(e, "cuda|H200", "triton", "{\"unroll\":4}");
+    expect_export(
+        e, "gpu|x",
+        "{\"gpu|x|their_scale@v7|0123456789abcdef\": {\"a\": 1, \"fwd\": {\"u\": 4}, \"platform\": \"triton\", "
+        "\"backend\": \"gpu\"}}");
 }
 
 static void a_key_whose_call_was_recorded_gets_an_alias(void **state)
@@ -448,8 +506,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IMPORT_TEST(what_ejkernel_wrote_is_kept_and_comes_out_again),
         IMPORT_TEST(joined_keys_are_taken_apart_from_the_right),
-        IMPORT_TEST(decisions_come_back_from_a_file_of_ejkernels),
-        IMPORT_TEST(a_config_that_its_kernel_does_not_have_is_refused),
+        IMPORT_TEST(decisions_are_written_as_ejkernel_looks_for_them),
+        IMPORT_TEST(words_that_map_stand_in_place_of_what_was_imported),
         IMPORT_TEST(a_key_whose_call_was_recorded_gets_an_alias),
         IMPORT_TEST(tokamax_files_are_kept_with_their_winners_told),
         IMPORT_TEST(tokamax_results_and_other_keys_are_refused),

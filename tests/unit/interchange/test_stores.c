@@ -190,16 +190,28 @@ static void entries_make_files_that_lead_nowhere_else(void **state)
         {"ejkernel", "op@v1", "cpu|cpu", "c", "{}", "..json"},
         {"tokamax", "../norm", "../../etc", "{}", "{}", NULL},
     };
-    hone_store_decision put = scale_decision(e);
-    assert_int_equal(hone_store_put(e->store, &put, &e->err), HONE_OK);
     assert_int_equal(hone_store_put_foreign(e->store, foreigns, 4, &e->err), HONE_OK);
-    assert_int_equal(hone_export_files(e->store, HONE_EXCHANGE_EJKERNEL, note_file, seen, &e->err), HONE_OK);
-    assert_string_equal(seen, "_._.._evil.json _.json flash-attn.json scale.json ");
+    assert_int_equal(
+        hone_export_files(
+            e->store,
+            &(hone_export_options){.struct_size = sizeof(hone_export_options), .format = HONE_EXCHANGE_EJKERNEL},
+            note_file, seen, &e->err),
+        HONE_OK);
+    assert_string_equal(seen, "_._.._evil.json _.json flash-attn.json ");
     seen[0] = '\0';
-    assert_int_equal(hone_export_files(e->store, HONE_EXCHANGE_TOKAMAX, note_file, seen, &e->err), HONE_OK);
+    assert_int_equal(
+        hone_export_files(
+            e->store,
+            &(hone_export_options){.struct_size = sizeof(hone_export_options), .format = HONE_EXCHANGE_TOKAMAX},
+            note_file, seen, &e->err),
+        HONE_OK);
     assert_string_equal(seen, "_._.._etc/_._norm.json ");
     seen[0] = '\0';
-    assert_int_equal(hone_export_files(e->store, HONE_EXCHANGE_ANY, note_file, seen, &e->err), HONE_OK);
+    assert_int_equal(
+        hone_export_files(
+            e->store, &(hone_export_options){.struct_size = sizeof(hone_export_options), .format = HONE_EXCHANGE_ANY},
+            note_file, seen, &e->err),
+        HONE_OK);
     assert_string_equal(seen, "hone.json ");
     const hone_export_options options = {
         .struct_size = sizeof options, .format = HONE_EXCHANGE_EJKERNEL, .file = "flash-attn.json"};
