@@ -135,7 +135,7 @@ class Programs(CommandTest):
         path = self.tokamax(("DotProductAttention", attention), ("GatedLinearUnit", unit), *unknown)
         rows = self.listed(path)["operations"]
         self.assertEqual([row["call"] for row in rows], [
-            "dot_product_attention(f32[2,8,4,16], f32[2,8,4,16], f32[2,8,4,16], f32[1,4,8,8], bool[2,1,1,8], softmax_scale=0.25)",
+            "dot_product_attention(f32[2,8,4,16], f32[2,8,4,16], f32[2,8,4,16], f32[1,4,8,8], bool[2,1,1,8])",
             'gated_linear_unit(f32[3,8,16], f32[16,2,24], activation="silu")', None, None])
         self.assertEqual([row["where"] for row in rows], [f"jit(f)/block{i}" for i in range(4)])
         self.assertEqual(rows[3]["label"]["arguments"], {"x": array, "stride": 2})

@@ -233,7 +233,7 @@ class Get(StoreTest):
 
     def test_an_unknown_verb_lists_those_there_are(self):
         self.refused("store", "drop", says=["drop", "list"])
-        self.refused("store", "get", says="call or key")
+        self.refused("store", "get", says="one call, key or label")
 
 
 class BadStores(StoreTest):
