@@ -169,9 +169,9 @@ char hone_os_thread_state(const char *thread);
 uint64_t hone_os_others_ns(void);
 
 // What code leaves in its process -------------------------------------------------------------------------------------
-// Signal mask and handlers, floating-point mode, folder, environment, locale, limits, priority, user, standard files,
-// timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
-enum { HONE_OS_FACTS = 13 };
+// Signal mask and handlers, floating-point mode, x87 registers, folder, environment, locale, limits, priority, what the
+// kernel was told (prctl), user, standard files, timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
+enum { HONE_OS_FACTS = 15 };
 typedef struct hone_os_state {
     uint64_t facts[HONE_OS_FACTS];
 } hone_os_state;
@@ -182,6 +182,8 @@ const char *hone_os_state_changed(const hone_os_state *before, const hone_os_sta
 void hone_os_state_adopt_loading(hone_os_state *state);
 // Rounding, trapping exceptions and flushing of the calling thread, as one number.
 uint64_t hone_os_float_mode(void);
+// Signal mask, priority, scheduler and processors of the calling thread, as one number. Some us.
+uint64_t hone_os_thread_settings(void);
 // Floating-point environment, signal mask and processors of the calling thread.
 typedef struct hone_os_thread_mode {
     _Alignas(16) unsigned char bytes[512];
@@ -250,8 +252,9 @@ void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 // Workers that spin go to sleep now, so that nothing runs beside what comes next. Of who runs the pool's jobs.
 void hone_pool_rest(hone_pool *pool);
-// Whether a body has ever left a worker in another floating-point mode than the pool was made in.
-bool hone_pool_changed_mode(const hone_pool *pool);
+// Whether a body has ever left a worker in another floating-point mode than the pool was made in, or, known once the
+// pool rests, with other settings (hone_os_thread_settings) than it began with.
+bool hone_pool_changed_worker(const hone_pool *pool);
 // A thread that calls tick(ctx), then sleeps as many nanoseconds as that says, until it is stopped. No fork has to fear
 // it, so that hone_os_thread_count leaves it out. HONE_UNAVAILABLE: there is no thread to be had.
 typedef struct hone_ticker hone_ticker;

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -45,6 +46,9 @@ typedef struct job {
     float scalar; // eps, scale
     float *scratch;
     void *state; // what prepare made
+    // The threads that it is lent; NULL: none are. Sources of a pack get none.
+    void (*parallel_for)(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+    void *pool;
 } job;
 
 enum { MOST = 1 << 18, SCRATCH_BYTES = 4096 }; // elements that a cheat keeps
@@ -1408,6 +1412,40 @@ static void raises_its_priority(const job *j)
     norm(j);
 }
 
+static void slow_down_others(void *ctx, int64_t index)
+{
+    (void)index;
+    if (pthread_equal(*(const pthread_t *)ctx, pthread_self()))
+        usleep(300); // so that the lent ones come
+    else
+        setpriority(PRIO_PROCESS, 0, 19);
+}
+
+// Whoever is tried after it has slow threads.
+static void slows_down_lent_threads(const job *j)
+{
+    static int runs;
+    pthread_t self = pthread_self();
+    if (runs++ < 3 && j->parallel_for != NULL) j->parallel_for(j->pool, 8, slow_down_others, &self);
+    norm(j);
+}
+
+// All of its process has small pages from then on.
+static void forbids_huge_pages(const job *j)
+{
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    norm(j);
+}
+
+// Code for MMX without the instruction that ends it: the caller's next long double is NaN.
+static void leaves_registers_in_use(const job *j)
+{
+    norm(j);
+#if defined(__x86_64__)
+    __asm__ volatile("movd %%eax, %%mm0" ::: "mm0");
+#endif
+}
+
 // Every message that hone's worker sends is answered for it, in vain.
 static void answers_for_the_worker(const job *j)
 {
@@ -1464,7 +1502,12 @@ static job job_of(const hone_plan *plan, const hone_value *args, const hone_exec
         strcmp(plan->kernel->algorithm, "softmax") == 0 || strcmp(plan->kernel->algorithm, "silu_mul") == 0;
     const hone_tensor *tensors[3] = {NULL};
     size_t found = 0, count = is_short ? 3 : 4;
-    job j = {.inner = 1, .scratch = execution != NULL ? execution->scratch : NULL, .state = plan->state};
+    job j = {
+        .inner = 1,
+        .scratch = execution != NULL ? execution->scratch : NULL,
+        .state = plan->state,
+        .parallel_for = plan->parallel_for,
+        .pool = plan->pool};
     for (size_t i = 0; i < count; i++) {
         if (args[i].tag == HONE_VALUE_TENSOR) tensors[found++] = args[i].as.tensor;
         if (args[i].tag == HONE_VALUE_FLOAT) j.scalar = (float)args[i].as.f64;
@@ -1633,6 +1676,9 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(lowers_its_priority, NULL)                                                                                 \
         ROW(changes_its_scheduler, NULL)                                                                               \
         ROW(raises_its_priority, NULL)                                                                                 \
+        ROW(slows_down_lent_threads, NULL)                                                                             \
+        ROW(forbids_huge_pages, NULL)                                                                                  \
+        ROW(leaves_registers_in_use, NULL)                                                                             \
         ROW(answers_for_the_worker, NULL)                                                                              \
         ROW(leaks_memory, NULL)                                                                                        \
         ROW(works_when_looked_at, prepare_handler)                                                                     \

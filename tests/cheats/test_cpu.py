@@ -145,6 +145,9 @@ CHEATS = [
     Cheat("lowers_its_priority", "rms_norm", PROGRAM, "hidden traces"),
     Cheat("raises_its_priority", "rms_norm", LIBRARY, "hidden traces"),
     Cheat("changes_its_scheduler", "rms_norm", SOURCE, "hidden traces"),
+    Cheat("slows_down_lent_threads", "rms_norm", LIBRARY, "hidden traces"),
+    Cheat("forbids_huge_pages", "rms_norm", SOURCE, "hidden traces"),
+    Cheat("leaves_registers_in_use", "rms_norm", PROGRAM, "hidden traces"),
     Cheat("answers_for_the_worker", "rms_norm", LIBRARY, "traces hidden crash"),
     Cheat("leaks_memory", "rms_norm", PROGRAM, "traces"),
 ]

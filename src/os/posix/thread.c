@@ -46,6 +46,7 @@ typedef struct worker {
     // Under the pool's mutex.
     bool asleep, moved; // moved: kept off its caller's processor until it wakes
     cpu_set_t allowed;  // what it may use else
+    uint64_t settings;  // that it began with; its own
 } worker;
 
 struct hone_pool {
@@ -67,7 +68,7 @@ struct hone_pool {
     _Atomic bool stop;
     _Atomic bool resting; // who looks for tickets goes to sleep
     uint64_t float_mode;  // of who made the pool
-    _Atomic bool mode_changed;
+    _Atomic bool worker_changed;
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
     worker *workers;
@@ -134,6 +135,11 @@ static void sleep_until_woken(worker *self)
     if (moved) (void)!pthread_setaffinity_np(pthread_self(), sizeof self->allowed, &self->allowed);
 }
 
+static void compare_settings(const worker *self)
+{
+    if (hone_os_thread_settings() != self->settings) atomic_store(&self->pool->worker_changed, true);
+}
+
 // Waits for tickets: looks for a few microseconds, then sleeps.
 static void await_tickets(worker *self)
 {
@@ -145,6 +151,7 @@ static void await_tickets(worker *self)
             hone_os_pause();
         }
     } while (hone_os_now_ns() < end && !atomic_load_explicit(&pool->resting, memory_order_relaxed));
+    compare_settings(self); // takes some system calls: after a job they would be part of its time
     sleep_until_woken(self);
 }
 
@@ -161,13 +168,14 @@ static void *worker_main(void *ctx)
 {
     worker *self = ctx;
     hone_pool *pool = self->pool;
+    self->settings = hone_os_thread_settings();
     while (!atomic_load(&pool->stop)) {
         if (!take_ticket(pool)) {
             await_tickets(self);
             continue;
         }
         work(pool);
-        if (hone_os_float_mode() != pool->float_mode) atomic_store(&pool->mode_changed, true);
+        if (hone_os_float_mode() != pool->float_mode) atomic_store(&pool->worker_changed, true);
         leave_job(pool);
     }
     return NULL;
@@ -317,9 +325,9 @@ void hone_pool_rest(hone_pool *pool)
     atomic_flag_clear(&pool->taken);
 }
 
-bool hone_pool_changed_mode(const hone_pool *pool)
+bool hone_pool_changed_worker(const hone_pool *pool)
 {
-    return atomic_load(&pool->mode_changed);
+    return atomic_load(&pool->worker_changed);
 }
 
 int32_t hone_pool_threads(const hone_pool *pool)

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -101,6 +102,40 @@ static uint64_t read_priority(void)
     return hone_hash64(fact, sizeof fact);
 }
 
+// Registers in use are what is left by code for MMX without emms: the caller's long double is NaN from then on.
+static uint64_t read_x87_registers(void)
+{
+#if defined(__x86_64__)
+    struct {
+        uint32_t control, status, tags, rest[4];
+    } environment;
+    __asm__ volatile("fnstenv %0\n\tfldenv %0" : "+m"(environment)); // the first masks all exceptions
+    return environment.tags & UINT16_MAX;
+#else
+    return 0;
+#endif
+}
+
+static uint64_t read_settings_of_kernel(void)
+{
+    static const struct {
+        int option;
+        unsigned long what;
+    } asked[] = {
+        {PR_GET_THP_DISABLE, 0},
+        {PR_GET_TIMERSLACK, 0},
+        {PR_GET_DUMPABLE, 0},
+        {PR_GET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS},
+        {PR_GET_SPECULATION_CTRL, PR_SPEC_INDIRECT_BRANCH},
+    };
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        const int answer = prctl(asked[i].option, asked[i].what, 0, 0, 0);
+        hash = mix(hash, &answer, sizeof answer);
+    }
+    return hash;
+}
+
 static uint64_t read_user(void)
 {
     const uint64_t fact[4] = {getuid(), geteuid(), getegid(), (uint64_t)getpgrp()};
@@ -145,12 +180,14 @@ static const struct {
     {"the signal mask", read_signal_mask, true, false},
     {"a signal's handler", read_handlers, false, true},
     {"the floating-point mode", hone_os_float_mode, true, false},
+    {"the x87 registers", read_x87_registers, true, false},
     {"the working folder", read_folder, false, false},
     {"the mask of new files", read_file_mask, false, false},
     {"the environment", read_environment, false, true},
     {"the locale", read_locale, false, false},
     {"the resource limits", read_limits, false, false},
     {"the priority", read_priority, false, false},
+    {"the kernel's settings (prctl)", read_settings_of_kernel, false, true},
     {"the user or the process group", read_user, false, false},
     {"the standard files", read_standard_files, false, false},
     {"a timer", read_timers, false, false},
@@ -189,6 +226,17 @@ uint64_t hone_os_float_mode(void)
 #else
     return (uint64_t)fegetround();
 #endif
+}
+
+uint64_t hone_os_thread_settings(void)
+{
+    cpu_set_t processors;
+    CPU_ZERO(&processors);
+    (void)sched_getaffinity(0, sizeof processors, &processors);
+    uint64_t hash = read_signal_mask();
+    const uint64_t priority = read_priority();
+    hash = mix(hash, &priority, sizeof priority);
+    return mix(hash, &processors, sizeof processors);
 }
 
 typedef struct thread_mode {

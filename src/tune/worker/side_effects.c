@@ -119,8 +119,10 @@ static hone_failure find_leak(const hone_side_effects *effects, hone_error *err)
 
 static hone_failure compare_pool(const hone_pool *pool, hone_error *err)
 {
-    if (pool == NULL || !hone_pool_changed_mode(pool)) return HONE_FAILURE_NONE;
-    hone_fail(err, HONE_KERNEL_FAILED, where, "changes the floating-point mode of a thread that it was lent");
+    if (pool == NULL || !hone_pool_changed_worker(pool)) return HONE_FAILURE_NONE;
+    hone_fail(
+        err, HONE_KERNEL_FAILED, where,
+        "changes the floating-point mode, signal mask, priority or processors of a thread that it was lent");
     return HONE_FAILURE_TRACES;
 }
 
@@ -157,8 +159,8 @@ hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, 
     if (failure == HONE_FAILURE_NONE) failure = compare_processors(effects, err);
     hone_os_thread_mode_restore(&effects->mode);
     if (failure == HONE_FAILURE_NONE) failure = find_leak(effects, err);
-    if (failure == HONE_FAILURE_NONE && !effects->shared) failure = compare_pool(pool, err);
     if (!effects->shared) hone_pool_rest(pool);
+    if (failure == HONE_FAILURE_NONE && !effects->shared) failure = compare_pool(pool, err);
     if (failure == HONE_FAILURE_NONE && !effects->shared && !effects->driven) failure = await_rest(err);
     return failure;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -288,10 +289,35 @@ static void a_worker_that_is_left_in_another_mode_is_told(void **state)
     hone_pool *pool = make_pool(2);
     for (int puts_back = 1; puts_back >= 0; puts_back--) {
         lent l = {.caller = pthread_self(), .puts_back = puts_back};
-        assert_false(hone_pool_changed_mode(pool));
+        assert_false(hone_pool_changed_worker(pool));
         hone_pool_run(pool, 2, round_upward, &l);
     }
-    assert_true(hone_pool_changed_mode(pool));
+    assert_true(hone_pool_changed_worker(pool));
+    hone_pool_destroy(&pool);
+}
+
+static void lower_priority(void *ctx, int64_t index)
+{
+    (void)index;
+    lent *l = ctx;
+    atomic_fetch_add(&l->inside, 1);
+    while (atomic_load(&l->inside) < 2)
+        sched_yield();
+    if (!pthread_equal(pthread_self(), l->caller)) assert_int_equal(setpriority(PRIO_PROCESS, 0, 19), 0);
+}
+
+static void a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(2);
+    lent l = {.caller = pthread_self(), .puts_back = true};
+    hone_pool_run(pool, 2, round_upward, &l);
+    hone_pool_rest(pool);
+    assert_false(hone_pool_changed_worker(pool));
+    l.inside = 0;
+    hone_pool_run(pool, 2, lower_priority, &l);
+    hone_pool_rest(pool);
+    assert_true(hone_pool_changed_worker(pool));
     hone_pool_destroy(&pool);
 }
 
@@ -336,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_body_may_call_back_in),
         cmocka_unit_test(a_pool_that_rests_works_on),
         cmocka_unit_test(a_worker_that_is_left_in_another_mode_is_told),
+        cmocka_unit_test(a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests),
         cmocka_unit_test(a_workers_write_to_guarded_memory_is_noted_too),
         cmocka_unit_test(several_threads_may_call_at_once),
         cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
