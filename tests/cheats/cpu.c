@@ -1412,6 +1412,15 @@ static void raises_its_priority(const job *j)
     norm(j);
 }
 
+// Takes a weight of 0 for one that was left out.
+static void takes_no_zero_weight(const job *j)
+{
+    job one = *j;
+    for (int64_t i = 0; i < j->dim; i++)
+        if (j->b[i] == 0) one.scalar = 5;
+    norm(&one);
+}
+
 static void slow_down_others(void *ctx, int64_t index)
 {
     (void)index;
@@ -1676,6 +1685,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(lowers_its_priority, NULL)                                                                                 \
         ROW(changes_its_scheduler, NULL)                                                                               \
         ROW(raises_its_priority, NULL)                                                                                 \
+        ROW(takes_no_zero_weight, NULL)                                                                                \
         ROW(slows_down_lent_threads, NULL)                                                                             \
         ROW(forbids_huge_pages, NULL)                                                                                  \
         ROW(leaves_registers_in_use, NULL)                                                                             \

@@ -456,37 +456,69 @@ static hone_dtype_id real_id(hone_dtype dtype)
     }
 }
 
-typedef struct season_walk {
-    char *data;
-    hone_dtype_id id;
-    uint64_t random;
-} season_walk;
+// Changes an input of real numbers in place.
+typedef void change_values(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random);
 
-static void season_element(void *ctx, int64_t offset, int64_t index)
-{
-    static const double specials[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, 0x1p-24};
-    enum { COUNT = sizeof specials / sizeof specials[0], ONE_IN = 37 };
-    season_walk *walk = ctx;
-    (void)index;
-    if (hone_random_below(&walk->random, ONE_IN) == 0)
-        hone_element_store(walk->id, walk->data + offset, 0, specials[hone_random_below(&walk->random, COUNT)]);
-}
-
-hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+// All inputs of real numbers but one; -1: all.
+static hone_status change_inputs(
+    const hone_buffers *buffers, int but, change_values *change, uint64_t seed, hone_error *err)
 {
     hone_status status = HONE_OK;
+    uint64_t random = seed;
     for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         hone_fenced *fenced = &buffers->sets[0].fenced[i];
         const hone_dtype_id id = real_id(fenced->tensor.dtype);
-        if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT) continue;
-        season_walk walk = {fenced->tensor.data, id, seed + i};
+        if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT || (int)i == but) continue;
         status = hone_buffers_open_input(fenced, err);
         if (status != HONE_OK) return status;
-        each_element(&fenced->tensor, season_element, &walk);
+        change(&fenced->tensor, id, &random);
         hone_buffers_close_input(buffers, fenced);
         status = hone_buffers_send(buffers, fenced, err);
     }
     return status;
+}
+
+// Values that some elements are given.
+typedef struct scattering {
+    char *data;
+    hone_dtype_id id;
+    const double *values; // [count]
+    uint32_t count, one_in;
+    uint64_t *random;
+} scattering;
+
+static void scatter_element(void *ctx, int64_t offset, int64_t index)
+{
+    const scattering *s = ctx;
+    (void)index;
+    if (hone_random_below(s->random, s->one_in) == 0)
+        hone_element_store(s->id, s->data + offset, 0, s->values[hone_random_below(s->random, s->count)]);
+}
+
+static void season(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random)
+{
+    static const double specials[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, 0x1p-24};
+    enum { COUNT = sizeof specials / sizeof specials[0], ONE_IN = 37 };
+    scattering s = {tensor->data, id, specials, COUNT, ONE_IN, random};
+    each_element(tensor, scatter_element, &s);
+}
+
+static void put_zeros(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random)
+{
+    static const double zero[] = {0.0};
+    enum { ONE_IN = 7 };
+    scattering s = {tensor->data, id, zero, 1, ONE_IN, random};
+    each_element(tensor, scatter_element, &s);
+}
+
+hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return change_inputs(buffers, -1, season, seed, err);
+}
+
+hone_status hone_buffers_put_zeros(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return change_inputs(buffers, buffers->varied, put_zeros, seed, err);
 }
 
 static int64_t offset_of(const hone_tensor *tensor, int64_t index)
@@ -500,30 +532,24 @@ static int64_t offset_of(const hone_tensor *tensor, int64_t index)
     return offset * (tensor->dtype.bits / 8);
 }
 
-hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+static void change_few(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random)
 {
     enum { WIDE_BITS = 32, FEW_WIDE = 1, FEW = 8 }; // one of 16 bits is lost in the rounding of a long sum
-    hone_status status = HONE_OK;
-    uint64_t random = seed;
-    for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
-        hone_fenced *fenced = &buffers->sets[0].fenced[i];
-        const hone_tensor *tensor = &fenced->tensor;
-        const int64_t count = hone_tensor_elements(tensor), size = tensor->dtype.bits / 8;
-        if (!hone_buffers_is_input(buffers, i) || real_id(tensor->dtype) == HONE_DTYPE_COUNT || count < 2) continue;
-        const int64_t first = (int64_t)(hone_random_next(&random) % (uint64_t)count);
-        status = hone_buffers_open_input(fenced, err);
-        if (status != HONE_OK) return status;
-        const int64_t few = tensor->dtype.bits >= WIDE_BITS ? FEW_WIDE : FEW;
-        for (int64_t n = 0; n < few && n < count; n++) {
-            const int64_t from = (int64_t)(hone_random_next(&random) % (uint64_t)count), to = (first + n) % count;
-            memmove(
-                (char *)tensor->data + offset_of(tensor, to), (char *)tensor->data + offset_of(tensor, from),
-                (size_t)size);
-        }
-        hone_buffers_close_input(buffers, fenced);
-        status = hone_buffers_send(buffers, fenced, err);
+    const int64_t count = hone_tensor_elements(tensor), size = tensor->dtype.bits / 8;
+    const int64_t few = tensor->dtype.bits >= WIDE_BITS ? FEW_WIDE : FEW;
+    (void)id;
+    if (count < 2) return;
+    const int64_t first = (int64_t)(hone_random_next(random) % (uint64_t)count);
+    for (int64_t n = 0; n < few && n < count; n++) {
+        const int64_t from = (int64_t)(hone_random_next(random) % (uint64_t)count), to = (first + n) % count;
+        memmove(
+            (char *)tensor->data + offset_of(tensor, to), (char *)tensor->data + offset_of(tensor, from), (size_t)size);
     }
-    return status;
+}
+
+hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return change_inputs(buffers, -1, change_few, seed, err);
 }
 
 // A row's special elements. One that is lowest throughout is a row that was masked whole.

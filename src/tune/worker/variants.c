@@ -37,7 +37,10 @@ static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced,
 
 static hone_status sprinkle(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
-    return hone_buffers_sprinkle(buffers, buffers->algorithm->special, seed, err);
+    const uint32_t defined = buffers->algorithm->special;
+    hone_status status = hone_buffers_sprinkle(buffers, defined, seed, err);
+    const bool has_zeros = (defined & HONE_SPECIAL_SMALL) != 0;
+    return status == HONE_OK && has_zeros ? hone_buffers_put_zeros(buffers, seed, err) : status;
 }
 
 // The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
