@@ -38,7 +38,7 @@ def __getattr__(name: str) -> Any:
 
 def register(*operations: str, priority: int = 1000) -> list[str]:
     """Puts hone's operations into ejkernel's own ``kernel_registry``, so that an unchanged program of ejkernel's runs hone's
-    kernels on the CPU: eager, under ``jit`` and under ``vmap``. Arguments that hone does not take (a mask, a bias, ...),
+    kernels on the CPU: eager, under ``jit`` and under ``vmap``. Arguments that hone does not take (a mask, segments, ...),
     other devices, and gradients are left to ejkernel's own kernels; :func:`why_not` says which.
 
     Args:

@@ -32,11 +32,13 @@ def _is_float32(value: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """How the arguments of one of ejkernel's kernels are those of the algorithm that has its name.
+    """How the arguments of one of ejkernel's kernels are those of the algorithm that has its name, or of
+    ``dot_product_attention``, which is slower and takes more.
 
     Attributes:
         arrays, scalars: that hone takes, by the names that both have.
         means_nothing: of what hone does not take, the values that change nothing, told from all of the arguments.
+        takes_more: whether a bias, a window of two sides and values of another dim are dot_product_attention's.
         before: makes the arrays that hone gets.
         after: makes ejkernel's results of hone's.
     """
@@ -44,6 +46,7 @@ class _Row:
     arrays: tuple[str, ...]
     scalars: tuple[str, ...]
     means_nothing: dict[str, Callable[[Arguments], bool]]
+    takes_more: bool = False
     before: Callable[[Arguments], Arguments] = lambda given: given
     after: Callable[[Any, Arguments], Any] = lambda result, given: result
 
@@ -88,10 +91,10 @@ def _last_state(w: Any, k: Any, v: Any, state: Any) -> Any:
 
 _ROWS = {
     "flash_attention": _Row(
-        ("query", "key", "value"), (*_ATTENTION, "logits_soft_cap"),
+        ("query", "key", "value", "bias"), (*_ATTENTION, "logits_soft_cap"),
         {**_BLOCKS, **_is("dropout_prob", 0.0), "precision": _any, "dropout_seed": _any, **_is("normalize_output", True),
-         "logits_dtype": lambda given: _is_float32(given["logits_dtype"])}),
-    "scaled_dot_product_attention": _Row(("query", "key", "value"), _ATTENTION, _BLOCKS),
+         "logits_dtype": lambda given: _is_float32(given["logits_dtype"])}, takes_more=True),
+    "scaled_dot_product_attention": _Row(("query", "key", "value", "bias"), _ATTENTION, _BLOCKS, takes_more=True),
     "attention": _Row(
         ("query", "key", "value"), (*_ATTENTION, "logits_soft_cap"),
         {**_BLOCKS, "dtype": lambda given: given["dtype"] is not None,
@@ -131,24 +134,40 @@ def _reasons(algorithm: str, given: Arguments) -> Iterator[str]:
                 yield f"{name} is no array of JAX"
             elif value is not None and _is_elsewhere(value):
                 yield f"{name} is not on the CPU"
+        elif name == "sliding_window" and value is not None:
+            if not (row.takes_more or isinstance(value, int)):
+                yield f"{name} is {value!r}, and hone's {algorithm} takes a number"
+            elif not all(isinstance(side, int) and side >= 0 for side in _sides(value)):
+                yield f"{name} is {value!r}"
         elif name in row.scalars:
             if not (value is None or isinstance(value, (bool, int, float))):
-                yield f"{name} is {value!r}, and hone takes a number" if isinstance(value, tuple) else f"{name} is no number"
+                yield f"{name} is no number"
         elif name in row.means_nothing:
             if not row.means_nothing[name](given):
                 yield f"{name} is {value!r}"
         elif value is not None:
             yield f"hone's {algorithm} takes no {name}"
     window = given.get("sliding_window")
-    if isinstance(window, int) and given["query"].shape[1] > given["key"].shape[1] + window:
+    if window is not None and given["query"].shape[1] > given["key"].shape[1] + _sides(window)[0]:
         yield "there are queries that see no key"
 
 
-def _parted(algorithm: str, given: Arguments) -> tuple[Arguments, Arguments]:
+def _sides(window: Any) -> tuple[Any, ...]:
+    return tuple(window) if isinstance(window, (tuple, list)) else (window, window)
+
+
+def _call(algorithm: str, given: Arguments) -> tuple[str, Arguments, Arguments]:
+    """hone's call: the algorithm's name, arrays and scalars."""
     row = _ROWS[algorithm]
     prepared = row.before(given)
-    return ({name: prepared[name] for name in row.arrays if prepared[name] is not None},
-            {name: prepared[name] for name in row.scalars if prepared[name] is not None})
+    arrays = {name: prepared[name] for name in row.arrays if prepared[name] is not None}
+    scalars = {name: prepared[name] for name in row.scalars if prepared[name] is not None}
+    window = scalars.get("sliding_window")
+    if row.takes_more and ("bias" in arrays or isinstance(window, (tuple, list)) or given["value"].shape != given["key"].shape):
+        algorithm = "dot_product_attention"
+        if scalars.pop("sliding_window", None) is not None:
+            scalars["window_left"], scalars["window_right"] = _sides(window)
+    return algorithm, arrays, scalars
 
 
 def why_not(algorithm: str, given: Arguments) -> str | None:
@@ -156,9 +175,9 @@ def why_not(algorithm: str, given: Arguments) -> str | None:
     reason = next(_reasons(algorithm, given), None)
     if reason is not None:
         return reason
-    arrays, scalars = _parted(algorithm, given)
-    described = tuple((name, (str(array.dtype), tuple(array.shape))) for name, array in arrays.items())
-    return _refusal(runtimes.default(), algorithm, described, tuple(scalars.items()))
+    name, arrays, scalars = _call(algorithm, given)
+    described = tuple((array_name, (str(array.dtype), tuple(array.shape))) for array_name, array in arrays.items())
+    return _refusal(runtimes.default(), name, described, tuple(scalars.items()))
 
 
 def why_not_called(algorithm: str, args: tuple[Any, ...], keywords: Arguments) -> str | None:
@@ -175,15 +194,15 @@ def _run(algorithm: str, original: Callable[..., Any], given: Arguments) -> Any:
     row = _ROWS[algorithm]
     names = tuple(name for name in row.arrays if given[name] is not None)
     if not any(isinstance(given[name], jax.core.Tracer) for name in names):
-        arrays, scalars = _parted(algorithm, given)
-        return row.after(runtimes.default().run(algorithm, **arrays, **scalars), given)
+        called, arrays, scalars = _call(algorithm, given)
+        return row.after(runtimes.default().run(called, **arrays, **scalars), given)
     fixed = {name: value for name, value in given.items() if name not in names}
 
     @jax.custom_jvp
     def run(*operands: Any) -> Any:
         taken = {**fixed, **dict(zip(names, operands))}
-        arrays, scalars = _parted(algorithm, taken)
-        return row.after(hone.jax.call(algorithm, **arrays, **scalars), taken)
+        called, arrays, scalars = _call(algorithm, taken)
+        return row.after(hone.jax.call(called, **arrays, **scalars), taken)
 
     @run.defjvp
     def differentiate(primals: Any, tangents: Any) -> Any:

@@ -127,6 +127,7 @@ class Registered(HoneTest):
         """An operation, its arrays, its keywords, and the call of hone's that it is."""
         q, k, v = self.qkv(dtype)
         arrays, wide = ", ".join(f"{short(x)}" for x in (q, k, v)), ", ".join(short(x, "bf16") for x in (q, k, v))
+        bias = self.made(2, 4, 24, 24, dtype=dtype)
         x, w, channels = self.made(2, 33, 20, dtype=dtype), self.made(20), self.made(2, 9, 20, dtype=dtype)
         state = jnp.abs(self.made(2, 3, 20))
         return [
@@ -136,6 +137,11 @@ class Registered(HoneTest):
             ("scaled_dot_product_attention", (q, k, v), dict(causal=True), f"scaled_dot_product_attention({arrays}, causal=true)"),
             ("scaled_dot_product_attention", (q, k, v), dict(sliding_window=3, platform="xla"),
              f"scaled_dot_product_attention({arrays}, sliding_window=3)"),
+            ("flash_attention", (q, k, v), dict(sliding_window=(4, 2), causal=True),
+             f"dot_product_attention({arrays}, causal=true, window_left=4, window_right=2)"),
+            ("flash_attention", (q, k, v, bias), dict(logits_soft_cap=20.0), f"dot_product_attention({arrays}, {short(bias)}, logits_soft_cap=20.0)"),
+            ("scaled_dot_product_attention", (q, k, v, bias), dict(causal=True), f"dot_product_attention({arrays}, {short(bias)}, causal=true)"),
+            ("flash_attention", (q, k, v[..., :8]), {}, f"dot_product_attention({arrays.rsplit(', ', 1)[0]}, {short(v[..., :8])})"),
             ("attention", (q, k, v), dict(causal=True), f"attention({wide}, causal=true)"),
             ("attention", (q, k, v), dict(dtype=jnp.dtype(dtype), softmax_dtype=jnp.float32), f"attention({arrays})"),
             ("mean_pooling", (x,), dict(chunk_size=16), f"mean_pooling({short(x)})"),
@@ -174,6 +180,8 @@ class Registered(HoneTest):
             keywords = {"causal": bool(self.random.random() < 0.5)}
             if self.random.random() < 0.4:
                 keywords["sliding_window"] = int(self.random.integers(0, 20))
+                if name != "attention" and self.random.random() < 0.5:
+                    keywords["sliding_window"] = keywords["sliding_window"], int(self.random.integers(0, 20))
             if self.random.random() < 0.4:
                 keywords["softmax_scale"] = float(self.random.random())
             if name != "scaled_dot_product_attention" and self.random.random() < 0.4:
@@ -226,16 +234,20 @@ class Registered(HoneTest):
         segments = jnp.repeat(jnp.arange(2, dtype=jnp.int32), 12)[None].repeat(2, 0)
         flash, theirs = kernel_registry.get("flash_attention", "xla", "any"), self.theirs["flash_attention"]
         for keywords, words in (
-            ({"bias": bias}, "takes no bias"), ({"attention_mask": mask}, "takes no attention_mask"),
+            ({"bias": bias, "attention_mask": mask}, "takes no attention_mask"), ({"sliding_window": (4, -1)}, "sliding_window is (4, -1)"),
             ({"q_segment_ids": segments, "kv_segment_ids": segments}, "takes no q_segment_ids"),
-            ({"softmax_aux": self.made(4)}, "takes no softmax_aux"), ({"sliding_window": (4, 2)}, "sliding_window is (4, 2)"),
+            ({"softmax_aux": self.made(4)}, "takes no softmax_aux"),
             ({"dropout_prob": 0.5, "dropout_seed": 1}, "dropout_prob is 0.5"), ({"normalize_output": False}, "normalize_output is False"),
             ({"logits_dtype": jnp.bfloat16}, "logits_dtype is"),
         ):
             with self.subTest(words):
                 self.assertIn(words, hone.ejkernel.why_not("flash_attention", q, k, v, **keywords))
+                if "-1" in words:
+                    self.assertRaisesRegex(ValueError, "non-negative", flash, q, k, v, **keywords)
+                    continue
                 self.same(flash(q, k, v, **keywords), theirs(q, k, v, **keywords), 0)
-        self.assertIn("value", hone.ejkernel.why_not("flash_attention", q, k, v[..., :8]))
+        self.assertIn("takes a number", hone.ejkernel.why_not("attention", q, k, v, sliding_window=(4, 2)))
+        self.assertIn("value", hone.ejkernel.why_not("scaled_dot_product_attention", q, k, v[:, 1:]))
         self.assertIn("no key", hone.ejkernel.why_not("flash_attention", q, k[:, :3], v[:, :3], sliding_window=2))
         self.assertIsNone(hone.ejkernel.why_not("flash_attention", q, k, v))
         self.assertEqual(self.runs(), {})
