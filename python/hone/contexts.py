@@ -7,7 +7,10 @@ A context is entered with ``with``, is current for the task or thread that enter
 from __future__ import annotations
 
 import contextvars
+import inspect
 import json
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -124,10 +127,29 @@ def chain_change(links: Mapping[str, Link | None], persist: bool | None) -> Chan
     return change
 
 
+# Functions that stand for links by their names, as long as they live: two of one name are told apart by a number.
+_named: dict[str, list[Callable[[], Any]]] = {}
+_named_lock = threading.Lock()
+
+
 def _name_of(own: Link) -> str:
     if not callable(own):
         raise TypeError(f"a link is None, which leaves it out, or a function that gets a call, and a {type(own)} came")
-    return f"{getattr(own, '__module__', None)}.{getattr(own, '__qualname__', type(own).__qualname__)}"
+    name = f"{getattr(own, '__module__', None)}.{getattr(own, '__qualname__', type(own).__qualname__)}"
+    with _named_lock:
+        known = _named.setdefault(name, [])
+        place = next((i for i, one in enumerate(known) if one() == own), None)
+        if place is None:  # in the place of one that is gone, else the next
+            place = next((i for i, one in enumerate(known) if one() is None), len(known))
+            known[place:place + 1] = [_reference(own)]
+    return name if place == 0 else f"{name}#{place + 1}"
+
+
+def _reference(own: Link) -> Callable[[], Any]:
+    try:
+        return weakref.WeakMethod(own) if inspect.ismethod(own) else weakref.ref(own)
+    except TypeError:  # an object that has no room for one
+        return lambda: own
 
 
 def _link(own: Link, parent: Any) -> Callable[[Any], tuple[str, str | None] | None]:

@@ -75,6 +75,11 @@ class Contexts(HoneTest):
         self.assertEqual(digest(one), digest(hone.override("rms_norm", "portable")))
         self.assertEqual(digest(hone.context()), 0)
         self.assertEqual(hone._contexts.digest(), 0)
+        def mine(call): return None
+
+        links = [hone.context(links={"store": own}) for own in (mine, lambda call: None, lambda call: "portable", None)]
+        self.assertEqual(digest(links[0]), digest(hone.context(links={"store": mine})))
+        self.assertEqual(len({digest(context) for context in (*links, hone.context(links={"memory": mine}))}), 5)
         others = [hone.override("rms_norm", "reference"), hone.override("softmax", "portable"), hone.policy("fail"),
                   one | hone.policy("fail")]
         self.assertEqual(len({digest(context) for context in (one, *others)}), 5)
@@ -149,6 +154,13 @@ class Contexts(HoneTest):
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 found = [pool.submit(contextvars.copy_context().run, often, start) for start in range(4)]
                 self.assertEqual({future.result() for future in found}, {"portable"})
+
+    def test_links_that_are_left_out_make_policies(self):
+        with hone.context(policy="tune", links={"autotune": None}):  # as the original's allow_autotune=False
+            self.assertEqual(hone.decide(NORM).source, "heuristic")
+        with hone.context(policy="tune", links={"autotune": None, "heuristic": None}):
+            with self.assertRaisesRegex(hone.NotFoundError, "heuristic: the context leaves it out"):
+                hone.decide(NORM)
 
     def test_what_is_tuned_need_not_be_stored(self):
         with hone.context(persist=False, policy="tune"), hone.Store(self.store) as store:

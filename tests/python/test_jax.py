@@ -193,6 +193,25 @@ class Contexts(HoneTest):
         with hone.override("rms_norm", "reference"):
             close(function(X), norm(numpy.asarray(X), numpy.asarray(W)))
 
+    def test_a_function_in_the_chain_is_asked_by_xlas_threads_and_told_from_others_of_its_name(self):
+        jitted, asked = jax.jit(lambda x, w: rms(x, w)), []  # programs keep the runtime that they were compiled with
+
+        def told(word):
+            return hone.context(links={"store": lambda call: asked.append((word, call.text)) or "portable"})
+
+        contexts = told("one"), told("other")
+        for context in (*contexts, *contexts):
+            with context:
+                close(jitted(X, W), norm(numpy.asarray(X), numpy.asarray(W)))
+        self.assertEqual(asked, [("one", "rms_norm(f32[4,8,64], f32[64])"), ("other", "rms_norm(f32[4,8,64], f32[64])")])
+
+        def lost(call):
+            raise KeyError("my table")
+
+        with hone.context(links={"store": lost}), self.assertRaisesRegex(Exception, "KeyError\\('my table'\\)"):
+            jitted(X, W).block_until_ready()
+        close(jitted(X, W), norm(numpy.asarray(X), numpy.asarray(W)))
+
     def test_execution_never_tunes(self):
         with hone.policy("tune"):
             close(jax.jit(rms)(X, W), norm(numpy.asarray(X), numpy.asarray(W)))
