@@ -251,6 +251,18 @@ static inline hone_call *describe_scale(fixture *f, int64_t rows, int64_t cols)
     return call;
 }
 
+// Tunes scale on rows x 4 in this process, in a second at most.
+static inline void tune_scale(fixture *f, int64_t rows)
+{
+    hone_result *result = NULL;
+    hone_call *call = describe_scale(f, rows, 4);
+    const hone_tune_options options = {
+        .struct_size = sizeof options, .seconds = 1, .evaluations = 3, .isolation = HONE_ISOLATION_IN_PROCESS};
+    if (hone_tune(f->op, call, &options, &result, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    hone_result_release(&result);
+    hone_call_release(&call);
+}
+
 static inline hone_decision decide_scale(fixture *f, int64_t rows, int64_t cols)
 {
     example e;

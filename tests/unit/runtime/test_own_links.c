@@ -371,17 +371,6 @@ static hone_store_stat stat_of(ground *g)
     return stat;
 }
 
-static void tune(fixture *f, int64_t rows)
-{
-    hone_result *result = NULL;
-    hone_call *call = describe_scale(f, rows, 4);
-    const hone_tune_options options = {
-        .struct_size = sizeof options, .seconds = 1, .evaluations = 3, .isolation = HONE_ISOLATION_IN_PROCESS};
-    if (hone_tune(f->op, call, &options, &result, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
-    hone_result_release(&result);
-    hone_call_release(&call);
-}
-
 static void what_is_tuned_under_a_context_that_keeps_in_memory_is_not_stored(void **state)
 {
     ground *g = *state;
@@ -392,7 +381,7 @@ static void what_is_tuned_under_a_context_that_keeps_in_memory_is_not_stored(voi
     assert_int_equal(
         hone_context_derive_chain(g->f->rt, inner, NULL, 0, HONE_KEEP_STORED, &stored, &g->f->err), HONE_OK);
     hone_context_enter(inner);
-    tune(g->f, 4);
+    tune_scale(g->f, 4);
     assert_int_equal(decide_scale(g->f, 4, 4).source, HONE_SOURCE_MEMORY);
     assert_true(decide_scale(g->f, 4, 4).verified);
     hone_context_enter(NULL);
@@ -400,7 +389,7 @@ static void what_is_tuned_under_a_context_that_keeps_in_memory_is_not_stored(voi
     hone_store_stat stat = stat_of(g);
     assert_true(stat.decisions == 0 && stat.measurements == 0);
     hone_context_enter(stored);
-    tune(g->f, 5);
+    tune_scale(g->f, 5);
     hone_context_enter(NULL);
     assert_true(stat_of(g).decisions == 1);
     hone_context_release(&stored);
@@ -432,7 +421,7 @@ static void what_others_store_outdates_plans_but_not_those_whose_context_does_no
     for (int i = 0; i < 4; i++)
         plans[i] = bind_in(g->f, contexts[i], &examples[i]);
     fixture *other = open_fixture((wish){.store = g->url});
-    tune(other, 4);
+    tune_scale(other, 4);
     close_fixture(other);
     explain(g->f, HONE_TEXT, &said); // looks at the store
     static const bool is_current[] = {false, true, true, false};
@@ -447,7 +436,7 @@ static void a_runtime_may_keep_all_that_it_tunes_in_memory(void **state)
 {
     ground *g = *state;
     fixture *f = open_fixture((wish){.store = g->url, .flags = HONE_RUNTIME_KEEP_IN_MEMORY});
-    tune(f, 4);
+    tune_scale(f, 4);
     assert_int_equal(decide_scale(f, 4, 4).source, HONE_SOURCE_MEMORY);
     close_fixture(f);
     assert_true(stat_of(g).decisions == 0);
