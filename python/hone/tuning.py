@@ -110,8 +110,11 @@ def _tuner(own: Tuner) -> Callable[[Any], None]:
     def tune(native: Any) -> None:
         tuning = Tuning(native)
         choice = own(tuning)
-        if choice is not None:
-            tuning.choose(*choice)
+        if choice is None:
+            return
+        if not isinstance(choice, tuple) or len(choice) != 2 or not isinstance(choice[0], TuningKernel):
+            raise TypeError(f"a tuner gives None or a pair of a kernel and a config, and {choice!r} came")
+        tuning.choose(*choice)
 
     tune.__name__ = getattr(own, "__name__", type(own).__name__)
     return tune

@@ -16,7 +16,7 @@ import unittest.mock
 import numpy
 
 import hone
-from support import QUICK, HoneTest, arrays, tune_elsewhere, within_a_minute
+from support import QUICK, HoneTest, arrays, norm, tune_elsewhere, within_a_minute
 
 NORM = "rms_norm(f32[8,64], f32[64])"
 
@@ -162,6 +162,23 @@ class Contexts(HoneTest):
             with self.assertRaisesRegex(hone.NotFoundError, "heuristic: the context leaves it out"):
                 hone.decide(NORM)
 
+    def test_a_miss_may_be_tuned_by_the_programs_own_tuner(self):
+        def takes_portable(tuning):
+            kernel = next(kernel for kernel in tuning.kernels if kernel.name == "portable")
+            kernel.measure(kernel.default)
+            return kernel, kernel.default
+
+        def tuned(call):
+            decision, = hone.tune(call.text, tuner=takes_portable, **QUICK)
+            return decision.kernel, decision.config
+
+        x, w = arrays()
+        with hone.context(policy="tune", links={"autotune": tuned}):
+            for _ in range(2):
+                numpy.testing.assert_allclose(hone.run("rms_norm", x, w), norm(x, w), rtol=1e-4)
+            found = hone.decide(NORM)
+        self.assertEqual((found.kernel, found.source, found.verified, found.tuner), ("portable", "memory", True, "takes_portable"))
+
     def test_what_is_tuned_need_not_be_stored(self):
         with hone.context(persist=False, policy="tune"), hone.Store(self.store) as store:
             hone.tune(NORM, **QUICK)
@@ -277,6 +294,8 @@ class Tune(HoneTest):
         self.assertFalse(hone.decide(NORM).verified)
         with self.assertRaisesRegex(hone.InvalidArgumentError, "never tried"):
             hone.tune(NORM, tuner=lambda tuning: (tuning.kernels[-1], tuning.kernels[-1].default), **QUICK)
+        with self.assertRaisesRegex(TypeError, "None or a pair of a kernel and a config"):
+            hone.tune(NORM, tuner=lambda tuning: tuning.kernels[-1], **QUICK)
         with self.assertRaisesRegex(TypeError, "a tuner is a callable"):
             hone.tune(NORM, tuner="mine", **QUICK)
 
