@@ -531,8 +531,7 @@ class Stores(HoneTest):
         memory.put(self.result)
         self.assertEqual(memory.merge(other), {**nothing, "equal": 1})
         self.assertEqual(memory.merge(self.store), {**nothing, "equal": 1})
-        cache = json.loads(self.opened.export(format="ejkernel"))
-        self.assertEqual([row["kernel"] for row in cache.values()], [self.result[0].kernel])
+        self.assertEqual(json.loads(self.opened.export(format="ejkernel")), {})  # no operation of ejkernel's
         foreign = json.dumps({"cpu|cpu|flash_attention@v2|0123456789abcdef": {"block_m": 64}}).encode()
         self.assertEqual(memory.import_(foreign), {**nothing, "foreign": 1})
         self.assertEqual(json.loads(memory.export(format="ejkernel", file="flash_attention.json")), json.loads(foreign))
