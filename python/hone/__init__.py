@@ -53,11 +53,11 @@ __version__ = _hone.version()
 __all__ = [
     "Audit", "Audited", "AutotuningResult", "Backend", "BusyError", "CancelledError", "Config", "ConfigCache",
     "Context", "CorruptError", "Decision", "Entry", "HoneError", "IOFailedError", "IncompatibleError",
-    "InvalidArgumentError", "KernelFailedError", "KernelRegistry", "KernelSpec", "NotFoundError", "OutOfMemoryError",
-    "PersistentCache", "Platform", "Result", "Runtime", "Store", "StoredDecision", "UnavailableError",
-    "UnsupportedError", "audit", "autotune_lowered", "bind", "call", "context", "decide", "default", "explain",
-    "get_invocations", "kernel_registry", "list", "offline", "overlay", "overlay_cache", "override", "policy",
-    "record_invocation", "registry", "run", "tune", "use",
+    "InvalidArgumentError", "KernelFailedError", "KernelRegistry", "KernelSpec", "Link", "NotFoundError",
+    "OutOfMemoryError", "PersistentCache", "Platform", "Result", "Runtime", "Store", "StoredDecision",
+    "UnavailableError", "UnsupportedError", "audit", "autotune_lowered", "bind", "call", "context", "decide",
+    "default", "explain", "get_invocations", "kernel_registry", "list", "offline", "overlay", "overlay_cache",
+    "override", "policy", "record_invocation", "registry", "run", "tune", "use",
 ]
 
 
@@ -177,9 +177,9 @@ def context(
     Args:
         override: from algorithms to a kernel, or to a pair of kernel and config.
         links: changes of the chain, from the name of a link (``"override"``, ``"overlay"``, ``"lock"``, ``"memory"``,
-            ``"store"``, ``"transfer"``, ``"autotune"``, ``"heuristic"``) to None, which leaves it out, or to a function that
-            is asked in its place: it gets the call, and gives a kernel, a pair of kernel and config, or None to have the
-            next link asked. An exception of it is the call's.
+            ``"store"``, ``"transfer"``, ``"autotune"``, ``"heuristic"``) to None, which leaves it out, or to a function
+            that is asked in its place: it gets the call, and gives a kernel, a pair of kernel and config, or None to
+            have the next link asked. An exception of it is the call's.
         persist: whether what is tuned goes to the store; False: it stays in this process.
     """
     return default().context(overlay=overlay, override=override, policy=policy, links=links, persist=persist)

@@ -51,7 +51,8 @@ def _make_current(native: Any) -> None:
 
 
 class Context:
-    """Overlays, overrides, a policy and changes of the chain, to be entered with ``with``. What is entered last is asked first.
+    """Overlays, overrides, a policy and changes of the chain, to be entered with ``with``. What is entered last is
+    asked first.
 
     One may be entered several times, also by several threads. Made by :func:`hone.overlay`, :func:`hone.override`,
     :func:`hone.policy` and :func:`hone.context`.

@@ -51,7 +51,8 @@ class TuningKernel:
             yield json.loads(text)
 
     def measure(self, config: Mapping[str, Any]) -> Tried:
-        """Tries a config as hone does: in a worker process, verified, then timed. What was tried before is not run again.
+        """Tries a config as hone does: in a worker process, verified, then timed. What was tried before is not run
+        again.
 
         Raises:
             InvalidArgumentError: its space refuses the config.

@@ -100,7 +100,8 @@ class Contexts(HoneTest):
             for _ in range(3):
                 hone.run("rms_norm", x, w)
             self.assertEqual(asked, [NORM])  # a hit asks nobody
-            self.assertEqual((kernel(), hone.decide(NORM).source, hone.decide(NORM).verified), ("portable", "store", False))
+            found = hone.decide(NORM)
+            self.assertEqual((found.kernel, found.source, found.verified), ("portable", "store", False))
             self.assertEqual(hone.decide("rms_norm(f32[9,64], f32[64])").source, "heuristic")
             self.assertIn("answered by store (the program's test_choose.Contexts", hone.explain(NORM))
             with hone.override("rms_norm", "reference"), entered:
@@ -125,7 +126,8 @@ class Contexts(HoneTest):
 
         x, w = arrays()
         with hone.context(links={"memory": lost}):
-            for ask in (lambda: hone.run("rms_norm", x, w), lambda: hone.decide(NORM), lambda: hone.bind("rms_norm", x, w)):
+            for ask in (lambda: hone.run("rms_norm", x, w), lambda: hone.decide(NORM),
+                        lambda: hone.bind("rms_norm", x, w)):
                 with self.assertRaisesRegex(KeyError, "my table"):
                     ask()
             self.assertIn("KeyError('my table')", hone.explain(NORM))
@@ -177,7 +179,8 @@ class Contexts(HoneTest):
             for _ in range(2):
                 numpy.testing.assert_allclose(hone.run("rms_norm", x, w), norm(x, w), rtol=1e-4)
             found = hone.decide(NORM)
-        self.assertEqual((found.kernel, found.source, found.verified, found.tuner), ("portable", "memory", True, "takes_portable"))
+        self.assertEqual((found.kernel, found.source, found.verified, found.tuner),
+                         ("portable", "memory", True, "takes_portable"))
 
     def test_what_is_tuned_need_not_be_stored(self):
         with hone.context(persist=False, policy="tune"), hone.Store(self.store) as store:

@@ -1,5 +1,5 @@
-"""What ejkernel's pages say of its five systems, statement by statement, as far as no other test shows it: of hone's names, of
-hone.ejkernel's, and of the real ejkernel's where that does what its pages say."""
+"""What ejkernel's pages say of its five systems, statement by statement, as far as no other test shows it: of hone's
+names, of hone.ejkernel's, and of the real ejkernel's where that does what its pages say."""
 
 import asyncio
 import contextlib
@@ -72,7 +72,8 @@ class Invocations(HoneTest):
                 names.record_invocation(f"apart{i}", "op@v1", "key", kernel, (), {})
             names.record_invocation(f"apart{i}", "op@v2", "key", 3, (), {})
             names.record_invocation(f"other{i}", "op@v1", "key", 4, (), {})
-            self.assertEqual(names.get_invocations(f"apart{i}"), {"op@v1": {"key": (2, (), {})}, "op@v2": {"key": (3, (), {})}})
+            self.assertEqual(names.get_invocations(f"apart{i}"),
+                             {"op@v1": {"key": (2, (), {})}, "op@v2": {"key": (3, (), {})}})
             self.assertEqual(list(names.get_invocations(f"other{i}")), ["op@v1"])
 
     def test_the_second_example_of_the_page_runs(self):
@@ -88,8 +89,8 @@ class Invocations(HoneTest):
 
     def test_it_does_not_persist_across_program_runs(self):
         hone.record_invocation("statement", "op@v1", "mine", None, (), {})
-        out = subprocess.run([sys.executable, "-c", "import hone; print(hone.get_invocations('statement'))"],
-                             capture_output=True, text=True, check=True, env={**os.environ, "HONE_STORE": self.store}).stdout
+        code, settings = "import hone; print(hone.get_invocations('statement'))", {**os.environ, "HONE_STORE": self.store}
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings).stdout
         self.assertEqual(out.strip(), "{}")
 
 
@@ -162,7 +163,8 @@ class ConfigCaches(unittest.TestCase):
         if original is None:
             self.skipTest("ejkernel is not installed: scripts/setup python")
         selector = original.ConfigSelectorChain(hone.ejkernel.ConfigCache())
-        kernel = type("K", (original.Kernel,), {"op_id": "statement_op", "heuristic_cfg": lambda self, inv: "heuristic"})()
+        members = {"op_id": "statement_op", "heuristic_cfg": lambda self, inv: "heuristic"}
+        kernel = type("K", (original.Kernel,), members)()
         invocation = original.Invocation(op_id="statement_op", args=(1,), kwargs={})
         key = (original.device_fingerprint(), "statement_op@v0", invocation.call_key)
         with hone.overlay_cache({key: "overlaid"}):
