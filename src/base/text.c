@@ -45,6 +45,34 @@ static bool have_control(uint64_t bytes)
     return ((below | ((other - EACH(0x01)) & ~other)) & EACH(0x80)) != 0;
 }
 
+static bool is_control(unsigned char byte)
+{
+    return byte < 0x20 || byte == 0x7f;
+}
+
+void hone_text_escape_controls(hone_buffer *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (is_control((unsigned char)*text))
+            hone_buffer_format(out, "%%%02X", (unsigned char)*text);
+        else
+            hone_buffer_char(out, *text);
+    }
+}
+
+void hone_text_unescape_controls(hone_buffer *out, const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (; *text != '\0'; text++) {
+        const char *high = text[0] == '%' && text[1] != '\0' ? strchr(digits, text[1]) : NULL;
+        const char *low = high != NULL && text[2] != '\0' ? strchr(digits, text[2]) : NULL;
+        const unsigned char byte = low == NULL ? 0 : (unsigned char)((high - digits) * 16 + (low - digits));
+        const bool is_escape = low != NULL && byte != 0 && is_control(byte);
+        hone_buffer_char(out, is_escape ? (char)byte : *text);
+        text += is_escape ? 2 : 0;
+    }
+}
+
 size_t hone_text_control(const char *text, size_t size)
 {
     size_t i = 0;

@@ -36,6 +36,9 @@ static inline bool hone_view_is(hone_view view, const char *text)
 void hone_text_lower(hone_buffer *out, const char *text, size_t size);
 // Where the first control character of a text is, 0x7f among them; size when there is none.
 size_t hone_text_control(const char *text, size_t size);
+// Appends text with its control characters as "%0A" and the like; and such a text as it was.
+void hone_text_escape_controls(hone_buffer *out, const char *text);
+void hone_text_unescape_controls(hone_buffer *out, const char *text);
 // True when text is well-formed UTF-8.
 bool hone_text_is_utf8(const char *text, size_t size);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "call/foreign.h"
 #include "platforms/platform.h"
 
@@ -29,6 +30,8 @@ typedef struct mapper {
     size_t decision_count, decision_capacity;
     hone_store_alias *aliases;
     size_t alias_count, alias_capacity;
+    const char **devices; // what ejkernel calls those that it recorded or tuned on, each once
+    size_t device_count, device_capacity;
 } mapper;
 
 // Reading ------------------------------------------------------------------------------------------------------------
@@ -75,6 +78,35 @@ static bool take_alias(void *ctx, const hone_store_alias *alias)
         .key = keep_key(m, &alias->key),
     };
     return true;
+}
+
+static bool take_device(mapper *m, const char *device)
+{
+    const hone_allocator *a = &m->out->texts.arena.allocator;
+    for (size_t i = 0; i < m->device_count; i++)
+        if (device == NULL || strcmp(m->devices[i], device) == 0) return true;
+    if (device == NULL) return true;
+    m->out->texts.failed |= !hone_grow(a, &m->devices, &m->device_capacity, m->device_count + 1, sizeof *m->devices);
+    if (m->out->texts.failed) return false;
+    m->devices[m->device_count++] = keep(m, device);
+    return true;
+}
+
+static bool take_foreign_device(void *ctx, const hone_store_foreign *foreign)
+{
+    return take_device(ctx, foreign->device);
+}
+
+static bool take_recorded_device(void *ctx, const hone_store_invocation *invocation)
+{
+    mapper *m = ctx;
+    hone_buffer name; // of a record, where control characters are escaped
+    hone_buffer_init(&name, m->out->texts.arena.allocator);
+    hone_text_unescape_controls(&name, invocation->key.device);
+    m->out->texts.failed |= name.failed;
+    const bool goes_on = take_device(m, hone_buffer_string(&name));
+    hone_buffer_deinit(&name);
+    return goes_on;
 }
 
 static int compare_keys(const hone_store_key *x, const hone_store_key *y)
@@ -177,14 +209,39 @@ static const char *make_config(
 
 // Entries ------------------------------------------------------------------------------------------------------------
 
+// Whether the device of a fingerprint, "cuda|NVIDIA%20H200,sm_90,...", is what ejkernel calls "NVIDIA H200|VERSION".
+static bool is_of_kind(const char *fingerprint, const char *theirs)
+{
+    const char *at = strchr(fingerprint, '|');
+    if (at == NULL) return false;
+    for (at++; *at != '\0' && *at != ','; theirs++) {
+        unsigned code = (unsigned char)*at;
+        const bool is_escape = *at == '%' && sscanf(at + 1, "%2x", &code) == 1;
+        at += is_escape ? 3 : 1;
+        if (*theirs == '|' || (unsigned char)*theirs != code) return false;
+    }
+    return *theirs == '|';
+}
+
+// A GPU is what the options call it, else what ejkernel itself called it where it recorded or tuned.
+static const char *name_gpu(const mapper *m, const char *device, const char **out_reason)
+{
+    const char *found = m->exporter->options->foreign_device;
+    *out_reason = "what ejkernel calls this device is not known: --foreign-device 'KIND|VERSION' says it";
+    for (size_t i = 0; i < m->device_count && m->exporter->options->foreign_device == NULL; i++) {
+        if (!is_of_kind(device, m->devices[i])) continue;
+        *out_reason = "ejkernel has had several names for this device: --foreign-device 'KIND|VERSION' says which";
+        if (found != NULL) return NULL;
+        found = m->devices[i];
+    }
+    return found;
+}
+
 // ejkernel's name of the device; NULL: *out_reason says why it has none.
 static const char *name_device(const mapper *m, const char *device, const char **out_reason)
 {
     const hone_exporter *w = m->exporter;
-    if (strncmp(device, "cpu|", 4) != 0) {
-        *out_reason = "what ejkernel calls this device is not known: --foreign-device 'KIND|VERSION' says it";
-        return w->options->foreign_device;
-    }
+    if (strncmp(device, "cpu|", 4) != 0) return name_gpu(m, device, out_reason);
     *out_reason = "it is of another CPU, and ejkernel calls all of them cpu|cpu: --device FINGERPRINT exports it";
     const bool is_wanted = w->options->device != NULL || w->here == NULL || strcmp(device, w->here) == 0;
     return is_wanted ? any_cpu : NULL;
@@ -302,10 +359,13 @@ hone_status hone_map_ejkernel(const hone_exporter *exporter, hone_mapping *out, 
     if (exporter->registry != NULL) status = hone_registry_foreign(exporter->registry, &m.foreign, err);
     if (status == HONE_OK) status = hone_store_scan(exporter->store, NULL, take_decision, &m, err);
     if (status == HONE_OK) status = hone_store_aliases(exporter->store, scheme, take_alias, &m, err);
+    if (status == HONE_OK) status = hone_store_foreigns(exporter->store, scheme, take_foreign_device, &m, err);
+    if (status == HONE_OK) status = hone_store_invocations(exporter->store, NULL, take_recorded_device, &m, err);
     if (status == HONE_OK && !out->texts.failed) map_all(&m);
     if (status == HONE_OK && out->texts.failed) status = hone_fail_memory(err, where);
     hone_free(&out->texts.arena.allocator, m.decisions);
     hone_free(&out->texts.arena.allocator, m.aliases);
+    hone_free(&out->texts.arena.allocator, m.devices);
     return status;
 }
 

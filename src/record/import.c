@@ -14,12 +14,13 @@ enum { DOCUMENT_VERSION = 1 };
 
 static const char where[] = "record.import";
 
-// One entry on its way in. Texts are borrowed from the document, but for the algorithm's lower case.
+// One entry on its way in. Texts are borrowed from the document, but for the algorithm's lower case and what is escaped in
+// the fingerprint.
 typedef struct reading {
     const json_t *entry;
     const char *device; // of the document; NULL: none
     double now;
-    hone_buffer algorithm;
+    hone_buffer algorithm, fingerprint;
     hone_store_invocation invocation;
 } reading;
 
@@ -88,8 +89,12 @@ static hone_status read_device(reading *r, hone_error *err)
     hone_status status = read_text(r->entry, "device", &r->invocation.key.device, err);
     if (status != HONE_OK) return status;
     if (r->invocation.key.device == NULL) r->invocation.key.device = r->device;
-    if (r->invocation.key.device != NULL && *r->invocation.key.device != '\0') return HONE_OK;
-    return hone_fail(err, HONE_CORRUPT, where, "\"device\" is missing, here and in the document");
+    if (r->invocation.key.device == NULL || *r->invocation.key.device == '\0')
+        return hone_fail(err, HONE_CORRUPT, where, "\"device\" is missing, here and in the document");
+    hone_buffer_clear(&r->fingerprint);
+    hone_text_escape_controls(&r->fingerprint, r->invocation.key.device);
+    r->invocation.key.device = hone_buffer_string(&r->fingerprint);
+    return r->fingerprint.failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
 static hone_status read_count(reading *r, hone_error *err)
@@ -187,10 +192,12 @@ hone_status hone_recorder_import(
     if (status == HONE_OK) {
         reading r = {.now = hone_os_now_utc()};
         hone_buffer_init(&r.algorithm, *hone_recorder_allocator(recorder));
+        hone_buffer_init(&r.fingerprint, *hone_recorder_allocator(recorder));
         status = read_text(document, "device", &r.device, err);
         if (status == HONE_OK)
             status = take_entries(recorder, json_object_get(document, "invocations"), &r, &count, err);
         hone_buffer_deinit(&r.algorithm);
+        hone_buffer_deinit(&r.fingerprint);
     }
     json_decref(document);
     if (out_count != NULL) *out_count = count;

@@ -1,5 +1,6 @@
 """A call on a GPU, from the command, on the fake driver and compiler."""
 
+import json
 import shutil
 import unittest
 
@@ -25,6 +26,21 @@ class Cuda(CommandTest):
         platforms = {row["platform"]: row for row in self.hone("devices", "--json", env=self.gpu()).json["platforms"]}
         self.assertTrue(platforms["cuda"]["available"])
         self.assertEqual([device["name"] for device in platforms["cuda"]["devices"]], ["Fake GPU"])
+
+    def test_what_ejkernel_recorded_on_the_gpu_is_tuned_there(self):
+        key = self.hone("key", CALL.split(" @")[0], "--json").json
+        row = {"op": "rms_norm@v0", "key": key["key"], "spec": key["spec"], "count": 3}
+        for device in ("Fake GPU|PJRT C API\ncuda 12090", "gpu|Fake GPU"):
+            self.use_new_store()
+            document = {"hone_record": 1, "device": device, "invocations": [row]}
+            self.hone("record", "import", self.write("calls.json", json.dumps(document)))
+            result = self.hone("tune", "--recorded", "--seconds", "1", "--evals", "4", "--json", code=None, env=self.gpu()).json
+            rows = result["entries"] + result.get("failed", [])
+            self.assertEqual([one["call"].split(" @")[-1] for one in rows], ["cuda:0"], result)
+        other = {"hone_record": 1, "device": "Fake GPU 2|PJRT", "invocations": [row]}
+        self.use_new_store()
+        self.hone("record", "import", self.write("calls.json", json.dumps(other)))
+        self.assertEqual(self.hone("tune", "--recorded", "--json", env=self.gpu()).json["entries"], [])
 
     def lines(self, env):
         rows = self.hone("devices", "--json", env=env).json["platforms"]

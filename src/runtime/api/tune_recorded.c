@@ -28,7 +28,7 @@ typedef struct queue {
 } queue;
 
 // The device of hone's that a record's fingerprint means; NULL: it is not here. ejkernel's are short, "cpu|cpu" and
-// "gpu|NVIDIA H200", and do not tell one CPU from another.
+// "NVIDIA H200|PJRT C API\ncuda 12090", by its page "gpu|NVIDIA H200", and do not tell one CPU from another.
 static const hone_device_info *find_device(hone_runtime *rt, const char *fingerprint)
 {
     size_t count = 0, kind = strcspn(fingerprint, "|");
@@ -37,10 +37,12 @@ static const hone_device_info *find_device(hone_runtime *rt, const char *fingerp
     if (is_foreign && kind == 3 && strncmp(fingerprint, "cpu", kind) == 0) return rt->cpu;
     const hone_device_info *const *devices = hone_runtime_devices(rt, &count);
     for (size_t i = 0; i < count; i++) {
-        const bool is_gpu = devices[i]->backend == HONE_GPU && kind == 3 && strncmp(fingerprint, "gpu", kind) == 0;
-        if (strcmp(devices[i]->fingerprint, fingerprint) == 0 ||
-            (is_foreign && is_gpu && strcmp(devices[i]->name, fingerprint + kind + 1) == 0))
-            return devices[i];
+        if (strcmp(devices[i]->fingerprint, fingerprint) == 0) return devices[i];
+        if (!is_foreign || devices[i]->backend != HONE_GPU) continue;
+        const char *name = devices[i]->name;
+        const bool is_gpu = kind == 3 && strncmp(fingerprint, "gpu", kind) == 0;
+        if (is_gpu && strcmp(name, fingerprint + kind + 1) == 0) return devices[i];
+        if (strlen(name) == kind && strncmp(name, fingerprint, kind) == 0) return devices[i];
     }
     return NULL;
 }

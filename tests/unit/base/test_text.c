@@ -314,9 +314,27 @@ static void a_log_takes_what_its_level_lets_through(void **state)
     hone_log_write(NULL, HONE_LOG_ERROR, "nobody");
 }
 
+static void control_characters_are_escaped_and_come_back(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"a\nb\x7f", "a%0Ab%7F"}, {"plain %20 %zz %", "plain %20 %zz %"}, {"", ""}};
+    hone_buffer out;
+    hone_buffer_init(&out, hone_allocator_system());
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        hone_buffer_clear(&out);
+        hone_text_escape_controls(&out, pairs[i][0]);
+        assert_string_equal(hone_buffer_string(&out), pairs[i][1]);
+        hone_buffer_clear(&out);
+        hone_text_unescape_controls(&out, pairs[i][1]);
+        assert_string_equal(hone_buffer_string(&out), pairs[i][0]);
+    }
+    hone_buffer_deinit(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(control_characters_are_escaped_and_come_back),
         cmocka_unit_test(a_failure_has_status_place_and_words),
         cmocka_unit_test(a_long_message_is_cut_with_dots_and_no_half_character),
         cmocka_unit_test(a_failure_may_use_its_own_old_message),

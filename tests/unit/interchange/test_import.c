@@ -130,6 +130,31 @@ static void decisions_are_written_as_ejkernel_looks_for_them(void **state)
     assert_non_null(strstr(e->lines, "--foreign-device"));
 }
 
+// Where ejkernel recorded or tuned on the GPU, it has said what it calls it.
+static void a_gpu_is_called_what_ejkernel_called_it(void **state)
+{
+    exchange *e = *state;
+    static const char name[] = "NVIDIA H200|PJRT C API%0Acuda 12090"; // as hone record import keeps it
+    const hone_store_alias alias = {
+        "ejkernel", "their_scale@v7", "0123456789abcdef", NULL, {NULL, "scale", "1", e->key, scale_spec}};
+    const hone_store_foreign other = {"ejkernel", "x@v1", "NVIDIA H200 NVL|c", "0123456789abcdef", "1", NULL};
+    hone_store_invocation call = {.key = {name, "scale", "1", e->key, NULL}, .count = 1};
+    assert_int_equal(hone_register_foreign(e->runtime->rt, their_scale, strlen(their_scale), &e->err), HONE_OK);
+    assert_int_equal(hone_store_put_alias(e->store, &alias, &e->err), HONE_OK);
+    assert_int_equal(hone_store_put_foreign(e->store, &other, 1, &e->err), HONE_OK);
+    put_decision(e, "cuda|NVIDIA%20H200,sm_90,sms=132", "triton", "{\"unroll\":4}");
+    hone_text_free(export_for(e, NULL));
+    assert_non_null(strstr(e->lines, "what ejkernel calls this device is not known"));
+    assert_int_equal(hone_store_add_invocations(e->store, &call, 1, &e->err), HONE_OK);
+    char *text = export_for(e, NULL);
+    assert_non_null(strstr(text, "\"NVIDIA H200|PJRT C API\\ncuda 12090|their_scale@v7|0123456789abcdef\": {"));
+    hone_text_free(text);
+    call.key.device = "NVIDIA H200|another version";
+    assert_int_equal(hone_store_add_invocations(e->store, &call, 1, &e->err), HONE_OK);
+    hone_text_free(export_for(e, NULL));
+    assert_non_null(strstr(e->lines, "several names"));
+}
+
 // Blocks that were measured stand in place of those that came.
 static void words_that_map_stand_in_place_of_what_was_imported(void **state)
 {
@@ -507,6 +532,7 @@ int main(void)
         IMPORT_TEST(what_ejkernel_wrote_is_kept_and_comes_out_again),
         IMPORT_TEST(joined_keys_are_taken_apart_from_the_right),
         IMPORT_TEST(decisions_are_written_as_ejkernel_looks_for_them),
+        IMPORT_TEST(a_gpu_is_called_what_ejkernel_called_it),
         IMPORT_TEST(words_that_map_stand_in_place_of_what_was_imported),
         IMPORT_TEST(a_key_whose_call_was_recorded_gets_an_alias),
         IMPORT_TEST(tokamax_files_are_kept_with_their_winners_told),
