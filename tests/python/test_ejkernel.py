@@ -220,6 +220,15 @@ class Registered(HoneTest):
         self.same(ours[1], self.theirs_of("flash_attention", (2 * q, k, v), {}))
         self.assertEqual(jax.jvp(lambda q: modules.scaled_dot_product_attention(q, k, v), (q,), (q,))[1].shape, q.shape)
 
+    def test_they_run_in_shards_and_in_scans(self):
+        q, k, v = self.qkv()
+        mesh, along = jax.sharding.Mesh(numpy.array(jax.devices()).reshape(1), ("x",)), jax.sharding.PartitionSpec("x")
+        shards = modules.flash_attention(q, k, v, mesh=mesh, in_specs=(along,) * 3 + (None,) * 4, out_specs=along)
+        scanned, _ = jax.lax.scan(lambda carry, _: (modules.flash_attention(carry, k, v), None), q, None, length=2)
+        self.assertEqual(sum(self.runs().values()), 3)
+        self.same(shards, self.theirs_of("flash_attention", (q, k, v), {}))
+        self.same(scanned, self.theirs_of("flash_attention", (shards, k, v), {}), 1e-5)
+
     def theirs_of_loss(self, name, loss, places, arrays):
         specs = kernel_registry._registry[name]
         ours = specs.pop(0)

@@ -112,6 +112,38 @@ hone_status hone_tune_finish(hone_result *result, hone_status status, hone_resul
     return status;
 }
 
+typedef struct labelling {
+    const hone_call *call;
+    const char *entry;
+    hone_result *result;
+    hone_status status;
+    hone_error *err;
+} labelling;
+
+static bool take_label(void *ctx, const hone_store_alias *alias)
+{
+    labelling *l = ctx;
+    const hone_signature *signature = hone_call_signature(l->call);
+    if (strcmp(alias->key.key, hone_call_key(l->call)) == 0 &&
+        strcmp(alias->key.algorithm, hone_signature_name(signature)) == 0 &&
+        strcmp(alias->key.version, hone_signature_version(signature)) == 0)
+        l->status = hone_result_add_alias(l->result, alias, l->entry, l->err);
+    return l->status == HONE_OK;
+}
+
+// The labels by which the store knows the call go with the result to other machines. A store that cannot tell them is
+// no reason to lose what was found.
+static hone_status note_labels(
+    hone_runtime *rt, const hone_call *call, const char *entry, hone_result *result, hone_error *err)
+{
+    hone_store *store = hone_runtime_store(rt);
+    hone_error why = {.message = ""};
+    labelling l = {call, entry, result, HONE_OK, err};
+    if (store != NULL && hone_store_aliases(store, NULL, take_label, &l, &why) != HONE_OK)
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "the labels of a call were not read: %s", why.message);
+    return l.status;
+}
+
 hone_status hone_tune(
     const hone_op *op,
     const hone_call *call,
@@ -133,7 +165,9 @@ hone_status hone_tune(
     // What is stored for a bucket is what later look-ups of the bucket's calls find.
     hone_call *bucket = NULL;
     status = hone_request_bucket(call, &bucket, err);
-    if (status == HONE_OK) status = hone_runtime_tune(op, bucket != NULL ? bucket : call, options, result, NULL, err);
+    const hone_call *target = bucket != NULL ? bucket : call;
+    if (status == HONE_OK) status = hone_runtime_tune(op, target, options, result, NULL, err);
+    if (status == HONE_OK) status = note_labels(rt, call, hone_call_key(target), result, err);
     hone_call_release(&bucket);
     return hone_tune_finish(result, status, out_result);
 }
