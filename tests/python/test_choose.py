@@ -183,7 +183,7 @@ class Contexts(HoneTest):
                          ("portable", "memory", True, "takes_portable"))
 
     def test_what_is_tuned_need_not_be_stored(self):
-        with hone.context(persist=False, policy="tune"), hone.Store(self.store) as store:
+        with hone.context(persist=False), hone.Store(self.store) as store:
             hone.tune(NORM, **QUICK)
             self.assertEqual((hone.decide(NORM).source, len(store)), ("memory", 0))
             with hone.context(persist=True):

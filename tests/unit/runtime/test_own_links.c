@@ -218,6 +218,37 @@ static void the_newest_change_holds_and_what_is_named_later_stands_before_it(voi
     assert_int_equal(newer.releases, 1);
 }
 
+static void what_the_environment_forces_is_left_out_with_overrides(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("HONE_FORCE", "scale=plain", 1), 0);
+    fixture *f = open_fixture((wish){.environment = true, .store = "none"});
+    assert_int_equal(unsetenv("HONE_FORCE"), 0);
+    const hone_link without = {.source = HONE_SOURCE_OVERRIDE};
+    hone_context *context = chain(f, NULL, &without, 1);
+    assert_string_equal(decide_scale(f, 4, 4).kernel, "plain");
+    hone_context_enter(context);
+    assert_string_equal(decide_scale(f, 4, 4).kernel, "fast");
+    leave(&context);
+    close_fixture(f);
+}
+
+// No process can hold the functions of a program with threads: the contest finds nobody.
+static void who_tunes_without_memory_takes_no_answer_of_memory(void **state)
+{
+    fixture *f = *state;
+    put_in_cache(f, 4, 4, "plain");
+    const hone_link without[] = {{.source = HONE_SOURCE_MEMORY}, {.source = HONE_SOURCE_STORE}};
+    hone_context *left_out = chain(f, NULL, without, 2);
+    hone_context *tunes = derive(f, left_out, NULL, NULL, HONE_POLICY_TUNE);
+    hone_context_enter(tunes);
+    const hone_decision decision = decide_scale(f, 4, 4);
+    assert_true(decision.source == HONE_SOURCE_AUTOTUNE || decision.source == HONE_SOURCE_HEURISTIC);
+    assert_true(decision.source == HONE_SOURCE_HEURISTIC || decision.verified); // and not what the cache was told
+    leave(&tunes);
+    hone_context_release(&left_out);
+}
+
 static void policies_ask_functions_as_the_links_that_they_stand_for(void **state)
 {
     fixture *f = *state;
@@ -432,6 +463,33 @@ static void what_others_store_outdates_plans_but_not_those_whose_context_does_no
     }
 }
 
+static hone_status run_pure(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    return scale_reference(plan, args, execution);
+}
+
+// A zygote isolates functions of this program, where they have no data that it never saw. It is forked while there is one thread: not where a sanitizer has its own.
+static void the_policy_tune_stores_nothing_of_a_context_that_keeps_in_memory(void **state)
+{
+    ground *g = *state;
+    hone_runtime *trial = NULL;
+    const wish wanted = {.policy = HONE_POLICY_TUNE, .flags = HONE_RUNTIME_ZYGOTE, .store = g->url};
+    if (open_bare(&wanted, &trial, NULL) != HONE_OK) skip();
+    hone_runtime_close(&trial);
+    fixture *f = open_fixture(wanted);
+    const hone_kernel pure = {HONE_KERNEL,         .algorithm = "scale", .name = "pure", .platform = HONE_NATIVE,
+                              .backend = HONE_CPU, .run = run_pure};
+    assert_int_equal(hone_register_kernels(f->rt, &pure, 1, &f->err), HONE_OK);
+    hone_context *memory = NULL;
+    assert_int_equal(hone_context_derive_chain(f->rt, NULL, NULL, 0, HONE_KEEP_IN_MEMORY, &memory, &f->err), HONE_OK);
+    hone_context_enter(memory);
+    assert_int_equal(decide_scale(f, 4, 4).source, HONE_SOURCE_AUTOTUNE);
+    hone_store_stat stat = stat_of(g);
+    assert_true(stat.decisions == 0 && stat.measurements == 0);
+    leave(&memory);
+    close_fixture(f);
+}
+
 static void a_runtime_may_keep_all_that_it_tunes_in_memory(void **state)
 {
     ground *g = *state;
@@ -454,6 +512,8 @@ int main(void)
         TEST(an_answer_that_is_not_there_is_refused_and_one_that_cannot_run_is_passed_by),
         TEST(a_function_may_ask_the_chain_that_it_has_changed),
         TEST(the_newest_change_holds_and_what_is_named_later_stands_before_it),
+        cmocka_unit_test(what_the_environment_forces_is_left_out_with_overrides),
+        TEST(who_tunes_without_memory_takes_no_answer_of_memory),
         TEST(policies_ask_functions_as_the_links_that_they_stand_for),
         TEST(wrong_changes_are_refused_and_nothing_is_released),
         TEST(the_digest_tells_changes_of_the_chain_apart),
@@ -464,6 +524,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             what_others_store_outdates_plans_but_not_those_whose_context_does_not_ask_stores, open_ground,
             close_ground),
+        cmocka_unit_test_setup_teardown(
+            the_policy_tune_stores_nothing_of_a_context_that_keeps_in_memory, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_runtime_may_keep_all_that_it_tunes_in_memory, open_ground, close_ground),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
