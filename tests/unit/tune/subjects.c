@@ -397,6 +397,7 @@ static const subject subjects[] = {
     {"none", NULL, NULL, NULL, NULL},
     {"delayed", run_delayed, NULL, NULL, "delay: 0 | 50 | 100 | 200 | 400 default 100"},
     {"segv", run_segv, NULL, NULL, NULL},
+    {"segv_each", run_segv, NULL, NULL, "part: 1..8 default 1"},
     {"abort", run_abort, NULL, NULL, NULL},
     {"leave", run_leave, NULL, NULL, NULL},
     {"hang", run_hang, NULL, NULL, "way: 1..6"},

@@ -144,6 +144,33 @@ static void a_choice_that_falls_out_when_it_is_to_win_leaves_the_others(void **s
     assert_rejected(g, "shared", HONE_FAILURE_RACY);
 }
 
+static hone_status try_what_crashes(void *ctx, hone_tuning *tuning, hone_error *err)
+{
+    own *o = ctx;
+    const size_t kernel = only_other(tuning);
+    hone_config config = {.count = 1};
+    (void)err;
+    for (o->count = 0; o->count < 8; o->count++) {
+        config.values[0] = o->count + 1;
+        o->status = hone_tuning_try(tuning, kernel, &config, &o->tried[o->count], &o->err);
+        if (o->status != HONE_OK) return HONE_OK;
+        assert_int_equal(o->tried[o->count].failure, HONE_FAILURE_CRASH);
+    }
+    return HONE_OK;
+}
+
+static void a_kernel_that_crashes_again_and_again_is_tried_no_more(void **state)
+{
+    ground *g = *state;
+    own o;
+    use(g, &o, try_what_crashes);
+    assert_int_equal(ground_tune(g, "segv_each"), HONE_OK);
+    assert_winner(g, "good");
+    assert_int_equal(o.count, 3);
+    assert_int_equal(o.status, HONE_UNSUPPORTED);
+    assert_non_null(strstr(o.err.message, "put aside after 3 in a row"));
+}
+
 static hone_status ask_for_nonsense(void *ctx, hone_tuning *tuning, hone_error *err)
 {
     own *o = ctx;
@@ -269,6 +296,7 @@ int main(void)
         TEST(what_an_own_tuner_chooses_wins_though_others_are_faster),
         TEST(a_wrong_kernel_that_an_own_tuner_insists_on_does_not_win),
         TEST(a_choice_that_falls_out_when_it_is_to_win_leaves_the_others),
+        TEST(a_kernel_that_crashes_again_and_again_is_tried_no_more),
         TEST(kernels_and_configs_that_are_not_there_are_refused),
         TEST(an_own_tuner_that_fails_ends_the_contest_with_its_words),
         TEST(an_own_tuner_that_tries_nothing_leaves_the_default),
