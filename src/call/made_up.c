@@ -1,6 +1,7 @@
 #include "call/made_up.h"
 
 #include "base/memory.h"
+#include "call/bound.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -110,11 +111,16 @@ static bool make_shape(const hone_made_up *m, const hone_shape_pattern *s, hone_
     return hone_tensor_elements(tensor) <= m->most_elements;
 }
 
+static bool draws_optional(hone_made_up *m, size_t i)
+{
+    return m->like != NULL ? m->like->values[i].tag == HONE_VALUE_TENSOR : hone_made_up_draw(m, 2) == 1;
+}
+
 static bool make_tensor(hone_made_up *m, size_t i)
 {
     const hone_call_parameter *p = &m->signature->parameters[i];
     hone_tensor *tensor = &m->tensors[i];
-    if (p->shown.nullable && hone_made_up_draw(m, 2) == 0) return true; // its value is none
+    if (p->shown.nullable && !draws_optional(m, i)) return true; // its value is none
     hone_dtype_id id = p->dtype != NULL ? p->dtype->id : m->dtypes[p->variable];
     *tensor = (hone_tensor){.device = m->device, .dtype = hone_dtype_of(id), .shape = m->shapes[i]};
     if (!make_shape(m, choose_shape(m, p->shape), tensor)) return false;
@@ -183,6 +189,113 @@ hone_status hone_made_up_call(hone_allocator allocator, const hone_call *like, u
             allocator, (hone_signature *)(uintptr_t)signature, m->values, signature->count, true, out, NULL);
     hone_free(&allocator, m);
     return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
+}
+
+// A smaller call ------------------------------------------------------------------------------------------------------
+
+// The dims of a call: what "..." stands for, and then the signature's. Fixed: it must stay as it is.
+typedef struct shrinking {
+    hone_made_up *m;
+    bool fixed[HONE_MAX_RANK + HONE_MAX_SLOTS];
+} shrinking;
+
+static int64_t *dim_of(hone_made_up *m, size_t index)
+{
+    if (index < (size_t)m->leading_count) return &m->leading[index];
+    return &m->slots[index - (size_t)m->leading_count].as.i64;
+}
+
+static bool is_dim(const hone_made_up *m, size_t index)
+{
+    const size_t leading = (size_t)m->leading_count;
+    return index < leading || m->signature->slots[index - leading].kind == SLOT_DIM;
+}
+
+// -1: there is none that may be halved.
+static int largest_dim(shrinking *s)
+{
+    int largest = -1;
+    const size_t count = (size_t)s->m->leading_count + s->m->signature->slot_count;
+    for (size_t i = 0; i < count; i++)
+        if (!s->fixed[i] && is_dim(s->m, i) && *dim_of(s->m, i) > 1 &&
+            (largest < 0 || *dim_of(s->m, i) > *dim_of(s->m, (size_t)largest)))
+            largest = (int)i;
+    return largest;
+}
+
+static int64_t bytes_of(const hone_call *call)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < call->signature->count; i++) {
+        const hone_tensor *tensor = hone_call_tensor(call, i);
+        if (tensor != NULL) sum += hone_tensor_elements(tensor) * tensor->dtype.bits / 8;
+    }
+    return sum;
+}
+
+// False: "..." stands for more dims than are made up.
+static bool take_all(hone_made_up *m, const hone_call *like)
+{
+    take_dtypes(m, like);
+    memcpy(m->slots, like->slots, m->signature->slot_count * sizeof m->slots[0]);
+    for (size_t i = 0; i < m->signature->count; i++) {
+        const hone_shape_pattern *shape = choose_shape(m, m->signature->parameters[i].shape);
+        const hone_tensor *tensor = hone_call_tensor(like, i);
+        if (m->signature->parameters[i].shape == NULL) m->values[i] = like->values[i];
+        if (shape == NULL || tensor == NULL || !shape->ellipsis) continue;
+        m->leading_count = tensor->ndim - (int32_t)shape->count;
+        if (m->leading_count > HONE_MADE_UP_LEADING) return false;
+        memcpy(m->leading, tensor->shape, (size_t)m->leading_count * sizeof m->leading[0]);
+    }
+    return true;
+}
+
+static hone_status build(hone_made_up *m, hone_allocator allocator, hone_call **out)
+{
+    const hone_call_source source = {
+        .values = m->values, .count = m->signature->count, .aligns = m->like->aligns, .describe = true};
+    *out = NULL;
+    if (!hone_made_up_make_tensors(m)) return HONE_OK;
+    hone_status status = hone_call_build(allocator, (hone_signature *)(uintptr_t)m->signature, &source, out, NULL);
+    return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
+}
+
+hone_status hone_made_up_smaller(
+    hone_allocator allocator,
+    const hone_call *like,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    *out = NULL;
+    hone_made_up *m = hone_alloc(&allocator, sizeof *m);
+    if (m == NULL) return HONE_OUT_OF_MEMORY;
+    m->signature = like->signature;
+    m->device = hone_call_device(like);
+    m->like = like;
+    m->most_elements = INT64_MAX;
+    shrinking s = {.m = m};
+    hone_status status = HONE_OK;
+    int largest = take_all(m, like) ? largest_dim(&s) : -1;
+    while (largest >= 0 && status == HONE_OK && (*out == NULL || bytes_of(*out) > most_bytes)) {
+        hone_call *call = NULL;
+        int64_t *dim = dim_of(m, (size_t)largest), before = *dim;
+        *dim = (before + 1) / 2;
+        status = build(m, allocator, &call);
+        if (call != NULL && takes(ctx, call)) {
+            hone_call_release(out);
+            *out = call;
+        } else {
+            hone_call_release(&call);
+            *dim = before;
+            s.fixed[largest] = true;
+        }
+        largest = largest_dim(&s);
+    }
+    if (*out != NULL && (status != HONE_OK || bytes_of(*out) > most_bytes)) hone_call_release(out);
+    hone_free(&allocator, m);
+    return status;
 }
 
 // A call with other scalars ---------------------------------------------------------------------------------------------

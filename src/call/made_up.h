@@ -17,6 +17,7 @@ typedef struct hone_made_up {
     // Sets the strides, and the address, of a tensor that has its shape. NULL: all are dense, and have no data.
     void (*lay_out)(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides);
     void *ctx;
+    const hone_call *like; // optional tensors are there as they are here; NULL: each by a draw
     hone_scalar slots[HONE_MAX_SLOTS];
     hone_dtype_id dtypes[HONE_MAX_VARIABLES];
     int64_t leading[HONE_MADE_UP_LEADING];
@@ -38,5 +39,15 @@ bool hone_made_up_make_tensors(hone_made_up *m);
 // multiples of what blocks of kernels are made of. Of two seeds that follow each other one leaves no scalar at its
 // default. *out NULL with HONE_OK: the signature refuses this one.
 hone_status hone_made_up_call(hone_allocator allocator, const hone_call *like, uint64_t seed, hone_call **out);
+// The same call with smaller dims: the largest is halved, as long as its arrays take more than most_bytes together. A dim
+// stays where the signature refuses the call without it, or takes(ctx, call) does. Arrays are dense, and aligned as the
+// other's. *out NULL with HONE_OK: none is small enough.
+hone_status hone_made_up_smaller(
+    hone_allocator allocator,
+    const hone_call *like,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out);
 
 #endif

@@ -12,6 +12,15 @@ typedef struct hone_workers hone_workers; // long-lived workers, kept between co
 typedef struct hone_zygote hone_zygote;
 
 // What a contest borrows.
+typedef struct hone_contest_request hone_contest_request;
+typedef struct hone_verification hone_verification;
+typedef hone_status hone_verify_function(
+    const hone_contest_request *request,
+    const hone_kernel_ref *kernel,
+    const hone_config *config,
+    hone_verification *out,
+    hone_error *err);
+
 typedef struct hone_tune_environment {
     hone_allocator allocator;
     const hone_log *log;
@@ -40,6 +49,8 @@ typedef struct hone_tune_environment {
     hone_status (*begin_measuring)(void *ctx, hone_error *err);
     void (*end_measuring)(void *ctx);
     void *measuring_ctx;
+    // How a contest has its winner verified on a smaller call: hone_verification_run. NULL: it is not.
+    hone_verify_function *verifies;
 } hone_tune_environment;
 
 // What a contest may take where options.seconds is 0.
@@ -79,12 +90,12 @@ typedef struct hone_outlook {
 } hone_outlook;
 
 // What a contest is asked for; all of it is borrowed.
-typedef struct hone_contest_request {
+struct hone_contest_request {
     const hone_tune_environment *environment;
     const hone_algorithm_entry *algorithm;
     const hone_call *call; // NULL: a recorded space is searched
     const hone_tune_options *options;
-} hone_contest_request;
+};
 
 // Runs one contest. Two at once disturb each other's times: the caller has the permit. Returns as hone_tune. *out is
 // deinitialised by the caller also after HONE_CANCELLED and HONE_NOT_FOUND.
@@ -123,10 +134,10 @@ typedef struct hone_choice {
 hone_status hone_comparison_run(
     const hone_contest_request *request, const hone_choice *choices, size_t count, hone_compared *out, hone_error *err);
 // What came of verifying one config of a kernel.
-typedef struct hone_verification {
+struct hone_verification {
     hone_failure failure; // NONE: it was right
     char reason[256];
-} hone_verification;
+};
 
 // Verifies one config of a kernel for a call as a contest does, in a process of its own, and times nothing: a few
 // milliseconds for a small call. What came of it goes to the store and to environment->failed.

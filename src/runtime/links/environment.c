@@ -18,6 +18,7 @@ hone_status hone_runtime_contest_environment(
     hone_status status = hone_runtime_tune_environment(rt, device, store, out, err);
     out->admits = admits;
     out->admits_ctx = rt;
+    out->verifies = hone_verification_run;
     out->failed = hone_runtime_found_wrong;
     out->failed_ctx = rt;
     return status;

@@ -55,6 +55,7 @@ typedef struct hone_contest_state {
     hone_drift drift;         // race.c
     hone_contest *out;        // decision.c, history.c
     const hone_candidate *winner;
+    bool verified_smaller;     // the winner, on a smaller call; smaller.c
     hone_tuner_choice chosen;  // own_tuner.c
     hone_os_conditions before; // as it began
 } hone_contest_state;
@@ -114,6 +115,11 @@ typedef struct hone_finals {
     uint32_t winner;  // index of a finalist
     double disturbed; // share of the contest's samples when they began
 } hone_finals;
+
+// smaller.c: a candidate of a call that is too large, or whose reference is too slow, for other inputs is verified
+// with them, with other scalars, in other places and in two threads on a smaller call that it takes, in a process of its
+// own. What came of it stands in its trial; where nothing can be asked it stands. HONE_OUT_OF_MEMORY, HONE_CANCELLED.
+hone_status hone_contest_verify_smaller(hone_contest_state *state, hone_candidate *candidate, hone_error *err);
 
 // finals.c: HONE_NOT_FOUND when nobody is left.
 hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err);

@@ -118,7 +118,9 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     snprintf(
         evidence->verified_against, sizeof evidence->verified_against, "%s",
         state->question.options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
-    snprintf(evidence->verified_by, sizeof evidence->verified_by, "%s", state->trials.opened.how);
+    snprintf(
+        evidence->verified_by, sizeof evidence->verified_by, "%.40s%s", state->trials.opened.how,
+        state->verified_smaller ? ", and a smaller call" : "");
     const hone_tuner *tuner = state->question.options.tuner;
     if (tuner != NULL)
         snprintf(evidence->tuner, sizeof evidence->tuner, "%s", tuner->name != NULL ? tuner->name : "own");

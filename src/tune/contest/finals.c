@@ -97,11 +97,14 @@ static void add_samples(hone_finals *finals, const hone_block *asked, const hone
 }
 
 // A finalist alone, everything of it looked at. *out_stands false: it has fallen out.
-static hone_status confirm(hone_contest_state *state, hone_candidate *candidate, bool *out_stands, hone_error *err)
+static hone_status confirm(
+    hone_contest_state *state, hone_candidate *candidate, bool wins, bool *out_stands, hone_error *err)
 {
     char reason[sizeof candidate->trial.reason];
     const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
     hone_status status = hone_trials_confirm(&state->trials, kernel, candidate, seconds_left(&state->trials), err);
+    if (status == HONE_OK && wins && candidate->trial.failure == HONE_FAILURE_NONE)
+        status = hone_contest_verify_smaller(state, candidate, err);
     *out_stands = status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE;
     if (status != HONE_OK || *out_stands) return status;
     memcpy(reason, candidate->trial.reason, sizeof reason);
@@ -116,7 +119,7 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
     *out_found = false;
     for (uint32_t i = 0; i < finals->count && status == HONE_OK; i++) {
         bool stands;
-        status = confirm(state, finals->finalists[i].candidate, &stands, err);
+        status = confirm(state, finals->finalists[i].candidate, false, &stands, err);
         *out_found = *out_found || (status == HONE_OK && !stands);
     }
     return status;
@@ -212,7 +215,7 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         if (came != ATTEMPT_DONE) continue;
         out->winner = choose_winner(state, out);
         bool stands;
-        status = confirm(state, out->finalists[out->winner].candidate, &stands, err);
+        status = confirm(state, out->finalists[out->winner].candidate, true, &stands, err);
         if (status != HONE_OK || stands) return status;
     }
     return hone_fail(

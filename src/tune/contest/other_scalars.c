@@ -47,7 +47,7 @@ static bool is_listed(const hone_kernel *kernel, const hone_call *call, const ho
     return false;
 }
 
-static bool takes(
+bool hone_kernel_takes_config(
     const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, const hone_config *config)
 {
     if (call == NULL || hone_kernel_eligible(kernel, call, device, NULL) != HONE_OK) return false;
@@ -63,7 +63,7 @@ hone_scalar_change hone_other_scalars_for(
         make_call(others, question, (hone_scalar_change)change);
     others->made = true;
     for (int change = HONE_CHANGE_SCALARS; change < HONE_SCALAR_CHANGES; change++)
-        if (takes(kernel, others->calls[change], question->environment->device, config))
+        if (hone_kernel_takes_config(kernel, others->calls[change], question->environment->device, config))
             return (hone_scalar_change)change;
     return HONE_CHANGE_NOTHING;
 }

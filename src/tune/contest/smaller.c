@@ -1,0 +1,91 @@
+// Where a call is too large, or its reference too slow, for more than its ordinary inputs, the winner is verified on a
+// smaller one, too.
+#include "tune/contest/contest.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "call/made_up.h"
+
+#include <stdio.h>
+
+static const char where[] = "tune.smaller";
+
+// A call above either is verified on ordinary inputs alone (hone_session_is_quick), and a smaller one in its place.
+enum { MANY_BYTES = 64 << 20, FEW_BYTES = 2 << 20 };
+
+static const double long_ns = 100e6, most_smaller_seconds = 2;
+
+// Who takes it.
+typedef struct taker {
+    const hone_question *question;
+    const hone_kernel_ref *kernel;
+    const hone_config *config;
+} taker;
+
+static bool takes(void *ctx, const hone_call *call)
+{
+    const taker *t = ctx;
+    return hone_kernel_takes_config(t->kernel, call, t->question->environment->device, t->config);
+}
+
+static bool needs_smaller(const hone_contest_state *state)
+{
+    const hone_trials *trials = &state->trials;
+    int64_t bytes = 0, span, below;
+    if (state->question.environment->verifies == NULL || !trials->was_opened ||
+        trials->sandbox.kind == HONE_SANDBOX_HERE)
+        return false;
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(state->question.call)); i++) {
+        const hone_tensor *tensor = hone_call_tensor(state->question.call, i);
+        if (tensor != NULL && hone_tensor_span(tensor, &span, &below) == HONE_OK) bytes += span;
+    }
+    return bytes >= MANY_BYTES || trials->opened.reference_ns == 0 || trials->opened.reference_ns >= long_ns;
+}
+
+static hone_status verify_on(const taker *t, const hone_call *call, hone_verification *out, hone_error *err)
+{
+    const hone_question *question = t->question;
+    const hone_tune_options options = {
+        .struct_size = sizeof options,
+        .seconds = most_smaller_seconds,
+        .candidate_seconds = question->options.candidate_seconds,
+        .seed = question->options.seed,
+        .cancel = question->options.cancel,
+        .no_store = true};
+    // What is measured is measured by the contest that asks.
+    hone_tune_environment environment = *question->environment;
+    environment.store = environment.system_store = NULL;
+    environment.failed = NULL;
+    environment.begin_measuring = NULL;
+    environment.end_measuring = NULL;
+    environment.verifies = NULL;
+    const hone_contest_request request = {&environment, question->algorithm, call, &options};
+    return question->environment->verifies(&request, t->kernel, t->config, out, err);
+}
+
+hone_status hone_contest_verify_smaller(hone_contest_state *state, hone_candidate *candidate, hone_error *err)
+{
+    hone_assert(candidate->trial.failure == HONE_FAILURE_NONE);
+    state->verified_smaller = false;
+    if (!needs_smaller(state)) return HONE_OK;
+    taker t = {&state->question, state->field.contestants[candidate->kernel].ref, &candidate->config};
+    hone_call *call = NULL;
+    hone_verification came;
+    hone_error why;
+    const hone_allocator allocator = state->question.environment->allocator;
+    if (hone_made_up_smaller(allocator, state->question.call, FEW_BYTES, takes, &t, &call) != HONE_OK)
+        return hone_fail_memory(err, where);
+    if (call == NULL) return HONE_OK;
+    const hone_status status = verify_on(&t, call, &came, &why);
+    if (status == HONE_OK) {
+        hone_trial *trial = &candidate->trial;
+        state->verified_smaller = came.failure == HONE_FAILURE_NONE;
+        trial->failure = came.failure;
+        snprintf(
+            trial->reason, sizeof trial->reason, "for the smaller %.90s: %.140s", hone_call_text(call), came.reason);
+    }
+    hone_call_release(&call);
+    // Of what cannot be asked, nothing more is known than before.
+    return status == HONE_OUT_OF_MEMORY || status == HONE_CANCELLED ? hone_fail(err, status, where, "%s", why.message)
+                                                                    : HONE_OK;
+}
