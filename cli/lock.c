@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "base/error.h"
+#include "call/call.h"
 #include "lock/lock.h"
 #include "os/os.h"
 #include "runtime/api/api.h"
@@ -10,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A call that was named: its own key and its bucket's, either of which may be pinned.
+// A call that was named: its own key and those of its stand-ins, each of which may be pinned.
 typedef struct named_call {
     const char *text;
     const hone_op *op;
-    hone_call *call, *bucket;
+    hone_call *call;
+    hone_stand_ins stand_ins;
     bool found;
 } named_call;
 
@@ -37,8 +39,7 @@ static bool is_call(const named_call *call, const char *algorithm, const char *v
 {
     const hone_algorithm_entry *entry = call->op->algorithm;
     return strcmp(entry->name, algorithm) == 0 && strcmp(entry->version, version) == 0 &&
-           (strcmp(hone_call_key(call->call), key) == 0 ||
-            (call->bucket != NULL && strcmp(hone_call_key(call->bucket), key) == 0));
+           hone_stand_ins_find(&call->stand_ins, key) != NULL;
 }
 
 static bool is_named(session *s, const char *algorithm, const char *version, const char *key, const char *device)
@@ -62,8 +63,7 @@ static int parse_calls(session *s)
         hone_error err;
         call->text = cli->arguments[i];
         status = cli_parse_call(cli, call->text, &call->op, &call->call);
-        if (status == 0 && hone_call_bucket(call->call, true, &call->bucket, &err) == HONE_OUT_OF_MEMORY)
-            status = cli_fail(&err);
+        if (status == 0 && hone_call_stand_ins(call->call, &call->stand_ins, &err) != HONE_OK) status = cli_fail(&err);
     }
     return status;
 }
@@ -393,7 +393,7 @@ static int reseal(hone_cli *cli, const char *path)
 static void close_session(session *s)
 {
     for (size_t i = 0; i < s->call_count; i++) {
-        hone_call_release(&s->calls[i].bucket);
+        hone_stand_ins_deinit(&s->calls[i].stand_ins);
         hone_call_release(&s->calls[i].call);
     }
     free(s->calls);

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "base/hash.h"
+#include "call/call.h"
 #include "hone/offline.h"
 #include "tune/tuner.h"
 
@@ -93,12 +94,12 @@ static hone_status collect_key(hone_store *store, const char *key, collected *fo
 static hone_status collect_call(
     hone_store *store, const hone_call *call, bool with_bucket, collected *found, hone_error *err)
 {
-    hone_call *bucket = NULL;
-    hone_status status = collect_key(store, hone_call_key(call), found, err);
-    if (status == HONE_OK && with_bucket && json_array_size(found->rows) == 0)
-        status = hone_call_bucket(call, true, &bucket, err);
-    if (status == HONE_OK && bucket != NULL) status = collect_key(store, hone_call_key(bucket), found, err);
-    hone_call_release(&bucket);
+    hone_stand_ins stand_ins;
+    hone_status status = hone_call_stand_ins(call, &stand_ins, err);
+    const size_t count = with_bucket ? stand_ins.count : stand_ins.exact;
+    for (size_t i = 0; i < count && status == HONE_OK && json_array_size(found->rows) == 0; i++)
+        status = collect_key(store, hone_call_key(stand_ins.calls[i]), found, err);
+    hone_stand_ins_deinit(&stand_ins);
     return status;
 }
 

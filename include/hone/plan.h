@@ -20,7 +20,7 @@ hone_run(const hone_op *op, const hone_value *args, size_t count, const hone_exe
 
 // Decides and prepares without running, which breaks a graph that is being captured on this thread. plan->run(plan,
 // args, execution) is then one indirect call, for arguments of the same kinds, dtypes, shapes, strides and alignment,
-// and as many as were given here; nothing is checked again.
+// the same scalars (but those of role ignore), and as many as were given here; nothing is checked again.
 //   *out_plan  the caller's; hone_plan_release; NULL after a failure
 HONE_API HONE_MUST_CHECK hone_status
 hone_bind(const hone_op *op, const hone_value *args, size_t count, const hone_plan **out_plan, hone_error *err);

@@ -31,7 +31,8 @@ typedef enum hone_kind {
 typedef enum hone_role {
     HONE_ROLE_VALUE,  // the value itself
     HONE_ROLE_BUCKET, // an integer > 0 rounded up to a power of two, others as they are
-    HONE_ROLE_IGNORE  // left out
+    HONE_ROLE_IGNORE, // left out; kernels read it from their arguments
+    HONE_ROLE_ANY     // a number: the value; where it has no decision that for any value answers
 } hone_role;
 
 // One parameter or result. Lives as long as its signature.

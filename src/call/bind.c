@@ -666,6 +666,7 @@ hone_status hone_call_build(
     call->arena.allocator = allocator;
     call->signature = hone_signature_retain(signature);
     call->description = source->describe;
+    call->spelled = source->spelled;
     call->device = (hone_device){HONE_DEVICE_CPU, 0};
     binder b = {.call = call, .signature = signature, .err = err, .describe = source->describe};
     hone_status status = allocate_parts(call) ? bind_all(&b, source) : hone_fail_memory(err, where);

@@ -18,6 +18,7 @@ struct hone_call {
     bool *known;                   // the same: false for what only a none could have told
     const hone_dtype_info **types; // one a type variable; NULL: not bound
     bool description;
+    bool spelled; // text and spec say defaults of dims as the numbers that they are
     hone_device device;
     const char *text, *spec;
     char key[HONE_KEY_SIZE];
@@ -30,6 +31,7 @@ typedef struct hone_call_source {
     const bool *given; // false: left out, so that the default stands even where none is allowed; NULL: all are given
     const uint32_t *aligns; // alignment classes of tensors without data; NULL: those of the data
     bool describe;
+    bool spelled;
 } hone_call_source;
 
 hone_status hone_call_build(

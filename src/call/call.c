@@ -38,7 +38,8 @@ const hone_value *hone_call_defaults(const hone_call *call)
 
 bool hone_call_is_default(const hone_call *call, size_t index)
 {
-    return call->signature->parameters[index].shown.has_default &&
+    const hone_call_parameter *p = &call->signature->parameters[index];
+    return p->shown.has_default && !(call->spelled && p->standard != NULL) &&
            hone_values_equal(&call->defaults[index], &call->values[index]);
 }
 

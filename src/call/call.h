@@ -65,6 +65,24 @@ bool hone_is_tuning_parameter(const char *name);
 // What stands where a parameter is left out, one a parameter and result; expressions have the value that the call's dims
 // give them.
 const hone_value *hone_call_defaults(const hone_call *call);
+// The calls under whose keys the answer of a call may stand, in the order in which they are asked for:
+//   the call itself; as it was spelled before defaults could be expressions; the same two of its dims rounded up, from before
+//   scalars could be `#any`; its bucket; and the general one: the bucket with other scalars of role `any`, for where the
+//   bucket's kernel does not take the call's. Those that are the same, or that the signature refuses, stand there once or not.
+enum { HONE_STAND_INS = 6 };
+typedef struct hone_stand_ins {
+    hone_call *calls[HONE_STAND_INS];
+    size_t count;
+    size_t exact;                      // so many are the call itself
+    const hone_call *bucket, *general; // among them; NULL: there is none
+} hone_stand_ins;
+
+hone_status hone_call_stand_ins(const hone_call *call, hone_stand_ins *out, hone_error *err);
+void hone_stand_ins_deinit(hone_stand_ins *stand_ins);
+// The call among them that has a key; NULL when none has.
+const hone_call *hone_stand_ins_find(const hone_stand_ins *stand_ins, const char *key);
+// The call with other scalars of role `any`, which stands for all that its kernel may not take. NULL: it has none.
+hone_status hone_call_general(const hone_call *call, hone_call **out, hone_error *err);
 // True for a result that was not given but inferred (its tensor has no data).
 bool hone_call_is_inferred(const hone_call *call, size_t index);
 // Its tensors have no data from here on; what is known of their places, their alignment, stays. Of who made the call.

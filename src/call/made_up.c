@@ -302,7 +302,7 @@ hone_status hone_made_up_smaller(
 
 // No larger than it was, so that no rounding grows with it, and far from it. What is next to nothing is there beside
 // ordinary numbers, as an epsilon is, and shows when it is one of them.
-static double other_float(double value)
+double hone_other_float(double value)
 {
     const double next_to_nothing = 1e-3, ordinary = 0.5, share = 0.625;
     return fabs(value) < next_to_nothing ? ordinary : share * value;
@@ -317,7 +317,7 @@ bool hone_change_scalars(const hone_signature *signature, hone_scalar_change cha
             value->tag == HONE_VALUE_FLOAT && isfinite(value->as.f64) && change != HONE_CHANGE_SWITCHES;
         const bool is_switch = value->tag == HONE_VALUE_BOOL && change != HONE_CHANGE_FLOATS;
         if (is_float)
-            *value = hone_of_float(other_float(value->as.f64));
+            *value = hone_of_float(hone_other_float(value->as.f64));
         else if (is_switch && !hone_signature_shapes_read(signature, i)) // it says how arrays lie: transpose_b
             *value = hone_of_bool(value->as.i64 == 0);
         else

@@ -277,6 +277,13 @@ static hone_status parse_default(parser *p, hone_call_parameter *item)
         literal.tag == HONE_VALUE_NONE ? " (write '?' behind the type to allow none)" : "");
 }
 
+static hone_status take_any(parser *p, hone_call_parameter *item, hone_view at)
+{
+    item->shown.role = HONE_ROLE_ANY;
+    if (item->shown.kind == HONE_KIND_FLOAT || item->shown.kind == HONE_KIND_INT) return HONE_OK;
+    return wrong(p, at, "%s is no number: '#any' stands behind an f64 or i64", item->shown.name);
+}
+
 static hone_status parse_role(parser *p, hone_call_parameter *item)
 {
     const hone_view at = p->lexer.token.text;
@@ -289,8 +296,10 @@ static hone_status parse_role(parser *p, hone_call_parameter *item)
         item->shown.role = HONE_ROLE_BUCKET;
     else if (hone_lexer_accept(&p->lexer, "ignore"))
         item->shown.role = HONE_ROLE_IGNORE;
+    else if (hone_lexer_accept(&p->lexer, "any"))
+        return take_any(p, item, at);
     else
-        return expected(p, "a role: value, bucket or ignore");
+        return expected(p, "a role: value, bucket, ignore or any");
     if (item->shown.role == HONE_ROLE_IGNORE && !item->shown.has_default)
         return wrong(p, at, "%s is left out of the call key, so it needs a default to stand for it", item->shown.name);
     return HONE_OK;
@@ -582,12 +591,16 @@ static void note_default(void *ctx, uint32_t number)
 }
 
 // Scalars are known first, then shapes, then the defaults that follow from them.
-static hone_status check_defaults(parser *p)
+static hone_status check_scalars(parser *p)
 {
     const hone_signature *signature = p->signature;
     for (size_t i = 0; i < signature->count; i++) {
         const hone_call_parameter *item = &signature->parameters[i];
         default_reading r = {signature, false};
+        if (item->shown.role == HONE_ROLE_ANY && hone_signature_shapes_read(signature, i))
+            return hone_fail(
+                p->err, HONE_INVALID_ARGUMENT, where, "a shape depends on %s, so '#any' cannot stand behind it",
+                item->shown.name);
         if (item->standard == NULL) continue;
         const hone_view at = hone_expression_source(item->standard);
         hone_expression_slots(item->standard, note_default, &r);
@@ -625,8 +638,10 @@ static hone_status store(parser *p)
         if (s->kind != SLOT_DIM) s->parameter = map[s->parameter];
         if (s->kind == SLOT_DIM && s->pow2) signature->has_buckets = true;
     }
+    for (size_t i = 0; i < signature->count; i++)
+        if (signature->parameters[i].shown.role == HONE_ROLE_ANY) signature->has_buckets = true;
     sort_names(signature);
-    hone_status status = check_defaults(p);
+    hone_status status = check_scalars(p);
     return status == HONE_OK ? hone_signature_write_text(signature, p->err) : status;
 }
 

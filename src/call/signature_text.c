@@ -140,7 +140,10 @@ static void append_generator(hone_buffer *out, const hone_generator_call *genera
 static void append_parameter(hone_buffer *out, const hone_call_parameter *p, hone_arena *arena)
 {
     static const char *const roles[] = {
-        [HONE_ROLE_VALUE] = "", [HONE_ROLE_BUCKET] = " #bucket", [HONE_ROLE_IGNORE] = " #ignore"};
+        [HONE_ROLE_VALUE] = "",
+        [HONE_ROLE_BUCKET] = " #bucket",
+        [HONE_ROLE_IGNORE] = " #ignore",
+        [HONE_ROLE_ANY] = " #any"};
     hone_buffer_text(out, p->shown.is_inout ? "inout " : "");
     hone_buffer_text(out, p->shown.name);
     hone_buffer_text(out, ": ");

@@ -327,8 +327,15 @@ class Tune(HoneTest):
     def test_options_and_scalars_are_told_apart(self):
         x, w = arrays()
         result = hone.tune("rms_norm", x, w, eps=0.25, kernel="portable", store=False, **QUICK)
-        self.assertIn("eps=0.25", result[0].call)
+        self.assertNotIn("eps", result[0].call)  # it does not change speed: one call serves every eps
         self.assertEqual(result[0].kernel, "portable")
+        with result:
+            self.assertEqual([hone.decide("rms_norm", x, w, eps=eps).kernel for eps in (0.25, 0.5)], ["portable"] * 2)
+            plans = {eps: hone.bind("rms_norm", x, w, eps=eps) for eps in (0.25, 2.0, 1e-6)}
+            for eps in (0.25, 2.0, 1e-6, 7.0, 0.25):
+                numpy.testing.assert_allclose(hone.run("rms_norm", x, w, eps=eps), norm(x, w, eps), rtol=1e-4)
+                if eps in plans:
+                    self.assertEqual(plans[eps].kernel, "portable")
         with hone.Runtime(store=self.store) as other:
             self.assertNotEqual(other.decide("rms_norm", x, w, eps=0.25).source, "store")
         for wrong, words in (({"isolation": "none"}, "worker"), ({"second": 1}, "no parameter 'second'"),

@@ -40,9 +40,10 @@ static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature =
         "attention(query: T[batch, seq_len, heads, dim], key: T[batch, kv_len ~pow2, kv_heads, dim], "
-        "value: T[batch, kv_len, kv_heads, value_dim], *, causal: bool = false, softmax_scale: f64 = 1 / sqrt(dim), "
-        "sliding_window: i64? = none, logits_soft_cap: f64? = none) -> (out: T[batch, seq_len, heads, value_dim], "
-        "weights: T[batch, heads, seq_len, kv_len]) where T in f32, f16, bf16 where heads % kv_heads == 0",
+        "value: T[batch, kv_len, kv_heads, value_dim], *, causal: bool = false, "
+        "softmax_scale: f64 = 1 / sqrt(dim) #any, sliding_window: i64? = none, logits_soft_cap: f64? = none #any) -> "
+        "(out: T[batch, seq_len, heads, value_dim], weights: T[batch, heads, seq_len, kv_len]) "
+        "where T in f32, f16, bf16 where heads % kv_heads == 0",
     .reference = reference,
     .tolerance = {.absolute = 2e-5, .scale = 1},
     .model = model,

@@ -41,7 +41,7 @@ static bool heuristic(
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature =
-        "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6) -> y: T[..., dim] where T in f32, f16, bf16",
+        "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> y: T[..., dim] where T in f32, f16, bf16",
     .reference = hone_rms_norm_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,

@@ -84,7 +84,7 @@ static hone_status collect_key(collecting *c, const hone_op *op, const hone_call
     return collect(c, &key, err);
 }
 
-// What answers a call stands under its own key or its bucket's.
+// What answers a call stands under its own key or a stand-in's.
 static hone_status collect_call(collecting *c, const char *text, hone_error *err)
 {
     const hone_op *op = NULL;
@@ -95,9 +95,8 @@ static hone_status collect_call(collecting *c, const char *text, hone_error *err
     if (status == HONE_OK) status = hone_request_init(&request, op, call, NULL, err);
     if (status == HONE_OK) {
         c->device = request.device;
-        status = collect_key(c, op, call, err);
-        if (status == HONE_OK && c->audit->count == before && request.bucket != NULL)
-            status = collect_key(c, op, request.bucket, err);
+        for (size_t i = 0; i < request.stand_ins.count && status == HONE_OK && c->audit->count == before; i++)
+            status = collect_key(c, op, request.stand_ins.calls[i], err);
     }
     if (request.rt != NULL) hone_request_deinit(&request);
     hone_call_release(&call);

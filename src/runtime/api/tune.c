@@ -144,6 +144,28 @@ static hone_status note_labels(
     return l.status;
 }
 
+// The call for which something is left to tune when a call is decided: with other scalars, of role `any`, that the winner does
+// not take. *out NULL: nothing is left.
+static hone_status find_left(const hone_op *op, const hone_call *call, hone_call **out, hone_error *err)
+{
+    hone_decision decision;
+    hone_status status = hone_call_general(call, out, err);
+    if (status == HONE_OK && *out != NULL &&
+        (!hone_runtime_is_decided(op, call, &decision, NULL) || hone_runtime_is_decided(op, *out, &decision, NULL)))
+        hone_call_release(out);
+    return status;
+}
+
+static hone_status tune_left(
+    const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_result *result, hone_error *err)
+{
+    hone_call *left = NULL;
+    hone_status status = find_left(op, call, &left, err);
+    if (status == HONE_OK && left != NULL) status = hone_runtime_tune(op, left, options, result, NULL, err);
+    hone_call_release(&left);
+    return status;
+}
+
 hone_status hone_tune(
     const hone_op *op,
     const hone_call *call,
@@ -167,6 +189,7 @@ hone_status hone_tune(
     status = hone_request_bucket(call, &bucket, err);
     const hone_call *target = bucket != NULL ? bucket : call;
     if (status == HONE_OK) status = hone_runtime_tune(op, target, options, result, NULL, err);
+    if (status == HONE_OK) status = tune_left(op, target, options, result, err);
     if (status == HONE_OK) status = note_labels(rt, call, hone_call_key(target), result, err);
     hone_call_release(&bucket);
     return hone_tune_finish(result, status, out_result);
@@ -212,6 +235,9 @@ bool hone_runtime_is_answered(
         *out = decision.evidence;
         is_there = decision.evidence.regime == options->regime || is_stored(op, target, options, out);
     }
+    hone_call *left = NULL;
+    is_there = is_there && find_left(op, target, &left, &why) == HONE_OK && left == NULL;
+    hone_call_release(&left);
     hone_call_release(&bucket);
     return is_there;
 }
@@ -239,6 +265,7 @@ hone_status hone_runtime_tune_missing(
         status = hone_result_add_contest(result, device, target, &decided, err);
     else if (status == HONE_OK)
         status = hone_runtime_tune(op, target, &wanted, result, outlook, err);
+    if (status == HONE_OK) status = tune_left(op, target, &wanted, result, err);
     hone_call_release(&bucket);
     return status;
 }

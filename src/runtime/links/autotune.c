@@ -57,7 +57,7 @@ static hone_status tune_now(const hone_request *request, hone_permit *permit, ho
 {
     hone_status status = hone_runtime_contest(permit, request->op, NULL, out, NULL, why);
     if (status == HONE_OK) status = hone_request_accept(request, out, why);
-    out->bucketed = request->bucket != NULL;
+    out->bucketed = permit->call != request->call;
     return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
@@ -72,14 +72,13 @@ static hone_status look_again(
     return status == HONE_NOT_FOUND && permit->key.waited ? hone_request_from_store(request, out, why) : status;
 }
 
-hone_status hone_request_from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
+static hone_status tune(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
 {
     const hone_tune_options options = {
         .struct_size = sizeof options,
         .regime = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM,
         .no_store = !hone_runtime_keeps(request->rt, request->context),
         .stable = request->rt->stable};
-    const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
     const hone_permit_environment environment = hone_runtime_permit_environment(request->rt);
     hone_permit permit;
     bool landed = false;
@@ -91,6 +90,15 @@ hone_status hone_request_from_autotune(const hone_request *request, hone_decisio
     else if (status == HONE_NOT_FOUND)
         status = tune_now(request, &permit, out, why);
     hone_permit_end(&permit);
+    return status;
+}
+
+// A bucket's kernel may not take the scalars of this call: then the one that takes others is asked for.
+hone_status hone_request_from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
+{
+    const hone_call *general = request->stand_ins.general;
+    hone_status status = tune(request, request->bucket != NULL ? request->bucket : request->call, out, why);
+    if (status == HONE_NOT_FOUND && general != NULL) status = tune(request, general, out, why);
     // Whatever kept the tuner from an answer, the heuristic still can give one.
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
         why->status = status = HONE_NOT_FOUND;

@@ -43,15 +43,16 @@ static void let_go(all_plans *all)
 // What the cache in memory holds that no store has: told by the program, or found by a contest that was not stored.
 static bool is_own_word(const hone_request *request)
 {
-    const hone_call *const calls[] = {request->call, request->bucket};
+    const hone_stand_ins *stand_ins = &request->stand_ins;
     const hone_algorithm_entry *algorithm = request->op->algorithm;
     hone_runtime *rt = request->rt;
     bool is_own = false;
     hone_mutex_lock(&rt->mutex);
-    for (size_t i = 0; i < 2 && calls[i] != NULL && !is_own; i++) {
+    for (size_t i = 0; i < stand_ins->count && !is_own; i++) {
+        const hone_call *call = stand_ins->calls[i];
         const hone_decision_row *row = hone_decisions_get(
-            &rt->cache, request->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(calls[i]),
-            hone_call_spec(calls[i]));
+            &rt->cache, request->device->fingerprint, algorithm->name, algorithm->version, hone_call_key(call),
+            hone_call_spec(call));
         is_own = row != NULL && row->as_of == 0;
     }
     hone_mutex_unlock(&rt->mutex);

@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_LINKS_LINKS_H
 #define HONE_RUNTIME_LINKS_LINKS_H
 
+#include "call/call.h"
 #include "config/chain.h"
 #include "runtime/state/operation.h"
 #include "runtime/state/runtime.h"
@@ -11,7 +12,8 @@ struct hone_request {
     hone_runtime *rt;
     const hone_op *op;
     const hone_call *call;
-    hone_call *bucket; // NULL: nothing is bucketed
+    const hone_call *bucket;  // NULL: nothing is bucketed
+    hone_stand_ins stand_ins; // under whose keys the answer may stand: the call first, the bucket among them
     const hone_device_info *device;
     hone_context *context;
     uint64_t changes;            // that were seen of the stores when it began
@@ -22,7 +24,7 @@ struct hone_request {
 
 extern const hone_links hone_runtime_links;
 
-// Fills a request for a call, which stays where it is until hone_request_deinit: that gives the bucket back, and until
+// Fills a request for a call, which stays where it is until hone_request_deinit: that gives its stand-ins back, and until
 // then no kernel that the request has shown is freed.
 hone_status hone_request_init(
     hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err);
@@ -52,10 +54,10 @@ typedef bool hone_row_function(const hone_request *request, const char *key, con
 // A kernel's config as JSON object or text; NULL or "": what its heuristic says.
 hone_status hone_request_read_config(
     const hone_request *request, const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *why);
-// A row of the exact key, else of the bucket's, that may answer the request.
+// A row of the exact key, else of another stand-in's, that may answer the request.
 hone_status hone_request_look_up(
     const hone_request *request, hone_row_function *copy_row, hone_decision *out, hone_error *why);
-// What the user's store or the system's has for the exact call, else for its bucket. HONE_NOT_FOUND, or another failure
+// What the user's store or the system's has for the exact call, else for another stand-in. HONE_NOT_FOUND, or another failure
 // with what is wrong with an entry or a store.
 hone_status hone_request_ask_stores(const hone_request *request, hone_decision *out, hone_error *why);
 // The override of the request's context for its algorithm, and the kernel that it names; NULL: there is none.
@@ -83,7 +85,7 @@ hone_status hone_runtime_contest(
 // out_device: the call's, where it is known; may be NULL.
 bool hone_runtime_is_decided(
     const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device);
-// Whether the user's store has a decision of a call, or of its bucket, be it one that can be served or not.
+// Whether the user's store has a decision of a call, or of a stand-in of it, be it one that can be served or not.
 bool hone_runtime_has_entry(const hone_op *op, const hone_call *call);
 // Remembers a contest's answer and stores it, unless a faster choice of a kernel that was kept out of the contest
 // stands there; what was not stored is logged and counted. Fails only for want of memory.

@@ -109,15 +109,15 @@ hone_status hone_request_from_lock(const hone_request *request, hone_decision *o
     const hone_algorithm_entry *algorithm = request->op->algorithm;
     const hone_lock *lock = request->rt->lock;
     if (lock == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "there is no lock file (HONE_LOCK names one)");
-    // The exact key first, then the bucket's.
-    const hone_call *calls[] = {request->call, request->bucket};
+    const hone_stand_ins *stand_ins = &request->stand_ins;
     hone_status status = HONE_NOT_FOUND;
-    for (size_t i = 0; i < 2 && calls[i] != NULL && status == HONE_NOT_FOUND; i++) {
+    for (size_t i = 0; i < stand_ins->count && status == HONE_NOT_FOUND; i++) {
         const hone_lock_line *line = hone_lock_get(
-            lock, algorithm->name, algorithm->version, hone_call_key(calls[i]), request->device->fingerprint);
+            lock, algorithm->name, algorithm->version, hone_call_key(stand_ins->calls[i]),
+            request->device->fingerprint);
         if (line == NULL) continue;
-        status = follow(request, calls[i], line, out, why);
-        out->bucketed = i == 1;
+        status = follow(request, stand_ins->calls[i], line, out, why);
+        out->bucketed = i >= stand_ins->exact;
     }
     if (status == HONE_OK) return HONE_OK;
     if (status != HONE_NOT_FOUND) return pass_by_line(request, status, why);

@@ -41,7 +41,8 @@ static bool is_replaced(void *ctx, const hone_plan_entry *entry)
     if (entry->plan.device != filter->device ||
         strcmp(entry->kernel->algorithm->name, filter->decision->algorithm) != 0)
         return false;
-    return strcmp(entry->call_key, key) == 0 || strcmp(entry->bucket_key, key) == 0;
+    return strcmp(entry->call_key, key) == 0 || strcmp(entry->bucket_key, key) == 0 ||
+           strcmp(entry->general_key, key) == 0;
 }
 
 void hone_runtime_drop_replaced(hone_runtime *rt, const hone_device_info *device, const hone_decision *decision)

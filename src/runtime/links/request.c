@@ -33,7 +33,9 @@ hone_status hone_request_init(
         .changes = atomic_load(&op->rt->changes),
         .nested = hone_thread_self.depth > 0};
     hone_registry_enter(op->rt->registry, &request->reader);
-    return hone_request_bucket(call, &request->bucket, err);
+    status = hone_call_stand_ins(call, &request->stand_ins, err);
+    request->bucket = request->stand_ins.bucket;
+    return status;
 }
 
 hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_error *err)
@@ -47,7 +49,7 @@ hone_status hone_request_bucket(const hone_call *call, hone_call **out, hone_err
 
 void hone_request_deinit(hone_request *request)
 {
-    hone_call_release(&request->bucket);
+    hone_stand_ins_deinit(&request->stand_ins);
     hone_registry_leave(&request->reader);
 }
 
@@ -171,16 +173,16 @@ hone_status hone_request_accept(const hone_request *request, hone_decision *deci
     return HONE_OK;
 }
 
-// The exact key first, then the bucket's.
 hone_status hone_request_look_up(
     const hone_request *request, hone_row_function *copy_row, hone_decision *out, hone_error *why)
 {
-    const hone_call *calls[] = {request->call, request->bucket};
+    const hone_stand_ins *stand_ins = &request->stand_ins;
     hone_error reason = {.message = "no entry for this key"};
-    for (size_t i = 0; i < 2 && calls[i] != NULL; i++) {
-        if (!copy_row(request, hone_call_key(calls[i]), hone_call_spec(calls[i]), out)) continue;
+    for (size_t i = 0; i < stand_ins->count; i++) {
+        const hone_call *call = stand_ins->calls[i];
+        if (!copy_row(request, hone_call_key(call), hone_call_spec(call), out)) continue;
         hone_status status = hone_request_accept(request, out, &reason);
-        out->bucketed = i == 1;
+        out->bucketed = i >= stand_ins->exact;
         if (status == HONE_OK) return HONE_OK;
         if (status != HONE_NOT_FOUND) return hone_fail(why, status, where, "%s", reason.message);
     }

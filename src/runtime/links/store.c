@@ -35,6 +35,13 @@ static void set_aside(hone_store *store, const hone_store_key *key, hone_regime 
     (void)!hone_store_set_aside(store, key, regime, reason, NULL);
 }
 
+static bool is_bucketed(const hone_request *request, const hone_call *call)
+{
+    for (size_t i = 0; i < request->stand_ins.exact; i++)
+        if (request->stand_ins.calls[i] == call) return false;
+    return true;
+}
+
 static hone_status ask_store(
     const hone_request *request, hone_store *store, const hone_call *call, hone_decision *out, hone_error *why)
 {
@@ -52,7 +59,7 @@ static hone_status ask_store(
     if (status == HONE_OK) status = visit.status;
     // Not in the visit: kernels are asked, which must not happen under the store's lock.
     if (status == HONE_OK) status = hone_request_accept(request, out, why);
-    out->bucketed = call == request->bucket;
+    out->bucketed = is_bucketed(request, call);
     return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
@@ -115,19 +122,18 @@ static hone_status remember(const hone_request *request, const hone_call *call, 
 
 hone_status hone_request_ask_stores(const hone_request *request, hone_decision *out, hone_error *why)
 {
-    const hone_call *call = request->call;
-    hone_status status = ask_tiers(request, call, out, why);
-    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && request->bucket != NULL) {
-        // What is wrong with the exact key's entry says more than that the bucket has none.
+    const hone_stand_ins *stand_ins = &request->stand_ins;
+    hone_status status = HONE_NOT_FOUND;
+    for (size_t i = 0; i < stand_ins->count && status != HONE_OK && status != HONE_OUT_OF_MEMORY; i++) {
+        // What is wrong with the exact key's entry says more than that the next one has none.
         hone_error reason = {.message = ""};
-        hone_status asked = ask_tiers(request, request->bucket, out, &reason);
-        if (asked != HONE_NOT_FOUND) {
-            *why = reason;
-            status = asked;
-            call = request->bucket;
-        }
+        const hone_call *call = stand_ins->calls[i];
+        const hone_status asked = ask_tiers(request, call, out, &reason);
+        if (asked == HONE_NOT_FOUND && i > 0) continue;
+        *why = reason;
+        status = asked;
+        if (status == HONE_OK) out->bucketed = i >= stand_ins->exact;
     }
-    if (status == HONE_OK) out->bucketed = call == request->bucket;
     return status;
 }
 
@@ -138,7 +144,8 @@ hone_status hone_request_from_store(const hone_request *request, hone_decision *
         return hone_fail(why, HONE_NOT_FOUND, where, "%s", hone_runtime_store_reason(rt));
     hone_status status = hone_request_ask_stores(request, out, why);
     if (status != HONE_OK) return pass_by_store(request, status, why);
-    return request->explaining ? HONE_OK : remember(request, out->bucketed ? request->bucket : request->call, out, why);
+    const hone_call *call = hone_stand_ins_find(&request->stand_ins, out->key);
+    return request->explaining || call == NULL ? HONE_OK : remember(request, call, out, why);
 }
 
 // Whether it can be served or not.
@@ -160,8 +167,8 @@ bool hone_runtime_has_entry(const hone_op *op, const hone_call *call)
     bool has = false;
     if (store == NULL) return false;
     if (hone_request_init(&request, op, call, NULL, NULL) == HONE_OK) {
-        has =
-            has_entry(&request, store, call) || (request.bucket != NULL && has_entry(&request, store, request.bucket));
+        for (size_t i = 0; i < request.stand_ins.count && !has; i++)
+            has = has_entry(&request, store, request.stand_ins.calls[i]);
         hone_request_deinit(&request);
     }
     return has;

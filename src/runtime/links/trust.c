@@ -68,8 +68,7 @@ static hone_status check_exact(
     const hone_request *request, const hone_kernel_ref *kernel, const hone_decision *decision, hone_error *why)
 {
     hone_status status = HONE_OK;
-    const bool is_exact = !decision->bucketed || request->bucket == NULL ||
-                          strcmp(hone_call_key(request->bucket), hone_call_key(request->call)) == 0;
+    const bool is_exact = !decision->bucketed || strcmp(decision->key, hone_call_key(request->call)) == 0;
     if (is_exact || request->rt->allows_unverified) return HONE_OK;
     status = hone_request_verify(request, kernel, &decision->config, false, why);
     // Until then the bucket's answer stands, where nothing may run.

@@ -211,7 +211,9 @@ static hone_status make_entry(
     entry->given = count;
     entry->call = hone_call_retain((hone_call *)(uintptr_t)request->call);
     entry->call_key = hone_call_key(entry->call);
-    if (request->bucket != NULL) memcpy(entry->bucket_key, hone_call_key(request->bucket), sizeof entry->bucket_key);
+    const hone_call *bucket = request->stand_ins.bucket, *general = request->stand_ins.general;
+    if (bucket != NULL) memcpy(entry->bucket_key, hone_call_key(bucket), sizeof entry->bucket_key);
+    if (general != NULL) memcpy(entry->general_key, hone_call_key(general), sizeof entry->general_key);
     entry->context_number = hone_context_number(request->context);
     entry->is_contexts_own = is_contexts_own(request->context, decision->source);
     memcpy(entry->config, decision->config.values, sizeof entry->config);

@@ -42,6 +42,7 @@ typedef struct hone_plan_entry {
     size_t given;                   // values that the caller gives; fewer than the signature has: the rest are defaults
     const char *call_key;           // the call's
     char bucket_key[HONE_KEY_SIZE]; // its bucket's; "" when nothing is bucketed
+    char general_key[HONE_KEY_SIZE]; // of the call with other scalars; "" when there is none
     uint64_t context_number;
     const struct hone_op *op;
     bool is_contexts_own;             // its context's chain says what stores say, or does not ask them

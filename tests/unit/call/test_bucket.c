@@ -85,6 +85,64 @@ static void a_default_that_dims_say_stays_left_out(void **state)
     hone_signature_release(&signature);
 }
 
+static void scalars_of_role_any_stand_at_their_default_or_at_1(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of(
+        "f(k: f32[n ~pow2], *, s: f64 = 1 / n #any, e: f64 = 0.5 #any, c: f64? = none #any, o: f64? = 2 #any, r: i64 "
+        "#any, v: f64 = 3) -> y: f32[n]");
+    check_bucket(signature, "f(f32[4], r=1)", true, NULL);
+    check_bucket(signature, "f(f32[4], r=5)", true, "f(f32[4], r=1)");
+    check_bucket(signature, "f(f32[3], r=5, s=7, e=7, c=7, o=7, v=7)", true, "f(f32[4], c=1.0, r=1, v=7.0)");
+    check_bucket(signature, "f(f32[4], r=1, o=none, c=1)", true, NULL);
+    check_bucket(signature, "f(f32[4], r=1, o=none, c=nan)", true, "f(f32[4], c=1.0, o=none, r=1)");
+    check_bucket(signature, "f(f32[4], r=1, e=-0.5)", true, "f(f32[4], r=1)");
+    hone_signature_release(&signature);
+}
+
+static void check_stand_ins(hone_signature *signature, const char *text, const char *const *wanted)
+{
+    hone_call *call = call_of(signature, text);
+    hone_stand_ins stand_ins;
+    hone_error err = {0};
+    if (hone_call_stand_ins(call, &stand_ins, &err) != HONE_OK) fail_msg("%s", err.message);
+    assert_ptr_equal(stand_ins.calls[0], call);
+    size_t count = 0;
+    for (; wanted[count] != NULL; count++) {
+        assert_true(count < stand_ins.count);
+        assert_string_equal(hone_call_text(stand_ins.calls[count]), wanted[count]);
+        assert_ptr_equal(
+            hone_stand_ins_find(&stand_ins, hone_call_key(stand_ins.calls[count])), stand_ins.calls[count]);
+    }
+    assert_int_equal(stand_ins.count, count);
+    assert_null(hone_stand_ins_find(&stand_ins, "0123456789abcdef"));
+    hone_stand_ins_deinit(&stand_ins);
+    hone_call_release(&call);
+}
+
+static void an_answer_is_asked_for_under_the_keys_that_it_may_have(void **state)
+{
+    (void)state;
+    hone_signature *signature = signature_of(
+        "f(k: f32[n ~pow2, d], *, s: f64 = 1 / sqrt(d) #any, e: f64? = none #any) -> y: f32[n] where s < 100");
+    check_stand_ins(signature, "f(f32[4,4])", (const char *const[]){"f(f32[4,4])", "f(f32[4,4], s=0.5)", NULL});
+    check_stand_ins(
+        signature, "f(f32[3,4])",
+        (const char *const[]){"f(f32[3,4])", "f(f32[3,4], s=0.5)", "f(f32[4,4])", "f(f32[4,4], s=0.5)", NULL});
+    check_stand_ins(
+        signature, "f(f32[4,4], s=7)",
+        (const char *const[]){"f(f32[4,4], s=7.0)", "f(f32[4,4])", "f(f32[4,4], s=0.3125)", NULL});
+    check_stand_ins(
+        signature, "f(f32[3,4], e=7)",
+        (const char *const[]){
+            "f(f32[3,4], e=7.0)", "f(f32[3,4], s=0.5, e=7.0)", "f(f32[4,4], e=7.0)", "f(f32[4,4], s=0.5, e=7.0)",
+            "f(f32[4,4], e=1.0)", "f(f32[4,4], s=0.3125, e=0.625)", NULL});
+    hone_signature_release(&signature);
+    signature = signature_of("f(x: f32[n], *, s: f64 = 2) -> y: f32[n]");
+    check_stand_ins(signature, "f(f32[4], s=7)", (const char *const[]){"f(f32[4], s=7.0)", NULL});
+    hone_signature_release(&signature);
+}
+
 static void layout_and_alignment_stay(void **state)
 {
     (void)state;
@@ -130,6 +188,8 @@ int main(void)
         cmocka_unit_test(a_length_is_rounded_up_as_far_as_64_bits_hold_its_power),
         cmocka_unit_test(every_length_of_a_bucket_has_its_key),
         cmocka_unit_test(a_default_that_dims_say_stays_left_out),
+        cmocka_unit_test(scalars_of_role_any_stand_at_their_default_or_at_1),
+        cmocka_unit_test(an_answer_is_asked_for_under_the_keys_that_it_may_have),
         cmocka_unit_test(layout_and_alignment_stay),
         cmocka_unit_test(a_dim_of_what_was_not_given_stays_as_it_is),
         cmocka_unit_test(nothing_bucketed_means_no_bucket),

@@ -36,8 +36,8 @@ static void text_is_normalised(void **state)
          "(not d == 3)"},
         {"f(x: f32[n] if b else [n,n] if min(k,2)==1 else [], b: bool, k: i64) -> y: f32[x.ndim,x.shape[0]]",
          "f(x: f32[n] if b else [n, n] if min(k, 2) == 1 else [], b: bool, k: i64) -> y: f32[x.ndim, x.shape[0]]"},
-        {"f(x: f32[n,d],*,s: f64=1/sqrt( d ),k:i64=n,t:bool = n>2*k2 #ignore,k2: i64=-1)->y:f32[n]",
-         "f(x: f32[n, d], *, s: f64 = 1 / sqrt(d), k: i64 = n, t: bool = n > 2 * k2 #ignore, k2: i64 = -1) -> y: "
+        {"f(x: f32[n,d],*,s: f64=1/sqrt( d ),k:i64=n,t:bool = n>2*k2 #ignore,k2: i64=-1#any)->y:f32[n]",
+         "f(x: f32[n, d], *, s: f64 = 1 / sqrt(d), k: i64 = n, t: bool = n > 2 * k2 #ignore, k2: i64 = -1 #any) -> y: "
          "f32[n]"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -62,8 +62,8 @@ static void names_may_hold_any_letters(void **state)
 static void defaults_and_roles_are_kept(void **state)
 {
     (void)state;
-    hone_signature *signature = signature_of(
-        "f(x: f32[n], w: i64? = 4, *, s: f64 = -inf, seed: i64 = 0 #ignore, n_max: i64 #bucket) -> y: f32[n]");
+    hone_signature *signature = signature_of("f(x: f32[n], w: i64? = 4, *, s: f64 = -inf, seed: i64 = 0 #ignore, "
+                                             "n_max: i64 #bucket, e: f64 #any) -> y: f32[n]");
     const hone_parameter *w = hone_signature_parameter(signature, 1), *s = hone_signature_parameter(signature, 3);
     assert_true(w->nullable && w->has_default);
     assert_int_equal(w->default_value.as.i64, 4);
@@ -71,6 +71,7 @@ static void defaults_and_roles_are_kept(void **state)
     assert_int_equal(hone_signature_parameter(signature, 4)->role, HONE_ROLE_IGNORE);
     assert_int_equal(hone_signature_parameter(signature, 5)->role, HONE_ROLE_BUCKET);
     assert_false(hone_signature_parameter(signature, 5)->has_default);
+    assert_int_equal(hone_signature_parameter(signature, 6)->role, HONE_ROLE_ANY);
     hone_signature_release(&signature);
 }
 
@@ -116,6 +117,9 @@ static void a_wrong_signature_says_where_and_what_was_expected(void **state)
         {"f(x: f32[n] = 3) -> y: f32[n]", "the default of x does not fit"},
         {"f(x: f32[n] #bucket) -> y: f32[n]", "only a scalar has a role"},
         {"f(x: f32[n], k: i64 #ignore) -> y: f32[n]", "needs a default"},
+        {"f(x: f32[n], k: bool = true #any) -> y: f32[n]", "k is no number: '#any' stands behind an f64 or i64"},
+        {"f(x: f32[n], k: str #any) -> y: f32[n]", "k is no number"},
+        {"f(x: f32[k], k: i64 #any) -> y: f32[k]", "a shape depends on k, so '#any' cannot stand behind it"},
         {"f(x: f32[n], k: i64 #weight) -> y: f32[n]", "expected a role"},
         {"f(x: f32[n] ~ gauss(0, 1)) -> y: f32[n]", "expected a generator: uniform"},
         {"f(x: f32[n] ~ uniform(0)) -> y: f32[n]", "another argument of the generator"},
