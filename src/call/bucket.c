@@ -8,7 +8,6 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "call/bound.h"
-#include "call/made_up.h"
 
 #include <math.h>
 #include <string.h>

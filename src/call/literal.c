@@ -114,6 +114,14 @@ bool hone_values_equal(const hone_value *a, const hone_value *b)
     }
 }
 
+// No larger than it was, so that no rounding grows with it, and far from it. What is next to nothing is there beside
+// ordinary numbers, as an epsilon is, and shows when it is one of them.
+double hone_other_float(double value)
+{
+    const double next_to_nothing = 1e-3, ordinary = 0.5, share = 0.625;
+    return fabs(value) < next_to_nothing ? ordinary : share * value;
+}
+
 static void append_float(hone_buffer *out, double value)
 {
     char text[HONE_NUMBER_SIZE];

@@ -300,14 +300,6 @@ hone_status hone_made_up_smaller(
 
 // A call with other scalars ---------------------------------------------------------------------------------------------
 
-// No larger than it was, so that no rounding grows with it, and far from it. What is next to nothing is there beside
-// ordinary numbers, as an epsilon is, and shows when it is one of them.
-double hone_other_float(double value)
-{
-    const double next_to_nothing = 1e-3, ordinary = 0.5, share = 0.625;
-    return fabs(value) < next_to_nothing ? ordinary : share * value;
-}
-
 bool hone_change_scalars(const hone_signature *signature, hone_scalar_change change, hone_value *values)
 {
     bool changed = false;

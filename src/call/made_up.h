@@ -27,8 +27,6 @@ typedef struct hone_made_up {
     int64_t shapes[HONE_MAX_VALUES][HONE_MAX_RANK], strides[HONE_MAX_VALUES][HONE_MAX_RANK];
 } hone_made_up;
 
-// A float that is not this one, for a kernel that takes it for the only one.
-double hone_other_float(double value);
 // A number below count.
 uint64_t hone_made_up_draw(hone_made_up *m, uint64_t count);
 // The steps of one call, in their order. The sizes of dims (slots of kind SLOT_DIM) and m->leading are the caller's.

@@ -101,6 +101,8 @@ hone_status hone_literal_parse(hone_lexer *lexer, hone_value *out, hone_error *e
 bool hone_value_coerce(const hone_parameter *parameter, const hone_value *given, hone_value *out);
 // "true (a bool)", "a tensor f32[2,3]": what came, for messages.
 void hone_append_given(hone_buffer *out, const hone_value *value);
+// A float that is not this one, for a kernel that takes it for the only one.
+double hone_other_float(double value);
 bool hone_values_equal(const hone_value *a, const hone_value *b);
 // Reads "@v1" behind an algorithm's name, when it is there: *out is the version or empty. The lexer's token is what
 // follows.

@@ -67,7 +67,8 @@ class Programs(CommandTest):
         calls = {row["call"] for row in operations if row["tunable"]}
         document = self.hone("offline", MANY, "--seconds", "1", "--evals", "10", "--json").json
         self.assertEqual(document["hone_result"], 1)
-        self.assertEqual({entry["call"] for entry in document["entries"]}, calls)
+        # A scale does not change speed: what is tuned serves every value of it.
+        self.assertEqual({entry["call"] for entry in document["entries"]}, {call.replace(", softmax_scale=0.125", "") for call in calls})
         failed = {row["key"] for row in document.get("failed", [])}
         self.assertEqual(failed, {row["key"] for row in operations if not row["tunable"]})
         for call in calls:
