@@ -486,7 +486,9 @@ class Tune(HoneTest):
         operations = self.runtime.read(program).operations
         self.assertEqual(len(operations), 9)
         result = hone.offline(program, seconds=0.5, evaluations=4, progress=False)
-        self.assertEqual({decision.call for decision in result}, {row["call"] for row in operations if row["tunable"]})
+        # A scale does not change speed: what is tuned serves every value of it.
+        self.assertEqual({decision.call for decision in result},
+                         {row["call"].replace(", softmax_scale=0.125", "") for row in operations if row["tunable"]})
 
 
 class Stores(HoneTest):
