@@ -42,6 +42,16 @@ class Write(LockTest):
         self.assertTrue(all(line.startswith("rms_norm@v1 ") and " native/portable " in line for line in self.lines()))
         self.assertTrue(any(line.endswith(f"  # {NORM}") for line in self.lines()))
 
+    def test_a_frozen_program_runs_with_every_value_of_a_scalar_that_does_not_change_speed(self):
+        arrays = "flash_attention(f32[1,8,2,32], f32[1,13,2,32], f32[1,13,2,32]"
+        self.hone("tune", f"{arrays}, softmax_scale={32 ** -0.5})", "--seconds", "1", "--evals", "4")
+        self.hone("lock")
+        for scalars in ("", f", softmax_scale={32 ** -0.5}", f", softmax_scale={1 / 32 ** 0.5}", ", causal=false, softmax_scale=0.4"):
+            answer = self.hone("run", f"{arrays}{scalars})", "--json", env=FROZEN).json
+            self.assertEqual((answer["source"], answer["verified"]), ("lock", True))
+        # Whether there is a cap is another way through a kernel.
+        self.hone("run", f"{arrays}, logits_soft_cap=20.0)", env=FROZEN, code=NO)
+
     def test_the_same_store_gives_the_same_file(self):
         self.decide(NORM)
         self.hone("lock")
