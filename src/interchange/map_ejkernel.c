@@ -340,7 +340,7 @@ hone_mapped *hone_mapping_find(const hone_mapping *mapping, const hone_store_for
 
 static void map_all(mapper *m)
 {
-    qsort(m->decisions, m->decision_count, sizeof *m->decisions, compare_decisions);
+    if (m->decision_count > 0) qsort(m->decisions, m->decision_count, sizeof *m->decisions, compare_decisions);
     for (size_t i = 0; i < m->alias_count && !m->out->texts.failed; i++)
         map_alias(m, &m->aliases[i]);
     for (size_t i = 0; i < m->decision_count; i++)
