@@ -115,7 +115,7 @@ static PyObject *found_dict(const found_decision *found)
 
 static PyObject *method_get(PyObject *object, PyObject *args)
 {
-    hone_store_key key = {NULL};
+    hone_store_key key = {.device = NULL};
     found_decision found = {.found = false};
     hone_status status = HONE_NOT_FOUND;
     hone_error err;
@@ -153,7 +153,7 @@ static void copy_value(void *ctx, const hone_store_foreign *row)
 // get_value(scheme, operation, device, key): (text, origin or None), or None
 static PyObject *method_get_value(PyObject *object, PyObject *args)
 {
-    hone_store_foreign key = {NULL};
+    hone_store_foreign key = {.scheme = NULL};
     found_value value = {NULL, NULL, false};
     hone_status status;
     hone_error err;
@@ -170,7 +170,7 @@ static PyObject *method_get_value(PyObject *object, PyObject *args)
 // put_value(scheme, operation, device, key, text)
 static PyObject *method_put_value(PyObject *object, PyObject *args)
 {
-    hone_store_foreign value = {NULL};
+    hone_store_foreign value = {.scheme = NULL};
     hone_status status;
     hone_error err;
     if (!PyArg_ParseTuple(

@@ -203,7 +203,7 @@ static void a_document_that_says_something_else_is_refused_by_row_and_field(void
         {"[{\"library\":\"a\",\"operation\":\"x\",\"takes\":[{\"algorithm\":\"y\"}],\"values\":{\"z\":[]}}]",
          "z: expected an array of at least one value"},
         {"[{\"library\":\"a\",\"operation\":\"x\",\"takes\":[{\"algorithm\":\"y\"}],\"value\":{}}]",
-         "there is no field 'value'; the fields are: library operation signature values windows takes"},
+         "there is no field 'value'; the fields are: library operation signature values windows configs takes"},
         {"[{\"library\":\"a\",\"operation\":\"x\",\"takes\":[{\"algorithm\":\"y\"}],\"signature\":\"x(\"}]",
          "row 0 of foreign operations: "},
         {"[{\"library\":\"a\",\"operation\":\"x\",\"takes\":[{\"algorithm\":\"y\"}],\"windows\":[3]}]",
