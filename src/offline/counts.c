@@ -6,7 +6,7 @@
 //
 // Bodies are walked callers first, in a topological order (A. Kahn, "Topological sorting of large networks", 1962): a
 // body runs as often as the sum of its callers' edges. -1 is unknown, and what hangs on it is unknown, too; so is what
-// an overflow would make. Linear in operations and edges.
+// an overflow would make. Paths within a function begin anew: gradients and vmaps around it are known from its callers. Linear in operations and edges.
 #include "base/assert.h"
 #include "base/number.h"
 #include "offline/graph.h"
@@ -190,9 +190,16 @@ static void count_loop(hone_graph *graph, uint32_t op)
     if (detail != NULL) detail->number = count_trips(&l);
 }
 
-static int64_t times_of_edge(const hone_graph *graph, const hone_graph_edge *edge)
+static hone_graph_scopes scopes_of_edge(const hone_graph *graph, const hone_graph_edge *edge)
 {
-    int64_t times = graph->bodies[graph->ops[edge->op].body].times, product;
+    uint32_t place = graph->ops[edge->op].place;
+    return place != HONE_GRAPH_NONE ? hone_graph_scopes_of(graph->places[place].path) : (hone_graph_scopes){0};
+}
+
+// How often an edge runs its body where the body that it stands in runs so often. Nothing is nothing, whatever the trips.
+static int64_t times_of_edge(const hone_graph *graph, const hone_graph_edge *edge, int64_t times)
+{
+    int64_t product;
     if (edge->role == GRAPH_APPLIED) return -1;
     if (edge->role != GRAPH_LOOP && edge->role != GRAPH_CONDITION) return times;
     int64_t trips_known = hone_graph_detail_of(graph, edge->op)->number;
@@ -200,9 +207,23 @@ static int64_t times_of_edge(const hone_graph *graph, const hone_graph_edge *edg
     return product;
 }
 
-static void add_times(hone_graph_body *body, int64_t times)
+static void add_times(int64_t *sum, int64_t times)
 {
-    if (body->times < 0 || times < 0 || __builtin_add_overflow(body->times, times, &body->times)) body->times = -1;
+    if (*sum < 0 || times < 0 || __builtin_add_overflow(*sum, times, sum)) *sum = -1;
+}
+
+// What one caller says of a body: how often it runs it, in which part of the program, and within how many vmaps.
+static void add_caller(hone_graph *graph, uint32_t index)
+{
+    const hone_graph_edge *edge = &graph->edges[index];
+    const hone_graph_body *from = &graph->bodies[graph->ops[edge->op].body];
+    const hone_graph_scopes scopes = scopes_of_edge(graph, edge);
+    const int64_t forward = scopes.way == SCOPES_GO_ON ? from->forward : scopes.way == SCOPES_AGAIN ? from->times : 0;
+    hone_graph_body *to = &graph->bodies[edge->body];
+    add_times(&to->times, times_of_edge(graph, edge, from->times));
+    if (forward != 0) add_times(&to->forward, times_of_edge(graph, edge, forward));
+    // Paths in the bodies of loops and branches name all scopes of the function.
+    if (to->caller == index) to->vmaps = from->vmaps + (edge->role == GRAPH_CALL ? scopes.vmaps : 0);
 }
 
 // Bodies in the order of calls, callers first. What calls itself is never reached and stays unknown.
@@ -229,19 +250,19 @@ static void spread_times(hone_graph *graph, order *o)
 {
     size_t head = 0, tail = 0;
     for (uint32_t i = 0; i < graph->body_count; i++) {
-        graph->bodies[i].times = o->waiting[i] == 0;
+        graph->bodies[i].times = graph->bodies[i].forward = o->waiting[i] == 0;
         if (o->waiting[i] == 0) o->queue[tail++] = i;
     }
     while (head < tail) {
         hone_assert(tail <= graph->body_count); // each body waits once
         for (uint32_t e = o->first[o->queue[head++]]; e != HONE_GRAPH_NONE; e = o->next[e]) {
             uint32_t to = graph->edges[e].body;
-            add_times(&graph->bodies[to], times_of_edge(graph, &graph->edges[e]));
+            add_caller(graph, e);
             if (--o->waiting[to] == 0) o->queue[tail++] = to;
         }
     }
     for (size_t i = 0; i < graph->body_count; i++)
-        if (o->waiting[i] > 0) graph->bodies[i].times = -1;
+        if (o->waiting[i] > 0) graph->bodies[i].times = graph->bodies[i].forward = -1;
 }
 
 void hone_graph_count(hone_graph *graph)

@@ -154,7 +154,7 @@ static void write_identity(const hone_found *found, hone_buffer *out)
 {
     const hone_label *label = &found->label->label;
     hone_buffer_append(out, label->text.data, label->text.size);
-    hone_buffer_format(out, "\n%d %u", found->label->transposed, found->label->vmaps);
+    hone_buffer_format(out, "\n%d %u", found->transposed, found->vmaps);
     for (uint32_t v = 0; v < found->view_count; v++) {
         hone_buffer_char(out, '\n');
         for (uint32_t i = 0; i < found->views[v].count; i++)
@@ -194,13 +194,25 @@ static void add_call(const hone_graph *graph, uint32_t op, hone_found *out)
     if (call.size > 0) out->call = call;
 }
 
+// How often a call runs, and what the scopes around it say: those of its own path, and where it says nothing, of its
+// callers'. A function that forward and backward parts share is called by the former.
+static void read_scopes(const hone_finder_group *g, const hone_graph_body *body, int64_t calls, hone_found *out)
+{
+    const hone_graph_scopes *scopes = &g->label->scopes;
+    const bool goes_on = scopes->way == SCOPES_GO_ON;
+    out->vmaps = scopes->vmaps + body->vmaps;
+    out->transposed = scopes->way == SCOPES_BACKWARD || (goes_on && body->forward == 0 && body->times != 0);
+    out->count = times(calls, goes_on && !out->transposed ? body->forward : body->times);
+}
+
 static void add_find(hone_finder *f, const hone_finder_group *g, const uint32_t *ops, size_t count)
 {
     hone_found found = {.label = g->label, .body = f->graph->bodies[g->body].name};
     size_t first = count,
            calls = f->graph->optimised ? 1 : hone_finder_count_calls(f, ops, count, g->label->label.operation, &first);
+    read_scopes(g, &f->graph->bodies[g->body], (int64_t)calls, &found);
     // After optimisation calls are merged, cloned and taken apart: there is nothing left to count.
-    found.count = f->graph->optimised ? -1 : times((int64_t)calls, f->graph->bodies[g->body].times);
+    if (f->graph->optimised) found.count = -1;
     hone_finder_read_views(f, ops, first, &found);
     hone_finder_read_literals(f, ops, first, &found);
     hone_finder_read_made(f->graph, ops, first, &found.made);
@@ -306,7 +318,7 @@ static void find_in_group(hone_finder *f, const hone_finder_group *g)
 
 static bool is_forward_of(const hone_found *a, const hone_found *b)
 {
-    return !a->label->transposed && hone_view_equal(a->label->label.operation, b->label->label.operation);
+    return !a->transposed && hone_view_equal(a->label->label.operation, b->label->label.operation);
 }
 
 // Without a key, a gradient's backward part cannot be told from a call; where the program has calls of the operation,
@@ -316,7 +328,7 @@ static void drop_backward_parts(hone_finds *finds)
     size_t kept = 0;
     for (size_t i = 0; i < finds->count; i++) {
         const hone_found *found = &finds->items[i];
-        bool backward = found->label->transposed && found->label->label.kind == HONE_LABEL_CUT, forward = false;
+        bool backward = found->transposed && found->label->label.kind == HONE_LABEL_CUT, forward = false;
         for (size_t k = 0; backward && !forward && k < finds->count && k < 256; k++)
             forward = k != i && is_forward_of(&finds->items[k], found);
         if (!forward) finds->items[kept++] = *found;

@@ -17,7 +17,9 @@ typedef struct hone_operands {
 // One labelled call, or several that cannot be told apart.
 typedef struct hone_found {
     const hone_graph_label *label;
-    int64_t count; // -1: not known
+    int64_t count;   // -1: not known
+    uint32_t vmaps;  // around it: each adds a dim to the operands
+    bool transposed; // a gradient's backward part
     hone_operands views[HONE_VIEWS_MAX];
     uint32_t view_count;
     hone_view literals[HONE_LITERALS_MAX]; // scalar constants in it, distinct

@@ -160,37 +160,23 @@ static hone_view word_before(hone_view path, const char *end)
     return (hone_view){start, (size_t)(end - start)};
 }
 
-// Whether the path leads into a gradient's backward part: behind "transpose(...)", but not into what is computed again
-// there for its sake.
-static bool is_backward(hone_view path)
+// JAX writes a transformation around the scope that it meets first, "vmap(a)/b", and it is of all that stands behind,
+// too. What is computed again for a backward part's sake is none of it.
+hone_graph_scopes hone_graph_scopes_of(hone_view path)
 {
     static const char again[] = "rematted_computation";
-    const char *transpose = NULL, *end = path.data + path.size;
-    for (const char *at = path.data; at != NULL && at < end;) {
-        at = memmem(at, (size_t)(end - at), "transpose(", 10);
-        if (at == NULL) break;
-        if (at == path.data || strchr("/(;", at[-1]) != NULL) transpose = at;
-        at++;
+    hone_graph_scopes out = {0};
+    const char *end = path.data + path.size;
+    for (const char *c = path.data; c < end; c++) {
+        const bool is_again =
+            *c == again[0] && (size_t)(end - c) >= sizeof again - 1 && memcmp(c, again, sizeof again - 1) == 0;
+        if (is_again) out.way = SCOPES_AGAIN;
+        if (*c != '(') continue;
+        const hone_view word = word_before(path, c);
+        out.vmaps += hone_view_is(word, "vmap");
+        if (hone_view_is(word, "transpose")) out.way = SCOPES_BACKWARD;
     }
-    return transpose != NULL && memmem(transpose, (size_t)(end - transpose), again, sizeof again - 1) == NULL;
-}
-
-// What the scopes still open at the end of prefix say: "jvp(vmap(" has one vmap.
-static void read_wrappers(hone_graph_label *out)
-{
-    enum { DEPTH = 64 };
-    char open[DEPTH];
-    size_t depth = 0;
-    const char *end = out->prefix.data + out->prefix.size;
-    for (const char *c = out->prefix.data; c < end; c++) {
-        if (*c == ')' && depth > 0) depth--;
-        if (*c != '(' || depth == DEPTH) continue;
-        hone_view word = word_before(out->prefix, c);
-        open[depth++] = hone_view_is(word, "vmap") ? 'v' : ' ';
-    }
-    for (size_t i = 0; i < depth; i++)
-        out->vmaps += open[i] == 'v';
-    out->transposed |= out->prefix.size > 0 && is_backward(out->prefix);
+    return out;
 }
 
 // Far more than programs have, and few enough that a path of nothing but labels is read in linear time.
@@ -238,7 +224,7 @@ static void add_labels(hone_graph *graph, hone_graph_place *place, hone_view tex
         if (added == NULL) return;
         const char *start = start_of_path(text, label.text.data);
         *added = (hone_graph_label){.label = label, .prefix = {start, (size_t)(label.text.data - start)}};
-        read_wrappers(added);
+        added->scopes = hone_graph_scopes_of(added->prefix);
     }
 }
 

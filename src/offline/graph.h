@@ -56,6 +56,8 @@ typedef struct hone_graph_body {
     uint32_t result;                           // the operation that ends it; HONE_GRAPH_NONE: none was read
     uint32_t caller;                           // the first edge to it
     int64_t times;                             // a run of the program runs it so often; -1: the text does not say
+    int64_t forward;                           // of these, outside of gradients' backward parts
+    uint32_t vmaps;                            // around the calls that lead to it
 } hone_graph_body;
 
 // A place that operations came from: the path of scopes, and the labels in it.
@@ -64,12 +66,18 @@ typedef struct hone_graph_place {
     uint32_t first_label, label_count; // in labels
 } hone_graph_place;
 
+// What the scopes of a path say of what stands under them. The paths within a function begin anew: how it was called
+// goes on where they say nothing.
+typedef struct hone_graph_scopes {
+    uint32_t vmaps;                                           // each adds a dim to the operands
+    enum { SCOPES_GO_ON, SCOPES_BACKWARD, SCOPES_AGAIN } way; // into a gradient's backward part, or out of it again
+} hone_graph_scopes;
+
 // One label of a place and how it was reached.
 typedef struct hone_graph_label {
     hone_label label;
     hone_view prefix; // of the path, up to the label
-    uint32_t vmaps;   // "vmap(" around it: each adds a dim to the operands
-    bool transposed;  // within or behind "transpose(": a gradient's backward part
+    hone_graph_scopes scopes;
 } hone_graph_label;
 
 typedef struct hone_graph {
@@ -119,6 +127,7 @@ uint32_t hone_graph_place_of(hone_graph *graph, hone_view path, hone_view attrib
 uint32_t hone_graph_place_named(hone_graph *graph, hone_view operation);
 // Gives calls of functions whose name is known to the caller a place, where they have none. After hone_graph_finish.
 void hone_graph_place_calls(hone_graph *graph, bool (*is_known)(void *ctx, hone_view name), void *ctx);
+hone_graph_scopes hone_graph_scopes_of(hone_view path);
 // A walk over the labels of a string of the program.
 hone_label_walk hone_graph_labels(const hone_graph *graph, hone_view string);
 bool hone_graph_has_label(const hone_graph *graph, hone_view string);

@@ -210,7 +210,7 @@ static bool match_payload(matcher *m)
 static bool is_seen(const hone_found *found, const hone_tensor *tensor)
 {
     for (uint32_t v = 0; v < found->view_count; v++)
-        if (hone_operands_find(&found->views[v], tensor, found->label->vmaps) < HONE_OPERANDS_NONE) return true;
+        if (hone_operands_find(&found->views[v], tensor, found->vmaps) < HONE_OPERANDS_NONE) return true;
     return false;
 }
 
@@ -290,7 +290,7 @@ static int rank_result(const matcher *m, const hone_call *call)
     for (size_t i = 0; i < hone_signature_count(signature); i++) {
         const hone_tensor *tensor =
             hone_signature_parameter(signature, i)->is_result ? hone_call_tensor(call, i) : NULL;
-        if (tensor != NULL) return hone_operands_find(&m->found->made, tensor, m->found->label->vmaps);
+        if (tensor != NULL) return hone_operands_find(&m->found->made, tensor, m->found->vmaps);
     }
     return 0;
 }
@@ -457,9 +457,8 @@ static void identify(matcher *m)
 static bool disagrees(const matcher *m)
 {
     const hone_match how = m->out->shown.matched;
-    const hone_graph_label *label = m->found->label;
     bool told = how == HONE_MATCH_LABEL || how == HONE_MATCH_RECORDED;
-    if (!told || m->out->call == NULL || m->found->view_count == 0 || label->transposed) return false;
+    if (!told || m->out->call == NULL || m->found->view_count == 0 || m->found->transposed) return false;
     size_t count = hone_signature_count(m->entry->signature);
     for (size_t i = 0; i < count; i++) {
         const hone_tensor *tensor = hone_call_tensor(m->out->call, i);
@@ -526,7 +525,7 @@ hone_status hone_match_found(
     if (!m.failed) show(&m);
     if (!m.failed) identify(&m);
     out->disagrees = !m.failed && disagrees(&m);
-    out->transposed = found->label->transposed;
+    out->transposed = found->transposed;
     out->seen = found->view_count > 0;
     hone_call_release(&m.best);
     hone_buffer_deinit(&m.spec);

@@ -80,7 +80,7 @@ static bool count_known(reading *r, const hone_found *found)
     hone_matched *item = &r->program->items[known];
     if (item->shown.matched == HONE_MATCH_NONE || item->shown.matched == HONE_MATCH_OPERANDS) return false;
     const hone_matched more = {
-        .shown = {.count = found->count}, .transposed = found->label->transposed, .seen = found->view_count > 0};
+        .shown = {.count = found->count}, .transposed = found->transposed, .seen = found->view_count > 0};
     item->shown.count = merge_counts(item, &more);
     item->transposed = item->transposed && more.transposed;
     item->seen = item->seen || more.seen;

@@ -9,7 +9,8 @@
 #include "base/number.h"
 #include "offline/cursor.h"
 
-enum { ARRAYS_MAX = 8, PARAMETERS_MAX = 64, VISITS_MAX = 4096 };
+enum { ARRAYS_MAX = 16, PARAMETERS_MAX = 64, VISITS_MAX = 4096 };
+enum { AXES = 4 }; // that vmap maps at
 
 static const hone_dtype_info *dtype_by_name(hone_view name, bool mlir)
 {
@@ -219,6 +220,7 @@ static void add_view(const hone_operands *view, uint32_t batches, int32_t axis, 
     for (uint32_t i = 0; i < view->count && out->count < HONE_TYPES_MAX; i++) {
         hone_array *array = &out->arrays[out->count];
         if (!hone_array_read(view->types[i], array)) continue;
+        array->source = i;
         for (uint32_t b = 0; b < batches && array->ndim > axis; b++)
             remove_dim(array, axis);
         out->count += array->ndim > 0;
@@ -238,9 +240,35 @@ static void read_view(const hone_operands *view, uint32_t batches, int32_t axis,
 static bool try_reading(search *s, reading *r)
 {
     s->reading = r;
-    if (r->exact) return try_exact(s, r);
-    keep_distinct(r);
-    return r->count > 0 && try_all(s, r);
+    if (!r->exact) keep_distinct(r);
+    const bool ended = r->exact ? try_exact(s, r) : r->count > 0 && try_all(s, r);
+    s->reading = NULL;
+    return ended;
+}
+
+// With `batches` dims less at an axis, which is of all arrays the same.
+static bool try_batches(search *s, const hone_found *found, uint32_t batches, int32_t axis)
+{
+    reading r;
+    for (uint32_t v = 0; v < found->view_count; v++) {
+        read_view(&found->views[v], batches, axis, &r);
+        if (try_reading(s, &r)) return true;
+    }
+    return false;
+}
+
+// vmap may map each argument at another axis, and some at none.
+static bool try_mixed_axes(search *s, const hone_found *found, uint32_t batches)
+{
+    reading r;
+    for (uint32_t v = 0; v < found->view_count; v++) {
+        r = (reading){.exact = false};
+        for (int32_t axis = 0; axis < AXES; axis++)
+            add_view(&found->views[v], batches, axis, &r);
+        add_view(&found->views[v], 0, 0, &r);
+        if (try_reading(s, &r)) return true;
+    }
+    return false;
 }
 
 bool hone_arguments_try(
@@ -248,17 +276,13 @@ bool hone_arguments_try(
 {
     search s = {.signature = signature, .visit = visit, .ctx = ctx, .budget = VISITS_MAX};
     sort_parameters(&s);
-    uint32_t batches = found->label->vmaps < HONE_MAX_RANK ? found->label->vmaps : 0;
-    int32_t axes = batches > 0 && exhaustive ? 4 : 1;
-    for (int32_t axis = 0; axis < axes && s.required_count > 0; axis++) {
-        for (uint32_t v = 0; v < found->view_count; v++) {
-            reading r;
-            read_view(&found->views[v], batches, axis, &r);
-            if (try_reading(&s, &r)) return true;
-            if (batches == 0 || axis > 0) continue;
-            read_view(&found->views[v], 0, 0, &r); // an argument that vmap did not map
-            if (try_reading(&s, &r)) return true;
-        }
+    if (s.required_count == 0) return false;
+    const uint32_t most = found->vmaps < HONE_MAX_RANK ? found->vmaps : 0;
+    for (uint32_t batches = most;; batches--) { // fewer: some mapped no argument, or stand in a path twice
+        if (try_batches(&s, found, batches, 0)) return true;
+        if (batches == 0) break;
     }
-    return false;
+    for (int32_t axis = 1; exhaustive && most > 0 && axis < AXES; axis++)
+        if (try_batches(&s, found, most, axis)) return true;
+    return exhaustive && most > 0 && try_mixed_axes(&s, found, most);
 }

@@ -10,6 +10,7 @@ typedef struct hone_array {
     hone_dtype dtype;
     int32_t ndim;
     int64_t dims[HONE_MAX_RANK];
+    uint32_t source; // of the types that a call reads: vmap's dims may be taken out of one in several ways
 } hone_array;
 
 // Reads "tensor<2x3xf32>" or "f32[2,3]{1,0}". False for tuples, unknown dtypes, dynamic or too many dims.

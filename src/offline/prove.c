@@ -55,7 +55,7 @@ typedef struct slot {
 // An array that a parameter which may be none can be.
 typedef struct guess {
     size_t slot;
-    int array; // of those that the call reads; -1: it reads none like it
+    int array; // of the types that the call reads; -1: it reads none like it
     const char *json;
 } guess;
 
@@ -64,7 +64,7 @@ typedef struct way {
     const char *arrays[SLOTS_MAX]; // JSON of the required ones, by slot
     guess guesses[GUESSES_MAX];
     size_t guess_count;
-    uint32_t used, all; // arrays that the required ones are, and all that are read: bits
+    uint32_t used, all; // types that the required arrays are of, and all that are read: bits
 } way;
 
 // How much of a call its text has: all parameters by name, or what was said, with the arrays by position or by name.
@@ -524,9 +524,9 @@ static int find_optional(
         hone_array copy = arrays[a];
         hone_tensor tensor = {
             .device = {HONE_DEVICE_CPU, 0}, .ndim = copy.ndim, .dtype = copy.dtype, .shape = copy.dims};
-        if (fits >= 0 && (used >> a & 1)) continue;
+        if (fits >= 0 && (used >> copy.source & 1)) continue;
         values[parameter] = hone_of_tensor(&tensor);
-        if (binds(p, values, count) && (fits < 0 || (used >> fits & 1))) fits = (int)a;
+        if (binds(p, values, count) && (fits < 0 || (used >> arrays[fits].source & 1))) fits = (int)a;
         values[parameter] = hone_of_none();
     }
     return fits;
@@ -576,9 +576,9 @@ static bool add_way(void *ctx, const hone_value *given, size_t count, const hone
     way *w = &p->ways[p->way_count++];
     *w = (way){.guess_count = 0};
     for (size_t a = 0; a < array_count && a < 32; a++) {
-        w->all |= 1u << a;
+        w->all |= 1u << arrays[a].source;
         for (size_t i = 0; i < count; i++)
-            if (is_array(&values[i], &arrays[a])) w->used |= 1u << a;
+            if (is_array(&values[i], &arrays[a])) w->used |= 1u << arrays[a].source;
     }
     for (size_t i = 0; i < p->position_count; i++) {
         const slot *s = &p->slots[p->positions[i]];
@@ -589,7 +589,7 @@ static bool add_way(void *ctx, const hone_value *given, size_t count, const hone
         const size_t which = p->optional[i];
         const int fits = find_optional(p, values, count, p->slots[which].parameter, arrays, array_count, w->used);
         if (fits >= 0)
-            add_guess(w, which, fits, json_of_array(p, &arrays[fits]));
+            add_guess(w, which, (int)arrays[fits].source, json_of_array(p, &arrays[fits]));
         else
             add_unread(p, w, values, count, which);
     }

@@ -459,7 +459,7 @@ static void backward_parts_without_a_key_go_with_their_call(void **state)
     }
 }
 
-// What the scopes around a label say: batches of those that are still open, gradients of all.
+// What the scopes around a label say: JAX writes a transformation around the first scope that stands under it.
 static void scopes_around_a_label_tell_batches_and_gradients(void **state)
 {
     (void)state;
@@ -472,8 +472,9 @@ static void scopes_around_a_label_tell_batches_and_gradients(void **state)
         {"jit(f)/", 1, 0, false},
         {"vmap(", 1, 1, false},
         {"vmap(vmap(jvp(", 1, 2, false},
-        {"vmap(a)/vmap(", 1, 1, false},
-        {"vmap(a)/transpose(b)/", 1, 0, true}, // also behind it, as JAX writes what checkpoint puts there
+        {"vmap(a)/vmap(", 1, 2, false},
+        {"jit(f)/vmap()/while/body/", 1, 1, false},
+        {"vmap(a)/transpose(b)/", 1, 1, true}, // also behind it, as JAX writes what checkpoint puts there
         {"jit(f)/transpose(jvp(jvp()))/checkpoint/", 1, 0, true},
         {"jit(f)/transpose(jvp(jvp()))/checkpoint/rematted_computation/", 1, 0, false}, // computed again
         {"jit(f)/mytranspose(b)/", 1, 0, false},
@@ -481,9 +482,8 @@ static void scopes_around_a_label_tell_batches_and_gradients(void **state)
         {"jit(f)/transpose(jvp(vmap(", 1, 1, true},
         {"avmap(vmapa(a/vmap(", 1, 1, false},
         {")))/vmap(", 1, 1, false},
-        {"vmap(a)/", 70, 0, false},
-        {"vmap(", 64, 64, false},
-        {"vmap(", 65, 64, false}, // so deep no program is
+        {"vmap(a)/", 70, 70, false},
+        {"vmap(", 65, 65, false},
         {"transpose(b);vmap(", 1, 1, false},
         {"transpose(b;vmap(", 1, 1, false}, // the path of another operation stands in front
     };
@@ -500,9 +500,58 @@ static void scopes_around_a_label_tell_batches_and_gradients(void **state)
         subject s;
         open_subject(&s, text, false);
         assert_int_equal(s.finds.count, 1);
-        const hone_graph_label *label = s.finds.items[0].label;
-        if (label->vmaps != cases[i].vmaps || label->transposed != cases[i].transposed)
-            fail_msg("%s: %u %d", cases[i].before, label->vmaps, label->transposed);
+        const hone_found *found = &s.finds.items[0];
+        if (found->vmaps != cases[i].vmaps || found->transposed != cases[i].transposed)
+            fail_msg("%s: %u %d", cases[i].before, found->vmaps, found->transposed);
+        close_subject(&s);
+    }
+}
+
+// Paths within a function begin anew: what stands around its calls is said there. As JAX lowers the layers of a scan.
+static void scopes_around_the_calls_of_a_function_are_those_of_its_operations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second, *within; // paths of two calls, and within the function
+        uint32_t vmaps;
+        bool transposed;
+        int64_t count;
+    } cases[] = {
+        {"jit(f)/while/body/closed_call", "jit(f)/closed_call", "", 0, false, 2},
+        {"jit(f)/vmap()/while/body/closed_call", "jit(f)/vmap()/closed_call", "", 1, false, 2},
+        {"jit(f)/vmap()/closed_call", "jit(f)/vmap()/closed_call", "vmap(a)/", 2, false, 2},
+        {"jit(f)/jvp()/closed_call", "jit(f)/transpose(jvp())/closed_call", "", 0, false, 1},
+        {"jit(f)/transpose(jvp())/closed_call", "jit(f)/jvp()/closed_call", "", 0, false, 1},
+        {"jit(f)/transpose(jvp())/closed_call", "jit(f)/transpose(jvp())/closed_call", "", 0, true, 2},
+        {"jit(f)/transpose(jvp())/closed_call", "jit(f)/transpose(jvp())/closed_call", "checkpoint/", 0, true, 2},
+        {"jit(f)/transpose(jvp())/closed_call", "jit(f)/jvp()/closed_call", "checkpoint/rematted_computation/", 0,
+         false, 2},
+        {"jit(f)/transpose(jvp())/checkpoint/rematted_computation/closed_call", "jit(f)/jvp()/closed_call", "", 0,
+         false, 2},
+        {"jit(f)/jvp()/closed_call", "jit(f)/jvp()/closed_call", "transpose(a)/", 0, true, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %%0 = call @outer(%%arg0) : (tensor<4xf32>) -> tensor<4xf32> loc(\"%s\")\n"
+            "  %%1 = call @outer(%%0) : (tensor<4xf32>) -> tensor<4xf32> loc(\"%s\")\n"
+            "  return %%1 : tensor<4xf32>\n}\n"
+            "func.func private @outer(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %%0 = call @inner(%%arg0) : (tensor<4xf32>) -> tensor<4xf32> loc(\"closed_call\")\n"
+            "  return %%0 : tensor<4xf32>\n}\n"
+            "func.func private @inner(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %%0 = stablehlo.sine %%arg0 : tensor<4xf32> loc(\"%s" LABEL "/sin\")\n"
+            "  return %%0 : tensor<4xf32>\n}\n",
+            cases[i].first, cases[i].second, cases[i].within);
+        subject s;
+        open_subject(&s, text, false);
+        assert_int_equal(s.finds.count, 1);
+        const hone_found *found = &s.finds.items[0];
+        if (found->vmaps != cases[i].vmaps || found->transposed != cases[i].transposed ||
+            found->count != cases[i].count)
+            fail_msg("case %zu: %u %d %ld", i, found->vmaps, found->transposed, (long)found->count);
         close_subject(&s);
     }
 }
@@ -533,7 +582,7 @@ static void a_path_is_read_as_far_as_any_program_needs(void **state)
         subject s;
         open_subject(&s, text, false);
         assert_int_equal(s.finds.count, way < 2 ? 1 : MOST);
-        if (way < 2) assert_int_equal(s.finds.items[0].label->vmaps, way == 0);
+        if (way < 2) assert_int_equal(s.finds.items[0].vmaps, way == 0);
         close_subject(&s);
     }
 }
@@ -556,6 +605,7 @@ int main(void)
         cmocka_unit_test(a_loops_trips_are_read_from_its_configuration),
         cmocka_unit_test(backward_parts_without_a_key_go_with_their_call),
         cmocka_unit_test(scopes_around_a_label_tell_batches_and_gradients),
+        cmocka_unit_test(scopes_around_the_calls_of_a_function_are_those_of_its_operations),
         cmocka_unit_test(a_path_is_read_as_far_as_any_program_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -643,6 +643,59 @@ static void arguments_that_vmap_did_not_map_keep_their_dims(void **state)
     fixture_close(&f);
 }
 
+// An attention with a scale, a cap and a window, whose arrays vmap maps at axes of their own, or not at all; the scope
+// that the transformation is written around is not the label's.
+static void arguments_that_vmap_mapped_at_different_axes_are_proved(void **state)
+{
+    (void)state;
+    static const char array[] = "{\"dtype\":\"float32\",\"shape\":[2,8,%d,16]}";
+    char query[64], keys[64], spec[1024], label[128];
+    snprintf(query, sizeof query, array, 4);
+    snprintf(keys, sizeof keys, array, 2);
+    snprintf(
+        spec, sizeof spec,
+        "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"attention_mask\":null,\"bias\":null,\"block_tables\":"
+        "null,"
+        "\"causal\":true,\"cum_seqlens_k\":null,\"cum_seqlens_q\":null,\"dropout_prob\":0.0,\"dropout_seed\":null,"
+        "\"key\":%s,"
+        "\"kv_segment_ids\":null,\"logits_dtype\":{\"__callable_obj__\":\"jax._src.numpy.scalar_types._ScalarMeta\"},"
+        "\"logits_soft_cap\":20.0,\"normalize_output\":true,\"platform\":null,\"precision\":\"Precision.DEFAULT\","
+        "\"q_segment_ids\":null,\"query\":%s,\"sliding_window\":4,\"softmax_aux\":null,\"softmax_scale\":0.3,\"value\":"
+        "%s},"
+        "\"method\":null}",
+        keys, query, keys);
+    make_label(label, "flash_attention@v2", spec);
+    static const char *const axes[][3] = {
+        {"3x2x8x4x16", "3x2x8x2x16", "3x2x8x2x16"},
+        {"2x8x3x4x16", "3x2x8x2x16", "3x2x8x2x16"},
+        {"2x8x4x3x16", "2x8x2x16", "2x3x8x2x16"},
+        {"3x2x8x4x16", "2x8x2x16", "2x8x2x16"},
+    };
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+        fixture f;
+        fixture_open(&f);
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%q: tensor<%sxf32>, %%k: tensor<%sxf32>, %%v: tensor<%sxf32>) -> tensor<4xf32> {\n"
+            "  %%s = stablehlo.constant dense<3.000000e-01> : tensor<f32>\n"
+            "  %%c = stablehlo.constant dense<2.000000e+01> : tensor<f32>\n"
+            "  %%w = stablehlo.constant dense<4> : tensor<i32>\n"
+            "  %%0 = stablehlo.composite \"x\" %%q, %%k, %%v, %%s, %%c, %%w : (tensor<%sxf32>, tensor<%sxf32>, "
+            "tensor<%sxf32>, tensor<f32>, tensor<f32>, tensor<i32>) -> tensor<4xf32> "
+            "loc(\"jit(f)/vmap(layer0)/attn/%s/exp\")\n"
+            "  return %%0 : tensor<4xf32>\n}\n",
+            axes[i][0], axes[i][1], axes[i][2], axes[i][0], axes[i][1], axes[i][2], label);
+        hone_program *program = fixture_read(&f, text);
+        assert_int_equal(only(program)->matched, HONE_MATCH_PROVED);
+        assert_string_equal(
+            only(program)->call, "flash_attention(f32[2,8,4,16], f32[2,8,2,16], f32[2,8,2,16], softmax_scale=0.3, "
+                                 "causal=true, sliding_window=4, logits_soft_cap=20.0)");
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+}
+
 // What optimisation tore off a call reads the same arrays as the rest of it, and fewer.
 static void a_torn_off_part_of_an_operation_is_none_of_its_own(void **state)
 {
@@ -755,6 +808,7 @@ int main(void)
         cmocka_unit_test(the_arguments_of_a_call_may_all_be_without_batches),
         cmocka_unit_test(operands_alone_give_no_optional_arrays),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
+        cmocka_unit_test(arguments_that_vmap_mapped_at_different_axes_are_proved),
         cmocka_unit_test(a_torn_off_part_of_an_operation_is_none_of_its_own),
         cmocka_unit_test(an_array_of_the_most_dims_may_be_batched),
         cmocka_unit_test(a_program_without_labels_says_so),
