@@ -80,9 +80,17 @@ def _torch_refusal(torch: Any, tensor: Any) -> str | None:
     functorch = getattr(torch._C, "_functorch", None)  # torch has no public name for the question
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
         return "a tensor inside torch.func came (vmap, grad, functionalize), where hone cannot be called: call it outside"
+    if tensor._is_zerotensor():
+        return "a tensor of torch came that stands for zeros and has no memory: give tensor.clone()"
     if tensor.requires_grad and torch.is_grad_enabled():
         return ("a tensor of torch that requires grad came, and hone computes no gradients: give tensor.detach(), or call under "
                 "torch.no_grad()")
+    level = getattr(torch.autograd.forward_ad, "_current_level", -1)
+    if level >= 0 and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        return ("a dual tensor of torch's forward mode came, and hone computes no tangents: give "
+                "torch.autograd.forward_ad.unpack_dual(tensor).primal")
+    if tensor.numel() > 0 and tensor.data_ptr() == 0:
+        return "a tensor of torch came whose storage was given up (resize_(0)): give it memory again before the call"
     return None
 
 
@@ -98,7 +106,7 @@ def show_torch(tensor: Any) -> Any:
     return torch.utils.dlpack.to_dlpack(tensor)
 
 
-def _show_cupy(array: Any) -> Any:
+def show_cupy(array: Any) -> Any:
     return array.__dlpack__(stream=-1)
 
 
@@ -112,7 +120,7 @@ def exporter(kind: type) -> Show | None:
     words = _refusal(kind)
     if words is not None:
         return _refuse(words)
-    return {"torch": show_torch, "cupy": _show_cupy, "jax": _show_jax}.get(_family(kind))
+    return {"torch": show_torch, "cupy": show_cupy, "jax": _show_jax}.get(_family(kind))
 
 
 # Results --------------------------------------------------------------------------------------------------------------

@@ -150,5 +150,6 @@ def setup(
     allocate: Callable[[Any, str, tuple[int, ...], int | None], Any],
     exporter: Callable[[type], Callable[[Any], Any] | None],
     show_torch: Callable[[Any], Any],
+    show_cupy: Callable[[Any], Any],
     choose_stream: Callable[[Any, int, list[Any]], tuple[int, bool]],
 ) -> None: ...

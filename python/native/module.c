@@ -98,15 +98,16 @@ static PyObject *version(PyObject *module, PyObject *none)
     return native_text(hone_version());
 }
 
-// setup(errors, context_variable, default_runtime, log, allocate, exporter, show_torch, choose_stream): what the Python
+// setup(errors, context_variable, default_runtime, log, allocate, exporter, show_torch, show_cupy, choose_stream):
+// what the Python
 // side brings.
 static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *errors;
     if (!PyArg_ParseTuple(
-            args, "OOOOOOOO", &errors, &native.context_variable, &native.default_runtime, &native.log, &native.allocate,
-            &native.exporter, &native.show_torch, &native.choose_stream))
+            args, "OOOOOOOOO", &errors, &native.context_variable, &native.default_runtime, &native.log,
+            &native.allocate, &native.exporter, &native.show_torch, &native.show_cupy, &native.choose_stream))
         return NULL;
     if (!PyTuple_Check(errors) || PyTuple_Size(errors) != HONE_KERNEL_FAILED + 1)
         return PyErr_Format(PyExc_TypeError, "one exception class a status is asked for");
@@ -120,6 +121,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
     Py_INCREF(native.allocate);
     Py_INCREF(native.exporter);
     Py_INCREF(native.show_torch);
+    Py_INCREF(native.show_cupy);
     Py_INCREF(native.choose_stream);
     Py_RETURN_NONE;
 }

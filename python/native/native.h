@@ -16,15 +16,15 @@ enum { MAX_VALUES = 64 };
 typedef struct native_state {
     PyObject *errors[HONE_KERNEL_FAILED + 1]; // exception classes by status
     PyObject *name_dlpack, *name_get, *versioned_arguments, *unversioned_arguments;
-    PyObject *context_variable;     // contextvars.ContextVar of hone.Context or None
-    PyObject *default_runtime;      // Python: makes or returns the runtime of the module's functions
-    PyObject *allocate;             // Python: allocate(like, dtype, shape, stream) makes a result
-    PyObject *exporter;             // Python: exporter(type), what shows arrays of a type, or None
-    PyObject *show_torch;           // what exporter gives for tensors of torch
-    PyObject *choose_stream;        // Python: choose(given, device, arrays) -> (stream, whether the call waits)
-    PyObject *log;                  // Python: log(level, message), levels as hone's
-    bool contexts_used;             // whether any context was ever entered
-    struct native_runtime *runtime; // that of the module's functions; NULL: not made yet
+    PyObject *context_variable;       // contextvars.ContextVar of hone.Context or None
+    PyObject *default_runtime;        // Python: makes or returns the runtime of the module's functions
+    PyObject *allocate;               // Python: allocate(like, dtype, shape, stream) makes a result
+    PyObject *exporter;               // Python: exporter(type), what shows arrays of a type, or None
+    PyObject *show_torch, *show_cupy; // what exporter gives for tensors of torch, for CuPy's arrays
+    PyObject *choose_stream;          // Python: choose(given, device, arrays) -> (stream, whether the call waits)
+    PyObject *log;                    // Python: log(level, message), levels as hone's
+    bool contexts_used;               // whether any context was ever entered
+    struct native_runtime *runtime;   // that of the module's functions; NULL: not made yet
     PyTypeObject *runtime_type, *operation_type, *plan_type, *call_type, *context_type, *overlay_type, *result_type,
         *program_type, *store_type, *tuning_type;
 } native_state;
@@ -89,10 +89,22 @@ void native_log(void *ctx, int level, const char *text);
 
 // --- tensors.c
 
+// DLPack's DLManagedTensorVersioned: what owns a tensor.
+typedef struct native_managed_tensor {
+    uint32_t major, minor;
+    void *manager;
+    void (*deleter)(struct native_managed_tensor *self);
+    uint64_t flags;
+    hone_tensor tensor;
+} native_managed_tensor;
+
+typedef struct native_exchange native_exchange; // in exchange.c
+
 // A tensor of Python for the length of a call.
 typedef struct native_tensor {
     const hone_tensor *tensor;
-    PyObject *owner; // keeps the tensor and its memory; NULL: `own` describes memory that is not there
+    PyObject *owner;                 // keeps the tensor and its memory; NULL: `own` describes memory that is not there
+    const native_exchange *exchange; // by which it was taken; NULL: by a capsule
     bool read_only;
     hone_tensor own; // where the owner brings no DLPack tensor
     int64_t shape[HONE_MAX_RANK], strides[HONE_MAX_RANK];
@@ -107,6 +119,25 @@ bool native_is_torch(PyObject *object);
 bool native_tensor_swap(native_tensor *tensor);
 // Whether the object may be written: its memory is, and it is no JAX array.
 bool native_tensor_check_writable(PyObject *object, const native_tensor *tensor, PyObject *name);
+
+// --- exchange.c
+
+// The table of C functions that a type of arrays brings (__dlpack_c_exchange_api__); NULL, without an exception: it brings
+// none.
+const native_exchange *native_exchange_of(PyTypeObject *type);
+// Views an array for as long as it lives and keeps its shape. False, without an exception: it is not to be had so.
+bool native_exchange_view(const native_exchange *exchange, PyObject *object, native_tensor *out);
+// A capsule that owns a tensor, with its flags. NULL with an exception.
+PyObject *native_exchange_manage(const native_exchange *exchange, PyObject *object);
+// The stream that the framework is on. False with an exception set.
+bool native_exchange_current_stream(const native_exchange *exchange, hone_device device, void **out);
+// Finds torch's own functions for the looks below, once, from torch.Tensor or a type that is made of it. False: they are not
+// there, and are asked for in Python.
+bool native_torch_learn(PyTypeObject *type);
+// Whether torch records gradients of what is done with a tensor.
+bool native_torch_records_gradient(PyObject *tensor);
+// Whether a tensor is what the view of it says, and hone may read it. False, without an exception: Python says why not.
+bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view);
 
 // --- streams.c
 

@@ -28,8 +28,31 @@ static bool read_choice(native_execution *out, PyObject *choice)
     return true;
 }
 
+// What shows the arrays on a GPU, where it is one and the same; NULL: Python looks at each.
+static const native_exchange *only_exchange(const native_arguments *arguments)
+{
+    const native_exchange *found = NULL;
+    for (size_t i = 0; i < arguments->held_count; i++) {
+        const native_tensor *held = &arguments->held[i];
+        if (!is_on_gpu(held->tensor)) continue;
+        if (held->exchange == NULL || (found != NULL && found != held->exchange)) return NULL;
+        found = held->exchange;
+    }
+    return found;
+}
+
+static bool take_current(native_execution *out, const native_exchange *exchange)
+{
+    void *stream = NULL;
+    if (!native_exchange_current_stream(exchange, out->device, &stream)) return false;
+    out->execution.stream = (uintptr_t)stream == 1 ? NULL : stream;
+    return true;
+}
+
 static bool choose(native_execution *out, const native_arguments *arguments, PyObject *given)
 {
+    const native_exchange *exchange = given == NULL ? only_exchange(arguments) : NULL;
+    if (exchange != NULL) return take_current(out, exchange);
     PyObject *arrays = arrays_on_gpu(arguments), *choice = NULL;
     if (arrays != NULL)
         choice = PyObject_CallFunction(

@@ -10,19 +10,11 @@ typedef struct managed_tensor {
     void (*deleter)(struct managed_tensor *self);
 } managed_tensor;
 
-typedef struct managed_tensor_versioned {
-    uint32_t major, minor;
-    void *manager;
-    void (*deleter)(struct managed_tensor_versioned *self);
-    uint64_t flags;
-    hone_tensor tensor;
-} managed_tensor_versioned;
-
 enum { FLAG_READ_ONLY = 1 };
 
-_Static_assert(sizeof(hone_tensor) == 48 && offsetof(managed_tensor_versioned, tensor) == 32, "as DLPack lays it out");
+_Static_assert(sizeof(hone_tensor) == 48 && offsetof(native_managed_tensor, tensor) == 32, "as DLPack lays it out");
 
-static bool fail_versioned(const managed_tensor_versioned *versioned)
+static bool fail_versioned(const native_managed_tensor *versioned)
 {
     if (versioned == NULL) return false;
     PyErr_Format(
@@ -35,12 +27,13 @@ static bool fail_versioned(const managed_tensor_versioned *versioned)
 static bool open_capsule(PyObject *capsule, native_tensor *out)
 {
     out->owner = capsule;
+    out->exchange = NULL;
     out->read_only = false;
     if (PyCapsule_IsValid(capsule, "dltensor")) {
         out->tensor = &((managed_tensor *)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
         return true;
     }
-    const managed_tensor_versioned *versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    const native_managed_tensor *versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
     if (versioned == NULL || versioned->major != 1) {
         fail_versioned(versioned);
         Py_DECREF(capsule);
@@ -130,6 +123,7 @@ static bool open_interface(PyObject *array, const hone_dtype_info *info, native_
     if (!done) return false;
     Py_INCREF(array);
     out->owner = array;
+    out->exchange = NULL;
     out->tensor = &out->own;
     return true;
 }
@@ -183,6 +177,7 @@ static bool describe_pair(PyObject *pair, native_tensor *out)
         if (PyErr_Occurred() != NULL) return false;
     }
     out->owner = NULL;
+    out->exchange = NULL;
     out->read_only = false;
     out->tensor = &out->own;
     return read_shape(PyTuple_GetItem(pair, 1), out);
@@ -198,46 +193,57 @@ PyObject *native_shape(const hone_tensor *tensor)
     return shape;
 }
 
-// --- all of them
-
 // --- types
 
 // Arrays of some types are shown by a function of Python's, which may also refuse them; most types have none.
 typedef struct known_type {
     PyTypeObject *type;
-    PyObject *exporter; // or None
+    PyObject *exporter;              // or None
+    const native_exchange *exchange; // NULL: the type brings none
+    bool is_viewed;                  // through the exchange, before the exporter is asked
+    bool is_torch;
 } known_type;
 
 static known_type known_types[8];
 static size_t known_last;
+
+// torch's tensors and CuPy's arrays can all be written, so that a view without flags says all of them.
+static known_type describe_type(PyTypeObject *type, PyObject *exporter)
+{
+    known_type known = {.type = type, .exporter = exporter, .is_torch = exporter == native.show_torch};
+    const bool is_refused = exporter != Py_None && !known.is_torch && exporter != native.show_cupy;
+    if (!is_refused) known.exchange = native_exchange_of(type);
+    known.is_viewed = known.exchange != NULL && exporter != Py_None && (!known.is_torch || native_torch_learn(type));
+    return known;
+}
 
 static const known_type *learn_type(PyTypeObject *type)
 {
     static size_t next;
     PyObject *exporter = PyObject_CallFunctionObjArgs(native.exporter, (PyObject *)type, NULL);
     if (exporter == NULL) return NULL;
+    const known_type learned = describe_type(type, exporter);
     known_last = next++ % (sizeof known_types / sizeof *known_types);
     known_type *known = &known_types[known_last];
     const known_type before = *known;
     Py_INCREF((PyObject *)type);
-    *known = (known_type){type, exporter};
+    *known = learned;
     Py_XDECREF((PyObject *)before.type);
     Py_XDECREF(before.exporter);
     return known;
 }
 
-// NULL with an exception; else borrowed, and Py_None for most.
-static PyObject *exporter_of(PyTypeObject *type)
+// NULL with an exception. It stands until another type is learned.
+static const known_type *find_type(PyTypeObject *type)
 {
     const known_type *known = &known_types[known_last];
-    if (known->type == type) return known->exporter;
+    if (known->type == type) return known;
     for (size_t i = 0; i < sizeof known_types / sizeof *known_types; i++) {
         if (known_types[i].type != type) continue;
         known_last = i;
-        return known_types[i].exporter;
+        return &known_types[i];
     }
-    known = learn_type(type);
-    return known != NULL ? known->exporter : NULL;
+    return learn_type(type);
 }
 
 // An exporter without the argument knows no versions, and has said what is wrong already.
@@ -324,20 +330,43 @@ static bool open_shown(PyObject *exporter, PyObject *object, native_tensor *out)
     return done;
 }
 
+// False without an exception: what is wrong with it, if anything is, is told on the way through Python.
+static bool open_view(const known_type *known, PyObject *object, native_tensor *out)
+{
+    if (!native_exchange_view(known->exchange, object, out)) return false;
+    if (!known->is_torch || native_torch_is_plain(object, &out->own)) return true;
+    PyErr_Clear();
+    Py_CLEAR(out->owner);
+    return false;
+}
+
+// With an owner, whose flags say whether it may be written. False without an exception: __dlpack__ is asked.
+static bool open_managed(const native_exchange *exchange, PyObject *object, native_tensor *out)
+{
+    PyObject *capsule = native_exchange_manage(exchange, object);
+    const bool opened = capsule != NULL && open_capsule(capsule, out);
+    if (opened) out->exchange = exchange;
+    PyErr_Clear();
+    return opened;
+}
+
 bool native_tensor_of(PyObject *object, bool describe, native_tensor *out)
 {
     if (describe && PyTuple_Check(object) && (PyTuple_Size(object) == 2 || PyTuple_Size(object) == 4))
         return describe_pair(object, out);
-    PyObject *exporter = exporter_of(Py_TYPE(object));
-    if (exporter == NULL) return false;
-    return exporter == Py_None ? open_array(object, out) : open_shown(exporter, object, out);
+    const known_type *found = find_type(Py_TYPE(object));
+    if (found == NULL) return false;
+    const known_type known = *found; // another thread may learn types meanwhile
+    if (known.is_viewed && open_view(&known, object, out)) return true;
+    if (known.exporter != Py_None) return open_shown(known.exporter, object, out);
+    return (known.exchange != NULL && open_managed(known.exchange, object, out)) || open_array(object, out);
 }
 
 bool native_is_torch(PyObject *object)
 {
-    PyObject *exporter = exporter_of(Py_TYPE(object));
-    if (exporter == NULL) PyErr_Clear(); // the next look tells it
-    return exporter != NULL && exporter == native.show_torch;
+    const known_type *known = find_type(Py_TYPE(object));
+    if (known == NULL) PyErr_Clear(); // the next look tells it
+    return known != NULL && known->is_torch;
 }
 
 bool native_tensor_swap(native_tensor *tensor)

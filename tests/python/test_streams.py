@@ -12,7 +12,7 @@ import numpy
 
 import fake_gpu
 import hone
-from fake_gpu import Array, JaxArray, Stream, cupy, cupy_state, torch, torch_state
+from fake_gpu import Array, Exchange, JaxArray, Stream, cupy, cupy_state, torch, torch_state
 
 X, W = arrays()
 
@@ -95,6 +95,35 @@ class Current(OnGpu):
                     self.right(hone.run("rms_norm", x, w, stream=0))
                 self.assertEqual(self.streams(), ["0x90"] * 5 + ["0x91", "0x70", "0"])
                 self.assertEqual(state.made, [0x90] * 5 + [0x91, 0x70, 0])
+
+    def test_arrays_that_bring_a_table_of_functions_are_shown_by_it_on_its_stream(self):
+        newer = Exchange(major=2, previous=Exchange())
+        for table, answers in ((Exchange(), None), (newer, newer._kept[0])):
+            answers = answers or table
+            kind = type("ndarray", (cupy.ndarray,), {"__module__": "cupy", "__dlpack_c_exchange_api__": table.capsule()})
+            x, w, y = kind(X), kind(W), kind(X * 0)
+            answers.stream = 0x70
+            hone.run("rms_norm", x, w, y)
+            self.right(y)
+            plan = hone.bind("rms_norm", x, w, y)
+            answers.stream = 0x80
+            plan(x, w, y)
+            hone.run("rms_norm", x, w, y, stream=0x90)
+            self.assertEqual(self.streams(), ["0x70", "0x80", "0x90"])
+            self.assertEqual((x.asked, set(answers.asked)), ([], {"view", "stream"}))
+
+    def test_a_table_of_a_library_that_nothing_is_known_of_says_what_is_read_only(self):
+        for views in (True, False):
+            table, fixed = Exchange(views=views), Exchange(views=views, flags=1)
+            kind, constant = (type("Array", (Array,), {"__dlpack_c_exchange_api__": one.capsule()}) for one in (table, fixed))
+            x, w, y = kind(X), kind(W), kind(X * 0)
+            table.stream = 0x70
+            hone.run("rms_norm", x, w, y)
+            self.right(y)
+            self.assertEqual(self.streams(), ["0x70"])
+            self.assertEqual(table.asked, ["manage"] * 3 + ["stream"] + ["delete"] * 3)
+            with self.assertRaisesRegex(ValueError, "y is a result, and the array that came for it is read-only"):
+                hone.run("rms_norm", x, w, constant(X * 0))
 
     def test_a_stream_that_is_none_is_refused(self):
         x, w = torch.Tensor(X), torch.Tensor(W)

@@ -1,0 +1,200 @@
+// Arrays whose type brings DLPack's table of C functions: shown without a capsule, and with their framework's current stream.
+// And the looks at a tensor of torch that tell whether it is what its shape and memory say, at the price of a few loads each.
+#include "native.h"
+
+#include <string.h>
+
+// DLPack 1.3, dlpack.h: DLPackExchangeAPI.
+struct native_exchange {
+    uint32_t major, minor;
+    const struct native_exchange *previous; // of an older major version, or NULL
+    void *allocate;
+    int (*manage)(void *object, native_managed_tensor **out);
+    void *make_object;
+    int (*view)(void *object, hone_tensor *out); // NULL: the type has only what owns its tensor
+    int (*current_stream)(int32_t device_type, int32_t device_id, void **out);
+};
+
+static const native_exchange *readable_version(const native_exchange *exchange)
+{
+    while (exchange != NULL && exchange->major != 1)
+        exchange = exchange->previous;
+    return exchange;
+}
+
+const native_exchange *native_exchange_of(PyTypeObject *type)
+{
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
+    const native_exchange *exchange = NULL;
+    if (capsule != NULL && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
+        exchange = readable_version(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    return exchange;
+}
+
+bool native_exchange_current_stream(const native_exchange *exchange, hone_device device, void **out)
+{
+    return exchange->current_stream((int32_t)device.type, device.id, out) == 0;
+}
+
+static bool is_empty(const hone_tensor *tensor)
+{
+    for (int32_t i = 0; i < tensor->ndim; i++)
+        if (tensor->shape[i] == 0) return true;
+    return false;
+}
+
+// --- with an owner, and flags
+
+// Also on the way of an exception, which is not the deleter's.
+static void delete_managed(PyObject *capsule)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    native_managed_tensor *managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    if (managed != NULL && managed->deleter != NULL) managed->deleter(managed);
+    PyErr_Restore(type, value, trace);
+}
+
+PyObject *native_exchange_manage(const native_exchange *exchange, PyObject *object)
+{
+    native_managed_tensor *managed = NULL;
+    if (exchange->manage(object, &managed) != 0) return NULL;
+    PyObject *capsule = PyCapsule_New(managed, "dltensor_versioned", delete_managed);
+    if (capsule == NULL && managed->deleter != NULL) managed->deleter(managed);
+    return capsule;
+}
+
+// --- looks at a tensor of torch
+
+// Functions of torch's own that Python would call for an attribute, called without the way there.
+static struct {
+    bool known;
+    getter requires_grad;
+    void *requires_grad_closure;
+    PyCFunction is_neg, is_conj, is_grad_enabled;
+    PyObject *forward_ad, *name_level; // the dict of torch.autograd.forward_ad
+} looks;
+
+static PyCFunction plain_method(PyMethodDef *method, const char *name)
+{
+    for (; method != NULL && method->ml_name != NULL; method++)
+        if (strcmp(method->ml_name, name) == 0 && method->ml_flags == METH_NOARGS) return method->ml_meth;
+    return NULL;
+}
+
+static void find_in_type(PyTypeObject *type)
+{
+    PyMethodDef *methods = PyType_GetSlot(type, Py_tp_methods);
+    PyGetSetDef *fields = PyType_GetSlot(type, Py_tp_getset);
+    if (looks.is_neg == NULL) looks.is_neg = plain_method(methods, "is_neg");
+    if (looks.is_conj == NULL) looks.is_conj = plain_method(methods, "is_conj");
+    for (; looks.requires_grad == NULL && fields != NULL && fields->name != NULL; fields++) {
+        if (strcmp(fields->name, "requires_grad") != 0) continue;
+        looks.requires_grad = fields->get;
+        looks.requires_grad_closure = fields->closure;
+    }
+}
+
+static PyObject *module_attribute(const char *module_name, const char *name)
+{
+    PyObject *module = PyImport_ImportModule(module_name);
+    PyObject *value = module != NULL ? PyObject_GetAttrString(module, name) : NULL;
+    Py_XDECREF(module);
+    return value;
+}
+
+static void find_grad_mode(void)
+{
+    PyObject *function = module_attribute("torch", "is_grad_enabled");
+    if (function != NULL && Py_IS_TYPE(function, &PyCFunction_Type) && PyCFunction_GetFlags(function) == METH_NOARGS)
+        looks.is_grad_enabled = PyCFunction_GetFunction(function);
+    Py_XDECREF(function);
+}
+
+bool native_torch_learn(PyTypeObject *type)
+{
+    if (looks.known) return true;
+    for (; type != NULL; type = PyType_GetSlot(type, Py_tp_base))
+        find_in_type(type);
+    find_grad_mode();
+    if (looks.forward_ad == NULL) looks.forward_ad = module_attribute("torch.autograd.forward_ad", "__dict__");
+    if (looks.name_level == NULL) looks.name_level = PyUnicode_InternFromString("_current_level");
+    PyErr_Clear();
+    looks.known = looks.requires_grad != NULL && looks.is_neg != NULL && looks.is_conj != NULL &&
+                  looks.is_grad_enabled != NULL && looks.forward_ad != NULL && looks.name_level != NULL;
+    return looks.known;
+}
+
+// Takes the object that a look gave.
+static bool said_no(PyObject *answer)
+{
+    Py_XDECREF(answer);
+    return answer == Py_False;
+}
+
+static bool in_forward_mode(void)
+{
+    PyObject *level = PyDict_GetItemWithError(looks.forward_ad, looks.name_level);
+    return level == NULL || PyLong_AsLong(level) >= 0;
+}
+
+bool native_torch_records_gradient(PyObject *tensor)
+{
+    return !said_no(looks.requires_grad(tensor, looks.requires_grad_closure)) &&
+           !said_no(looks.is_grad_enabled(NULL, NULL));
+}
+
+// Tensors that were found without the bit that negates them: asking torch gives up the interpreter's lock, which takes longer than
+// the rest. An object that lives on over the same memory keeps the bit.
+static struct {
+    PyObject *object, *reference; // borrowed, to be compared; weak, once the object was met twice
+    const void *data;
+} positive[64];
+
+static void remember_positive(size_t slot, PyObject *tensor, const void *data, bool met)
+{
+    PyObject *reference = met ? PyWeakref_NewRef(tensor, NULL) : NULL;
+    PyErr_Clear();
+    PyObject *before = positive[slot].reference; // read behind what may have let another thread in
+    positive[slot].object = tensor;
+    positive[slot].data = data;
+    positive[slot].reference = reference;
+    Py_XDECREF(before);
+}
+
+static bool is_positive(PyObject *tensor, const void *data)
+{
+    const size_t slot = (size_t)((uint64_t)(uintptr_t)tensor * 0x9E3779B97F4A7C15u >> 58);
+    const bool met = positive[slot].object == tensor && positive[slot].data == data;
+    PyObject *reference = met ? positive[slot].reference : NULL;
+    if (reference != NULL && PyWeakref_GetObject(reference) == tensor) return true;
+    if (!said_no(looks.is_neg(tensor, NULL))) return false;
+    remember_positive(slot, tensor, data, met && reference == NULL);
+    return true;
+}
+
+bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view)
+{
+    if (view->data == NULL && !is_empty(view)) return false; // of zeros, of functionalize, whose storage was given up
+    if (native_torch_records_gradient(tensor) || in_forward_mode()) return false;
+    return is_positive(tensor, view->data) &&
+           (view->dtype.code != HONE_CODE_COMPLEX || said_no(looks.is_conj(tensor, NULL)));
+}
+
+// --- without an owner
+
+bool native_exchange_view(const native_exchange *exchange, PyObject *object, native_tensor *out)
+{
+    if (exchange->view == NULL) return false;
+    if (exchange->view(object, &out->own) != 0) {
+        PyErr_Clear(); // the way through Python says it in hone's words
+        return false;
+    }
+    out->tensor = &out->own;
+    out->owner = Py_NewRef(object);
+    out->exchange = exchange;
+    out->read_only = false;
+    return true;
+}
