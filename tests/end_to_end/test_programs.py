@@ -194,6 +194,12 @@ class Programs(CommandTest):
                          (0, ["gated_linear_unit(f32[8,16], f32[16,2,9])"]))
         self.refused("offline", "--expect-all", "--list", path, says="--expect-all goes without --list")
 
+    def test_ci_sees_each_call_of_one_decision_as_decided(self):
+        norm = {"x": "f32[8,16]", "scale": "f32[16]", "offset": None, "axis": -1, "subtract_mean": False, "scale_offset": 0.0}
+        path = self.tokamax(*(("Normalization", {**norm, "epsilon": epsilon}) for epsilon in (1e-5, 1e-6, 1e-3)))
+        self.hone("offline", path, "--seconds", "1", "--evals", "2")
+        self.assertIn("3 of 3 operations are decided in the store", self.hone("offline", "--expect-all", path).out)
+
     def test_the_table_names_what_cannot_be_tuned(self):
         out = self.hone("offline", "--list", MANY).out
         for row in self.listed()["operations"]:
