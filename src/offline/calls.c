@@ -47,9 +47,31 @@ static bool takes_apart(const hone_graph_op *op)
     return op->opcode == OPCODE_TUPLE || op->opcode == OPCODE_GET_TUPLE_ELEMENT;
 }
 
+// Where the operation that makes an operand stands among those of the group; HONE_GRAPH_NONE: it is of another.
+static uint32_t place_of_maker(const hone_finder *f, const hone_graph_op *op, uint32_t operand)
+{
+    uint32_t value = f->graph->operands[op->first_operand + operand];
+    uint32_t from = value == HONE_GRAPH_NONE ? value : f->graph->values[value].op;
+    bool inside = from != HONE_GRAPH_NONE && f->stamp[from] == f->serial;
+    return inside ? f->parent[from] : HONE_GRAPH_NONE;
+}
+
+// An operation and what its operands are made by: a gradient keeps products of a call that are not its result.
+static uint64_t fingerprint_with_operands(
+    const hone_finder *f, const uint32_t *ops, const uint64_t *sequence, size_t index)
+{
+    const hone_graph_op *op = &f->graph->ops[ops[index]];
+    uint64_t hash = sequence[index];
+    for (uint32_t k = 0; k < op->operand_count; k++) {
+        uint32_t maker = place_of_maker(f, op, k);
+        hash = hash * 31 + (maker != HONE_GRAPH_NONE ? sequence[maker] : 0);
+    }
+    return hash;
+}
+
 // Operations like the last one whose result leaves the call: where repeated work was merged, calls are no longer
-// equal sequences, but each still has a result of its own.
-static size_t count_results(hone_finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count)
+// equal sequences, but each still has a result of its own. likes: room for so many.
+static size_t count_results(hone_finder *f, const uint32_t *ops, const uint64_t *sequence, size_t count, size_t *likes)
 {
     const hone_graph *g = f->graph;
     size_t like_last = 0, used = 0, last = count;
@@ -58,21 +80,30 @@ static size_t count_results(hone_finder *f, const uint32_t *ops, const uint64_t 
         f->parent[ops[i]] = (uint32_t)i; // here: where the operation stands among them
         if (!takes_apart(&g->ops[ops[i]])) last = i;
     }
-    for (size_t i = 0; i < count && last < count; i++) {
+    if (last == count) return 1;
+    const uint64_t print = fingerprint_with_operands(f, ops, sequence, last);
+    for (size_t i = 0; i < count; i++) {
+        likes[i] = !takes_apart(&g->ops[ops[i]]) && fingerprint_with_operands(f, ops, sequence, i) == print;
+        like_last += likes[i];
+    }
+    for (size_t i = 0; i < count; i++) {
         const hone_graph_op *op = &g->ops[ops[i]];
-        if (takes_apart(op)) continue;
-        like_last += sequence[i] == sequence[last];
-        for (uint32_t k = 0; k < op->operand_count; k++) {
-            uint32_t value = g->operands[op->first_operand + k];
-            uint32_t from = value == HONE_GRAPH_NONE ? value : g->values[value].op;
-            if (from == HONE_GRAPH_NONE || f->stamp[from] != f->serial || f->parent[from] == HONE_GRAPH_NONE) continue;
-            used += sequence[f->parent[from]] == sequence[last];
-            f->parent[from] = HONE_GRAPH_NONE; // counted once
+        for (uint32_t k = 0; !takes_apart(op) && k < op->operand_count; k++) {
+            uint32_t maker = place_of_maker(f, op, k);
+            if (maker == HONE_GRAPH_NONE) continue;
+            used += likes[maker];
+            likes[maker] = 0; // counted once
         }
     }
     return like_last > used ? like_last - used : 1;
 }
 
+// Products are what calls that differ only in masks, scales and caps have in common.
+static const bool product_opcodes[OPCODE_COUNT] = {
+    [OPCODE_DOT] = true,
+    [OPCODE_DOT_GENERAL] = true,
+    [OPCODE_CONVOLUTION] = true,
+};
 // Operations that do the work of a call. Merging equal work takes masks and broadcasts first, rarely these.
 static const bool working_opcodes[OPCODE_COUNT] = {
     [OPCODE_DOT] = true,    [OPCODE_DOT_GENERAL] = true, [OPCODE_CONVOLUTION] = true,
@@ -97,15 +128,23 @@ static size_t common_divisor(size_t a, size_t b)
     return a;
 }
 
+// The fingerprints of the operations of a set that are no constants, in front of the others; how many there are.
+static size_t gather(
+    const hone_graph *graph, const uint32_t *ops, size_t count, const bool set[OPCODE_COUNT], uint64_t *prints)
+{
+    size_t gathered = 0;
+    for (size_t i = 0; i < count; i++)
+        if (hone_opcode_is_in(graph->ops[ops[i]].opcode, set) && !graph->ops[ops[i]].constant)
+            prints[gathered++] = fingerprint(graph, ops[i]);
+    return gathered;
+}
+
 // Calls that are equal repeat each piece of work equally often: the largest number that divides how often each of them
-// is there. 0: no work is there. The fingerprints of the operations are read, and what is in their room is lost.
+// is there. 0: no work is there. prints: room for so many.
 static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *prints)
 {
-    size_t working = 0, calls = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool works = hone_opcode_is_in(graph->ops[ops[i]].opcode, working_opcodes);
-        if (works && !graph->ops[ops[i]].constant) prints[working++] = prints[i];
-    }
+    size_t calls = 0, working = gather(graph, ops, count, product_opcodes, prints);
+    if (working == 0) working = gather(graph, ops, count, working_opcodes, prints);
     qsort(prints, working, sizeof *prints, compare_fingerprints);
     for (size_t start = 0, i = 1; i <= working; i++) {
         if (i < working && prints[i] == prints[start]) continue;
@@ -131,7 +170,7 @@ size_t hone_finder_count_calls(
             *out_first = count / calls;
         else
             calls = count_function_calls(f->graph, ops, count, operation);
-        if (calls == 0) calls = count_results(f, ops, sequence, count);
+        if (calls == 0) calls = count_results(f, ops, sequence, count, failure);
         if (calls <= 1) calls = count_by_work(f->graph, ops, count, sequence); // the sequence is not read any more
         if (calls == 0) calls = 1;
     } else {

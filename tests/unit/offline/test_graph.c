@@ -340,6 +340,37 @@ static void calls_that_feed_each_other_are_counted_by_their_work(void **state)
     assert_count(text, true, 2);
 }
 
+// One with a mask, one without: their keys were cut, and only their products are the same.
+static void calls_that_differ_in_what_is_no_product_are_counted_by_their_products(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "HloModule m\n"
+        "ENTRY main {\n"
+        "  a = f32[4,4]{1,0} parameter(0)\n"
+        "  d1 = f32[4,4]{1,0} dot(a, a), lhs_contracting_dims={1}, metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "  m1 = f32[4,4]{1,0} divide(d1, a), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "  r1 = f32[4,4]{1,0} exponential(m1), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "  d2 = f32[4,4]{1,0} dot(r1, a), lhs_contracting_dims={1}, metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "  ROOT r2 = f32[4,4]{1,0} exponential(d2), metadata={op_name=\"jit(f)/ejkernel_ops#x\"}\n"
+        "}\n";
+    assert_count(text, true, 2);
+}
+
+// What a gradient keeps of a call looks like its result, but for what it is made of.
+static void a_product_that_a_gradient_keeps_is_no_call_of_its_own(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\n"
+        "  %0 = stablehlo.multiply %arg0, %arg1 : tensor<4xf32> loc(\"jit(f)/" LABEL "/jvp()/mul\")\n"
+        "  %1 = stablehlo.exponential %arg0 : tensor<4xf32> loc(\"jit(f)/" LABEL "/jvp()/exp\")\n"
+        "  %2 = stablehlo.multiply %arg0, %1 : tensor<4xf32> loc(\"jit(f)/" LABEL "/jvp()/mul\")\n"
+        "  return %0, %2 : tensor<4xf32>, tensor<4xf32>\n"
+        "}\n";
+    assert_count(text, false, 1);
+}
+
 static void the_first_of_equal_calls_says_what_they_read(void **state)
 {
     (void)state;
@@ -600,6 +631,8 @@ int main(void)
         cmocka_unit_test(calls_that_touch_are_told_apart_in_hlo),
         cmocka_unit_test(merged_work_still_shows_how_many_calls_there_were),
         cmocka_unit_test(calls_that_feed_each_other_are_counted_by_their_work),
+        cmocka_unit_test(calls_that_differ_in_what_is_no_product_are_counted_by_their_products),
+        cmocka_unit_test(a_product_that_a_gradient_keeps_is_no_call_of_its_own),
         cmocka_unit_test(the_first_of_equal_calls_says_what_they_read),
         cmocka_unit_test(what_hangs_on_unknown_trips_is_unknown),
         cmocka_unit_test(a_loops_trips_are_read_from_its_configuration),
