@@ -163,6 +163,17 @@ bool hone_os_has_matrix_unit(void); // products of tiles of narrow numbers: AMX
 int hone_os_thread_count(void);     // threads of this process now, but for tickers; 0 when not known
 // How many other threads of this process are running, or wait for a processor to run on. Some 10 us a thread.
 int hone_os_others_run(void);
+// Keeps the other threads of this process that may use the caller's processors off the one that it is on, until the end.
+// A thread that a virtual machine wakes beside its caller waits there for a slice of the scheduler, some milliseconds,
+// and where the caller waits for it in a loop so does that. A pool's workers keep off by themselves. Some 10 us a thread.
+//   but  a pool whose workers are left alone; may be NULL
+typedef struct hone_pool hone_pool;
+enum { HONE_OS_MOST_KEPT_OFF = 64 };
+typedef struct hone_os_kept_off {
+    int threads[HONE_OS_MOST_KEPT_OFF], count;
+} hone_os_kept_off;
+void hone_os_keep_off_begin(const hone_pool *but, hone_os_kept_off *out);
+void hone_os_keep_off_end(hone_os_kept_off *kept);
 // Of a thread of this process by its number: 'R' runs or is ready, 'S' sleeps, ...; '?': not known. Some 5 us.
 char hone_os_thread_state(const char *thread);
 // Processor time that all other threads of this process have had, those that ended included; exact to some us.
@@ -238,7 +249,6 @@ void hone_os_hold_leave(hone_os_holdable *holdable);
 // goes on as it did.
 bool hone_os_hold(int thread, uint64_t patience_ns, uint64_t most_ns);
 void hone_os_hold_release(void);
-typedef struct hone_pool hone_pool;
 // A pool that works together with the caller: threads counts the caller. Threads start at the first parallel_for.
 hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err);
 void hone_pool_destroy(hone_pool **pool);
@@ -255,6 +265,7 @@ void hone_pool_rest(hone_pool *pool);
 // Whether a body has ever left a worker in another floating-point mode than the pool was made in, or, known once the
 // pool rests, with other settings (hone_os_thread_settings) than it began with.
 bool hone_pool_changed_worker(const hone_pool *pool);
+bool hone_pool_has_worker(const hone_pool *pool, int thread); // the system's number of it
 // A thread that calls tick(ctx), then sleeps as many nanoseconds as that says, until it is stopped. No fork has to fear
 // it, so that hone_os_thread_count leaves it out. HONE_UNAVAILABLE: there is no thread to be had.
 typedef struct hone_ticker hone_ticker;

@@ -28,6 +28,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 static const char where[] = "os.pool.create";
 
@@ -43,6 +44,7 @@ typedef struct job {
 typedef struct worker {
     hone_pool *pool;
     pthread_t thread;
+    atomic_int number; // the system's; 0: it has not begun
     // Under the pool's mutex.
     bool asleep, moved; // moved: kept off its caller's processor until it wakes
     cpu_set_t allowed;  // what it may use else
@@ -168,6 +170,7 @@ static void *worker_main(void *ctx)
 {
     worker *self = ctx;
     hone_pool *pool = self->pool;
+    atomic_store(&self->number, (int)gettid());
     self->settings = hone_os_thread_settings();
     while (!atomic_load(&pool->stop)) {
         if (!take_ticket(pool)) {
@@ -333,6 +336,13 @@ bool hone_pool_changed_worker(const hone_pool *pool)
 int32_t hone_pool_threads(const hone_pool *pool)
 {
     return pool->threads;
+}
+
+bool hone_pool_has_worker(const hone_pool *pool, int thread)
+{
+    for (int32_t i = 0; i < pool->threads - 1; i++)
+        if (atomic_load(&pool->workers[i].number) == thread) return true;
+    return false;
 }
 
 hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err)

@@ -262,9 +262,9 @@ static hone_status ask(audit *a, uint32_t block, hone_rounds_answer *out, hone_e
         .rounds = BLOCK_ROUNDS,
         .seed = options->seed + block + 1,
         .seconds = options->seconds / MOST_BLOCKS,
-        .retakes = RETAKES,
     };
     for (uint32_t i = 0; i < a->count; i++) {
+        asked.retakes[i] = RETAKES;
         asked.finalists[i] = &a->entrants[i];
         asked.kernels[i] = state->field.contestants[a->entrants[i].kernel].ref;
     }

@@ -164,10 +164,10 @@ static hone_status ask(comparison *c, uint32_t number, hone_rounds_answer *out, 
         .rounds = rounds_for_block(c),
         .seed = state->question.options.seed + number + 1,
         .seconds = fmax(seconds_left(c), LEAST_ROUNDS * round_seconds(c)),
-        .retakes = RETAKES,
         .verifies = true,
     };
     for (uint32_t i = 0; i < c->count; i++) {
+        block.retakes[i] = RETAKES;
         block.finalists[i] = &c->entrants[i].candidate;
         block.kernels[i] = c->choices[i].kernel;
     }

@@ -132,6 +132,10 @@ void hone_finals_choose_finalists(
 void hone_finals_admit(hone_finals *finals, hone_candidate *candidate);
 // Takes the last ones out until so many rounds fit into the seconds; two stay.
 void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds);
+// Whether a finalist may win by its rank. One that is there because it is its kernel's best is sampled as often, but no
+// disturbed sample of it is taken again: threads of libraries that wait for each other would take most of the finals'
+// time on a busy machine.
+bool hone_finals_contends(const hone_finals *finals, uint32_t index);
 // What a round of those that still take part takes.
 double hone_finals_round_seconds(const hone_finals *finals);
 // Whether the candidate is what the store answers with today.

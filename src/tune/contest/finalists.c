@@ -112,9 +112,17 @@ void hone_finals_admit(hone_finals *finals, hone_candidate *candidate)
     finals->finalists[at] = moved;
 }
 
-static double sample_seconds(const hone_finalist *finalist, double disturbed)
+bool hone_finals_contends(const hone_finals *finals, uint32_t index)
 {
-    const double run_ns = fmax(finalist->candidate->trial.time_ns, 20e3);
+    const hone_finalist *finalist = &finals->finalists[index];
+    return finalist->keeps_place ||
+           finalist->candidate->rank_ns <= hopeless * finals->finalists[0].candidate->rank_ns;
+}
+
+static double sample_seconds(const hone_finals *finals, uint32_t index)
+{
+    const double run_ns = fmax(finals->finalists[index].candidate->trial.time_ns, 20e3);
+    const double disturbed = hone_finals_contends(finals, index) ? finals->disturbed : 0;
     return (run_ns * (1 + disturbed_runs * disturbed) + overhead_ns + disturbed_ns * disturbed) * 1e-9;
 }
 
@@ -122,7 +130,7 @@ double hone_finals_round_seconds(const hone_finals *finals)
 {
     double round = 0;
     for (uint32_t i = 0; i < finals->count; i++)
-        if (!finals->finalists[i].out) round += sample_seconds(&finals->finalists[i], finals->disturbed);
+        if (!finals->finalists[i].out) round += sample_seconds(finals, i);
     return round;
 }
 

@@ -64,9 +64,10 @@ static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
 // Those that still take part, in one block.
 static hone_block block_of(const hone_field *field, const hone_finals *finals, uint32_t rounds)
 {
-    hone_block block = {.rounds = rounds, .retakes = RETAKES};
+    hone_block block = {.rounds = rounds};
     for (uint32_t i = 0; i < finals->count; i++) {
         if (finals->finalists[i].out) continue;
+        block.retakes[block.count] = hone_finals_contends(finals, i) ? RETAKES : 0;
         block.finalists[block.count] = finals->finalists[i].candidate;
         block.kernels[block.count++] = field->contestants[finals->finalists[i].candidate->kernel].ref;
     }

@@ -22,7 +22,8 @@
 
 enum {
     DRIFT_PERIOD = 8, // candidates between two looks at the best
-    LOST_LIMIT = 3    // crashes and time-outs in a row that put a kernel aside
+    LOST_LIMIT = 3,   // crashes and time-outs in a row that put a kernel aside
+    FEW_CONFIGS = 8   // of a kernel: no other of them says much about one that other work on the machine disturbed
 };
 
 // Chosen by hand. A change within three deviations is taken for noise, and one past these factors for a measurement
@@ -255,6 +256,7 @@ static hone_status try_new(
         .config = tried->config,
         .best_ns = best_now(&state->standings, &state->drift),
         .is_shared = is_best_shared(&state->standings),
+        .is_patient = tried->is_default || state->field.contestants[kernel].size <= FEW_CONFIGS,
         .first_seconds = tried->first_seconds,
         .may_be_cut = state->standings.best >= 0,
     };

@@ -337,7 +337,7 @@ static hone_status ask_once(
     if (clamped) limit = left;
     // The race ends before it is ended.
     const double race_ns = what->only_verifies ? 1 : limit * 1e9 / 2;
-    const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared};
+    const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
     const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
@@ -442,11 +442,11 @@ static void put_block(hone_trials *trials, const hone_block *block)
         hone_message_put_kernel(message, block->kernels[i], trials->sandbox.by_value);
         hone_message_put_config(message, &block->finalists[i]->config);
         put_scalars(trials, block->kernels[i], &block->finalists[i]->config);
+        hone_wire_put_u32(message, block->retakes[i]);
     }
     hone_wire_put_u32(message, block->rounds);
     hone_wire_put_u64(message, block->seed);
     hone_wire_put_f64(message, block->seconds);
-    hone_wire_put_u32(message, block->retakes);
     hone_wire_put_u8(message, block->verifies);
 }
 
@@ -556,7 +556,8 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
 {
     hone_assert(what->kernel != NULL && what->config != NULL && what->best_ns >= 0);
     double limit = candidate_seconds(trials->question, what->kernel, what->best_ns);
-    const hone_stopping stopping = {what->best_ns, hone_noise_level(&trials->noise), limit * 1e9, what->is_shared};
+    const hone_stopping stopping = {
+        what->best_ns, hone_noise_level(&trials->noise), limit * 1e9, what->is_shared, what->is_patient};
     memset(out, 0, sizeof *out);
     *out_cut = false;
     hone_status status = trials->measurer->attempt(trials, what, &stopping, out, out_cut, err);

@@ -42,6 +42,7 @@ typedef struct hone_try {
     const hone_config *config;
     double best_ns;          // of those that have passed; 0: it is measured in full
     bool is_shared;          // of that one: hone_stopping's
+    bool is_patient;         // hone_stopping's
     double first_seconds;    // that it may take to be ready; 0: as long as the contest lasts
     bool may_be_cut;         // another has passed: the contest's end may cut this one short
     bool only_verifies;      // its time is not asked: it is sampled once
@@ -56,7 +57,7 @@ typedef struct hone_block {
     uint32_t count, rounds;
     uint64_t seed;
     double seconds;   // it stops early after these
-    uint32_t retakes; // how often a disturbed sample may be taken again
+    uint32_t retakes[HONE_MAX_TOGETHER]; // how often a disturbed sample of each may be taken again
     bool verifies;    // everything is looked at before and after the rounds; false: one run before them
 } hone_block;
 

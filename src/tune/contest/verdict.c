@@ -78,12 +78,16 @@ hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t 
     return hone_median_ratio(a_ns, a_count, b_ns, b_count, seed);
 }
 
+// Where most were disturbed, those of the race that were not count before them.
 uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times)
 {
     hone_sample samples[HONE_MOST_FINAL_ROUNDS];
+    uint32_t undisturbed = 0;
     memcpy(samples, finalist->samples, finalist->rounds * sizeof samples[0]);
-    uint32_t count = hone_count_samples(samples, finalist->rounds, LEAST_PAIRS, out_times);
-    return count >= LEAST_PAIRS ? count : count_all(finalist, out_times);
+    for (uint32_t i = 0; i < finalist->rounds; i++)
+        undisturbed += samples[i].marks == 0;
+    if (undisturbed < LEAST_PAIRS) return count_all(finalist, out_times);
+    return hone_count_samples(samples, finalist->rounds, LEAST_PAIRS, out_times);
 }
 
 // What each takes; INFINITY: it takes part no more.

@@ -7,8 +7,9 @@
 //     dropped when  min(samples) > best * (1 + d * noise),   d = 2.33, and twice that for one sample
 //
 // where only undisturbed samples count. Of a candidate that had none it needs four times the best, with what it waited
-// for a processor taken off: it may be measured on a machine that never leaves it alone. Where the best had none either,
-// on a device that others use all the time, all samples count.
+// for a processor taken off: it may be measured on a machine that never leaves it alone; and a kernel's default, or one
+// of few configs, is then sampled on for a while. Where the best had none either, on a device that others use all the
+// time, all samples count.
 //
 // noise is the standard deviation of samples, relative, as the contest has seen it so far in candidates with several;
 // 2.33 deviations leave out one of a hundred. Least times are compared, not medians: what disturbs a sample on a shared
@@ -49,6 +50,11 @@ static const double least_noise = 0.002;
 // to be slow, which costs little.
 static const double short_ns = 1e6, short_spent_ns = 5e6;
 enum { SHORT_SAMPLES = 3 };
+// Threads that wait for each other in a loop, as OpenMP's do, stand still for a slice of the scheduler, some
+// milliseconds, when one of them has no processor: then a sample says nothing, whatever it waited. oneDNN's default,
+// the fastest by far, was dropped after one of 14 ms in place of 75 us in four of five contests beside other work.
+static const double patient_spent_ns = 100e6;
+enum { PATIENT_SAMPLES = 6 };
 
 // By how many standard deviations the least of so many normal samples lies under their median: the expected value of
 // the largest of 0 to 5 standard normal numbers. The interval of more than five does not reach down to the least.
@@ -165,8 +171,14 @@ void hone_trial_weigh(hone_trial *trial)
     trial->high_ns = interval.high;
 }
 
-static bool may_be_disturbed(const hone_stopping *stopping, uint32_t count, double spent_ns)
+// Whether who seems to be slow may be slowed by other work alone.
+//   samples  those that were taken, or the run that was thrown away, when count is 0
+static bool may_be_disturbed(
+    const hone_stopping *stopping, const hone_sample *samples, uint32_t count, double spent_ns)
 {
+    uint32_t undisturbed;
+    least_of(samples, count > 0 ? count : 1, &undisturbed);
+    if (stopping->is_patient && undisturbed == 0) return count < PATIENT_SAMPLES && spent_ns < patient_spent_ns;
     return stopping->best_ns < short_ns && count < SHORT_SAMPLES && spent_ns < short_spent_ns;
 }
 
@@ -181,7 +193,7 @@ hone_failure hone_stopping_run(
     const double warm_ns = samples[0].time_ns;
     bool is_long = warm_ns > hone_long_run_ns;
     hone_stopping_verdict verdict = hone_stopping_judge_warm(stopping, &samples[0]);
-    if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, 0, warm_ns)) verdict = HONE_STOPPING_GOES_ON;
+    if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, samples, 0, warm_ns)) verdict = HONE_STOPPING_GOES_ON;
     uint32_t count = verdict == HONE_STOPPING_BEATEN ? 1 : 0;
     while (verdict == HONE_STOPPING_GOES_ON) {
         double spent_ns = 0;
@@ -190,7 +202,7 @@ hone_failure hone_stopping_run(
         total_ns += spent_ns;
         count++;
         verdict = hone_stopping_judge(stopping, samples, count, total_ns, is_long);
-        if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, count, total_ns))
+        if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, samples, count, total_ns))
             verdict = HONE_STOPPING_GOES_ON;
         if ((double)(sampler->now_ns(sampler->ctx) - start) > stopping->limit_ns) break;
     }

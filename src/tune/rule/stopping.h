@@ -70,7 +70,7 @@ typedef struct hone_rounds {
     uint32_t rounds;
     uint64_t seed;    // of the order in each round
     double limit_ns;  // after which no further round begins
-    uint32_t retakes; // how often a disturbed sample may be taken again
+    uint32_t retakes[HONE_MAX_TOGETHER]; // how often a disturbed sample of each may be taken again
 } hone_rounds;
 
 // Rounds in random order.

@@ -160,7 +160,7 @@ static hone_status run_rounds(hone_trials *trials, const hone_block *block, hone
         hone_status status = start(trials, &block->finalists[i]->config, &runs[i], err);
         if (status != HONE_OK) return status;
     }
-    const hone_rounds asked = {block->count, block->rounds, block->seed, block->seconds * 1e9, 0};
+    const hone_rounds asked = {block->count, block->rounds, block->seed, block->seconds * 1e9, {0}};
     const hone_round_sampler who = {runs, sample_in_round, run_now};
     out->failure = hone_rounds_run(&who, &asked, out, &why);
     if (out->failure != HONE_FAILURE_NONE) hone_words_copy(out->reason, sizeof out->reason, why.message);

@@ -285,6 +285,7 @@ void hone_message_put_stopping(hone_buffer *out, const hone_stopping *stopping)
     hone_wire_put_f64(out, stopping->noise);
     hone_wire_put_f64(out, stopping->limit_ns);
     hone_wire_put_u8(out, stopping->is_shared);
+    hone_wire_put_u8(out, stopping->is_patient);
 }
 
 void hone_message_get_stopping(hone_wire_reader *reader, hone_stopping *out)
@@ -293,6 +294,7 @@ void hone_message_get_stopping(hone_wire_reader *reader, hone_stopping *out)
     out->noise = hone_wire_get_f64(reader);
     out->limit_ns = hone_wire_get_f64(reader);
     out->is_shared = hone_wire_get_u8(reader) != 0;
+    out->is_patient = hone_wire_get_u8(reader) != 0;
 }
 
 void hone_message_put_config(hone_buffer *out, const hone_config *config)

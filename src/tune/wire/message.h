@@ -188,6 +188,7 @@ typedef struct hone_stopping {
     double noise;    // hone_noise_level
     double limit_ns; // after which no further sample begins
     bool is_shared;  // the best's device was never left alone: samples that it was not left alone in compare with it
+    bool is_patient; // one of few configs: it is not believed to be slow before it was left alone once, for a while
 } hone_stopping;
 
 void hone_message_put_stopping(hone_buffer *out, const hone_stopping *stopping);

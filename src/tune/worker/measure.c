@@ -81,14 +81,14 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
 
 typedef struct interleaved {
     hone_runner *const *runners;
-    uint32_t retakes;
+    const uint32_t *retakes; // of each
 } interleaved;
 
 static hone_failure sample_in_round(void *ctx, uint32_t index, hone_sample *out, hone_error *err)
 {
     const interleaved *all = ctx;
     hone_runner *runner = all->runners[index];
-    hone_failure failure = hone_runner_sample_in_round(runner, all->retakes, out, err);
+    hone_failure failure = hone_runner_sample_in_round(runner, all->retakes[index], out, err);
     return failure == HONE_FAILURE_NONE ? hone_side_effects_compare(&runner->session->effects, err) : failure;
 }
 

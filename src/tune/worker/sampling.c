@@ -314,6 +314,17 @@ static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample 
     return failure;
 }
 
+// One while the threads that a library has in this process keep off the caller's processor.
+static hone_failure sample_apart(hone_runner *runner, hone_sample *out, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    hone_os_kept_off kept = {.count = 0};
+    if (session->given_pool == NULL) hone_os_keep_off_begin(session->own_pool, &kept);
+    hone_failure failure = sample_settled(runner, true, out, err);
+    hone_os_keep_off_end(&kept);
+    return failure;
+}
+
 static bool is_less_disturbed(const hone_sample *a, const hone_sample *b)
 {
     if ((a->marks == 0) != (b->marks == 0)) return a->marks == 0;
@@ -334,7 +345,7 @@ static hone_failure take_again(hone_runner *runner, uint32_t retakes, hone_sampl
     for (uint32_t i = 0; i < retakes && failure == HONE_FAILURE_NONE && out->marks != 0; i++) {
         hone_sample again;
         if (is_futile(runner)) break;
-        failure = sample_settled(runner, true, &again, err);
+        failure = sample_apart(runner, &again, err);
         if (failure != HONE_FAILURE_NONE) break;
         runner->retaken++;
         runner->mended += again.marks == 0;

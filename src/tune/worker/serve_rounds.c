@@ -28,11 +28,11 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
         if (status != HONE_OK) return status;
         hone_message_get_config(reader, &f->configs[i]);
         f->changes[i] = hone_session_read_change(reader);
+        f->asked.retakes[i] = hone_wire_get_u32(reader);
     }
     f->asked.rounds = hone_wire_get_u32(reader);
     f->asked.seed = hone_wire_get_u64(reader);
     f->asked.limit_ns = hone_wire_get_f64(reader) * 1e9;
-    f->asked.retakes = hone_wire_get_u32(reader);
     f->verifies = hone_wire_get_u8(reader) != 0;
     hone_status status = hone_wire_check(reader, err);
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -352,6 +353,69 @@ static void a_workers_write_to_guarded_memory_is_noted_too(void **state)
     free((void *)g.block);
 }
 
+// A thread that a library would have.
+typedef struct resident {
+    pthread_t thread;
+    atomic_int number;
+    atomic_bool stop;
+    bool is_bound;
+} resident;
+
+static void *reside(void *ctx)
+{
+    resident *r = ctx;
+    if (r->is_bound) {
+        cpu_set_t one;
+        assert_int_equal(sched_getaffinity(0, sizeof one, &one), 0);
+        for (size_t cpu = 0, kept = 0; cpu < CPU_SETSIZE; cpu++)
+            if (CPU_ISSET(cpu, &one) && kept++ > 0) CPU_CLR(cpu, &one);
+        assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    }
+    atomic_store(&r->number, (int)gettid());
+    while (!atomic_load(&r->stop))
+        hone_os_sleep_ns(100000);
+    return NULL;
+}
+
+static int processors_of(int thread)
+{
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(thread, sizeof set, &set), 0);
+    return CPU_COUNT(&set);
+}
+
+static void threads_of_libraries_keep_off_the_callers_processor_and_come_back(void **state)
+{
+    (void)state;
+    resident residents[2] = {{.is_bound = false}, {.is_bound = true}};
+    const int all = processors_of(0);
+    if (all < 2) return; // nobody can keep off
+    hone_pool *pool = make_pool(2);
+    tally t = {.pool = pool};
+    hone_pool_run(pool, COUNT, mark, &t);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&residents[i].thread, NULL, reside, &residents[i]), 0);
+        while (atomic_load(&residents[i].number) == 0)
+            hone_os_sleep_ns(10000);
+    }
+    hone_os_kept_off kept;
+    hone_os_keep_off_begin(pool, &kept);
+    assert_int_equal(kept.count, 1); // neither the pool's worker nor one that is bound
+    assert_int_equal(kept.threads[0], atomic_load(&residents[0].number));
+    assert_int_equal(processors_of(kept.threads[0]), all - 1);
+    hone_os_keep_off_end(&kept);
+    assert_int_equal(processors_of(atomic_load(&residents[0].number)), all);
+    assert_int_equal(processors_of(atomic_load(&residents[1].number)), 1);
+    hone_os_keep_off_begin(NULL, &kept);
+    assert_int_equal(kept.count, 2);
+    hone_os_keep_off_end(&kept);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&residents[i].stop, true);
+        pthread_join(residents[i].thread, NULL);
+    }
+    hone_pool_destroy(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +432,7 @@ int main(void)
         cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
         cmocka_unit_test(a_pool_that_never_ran_has_no_threads),
         cmocka_unit_test(a_thread_that_spins_is_seen_and_one_that_sleeps_is_not),
+        cmocka_unit_test(threads_of_libraries_keep_off_the_callers_processor_and_come_back),
         cmocka_unit_test(a_pool_or_a_library_without_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

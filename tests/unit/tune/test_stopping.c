@@ -18,7 +18,7 @@ typedef struct script {
     unsigned marks;       // of all samples beside that
     uint32_t count, taken;
     double warm_ns, warm_waited, clock_ns;
-    bool stands_still, is_shared;
+    bool stands_still, is_shared, is_patient;
     uint32_t fails_at; // 0: never
 } script;
 
@@ -69,7 +69,7 @@ static uint64_t now_ns(void *ctx)
 
 static hone_trial race(script *s, double best_ns, double noise, double limit_ns)
 {
-    const hone_stopping stopping = {best_ns, noise, limit_ns, s->is_shared};
+    const hone_stopping stopping = {best_ns, noise, limit_ns, s->is_shared, s->is_patient};
     const hone_sampler sampler = {s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
@@ -134,7 +134,7 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
     } bounds[] = {{0, 1, 2},         {0, 2, 1.15}, {0, 9, 1.15},  {0.01, 1, 1.0466},
                   {0.01, 2, 1.0233}, {0.9, 1, 2},  {0.9, 2, 1.15}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12, false};
+        const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12, false, false};
         hone_sample samples[9] = {{0}};
         for (int over = 0; over < 2; over++) {
             for (int k = 0; k < 9; k++)
@@ -144,7 +144,7 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
                 over ? HONE_STOPPING_BEATEN : HONE_STOPPING_GOES_ON);
         }
     }
-    const hone_stopping alone = {0, 0, 1e12, false}, beside = {1 * ms, 0, 1e12, false};
+    const hone_stopping alone = {0, 0, 1e12, false, false}, beside = {1 * ms, 0, 1e12, false, false};
     hone_sample samples[15] = {{0}};
     assert_int_equal(hone_stopping_judge(&alone, samples, 4, 2 * ms, false), HONE_STOPPING_GOES_ON);
     assert_int_equal(hone_stopping_judge(&alone, samples, 5, 1.999 * ms, false), HONE_STOPPING_GOES_ON);
@@ -210,7 +210,7 @@ static void a_sample_that_fails_is_the_candidates_failure(void **state)
     (void)state;
     const double times[] = {1 * ms};
     script s = {.samples = times, .count = 1, .warm_ns = 1 * ms, .fails_at = 3};
-    const hone_stopping stopping = {0, 0, 1e12, false};
+    const hone_stopping stopping = {0, 0, 1e12, false, false};
     const hone_sampler sampler = {&s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
@@ -257,6 +257,38 @@ static void a_candidate_that_is_never_left_alone_is_known_by_what_waited_least(v
     const double slow[] = {8.2 * ms};
     s = (script){.samples = slow, .waited = waited, .count = 1, .warm_ns = 1 * ms};
     assert_true(race(&s, 1 * ms, 0.01, 1e12).dropped);
+}
+
+// Threads that wait for each other in a loop stand still for slices of the scheduler, whatever the work takes.
+static void one_of_few_configs_is_not_believed_to_be_slow_before_it_was_left_alone(void **state)
+{
+    (void)state;
+    const double times[] = {14 * ms, 12 * ms, 14 * ms, 0.08 * ms, 0.09 * ms, 0.08 * ms, 0.08 * ms};
+    const double waited[] = {1, 1, 1, 0, 0, 0, 0};
+    const script whole = {
+        .samples = times, .waited = waited, .count = 7, .warm_ns = 28 * ms, .warm_waited = 1, .is_patient = true};
+    script s = whole;
+    hone_trial trial = race(&s, 0.1 * ms, 0.01, 1e12);
+    assert_false(trial.dropped);
+    assert_true(trial.low_ns == 0.08 * ms);
+    s = whole;
+    s.is_patient = false;
+    assert_true(race(&s, 0.1 * ms, 0.01, 1e12).dropped);
+    // Six of them, or 100 ms, are enough; and one that nothing disturbed.
+    s = whole;
+    s.count = 3;
+    trial = race(&s, 0.1 * ms, 0.01, 1e12);
+    assert_true(trial.dropped);
+    assert_int_equal(trial.taken, 6);
+    const double long_times[] = {60 * ms};
+    s = (script){.samples = long_times, .waited = waited, .count = 1, .warm_ns = 1 * ms, .is_patient = true};
+    assert_int_equal(race(&s, 1 * ms, 0.01, 1e12).taken, 2);
+    s = whole;
+    s.waited = NULL;
+    s.warm_waited = 0;
+    trial = race(&s, 2 * ms, 0.01, 1e12);
+    assert_true(trial.dropped);
+    assert_int_equal(trial.taken, 1);
 }
 
 // A neighbour on its device says nothing against a candidate, unless it was there when the best was measured, too.
@@ -306,7 +338,7 @@ static void rounds_give_everybody_one_sample_each_in_random_order(void **state)
     const hone_round_sampler who = {&s, turn, now_ns};
     hone_rounds_answer out = {0};
     hone_error err = {0};
-    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){3, 8, 7, 1e12, 0}, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){3, 8, 7, 1e12, {0}}, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 8);
     assert_int_equal(s.taken, 24);
     for (uint32_t i = 0; i < 3; i++)
@@ -325,10 +357,10 @@ static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **s
     const hone_round_sampler who = {&s, turn, now_ns};
     hone_rounds_answer out = {0};
     hone_error err = {0};
-    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1 * ms, 0}, &out, &err), HONE_FAILURE_NONE);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1 * ms, {0}}, &out, &err), HONE_FAILURE_NONE);
     assert_int_equal(out.rounds, 3);
     s = (script){.samples = times, .count = 1, .fails_at = 1};
-    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1e12, 0}, &out, &err), HONE_FAILURE_WRONG);
+    assert_int_equal(hone_rounds_run(&who, &(hone_rounds){2, 8, 7, 1e12, {0}}, &out, &err), HONE_FAILURE_WRONG);
     assert_in_range(out.failed, 0, 1);
     assert_int_equal(out.rounds, 0);
 }
@@ -347,6 +379,7 @@ int main(void)
         cmocka_unit_test(the_limit_ends_it_with_what_there_is),
         cmocka_unit_test(a_clock_that_stands_still_ends_too),
         cmocka_unit_test(a_sample_that_fails_is_the_candidates_failure),
+        cmocka_unit_test(one_of_few_configs_is_not_believed_to_be_slow_before_it_was_left_alone),
         cmocka_unit_test(where_the_best_shared_its_device_those_that_share_it_compare),
         cmocka_unit_test(disturbed_samples_neither_drop_a_candidate_nor_count_beside_others),
         cmocka_unit_test(a_candidate_that_is_never_left_alone_is_known_by_what_waited_least),
