@@ -115,8 +115,7 @@ void hone_finals_admit(hone_finals *finals, hone_candidate *candidate)
 bool hone_finals_contends(const hone_finals *finals, uint32_t index)
 {
     const hone_finalist *finalist = &finals->finalists[index];
-    return finalist->keeps_place ||
-           finalist->candidate->rank_ns <= hopeless * finals->finalists[0].candidate->rank_ns;
+    return finalist->keeps_place || finalist->candidate->rank_ns <= hopeless * finals->finalists[0].candidate->rank_ns;
 }
 
 static double sample_seconds(const hone_finals *finals, uint32_t index)

@@ -56,9 +56,9 @@ typedef struct hone_block {
     const hone_candidate *finalists[HONE_MAX_TOGETHER];
     uint32_t count, rounds;
     uint64_t seed;
-    double seconds;   // it stops early after these
+    double seconds;                      // it stops early after these
     uint32_t retakes[HONE_MAX_TOGETHER]; // how often a disturbed sample of each may be taken again
-    bool verifies;    // everything is looked at before and after the rounds; false: one run before them
+    bool verifies; // everything is looked at before and after the rounds; false: one run before them
 } hone_block;
 
 struct hone_measurer {

@@ -173,8 +173,7 @@ void hone_trial_weigh(hone_trial *trial)
 
 // Whether who seems to be slow may be slowed by other work alone.
 //   samples  those that were taken, or the run that was thrown away, when count is 0
-static bool may_be_disturbed(
-    const hone_stopping *stopping, const hone_sample *samples, uint32_t count, double spent_ns)
+static bool may_be_disturbed(const hone_stopping *stopping, const hone_sample *samples, uint32_t count, double spent_ns)
 {
     uint32_t undisturbed;
     least_of(samples, count > 0 ? count : 1, &undisturbed);
@@ -193,7 +192,8 @@ hone_failure hone_stopping_run(
     const double warm_ns = samples[0].time_ns;
     bool is_long = warm_ns > hone_long_run_ns;
     hone_stopping_verdict verdict = hone_stopping_judge_warm(stopping, &samples[0]);
-    if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, samples, 0, warm_ns)) verdict = HONE_STOPPING_GOES_ON;
+    if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, samples, 0, warm_ns))
+        verdict = HONE_STOPPING_GOES_ON;
     uint32_t count = verdict == HONE_STOPPING_BEATEN ? 1 : 0;
     while (verdict == HONE_STOPPING_GOES_ON) {
         double spent_ns = 0;

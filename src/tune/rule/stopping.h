@@ -68,8 +68,8 @@ typedef struct hone_round_sampler {
 typedef struct hone_rounds {
     uint32_t count; // finalists
     uint32_t rounds;
-    uint64_t seed;    // of the order in each round
-    double limit_ns;  // after which no further round begins
+    uint64_t seed;                       // of the order in each round
+    double limit_ns;                     // after which no further round begins
     uint32_t retakes[HONE_MAX_TOGETHER]; // how often a disturbed sample of each may be taken again
 } hone_rounds;
 
