@@ -19,6 +19,7 @@ import json
 import logging
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -53,13 +54,16 @@ def _retrace(number: int) -> Any:
 
 
 class overlay_cache:
-    """A context in which values of a mapping stand before those of caches. Nested ones are asked newest first.
+    """A context in which values of a mapping stand before those of caches in memory (:class:`ConfigCache`), for this thread
+    or task. Nested ones are asked newest first. Persistent caches say what they keep.
 
     Args:
         mapping: from (device, operation, call key) to values; None in it says nothing. It is not copied.
     """
 
     def __init__(self, mapping: Mapping[Key, Any]):
+        if not isinstance(mapping, Mapping):
+            raise TypeError(f"a mapping from (device, operation, call key) to values is asked for, and a {type(mapping)} came")
         self.mapping = mapping
 
     def __enter__(self) -> overlay_cache:
@@ -165,19 +169,45 @@ class ConfigCache(_Keys, Generic[Cfg]):
 # --- where persistent ones keep their values
 
 
-def _object(text: str) -> dict[str, Any]:
-    values = json.loads(text)
-    if not isinstance(values, dict):
-        raise ValueError("it is no JSON object")
+class _NoCache(OSError):
+    """A file is something else than a cache, and nothing of ours: it stays as it is."""
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    """The values of a cache's file. Raises _NoCache, or ValueError where it is a damaged one."""
+    try:
+        values = json.loads(data.decode())
+    except ValueError:
+        if data.strip(b" \t\r\n\0")[:1] in (b"", b"{"):
+            raise
+        raise _NoCache("it is no JSON, and was left as it is") from None
+    if not isinstance(values, dict) or any(name.count("|") < 2 for name in values):
+        raise _NoCache("it is JSON of something else, and was left as it is")
     return values
 
 
+def _checked(path: str) -> str:
+    """The path of a cache's file; ValueError where what is there can never be one."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ValueError(f"{path} is no plain file, which a cache is kept in")
+        with open(path, "rb") as file:
+            head = file.read(64)
+    except OSError:
+        return path
+    if head.startswith(b"SQLite format 3"):
+        raise ValueError(f"{path} is a database of SQLite: write sqlite:{path} for a cache in a store")
+    if head.replace(b" ", b"").startswith(b'{"hone_store"'):
+        raise ValueError(f"{path} is a store of hone's: write json:{path} for a cache in it")
+    return path
+
+
 class _JsonFile:
-    """A file of ejkernel's: one object with keys "DEVICE|OPERATION|KEY". Writers take turns by a lock file beside it, read
-    what others wrote, and rename a whole new file over it: a reader sees one state or another."""
+    """A file of ejkernel's: one object with keys "DEVICE|OPERATION|KEY", which bars in them may make equal. Writers take turns
+    by a lock file beside it, read what others wrote, and rename a whole new file over it: a reader sees one state or another."""
 
     def __init__(self, path: str):
-        self.path = path
+        self.path = _checked(path)
         self._read: tuple[Any, dict[str, Any]] = (None, {})
         self._unwritten: dict[str, Any] = {}
 
@@ -188,53 +218,79 @@ class _JsonFile:
     def put(self, key: Key, raw: Any) -> None:
         name = "|".join(key)
         try:
-            with self._locked():
-                self._write({**self._values(mend=True), name: raw})
+            path = os.path.realpath(self.path)  # a link stays one
+            with _locked(path):
+                _write(path, {**self._values_to_change(path), name: raw})
             self._unwritten.pop(name, None)
         except OSError as error:
             if not self._unwritten:
                 _log.warning("%s cannot be written (%s): this process goes on with what it has in memory", self.path, error)
             self._unwritten[name] = raw
 
-    def _values(self, mend: bool = False) -> dict[str, Any]:
+    def _load(self) -> dict[str, Any]:
+        with open(self.path, "rb", opener=_open_plain) as file:
+            found = os.fstat(file.fileno())
+            stamp, read = (found.st_ino, found.st_mtime_ns, found.st_size), self._read
+            if read[0] != stamp:
+                self._read = read = (stamp, _object(file.read()))
+            return read[1]  # and not self._read's: another thread may have put there what it read before
+
+    def _values(self) -> dict[str, Any]:
         try:
-            with open(self.path, encoding="utf-8") as file:
-                found = os.fstat(file.fileno())
-                stamp, read = (found.st_ino, found.st_mtime_ns, found.st_size), self._read
-                if read[0] != stamp:
-                    self._read = read = (stamp, _object(file.read()))
-                return read[1]  # and not self._read's: another thread may have put there what it read before
+            return self._load()
         except OSError:
             return {}
         except ValueError as error:
-            return self._damaged(str(error), mend)
+            _log.warning("%s is damaged (%s) and counts as empty", self.path, error)
+            return {}
 
-    def _damaged(self, reason: str, mend: bool) -> dict[str, Any]:
-        aside = f"{self.path}.damaged-{time.time_ns()}"
-        if mend:
-            os.replace(self.path, aside)
-        _log.warning("%s is damaged (%s) and counts as empty%s", self.path, reason, f": it is {aside} now" if mend else "")
-        return {}
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        with open(f"{self.path}.lock", "a", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # closing it gives the lock back
-            yield
-
-    def _write(self, values: dict[str, Any]) -> None:
-        new = f"{self.path}.new-{os.getpid()}"  # under the lock: nobody else of this process writes
+    def _values_to_change(self, path: str) -> dict[str, Any]:
+        """Under the lock. What cannot be read must not be written over."""
         try:
-            with open(new, "w", encoding="utf-8") as file:
-                json.dump(values, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new, self.path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(new)
-            raise
+            return self._load()
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            aside = f"{path}.damaged-{time.time_ns()}"
+            os.replace(path, aside)
+            _log.warning("%s is damaged (%s) and counts as empty: it is %s now", self.path, error, aside)
+            return {}
+
+
+def _open_plain(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_NONBLOCK)  # a pipe would wait for who writes
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise _NoCache("it is no plain file")
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(f"{path}.lock", "a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # closing it gives the lock back
+        yield
+
+
+def _write(path: str, values: dict[str, Any]) -> None:
+    """A new file in place of the old one, with its mode. Under the lock: one name is enough, and what a writer that was
+    killed has left goes."""
+    new = f"{path}.new"
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
+        with open(new, "x", encoding="utf-8") as file:
+            with contextlib.suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+            json.dump(values, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
 
 
 def _plain(text: str, printable: bool = False) -> str:
@@ -275,6 +331,13 @@ class _InStore:
         self._store._open().put_value(self._scheme, op_id, device, call_key, json.dumps(raw))
 
 
+def _texts(*key: str) -> Key:
+    for text in key:
+        if not isinstance(text, str):
+            raise TypeError(f"device, operation and key are texts, and a {type(text)} came")
+    return cast(Key, key)
+
+
 _URL = re.compile(r"[a-z]{2,}:")
 
 
@@ -310,6 +373,8 @@ class PersistentCache(_Keys, Generic[Cfg]):
         super().__init__(key_builder)
         if callable(path):  # PersistentCache(PATH, loader, dumper)
             path, loader, dumper = None, path, loader
+        if not isinstance(opname, str):
+            raise TypeError(f"the name of a cache is a text, and a {type(opname)} came")
         if path is None and _is_place(opname):
             path, opname = opname, os.path.basename(opname).removesuffix(".json")
         self.opname, self.loader, self.dumper, self.cfg_type = opname, loader, dumper, cfg_type
@@ -319,6 +384,8 @@ class PersistentCache(_Keys, Generic[Cfg]):
         if isinstance(path, Store):
             return _InStore(self.opname, path)
         place = os.fspath(path) if path is not None else self._default_place()
+        if not place:
+            raise ValueError("the path of a cache is empty: name a file or the URL of a store")
         if _URL.match(place):
             return _InStore(self.opname, Store(place))
         return _JsonFile(os.path.abspath(os.path.expanduser(place)))
@@ -337,7 +404,7 @@ class PersistentCache(_Keys, Generic[Cfg]):
 
     def get(self, device: str, op_id: str, call_key: str) -> Cfg | None:
         """The value of a key, or None. What cfg_type does not take counts as missing, with a warning."""
-        raw = self._values.get((device, op_id, call_key))
+        raw = self._values.get(_texts(device, op_id, call_key))
         if raw is None:
             return None
         value = raw if self.loader is None else self.loader(raw)
@@ -357,7 +424,7 @@ class PersistentCache(_Keys, Generic[Cfg]):
         nothing is changed."""
         raw = self._dumped(cfg)
         json.dumps(raw)
-        self._values.put((device, op_id, call_key), raw)
+        self._values.put(_texts(device, op_id, call_key), raw)
 
     def _dumped(self, cfg: Any) -> Any:
         if self.dumper is not None:

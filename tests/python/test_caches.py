@@ -286,9 +286,9 @@ class Persistent(HoneTest):
             self.assertEqual(found, [[worker, i] for worker in range(6) for i in range(20)])
 
     def test_a_damaged_file_is_moved_aside_and_a_folder_that_cannot_be_written_costs_nothing_in_this_process(self):
-        for text in ("", '{"a": ', "[1]", "\ud800"):
+        for text in (b"", b'{"a|b|c": ', b"\0\0\0", b'{"\xed\xa0'):
             path = self.folder / "damaged.json"
-            path.write_bytes(text.encode("utf-8", "surrogatepass"))
+            path.write_bytes(text)
             with self.assertLogs("hone", "WARNING"):
                 cache = hone.PersistentCache("a", path)
                 self.assertIsNone(cache.get(*KEY))
@@ -299,6 +299,64 @@ class Persistent(HoneTest):
         with self.assertLogs("hone", "WARNING"):
             cache.put(*KEY, 5)
         self.assertEqual(cache.get(*KEY), 5)
+
+    def test_a_file_of_something_else_stays_as_it_is(self):
+        path = self.folder / "other.json"
+        for text in ("[1]", "my notes", '{"name": "package", "version": 1}', "5"):
+            path.write_text(text)
+            cache = hone.PersistentCache("a", path)
+            with self.assertLogs("hone", "WARNING") as logs:
+                cache.put(*KEY, 5)
+            self.assertIn("it is ", logs.output[0])
+            self.assertEqual((cache.get(*KEY), path.read_text()), (5, text))
+        self.assertEqual([found.name for found in self.folder.glob("other*")], ["other.json", "other.json.lock"])
+
+    def test_what_can_never_be_a_cache_is_refused(self):
+        hone.PersistentCache("a", f"sqlite:{self.folder}/team.db").put(*KEY, 1)
+        hone.PersistentCache("a", f"json:{self.folder}/team.json").put(*KEY, 1)
+        os.mkfifo(self.folder / "pipe.json")
+        before = {path: path.stat().st_ino for path in self.folder.iterdir()}
+        for name, says in (("team.db", "write sqlite:"), ("team.json", "write json:"), ("pipe.json", "no plain file"), (".", "no plain file")):
+            with self.assertRaisesRegex(ValueError, says):
+                hone.PersistentCache("a", self.folder / name)
+        with self.assertRaisesRegex(ValueError, "no plain file"):
+            hone.PersistentCache("a", "/dev/null")
+        with self.assertRaisesRegex(ValueError, "is empty"):
+            hone.PersistentCache("a", "")
+        self.assertEqual({path: path.stat().st_ino for path in self.folder.iterdir()}, before)
+        cache = hone.PersistentCache("a", self.folder / "later.json")
+        os.mkfifo(self.folder / "later.json")
+        with self.assertLogs("hone", "WARNING"):
+            cache.put(*KEY, 5)
+        self.assertEqual(cache.get(*KEY), 5)
+        self.assertTrue((self.folder / "later.json").is_fifo())
+
+    def test_a_file_keeps_its_mode_and_a_link_stays_one(self):
+        real, link = self.folder / "real.json", self.folder / "link.json"
+        hone.PersistentCache("a", real).put(*KEY, 1)
+        real.chmod(0o600)
+        link.symlink_to("real.json")
+        (self.folder / "real.json.new").write_text("of a writer that was killed")
+        hone.PersistentCache("a", link).put("d", "o", "k", 2)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(json.loads(real.read_text()), {"|".join(KEY): 1, "d|o|k": 2})
+        self.assertEqual(real.stat().st_mode & 0o777, 0o600)
+        self.assertEqual([path.name for path in self.folder.glob("*.new*")], [])
+
+    def test_keys_and_names_that_are_no_texts_are_refused(self):
+        for place in [*self.places(), "memory:"]:
+            cache = hone.PersistentCache("a", place)
+            for key in ((None, "o", "k"), ("d", 5, "k"), ("d", "o", b"k")):
+                with self.assertRaisesRegex(TypeError, "are texts"):
+                    cache.put(*key, 1)
+                with self.assertRaisesRegex(TypeError, "are texts"):
+                    cache.get(*key)
+        for name in (None, 5):
+            with self.assertRaisesRegex(TypeError, "name of a cache is a text"):
+                hone.PersistentCache(name, self.store)
+        for mapping in (5, None, [(KEY, 1)]):
+            with self.assertRaisesRegex(TypeError, "a mapping from"):
+                hone.overlay_cache(mapping)
 
     def test_without_a_place_it_stands_in_the_store_of_the_environment_or_in_hones_folder(self):
         with unittest.mock.patch.dict(os.environ, HONE_STORE=self.store):
