@@ -47,7 +47,7 @@ const cli_command cli_commands[] = {
      .help =
          "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary\n"
          "forms, plain or gzipped; - is standard input. --list only shows what was found.\n"
-         "--unproved tunes also what was matched by operands alone.\n"
+         "--unproved tunes also what was matched by operands alone, and expects it.\n"
          "The exit code is 1 when an operation could not be tuned; with --allow-missing only when none could.\n"
          "--expect-all tunes nothing: it is 1 unless every operation is decided in the store, and says which is not.",
      .least = 1,

@@ -169,7 +169,7 @@ static const char *why_no_hit(hone_cli *cli, const hone_operation *operation, ch
     hone_decision decision;
     hone_error err;
     if (operation->call == NULL) return operation->reason;
-    if (operation->matched == HONE_MATCH_OPERANDS) {
+    if (operation->matched == HONE_MATCH_OPERANDS && !(cli->options.unproved && operation->tunable)) {
         snprintf(
             reason, size, "%s", operation->reason != NULL ? operation->reason : "it was matched by its operands alone");
         return reason;

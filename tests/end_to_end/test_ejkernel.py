@@ -17,10 +17,10 @@ TUNED = {"attention", "flash_attention", "mean_pooling", "rwkv4", "scaled_dot_pr
 
 
 def run_ejkernel(script, *arguments, timeout=500):
-    """A script beside this one, with ejkernel at hand."""
+    """A script beside this one, with ejkernel and tokamax at hand."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
     env |= {"EJKERNEL_OPS_RECORD": "1", "EJKERNEL_OPS_STAMP": "hash", "JAX_PLATFORMS": "cpu", "JAXTYPING_DISABLE": "1",
-            "PYTHONPATH": f"{PACKAGES}:{PACKAGES / 'ejkernel-imports'}"}
+            "PYTHONPATH": os.pathsep.join(map(str, (PACKAGES, PACKAGES / "ejkernel-imports", PACKAGES / "tokamax-imports")))}
     command = [sys.executable, "-B", pathlib.Path(__file__).with_name(script), *arguments]
     made = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env)
     if made.returncode != 0:
