@@ -118,9 +118,11 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     snprintf(
         evidence->verified_against, sizeof evidence->verified_against, "%s",
         state->question.options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
+    char how[sizeof state->trials.opened.how + 64];
     snprintf(
-        evidence->verified_by, sizeof evidence->verified_by, "%.40s%s", state->trials.opened.how,
+        how, sizeof how, "%s%s%s", state->trials.opened.how, winner->trial.witnessed ? ", all as another kernel" : "",
         state->verified_smaller ? ", and a smaller call" : "");
+    hone_words_copy(evidence->verified_by, sizeof evidence->verified_by, how);
     const hone_tuner *tuner = state->question.options.tuner;
     if (tuner != NULL)
         snprintf(evidence->tuner, sizeof evidence->tuner, "%s", tuner->name != NULL ? tuner->name : "own");

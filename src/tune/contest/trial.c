@@ -589,6 +589,7 @@ hone_status hone_trials_confirm(
     hone_status status = hone_trials_run_rounds(trials, &block, &answer, err);
     if (status != HONE_OK) return status;
     trial->failure = answer.failure;
+    trial->witnessed = answer.witnessed;
     if (answer.failure != HONE_FAILURE_NONE)
         hone_words_copy(trial->reason, sizeof trial->reason, answer.reason);
     else if (answer.max_error[0] > trial->max_error)

@@ -129,6 +129,7 @@ void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer)
     hone_wire_put_u32(out, answer->count);
     hone_wire_put_u32(out, answer->rounds);
     hone_wire_put_u8(out, answer->spoiled);
+    hone_wire_put_u8(out, answer->witnessed);
     put_spent(out, &answer->spent);
     hone_wire_put_text(out, answer->reason);
     for (uint32_t i = 0; i < answer->count; i++) {
@@ -147,6 +148,7 @@ void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out)
     out->count = hone_wire_get_u32(reader);
     out->rounds = hone_wire_get_u32(reader);
     out->spoiled = hone_wire_get_u8(reader) != 0;
+    out->witnessed = hone_wire_get_u8(reader) != 0;
     get_spent(reader, &out->spent);
     get_words(reader, out->reason, sizeof out->reason);
     if (out->count > HONE_MAX_TOGETHER || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_TOGETHER)

@@ -74,7 +74,8 @@ typedef struct hone_trial {
     bool retired; // the process cannot use its device any more: another has to go on
     bool
         refused; // the worker could not even begin, or what the kernel needs is not installed: says nothing of the kernel
-    bool spoiled; // the worker is not to be used any more
+    bool spoiled;   // the worker is not to be used any more
+    bool witnessed; // as a rounds answer's, once it is confirmed
     bool same;    // the digest was among those that the tuner knew: nothing was run
     uint64_t digest;
     hone_spent spent;
@@ -87,7 +88,8 @@ typedef struct hone_rounds_answer {
     uint32_t failed;
     bool retired;
     uint32_t count, rounds;
-    bool spoiled; // as a trial's
+    bool spoiled;   // as a trial's
+    bool witnessed; // what was not computed by the reference is as a kernel of another name gives it
     hone_spent spent;
     double max_error[HONE_MAX_TOGETHER];
     double samples[HONE_MAX_TOGETHER][HONE_MAX_ROUNDS];

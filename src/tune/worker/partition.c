@@ -156,6 +156,27 @@ void hone_parting_find(const char *independent, const hone_call *call, hone_part
     }
 }
 
+uint64_t hone_part_of(const hone_parting *parting, uint32_t value, const hone_tensor *whole, int64_t index)
+{
+    int64_t at[HONE_MAX_RANK] = {0};
+    uint64_t part = 0, step = 1;
+    for (int32_t axis = whole->ndim - 1; axis >= 0; axis--) {
+        at[axis] = index % whole->shape[axis];
+        index /= whole->shape[axis];
+    }
+    for (uint32_t g = 0; g < parting->groups; g++) {
+        const hone_part_group *group = &parting->group[g];
+        uint32_t a = 0;
+        while (group->axis[a].value != value)
+            a++;
+        hone_assert(a < group->axes); // every group cuts every result
+        part += step * (uint64_t)(at[group->axis[a].axis] / group->axis[a].size);
+        step *= (uint64_t)group->count;
+    }
+    hone_assert(part < parting->count);
+    return part;
+}
+
 void hone_part_view(
     const hone_parting *parting,
     uint64_t part,

@@ -1,5 +1,6 @@
 #include "tune/worker/reference.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "platforms/platform.h"
 #include "tune/rule/statistics.h"
@@ -15,7 +16,9 @@ static const double operations_a_second = 1e9, parts_share = 0.75;
 // Of a product, all of which is looked at beside its parts.
 static const double product_parts_share = 0.25;
 const hone_reference_use hone_reference_ordinary = {.seconds = 2, .slack = 1};
-enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64 };
+enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64, MOST_JUDGED = 8 };
+// Results are kept as a witness up to so many bytes.
+static const size_t most_witness_bytes = (size_t)1 << 30;
 
 static const char where[] = "tune.reference";
 
@@ -269,6 +272,7 @@ hone_status hone_reference_compute(
     reference->signature = buffers->signature;
     reference->device = device;
     reference->pool = pool;
+    reference->call = call;
     choose_parts(reference, call, seed);
     // Beside an infinity every row is suspicious.
     reference->is_product = !is_whole(reference) && use->largest == NULL && algorithm->product != NULL &&
@@ -286,8 +290,12 @@ hone_status hone_reference_compute(
 
 void hone_reference_deinit(hone_reference *reference)
 {
-    for (uint32_t i = 0; i < HONE_MAX_VALUES; i++)
+    for (uint32_t i = 0; i < HONE_MAX_VALUES; i++) {
         if (reference->results[i].block != NULL) hone_fenced_deinit(&reference->allocator, &reference->results[i]);
+        if (reference->witness.results[i].block != NULL)
+            hone_fenced_deinit(&reference->allocator, &reference->witness.results[i]);
+    }
+    reference->witness = (hone_witness){.judged = 0};
 }
 
 // What was not computed is at least looked through for NaN, which also shows what was never written.
@@ -330,6 +338,17 @@ static hone_status check_product(
         err);
 }
 
+static hone_yardstick yardstick_of(
+    const hone_reference *reference, uint32_t value, const hone_tolerance *tolerance, double times)
+{
+    const hone_dtype dtype = reference->results[value].tensor.dtype;
+    hone_yardstick yardstick = hone_verify_yardstick(tolerance, dtype, reference->largest[value]);
+    yardstick.takes_nan = reference->use.largest != NULL;
+    yardstick.base *= times * reference->use.slack;
+    yardstick.relative *= times * reference->use.slack;
+    return yardstick;
+}
+
 static hone_status check_result(
     const hone_reference *reference,
     const hone_buffer_set *set,
@@ -340,10 +359,7 @@ static hone_status check_result(
 {
     const char *name = hone_signature_parameter(reference->signature, value)->name;
     const hone_tensor *came = &set->fenced[value].tensor, *right = &reference->results[value].tensor;
-    hone_yardstick yardstick = hone_verify_yardstick(tolerance, right->dtype, reference->largest[value]);
-    yardstick.takes_nan = reference->use.largest != NULL;
-    yardstick.base *= reference->use.slack;
-    yardstick.relative *= reference->use.slack;
+    const hone_yardstick yardstick = yardstick_of(reference, value, tolerance, 1);
     hone_status status = check_rest(reference, name, came, err);
     for (uint32_t part = 0; status == HONE_OK && part < views(reference); part++) {
         view a, b;
@@ -375,6 +391,7 @@ static hone_status check_bytes(
     const hone_buffer_set *set,
     uint32_t value,
     const hone_tolerance *tolerance,
+    bool *is_known,
     double *max_error,
     hone_error *err)
 {
@@ -383,6 +400,7 @@ static hone_status check_bytes(
     const hone_right_result *known = find_right(reference, value, digest);
     double error = known != NULL ? known->error : 0;
     hone_status status = HONE_OK;
+    *is_known = *is_known && known != NULL;
     if (known == NULL) status = check_result(reference, set, value, tolerance, &error, err);
     if (error > *max_error) *max_error = error;
     if (known != NULL || status != HONE_OK) return status;
@@ -391,21 +409,124 @@ static hone_status check_bytes(
     return HONE_OK;
 }
 
+// A second kernel -----------------------------------------------------------------------------------------------------
+
+static bool has_witness(const hone_reference *reference)
+{
+    return reference->witness.name[0] != '\0';
+}
+
+// Where a whole result may be right in the parts that were computed and wrong in others.
+static bool needs_witness(const hone_reference *reference, const hone_buffers *buffers)
+{
+    size_t bytes = 0;
+    if (is_whole(reference) || reference->is_product || reference->use.largest != NULL) return false;
+    for (uint32_t i = 0; i < buffers->count; i++)
+        if (reference->results[i].block != NULL) bytes += reference->results[i].span;
+    return bytes <= most_witness_bytes && reference->witness.judged < MOST_JUDGED;
+}
+
+// Without memory for it there is no witness.
+static void keep_witness(hone_reference *reference, const hone_buffer_set *set, size_t count, const char *who)
+{
+    hone_witness *witness = &reference->witness;
+    witness->name[0] = '\0';
+    witness->agrees = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const hone_fenced *came = &set->fenced[i];
+        hone_fenced *kept = &witness->results[i];
+        if (reference->results[i].block == NULL) continue;
+        if (kept->block == NULL && hone_fenced_like(&reference->allocator, came, kept, NULL) != HONE_OK) return;
+        hone_assert(kept->span == came->span);
+        memcpy(kept->low, came->low, came->span);
+    }
+    snprintf(witness->name, sizeof witness->name, "%s", who);
+}
+
+// The first place where results differ from the witness's by more than two right ones may. False: there is none.
+static bool find_dispute(
+    const hone_reference *reference,
+    const hone_buffer_set *set,
+    size_t count,
+    const hone_tolerance *tolerance,
+    uint32_t *out_value,
+    uint64_t *out_part)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (reference->results[i].block == NULL) continue;
+        const hone_tensor *came = &set->fenced[i].tensor;
+        const hone_yardstick yardstick = yardstick_of(reference, i, tolerance, 2);
+        const int64_t at =
+            hone_verify_find_wrong(reference->pool, came, &reference->witness.results[i].tensor, &yardstick);
+        if (at < 0) continue;
+        *out_value = i;
+        *out_part = hone_part_of(&reference->parting, i, came, at);
+        return true;
+    }
+    return false;
+}
+
+// One part more: from now on everybody is compared with it.
+static hone_status add_part(hone_reference *reference, const hone_buffers *buffers, uint64_t part, hone_error *err)
+{
+    hone_status status = compute_part(reference, reference->call, buffers, part, err);
+    if (status != HONE_OK) return status;
+    const uint32_t at = reference->part_count < HONE_MAX_PARTS ? reference->part_count++ : HONE_MAX_PARTS - 1;
+    reference->parts[at] = part;
+    memset(reference->right, 0, sizeof reference->right);
+    return measure_results(reference, err);
+}
+
+// Right in all parts. Who differs from the witness is right or wrong in the part where they differ; where the witness is
+// the wrong one, who was right takes its place.
+static hone_status hear_witness(
+    hone_reference *reference,
+    const hone_buffers *buffers,
+    const hone_buffer_set *set,
+    const hone_tolerance *tolerance,
+    const char *who,
+    double *out_max_error,
+    hone_error *err)
+{
+    uint32_t value;
+    uint64_t part;
+    double error = 0;
+    hone_witness *witness = &reference->witness;
+    if (!needs_witness(reference, buffers)) return HONE_OK;
+    if (has_witness(reference) && !find_dispute(reference, set, buffers->count, tolerance, &value, &part)) {
+        witness->agrees = witness->agrees || strcmp(witness->name, who) != 0;
+        return HONE_OK;
+    }
+    if (has_witness(reference)) {
+        witness->judged++;
+        hone_status status = add_part(reference, buffers, part, err);
+        if (status == HONE_OK) status = check_result(reference, set, value, tolerance, &error, err);
+        if (error > *out_max_error) *out_max_error = error;
+        if (status != HONE_OK) return status;
+    }
+    keep_witness(reference, set, buffers->count, who);
+    return HONE_OK;
+}
+
 hone_status hone_reference_check(
     hone_reference *reference,
     const hone_buffers *buffers,
     size_t set,
     const hone_tolerance *tolerance,
+    const char *who,
     double *out_max_error,
     hone_error *err)
 {
+    const hone_buffer_set *of = &buffers->sets[set];
     *out_max_error = 0;
+    bool is_known = true;
     for (uint32_t i = 0; i < buffers->count; i++) {
         if (reference->results[i].block == NULL) continue;
-        hone_status status = check_bytes(reference, &buffers->sets[set], i, tolerance, out_max_error, err);
+        hone_status status = check_bytes(reference, of, i, tolerance, &is_known, out_max_error, err);
         if (status != HONE_OK) return status;
     }
-    return HONE_OK;
+    if (is_known || who == NULL) return HONE_OK;
+    return hear_witness(reference, buffers, of, tolerance, who, out_max_error, err);
 }
 
 // Never written -------------------------------------------------------------------------------------------------------

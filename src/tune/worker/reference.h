@@ -22,6 +22,15 @@ typedef struct hone_reference_use {
     const double *largest; // NULL: of its own results. Else [HONE_MAX_VALUES], and NaN is right where it gives NaN
 } hone_reference_use;
 
+// Of a call that is computed in parts and is no product: the whole results of a candidate that was right in all of them.
+// Where another's differ, the part in which they do is computed, and says who is wrong.
+typedef struct hone_witness {
+    hone_fenced results[HONE_MAX_VALUES];
+    char name[HONE_NAME_SIZE]; // of its kernel; "": there is none
+    bool agrees;               // with the results of a kernel of another name, all along
+    uint32_t judged;           // times that two differed
+} hone_witness;
+
 typedef struct hone_reference {
     hone_allocator allocator;
     const hone_algorithm *algorithm;
@@ -38,13 +47,15 @@ typedef struct hone_reference {
     uint32_t part_count;
     double time_ns; // of the whole; 0: only parts were computed
     hone_reference_use use;
+    const hone_call *call; // borrowed
+    hone_witness witness;
     bool is_product; // computed in parts, and all of it is looked at as a product
     hone_product product;
 } hone_reference;
 
 // Computes the results of buffers' first set. A call of more operations than its seconds take is computed in
 // parts, when its algorithm says how it falls apart. stand_in (NULL: there is none) computes in place of the
-// algorithm's function. device and pool are borrowed for the call.
+// algorithm's function. algorithm, call, device and pool are borrowed for as long as the reference is used.
 hone_status hone_reference_compute(
     hone_reference *reference,
     const hone_algorithm *algorithm,
@@ -62,13 +73,16 @@ extern const hone_reference_use hone_reference_ordinary;
 // Whether a reference of so many seconds would be computed in parts, and each of them quickly.
 bool hone_reference_has_quick_parts(const hone_algorithm *algorithm, const hone_call *call, double seconds);
 void hone_reference_deinit(hone_reference *reference);
-// Compares one set's results, by one tolerance all along. Returns: HONE_OK; HONE_KERNEL_FAILED with the first element
-// that is wrong.
+// Compares one set's results, by one tolerance all along, and where only parts were computed with those of a witness. The
+// inputs are those that the reference was computed on.
+//   who  the kernel that gave them; NULL: they are compared with no witness, and are none
+// Returns: HONE_OK; HONE_KERNEL_FAILED with the first element that is wrong.
 hone_status hone_reference_check(
     hone_reference *reference,
     const hone_buffers *buffers,
     size_t set,
     const hone_tolerance *tolerance,
+    const char *who,
     double *out_max_error,
     hone_error *err);
 // Why results are wrong: elements still hold what hone_buffers_poison left, or rows are zero that are not to be. False:

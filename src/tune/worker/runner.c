@@ -184,7 +184,8 @@ hone_failure hone_runner_judge(
     }
     hone_reference *reference = hone_session_reference(session);
     if (reference != NULL &&
-        hone_reference_check(reference, &session->buffers, 0, &session->tolerance, out_max_error, err) != HONE_OK)
+        hone_reference_check(
+            reference, &session->buffers, 0, &session->tolerance, runner->kernel.name, out_max_error, err) != HONE_OK)
         return hone_reference_finds_unwritten(reference, &session->buffers, 0, err) ? HONE_FAILURE_PARTIAL
                                                                                     : HONE_FAILURE_WRONG;
     if (session->using == NULL) status = hone_variants_compare_bits(&session->variants, &session->buffers, err);
@@ -214,7 +215,7 @@ static bool is_replay(const hone_runner *runner, hone_variant_kind kind)
     double unused;
     hone_session *session = runner->session;
     return kind == HONE_VARIANT_NEAR &&
-           hone_reference_check(&session->reference, &session->buffers, 0, &session->tolerance, &unused, NULL) ==
+           hone_reference_check(&session->reference, &session->buffers, 0, &session->tolerance, NULL, &unused, NULL) ==
                HONE_OK;
 }
 

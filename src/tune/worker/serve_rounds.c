@@ -160,6 +160,7 @@ hone_status hone_session_answer_rounds(hone_session *session, hone_wire_reader *
         else
             rounds_answer->failure = run_finals(f, rounds_answer, &err);
         rounds_answer->spoiled = session->spoiled;
+        rounds_answer->witnessed = session->reference.witness.agrees;
         if (rounds_answer->failure != HONE_FAILURE_NONE) {
             rounds_answer->count = rounds_answer->rounds = 0;
             hone_words_copy(rounds_answer->reason, sizeof rounds_answer->reason, err.message);

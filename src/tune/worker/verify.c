@@ -303,14 +303,8 @@ static void compare_rows(comparison *c, row_walk *a, row_walk *b, int64_t size)
     }
 }
 
-hone_status hone_verify_compare(
-    hone_pool *pool,
-    const char *name,
-    const hone_tensor *out,
-    const hone_tensor *reference,
-    const hone_yardstick *yardstick,
-    double *out_max_error,
-    hone_error *err)
+static comparison compare(
+    hone_pool *pool, const hone_tensor *out, const hone_tensor *reference, const hone_yardstick *yardstick)
 {
     comparison c = {out, reference, yardstick, 0, -1, 0, 0};
     row_walk a, b;
@@ -324,6 +318,25 @@ hone_status hone_verify_compare(
         compare_in_pieces(pool, &c, &a, &b, count);
     else
         compare_rows(&c, &a, &b, dense ? elements : row_size(out));
+    return c;
+}
+
+int64_t hone_verify_find_wrong(
+    hone_pool *pool, const hone_tensor *out, const hone_tensor *reference, const hone_yardstick *yardstick)
+{
+    return compare(pool, out, reference, yardstick).wrong;
+}
+
+hone_status hone_verify_compare(
+    hone_pool *pool,
+    const char *name,
+    const hone_tensor *out,
+    const hone_tensor *reference,
+    const hone_yardstick *yardstick,
+    double *out_max_error,
+    hone_error *err)
+{
+    const comparison c = compare(pool, out, reference, yardstick);
     *out_max_error = c.max_error;
     if (c.wrong < 0) return HONE_OK;
     char at[128];

@@ -31,6 +31,9 @@ hone_status hone_verify_compare(
     const hone_yardstick *yardstick,
     double *out_max_error,
     hone_error *err);
+// The same, for the index of the first element that is wrong, in row-major order; -1: none is.
+int64_t hone_verify_find_wrong(
+    hone_pool *pool, const hone_tensor *out, const hone_tensor *reference, const hone_yardstick *yardstick);
 // Of one element, over what is allowed.
 double hone_verify_error(double out, double reference, const hone_yardstick *yardstick);
 // Index as "[1, 2]".

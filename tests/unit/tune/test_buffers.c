@@ -354,16 +354,87 @@ static void results_of_known_bits_are_right_and_others_are_compared(void **state
     y[7] = nextafterf(y[7], 1e9f);
     for (int round = 0; round < 6; round++) { // more than there is room for
         y[0] = nextafterf(y[0], 1e9f);
-        assert_int_equal(hone_reference_check(&reference, &f->buffers, 0, &tolerance, &error, &f->err), HONE_OK);
-        assert_int_equal(hone_reference_check(&reference, &f->buffers, 0, &loose, &again, &f->err), HONE_OK);
+        assert_int_equal(hone_reference_check(&reference, &f->buffers, 0, &tolerance, NULL, &error, &f->err), HONE_OK);
+        assert_int_equal(hone_reference_check(&reference, &f->buffers, 0, &loose, NULL, &again, &f->err), HONE_OK);
         assert_true(error > 0 && again == error);
     }
     y[39] += 1;
     for (int round = 0; round < 2; round++) {
         assert_int_equal(
-            hone_reference_check(&reference, &f->buffers, 0, &tolerance, &error, &f->err), HONE_KERNEL_FAILED);
+            hone_reference_check(&reference, &f->buffers, 0, &tolerance, NULL, &error, &f->err), HONE_KERNEL_FAILED);
         assert_non_null(strstr(f->err.message, "y[7, 4]"));
     }
+    hone_reference_deinit(&reference);
+}
+
+static void says_much_work(const hone_call *call, hone_cost *out)
+{
+    (void)call;
+    *out = (hone_cost){.operations = 1e15};
+}
+
+static hone_status hear(fixture *f, hone_reference *reference, const char *who)
+{
+    const hone_tolerance tolerance = {0, 0, 0};
+    double error;
+    return hone_reference_check(reference, &f->buffers, 0, &tolerance, who, &error, &f->err);
+}
+
+static void answer(fixture *f, bool zeros_in_a_row)
+{
+    const float *x = (const float *)(const void *)bytes_of(f, "x");
+    float *y = (float *)(void *)bytes_of(f, "y");
+    for (int i = 0; i < 64 * 5; i++)
+        y[i] = zeros_in_a_row && i / 5 == 30 ? 0 : 2 * x[i];
+}
+
+static void compute_two_rows(fixture *f, hone_reference *out)
+{
+    const hone_device_info device = {.threads = 1};
+    assert_int_equal(
+        hone_reference_compute(
+            out, &f->algorithm, NULL, f->call, &f->buffers, &device, NULL, &hone_reference_ordinary, 5, &f->err),
+        HONE_OK);
+    assert_int_equal(out->part_count, 2);
+}
+
+// Of 64 rows the reference computes two; the others are compared with what another candidate gave.
+static void where_parts_are_computed_another_kernels_results_show_what_is_wrong_elsewhere(void **state)
+{
+    fixture *f = *state;
+    hone_reference reference;
+    assert_int_equal(make(f, "op(f32[64,5])"), HONE_OK);
+    fill(f);
+    f->algorithm.reference = answer_twice;
+    f->algorithm.independent = "m";
+    f->algorithm.model = says_much_work;
+    compute_two_rows(f, &reference);
+    answer(f, false);
+    assert_int_equal(hear(f, &reference, NULL), HONE_OK);
+    assert_string_equal(reference.witness.name, "");
+    float *y = (float *)(void *)bytes_of(f, "y");
+    y[7] = nextafterf(y[7], 1e9f);
+    assert_int_equal(hear(f, &reference, "first"), HONE_OK);
+    assert_string_equal(reference.witness.name, "first");
+    y[8] = nextafterf(y[8], 1e9f);
+    assert_int_equal(hear(f, &reference, "first"), HONE_OK);
+    assert_false(reference.witness.agrees); // with nobody but itself
+    y[9] = nextafterf(y[9], 1e9f);
+    assert_int_equal(hear(f, &reference, "second"), HONE_OK);
+    assert_true(reference.witness.agrees);
+    answer(f, true);
+    assert_int_equal(hear(f, &reference, "second"), HONE_KERNEL_FAILED);
+    assert_non_null(strstr(f->err.message, "part 30 of 64"));
+    assert_int_equal(reference.part_count, 3);
+    hone_reference_deinit(&reference);
+    // Who is wrong comes first: who is right shows it, and takes its place.
+    compute_two_rows(f, &reference);
+    assert_int_equal(hear(f, &reference, "cheat"), HONE_OK);
+    answer(f, false);
+    assert_int_equal(hear(f, &reference, "honest"), HONE_OK);
+    assert_string_equal(reference.witness.name, "honest");
+    answer(f, true);
+    assert_int_equal(hear(f, &reference, "cheat"), HONE_KERNEL_FAILED);
     hone_reference_deinit(&reference);
 }
 
@@ -403,6 +474,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_nearly_the_same_inputs_a_few_elements_differ, setup, teardown),
         cmocka_unit_test_setup_teardown(a_variant_of_guarded_inputs_is_watched_too, setup, teardown),
         cmocka_unit_test_setup_teardown(results_of_known_bits_are_right_and_others_are_compared, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            where_parts_are_computed_another_kernels_results_show_what_is_wrong_elsewhere, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

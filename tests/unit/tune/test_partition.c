@@ -84,7 +84,7 @@ static void what_cannot_be_cut_stays_whole(void **state)
     assert_int_equal(parting_of("square(x: f32[n, n]) -> y: f32[n]", "square(f32[4,4])", "n").count, 1);
 }
 
-static void views_of_all_parts_cover_each_element_once(void **state)
+static void views_of_all_parts_cover_each_element_once_and_each_is_of_its_part(void **state)
 {
     (void)state;
     hone_parting parting = parting_of(attention, "attention(f32[2,3,4,2], f32[2,9,2,2])", "batch heads:kv_heads");
@@ -96,8 +96,12 @@ static void views_of_all_parts_cover_each_element_once(void **state)
         for (int64_t b = 0; b < dims[0]; b++)
             for (int64_t q = 0; q < dims[1]; q++)
                 for (int64_t h = 0; h < dims[2]; h++)
-                    for (int64_t d = 0; d < dims[3]; d++)
-                        ((float *)view.data)[b * strides[0] + q * strides[1] + h * strides[2] + d * strides[3]] += 1;
+                    for (int64_t d = 0; d < dims[3]; d++) {
+                        float *at =
+                            (float *)view.data + b * strides[0] + q * strides[1] + h * strides[2] + d * strides[3];
+                        *at += 1;
+                        assert_true(hone_part_of(&parting, 0, &whole, at - data) == part);
+                    }
     }
     for (size_t i = 0; i < 48; i++)
         assert_true(data[i] == 1);
@@ -110,7 +114,7 @@ int main(void)
         cmocka_unit_test(heads_are_cut_with_the_key_heads_they_share),
         cmocka_unit_test(leading_dims_are_cut_along_the_largest),
         cmocka_unit_test(what_cannot_be_cut_stays_whole),
-        cmocka_unit_test(views_of_all_parts_cover_each_element_once),
+        cmocka_unit_test(views_of_all_parts_cover_each_element_once_and_each_is_of_its_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
