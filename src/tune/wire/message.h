@@ -76,7 +76,7 @@ typedef struct hone_trial {
         refused; // the worker could not even begin, or what the kernel needs is not installed: says nothing of the kernel
     bool spoiled;   // the worker is not to be used any more
     bool witnessed; // as a rounds answer's, once it is confirmed
-    bool same;    // the digest was among those that the tuner knew: nothing was run
+    bool same;      // the digest was among those that the tuner knew: nothing was run
     uint64_t digest;
     hone_spent spent;
     char reason[HONE_REASON_SIZE];
