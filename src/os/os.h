@@ -32,7 +32,7 @@ hone_status hone_os_make_folders(const char *path, hone_error *err);
 // HONE_INVALID_ARGUMENT (too large).
 hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, hone_error *err);
 // Replaces a file, or makes it, in one step and on the disk: readers see the old bytes or the new, and after a failure
-// the old ones stand. A mode that was there is kept; a link is followed. HONE_IO.
+// the old ones stand. A mode that was there is kept; a link is followed; a device or a pipe is written to. HONE_IO.
 hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err);
 
 // Steps of replacing several files together (store/json). A new file that takes a target's mode, on the disk; what

@@ -78,10 +78,26 @@ static bool fill(int fd, const char *target, const void *bytes, size_t size)
     return ok;
 }
 
+static bool is_device_or_pipe(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static hone_status write_into(const char *path, const void *bytes, size_t size, hone_error *err)
+{
+    int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    bool ok = fd >= 0 && write_all(fd, bytes, size);
+    int code = errno;
+    if (fd >= 0) close(fd);
+    return ok ? HONE_OK : hone_fail_system(err, HONE_IO, where, code, "cannot write to %s", path);
+}
+
 hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err)
 {
     char target[PATH_MAX], temporary[PATH_MAX];
     if (strlen(path) >= sizeof target) return hone_fail_system(err, HONE_IO, where, ENAMETOOLONG, "%.200s...", path);
+    if (is_device_or_pipe(path)) return write_into(path, bytes, size, err);
     // A link keeps pointing where it points: the file behind it is replaced.
     if (realpath(path, target) == NULL) memcpy(target, path, strlen(path) + 1);
     int fd = open_beside(target, temporary, sizeof temporary);

@@ -164,6 +164,30 @@ static void a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it(vo
     assert_int_equal(system(path), 0);
 }
 
+static void what_stands_for_a_pipe_is_written_to_and_stays(void **state)
+{
+    (void)state;
+    char folder[256], path[300], alias[300], read_back[8] = "";
+    hone_error err = {0};
+    struct stat info;
+    make_temporary(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    snprintf(alias, sizeof alias, "%s/alias", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(symlink("pipe", alias), 0);
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(fd >= 0);
+    assert_int_equal(hone_os_replace_file(alias, "text", 4, &err), HONE_OK);
+    assert_int_equal(read(fd, read_back, sizeof read_back), 4);
+    assert_string_equal(read_back, "text");
+    close(fd);
+    assert_int_equal(stat(path, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    assert_int_equal(files_in(folder), 2);
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
 static bool count_name(void *ctx, const char *name)
 {
     (void)name;
@@ -474,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_file_is_read_whole_or_refused),
         cmocka_unit_test(a_file_is_replaced_with_its_mode_through_links_and_without_leftovers),
         cmocka_unit_test(a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it),
+        cmocka_unit_test(what_stands_for_a_pipe_is_written_to_and_stays),
         cmocka_unit_test(a_file_is_written_under_another_name_and_takes_its_place),
         cmocka_unit_test(an_address_knows_its_object),
         cmocka_unit_test(a_library_opens_under_the_first_name_that_works),
