@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "call/bound.h"
+#include "call/call.h"
 #include "call/ejkernel.h"
 
 #include <math.h>
@@ -396,6 +397,58 @@ static bool has_vmaps(const json_t *value)
     return false;
 }
 
+// --- defaults that dims say
+
+static bool is_said(const json_t *value)
+{
+    return value != NULL && !json_is_null(value);
+}
+
+static bool is_left_to_dims(const hone_signature *theirs, size_t index, const json_t *arguments)
+{
+    const hone_call_parameter *p = &theirs->parameters[index];
+    return p->standard != NULL && !is_said(json_object_get(arguments, p->shown.name));
+}
+
+static json_t *only_arrays(const hone_signature *theirs, const json_t *arguments)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; out != NULL && i < theirs->count; i++) {
+        const hone_parameter *p = &theirs->parameters[i].shown;
+        json_t *value = p->kind == HONE_KIND_TENSOR ? json_object_get(arguments, p->name) : NULL;
+        if (value != NULL) json_object_set(out, p->name, value);
+    }
+    return out;
+}
+
+static void set_number(json_t *arguments, const char *name, const hone_value *value)
+{
+    if (value->tag == HONE_VALUE_FLOAT) json_object_set_new(arguments, name, json_real(value->as.f64));
+    if (value->tag == HONE_VALUE_INT) json_object_set_new(arguments, name, json_integer(value->as.i64));
+}
+
+// The arguments with what the library works out of dims where nobody said it: hone's algorithm may work out another.
+// NULL: memory was short.
+static json_t *with_defaults(const hone_allocator *allocator, hone_signature *theirs, const json_t *arguments)
+{
+    bool left = false;
+    for (size_t i = 0; theirs != NULL && i < theirs->count; i++)
+        left |= is_left_to_dims(theirs, i, arguments);
+    json_t *out = json_copy((json_t *)(uintptr_t)arguments), *arrays = left ? only_arrays(theirs, arguments) : NULL;
+    hone_call *call = NULL;
+    int64_t times;
+    hone_status status = left && arrays == NULL ? HONE_OUT_OF_MEMORY : HONE_OK;
+    if (arrays != NULL) status = hone_foreign_call(allocator, NULL, 0, theirs, arrays, &call, &times, NULL);
+    for (size_t i = 0; call != NULL && out != NULL && i < theirs->count; i++)
+        if (is_left_to_dims(theirs, i, arguments))
+            set_number(out, theirs->parameters[i].shown.name, &hone_call_defaults(call)[i]);
+    hone_call_release(&call);
+    json_decref(arrays);
+    if (status != HONE_OUT_OF_MEMORY) return out;
+    json_decref(out);
+    return NULL;
+}
+
 hone_status hone_foreign_call(
     const hone_allocator *allocator,
     const hone_foreign_row *row,
@@ -409,21 +462,26 @@ hone_status hone_foreign_call(
     *out = NULL;
     *out_times = 1;
     const json_t *taken = row != NULL ? json_array_get(row->takes, take) : NULL;
-    conversion *c = hone_alloc(allocator, sizeof *c);
-    if (c == NULL) return hone_fail_memory(err, where);
+    json_t *whole = with_defaults(allocator, row != NULL ? row->signature : NULL, arguments);
+    conversion *c = whole != NULL ? hone_alloc(allocator, sizeof *c) : NULL;
+    if (c == NULL) {
+        json_decref(whole);
+        return hone_fail_memory(err, where);
+    }
     c->row = row;
     c->arguments = json_object_get(taken, "arguments");
     c->spelled = json_object_get(taken, "spelled");
     c->signature = signature;
     c->allocator = *allocator;
     c->err = err;
-    const int ways = has_vmaps(arguments) ? BATCHINGS : 1;
+    const int ways = has_vmaps(whole) ? BATCHINGS : 1;
     hone_status status = HONE_UNSUPPORTED;
     for (int way = 0; way < ways && status != HONE_OK && status != HONE_OUT_OF_MEMORY; way++) {
         c->batching = (batching)way;
-        status = convert(c, arguments, out);
+        status = convert(c, whole, out);
     }
     *out_times = c->times;
+    json_decref(whole);
     hone_free(allocator, c);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "call/call.h"
 #include "call/ejkernel.h"
 #include "call/signature.h"
 
@@ -61,7 +62,9 @@ typedef struct guess {
 
 // One way to give arrays to parameters.
 typedef struct way {
-    const char *arrays[SLOTS_MAX]; // JSON of the required ones, by slot
+    const char *arrays[SLOTS_MAX];   // JSON of the required ones, by slot
+    const char *defaults[SLOTS_MAX]; // of defaults that dims say: "1 / sqrt(dim)"
+    bool has_defaults;
     guess guesses[GUESSES_MAX];
     size_t guess_count;
     uint32_t used, all; // types that the required arrays are of, and all that are read: bits
@@ -565,6 +568,21 @@ static void add_unread(proof *p, way *w, hone_value *values, size_t count, size_
     hone_call_release(&call);
 }
 
+// What a function writes into its text who works out a default before it does.
+static void add_defaults(proof *p, way *w, const hone_value *values, size_t count)
+{
+    const hone_signature *signature = p->question->signature;
+    hone_call *call;
+    if (hone_call_bind(*p->allocator, p->question->signature, values, count, true, &call, NULL) != HONE_OK) return;
+    for (size_t i = 0; i < p->slot_count; i++) {
+        const size_t parameter = p->slots[i].parameter;
+        if (parameter == SIZE_MAX || signature->parameters[parameter].standard == NULL) continue;
+        w->defaults[i] = json_of_value(p, &hone_call_defaults(call)[parameter]);
+        w->has_defaults = true;
+    }
+    hone_call_release(&call);
+}
+
 // One way to give the required arrays, and what could be the others.
 static bool add_way(void *ctx, const hone_value *given, size_t count, const hone_array *arrays, size_t array_count)
 {
@@ -585,6 +603,7 @@ static bool add_way(void *ctx, const hone_value *given, size_t count, const hone
         for (size_t a = 0; a < array_count && w->arrays[p->positions[i]] == NULL; a++)
             if (is_array(&values[s->parameter], &arrays[a])) w->arrays[p->positions[i]] = json_of_array(p, &arrays[a]);
     }
+    add_defaults(p, w, values, count);
     for (size_t i = 0; i < p->optional_count; i++) {
         const size_t which = p->optional[i];
         const int fits = find_optional(p, values, count, p->slots[which].parameter, arrays, array_count, w->used);
@@ -700,11 +719,28 @@ static bool try_guesses(proof *p, const way *w, size_t first, uint32_t used, int
     return false;
 }
 
+static void set_standard(slot *s, const char *standard)
+{
+    s->standard = s->json = standard;
+}
+
 static bool try_way(proof *p, const way *w, int cost)
 {
     for (size_t i = 0; i < p->position_count; i++)
         p->slots[p->positions[i]].json = w->arrays[p->positions[i]];
     return try_guesses(p, w, 0, w->used, cost);
+}
+
+// The same where defaults stand as the numbers that they are: only in a text that has what nobody said.
+static bool try_spelled_way(proof *p, const way *w, int cost)
+{
+    if (!w->has_defaults || p->form != FORM_WHOLE) return false;
+    for (size_t i = 0; i < p->slot_count; i++)
+        if (w->defaults[i] != NULL) set_standard(&p->slots[i], w->defaults[i]);
+    const bool proved = try_way(p, w, cost);
+    for (size_t i = 0; i < p->slot_count && !proved; i++)
+        if (w->defaults[i] != NULL) set_standard(&p->slots[i], "null");
+    return proved;
 }
 
 static bool search(proof *p, int most)
@@ -715,7 +751,9 @@ static bool search(proof *p, int most)
         for (int f = 0; f < forms && costs_of_forms[f] <= cost; f++) {
             p->form = (form)f;
             for (size_t w = 0; w < p->way_count && p->budget > 0; w++)
-                if (try_way(p, &p->ways[w], cost - costs_of_forms[f])) return true;
+                if (try_way(p, &p->ways[w], cost - costs_of_forms[f]) ||
+                    try_spelled_way(p, &p->ways[w], cost - costs_of_forms[f]))
+                    return true;
         }
     }
     return false;

@@ -696,6 +696,51 @@ static void arguments_that_vmap_mapped_at_different_axes_are_proved(void **state
     }
 }
 
+// A library whose function works its defaults out before its key is made; and one that leaves them to the kernel. Nothing
+// in the program shows the number.
+static void defaults_of_a_foreign_signature_that_dims_say_are_tried(void **state)
+{
+    (void)state;
+    static const char row[] = "[{\"library\": \"ejkernel\", \"operation\": \"my_attention\", "
+                              "\"signature\": \"my_attention(q: T[b, n, h, d], k: T[b, m, hk, d], v: T[b, m, hk, d], "
+                              "*, causal: bool = false, "
+                              "scale: f64 = 1 / sqrt(7 * d + m)) -> o: T[b, n, h, d] where T in f32, bf16\", "
+                              "\"takes\": [{\"algorithm\": \"attention\", \"arguments\": {\"q\": \"query\", \"k\": "
+                              "\"key\", \"v\": \"value\", "
+                              "\"scale\": \"softmax_scale\"}}]}]";
+    static const struct {
+        const char *scale, *said;
+    } cases[] = {
+        {"1.0", "softmax_scale=1.0, "},
+        {"0.04490132550669373", "softmax_scale=0.04490132550669373, "}, // 1 / sqrt(7 * 64 + 48)
+        {"null", "softmax_scale=0.04490132550669373, "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_open(&f);
+        assert_int_equal(hone_registry_add_foreign(f.registry, row, strlen(row), NULL), HONE_OK);
+        char spec[512], label[128], call[256];
+        snprintf(
+            spec, sizeof spec,
+            "{\"args_spec\":[],\"batch_axes\":null,\"kwargs_spec\":{\"causal\":true,\"k\":" KEYS ",\"q\":" QUERY
+            ",\"scale\":%s,"
+            "\"v\":" KEYS "},\"method\":null}",
+            cases[i].scale);
+        make_label(label, "my_attention@v1", spec);
+        hone_program *program = fixture_read(
+            &f, program_of(
+                    label, "tensor<2x16x8x64xbf16>, tensor<2x48x2x64xbf16>, tensor<2x48x2x64xbf16>",
+                    "%a: tensor<2x16x8x64xbf16>, %b: tensor<2x48x2x64xbf16>, %c: tensor<2x48x2x64xbf16>"));
+        snprintf(
+            call, sizeof call, "attention(bf16[2,16,8,64], bf16[2,48,2,64], bf16[2,48,2,64], %scausal=true)",
+            cases[i].said);
+        assert_int_equal(only(program)->matched, HONE_MATCH_PROVED);
+        assert_string_equal(only(program)->call, call);
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+}
+
 // What optimisation tore off a call reads the same arrays as the rest of it, and fewer.
 static void a_torn_off_part_of_an_operation_is_none_of_its_own(void **state)
 {
@@ -809,6 +854,7 @@ int main(void)
         cmocka_unit_test(operands_alone_give_no_optional_arrays),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
         cmocka_unit_test(arguments_that_vmap_mapped_at_different_axes_are_proved),
+        cmocka_unit_test(defaults_of_a_foreign_signature_that_dims_say_are_tried),
         cmocka_unit_test(a_torn_off_part_of_an_operation_is_none_of_its_own),
         cmocka_unit_test(an_array_of_the_most_dims_may_be_batched),
         cmocka_unit_test(a_program_without_labels_says_so),
