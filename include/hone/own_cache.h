@@ -70,7 +70,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_own_cache_keys(
     bool (*visit)(void *ctx, const char *device, const char *operation, const char *key),
     void *ctx,
     hone_error *err);
-// Forgets all. HONE_UNSUPPORTED where it is in a store, which other processes rely on.
+// Forgets all that was put, for every process that shares its store. What was imported from ejkernel's file stays.
+// Returns: HONE_OK; as hone_store_put.
 HONE_API HONE_MUST_CHECK hone_status hone_own_cache_clear(hone_own_cache *cache, hone_error *err);
 // The key of what the program knows of a call, by the cache's generator. Without one `what` is a JSON text with a NUL, and the
 // key the first 16 hex digits of SHA-256 over it as Python's json.dumps(sort_keys=True, separators=(",", ":")) writes it.

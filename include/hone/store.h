@@ -251,6 +251,9 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_foreigns(
     void *ctx,
     hone_error *err);
 
+// Takes away those of a scheme: a program's cache that forgets.
+HONE_API HONE_MUST_CHECK hone_status hone_store_clear_foreigns(hone_store *store, const char *scheme, hone_error *err);
+
 // A record that was set aside: it is served no more, and kept for who wants to know.
 typedef struct hone_store_quarantined {
     const char *kind;   // of record: "decision", "measurement", ... (docs/formats.md); a damaged line's file in "json:"

@@ -446,10 +446,7 @@ hone_status hone_own_cache_clear(hone_own_cache *cache, hone_error *err)
 {
     static const char where[] = "own_cache.clear";
     if (cache == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the cache is NULL");
-    if (cache->store != NULL)
-        return hone_fail(
-            err, HONE_UNSUPPORTED, where,
-            "%s is in a store, which other processes rely on: only caches in memory forget", cache->scheme);
+    if (cache->store != NULL) return hone_store_clear_foreigns(cache->store, cache->scheme, err);
     hone_mutex_lock(&cache->mutex);
     hone_own_values_clear(&cache->values);
     hone_mutex_unlock(&cache->mutex);

@@ -153,6 +153,8 @@ typedef struct hone_store_ops {
         void (*visit)(void *ctx, const hone_store_foreign *foreign),
         void *ctx,
         hone_error *err);
+    // Takes away the foreign configs of a scheme.
+    hone_status (*clear_foreigns)(hone_store *store, const char *scheme, hone_error *err);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 

@@ -26,6 +26,7 @@ static const char aliases_where[] = "store.aliases";
 static const char put_foreign_where[] = "store.put_foreign";
 static const char get_foreign_where[] = "store.get_foreign";
 static const char foreigns_where[] = "store.foreigns";
+static const char clear_foreigns_where[] = "store.clear_foreigns";
 static const char set_aside_where[] = "store.set_aside";
 static const char quarantine_where[] = "store.quarantine";
 static const char clear_quarantine_where[] = "store.clear_quarantine";
@@ -399,6 +400,16 @@ hone_status hone_store_foreigns(
     if (status == HONE_OK) status = hone_store_lock(store, foreigns_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->foreigns(store, scheme, visit, ctx, err));
+}
+
+hone_status hone_store_clear_foreigns(hone_store *store, const char *scheme, hone_error *err)
+{
+    const hone_check_field text = {"scheme", scheme, HONE_CHECK_NAME};
+    hone_status status = hone_check_handles(store, true, clear_foreigns_where, err);
+    if (status == HONE_OK) status = hone_check_texts(&text, 1, clear_foreigns_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, clear_foreigns_where, err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->clear_foreigns(store, scheme, err));
 }
 
 // Damage --------------------------------------------------------------------------------------------------------------

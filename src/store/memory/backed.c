@@ -259,6 +259,15 @@ hone_status hone_backed_put_foreigns(
     return end(backed, status, err);
 }
 
+hone_status hone_backed_clear_foreigns(hone_store *store, const char *scheme, hone_error *err)
+{
+    hone_backed_store *backed = backed_of(store);
+    hone_status status = begin(backed, err);
+    if (status != HONE_OK) return status;
+    status = hone_memory_store_ops.clear_foreigns(backed->memory, scheme, err);
+    return end(backed, status, err);
+}
+
 hone_status hone_backed_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
 {

@@ -89,6 +89,7 @@ hone_status hone_backed_get_foreign(
     hone_error *err);
 hone_status hone_backed_foreigns(
     hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err);
+hone_status hone_backed_clear_foreigns(hone_store *store, const char *scheme, hone_error *err);
 hone_status hone_backed_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err);
 hone_status hone_backed_quarantine(hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err);
@@ -106,8 +107,9 @@ hone_status hone_backed_stat(hone_store *store, hone_store_stat *out, hone_error
     .invocations = hone_backed_invocations, .clear_invocations = hone_backed_clear_invocations,                        \
     .expire_misses = hone_backed_expire_misses, .put_alias = hone_backed_put_alias,                                    \
     .get_alias = hone_backed_get_alias, .aliases = hone_backed_aliases, .put_foreigns = hone_backed_put_foreigns,      \
-    .get_foreign = hone_backed_get_foreign, .foreigns = hone_backed_foreigns, .set_aside = hone_backed_set_aside,      \
-    .begin = hone_backed_begin, .end = hone_backed_end
+    .get_foreign = hone_backed_get_foreign, .foreigns = hone_backed_foreigns,                                          \
+    .clear_foreigns = hone_backed_clear_foreigns, .set_aside = hone_backed_set_aside, .begin = hone_backed_begin,      \
+    .end = hone_backed_end
 // clang-format on
 
 #endif

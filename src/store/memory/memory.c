@@ -22,6 +22,7 @@ static const char put_alias_where[] = "store.put_alias";
 static const char get_alias_where[] = "store.get_alias";
 static const char put_foreign_where[] = "store.put_foreign";
 static const char get_foreign_where[] = "store.get_foreign";
+static const char clear_foreigns_where[] = "store.clear_foreigns";
 static const char set_aside_where[] = "store.set_aside";
 static const char clear_quarantine_where[] = "store.clear_quarantine";
 
@@ -479,6 +480,20 @@ static hone_status memory_foreigns(
     return HONE_OK;
 }
 
+static hone_status memory_clear_foreigns(hone_store *store, const char *scheme, hone_error *err)
+{
+    memory_store *memory = memory_of(store);
+    hone_table *table = &memory->tables[FOREIGNS];
+    bool ok = true;
+    for (size_t i = table->count; ok && i > 0; i--) {
+        record found;
+        if (hone_row_read(table->shape, table->rows[i - 1], &found, sizeof found) &&
+            scheme_matches(scheme, found.foreign.scheme))
+            ok = hone_table_remove(&memory->changes, table, table->rows[i - 1]);
+    }
+    return finish(memory, ok, clear_foreigns_where, err);
+}
+
 // Damage --------------------------------------------------------------------------------------------------------------
 
 static hone_status memory_set_aside(
@@ -594,6 +609,7 @@ const hone_store_ops hone_memory_store_ops = {
     .put_foreigns = memory_put_foreigns,
     .foreigns = memory_foreigns,
     .get_foreign = memory_get_foreign,
+    .clear_foreigns = memory_clear_foreigns,
     .set_aside = memory_set_aside,
     .quarantine = memory_quarantine,
     .clear_quarantine = memory_clear_quarantine,

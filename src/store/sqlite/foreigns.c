@@ -10,6 +10,7 @@ static const char aliases_where[] = "store.aliases";
 static const char put_foreign_where[] = "store.put_foreign";
 static const char get_foreign_where[] = "store.get_foreign";
 static const char foreigns_where[] = "store.foreigns";
+static const char clear_foreigns_where[] = "store.clear_foreigns";
 
 hone_status hone_sqlite_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
@@ -150,4 +151,13 @@ hone_status hone_sqlite_get_foreign(
     return hone_fail(
         err, HONE_NOT_FOUND, get_foreign_where, "no config of %s for %s:%s", key->scheme, key->operation,
         key->foreign_key);
+}
+
+hone_status hone_sqlite_clear_foreigns(hone_store *store, const char *scheme, hone_error *err)
+{
+    hone_query query;
+    if (hone_sqlite_following(store)->schema < HONE_SQL_FOREIGN_SCHEMA) return HONE_OK;
+    hone_query_begin(&query, hone_sqlite_connection(store), HONE_SQL_FOREIGN_CLEAR, clear_foreigns_where);
+    hone_query_text(&query, scheme);
+    return hone_query_run(&query, "clear", err);
 }

@@ -174,6 +174,7 @@ const hone_store_ops hone_sqlite_store_ops = {
     .put_foreigns = hone_sqlite_put_foreigns,
     .foreigns = hone_sqlite_foreigns,
     .get_foreign = hone_sqlite_get_foreign,
+    .clear_foreigns = hone_sqlite_clear_foreigns,
     .set_aside = hone_sqlite_set_aside,
     .quarantine = hone_sqlite_quarantine,
     .clear_quarantine = hone_sqlite_clear_quarantine,

@@ -118,6 +118,7 @@ static const char *const texts[HONE_SQL_COUNT] = {
                              " WHERE scheme = ? AND operation = ? AND device = ? AND foreign_key = ?",
     [HONE_SQL_FOREIGN_SCAN] = "SELECT " FOREIGN_COLUMNS " FROM foreign_config WHERE ?1 IS NULL OR scheme = ?1"
                               " ORDER BY scheme, operation, device, foreign_key",
+    [HONE_SQL_FOREIGN_CLEAR] = "DELETE FROM foreign_config WHERE scheme = ?1",
 
     [HONE_SQL_STAT] =
         "SELECT (SELECT count(*) FROM decision), (SELECT count(*) FROM measurement),"

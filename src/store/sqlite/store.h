@@ -91,6 +91,7 @@ hone_status hone_sqlite_get_foreign(
     hone_error *err);
 hone_status hone_sqlite_foreigns(
     hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err);
+hone_status hone_sqlite_clear_foreigns(hone_store *store, const char *scheme, hone_error *err);
 hone_status hone_sqlite_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err);
 hone_status hone_sqlite_quarantine(hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err);

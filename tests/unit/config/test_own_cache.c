@@ -253,9 +253,29 @@ static void caches_of_one_store_are_told_by_their_names_and_outlive_the_process(
     one = open_as(g, "one", g->url);
     assert_found(g, one, "a", "1");
     assert_found(g, other, "a", "2");
-    assert_int_equal(hone_own_cache_clear(one, &g->err), HONE_UNSUPPORTED);
-    assert_non_null(strstr(g->err.message, "only caches in memory forget"));
     hone_own_cache_close(&one);
+    hone_own_cache_close(&other);
+}
+
+static void a_cache_in_a_store_forgets_for_all_who_share_it_and_no_other_cache_does(void **state)
+{
+    ground *g = *state;
+    hone_own_cache *one = open_as(g, "one", g->url), *again = open_as(g, "one", g->url),
+                   *other = open_as(g, "one and more", g->url);
+    put(g, one, "a", "1");
+    put(g, one, "b", "2");
+    put(g, other, "a", "3");
+    assert_found(g, again, "b", "2");
+    assert_int_equal(hone_own_cache_clear(again, &g->err), HONE_OK);
+    size_t count = 7;
+    assert_int_equal(hone_own_cache_size(one, &count, &g->err), HONE_OK);
+    assert_int_equal(count, 0);
+    assert_found(g, one, "a", NULL);
+    assert_found(g, other, "a", "3");
+    put(g, one, "a", "4");
+    assert_found(g, again, "a", "4");
+    hone_own_cache_close(&one);
+    hone_own_cache_close(&again);
     hone_own_cache_close(&other);
 }
 
@@ -539,6 +559,7 @@ int main(void)
         TEST(caches_in_memory_are_independent_and_forget_when_asked),
         TEST(no_memory_changes_nothing),
         TEST(caches_of_one_store_are_told_by_their_names_and_outlive_the_process),
+        TEST(a_cache_in_a_store_forgets_for_all_who_share_it_and_no_other_cache_does),
         TEST(a_store_that_is_lent_is_not_closed),
         TEST(what_was_imported_from_ejkernels_file_of_the_name_is_found),
         TEST(wrong_options_are_refused),

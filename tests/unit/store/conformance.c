@@ -979,6 +979,22 @@ static void a_foreign_config_is_found_by_its_whole_key(void **state)
     assert_int_equal(s.count, 2);
 }
 
+static void foreign_configs_of_a_scheme_are_cleared_and_others_stay(void **state)
+{
+    fixture *f = *state;
+    hone_store_foreign foreigns[3] = {sample_foreign(), sample_foreign(), sample_foreign()};
+    foreigns[1].device = NULL;
+    foreigns[2].scheme = "other";
+    assert_int_equal(hone_store_clear_foreigns(f->store, foreigns[0].scheme, &f->err), HONE_OK); // there are none
+    assert_int_equal(hone_store_put_foreign(f->store, foreigns, 3, &f->err), HONE_OK);
+    assert_int_equal(hone_store_clear_foreigns(f->store, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_clear_foreigns(f->store, foreigns[0].scheme, &f->err), HONE_OK);
+    assert_foreigns(f, NULL, "attention TPU v5 abc {\"block_q\":128} v5.json");
+    assert_foreigns(f, foreigns[0].scheme, "");
+    assert_int_equal(hone_store_put_foreign(f->store, foreigns, 1, &f->err), HONE_OK);
+    assert_foreigns(f, foreigns[0].scheme, "attention TPU v5 abc {\"block_q\":128} v5.json");
+}
+
 static void stat_counts_every_kind_of_record(void **state)
 {
     fixture *f = *state;
@@ -1501,6 +1517,7 @@ int main(int count, char **arguments)
         STORE_TEST(a_foreign_config_comes_back_as_it_came),
         STORE_TEST(foreign_configs_are_put_all_or_none),
         STORE_TEST(a_foreign_config_is_found_by_its_whole_key),
+        STORE_TEST(foreign_configs_of_a_scheme_are_cleared_and_others_stay),
         STORE_TEST(stat_counts_every_kind_of_record),
         STORE_TEST(a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason),
         STORE_TEST(wrong_arguments_are_refused_by_name),
