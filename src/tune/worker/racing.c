@@ -277,10 +277,11 @@ static hone_failure race_threads(hone_runner *runner, hone_buffers *others, hone
 
 // Two streams ---------------------------------------------------------------------------------------------------------
 
-// Runs are started on both in turn, a few at a time, so that the device has both to do; then what the last of each left
-// is compared. How many is drawn: who is wrong in every eighth run is not always so in one that nobody looks at.
+// Runs are started on both, a few at a time, so that the device has both to do; then what the last of each left is
+// compared. How many, in which order and how soon after each other is drawn: who is wrong in every eighth run is not always
+// so in one that nobody looks at, and what lasts a few us between a write and a read would else be missed or met always.
 enum { LEAST_ROUNDS = 8, MOST_ROUNDS = 40, MOST_STARTED = 6 };
-static const uint64_t lanes_ns = 100000000;
+static const uint64_t lanes_ns = 100000000, longest_gap_ns = 20000;
 
 typedef struct lane {
     hone_runner *runner;
@@ -335,14 +336,27 @@ static bool is_right(const lane *l, hone_error *err)
     return hone_buffers_fetch(l->buffers, 0, err) == HONE_OK && is_as_alone(l->runner, l->buffers, l->expected, err);
 }
 
+// Some time below that of a run.
+static void leave_gap(const lane *l, uint64_t *random)
+{
+    const double run_ns = fmin(l->runner->verify_ns, (double)longest_gap_ns);
+    const uint64_t end_ns = hone_os_now_ns() + hone_random_next(random) % ((uint64_t)run_ns + 1);
+    while (hone_os_now_ns() < end_ns)
+        ;
+}
+
 static bool run_round(lane lanes[2], hone_error *err)
 {
     hone_status status = HONE_OK;
-    const int runs = 2 + (int)(hone_random_next(&lanes[0].runner->session->random) % (2 * MOST_STARTED - 1));
+    uint64_t *random = &lanes[0].runner->session->random;
+    const int runs = 2 + (int)(hone_random_next(random) % (2 * MOST_STARTED - 1));
     for (int i = 0; i < 2 && status == HONE_OK; i++)
         status = hone_buffers_poison(lanes[i].buffers, 0, err);
-    for (int run = 0; run < runs && status == HONE_OK; run++)
-        status = start_run(&lanes[run % 2]);
+    for (int run = 0; run < runs && status == HONE_OK; run++) {
+        const lane *next = &lanes[run < 2 ? (uint64_t)run : hone_random_next(random) >> 63]; // each has one
+        leave_gap(next, random);
+        status = start_run(next);
+    }
     // Nobody reads what a stream still writes, and both are waited for in any case.
     for (int i = 0; i < 2; i++) {
         const hone_status waited = wait_for(&lanes[i], err);
