@@ -54,17 +54,20 @@ static json_t *document_of(hone_cli *cli, int *status)
     return NULL;
 }
 
-// What another system recorded has its arguments as a spec alone: shown as the call of hone's that they make, if they
-// do.
+// What another system recorded has its arguments as a spec alone: shown as the call of hone's that they make, or that
+// they were tuned as.
 static hone_call *call_of_spec(hone_cli *cli, const json_t *row)
 {
-    const char *spec = text(row, "spec");
-    const hone_op *op = hone_op_find(cli->rt, text(row, "algorithm"), NULL);
+    char label[200];
+    const char *spec = text(row, "spec"), *name = text(row, "algorithm");
+    const hone_op *op = hone_op_find(cli->rt, name, NULL);
     hone_call *call = NULL;
-    if (op == NULL || spec[0] == '\0') return NULL;
-    hone_status status =
-        hone_call_from_spec(hone_allocator_system(), hone_op_signature(op), spec, strlen(spec), &call, NULL);
-    return status == HONE_OK ? call : NULL;
+    if (spec[0] == '\0') return NULL;
+    if (op != NULL &&
+        hone_call_from_spec(hone_allocator_system(), hone_op_signature(op), spec, strlen(spec), &call, NULL) == HONE_OK)
+        return call;
+    snprintf(label, sizeof label, "%s@v%s:%s", name, text(row, "version"), text(row, "key"));
+    return hone_call_of_label(cli->rt, label, &op, &call, NULL) == HONE_OK ? call : NULL;
 }
 
 static void list_row(hone_cli *cli, cli_table *table, json_t *devices, const json_t *row)

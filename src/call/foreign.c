@@ -185,13 +185,38 @@ void hone_foreign_release(hone_foreign **foreign)
     *foreign = NULL;
 }
 
+static const hone_foreign_row *find_in(const hone_foreign *f, size_t from, const char *library, hone_view operation)
+{
+    for (size_t i = from; i < f->count; i++)
+        if (strcmp(f->rows[i].library, library) == 0 && hone_view_is(operation, f->rows[i].operation))
+            return &f->rows[i];
+    return NULL;
+}
+
+void hone_foreign_link(hone_foreign *newer, hone_foreign *older)
+{
+    newer->older = older;
+    for (size_t i = 0; i < newer->count; i++) {
+        hone_foreign_row *row = &newer->rows[i];
+        const hone_view operation = {row->operation, strlen(row->operation)};
+        row->older = find_in(newer, i + 1, row->library, operation);
+        if (row->older == NULL) row->older = hone_foreign_find(older, row->library, operation);
+    }
+}
+
 const hone_foreign_row *hone_foreign_find(const hone_foreign *foreign, const char *library, hone_view operation)
 {
-    for (const hone_foreign *f = foreign; f != NULL; f = f->older)
-        for (size_t i = 0; i < f->count; i++)
-            if (strcmp(f->rows[i].library, library) == 0 && hone_view_is(operation, f->rows[i].operation))
-                return &f->rows[i];
-    return NULL;
+    const hone_foreign_row *row = NULL;
+    for (const hone_foreign *f = foreign; f != NULL && row == NULL; f = f->older)
+        row = find_in(f, 0, library, operation);
+    return row;
+}
+
+hone_signature *hone_foreign_signature(const hone_foreign_row *row)
+{
+    while (row != NULL && row->signature == NULL)
+        row = row->older;
+    return row != NULL ? row->signature : NULL;
 }
 
 size_t hone_foreign_take_count(const hone_foreign_row *row)

@@ -16,6 +16,7 @@ typedef struct hone_foreign_row {
     const json_t *windows; // array, parameters that are a number or [left, right]; NULL: none
     const json_t *configs; // object, how the library's own configs of it are written; NULL: not known
     const json_t *takes;   // array, the algorithms that can be it, the first that holds the arguments is taken
+    const struct hone_foreign_row *older; // of the same operation, asked where this one holds no arguments; NULL: none
 } hone_foreign_row;
 
 // Rows that were read from one document.
@@ -24,7 +25,7 @@ typedef struct hone_foreign {
     json_t *root;
     hone_foreign_row *rows;
     size_t count;
-    struct hone_foreign *older; // the documents of a registry, the newest first
+    struct hone_foreign *older; // the documents of a registry, the newest first: hone_foreign_link
 } hone_foreign;
 
 // The rows that are built in.
@@ -35,12 +36,19 @@ hone_status hone_foreign_read(
     const hone_allocator *allocator, const char *text, size_t size, hone_foreign **out, hone_error *err);
 // Releases a document, and those that are older.
 void hone_foreign_release(hone_foreign **foreign);
+// Puts a document in front of those that are older; not yet known to other threads.
+void hone_foreign_link(hone_foreign *newer, hone_foreign *older);
 // The newest row of an operation; NULL: there is none.
 const hone_foreign_row *hone_foreign_find(const hone_foreign *foreign, const char *library, hone_view operation);
 
 // The algorithms of a row, likeliest first. index < hone_foreign_take_count.
 size_t hone_foreign_take_count(const hone_foreign_row *row);
 const char *hone_foreign_algorithm(const hone_foreign_row *row, size_t index);
+// The library's own function, by the newest row that knows it; NULL: none does.
+hone_signature *hone_foreign_signature(const hone_foreign_row *row);
+// Puts arguments by position beside those that have names, as theirs, the library's function, names them. False: there
+// are more than it has, theirs is NULL, or memory was short.
+bool hone_foreign_name_arguments(hone_signature *theirs, const json_t *args, json_t *kwargs);
 // The call of hone's that an operation with these arguments is, taken as the algorithm at `take`.
 //   row        NULL: every argument has hone's own name
 //   arguments  an object by the names of the library's parameters; arrays as {"dtype":..., "shape":[...]} or "f32[2,3]",

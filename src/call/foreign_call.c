@@ -449,6 +449,22 @@ static json_t *with_defaults(const hone_allocator *allocator, hone_signature *th
     return NULL;
 }
 
+// --- arguments by position
+
+bool hone_foreign_name_arguments(hone_signature *theirs, const json_t *args, json_t *kwargs)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < json_array_size(args); i++, next++) {
+        while (theirs != NULL && next < hone_signature_count(theirs) &&
+               hone_signature_parameter(theirs, next)->is_result)
+            next++;
+        if (theirs == NULL || next >= hone_signature_count(theirs)) return false;
+        if (json_object_set(kwargs, hone_signature_parameter(theirs, next)->name, json_array_get(args, i)) != 0)
+            return false;
+    }
+    return true;
+}
+
 hone_status hone_foreign_call(
     const hone_allocator *allocator,
     const hone_foreign_row *row,

@@ -32,9 +32,13 @@ static hone_status add_alias(
     const hone_algorithm_entry *algorithm,
     size_t *out_count)
 {
+    const hone_allocator *a = &importer->texts.arena.allocator;
+    const hone_view operation = {foreign->operation, strcspn(foreign->operation, "@")};
     hone_call *call = NULL;
     hone_status status =
-        hone_call_from_spec(importer->texts.arena.allocator, algorithm->signature, spec, strlen(spec), &call, NULL);
+        hone_registry_foreign_call(importer->registry, a, foreign->scheme, operation, spec, &algorithm, &call, NULL);
+    if (status == HONE_NOT_FOUND && algorithm != NULL)
+        status = hone_call_from_spec(*a, algorithm->signature, spec, strlen(spec), &call, NULL);
     if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
     const hone_store_alias alias = {
         .scheme = foreign->scheme,
@@ -61,9 +65,8 @@ static hone_status bind_foreign(
     recorded found = {.importer = importer};
     if (importer->registry == NULL || !hone_is_key(foreign->foreign_key)) return HONE_OK;
     hone_importer_name_algorithm(importer, foreign->operation, &filter);
-    // hone's versions are its own: the operation is the newest algorithm of its name.
+    // hone's versions are its own: an operation without a row is the newest algorithm of its name.
     const hone_algorithm_entry *algorithm = hone_registry_find(importer->registry, filter.algorithm, NULL);
-    if (algorithm == NULL) return HONE_OK;
     hone_status status = hone_store_find_invocations(store, &filter, take_recorded, &found, err);
     if (status != HONE_OK && status != HONE_CORRUPT) return status;
     if (found.spec == NULL) return HONE_OK;

@@ -317,6 +317,8 @@ static void map_alias(mapper *m, const hone_store_alias *alias)
     const char *at = strstr(alias->operation, "@v");
     const hone_view name = {alias->operation, at == NULL ? strlen(alias->operation) : (size_t)(at - alias->operation)};
     const hone_foreign_row *row = m->foreign == NULL ? NULL : hone_foreign_find(m->foreign, scheme, name);
+    while (row != NULL && row->configs == NULL && row->older != NULL)
+        row = row->older;
     const json_t *configs = row == NULL ? NULL : row->configs;
     if (add_decisions(m, alias, alias->key.key, configs, row)) return;
     const char *bucket = find_bucket(m, &alias->key);

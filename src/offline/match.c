@@ -69,56 +69,37 @@ static bool take_own(matcher *m, hone_match how)
     return status == HONE_OK ? take_call(m, call, how) : true;
 }
 
-// One algorithm that the operation may be; what it cannot hold is in m->why.
-static bool take_as(matcher *m, const hone_algorithm_entry *entry, size_t take, const json_t *arguments, hone_match how)
+static hone_status make_call(matcher *m, const json_t *arguments, hone_call **out, int64_t *out_times)
 {
-    hone_call *call = NULL;
-    int64_t times = 1;
-    m->entry = entry;
-    hone_status status = hone_foreign_call(
-        &m->environment->allocator, m->row, take, entry->signature, arguments, &call, &times, &m->why);
-    m->failed |= status == HONE_OUT_OF_MEMORY;
-    if (status != HONE_OK) return false;
-    int64_t *count = &m->out->shown.count;
-    if (*count >= 0 && __builtin_mul_overflow(*count, times, count)) *count = -1;
-    return take_call(m, call, how);
+    const hone_offline_environment *e = m->environment;
+    if (m->row == NULL)
+        return hone_foreign_call(&e->allocator, NULL, 0, m->entry->signature, arguments, out, out_times, &m->why);
+    return hone_registry_take_foreign(
+        e->registry, &e->allocator, m->row, arguments, &m->entry, out, out_times, &m->why);
 }
 
-// What is known of the arguments is known also when hone cannot take them: then the reason says why.
+// What is known of the arguments is known also when hone cannot take them: then the reason, in m->why, says why.
 static bool take_arguments(matcher *m, const json_t *arguments, hone_match how)
 {
+    hone_call *call = NULL;
+    int64_t times = 1, *count = &m->out->shown.count;
     m->out->shown.matched = how;
-    if (m->row == NULL) return m->entry == NULL || take_as(m, m->entry, 0, arguments, how) || true;
-    for (size_t i = 0; i < hone_foreign_take_count(m->row) && !m->failed; i++) {
-        const hone_algorithm_entry *entry =
-            hone_registry_find(m->environment->registry, hone_foreign_algorithm(m->row, i), NULL);
-        if (entry != NULL && take_as(m, entry, i, arguments, how)) break;
-    }
-    return true;
-}
-
-// Arguments by position under their names, beside those that have names.
-static bool name_arguments(const matcher *m, const json_t *args, json_t *kwargs)
-{
-    const hone_signature *theirs = m->row != NULL ? m->row->signature : NULL;
-    if (theirs == NULL && m->entry != NULL) theirs = m->entry->signature;
-    size_t next = 0;
-    for (size_t i = 0; i < json_array_size(args); i++, next++) {
-        while (theirs != NULL && next < hone_signature_count(theirs) &&
-               hone_signature_parameter(theirs, next)->is_result)
-            next++;
-        if (theirs == NULL || next >= hone_signature_count(theirs)) return false;
-        if (json_object_set(kwargs, hone_signature_parameter(theirs, next)->name, json_array_get(args, i)) != 0)
-            return false;
-    }
-    return true;
+    if (m->row == NULL && m->entry == NULL) return true;
+    hone_status status = make_call(m, arguments, &call, &times);
+    m->failed |= status == HONE_OUT_OF_MEMORY;
+    if (status != HONE_OK) return true;
+    if (*count >= 0 && __builtin_mul_overflow(*count, times, count)) *count = -1;
+    return take_call(m, call, how);
 }
 
 static bool take_named(matcher *m, const json_t *args, const json_t *kwargs, hone_match how)
 {
     json_t *arguments = json_copy((json_t *)(uintptr_t)kwargs);
+    hone_signature *theirs = hone_foreign_signature(m->row);
+    if (theirs == NULL && m->entry != NULL) theirs = m->entry->signature;
     m->failed |= arguments == NULL;
-    bool taken = arguments != NULL && name_arguments(m, args, arguments) && take_arguments(m, arguments, how);
+    bool taken =
+        arguments != NULL && hone_foreign_name_arguments(theirs, args, arguments) && take_arguments(m, arguments, how);
     json_decref(arguments);
     return taken;
 }
@@ -268,11 +249,14 @@ static bool match_recorded(matcher *m)
 static bool match_proved(matcher *m)
 {
     const hone_operation *shown = &m->out->shown;
-    const bool theirs = m->row != NULL && m->row->signature != NULL;
+    const hone_foreign_row *row = m->row; // the newest that knows the library's function
+    while (row != NULL && row->signature == NULL && row->older != NULL)
+        row = row->older;
+    const bool theirs = row != NULL && row->signature != NULL;
     if (shown->key == NULL || (m->entry == NULL && !theirs) || m->found->view_count == 0) return false;
     const hone_prove_question question = {
-        .signature = theirs ? m->row->signature : m->entry->signature,
-        .row = m->row,
+        .signature = theirs ? row->signature : m->entry->signature,
+        .row = row,
         .foreign = !is_hone(m),
         .found = m->found,
         .key = shown->key,
@@ -494,8 +478,9 @@ static void find_algorithm(matcher *m)
     const char *library = m->label->kind == HONE_LABEL_TOKAMAX ? "tokamax" : "ejkernel";
     m->row = hone_foreign_find(foreign, library, m->label->operation);
     write_snake(shown->algorithm, name, sizeof name);
-    for (size_t i = 0; m->row != NULL && i < hone_foreign_take_count(m->row) && m->entry == NULL; i++)
-        m->entry = hone_registry_find(registry, hone_foreign_algorithm(m->row, i), NULL);
+    for (const hone_foreign_row *row = m->row; row != NULL && m->entry == NULL; row = row->older)
+        for (size_t i = 0; i < hone_foreign_take_count(row) && m->entry == NULL; i++)
+            m->entry = hone_registry_find(registry, hone_foreign_algorithm(row, i), NULL);
     if (m->row == NULL) m->entry = hone_registry_find(registry, shown->algorithm, NULL);
     if (m->row == NULL && m->entry == NULL) m->entry = hone_registry_find(registry, name, NULL);
 }

@@ -108,6 +108,32 @@ hone_status hone_registry_load(hone_registry *registry, hone_error *err);
 hone_status hone_registry_add_foreign(hone_registry *registry, const char *text, size_t size, hone_error *err);
 // Those there are as of now, for as long as the registry lives.
 hone_status hone_registry_foreign(hone_registry *registry, const hone_foreign **out, hone_error *err);
+// The call that an operation with these arguments, an object, is: by its rows, the newest first, and their algorithms in
+// order.
+//   out_entry  the algorithm; after a failure the last one that is here, else as it was
+//   out_times  as of hone_foreign_call
+// Returns: as hone_foreign_call; HONE_NOT_FOUND: none of the algorithms is here.
+hone_status hone_registry_take_foreign(
+    hone_registry *registry,
+    const hone_allocator *allocator,
+    const hone_foreign_row *row,
+    const json_t *arguments,
+    const hone_algorithm_entry **out_entry,
+    hone_call **out,
+    int64_t *out_times,
+    hone_error *err);
+// The same for what a library recorded: its operation, without a version, and the spec of a call, {"args_spec":[...],
+// "kwargs_spec":{...}}.
+// Returns: as before; also HONE_NOT_FOUND: there is no row of the operation.
+hone_status hone_registry_foreign_call(
+    hone_registry *registry,
+    const hone_allocator *allocator,
+    const char *library,
+    hone_view operation,
+    const char *spec,
+    const hone_algorithm_entry **out_entry,
+    hone_call **out,
+    hone_error *err);
 
 // name in any case, also with "@v2" at its end; version NULL or "" then means that one, else the newest ("10" is newer
 // than "9"). NULL when there is none. Lock-free, but for the first look-up of a name that was deferred.

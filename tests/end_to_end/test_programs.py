@@ -1,5 +1,6 @@
 """hone offline: real programs that JAX lowered with ejkernel's labels in them."""
 
+import hashlib
 import json
 import re
 
@@ -171,6 +172,38 @@ class Programs(CommandTest):
         self.hone("offline", path, "--seconds", "1", "--evals", "2", code=NO)
         document = self.hone("offline", path, "--pack", str(pack), "--seconds", "1", "--evals", "2", "--json").json
         self.assertEqual([entry["call"] for entry in document["entries"]], ["softmax(f32[4,8])"])
+
+    def test_a_row_of_a_pack_leaves_what_it_cannot_hold_to_the_row_that_is_built_in(self):
+        pack = self.folder / "pack"
+        pack.mkdir()
+        rows = [{"library": "tokamax", "operation": "Normalization", "values": {"subtract_mean": [True], "axis": [-1]},
+                 "takes": [{"algorithm": "softmax"}]}]
+        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "rows", "foreign": rows}))
+        norm = {"x": "f32[8,16]", "scale": "f32[16]", "axis": -1, "subtract_mean": False, "epsilon": 1e-6}
+        path = self.tokamax(("Normalization", norm), ("Normalization", {"x": "f32[8,16]", "axis": -1, "subtract_mean": True}))
+        operations = self.hone("offline", path, "--pack", str(pack), "--list", "--json").json["operations"]
+        self.assertEqual([row["call"] for row in operations], ["rms_norm(f32[8,16], f32[16])", "softmax(f32[8,16])"])
+
+    def test_recorded_calls_of_ejkernel_are_what_its_labels_are(self):
+        """By the same rows: with a bias or a window of two sides another algorithm than that of their name."""
+        kwargs = {"query": {"dtype": "float32", "shape": [1, 8, 2, 16]}, "key": {"dtype": "float32", "shape": [1, 8, 2, 16]},
+                  "value": {"dtype": "float32", "shape": [1, 8, 2, 16]}, "causal": False, "dropout_prob": 0.0}
+        rows = []
+        for more in ({}, {"sliding_window": [3, 4]}, {"bias": {"dtype": "float32", "shape": [1, 2, 8, 8]}}, {"dropout_prob": 0.5}):
+            spec = json.dumps({"args_spec": [], "batch_axes": None, "kwargs_spec": {**kwargs, **more}, "method": None},
+                              sort_keys=True, separators=(",", ":"))
+            rows.append({"op": "flash_attention@v2", "key": hashlib.sha256(spec.encode()).hexdigest()[:16], "spec": spec})
+        self.hone("record", "import", self.write("calls.json", json.dumps({"device": "cpu|cpu", "invocations": rows})))
+        document = self.hone("tune", "--recorded", "--seconds", "1", "--evals", "2", "--json", code=WORLD).json
+        array = "f32[1,8,2,16]"
+        self.assertEqual({entry["call"] for entry in document["entries"]},
+                         {f"flash_attention({array}, {array}, {array})", f"dot_product_attention({array}, {array}, {array}, f32[1,2,8,8])",
+                          f"dot_product_attention({array}, {array}, {array}, window_left=3, window_right=4)"})
+        self.assertEqual([row["key"] for row in document["failed"]], [rows[3]["key"]])
+        self.assertIn("dropout_prob is 0.5", document["failed"][0]["reason"])
+        found = self.hone("store", "get", f"flash_attention@v2:{rows[1]['key']}", "--json").json
+        self.assertIn("window_left=3", found["call"])
+        self.assertIn("window_left=3", self.hone("record", "list").out)
 
     def test_an_algorithm_of_the_operations_name_needs_no_row(self):
         """Its class is the algorithm's name, its arguments are the parameters."""

@@ -112,8 +112,23 @@ static hone_status put_on(
     return HONE_OK;
 }
 
+// What another library recorded, as its rows say; HONE_NOT_FOUND: there is none.
+static hone_status find_foreign(
+    hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
+{
+    const hone_view operation = {item->algorithm, strcspn(item->algorithm, "@")};
+    const hone_algorithm_entry *entry = NULL;
+    char name[HONE_NAME_SIZE + 20];
+    if (item->call != NULL || item->spec == NULL) return HONE_NOT_FOUND;
+    hone_status status =
+        hone_registry_foreign_call(rt->registry, &rt->allocator, "ejkernel", operation, item->spec, &entry, call, err);
+    if (status != HONE_OK) return status;
+    snprintf(name, sizeof name, "%s@v%s", entry->name, entry->version);
+    return hone_op_get(rt, name, op, err);
+}
+
 // An ejkernel record carries ejkernel's version, so a version that hone does not have means its newest.
-static hone_status find_recorded(
+static hone_status find_own(
     hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
 {
     hone_status status = hone_op_get(rt, item->algorithm, op, err);
@@ -127,8 +142,16 @@ static hone_status find_recorded(
     hone_signature *signature = (*op)->algorithm->signature;
     if (item->call != NULL) return hone_call_parse(rt->allocator, signature, item->call, call, err);
     if (item->spec == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "the record holds neither call nor spec");
-    status = hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
-    return status == HONE_OK && item->device != rt->cpu ? put_on(rt, item->device, signature, call, err) : status;
+    return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
+}
+
+static hone_status find_recorded(
+    hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
+{
+    hone_status status = find_foreign(rt, item, op, call, err);
+    if (status == HONE_NOT_FOUND) status = find_own(rt, item, op, call, err);
+    if (status != HONE_OK || item->call != NULL || item->device == rt->cpu) return status;
+    return put_on(rt, item->device, hone_op_signature(*op), call, err);
 }
 
 // The first time, an answer that was left open waits until all calls that have none have had their turn.
