@@ -170,6 +170,17 @@ static int put(hone_cli *cli, hone_store *store)
     return EXIT_DONE;
 }
 
+// What `store get` of the same words shows stands under another call, which it serves, too.
+static void say_what_serves(hone_cli *cli, hone_store *store)
+{
+    collected found = {json_array()};
+    (void)collect_named(cli, store, cli->arguments[1], true, &found);
+    const char *call = json_string_value(json_object_get(json_array_get(found.rows, 0), "call"));
+    if (call != NULL)
+        fprintf(stderr, "hone: nothing is stored for it alone: it is served by what is stored for '%s'\n", call);
+    json_decref(found.rows);
+}
+
 static int remove_entries(hone_cli *cli, hone_store *store)
 {
     if (cli->count != 2) return cli_usage("store remove needs one call, key or label");
@@ -191,7 +202,10 @@ static int remove_entries(hone_cli *cli, hone_store *store)
     size_t count = json_array_size(found.rows);
     if (status == 0 && cli->options.json) cli_print_json(json_pack("{s:I}", "removed", (json_int_t)count));
     if (status == 0 && !cli->options.json) printf("%zu removed\n", count);
-    if (status == 0 && count == 0) status = EXIT_NO;
+    if (status == 0 && count == 0) {
+        say_what_serves(cli, store);
+        status = EXIT_NO;
+    }
     json_decref(found.rows);
     return status;
 }

@@ -119,6 +119,8 @@ def policy_change(name: str) -> Change:
 
 
 def chain_change(links: Mapping[str, Link | None], persist: bool | None) -> Change:
+    if not isinstance(links, Mapping):
+        raise TypeError(f"links are a mapping from names of links to functions or None, and a {type(links)} came")
     rows = [(source, None if own is None else _name_of(own), own) for source, own in links.items()]
 
     def change(runtime: Any, parent: Any) -> Any:
@@ -153,19 +155,45 @@ def _reference(own: Link) -> Callable[[], Any]:
         return lambda: own
 
 
+class AskedCall:
+    """The call of which a link is asked: ``text``, ``key``, ``spec``, ``device``, ``operation``, ``values``."""
+
+    def __init__(self, native: Any):
+        self._native = native
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._native, name)
+
+    def decide(self) -> Any:
+        """The :class:`hone.Decision` of the chain that the link has changed."""
+        from hone.results import Decision  # which is made of contexts
+
+        return Decision.of(self._native.decide())
+
+    def explain(self, json: bool = False) -> str:
+        """That chain, link by link."""
+        return self._native.explain(json)
+
+
+def _answered(answer: Any) -> tuple[str, str | None] | None:
+    if answer is None:
+        return None
+    if isinstance(answer, str):
+        return answer, None
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not isinstance(answer[0], str):
+        raise TypeError(f"a link gives a kernel's name, a pair of it and a config, or None, and {answer!r} came")
+    return answer[0], _config_text(answer[1])
+
+
 def _link(own: Link, parent: Any) -> Callable[[Any], tuple[str, str | None] | None]:
     """What the extension calls: the function, under the context that was derived from, which it may ask."""
 
     def ask(call: Any) -> tuple[str, str | None] | None:
         token = _current.set(parent)
         try:
-            answer = own(call)
+            return _answered(own(AskedCall(call)))
         finally:
             _current.reset(token)
-        if answer is None:
-            return None
-        kernel, config = (answer, None) if isinstance(answer, str) else answer
-        return kernel, _config_text(config)
 
     return ask
 

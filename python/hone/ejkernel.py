@@ -64,7 +64,9 @@ def left_out() -> dict[str, str]:
 
 
 def why_not(operation: str, *args: Any, **keywords: Any) -> str | None:
-    """Why a call of ejkernel's kernel with these arguments does not run hone's; None: it does, once it is registered."""
+    """Why a call of ejkernel's kernel with these arguments does not run hone's; None: it does, once it is registered.
+    Arguments are those of the function in ejkernel's registry: by position their order is not that of ``ejkernel.modules``.
+    """
     from hone import stand_ins
 
     return stand_ins.why_not_called(operation, args, keywords)

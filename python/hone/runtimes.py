@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import threading
@@ -18,6 +19,7 @@ from hone.results import Decision, Result
 from hone.tuning import options_of, watched
 
 _KEY = re.compile("[0-9a-f]{16}")
+_log = logging.getLogger("hone")
 _lock = threading.Lock()
 _default: Runtime | None = None
 _open: weakref.WeakSet[Runtime] = weakref.WeakSet()  # what they recorded is written when the interpreter ends
@@ -96,9 +98,19 @@ class Runtime(_hone.Runtime):
             return Result(self, self.read(program).tune(unproved, **given))
 
     def read(self, program: Any) -> Any:
-        """A lowered program: JAX's ``Lowered``, ``bytes`` of it, its text, or the path of a file."""
-        if hasattr(program, "as_text"):
+        """A lowered program: JAX's ``Lowered`` or ``Compiled``, ``bytes`` of it, its text, or the path of a file."""
+        if callable(program) and hasattr(program, "lower"):
+            raise TypeError("a lowered program is asked for, and a function came: lower it, function.lower(*arguments)")
+        read = self._read(program)
+        if not read.operations:
+            _log.warning("the program has no labelled operation%s", f": {read.note}" if read.note else "")
+        return read
+
+    def _read(self, program: Any) -> Any:
+        if hasattr(program, "compile"):
             program = program.as_text(debug_info=True)
+        elif hasattr(program, "as_text"):  # what XLA compiled shows its labels without being asked
+            program = program.as_text()
         if isinstance(program, bytes):
             return self.program("<memory>", program)
         if isinstance(program, str) and "\n" in program:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from hone import _hone, runtimes
-from hone.errors import UnsupportedError
+from hone.errors import HoneError, UnsupportedError
 from hone.results import Result
 
 # A document: the path of a file, or its bytes.
@@ -95,7 +95,8 @@ class Store:
 
     def get(self, call: str, *, device: str | None = None) -> StoredDecision | None:
         """The decision of a call text, ``"rms_norm(f32[64,4096], f32[4096])"``, of a call key, or of the label or key by
-        which a program of ejkernel's shows a call; None: there is none.
+        which a program of ejkernel's shows a call; None: there is none. One for any ``eps`` or ``softmax_scale`` serves them
+        all.
 
         One look-up, however much the store holds. Of a key: one for each operation that there is; what is stored for
         others, and labels, are searched for.
@@ -104,23 +105,42 @@ class Store:
             call: the text or key.
             device: a fingerprint; None: of this machine's devices, that of the call, or the first that has it.
         """
+        if not isinstance(call, str):
+            raise TypeError(f"a call text, a call key or a label is asked for, and a {type(call)} came")
         runtime = runtimes.default()
+        devices = [device] if device else [row["fingerprint"] for row in runtime.devices()]
         if "(" in call:
             described = runtime.describe(call)
-            operation, fingerprint = described.operation, device or described.device
-            return fingerprint and self._get(fingerprint, operation.name, operation.version, described.key, described.spec)
-        devices = [device] if device else [row["fingerprint"] for row in runtime.devices()]
-        for operation in map(runtime.operation, runtime.algorithms() if ":" not in call else ()):
+            return self._serving(described, devices if device else [described.device] if described.device else [])
+        for operation in map(runtime.operation, runtime.algorithms() if call and ":" not in call else ()):
             for fingerprint in devices:
                 found = self._get(fingerprint, operation.name, operation.version, call, None)
                 if found is not None:
                     return found
         document = json.loads(self.export(device=device))
         name, _, label_key = call.rpartition("#")[2].rpartition(":")
-        keys = {alias["key"] for alias in document.get("aliases", [])
-                if alias["foreign_key"] == label_key and name in ("", alias["operation"])}
+        aliases = [alias for alias in document.get("aliases", [])
+                   if alias["foreign_key"] == label_key and name in ("", alias["operation"])]
+        keys = {call, *(alias["key"] for alias in aliases)}
         rows = (StoredDecision.of(entry, document) for entry in document.get("entries", []))
-        return next((row for row in rows if row.key in keys or row.key == call), None)
+        exact = next((row for row in rows if row.key in keys), None)
+        return exact or next(filter(None, (self._of_alias(alias, devices) for alias in aliases)), None)
+
+    def _of_alias(self, alias: dict[str, Any], devices: list[str]) -> StoredDecision | None:
+        try:
+            operation = runtimes.default().operation(f"{alias['algorithm']}@v{alias['version']}")
+            return self._serving(operation.from_spec(alias["spec"]), devices)
+        except (KeyError, HoneError):  # of an algorithm that is not here, or was another
+            return None
+
+    def _serving(self, call: Any, devices: list[str]) -> StoredDecision | None:
+        """The decision of a call, else the one that serves it, too: that of its bucket."""
+        for one in filter(None, (call, call.bucket)):
+            for device in devices:
+                found = self._get(device, one.operation.name, one.operation.version, one.key, one.spec)
+                if found is not None:
+                    return found
+        return None
 
     def _get(self, device: str, algorithm: str, version: str, key: str, spec: str | None) -> StoredDecision | None:
         found = self._open().get(device, algorithm.lower(), version, key, spec)

@@ -59,6 +59,8 @@ class TuningKernel:
             UnsupportedError: the kernel was put aside, since it crashes or hangs.
             CancelledError: the contest's seconds or evaluations are spent. A tuner that lets it pass has done its work.
         """
+        if not isinstance(config, Mapping):
+            raise TypeError(f"a config is a mapping from parameters to values, and {config!r} came")
         return Tried(*self._native.measure(self._index, json.dumps(dict(config))))
 
     def __repr__(self) -> str:
@@ -113,7 +115,8 @@ def _tuner(own: Tuner) -> Callable[[Any], None]:
         choice = own(tuning)
         if choice is None:
             return
-        if not isinstance(choice, tuple) or len(choice) != 2 or not isinstance(choice[0], TuningKernel):
+        if not isinstance(choice, tuple) or len(choice) != 2 or not isinstance(choice[0], TuningKernel) or \
+                not isinstance(choice[1], Mapping):
             raise TypeError(f"a tuner gives None or a pair of a kernel and a config, and {choice!r} came")
         tuning.choose(*choice)
 

@@ -43,6 +43,19 @@ static PyObject *get_spec(PyObject *self, void *closure)
     return native_text(hone_call_spec(((native_call *)self)->call));
 }
 
+// The call whose decision serves this one, too, where it has none: its bucket. None: there is none.
+static PyObject *get_bucket(PyObject *self, void *closure)
+{
+    (void)closure;
+    const native_call *call = (native_call *)self;
+    hone_call *bucket = NULL;
+    hone_error err;
+    hone_status status = hone_call_bucket(call->call, true, &bucket, &err);
+    if (status != HONE_OK && status != HONE_INVALID_ARGUMENT) return native_raise(&err);
+    if (status != HONE_OK || bucket == NULL) Py_RETURN_NONE;
+    return native_call_new(call->operation, bucket);
+}
+
 // The fingerprint of the device that its arrays are on; None: it is not here.
 static PyObject *get_device(PyObject *self, void *closure)
 {
@@ -194,6 +207,7 @@ static PyGetSetDef fields[] = {
     {"text", get_text, NULL, "Canonical call text.", NULL},
     {"key", get_key, NULL, "Call key, 16 hex digits.", NULL},
     {"spec", get_spec, NULL, "Canonical JSON.", NULL},
+    {"bucket", get_bucket, NULL, "The call whose decision serves this one, too; None: there is none.", NULL},
     {"address", get_address, NULL, "The address of the hone_call.", NULL},
     {"device", get_device, NULL, "Fingerprint of the device of its arrays; None: it is not here.", NULL},
     {"operation", get_operation, NULL, "The operation that is called.", NULL},

@@ -123,6 +123,20 @@ static PyObject *method_parse(PyObject *self, PyObject *text)
     return native_call_new(operation, call);
 }
 
+// The same of the canonical JSON of a call.
+static PyObject *method_from_spec(PyObject *self, PyObject *text)
+{
+    native_operation *operation = (native_operation *)self;
+    const char *utf8 = native_utf8(text);
+    hone_allocator allocator = {0};
+    hone_call *call = NULL;
+    hone_error err;
+    if (utf8 == NULL) return NULL;
+    if (hone_call_from_spec(allocator, operation->signature, utf8, strlen(utf8), &call, &err) != HONE_OK)
+        return native_raise(&err);
+    return native_call_new(operation, call);
+}
+
 // --- what it is
 
 static PyObject *get_signature(PyObject *self, void *closure)
@@ -280,6 +294,7 @@ static PyMethodDef methods[] = {
     {"call", (PyCFunction)(void (*)(void))method_call, METH_FASTCALL | METH_KEYWORDS,
      "call(*arrays, **scalars): the call that they describe; an array may be a pair (dtype, shape)."},
     {"parse", method_parse, METH_O, "parse(text): the call of a call text."},
+    {"from_spec", method_from_spec, METH_O, "from_spec(text): the call of a call's canonical JSON."},
     {0},
 };
 

@@ -213,6 +213,8 @@ class Get(StoreTest):
     def test_removed_is_gone(self):
         self.put(self.document())
         self.put(self.document(NORM_NEAR))
+        other = NORM[:-1] + ", eps=0.5)"
+        self.assertIn(f"served by what is stored for '{NORM}'", self.hone("store", "remove", other, code=NO).err)
         self.assertEqual(self.hone("store", "remove", NORM, "--json").json, {"removed": 1})
         self.hone("store", "remove", NORM, code=NO)
         self.hone("store", "get", NORM, code=NO)

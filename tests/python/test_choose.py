@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -111,14 +112,21 @@ class Contexts(HoneTest):
     def test_a_function_may_give_a_config_and_ask_the_chain_that_it_has_changed(self):
         def with_one_thread(call):
             found = call.decide()
-            seen.append(found["source"])
-            return found["kernel"], dict(json.loads(found["config"]), threads=1)
+            seen.append(found.source)
+            return found.kernel, dict(found.config, threads=1)
 
         seen = []
         with hone.override("rms_norm", "portable"), hone.context(links={"override": with_one_thread}):
             self.assertEqual(hone.decide(NORM).config["threads"], 1)
             self.assertEqual(hone.decide(NORM).source, "override")
         self.assertEqual(set(seen), {"override"})
+
+    def test_what_is_no_answer_of_a_link_is_refused_with_what_is_one(self):
+        for answer in (5, ("portable",), ("portable", None, 1), {"kernel": "portable"}, (5, None)):
+            with hone.context(links={"store": lambda call: answer}), self.assertRaisesRegex(TypeError, "a link gives a kernel's name"):
+                hone.decide(NORM)
+        with self.assertRaisesRegex(TypeError, "links are a mapping"):
+            hone.context(links=["store"])
 
     def test_what_a_link_raises_is_the_calls(self):
         def lost(call):
@@ -521,6 +529,24 @@ class Stores(HoneTest):
             self.assertIn(self.store, repr(store))
         with self.assertRaisesRegex(ValueError, "closed"):
             len(store)
+
+    def test_a_store_finds_what_serves_a_call_too_by_each_of_its_names(self):
+        found = self.opened.get("rms_norm(f32[8,64], f32[64], eps=0.25)")
+        self.assertEqual((found.call, found), (NORM, self.opened.get(NORM)))
+        array = {"dtype": "float32", "shape": [8, 64]}
+        spec = json.dumps({"args_spec": [], "batch_axes": None, "kwargs_spec": {"eps": 0.25, "weight": {**array, "shape": [64]}, "x": array},
+                           "method": None}, sort_keys=True, separators=(",", ":"))
+        key = hashlib.sha256(spec.encode()).hexdigest()[:16]
+        document = json.loads(self.result.to_json())
+        document["aliases"] = [{"scheme": "ejkernel", "operation": "norm@v3", "foreign_key": "0123456789abcdef", "foreign_spec": "{}",
+                                "algorithm": "rms_norm", "version": "1", "key": key, "spec": spec}]
+        self.opened.import_(json.dumps(document).encode())
+        for label in ("ejkernel_ops#norm@v3:0123456789abcdef", "norm@v3:0123456789abcdef", "0123456789abcdef"):
+            self.assertEqual(self.opened.get(label), found)
+        self.assertIsNone(self.opened.get("norm@v4:0123456789abcdef"))
+        self.assertIsNone(self.opened.get(""))
+        with self.assertRaisesRegex(TypeError, "a call text, a call key or a label"):
+            self.opened.get(None)
 
     def test_a_decision_says_what_its_contest_left_open(self):
         document = json.loads(self.result.to_json())

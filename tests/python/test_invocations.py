@@ -206,6 +206,12 @@ class Invocations(HoneTest):
         x, w = jnp.ones((8, 64)), jnp.ones(64)
         lowered = jax.jit(lambda x, w: hone.jax.call("rms_norm", x, w)).lower(x, w)
         self.assertEqual([decision.algorithm for decision in hone.offline(lowered, **QUICK)], ["rms_norm"])
+        self.assertEqual([decision.algorithm for decision in hone.offline(lowered.compile(), **QUICK)], ["rms_norm"])
+        with self.assertLogs("hone", "WARNING") as logs:
+            self.assertEqual(len(hone.offline(jax.jit(lambda x: x + 1).lower(1.0), **QUICK)), 0)
+        self.assertIn("no labelled operation", logs.output[0])
+        with self.assertRaisesRegex(TypeError, "lower it"):
+            hone.offline(jax.jit(lambda x: x + 1))
 
     def test_the_registry_has_ejkernels_kernels_behind_hones(self):
         from ejkernel.kernels import kernel_registry as theirs
