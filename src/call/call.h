@@ -17,6 +17,8 @@ enum {
 
 // The strides in elements, those of a dense row-major tensor where the tensor has none. tensor->ndim are written.
 void hone_tensor_strides(const hone_tensor *tensor, int64_t out_strides[HONE_MAX_RANK]);
+// Bytes from [0, 0, ...] to the element of an index in row-major order, which the tensor has.
+int64_t hone_tensor_offset(const hone_tensor *tensor, int64_t index);
 // The alignment class of the data: 0 is ordinary (16 bytes or more, or no data), else the largest power of two
 // that divides the address.
 uint32_t hone_tensor_align(const hone_tensor *tensor);

@@ -1,6 +1,8 @@
 // Facts about a view of memory: how many elements, how far it reaches, whether two views meet.
 #include "call/call.h"
 
+#include "base/assert.h"
+
 _Static_assert(sizeof(void *) != 8 || sizeof(hone_tensor) == 48, "hone_tensor is DLPack's DLTensor");
 _Static_assert(sizeof(hone_value) == 16, "hone_value is tvm-ffi's TVMFFIAny");
 
@@ -37,6 +39,18 @@ void hone_tensor_strides(const hone_tensor *tensor, int64_t out_strides[HONE_MAX
         // Overflow is possible only where some dim is 0, and then no stride is used.
         if (tensor->shape[i] > 1 && __builtin_mul_overflow(dense, tensor->shape[i], &dense)) dense = 0;
     }
+}
+
+int64_t hone_tensor_offset(const hone_tensor *tensor, int64_t index)
+{
+    int64_t strides[HONE_MAX_RANK], offset = 0;
+    hone_tensor_strides(tensor, strides);
+    for (int32_t axis = tensor->ndim - 1; axis >= 0; axis--) {
+        offset += index % tensor->shape[axis] * strides[axis];
+        index /= tensor->shape[axis];
+    }
+    hone_assert(index == 0);
+    return offset * (tensor->dtype.bits / 8);
 }
 
 // Element numbers of the lowest and the highest element, relative to [0, 0, ...]. False on overflow.

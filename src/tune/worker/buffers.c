@@ -521,17 +521,6 @@ hone_status hone_buffers_put_zeros(const hone_buffers *buffers, uint64_t seed, h
     return change_inputs(buffers, buffers->varied, put_zeros, seed, err);
 }
 
-static int64_t offset_of(const hone_tensor *tensor, int64_t index)
-{
-    int64_t strides[HONE_MAX_RANK], offset = 0;
-    hone_tensor_strides(tensor, strides);
-    for (int32_t axis = tensor->ndim - 1; axis >= 0; axis--) {
-        offset += index % tensor->shape[axis] * strides[axis];
-        index /= tensor->shape[axis];
-    }
-    return offset * (tensor->dtype.bits / 8);
-}
-
 static void change_few(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random)
 {
     enum { WIDE_BITS = 32, FEW_WIDE = 1, FEW = 8 }; // one of 16 bits is lost in the rounding of a long sum
@@ -542,8 +531,8 @@ static void change_few(const hone_tensor *tensor, hone_dtype_id id, uint64_t *ra
     const int64_t first = (int64_t)(hone_random_next(random) % (uint64_t)count);
     for (int64_t n = 0; n < few && n < count; n++) {
         const int64_t from = (int64_t)(hone_random_next(random) % (uint64_t)count), to = (first + n) % count;
-        memmove(
-            (char *)tensor->data + offset_of(tensor, to), (char *)tensor->data + offset_of(tensor, from), (size_t)size);
+        char *data = tensor->data;
+        memmove(data + hone_tensor_offset(tensor, to), data + hone_tensor_offset(tensor, from), (size_t)size);
     }
 }
 

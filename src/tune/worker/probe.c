@@ -74,11 +74,7 @@ static bool is_changed(const hone_buffers *buffers, size_t index)
 
 static int64_t random_offset(const hone_tensor *tensor, uint64_t *random)
 {
-    int64_t strides[HONE_MAX_RANK], offset = 0;
-    hone_tensor_strides(tensor, strides);
-    for (int32_t axis = 0; axis < tensor->ndim; axis++)
-        offset += (int64_t)(hone_random_next(random) % (uint64_t)tensor->shape[axis]) * strides[axis];
-    return offset * (tensor->dtype.bits / 8);
+    return hone_tensor_offset(tensor, (int64_t)(hone_random_next(random) % (uint64_t)hone_tensor_elements(tensor)));
 }
 
 // An element gets the value of another one of its tensor, so that what is changed is as likely as what was there.

@@ -45,16 +45,9 @@ static uint32_t nth_result(const hone_buffers *buffers, uint32_t n)
 
 static void choose_element(hone_spot *spot, const hone_tensor *tensor, uint64_t *random)
 {
-    int64_t strides[HONE_MAX_RANK], offset = 0;
-    hone_tensor_strides(tensor, strides);
-    spot->index = 0;
-    for (int32_t axis = 0; axis < tensor->ndim; axis++) {
-        int64_t at = (int64_t)(hone_random_next(random) % (uint64_t)tensor->shape[axis]);
-        spot->index = spot->index * tensor->shape[axis] + at;
-        offset += at * strides[axis];
-    }
+    spot->index = (int64_t)(hone_random_next(random) % (uint64_t)hone_tensor_elements(tensor));
     spot->size = tensor->dtype.bits / 8;
-    spot->offset = offset * spot->size;
+    spot->offset = hone_tensor_offset(tensor, spot->index);
 }
 
 static hone_status choose_one(
