@@ -335,10 +335,27 @@ static int export_folder(exporting *e, hone_store *store, const char *folder)
     return status;
 }
 
+// tokamax's files do not say which device and operation they are of: their names do.
+static int check_one_file(exporting *e, hone_store *store, const char *out)
+{
+    hone_error err;
+    hone_export_options silent = e->options;
+    silent.line = NULL;
+    if (e->options.format != HONE_EXCHANGE_TOKAMAX) return 0;
+    if (hone_export_files(store, &silent, list_export, e->files, &err) != HONE_OK) return cli_fail(&err);
+    const size_t count = json_array_size(e->files);
+    json_array_clear(e->files);
+    if (count <= 1) return 0;
+    const char *folder = strcmp(out, "-") == 0 ? "DIR" : out;
+    return cli_usage("tokamax has a file for each device and operation, %zu here: name a folder, %s/", count, folder);
+}
+
 static int export_to(exporting *e, hone_store *store, const char *out)
 {
     size_t size = strlen(out);
     if (hone_os_is_folder(out) || (size > 1 && out[size - 1] == '/')) return export_folder(e, store, out);
+    int status = check_one_file(e, store, out);
+    if (status != 0) return status;
     json_array_append_new(e->files, json_string(out));
     return export_file(e, store, NULL, out);
 }
@@ -347,7 +364,8 @@ static int export_standard(exporting *e, hone_store *store)
 {
     char *text = NULL;
     size_t size = 0;
-    int status = export_text(e, store, NULL, &text, &size);
+    int status = check_one_file(e, store, "-");
+    if (status == 0) status = export_text(e, store, NULL, &text, &size);
     if (status == 0) fwrite(text, 1, size, stdout);
     if (status == 0 && size > 0 && text[size - 1] != '\n') putchar('\n');
     hone_text_free(text);

@@ -297,6 +297,13 @@ class Import(ExchangeTest):
             self.assertEqual(sorted(files), ["nvidia_h100/normalization.json", "nvidia_h100/ragged_dot.json",
                                              "tpu7x/normalization.json"])
 
+    def test_files_of_several_devices_are_not_made_one(self):
+        root = self.write_tokamax()
+        self.hone("store", "import", str(root), "--format", "tokamax")
+        for out in (str(self.folder / "caches"), "-"):
+            self.refused("store", "export", out, "--format", "tokamax", says=["a file for each device and operation", "name a folder"])
+        self.assertFalse((self.folder / "caches").exists())
+
     def test_a_damaged_file_of_tokamaxs_keeps_no_other_out_and_is_no_success(self):
         root = self.write_tokamax()
         (root / "nvidia_h100" / "damaged.json").write_text('{"{\\"x\\":{"num": 1}}": {}}')

@@ -38,6 +38,12 @@ class Names(CommandTest):
         self.refused("run", NORM, env={"HONE_POLICY": "zzz"}, says=["zzz", "tune, heuristic, fail or frozen"])
 
 
+    def test_a_word_that_no_kernel_knows_is_told_with_those_there_are(self):
+        call = 'gated_linear_unit(f32[8,64], f32[64,2,32], activation="swish")'
+        for command in ("run", "tune"):
+            self.refused(command, call, code=NO, says=["there is no activation 'swish'", "none silu sigmoid"])
+
+
 class Files(CommandTest):
     def test_a_bad_file_is_named(self):
         path = self.write("bad.json", "{bad")

@@ -8,17 +8,22 @@ static const char space[] = "rows: 4..64 *2 default 16\n"
                             "threads: 1..64 *2\n"
                             "where threads <= device.threads";
 
-static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+static bool knows_activation(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
-    for (size_t i = GATED_X; i <= GATED_Y; i++)
-        if (!hone_last_axis_is_dense(call, i, why)) return false;
     if (hone_activation_of(&hone_call_values(call)[GATED_ACTIVATION]) != ACTIVATION_COUNT) return true;
     hone_fail(
         why, HONE_UNSUPPORTED, "kernels.gated_linear_unit",
         "there is no activation '%.60s'; the activations are: none silu sigmoid relu gelu tanh",
         hone_call_values(call)[GATED_ACTIVATION].as.string);
     return false;
+}
+
+static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    for (size_t i = GATED_X; i <= GATED_Y; i++)
+        if (!hone_last_axis_is_dense(call, i, why)) return false;
+    return knows_activation(kernel, call, why);
 }
 
 static void model(const hone_call *call, hone_cost *out_cost)
@@ -64,7 +69,7 @@ static const hone_kernel kernels[] = {
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_gated_linear_unit_portable},
     {HONE_KERNEL, .algorithm = "gated_linear_unit", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .is_reference = true, .run = hone_gated_linear_unit_reference},
+     .is_reference = true, .supports = knows_activation, .run = hone_gated_linear_unit_reference},
 };
 
 const hone_kernel_table hone_gated_linear_unit_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};
