@@ -33,7 +33,8 @@ def trunk(dtype, tokens):
     def of(*dims):
         unit = f'gated_linear_unit({array(*dims, 32)}, {array(32, 2, 128)}, activation="silu")'
         return f"rms_norm({array(*dims, 32)}, {array(32)}, eps=1e-05)", unit
-    (pair_norm, pair_unit), (norm, unit), (row_norm, _) = of(tokens, tokens), of(tokens), of(1, tokens)
+    (_, pair_unit), (norm, unit), (row_norm, _) = of(tokens, tokens), of(tokens), of(1, tokens)
+    pair_norm = f"layer_norm({array(tokens, tokens, 32)}, {array(32)}, {array(32)}, eps=1e-05)"
     return {pair_norm: 6, pair_unit: 3, norm: 3, unit: 3, row_norm: 3, attention(tokens): 3, attention(1): 3}
 
 

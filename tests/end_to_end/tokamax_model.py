@@ -21,7 +21,10 @@ BLOCKS, TOKENS, HEADS, HEAD_DIM, CHANNELS = 3, 20, 4, 8, 32
 
 
 def norm(x, w):
-    return tokamax.layer_norm(x, w["norm"], None, subtract_mean=False, epsilon=1e-5, implementation="xla")
+    """Of pairs as AlphaFold has it, of tokens without a mean."""
+    scale, offset = w["norm"]
+    paired = x.ndim == 3 and x.shape[0] == x.shape[1]
+    return tokamax.layer_norm(x, scale, offset if paired else None, subtract_mean=paired, epsilon=1e-5, implementation="xla")
 
 
 def attend(x, w, bias, mask):
@@ -46,9 +49,9 @@ def block(pair, single, w, mask):
 def weights(dtype):
     array = lambda *shape: jax.ShapeDtypeStruct((BLOCKS, *shape), dtype)
     heads = (CHANNELS, HEADS, HEAD_DIM)
-    attention = {"norm": array(CHANNELS), "q": array(*heads), "k": array(*heads), "v": array(*heads), "o": array(HEADS, HEAD_DIM, CHANNELS),
+    attention = {"norm": (array(CHANNELS), array(CHANNELS)), "q": array(*heads), "k": array(*heads), "v": array(*heads), "o": array(HEADS, HEAD_DIM, CHANNELS),
                  "bias": array(CHANNELS, HEADS)}
-    gated = {"norm": array(CHANNELS), "in": array(CHANNELS, 2, 4 * CHANNELS), "out": array(4 * CHANNELS, CHANNELS)}
+    gated = {"norm": (array(CHANNELS), array(CHANNELS)), "in": array(CHANNELS, 2, 4 * CHANNELS), "out": array(4 * CHANNELS, CHANNELS)}
     return {"rows": attention, "tokens": attention, "pair": gated, "single": gated}
 
 

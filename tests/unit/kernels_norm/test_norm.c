@@ -38,6 +38,15 @@ static void every_rms_norm_meets_its_reference(void **state)
     each_shape(&hone_rms_norm_table, "rms_norm(%s[%d,%d,%d], %s[%d])", 4);
 }
 
+static void every_layer_norm_meets_its_reference(void **state)
+{
+    (void)state;
+    each_shape(&hone_layer_norm_table, "layer_norm(%s[%d,%d,%d], %s[%d], weight_offset=1.0)", 4);
+    each_shape(&hone_layer_norm_table, "layer_norm(%s[%d,%d,%d], bias=%s[%d])", 4);
+    each_shape(&hone_layer_norm_table, "layer_norm(%s[%d,%d,%d], subtract_mean=false)", 2);
+    contest_once(&hone_layer_norm_table, "layer_norm(bf16[5,37], f32[37], f16[37])", 4);
+}
+
 static void every_softmax_meets_its_reference(void **state)
 {
     (void)state;
@@ -72,6 +81,37 @@ static void rms_norm_divides_by_the_root_of_the_mean_square(void **state)
     contest_run_kernel(&own, "reference");
     contest_expect(&own, 2, 0, 30 / sqrt(13), 1e-5); // (9 + 16) / 2 + 0.5
     contest_expect(&own, 2, 1, 4 / sqrt(13), 1e-5);
+    contest_deinit(&own);
+}
+
+static void layer_norm_divides_what_is_left_of_the_mean_by_its_spread(void **state)
+{
+    (void)state;
+    contest own;
+    contest_init(
+        &own, &hone_layer_norm_table, "layer_norm(f32[1,2], f32[2], f32[2], eps=0.75, weight_offset=1.0)", 0, 1);
+    contest_set(&own, 0, 0, 3);
+    contest_set(&own, 0, 1, 4);
+    contest_set(&own, 1, 0, 9);
+    contest_set(&own, 1, 1, 0);
+    contest_set(&own, 2, 0, 2);
+    contest_set(&own, 2, 1, 5);
+    contest_run_kernel(&own, "reference");
+    contest_expect(&own, 3, 0, -3, 1e-5); // -0.5 / sqrt(0.25 + 0.75) * (9 + 1) + 2
+    contest_expect(&own, 3, 1, 5.5, 1e-5);
+    contest_deinit(&own);
+}
+
+// A float for the mean of such elements is wrong by a thousandth of what is left.
+static void a_mean_far_from_zero_costs_a_layer_norm_no_digits(void **state)
+{
+    (void)state;
+    contest own;
+    contest_init(&own, &hone_layer_norm_table, "layer_norm(f32[2,1000])", 0, 2);
+    for (int64_t i = 0; i < 2000; i++)
+        contest_set(&own, 0, i, 20000 + (double)(i * 7 % 11) / 16);
+    own.only_own = true;
+    contest_run(&own, 4);
     contest_deinit(&own);
 }
 
@@ -169,6 +209,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rms_norm_meets_its_reference),
+        cmocka_unit_test(every_layer_norm_meets_its_reference),
+        cmocka_unit_test(layer_norm_divides_what_is_left_of_the_mean_by_its_spread),
+        cmocka_unit_test(a_mean_far_from_zero_costs_a_layer_norm_no_digits),
         cmocka_unit_test(every_softmax_meets_its_reference),
         cmocka_unit_test(every_silu_mul_and_its_gradient_meet_their_references),
         cmocka_unit_test(rms_norm_divides_by_the_root_of_the_mean_square),

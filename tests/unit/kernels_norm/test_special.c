@@ -211,6 +211,19 @@ static void every_rms_norm_gives_what_the_reference_gives(void **state)
         each_row(&hone_rms_norm_table, calls[i], 4);
 }
 
+static void every_layer_norm_gives_what_the_reference_gives(void **state)
+{
+    static const char *const calls[] = {
+        "layer_norm(%s[3,%d], %s[%d], %s[%d])",
+        "layer_norm(%s[3,%d], eps=0.0)",
+        "layer_norm(%s[3,%d], %s[%d], subtract_mean=false, eps=1e-44)",
+        "layer_norm(%s[3,%d], %s[%d], eps=1e60, weight_offset=1.0)",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        each_row(&hone_layer_norm_table, calls[i], 4);
+}
+
 static void every_silu_mul_gives_what_the_reference_gives(void **state)
 {
     (void)state;
@@ -435,6 +448,7 @@ static void what_is_empty_is_computed_as_the_reference_does(void **state)
         {&hone_softmax_table, "softmax(f32[3,0])"},
         {&hone_softmax_table, "softmax(bf16[0,9])"},
         {&hone_rms_norm_table, "rms_norm(f32[3,0], f32[0])"},
+        {&hone_layer_norm_table, "layer_norm(f32[3,0], f32[0], f32[0])"},
         {&hone_silu_mul_table, "silu_mul(f32[3,0], f32[3,0])"},
         {&hone_reduction_table, "reduction(f32[3,0])"},
         {&hone_mean_pooling_table, "mean_pooling(f16[2,0,5])"},
@@ -507,6 +521,11 @@ static void a_row_of_huge_or_tiny_elements_is_normalised_all_the_same(void **sta
         hone_rms_norm_table, "rms_norm(f32[1,2], f32[2], eps=0.0)", zeros, 2,
         ((const double[]){(double)NAN, (double)NAN}));
     EXPECT(hone_rms_norm_table, "rms_norm(f32[1,2], f32[2])", infinite, 2, ((const double[]){(double)NAN, 0}));
+    EXPECT(hone_layer_norm_table, "layer_norm(f32[1,2], f32[2], f32[2])", huge, 3, ((const double[]){2, 0}));
+    EXPECT(hone_layer_norm_table, "layer_norm(f32[1,2], f32[2], f32[2])", tiny, 3, ((const double[]){1, 1}));
+    EXPECT(
+        hone_layer_norm_table, "layer_norm(f32[1,2], f32[2], f32[2])", infinite, 3,
+        ((const double[]){(double)NAN, (double)NAN}));
 }
 
 static void sums_beyond_floats_come_back_into_their_range(void **state)
@@ -532,6 +551,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_softmax_gives_what_the_reference_gives),
         cmocka_unit_test(every_rms_norm_gives_what_the_reference_gives),
+        cmocka_unit_test(every_layer_norm_gives_what_the_reference_gives),
         cmocka_unit_test(every_silu_mul_gives_what_the_reference_gives),
         cmocka_unit_test(every_reduction_gives_what_the_reference_gives),
         cmocka_unit_test(every_mean_pooling_gives_what_the_reference_gives),

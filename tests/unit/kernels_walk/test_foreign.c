@@ -148,7 +148,16 @@ static void arguments_of_other_libraries_are_calls_of_hones(void **state)
          "false}",
          "rms_norm(bf16[8,64], bf16[64])", 1},
         {"tokamax", "Normalization", "{\"x\":\"bf16[8,64]\",\"scale\":\"bf16[64]\",\"subtract_mean\":true}",
-         "subtract_mean is true, which hone's rms_norm cannot hold", 0},
+         "layer_norm(bf16[8,64], bf16[64])", 1},
+        {"tokamax", "Normalization",
+         "{\"x\":\"bf16[8,64]\",\"scale\":\"f32[64]\",\"offset\":\"f32[64]\",\"scale_offset\":1.0,\"subtract_mean\":"
+         "false,"
+         "\"epsilon\":1e-5}",
+         "layer_norm(bf16[8,64], f32[64], f32[64], subtract_mean=false, eps=1e-05, weight_offset=1.0)", 1},
+        {"tokamax", "Normalization", "{\"x\":\"f32[7,8,64]\",\"scale\":null,\"offset\":null,\"subtract_mean\":false}",
+         "layer_norm(f32[7,8,64], subtract_mean=false)", 1},
+        {"tokamax", "Normalization", "{\"x\":\"bf16[8,64]\",\"scale\":\"bf16[8]\",\"axis\":0}",
+         "axis is 0, which hone's layer_norm cannot hold", 0},
         // windows of one side and of two
         {"ejkernel", "flash_attention", "{" EJ ",\"sliding_window\":3}", FLASH32 ", sliding_window=3)", 1},
         {"ejkernel", "flash_attention", "{" EJ ",\"sliding_window\":[3,3]}", FLASH32 ", sliding_window=3)", 1},

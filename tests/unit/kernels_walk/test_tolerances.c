@@ -19,6 +19,7 @@ static const struct {
     {"rwkv4", {.absolute = 2e-5, .scale = 1}},
     {"mean_pooling", {.absolute = 2e-6, .scale = 1}},
     {"rms_norm", {.relative = 1e-5, .scale = 1}},
+    {"layer_norm", {.relative = 1e-5, .scale = 1}},
     {"softmax", {.relative = 1e-5, .scale = 1}},
     {"silu_mul", {.relative = 1e-5, .scale = 1}},
     {"silu_mul_vjp", {.relative = 1e-5, .scale = 1}},

@@ -1,0 +1,150 @@
+// The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
+//
+// Three passes over a row, which stays in the nearest cache between them: the sum, the squares around the mean, the
+// products. The mean is a float and a rest: what is lost where a float is taken for it is the mean of what is left. A row
+// that leaves the range of floats is computed in double. Weight and bias are made floats once a run.
+#include "kernels/common/scratch.h"
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/vector/arguments.h"
+#include "kernels/vector/rows.h"
+
+#include <float.h>
+#include <math.h>
+
+// Below, the squares of elements may have been too small for floats.
+#define LEAST_SQUARE 0x1p-80f
+
+enum { UNROLL = 4 };
+
+typedef struct norm {
+    hone_layer_norm of;
+    const float *weight, *bias;
+    int64_t rows_per_task;
+} norm;
+
+HONE_INLINE vec load_rest(const void *x, hone_dtype_id dtype, int64_t i, int64_t length)
+{
+    return length - i < VEC_WIDTH ? vec_load_part(x, dtype, i, length - i) : vec_load(x, dtype, i);
+}
+
+HONE_INLINE float sum_of(const void *x, hone_dtype_id dtype, int64_t length)
+{
+    vec sums[UNROLL];
+    for (int u = 0; u < UNROLL; u++)
+        sums[u] = vec_set(0.0f);
+    int64_t i = 0;
+    for (; i + UNROLL * VEC_WIDTH <= length; i += UNROLL * VEC_WIDTH) {
+        HONE_UNROLL
+        for (int u = 0; u < UNROLL; u++)
+            sums[u] = vec_add(sums[u], vec_load(x, dtype, i + u * VEC_WIDTH));
+    }
+    for (; i < length; i += VEC_WIDTH)
+        sums[0] = vec_add(sums[0], load_rest(x, dtype, i, length));
+    return vec_sum(vec_add(vec_add(sums[0], sums[1]), vec_add(sums[2], sums[3])));
+}
+
+// The sum of what is left of the elements without the mean, and of its squares. Behind the end nothing is left.
+HONE_INLINE float squares_around(
+    const void *x, hone_dtype_id dtype, int64_t length, float mean, bool centred, float *out_rest)
+{
+    vec squares[UNROLL], rests[UNROLL], middle = vec_set(mean);
+    for (int u = 0; u < UNROLL; u++)
+        squares[u] = rests[u] = vec_set(0.0f);
+    int64_t i = 0;
+    for (; i + UNROLL * VEC_WIDTH <= length; i += UNROLL * VEC_WIDTH) {
+        HONE_UNROLL
+        for (int u = 0; u < UNROLL; u++) {
+            vec away = vec_sub(vec_load(x, dtype, i + u * VEC_WIDTH), middle);
+            squares[u] = vec_fma(away, away, squares[u]);
+            if (centred) rests[u] = vec_add(rests[u], away);
+        }
+    }
+    float square = vec_sum(vec_add(vec_add(squares[0], squares[1]), vec_add(squares[2], squares[3])));
+    float rest = vec_sum(vec_add(vec_add(rests[0], rests[1]), vec_add(rests[2], rests[3])));
+    for (; i < length; i++) {
+        float away = hone_element_get(x, dtype, i) - mean;
+        square += away * away;
+        rest += away;
+    }
+    *out_rest = centred ? rest : 0;
+    return square;
+}
+
+HONE_INLINE void multiply(
+    const norm *job, void *y, const void *x, hone_dtype_id dtype, float mean, float rest, float factor)
+{
+    const int64_t length = job->of.x.length;
+    const vec middle = vec_set(mean), left = vec_set(rest), scale = vec_set(factor);
+    for (int64_t i = 0; i < length; i += VEC_WIDTH) {
+        const int64_t part = length - i < VEC_WIDTH ? length - i : VEC_WIDTH;
+        vec value = vec_mul(vec_sub(vec_sub(load_rest(x, dtype, i, length), middle), left), scale);
+        if (job->weight != NULL) value = vec_mul(value, load_rest(job->weight, HONE_F32, i, length));
+        if (job->bias != NULL) value = vec_add(value, load_rest(job->bias, HONE_F32, i, length));
+        if (part < VEC_WIDTH)
+            vec_store_part(y, dtype, i, part, value);
+        else
+            vec_store(y, dtype, i, value);
+    }
+}
+
+HONE_INLINE void normalise(const norm *job, int64_t row, hone_dtype_id dtype)
+{
+    const hone_layer_norm *of = &job->of;
+    const int64_t size = hone_element_size(dtype), length = of->x.length;
+    const char *x = of->x.data + hone_rows_offset(&of->x, row) * size;
+    char *y = of->y.data + hone_rows_offset(&of->y, row) * size;
+    const float mean = of->subtract_mean ? sum_of(x, dtype, length) / (float)length : 0;
+    float rest;
+    const float around = squares_around(x, dtype, length, mean, of->subtract_mean, &rest);
+    rest /= (float)length;
+    const float square = around / (float)length - rest * rest + (float)of->eps;
+    if (square >= LEAST_SQUARE && square <= FLT_MAX)
+        multiply(job, y, x, dtype, mean, rest, 1.0f / sqrtf(square));
+    else
+        hone_layer_norm_row(of, row); // also where it is NaN
+}
+
+static void run_task(void *ctx, int64_t index)
+{
+    const norm *job = ctx;
+    int64_t first = index * job->rows_per_task, last = first + job->rows_per_task;
+    if (last > job->of.x.count) last = job->of.x.count;
+    for (int64_t row = first; row < last; row++) {
+        switch (job->of.dtype) {
+        case HONE_F32:
+            normalise(job, row, HONE_F32);
+            break;
+        case HONE_BF16:
+            normalise(job, row, HONE_BF16);
+            break;
+        default:
+            normalise(job, row, HONE_F16);
+        }
+    }
+}
+
+// The vectors as floats, in the memory of the calling thread, which other threads read while it waits for them.
+static bool make_floats(norm *job)
+{
+    const hone_layer_norm *of = &job->of;
+    const int64_t length = of->x.length;
+    float *memory = hone_scratch_get((size_t)(2 * length) * sizeof *memory);
+    if (memory == NULL) return false;
+    for (int64_t i = 0; i < length; i++) {
+        memory[i] = (float)hone_layer_norm_weight(of, i);
+        memory[length + i] = (float)hone_layer_norm_bias(of, i);
+    }
+    job->weight = of->weight.data != NULL ? memory : NULL;
+    job->bias = of->bias.data != NULL ? memory + length : NULL;
+    return true;
+}
+
+hone_status VEC_NAME(hone_layer_norm)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    norm job = {.of = hone_layer_norm_of(plan, args), .rows_per_task = plan->config[LAYER_NORM_ROWS_PER_TASK]};
+    if (job.of.x.length == 0) return HONE_OK;
+    if (!make_floats(&job)) return HONE_OUT_OF_MEMORY;
+    int64_t tasks = (job.of.x.count + job.rows_per_task - 1) / job.rows_per_task;
+    hone_plan_parallel_for(plan, execution, (int32_t)plan->config[LAYER_NORM_THREADS], tasks, run_task, &job);
+    return HONE_OK;
+}
