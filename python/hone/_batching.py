@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
-
 
 def _dims(type_text: str) -> list[str] | None:
     """The dims of "T[batch, kv_len ~pow2, dim]"; None where they depend on something."""
@@ -50,15 +48,13 @@ def folding_dim(site: Any, batched: Sequence[bool]) -> str | None:
     return None
 
 
-def spread(operand: Any, axis: Any, size: int) -> Any:
-    """The batch in front."""
-    if axis is None:
-        return jnp.broadcast_to(operand, (size, *operand.shape))
-    return jnp.moveaxis(operand, axis, 0)
+def fold(site: Any, dim: str, operands: Sequence[Any], axes: Sequence[Any], size: int, bind: Any, spread: Any) -> list[Any]:
+    """One call of all of the batch, and its results with the batch in front.
 
-
-def fold(site: Any, dim: str, operands: Sequence[Any], axes: Sequence[Any], size: int, bind: Any) -> list[Any]:
-    """One call of all of the batch, and its results with the batch in front."""
+    Args:
+        bind: makes the call.
+        spread: spread(operand, axis, size) brings an operand's batch to the front, or repeats it there.
+    """
     rows = [row for row, there in zip(site.tensors, site.given) if there]
     given = []
     for row, operand, axis in zip(rows, operands, axes):

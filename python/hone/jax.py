@@ -280,6 +280,13 @@ ad.primitive_jvps[_call_p] = _no_gradient
 # --- vmap
 
 
+def _spread(operand: Any, axis: Any, size: int) -> Any:
+    """The batch in front."""
+    if axis is None:
+        return jnp.broadcast_to(operand, (size, *operand.shape))
+    return jnp.moveaxis(operand, axis, 0)
+
+
 def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> Any:
     """Into a leading dim where the signature allows it, else one call after the other."""
     site = _Site(parameters["algorithm"], parameters["given"], parameters["scalars"])
@@ -288,9 +295,9 @@ def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> A
     size = next(operand.shape[axis] for operand, axis in zip(operands, axes) if axis is not None)
     dim = _batching.folding_dim(site, batched) if size > 0 else None
     if dim is not None:
-        results = _batching.fold(site, dim, operands, axes, size, bind)
+        results = _batching.fold(site, dim, operands, axes, size, bind, _spread)
     else:
-        mapped = [_batching.spread(operand, axis, size) for operand, axis in zip(operands, axes)]
+        mapped = [_spread(operand, axis, size) for operand, axis in zip(operands, axes)]
         results = jax.lax.map(lambda one: tuple(bind(*one)), tuple(mapped))
     return list(results), [0] * len(results)
 

@@ -79,11 +79,11 @@ static bool fail_axes(const native_parameter *parameter)
 }
 
 static bool take_tensor(
-    native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, bool describe)
+    native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, native_taking taking)
 {
     native_tensor *tensor = &out->held[out->held_count];
     if (out->asks_axes && native_is_torch(object)) return fail_axes(parameter);
-    if (!native_tensor_of(object, describe, tensor)) return name_parameter(parameter);
+    if (!native_tensor_of(object, taking, tensor)) return taking != NATIVE_QUICKLY && name_parameter(parameter);
     out->held_count++;
     if (out->swaps && !native_tensor_swap(tensor)) return name_parameter(parameter);
     if (parameter->is_result && !out->makes && !native_tensor_check_writable(object, tensor, parameter->name))
@@ -93,7 +93,8 @@ static bool take_tensor(
     return true;
 }
 
-static bool take(native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, bool describe)
+static bool take(
+    native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, native_taking taking)
 {
     static bool (*const scalars[])(const native_parameter *parameter, PyObject *object, hone_value *out) = {
         [HONE_KIND_BOOL] = take_bool,
@@ -108,7 +109,7 @@ static bool take(native_arguments *out, const native_parameter *parameter, PyObj
     out->objects[i] = object;
     if (i >= out->count) out->count = i + 1;
     if (object == Py_None) return true;
-    if (parameter->kind == HONE_KIND_TENSOR) return take_tensor(out, parameter, object, i, describe);
+    if (parameter->kind == HONE_KIND_TENSOR) return take_tensor(out, parameter, object, i, taking);
     return scalars[parameter->kind](parameter, object, &out->values[i]);
 }
 
@@ -131,12 +132,12 @@ static size_t find(const native_operation *operation, PyObject *name)
 }
 
 static bool take_keyword(
-    native_arguments *out, native_operation *operation, PyObject *name, PyObject *object, bool describe)
+    native_arguments *out, native_operation *operation, PyObject *name, PyObject *object, native_taking taking)
 {
     size_t i = find(operation, name);
-    if (i < operation->count) return take(out, &operation->parameters[i], object, i, describe);
+    if (i < operation->count) return take(out, &operation->parameters[i], object, i, taking);
     if (PyErr_Occurred() != NULL) return false;
-    if (!describe && PyUnicode_CompareWithASCIIString(name, "stream") == 0) {
+    if (taking != NATIVE_TO_DESCRIBE && PyUnicode_CompareWithASCIIString(name, "stream") == 0) {
         out->stream = object;
         return true;
     }
@@ -175,15 +176,15 @@ static bool take_all(
     PyObject *const *args,
     Py_ssize_t count,
     PyObject *keyword_names,
-    bool describe)
+    native_taking taking)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         if ((size_t)i >= operation->count || operation->parameters[i].keyword_only) return fail_count(operation, count);
-        if (!take(out, &operation->parameters[i], args[i], (size_t)i, describe)) return false;
+        if (!take(out, &operation->parameters[i], args[i], (size_t)i, taking)) return false;
     }
     Py_ssize_t keywords = keyword_names != NULL ? PyTuple_Size(keyword_names) : 0;
     for (Py_ssize_t i = 0; i < keywords; i++)
-        if (!take_keyword(out, operation, PyTuple_GetItem(keyword_names, i), args[count + i], describe)) return false;
+        if (!take_keyword(out, operation, PyTuple_GetItem(keyword_names, i), args[count + i], taking)) return false;
     return true;
 }
 
@@ -193,7 +194,7 @@ bool native_arguments_take(
     PyObject *const *args,
     Py_ssize_t count,
     PyObject *keyword_names,
-    bool describe)
+    native_taking taking)
 {
     out->count = out->held_count = 0;
     out->like = out->axes = out->stream = NULL;
@@ -205,7 +206,7 @@ bool native_arguments_take(
     }
     if (!read_axes(out, operation, args + count, keyword_names)) return false;
     out->asks_axes = operation->asks_axes && out->axes == NULL;
-    if (!take_all(out, operation, args, count, keyword_names, describe)) {
+    if (!take_all(out, operation, args, count, keyword_names, taking)) {
         native_arguments_release(out);
         return false;
     }
@@ -231,42 +232,32 @@ bool native_arguments_describe(const native_arguments *arguments, native_operati
     return status == HONE_OK;
 }
 
-// The shape of a result as the caller sees it.
-static PyObject *result_shape(const native_arguments *arguments, const hone_tensor *tensor)
+static PyObject *allocate(const native_arguments *arguments, const native_made_result *result)
 {
-    native_tensor seen = {.tensor = tensor};
-    return arguments->swaps && !native_tensor_swap(&seen) ? NULL : native_shape(seen.tensor);
-}
-
-static PyObject *allocate(const native_arguments *arguments, const hone_tensor *tensor)
-{
-    const hone_dtype_info *info = hone_dtype_find(tensor->dtype);
-    PyObject *shape = result_shape(arguments, tensor), *dtype = native_text(info->numpy_name);
     PyObject *like = arguments->like != NULL ? arguments->like : Py_None, *made = NULL;
     PyObject *stream = arguments->execution != NULL ? arguments->execution->stream : NULL;
-    if (shape != NULL && dtype != NULL)
-        made =
-            PyObject_CallFunctionObjArgs(native.allocate, like, dtype, shape, stream != NULL ? stream : Py_None, NULL);
-    Py_XDECREF(shape);
-    Py_XDECREF(dtype);
-    return made;
+    if (stream == NULL && arguments->held_count > 0 && arguments->objects[0] == like)
+        made = native_torch_empty(like, arguments->held[0].tensor, result);
+    if (made != NULL) return made;
+    return PyObject_CallFunctionObjArgs(
+        native.allocate, like, result->dtype, result->shape, stream != NULL ? stream : Py_None, NULL);
 }
 
 // made[i] owns the results that were made here.
 static bool allocate_results(native_arguments *arguments, native_operation *operation, PyObject **made)
 {
-    hone_call *call = NULL;
-    if (!native_arguments_describe(arguments, operation, &call)) return false;
+    native_made *results = native_made_find(operation, arguments);
+    if (results == NULL) return false;
     bool done = true;
     arguments->makes = true;
     for (size_t i = operation->positional; done && i < operation->count && operation->parameters[i].is_result; i++) {
         if (arguments->values[i].tag != HONE_VALUE_NONE) continue;
-        made[i] = allocate(arguments, hone_call_tensor(call, i));
+        made[i] = allocate(arguments, &results->results[i - operation->positional]);
         arguments->objects[i] = NULL;
-        done = made[i] != NULL && take(arguments, &operation->parameters[i], made[i], i, false);
+        done = made[i] != NULL && take(arguments, &operation->parameters[i], made[i], i, NATIVE_MADE);
     }
     arguments->makes = false;
-    hone_call_release(&call);
+    native_made_release(results);
     return done;
 }
 

@@ -1,5 +1,6 @@
-// Arrays whose type brings DLPack's table of C functions: shown without a capsule, and with their framework's current stream.
-// And the looks at a tensor of torch that tell whether it is what its shape and memory say, at the price of a few loads each.
+// Arrays whose type brings DLPack's table of C functions: shown without a capsule, and with their framework's current
+// stream. And the looks at a tensor of torch that tell whether it is what its shape and memory say, at the price of a
+// few loads each.
 #include "native.h"
 
 #include <string.h>
@@ -75,6 +76,9 @@ static struct {
     void *requires_grad_closure;
     PyCFunction is_neg, is_conj, is_grad_enabled;
     PyObject *forward_ad, *name_level; // the dict of torch.autograd.forward_ad
+    PyCFunction count_modes;           // NULL: they are asked for in Python
+    PyTypeObject *tensor_type;         // torch.Tensor
+    PyObject *empty_like, *modes, *raise_version;
 } looks;
 
 static PyCFunction plain_method(PyMethodDef *method, const char *name)
@@ -105,12 +109,27 @@ static PyObject *module_attribute(const char *module_name, const char *name)
     return value;
 }
 
-static void find_grad_mode(void)
+// A function of C without arguments behind an object of Python; NULL: it is none.
+static PyCFunction plain_function(PyObject *function)
 {
-    PyObject *function = module_attribute("torch", "is_grad_enabled");
-    if (function != NULL && Py_IS_TYPE(function, &PyCFunction_Type) && PyCFunction_GetFlags(function) == METH_NOARGS)
-        looks.is_grad_enabled = PyCFunction_GetFunction(function);
-    Py_XDECREF(function);
+    if (function == NULL || !Py_IS_TYPE(function, &PyCFunction_Type)) return NULL;
+    return PyCFunction_GetFlags(function) == METH_NOARGS ? PyCFunction_GetFunction(function) : NULL;
+}
+
+// What is kept of torch stays: modules of C are not unloaded.
+static void find_functions(void)
+{
+    looks.is_grad_enabled = plain_function(module_attribute("torch", "is_grad_enabled"));
+    looks.modes = module_attribute("torch._C", "_len_torch_dispatch_stack");
+    looks.count_modes = plain_function(looks.modes);
+    looks.empty_like = module_attribute("torch", "empty_like");
+    looks.raise_version = module_attribute("torch._C", "_increment_version");
+    if (looks.raise_version == NULL)
+        looks.raise_version = module_attribute("torch.autograd.graph", "increment_version");
+    looks.tensor_type = (PyTypeObject *)module_attribute("torch", "Tensor");
+    looks.forward_ad = module_attribute("torch.autograd.forward_ad", "__dict__");
+    looks.name_level = PyUnicode_InternFromString("_current_level");
+    PyErr_Clear();
 }
 
 bool native_torch_learn(PyTypeObject *type)
@@ -118,10 +137,7 @@ bool native_torch_learn(PyTypeObject *type)
     if (looks.known) return true;
     for (; type != NULL; type = PyType_GetSlot(type, Py_tp_base))
         find_in_type(type);
-    find_grad_mode();
-    if (looks.forward_ad == NULL) looks.forward_ad = module_attribute("torch.autograd.forward_ad", "__dict__");
-    if (looks.name_level == NULL) looks.name_level = PyUnicode_InternFromString("_current_level");
-    PyErr_Clear();
+    if (looks.tensor_type == NULL) find_functions();
     looks.known = looks.requires_grad != NULL && looks.is_neg != NULL && looks.is_conj != NULL &&
                   looks.is_grad_enabled != NULL && looks.forward_ad != NULL && looks.name_level != NULL;
     return looks.known;
@@ -140,14 +156,14 @@ static bool in_forward_mode(void)
     return level == NULL || PyLong_AsLong(level) >= 0;
 }
 
-bool native_torch_records_gradient(PyObject *tensor)
+static bool records_gradient(PyObject *tensor)
 {
     return !said_no(looks.requires_grad(tensor, looks.requires_grad_closure)) &&
            !said_no(looks.is_grad_enabled(NULL, NULL));
 }
 
-// Tensors that were found without the bit that negates them: asking torch gives up the interpreter's lock, which takes longer than
-// the rest. An object that lives on over the same memory keeps the bit.
+// Tensors that were found without the bit that negates them: asking torch gives up the interpreter's lock, which takes
+// longer than the rest. An object that lives on over the same memory keeps the bit.
 static struct {
     PyObject *object, *reference; // borrowed, to be compared; weak, once the object was met twice
     const void *data;
@@ -178,9 +194,52 @@ static bool is_positive(PyObject *tensor, const void *data)
 bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view)
 {
     if (view->data == NULL && !is_empty(view)) return false; // of zeros, of functionalize, whose storage was given up
-    if (native_torch_records_gradient(tensor) || in_forward_mode()) return false;
+    if (records_gradient(tensor) || in_forward_mode()) return false;
     return is_positive(tensor, view->data) &&
            (view->dtype.code != HONE_CODE_COMPLEX || said_no(looks.is_conj(tensor, NULL)));
+}
+
+// --- tensors of torch
+
+bool native_torch_is_recording(void)
+{
+    PyObject *count = NULL;
+    if (looks.count_modes != NULL)
+        count = looks.count_modes(NULL, NULL);
+    else if (looks.modes != NULL)
+        count = PyObject_CallNoArgs(looks.modes);
+    const bool none = count != NULL && PyLong_AsLong(count) == 0;
+    Py_XDECREF(count);
+    PyErr_Clear();
+    return !none;
+}
+
+bool native_torch_raise_version(PyObject *tensor)
+{
+    PyObject *tensors = PyTuple_Pack(1, tensor);
+    PyObject *done = tensors != NULL ? PyObject_CallFunctionObjArgs(looks.raise_version, tensors, NULL) : NULL;
+    Py_XDECREF(tensors);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+static bool is_like(const hone_tensor *view, const native_made_result *wanted)
+{
+    int64_t step = 1;
+    if (view->ndim != wanted->ndim || memcmp(&view->dtype, &wanted->element, sizeof view->dtype) != 0) return false;
+    for (int32_t i = view->ndim; i-- > 0; step *= view->shape[i]) {
+        const int64_t stride = view->strides != NULL ? view->strides[i] : step;
+        if (view->shape[i] != wanted->dims[i] || (stride != step && view->shape[i] != 1)) return false;
+    }
+    return true;
+}
+
+PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted)
+{
+    if (looks.tensor_type == NULL || Py_TYPE(like) != looks.tensor_type || !is_like(view, wanted)) return NULL;
+    PyObject *made = PyObject_CallFunctionObjArgs(looks.empty_like, like, NULL);
+    PyErr_Clear();
+    return made;
 }
 
 // --- without an owner

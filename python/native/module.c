@@ -45,6 +45,17 @@ static native_runtime *default_runtime(void)
     return native.runtime;
 }
 
+native_operation *native_operation_of_default(PyObject *name)
+{
+    native_runtime *runtime = default_runtime();
+    if (runtime == NULL) return NULL;
+    Py_INCREF((PyObject *)runtime);
+    native_operation *operation = native_operation_find(runtime, name);
+    Py_XINCREF((PyObject *)operation);
+    Py_DECREF((PyObject *)runtime);
+    return operation;
+}
+
 static PyObject *with_operation(
     native_operation_function *function, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -168,6 +179,7 @@ static bool make_types(PyObject *module)
         {"Program", native_program_make_type, &native.program_type},
         {"Store", native_store_make_type, &native.store_type},
         {"Tuning", native_tuner_make_type, &native.tuning_type},
+        {"TorchKernel", native_torch_kernel_make_type, &native.torch_kernel_type},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (*rows[i].type == NULL) *rows[i].type = rows[i].make(module);
@@ -214,6 +226,9 @@ static PyMethodDef functions[] = {
      "call(operation, *arrays, **scalars)\n--\n\n"
      "The call that arguments describe; an array may be a pair (dtype, shape)."},
     {"open_store", native_store_open, METH_VARARGS, "open_store(url, read_only): a store."},
+    {"torch_kernel", native_torch_kernel_new, METH_VARARGS,
+     "torch_kernel(name, recorded or None, makes_results, torch.Tensor): what torch's dispatcher calls for an "
+     "operation."},
     {"use", use, METH_O, "use(runtime or None): the runtime of the module's functions."},
     {"contexts_used", contexts_used, METH_NOARGS, "contexts_used(): from now on calls look for a context."},
     {"version", version, METH_NOARGS, "version(): of the library."},

@@ -26,7 +26,7 @@ typedef struct native_state {
     bool contexts_used;               // whether any context was ever entered
     struct native_runtime *runtime;   // that of the module's functions; NULL: not made yet
     PyTypeObject *runtime_type, *operation_type, *plan_type, *call_type, *context_type, *overlay_type, *result_type,
-        *program_type, *store_type, *tuning_type;
+        *program_type, *store_type, *tuning_type, *torch_kernel_type;
 } native_state;
 
 extern native_state native;
@@ -42,8 +42,12 @@ typedef struct native_parameter {
     bool is_result, is_inout, keyword_only, nullable, has_default;
 } native_parameter;
 
+typedef struct native_made native_made;
+typedef struct native_made_result native_made_result;
+
 typedef struct native_operation {
     PyObject_HEAD native_runtime *runtime;
+    native_made *made; // of the last call whose results were made; NULL: of none
     const hone_op *op;
     hone_signature *signature;
     PyObject *name;
@@ -100,6 +104,14 @@ typedef struct native_managed_tensor {
 
 typedef struct native_exchange native_exchange; // in exchange.c
 
+// What an array is taken for.
+typedef enum native_taking {
+    NATIVE_TO_RUN,
+    NATIVE_TO_DESCRIBE, // a pair (dtype, shape) is an array, too
+    NATIVE_QUICKLY,     // to run; what torch may make something else of is refused without words
+    NATIVE_MADE         // to run; it was made for the call, and is what it says
+} native_taking;
+
 // A tensor of Python for the length of a call.
 typedef struct native_tensor {
     const hone_tensor *tensor;
@@ -111,8 +123,8 @@ typedef struct native_tensor {
 } native_tensor;
 
 // Views an array without a copy: DLPack, with or without versions; ml_dtypes' arrays of numpy, which DLPack refuses, by
-// their array interface. describe: a pair (dtype, shape) is a tensor without data. False with an exception set.
-bool native_tensor_of(PyObject *object, bool describe, native_tensor *out);
+// their array interface. A pair (dtype, shape) is a tensor without data. False with an exception set.
+bool native_tensor_of(PyObject *object, native_taking taking, native_tensor *out);
 // Whether it is a tensor of torch.
 bool native_is_torch(PyObject *object);
 // The view of an array of four dims with its two in the middle in turn. False with an exception set: it has not four.
@@ -122,8 +134,8 @@ bool native_tensor_check_writable(PyObject *object, const native_tensor *tensor,
 
 // --- exchange.c
 
-// The table of C functions that a type of arrays brings (__dlpack_c_exchange_api__); NULL, without an exception: it brings
-// none.
+// The table of C functions that a type of arrays brings (__dlpack_c_exchange_api__). NULL, without an exception: it
+// brings none.
 const native_exchange *native_exchange_of(PyTypeObject *type);
 // Views an array for as long as it lives and keeps its shape. False, without an exception: it is not to be had so.
 bool native_exchange_view(const native_exchange *exchange, PyObject *object, native_tensor *out);
@@ -131,13 +143,17 @@ bool native_exchange_view(const native_exchange *exchange, PyObject *object, nat
 PyObject *native_exchange_manage(const native_exchange *exchange, PyObject *object);
 // The stream that the framework is on. False with an exception set.
 bool native_exchange_current_stream(const native_exchange *exchange, hone_device device, void **out);
-// Finds torch's own functions for the looks below, once, from torch.Tensor or a type that is made of it. False: they are not
-// there, and are asked for in Python.
+// Finds torch's own functions for the looks below, once, from torch.Tensor or a type that is made of it. False: they are
+// not there, and are asked for in Python.
 bool native_torch_learn(PyTypeObject *type);
-// Whether torch records gradients of what is done with a tensor.
-bool native_torch_records_gradient(PyObject *tensor);
 // Whether a tensor is what the view of it says, and hone may read it. False, without an exception: Python says why not.
 bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view);
+// Whether a mode of torch's sees every operation: a graph is traced, calls are counted.
+bool native_torch_is_recording(void);
+// Says that a tensor was written. False with an exception set.
+bool native_torch_raise_version(PyObject *tensor);
+// An uninitialised tensor for a result that is like a tensor of its call. NULL, without an exception: Python makes it.
+PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted);
 
 // --- streams.c
 
@@ -182,20 +198,45 @@ typedef struct native_arguments {
     native_tensor held[MAX_VALUES];
 } native_arguments;
 
-// Takes positional arguments and keywords in the order of Python's fast calls. describe: as of native_tensor_of.
+// Takes positional arguments and keywords in the order of Python's fast calls.
 bool native_arguments_take(
     native_arguments *out,
     native_operation *operation,
     PyObject *const *args,
     Py_ssize_t count,
     PyObject *keyword_names,
-    bool describe);
+    native_taking taking);
 void native_arguments_release(native_arguments *arguments);
 // The call that the arguments describe; *out is the caller's.
 bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out);
 // Makes the results that were left out, as arrays like the first argument. Returns what the call gives back: one
 // result, or a tuple. A new reference.
 PyObject *native_arguments_results(native_arguments *arguments, native_operation *operation, PyObject **made);
+
+// --- made.c
+
+enum { NATIVE_KEY_WORDS = 96 };
+
+struct native_made_result {
+    PyObject *shape, *dtype; // as the caller sees it, a tuple of ints; numpy's name
+    hone_dtype element;
+    int32_t ndim;
+    int64_t dims[HONE_MAX_RANK]; // as hone has it
+};
+
+// What the results of a call are.
+struct native_made {
+    size_t users;
+    size_t words; // of the key; 0: no call is like this one
+    int64_t key[NATIVE_KEY_WORDS];
+    size_t count;
+    native_made_result results[];
+};
+
+// What the results are of a call that leaves them out: the last one's, where the call is like it. NULL with an exception;
+// the caller releases it.
+native_made *native_made_find(native_operation *operation, const native_arguments *arguments);
+void native_made_release(native_made *made);
 
 // --- contexts.c
 
@@ -216,6 +257,7 @@ PyTypeObject *native_result_make_type(PyObject *module);
 PyTypeObject *native_program_make_type(PyObject *module);
 PyTypeObject *native_store_make_type(PyObject *module);
 PyTypeObject *native_tuner_make_type(PyObject *module);
+PyTypeObject *native_torch_kernel_make_type(PyObject *module);
 
 // The operation of a name or object, borrowed; NULL with an exception.
 native_operation *native_operation_find(native_runtime *runtime, PyObject *name_or_operation);
@@ -228,6 +270,10 @@ PyObject *native_with_operation(
     PyObject *const *args,
     Py_ssize_t count,
     PyObject *names);
+// The operation of a name of the module's runtime, a new reference; NULL with an exception.
+native_operation *native_operation_of_default(PyObject *name);
+// The call of arguments that were taken, which stay the caller's.
+PyObject *native_operation_run_taken(native_operation *operation, native_arguments *arguments);
 PyObject *native_operation_run(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *native_operation_bind(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *native_operation_call(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names);
@@ -248,6 +294,8 @@ bool native_run_tuner(PyObject *tuner, hone_tuning *tuning);
 PyObject *native_audit(native_runtime *runtime, PyObject *args, PyObject *options);
 // open_store(url, read_only), in store.c.
 PyObject *native_store_open(PyObject *module, PyObject *args);
+// torch_kernel(name, recorded or None, makes_results, torch.Tensor), in torch_kernel.c: what torch's dispatcher calls.
+PyObject *native_torch_kernel_new(PyObject *module, PyObject *args);
 // A decision as a dict.
 PyObject *native_decision(const hone_decision *decision, const char *call);
 

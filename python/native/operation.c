@@ -6,7 +6,7 @@
 // --- running
 
 // Everything of a call but the taking of its arguments and of its stream.
-static PyObject *run_taken(native_operation *operation, native_arguments *arguments, const native_execution *execution)
+static PyObject *run_on(native_operation *operation, native_arguments *arguments, const native_execution *execution)
 {
     PyObject *made[MAX_VALUES], *entered = NULL, *results;
     hone_context *context = NULL;
@@ -33,17 +33,24 @@ static PyObject *run_taken(native_operation *operation, native_arguments *argume
     return results;
 }
 
+PyObject *native_operation_run_taken(native_operation *operation, native_arguments *arguments)
+{
+    native_execution execution;
+    PyObject *results = NULL;
+    if (native_execution_open(&execution, operation->runtime, arguments, arguments->stream)) {
+        arguments->execution = &execution;
+        results = run_on(operation, arguments, &execution);
+    }
+    native_execution_close(&execution);
+    arguments->execution = NULL;
+    return results;
+}
+
 PyObject *native_operation_run(native_operation *operation, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     native_arguments arguments;
-    native_execution execution;
-    PyObject *results = NULL;
-    if (!native_arguments_take(&arguments, operation, args, count, names, false)) return NULL;
-    if (native_execution_open(&execution, operation->runtime, &arguments, arguments.stream)) {
-        arguments.execution = &execution;
-        results = run_taken(operation, &arguments, &execution);
-    }
-    native_execution_close(&execution);
+    if (!native_arguments_take(&arguments, operation, args, count, names, NATIVE_TO_RUN)) return NULL;
+    PyObject *results = native_operation_run_taken(operation, &arguments);
     native_arguments_release(&arguments);
     return results;
 }
@@ -53,7 +60,7 @@ PyObject *native_operation_bind(native_operation *operation, PyObject *const *ar
     native_arguments arguments;
     native_execution execution;
     PyObject *plan = NULL;
-    if (!native_arguments_take(&arguments, operation, args, count, names, false)) return NULL;
+    if (!native_arguments_take(&arguments, operation, args, count, names, NATIVE_TO_RUN)) return NULL;
     if (native_execution_open(&execution, operation->runtime, &arguments, arguments.stream) &&
         native_execution_check_uncaptured(&execution, operation->runtime, "binding decides and loads code")) {
         arguments.execution = &execution;
@@ -68,7 +75,7 @@ PyObject *native_operation_call(native_operation *operation, PyObject *const *ar
 {
     native_arguments arguments;
     hone_call *call = NULL;
-    if (!native_arguments_take(&arguments, operation, args, count, names, true)) return NULL;
+    if (!native_arguments_take(&arguments, operation, args, count, names, NATIVE_TO_DESCRIBE)) return NULL;
     bool done = native_arguments_describe(&arguments, operation, &call);
     native_arguments_release(&arguments);
     return done ? native_call_new(operation, call) : NULL;
@@ -165,6 +172,12 @@ static PyObject *get_independent(PyObject *self, void *closure)
     return native_text(hone_op_independent(((native_operation *)self)->op));
 }
 
+static PyObject *get_asks_axes(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((native_operation *)self)->asks_axes);
+}
+
 // For libhone_xla.so.
 static PyObject *get_address(PyObject *self, void *closure)
 {
@@ -251,6 +264,7 @@ static native_operation *make(native_runtime *runtime, PyObject *name)
     self->runtime = runtime;
     self->op = op;
     self->signature = hone_op_signature(op);
+    self->made = NULL;
     self->parameters = NULL;
     self->count = self->positional = 0;
     self->asks_axes = strcmp(hone_signature_name(self->signature), "scaled_dot_product_attention") == 0;
@@ -281,6 +295,7 @@ static void dealloc(PyObject *object)
     for (size_t i = 0; self->parameters != NULL && i < self->count; i++)
         Py_XDECREF(self->parameters[i].name);
     PyMem_Free(self->parameters);
+    native_made_release(self->made);
     Py_XDECREF(self->name);
     Py_XDECREF((PyObject *)self->runtime);
     native_object_free(object);
@@ -303,6 +318,7 @@ static PyGetSetDef fields[] = {
     {"version", get_version, NULL, "Version of the algorithm.", NULL},
     {"signature", get_signature, NULL, "The signature, normalised.", NULL},
     {"independent", get_independent, NULL, "Dims along which its parts do not touch each other, or None.", NULL},
+    {"asks_axes", get_asks_axes, NULL, "Whether tensors of torch say the order of their axes.", NULL},
     {"address", get_address, NULL, "The address of the hone_op.", NULL},
     {"parameters", get_parameters, NULL, "Parameters and results in the order of values.", NULL},
     {0},

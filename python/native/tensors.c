@@ -171,7 +171,7 @@ static bool describe_pair(PyObject *pair, native_tensor *out)
     const hone_dtype_info *info = named_dtype(PyTuple_GetItem(pair, 0));
     if (info == NULL) return false;
     out->own = (hone_tensor){.device = {HONE_DEVICE_CPU, 0}, .dtype = info->dtype, .shape = out->shape};
-    if (PyTuple_Size(pair) == 4) {
+    if (PyTuple_Size(pair) >= 4) {
         out->own.device.type = (int32_t)PyLong_AsLong(PyTuple_GetItem(pair, 2));
         out->own.device.id = (int32_t)PyLong_AsLong(PyTuple_GetItem(pair, 3));
         if (PyErr_Occurred() != NULL) return false;
@@ -180,7 +180,8 @@ static bool describe_pair(PyObject *pair, native_tensor *out)
     out->exchange = NULL;
     out->read_only = false;
     out->tensor = &out->own;
-    return read_shape(PyTuple_GetItem(pair, 1), out);
+    if (!read_shape(PyTuple_GetItem(pair, 1), out)) return false;
+    return PyTuple_Size(pair) < 5 || read_strides(PyTuple_GetItem(pair, 4), out->own.ndim, 1, out);
 }
 
 PyObject *native_shape(const hone_tensor *tensor)
@@ -331,10 +332,10 @@ static bool open_shown(PyObject *exporter, PyObject *object, native_tensor *out)
 }
 
 // False without an exception: what is wrong with it, if anything is, is told on the way through Python.
-static bool open_view(const known_type *known, PyObject *object, native_tensor *out)
+static bool open_view(const known_type *known, PyObject *object, native_taking taking, native_tensor *out)
 {
     if (!native_exchange_view(known->exchange, object, out)) return false;
-    if (!known->is_torch || native_torch_is_plain(object, &out->own)) return true;
+    if (!known->is_torch || taking == NATIVE_MADE || native_torch_is_plain(object, &out->own)) return true;
     PyErr_Clear();
     Py_CLEAR(out->owner);
     return false;
@@ -350,14 +351,19 @@ static bool open_managed(const native_exchange *exchange, PyObject *object, nati
     return opened;
 }
 
-bool native_tensor_of(PyObject *object, bool describe, native_tensor *out)
+bool native_tensor_of(PyObject *object, native_taking taking, native_tensor *out)
 {
-    if (describe && PyTuple_Check(object) && (PyTuple_Size(object) == 2 || PyTuple_Size(object) == 4))
+    const Py_ssize_t parts = taking == NATIVE_TO_DESCRIBE && PyTuple_Check(object) ? PyTuple_Size(object) : 0;
+    if (parts == 2 || parts == 4 || parts == 5) // dtype, shape, type and number of the device, strides
         return describe_pair(object, out);
     const known_type *found = find_type(Py_TYPE(object));
     if (found == NULL) return false;
     const known_type known = *found; // another thread may learn types meanwhile
-    if (known.is_viewed && open_view(&known, object, out)) return true;
+    if (known.is_viewed && open_view(&known, object, taking, out)) return true;
+    if (taking == NATIVE_QUICKLY) {
+        PyErr_SetNone(PyExc_TypeError);
+        return false;
+    }
     if (known.exporter != Py_None) return open_shown(known.exporter, object, out);
     return (known.exchange != NULL && open_managed(known.exchange, object, out)) || open_array(object, out);
 }

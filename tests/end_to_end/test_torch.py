@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,26 @@ class Torch(unittest.TestCase):
 
     def test_the_package_passes_its_tests(self):
         self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_torch")
+
+    def test_the_page_runs_as_written(self):
+        page = (ROOT / "docs" / "tune-a-pytorch-program.md").read_text()
+        code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```$", page))
+        self.passes(sys.executable, "-B", "-W", "ignore", "-c", code, HONE_STORE=f"sqlite:{self.folder}/store.db")
+
+    def test_a_package_of_aotinductor_runs_where_hone_is_and_is_refused_elsewhere(self):
+        path = self.folder / "block.pt2"
+        self.passes(sys.executable, "-B", "-W", "ignore", "-c",
+                    "import torch, hone.torch\n"
+                    "class Norm(torch.nn.Module):\n"
+                    "    def forward(self, x, w): return hone.torch.ops.rms_norm(x, w) + 1\n"
+                    "program = torch.export.export(Norm(), (torch.ones(4, 8), torch.ones(8)))\n"
+                    f"torch._inductor.aoti_compile_and_package(program, package_path={str(path)!r})")
+        load = f"model = torch._inductor.aoti_load_package({str(path)!r}); print(float(model(torch.ones(4, 8), torch.ones(8)).sum()))"
+        out = self.passes(sys.executable, "-B", "-W", "ignore", "-c", f"import torch, hone.torch; {load}", HONE_STORE="none")
+        self.assertAlmostEqual(float(out.split()[-1]), 64, places=2)
+        code, out = run(sys.executable, "-B", "-W", "ignore", "-c", f"import torch; {load}")
+        self.assertNotEqual(code, 0)
+        self.assertIn("Could not find schema for hone::rms_norm", out)
 
 
 if __name__ == "__main__":

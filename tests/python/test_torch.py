@@ -1,5 +1,9 @@
 """The real torch, on the CPU: its tensors in hone.run, and hone's operations in its programs."""
 
+import os
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import numpy
@@ -8,6 +12,7 @@ import torch.autograd.forward_ad as forward_ad
 from torch._subclasses import FakeTensorMode
 
 import hone
+import hone.torch
 from support import HoneTest, arrays, norm
 
 X, W = arrays()
@@ -134,6 +139,304 @@ class Arrays(HoneTest):
         made = hone.run("rms_norm", X, w)
         self.assertIsInstance(made, numpy.ndarray)
         self.right(torch.from_numpy(made))
+
+
+ops = hone.torch.ops
+
+
+def r(*shape):
+    return torch.randn(*shape)
+
+
+def segments(*shape):
+    return torch.randint(0, 2, shape, dtype=torch.int32).sort(-1).values
+
+
+# Calls of every algorithm: tensors, scalars, and the dims of the first tensor that may change from call to call.
+CALLS = {
+    "attention": [((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {}),
+                  ((r(2, 6, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {"causal": True, "softmax_scale": 0.3, "sliding_window": 3})],
+    "dot_product_attention": [
+        ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {}),
+        ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7), r(1, 4, 5, 6), None, segments(2, 5) * 0, segments(2, 6) * 0),
+         {"window_left": 3})],
+    "flash_attention": [((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8)), {"logits_soft_cap": 20.0})],
+    "scaled_dot_product_attention": [
+        ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8)), {"axes": "bshd"}),
+        ((r(2, 4, 5, 8), r(2, 2, 6, 8), r(2, 2, 6, 8)), {"axes": "bhsd", "softmax_scale": 0.3})],
+    "gated_linear_unit": [((r(3, 5, 8), r(8, 2, 6)), {"activation": "gelu"}), ((r(3, 8), r(8, 2, 6)), {})],
+    "matmul": [((r(3, 5), r(5, 4)), {}), ((r(3, 5).bfloat16(), r(4, 5).bfloat16()), {"transpose_b": True})],
+    "mean_pooling": [((r(2, 64, 8),), {"chunk_size": 16})],
+    "reduction": [((r(3, 5),), {})],
+    "rms_norm": [((r(3, 5, 8), r(8)), {"eps": 1e-5}), ((r(8, 3).t(), r(8)), {})],
+    "rwkv4": [((r(8).abs(), r(8), r(2, 5, 8), r(2, 5, 8)), {}),
+              ((r(8).abs(), r(8), r(2, 5, 8), r(2, 5, 8), r(2, 3, 8)), {})],
+    "silu_mul": [((r(3, 8), r(3, 8)), {})],
+    "silu_mul_vjp": [((r(3, 8), r(3, 8), r(3, 8)), {})],
+    "softmax": [((r(3, 8),), {"scale": 0.5})],
+    "stencil": [((r(3, 4, 5), r(7)), {})],
+}
+
+
+def tuple_of(results):
+    return results if isinstance(results, tuple) else (results,)
+
+
+class Operations(HoneTest):
+    def calls(self):
+        return [(name, getattr(ops, name), args, scalars) for name, calls in CALLS.items() for args, scalars in calls]
+
+    def same(self, ours, theirs, **tolerance):
+        for one, other in zip(tuple_of(ours), tuple_of(theirs), strict=True):
+            self.assertEqual((one.dtype, one.shape, one.stride()), (other.dtype, other.shape, other.stride()))
+            torch.testing.assert_close(one, other, **tolerance)
+
+    def results(self, name):
+        return [row["name"] for row in hone.default().operation(name).parameters if row["is_result"]]
+
+    def test_every_algorithm_is_one(self):
+        self.assertEqual(sorted(CALLS), hone.default().algorithms())
+        self.assertLessEqual(set(CALLS), set(dir(ops)))
+        for name, op, args, scalars in self.calls():
+            self.assertIs(op, getattr(torch.ops.hone, name))
+            made = op(*args, **scalars)
+            self.same(made, hone.run(name, *args, **scalars))
+            given = [torch.full_like(one, torch.nan) for one in tuple_of(made)]
+            before = [one._version for one in given]
+            self.assertIsNone(op(*args, **scalars, **dict(zip(self.results(name), given))))
+            self.same(tuple(given), made if isinstance(made, tuple) else (made,))
+            self.assertTrue(all(one._version > version for one, version in zip(given, before)))
+
+    def test_opcheck_finds_nothing(self):
+        for name, op, args, scalars in self.calls():
+            made = tuple_of(op(*args, **scalars))
+            for overload, more in ((op.default, {}), (op.out, dict(zip(self.results(name), map(torch.empty_like, made))))):
+                found = torch.library.opcheck(overload, args, {**scalars, **more})
+                self.assertEqual(set(found.values()), {"SUCCESS"})
+
+    def compiled(self, name, op, args, scalars, **options):
+        torch._dynamo.reset()
+        graphs = []
+
+        def backend(graph, inputs):
+            graphs.append(graph)
+            return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+        function = torch.compile(lambda *given: op(*given, **scalars), fullgraph=True, backend=backend, **options)
+        self.same(function(*args), op(*args, **scalars))
+        called = [node.target for node in graphs[-1].graph.nodes if node.op == "call_function"]
+        self.assertIn(op, {getattr(target, "overloadpacket", target) for target in called})
+        self.assertFalse(torch._dynamo.utils.counters["graph_break"])
+        return function, graphs
+
+    def test_a_compiled_function_is_one_graph(self):
+        for call in self.calls():
+            self.compiled(*call)
+            self.compiled(*call, dynamic=True)
+
+    def test_results_that_are_given_are_written_in_a_compiled_function(self):
+        for name, op, args, scalars in self.calls():
+            made, names = tuple_of(op(*args, **scalars)), self.results(name)
+
+            torch._dynamo.reset()
+
+            def write(*given, op=op, args=args, scalars=scalars, names=names):
+                op(*args, **scalars, **dict(zip(names, given)))
+                return given[0] + 1
+
+            given = [torch.full_like(one, torch.nan) for one in made]
+            sums = torch.compile(write, fullgraph=True, backend="aot_eager")(*given)
+            self.same(tuple(given), made)
+            torch.testing.assert_close(sums, made[0] + 1)
+
+    def test_sizes_that_change_need_no_second_graph(self):
+        for name, first, second in (
+            ("rms_norm", (r(5, 8), r(8)), (r(7, 8), r(8))),
+            ("matmul", (r(3, 5), r(5, 4)), (r(6, 7), r(7, 9))),
+            ("flash_attention", (r(3, 5, 4, 8), r(3, 6, 2, 8), r(3, 6, 2, 8)), (r(7, 9, 4, 8), r(7, 11, 2, 8), r(7, 11, 2, 8))),
+            ("attention", (r(3, 5, 4, 8), r(3, 6, 2, 8), r(3, 6, 2, 7)), (r(9, 10, 4, 8), r(9, 11, 2, 8), r(9, 11, 2, 7))),
+            ("reduction", (r(3, 5),), (r(9, 6),)),
+        ):
+            with self.subTest(name):
+                function, graphs = self.compiled(name, getattr(ops, name), first, {}, dynamic=True)
+                made = len(graphs)
+                self.same(function(*second), getattr(ops, name)(*second))
+                self.assertEqual(len(graphs), made)
+
+    def test_inductor_runs_it(self):
+        def block(x, w, up):
+            h = ops.rms_norm(x * 2, w, eps=1e-5)
+            return ops.silu_mul(h, ops.matmul(h, up)).sum(-1)
+
+        given = r(6, 8), r(8), r(8, 8)
+        for options in ({}, {"dynamic": True}, {"mode": "reduce-overhead"}):
+            torch._dynamo.reset()
+            torch.testing.assert_close(torch.compile(block, fullgraph=True, **options)(*given), block(*given))
+
+    def test_it_is_exported_and_read_by_another_process(self):
+        class Block(torch.nn.Module):
+            def forward(self, x, w):
+                return ops.rms_norm(x, w, eps=1e-5) + 1
+
+        rows = torch.export.Dim("rows", min=2, max=64)
+        for shapes in (None, ({0: rows}, {})):
+            program = torch.export.export(Block(), (r(4, 8), r(8)), dynamic_shapes=shapes)
+            targets = [node.target for node in program.graph.nodes]
+            self.assertIn(torch.ops.hone.rms_norm.default, targets)
+            path = os.path.join(tempfile.mkdtemp(dir=self.folder), "block.pt2")
+            torch.export.save(program, path)
+            rows_given = 4 if shapes is None else 9
+            code = (f"import torch, hone.torch\nx = torch.ones({rows_given}, 8)\n"
+                    f"print(float(torch.export.load({path!r}).module()(x, torch.ones(8)).sum()))")
+            out = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True).stdout
+            self.assertAlmostEqual(float(out), rows_given * 16, places=2)
+
+    def test_a_call_of_known_sizes_is_decided_when_it_is_traced(self):
+        class Norm(torch.nn.Module):
+            def forward(self, x, w):
+                return ops.rms_norm(x, w)
+
+        asked = []
+        with hone.context(links={"store": lambda call: asked.append(call.text)}):
+            torch.export.export(Norm(), (r(6, 24), r(24)))
+            self.assertEqual(set(asked), {"rms_norm(f32[6,24], f32[24])"})
+            asked.clear()
+            torch.export.export(Norm(), (r(24, 6).t(), r(24)))
+            self.assertEqual(set(asked), {"rms_norm(f32[6,24]{strides=1,6}, f32[24])"})
+            asked.clear()
+            torch.export.export(Norm(), (r(6, 24), r(24)), dynamic_shapes=({0: torch.export.Dim("rows")}, {}))
+            self.assertEqual(asked, [])
+
+    def test_a_context_of_the_moment_holds_in_a_compiled_function(self):
+        function = torch.compile(lambda x, w: ops.rms_norm(x, w), fullgraph=True, backend="aot_eager")
+        x, w = r(6, 40), r(40)
+        function(x, w)
+        asked = []
+        with hone.context(links={"store": lambda call: asked.append(call.text)}):
+            function(x, w)
+        self.assertEqual(asked, ["rms_norm(f32[6,40], f32[40])"])
+
+    def test_a_wrong_call_is_refused_in_hones_words(self):
+        for function in (ops.matmul, torch.compile(lambda a, b: ops.matmul(a, b), backend="aot_eager")):
+            torch._dynamo.reset()
+            with self.assertRaisesRegex(Exception, r"matmul: b\[0\] is 4 but k is 3"):
+                function(r(2, 3), r(4, 5))
+        with FakeTensorMode(), self.assertRaisesRegex(hone.InvalidArgumentError, r"b\[0\] is 4 but k is 3"):
+            ops.matmul(torch.empty(2, 3), torch.empty(4, 5))
+        with self.assertRaisesRegex(Exception, "hone::scaled_dot_product_attention.*missing value for argument 'axes'"):
+            ops.scaled_dot_product_attention(*CALLS["scaled_dot_product_attention"][0][0])
+        with self.assertRaisesRegex(AttributeError, "hone.torch.ops has no 'nothing'"):
+            ops.nothing
+
+
+class Gradients(HoneTest):
+    def test_a_registered_gradient_is_torchs(self):
+        gate, up = (r(3, 8).requires_grad_() for _ in range(2))
+        self.assertTrue(torch.autograd.gradcheck(ops.silu_mul, (gate, up), eps=1e-2, atol=1e-2, rtol=1e-2))
+        for function in (ops.silu_mul, torch.compile(lambda g, u: ops.silu_mul(g, u), fullgraph=True, backend="aot_eager")):
+            ours = torch.autograd.grad(function(gate, up).sin().sum(), (gate, up))
+            theirs = torch.autograd.grad((torch.nn.functional.silu(gate) * up).sin().sum(), (gate, up))
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+            one, = torch.autograd.grad(function(gate.detach(), up).sum(), (up,))
+            torch.testing.assert_close(one, torch.nn.functional.silu(gate).detach())
+        inside = torch.func.grad(lambda g, u: ops.silu_mul(g, u).sum(), argnums=(0, 1))(gate.detach(), up.detach())
+        torch.testing.assert_close(inside, torch.autograd.grad((torch.nn.functional.silu(gate) * up).sum(), (gate, up)))
+        mapped = torch.func.vmap(torch.func.grad(lambda g, u: ops.silu_mul(g, u).sum()))(gate.detach(), up.detach())
+        torch.testing.assert_close(mapped, inside[0])
+        found = torch.library.opcheck(ops.silu_mul.default, (gate, up))
+        self.assertEqual(set(found.values()), {"SUCCESS"})
+
+    def test_what_has_none_says_what_is_missing(self):
+        x, w = r(3, 8).requires_grad_(), r(8)
+        y = ops.rms_norm(x, w)
+        self.assertTrue(y.requires_grad)
+        with self.assertRaisesRegex(RuntimeError, "hone::rms_norm has no gradient: hone has no algorithm named rms_norm_vjp"):
+            y.sum().backward()
+        gate, up = (r(3, 8).requires_grad_() for _ in range(2))
+        once, = torch.autograd.grad(ops.silu_mul(gate, up).sum(), (gate,), create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "no algorithm named silu_mul_vjp_vjp"):
+            once.sum().backward()
+        with self.assertRaisesRegex(RuntimeError, "with results given it has no gradient"):
+            ops.rms_norm(x, w, y=torch.empty(3, 8))
+        with self.assertRaisesRegex((RuntimeError, NotImplementedError), "jvp|forward"):
+            torch.func.jvp(lambda x: ops.silu_mul(x, x), (r(3, 8),), (r(3, 8),))
+        with forward_ad.dual_level(), self.assertRaisesRegex((RuntimeError, NotImplementedError), "jvp|forward"):
+            ops.silu_mul(forward_ad.make_dual(r(3, 8), r(3, 8)), r(3, 8))
+
+    def test_where_nothing_is_recorded_nothing_is_asked_of_a_gradient(self):
+        x, w = r(3, 8), torch.nn.Parameter(r(8))
+        with torch.no_grad():
+            self.assertFalse(ops.rms_norm(x, w).requires_grad)
+        with torch.inference_mode():
+            y = ops.rms_norm(x, w)
+            self.assertTrue(y.is_inference())
+            ops.rms_norm(x, w, y=y)
+        self.assertFalse(ops.rms_norm(x, w.detach()).requires_grad)
+
+    def test_what_is_written_is_known_to_what_was_recorded(self):
+        y = torch.ones(3, 8)
+        recorded = (r(3, 8).requires_grad_() * y).sum()
+        ops.rms_norm(r(3, 8), r(8), y=y)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            recorded.backward()
+
+
+class Transformed(HoneTest):
+    def test_vmap_gives_what_single_calls_give(self):
+        for name, calls in CALLS.items():
+            for args, scalars in calls:
+                op = getattr(ops, name)
+                tensors = [i for i, one in enumerate(args) if one is not None]
+                for batched in (tensors, tensors[:1], tensors[-1:]):
+                    for dim, size in ((0, 3), (1, 3), (0, 1)):
+                        with self.subTest(name, scalars=scalars, batched=batched, dim=dim):
+                            given = [torch.stack([one] * size, dim) * (torch.arange(1, size + 1) if one.is_floating_point() else torch.ones(size))
+                                     .reshape([-1 if at == dim else 1 for at in range(one.dim() + 1)]).to(one.dtype)
+                                     if i in batched else one for i, one in enumerate(args)]
+                            dims = tuple(dim if i in batched else None for i in range(len(args)))
+                            ours = torch.func.vmap(lambda *one: op(*one, **scalars), dims)(*given)
+                            one_by_one = [tuple_of(op(*(one.select(dim, j) if i in batched else one for i, one in enumerate(given)),
+                                                      **scalars)) for j in range(size)]
+                            for mine, single in zip(tuple_of(ours), zip(*one_by_one), strict=True):
+                                torch.testing.assert_close(mine, torch.stack(single), rtol=1e-3, atol=1e-4)
+
+    def test_a_batch_that_can_be_folded_is_one_call(self):
+        for name, args, dims, text in (
+            ("rms_norm", (r(3, 5, 8), r(8)), (0, None), "rms_norm(f32[3,5,8], f32[8])"),
+            ("matmul", (r(3, 5, 8), r(8, 4)), (0, None), "matmul(f32[15,8], f32[8,4])"),
+        ):
+            asked = []
+            with hone.context(links={"store": lambda call: asked.append(call.text)}):
+                torch.func.vmap(getattr(ops, name), dims)(*args)
+            self.assertEqual(asked, [text])
+
+    def test_nothing_to_map_gives_nothing(self):
+        self.assertEqual(torch.func.vmap(ops.rms_norm, (0, None))(r(0, 5, 8), r(8)).shape, (0, 5, 8))
+        with self.assertRaisesRegex(RuntimeError, "with results given it cannot be mapped"):
+            torch.func.vmap(lambda x, y: ops.rms_norm(x, torch.ones(8), y=y))(r(2, 5, 8), r(2, 5, 8))
+
+    def test_bits_that_are_yet_to_be_done_are_done(self):
+        x, w = r(3, 8), r(8)
+        self.assertTrue(torch.equal(ops.rms_norm(torch._neg_view(x), w), ops.rms_norm(-x, w)))
+        imaginary = torch.complex(x, x + 1).conj().imag
+        self.assertTrue(torch.equal(ops.rms_norm(imaginary, w), ops.rms_norm(imaginary.clone(), w)))
+        self.assertTrue(torch.equal(ops.rms_norm(torch._efficientzerotensor((3, 8)), w), torch.zeros(3, 8)))
+
+    def test_autocast_brings_dtypes_together(self):
+        x, w = r(3, 8), r(8)
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual(ops.matmul(x, r(8, 4)).dtype, torch.bfloat16)
+            self.assertEqual(ops.flash_attention(*CALLS["flash_attention"][0][0]).dtype, torch.bfloat16)
+            self.assertEqual(ops.rms_norm(x, w).dtype, torch.float32)
+            self.assertEqual(ops.rms_norm(x.bfloat16(), w).dtype, torch.float32)
+            self.assertEqual(ops.rms_norm(x.bfloat16(), w.bfloat16()).dtype, torch.bfloat16)
+            gate = r(3, 8).requires_grad_()
+            ops.silu_mul(gate, r(3, 8).bfloat16()).sum().backward()
+            self.assertEqual(gate.grad.dtype, torch.float32)
+            compiled = torch.compile(lambda x, b: ops.matmul(x, b), fullgraph=True, backend="aot_eager")
+            self.assertEqual(compiled(x, r(8, 4)).dtype, torch.bfloat16)
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "weight is f32"):
+            ops.rms_norm(x.bfloat16(), w)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,498 @@
+"""hone's operations in PyTorch: eager, under ``torch.compile`` and ``torch.export``, in ``torch.func``.
+
+    import hone.torch
+
+    def block(x, w):
+        return hone.torch.ops.rms_norm(x, w, eps=1e-6)      # torch.ops.hone.rms_norm, an operation like torch's own
+
+    fast = torch.compile(block, fullgraph=True)
+
+Each algorithm of the registry is an operation of torch's, made from its signature. With results given by name it is an operation
+that writes them: ``hone.torch.ops.rms_norm(x, w, y=y)``. Where a graph is traced with shapes that are known, each call is decided
+then; a run is a look at hone's table and the plan that stands there.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import threading
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch.autograd.function import _SingleLevelFunction
+
+from hone import _batching, _hone, runtimes
+from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
+
+__all__ = ["ops"]
+
+NAMESPACE = "hone"
+# A gradient is an algorithm of its own: silu_mul's is silu_mul_vjp.
+GRADIENT_SUFFIX = "_vjp"
+# Under autocast these take their tensors in autocast's dtype, as torch's own products do; all others in the widest that came.
+LOWERED = frozenset(("matmul", "gated_linear_unit", "attention", "flash_attention", "dot_product_attention",
+                     "scaled_dot_product_attention"))
+
+_WIDTHS = {torch.float16: 1, torch.bfloat16: 1, torch.float32: 2}
+_DEVICES = {"cpu": 1, "cuda": 2}
+_lock = threading.RLock()
+_library = torch.library.Library(NAMESPACE, "FRAGMENT")
+
+
+def _renew_lock() -> None:
+    """As that of runtimes.py."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+# Schemas --------------------------------------------------------------------------------------------------------------
+
+_KINDS = {"tensor": "Tensor", "bool": "bool", "int": "SymInt", "float": "float", "str": "str"}
+
+
+def _argument(row: dict[str, Any], may_default: bool) -> str:
+    """One parameter. A default that depends on dims is None, which hone fills in."""
+    default = row["default"]
+    left_out = row["has_default"] or row["nullable"]
+    text = _KINDS[row["kind"]] + ("?" if left_out and default is None else "") + " " + row["name"]
+    if left_out and may_default:
+        text += "=" + (json.dumps(default) if isinstance(default, str) else repr(default))
+    return text
+
+
+def _schema(rows: Sequence[dict[str, Any]], asks_axes: bool, writes: bool) -> str:
+    """What stands behind the name. writes: the results are given by name, and written."""
+    parameters = [row for row in rows if not row["is_result"]]
+    results = [row for row in rows if row["is_result"]]
+    by_place = [row for row in parameters if not row["keyword_only"]]
+    last = max((i for i, row in enumerate(by_place) if not (row["has_default"] or row["nullable"])), default=-1)
+    place = [_argument(row, i > last) for i, row in enumerate(by_place)]
+    named = [_argument(row, True) for row in parameters if row["keyword_only"]]
+    if asks_axes:
+        named.append("str axes")
+    if writes:
+        named += [f"Tensor({chr(ord('a') + i)}!) {row['name']}" for i, row in enumerate(results)]
+    given = ", ".join(place + (["*"] + named if named else []))
+    made = "Tensor" if len(results) == 1 else "(" + ", ".join(f"Tensor {row['name']}" for row in results) + ")"
+    return f"({given}) -> {'()' if writes else made}"
+
+
+# Shapes that are symbols ----------------------------------------------------------------------------------------------
+
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a // b,  # of integers, in hone's language
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Mod: lambda a, b: a % b,
+}
+_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: lambda a, b: a == b,
+    ast.NotEq: lambda a, b: a != b,
+    ast.Lt: lambda a, b: a < b,
+    ast.LtE: lambda a, b: a <= b,
+    ast.Gt: lambda a, b: a > b,
+    ast.GtE: lambda a, b: a >= b,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "min": torch.sym_min,
+    "max": torch.sym_max,
+    "ceildiv": lambda a, b: -(-a // b),
+    "abs": abs,
+}
+
+
+def _evaluate(node: ast.AST, names: dict[str, Any]) -> Any:
+    match node:
+        case ast.Expression():
+            return _evaluate(node.body, names)
+        case ast.Constant(value=bool() | int() as value):
+            return value
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.Name(id="true" | "false" | "none" as name):
+            return {"true": True, "false": False, "none": None}[name]
+        case ast.BinOp() if type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)](_evaluate(node.left, names), _evaluate(node.right, names))
+        case ast.UnaryOp(op=ast.Not()):
+            return not _evaluate(node.operand, names)
+        case ast.UnaryOp(op=ast.USub()):
+            return -_evaluate(node.operand, names)
+        case ast.BoolOp():
+            values = (_evaluate(value, names) for value in node.values)
+            return all(values) if isinstance(node.op, ast.And) else any(values)
+        case ast.Compare(ops=[operator]) if type(operator) in _COMPARISONS:
+            return _COMPARISONS[type(operator)](_evaluate(node.left, names), _evaluate(node.comparators[0], names))
+        case ast.Call(func=ast.Name(id=name)) if name in _FUNCTIONS and not node.keywords:
+            return _FUNCTIONS[name](*(_evaluate(argument, names) for argument in node.args))
+    raise SyntaxError
+
+
+def _value(text: str, names: dict[str, Any], algorithm: str) -> Any:
+    """An expression of a signature over dims that may be symbols."""
+    try:
+        return _evaluate(ast.parse(text.replace("&&", " and ").replace("||", " or ").strip(), mode="eval"), names)
+    except SyntaxError:
+        raise UnsupportedError(
+            f"{algorithm}: the dim {text!r} of its signature cannot be told for shapes that are symbols: trace with known shapes "
+            "(torch.compile(dynamic=False), torch.export without dynamic_shapes)") from None
+
+
+def _form(type_text: str, names: dict[str, Any], algorithm: str) -> tuple[str, list[str]]:
+    """The element type and the dims of "T[n, k] if transpose_b else [k, n]" in this call."""
+    element = type_text[:type_text.index("[")]
+    for form in type_text.rstrip("?").split(" else "):
+        shape, _, condition = form.partition(" if ")
+        if not condition or _value(condition, names, algorithm):
+            inside = shape[shape.index("[") + 1:shape.rindex("]")]
+            return element, [dim.split("~")[0].strip() for dim in inside.split(",") if dim.strip()]
+    raise AssertionError(type_text)
+
+
+class _Symbols:
+    """What a call's tensors say of the names in its signature, where sizes may be symbols."""
+
+    def __init__(self, algorithm: str, scalars: dict[str, Any]):
+        self.algorithm, self.names = algorithm, dict(scalars)
+        self.leading: tuple[Any, ...] | None = None
+        self.elements: dict[str, torch.dtype] = {}
+
+    def _ask(self, holds: Any, words: str) -> None:
+        torch._check(holds, lambda: f"{self.algorithm}: {words}")
+
+    def _size(self, dim: str, size: Any, where: str) -> None:
+        if dim.isidentifier() and dim not in self.names:
+            self.names[dim] = size
+        else:
+            wanted = _value(dim, self.names, self.algorithm)
+            self._ask(size == wanted, f"{where} is {size} but {dim} is {wanted}")
+
+    def bind(self, row: dict[str, Any], tensor: torch.Tensor) -> None:
+        name, shape = row["name"], tuple(tensor.shape)
+        element, dims = _form(row["type"], self.names, self.algorithm)
+        if self.elements.setdefault(element, tensor.dtype) != tensor.dtype:
+            raise InvalidArgumentError(f"{self.algorithm}: {name} is {tensor.dtype}, and {element} is {self.elements[element]}")
+        if "..." in dims:
+            at, more = dims.index("..."), len(shape) - len(dims) + 1
+            if more >= 0:
+                self._lead(shape[at:at + more], name)
+                dims, shape = dims[:at] + dims[at + 1:], shape[:at] + shape[at + more:]
+        if len(dims) != len(shape):
+            raise InvalidArgumentError(f"{self.algorithm}: {name} has {tensor.dim()} dims, expected {row['type']}")
+        for i, (dim, size) in enumerate(zip(dims, shape)):
+            self._size(dim, size, f"{name}[{i}]")
+
+    def _lead(self, sizes: tuple[Any, ...], name: str) -> None:
+        if self.leading is None:
+            self.leading = sizes
+        elif len(self.leading) != len(sizes):
+            raise InvalidArgumentError(f"{self.algorithm}: {name} has {len(sizes)} leading dims, and others {len(self.leading)}")
+        for one, other in zip(self.leading, sizes):
+            self._ask(one == other, f"the leading dims of {name} are {sizes}, and others' {self.leading}")
+
+    def result(self, row: dict[str, Any]) -> tuple[torch.dtype, tuple[Any, ...]]:
+        element, dims = _form(row["type"], self.names, self.algorithm)
+        sizes: list[Any] = []
+        for dim in dims:
+            sizes += (self.leading or ()) if dim == "..." else [_value(dim, self.names, self.algorithm)]
+        return self.elements[element] if element in self.elements else _dtype(element), tuple(sizes)
+
+
+_ELEMENTS = {"f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
+
+
+def _dtype(element: str) -> torch.dtype:
+    """torch's type of hone's "f32"."""
+    words = {"f": "float", "i": "int", "u": "uint"}
+    return getattr(torch, _ELEMENTS.get(element) or words.get(element[0], element[0]) + element[1:])  # type: ignore[no-any-return]
+
+
+def _swapped(shape: Sequence[Any], axes: str | None) -> tuple[Any, ...]:
+    return (shape[0], shape[2], shape[1], *shape[3:]) if axes == "bhsd" else tuple(shape)
+
+
+# Operations -----------------------------------------------------------------------------------------------------------
+
+
+class _Operation:
+    """One algorithm as an operation of torch's, and as one that writes its results."""
+
+    def __init__(self, name: str):
+        self.name, self.operation = name, runtimes.default().operation(name)
+        self.parameters = self.operation.parameters
+        self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
+        self.results = [row for row in self.parameters if row["is_result"]]
+        self.by_place = [row["name"] for row in self.parameters if not row["is_result"] and not row["keyword_only"]]
+        self.given: list[bool] = []
+        tags = [torch.Tag.pt2_compliant_tag]
+        if hasattr(torch.Tag, "needs_exact_strides"):  # a decision is for the strides that were traced
+            tags.append(torch.Tag.needs_exact_strides)
+        for overload, writes in (("", False), (".out", True)):
+            _library.define(name + overload + _schema(self.parameters, self.operation.asks_axes, writes), tags=tags)
+        self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
+        self._implement(self.packet.default, self._recorded, True)
+        self._implement(self.packet.out, self._recorded_out, False)
+        self._rules()
+
+    def _implement(self, overload: Any, recorded: Callable[..., Any], makes: bool) -> None:
+        name = self.name + ("" if makes else ".out")
+        for key in ("CPU", "CUDA"):
+            _library.impl(name, _hone.torch_kernel(self.name, None, makes, torch.Tensor), key)
+        _library.impl(name, _hone.torch_kernel(self.name, recorded, makes, torch.Tensor), "Autograd")
+        torch.library.register_fake(overload, self._fake if makes else self._fake_out, lib=_library)
+
+    def _rules(self) -> None:
+        name = f"{NAMESPACE}::{self.name}"
+        torch.library.register_vmap(name, self._vmap, lib=_library)
+        _library.impl(self.name + ".out", self._vmap_out, "FuncTorchBatched")
+        _library.impl(self.name + ".out", self._raise_versions, "ADInplaceOrView", with_keyset=True)
+        for device in ("cpu", "cuda"):
+            key = getattr(torch.DispatchKey if hasattr(torch, "DispatchKey") else torch._C.DispatchKey, "Autocast" + device.upper())
+            _library.impl(self.name, self._autocast(device, key), "Autocast" + device.upper())
+
+    def _named(self, args: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+        named = {**dict(zip(self.by_place, args)), **keywords}
+        return {name: value for name, value in named.items() if value is not None}
+
+    # --- shapes
+
+    def _fake(self, *args: Any, **keywords: Any) -> Any:
+        named = self._named(args, keywords)
+        device = next(value.device for value in named.values() if isinstance(value, torch.Tensor))
+        made = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self._describe(named)]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _fake_out(self, *args: Any, **keywords: Any) -> None:
+        self._describe(self._named(args, keywords))
+
+    def _describe(self, named: dict[str, Any]) -> list[tuple[torch.dtype, tuple[Any, ...]]]:
+        """Dtypes and shapes of the results. Wrong calls are refused; one whose sizes are known is decided."""
+        tensors = [value for value in named.values() if isinstance(value, torch.Tensor)]
+        sizes = [size for tensor in tensors for size in (*tensor.shape, *tensor.stride())]
+        if all(type(size) is int for size in sizes) and not any(isinstance(value, torch.SymInt) for value in named.values()):
+            return self._decide(named)
+        axes = named.get("axes")
+        names = {row["name"]: row["default"] for row in self.parameters if row["kind"] != "tensor"}
+        names.update({name: value for name, value in named.items() if not isinstance(value, torch.Tensor)})
+        symbols = _Symbols(self.name, names)
+        for row in self.tensors:
+            if row["name"] in named:
+                tensor = named[row["name"]]
+                symbols.bind(row, tensor.transpose(1, 2) if axes == "bhsd" else tensor)
+        results = [(dtype, _swapped(shape, axes)) for dtype, shape in map(symbols.result, self.results)]
+        for row, (dtype, shape) in zip(self.results, results):
+            if row["name"] in named:
+                self._check_written(row["name"], named[row["name"]], dtype, shape)
+        return results
+
+    def _check_written(self, name: str, tensor: torch.Tensor, dtype: torch.dtype, shape: tuple[Any, ...]) -> None:
+        if tensor.dtype != dtype or tensor.dim() != len(shape):
+            raise InvalidArgumentError(
+                f"{self.name}: {name} is {tensor.dtype} with {tensor.dim()} dims, expected {dtype} with {len(shape)}")
+        for size, wanted in zip(tensor.shape, shape):
+            torch._check(size == wanted, lambda: f"{self.name}: {name} is {tuple(tensor.shape)}, expected {shape}")
+
+    def _decide(self, named: dict[str, Any]) -> list[tuple[torch.dtype, tuple[int, ...]]]:
+        def described(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return value
+            device = value.device
+            return (str(value.dtype).removeprefix("torch."), tuple(value.shape), _DEVICES.get(device.type, 1), device.index or 0,
+                    tuple(value.stride()))
+
+        call = runtimes.default().operation(self.name).call(**{name: described(value) for name, value in named.items()})
+        try:
+            call.decide()
+        except HoneError:
+            pass  # says so when it runs
+        values = [value for row, value in zip(self.parameters, call.values) if row["is_result"]]
+        return [(getattr(torch, dtype), _swapped(shape, named.get("axes"))) for dtype, shape in values]
+
+    # --- gradients
+
+    def _recorded(self, *args: Any, **keywords: Any) -> Any:
+        """At torch's autograd, where something is recorded."""
+        if _is_differentiated(args, keywords):
+            with enable_single_level_autograd_function():
+                return _Function.apply(self, keywords, *args)  # type: ignore[no-untyped-call]
+        with torch._C._AutoDispatchBelowAutograd():
+            return self.packet.default(*args, **keywords)
+
+    def _recorded_out(self, *args: Any, **keywords: Any) -> None:
+        if _is_differentiated(args, keywords):
+            raise RuntimeError(
+                f"{self.name}(): with results given it has no gradient, and one of the tensors requires grad: leave them out, or call "
+                "under torch.no_grad()")
+        with torch._C._AutoDispatchBelowAutograd():
+            self.packet.out(*args, **keywords)
+
+    def _raise_versions(self, keyset: Any, *args: Any, **keywords: Any) -> None:
+        for row in self.results:
+            torch.autograd.graph.increment_version(keywords[row["name"]])
+        self.packet.out.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **keywords)
+
+    def gradients(self, args: Sequence[Any], keywords: dict[str, Any], cotangents: Sequence[Any]) -> list[Any]:
+        """One for each argument by place, None for what is no tensor."""
+        backward = self.name + GRADIENT_SUFFIX
+        if backward not in runtimes.default().algorithms():
+            raise RuntimeError(
+                f"{NAMESPACE}::{self.name} has no gradient: hone has no algorithm named {backward}, which would take its arrays, its "
+                "results' cotangents and its scalars, and give its arrays' cotangents. Differentiate another form of it, or wrap it "
+                "in torch.autograd.Function")
+        operation = _registered(backward)
+        named = dict(zip(self.by_place, args))
+        tensors = [named.get(row["name"]) for row in self.tensors]
+        scalars = {row["name"] for row in operation.parameters if row["kind"] != "tensor"}
+        given = {**{name: value for name, value in named.items() if not isinstance(value, torch.Tensor)}, **keywords}
+        made = operation.packet.default(*tensors, *cotangents, **{name: value for name, value in given.items() if name in scalars})
+        made = made if isinstance(made, tuple) else (made,)
+        of = dict(zip((row["name"] for row, tensor in zip(self.tensors, tensors) if tensor is not None), made))
+        return [of.get(name) for name in self.by_place[:len(args)]]
+
+    # --- vmap
+
+    def _vmap(self, info: Any, in_dims: Sequence[Any], *args: Any, **keywords: Any) -> Any:
+        """Into a leading dim where the signature allows it, else one call after the other."""
+        named, axes = dict(zip(self.by_place, args)), dict(zip(self.by_place, in_dims))
+        names = [row["name"] for row in self.tensors if named.get(row["name"]) is not None]
+        site = types.SimpleNamespace(operation=self.operation, tensors=self.tensors, results=self.results,
+                                     given=[row["name"] in names for row in self.tensors])
+
+        def bind(*operands: Any) -> Sequence[Any]:
+            call = {**named, **dict(zip(names, operands))}
+            made = self.packet.default(*(call[name] for name in self.by_place[:len(args)]), **keywords)
+            return made if isinstance(made, tuple) else (made,)
+
+        operands, dims = [named[name] for name in names], [axes[name] for name in names]
+        foldable = info.batch_size > 0 and keywords.get("axes") != "bhsd"
+        dim = _batching.folding_dim(site, [one is not None for one in dims]) if foldable else None
+        if dim is not None:
+            results = _batching.fold(site, dim, operands, dims, info.batch_size, bind, _spread)
+        else:
+            results = _one_by_one(operands, dims, info.batch_size, bind)
+        return (results[0], 0) if len(results) == 1 else (tuple(results), (0,) * len(results))
+
+    def _vmap_out(self, *args: Any, **keywords: Any) -> Any:
+        raise RuntimeError(f"{self.name}(): with results given it cannot be mapped by vmap: leave them out")
+
+    # --- autocast
+
+    def _autocast(self, device: str, key: Any) -> Callable[..., Any]:
+        keys = torch._C.DispatchKeySet(key)
+
+        def cast(*args: Any, **keywords: Any) -> Any:
+            with torch._C._ExcludeDispatchKeyGuard(keys):
+                named = dict(zip(self.by_place, args))
+                named.update(self._cast(named, torch.get_autocast_dtype(device)))
+                return self.packet.default(*named.values(), **keywords)
+
+        return cast
+
+    def _cast(self, named: dict[str, Any], lower: torch.dtype) -> dict[str, torch.Tensor]:
+        """Tensors whose dtypes have to agree, by the signature, in one."""
+        groups: dict[str, list[str]] = {}
+        for row in self.tensors:
+            if isinstance(named.get(row["name"]), torch.Tensor) and named[row["name"]].dtype in _WIDTHS:
+                groups.setdefault(row["type"][:row["type"].index("[")], []).append(row["name"])
+        made = {}
+        for element, names in groups.items():
+            wanted = lower if self.name in LOWERED else _widest([named[name].dtype for name in names])
+            if element[0].isupper():
+                made.update({name: named[name].to(wanted) for name in names})
+        return made
+
+
+def _widest(dtypes: Sequence[torch.dtype]) -> torch.dtype:
+    """float16 and bfloat16 meet in float32, as torch has it."""
+    wide = dtypes[0]
+    for dtype in dtypes[1:]:
+        wide = torch.promote_types(wide, dtype)
+    return wide
+
+
+def _is_differentiated(args: Sequence[Any], keywords: dict[str, Any]) -> bool:
+    if getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0:
+        return True
+    tensors = [value for value in (*args, *keywords.values()) if isinstance(value, torch.Tensor)]
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+class _Function(_SingleLevelFunction):
+    """An operation that is recorded for its gradient, at the level of torch.func that it is called in: torch's dispatcher has gone
+    through the others."""
+
+    @staticmethod
+    def forward(ctx: Any, operation: _Operation, keywords: dict[str, Any], *args: Any) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():
+            results = operation.packet.default(*args, **keywords)
+        ctx.operation, ctx.keywords = operation, keywords
+        ctx.others = [None if isinstance(value, torch.Tensor) else value for value in args]
+        ctx.places = [i for i, value in enumerate(args) if isinstance(value, torch.Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        args = list(ctx.others)
+        for i, tensor in zip(ctx.places, ctx.saved_tensors):
+            args[i] = tensor
+        return None, None, *ctx.operation.gradients(args, ctx.keywords, cotangents)
+
+
+def _spread(operand: torch.Tensor, axis: int | None, size: int) -> torch.Tensor:
+    """The batch in front."""
+    return operand.expand(size, *operand.shape) if axis is None else operand.movedim(axis, 0)
+
+
+def _one_by_one(operands: Sequence[Any], dims: Sequence[Any], size: int, bind: Callable[..., Sequence[Any]]) -> list[Any]:
+    def part(operand: Any, axis: int | None, i: int) -> Any:
+        if axis is None:
+            return operand
+        return operand.select(axis, i) if size > 0 else operand.new_zeros([n for at, n in enumerate(operand.shape) if at != axis])
+
+    made = [bind(*(part(operand, axis, i) for operand, axis in zip(operands, dims))) for i in range(max(size, 1))]
+    return [torch.stack(results)[:size] for results in zip(*made)]
+
+
+# Names ----------------------------------------------------------------------------------------------------------------
+
+_operations: dict[str, _Operation] = {}
+
+
+def _registered(name: str) -> _Operation:
+    with _lock:
+        if name not in _operations:
+            if not name.isidentifier():
+                raise UnsupportedError(f"the algorithm {name!r} has a name that no operation of torch can have")
+            _operations[name] = _Operation(name)
+            setattr(ops, name, _operations[name].packet)
+        return _operations[name]
+
+
+class _Operations(types.ModuleType):
+    """``hone.torch.ops``: an operation of torch's for each algorithm, those that were registered later, too."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return _registered(name).packet
+        except NotFoundError as error:
+            raise AttributeError(f"hone.torch.ops has no {name!r}: {error}") from error
+
+    def __dir__(self) -> list[str]:
+        return [name for name in runtimes.default().algorithms() if name.isidentifier()]
+
+
+ops = _Operations("hone.torch.ops", _Operations.__doc__)
+for _name in dir(ops):
+    _registered(_name)
