@@ -62,13 +62,13 @@ def in_inference(call):
 
 def rows():
     x, w, y = torch.zeros(0, 64), torch.zeros(64), torch.zeros(0, 64)
-    arrays = [numpy.zeros(shape, numpy.float32) for shape in ((0, 64), 64, (0, 64))]
+    a, b, c = (numpy.zeros(shape, numpy.float32) for shape in ((0, 64), 64, (0, 64)))
     plan = hone.bind("rms_norm", x, w, y)
     given, made, custom = empty_operations()
     ours, ours_out = hone.torch.ops.rms_norm.default, hone.torch.ops.rms_norm.out
     calls = {
         "hone.run, 3 tensors of torch": lambda: hone.run("rms_norm", x, w, y),
-        "hone.run, 3 numpy arrays": lambda: hone.run("rms_norm", *arrays),
+        "hone.run, 3 numpy arrays": lambda: hone.run("rms_norm", a, b, c),
         "a bound plan, 3 tensors of torch": lambda: plan(x, w, y),
         "hone.run, the result made": lambda: hone.run("rms_norm", x, w),
         "torch.empty_like": lambda: torch.empty_like(x),

@@ -150,7 +150,7 @@ static bool said_no(PyObject *answer)
     return answer == Py_False;
 }
 
-static bool in_forward_mode(void)
+bool native_torch_is_forward(void)
 {
     PyObject *level = PyDict_GetItemWithError(looks.forward_ad, looks.name_level);
     return level == NULL || PyLong_AsLong(level) >= 0;
@@ -194,7 +194,7 @@ static bool is_positive(PyObject *tensor, const void *data)
 bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view)
 {
     if (view->data == NULL && !is_empty(view)) return false; // of zeros, of functionalize, whose storage was given up
-    if (records_gradient(tensor) || in_forward_mode()) return false;
+    if (records_gradient(tensor)) return false;
     return is_positive(tensor, view->data) &&
            (view->dtype.code != HONE_CODE_COMPLEX || said_no(looks.is_conj(tensor, NULL)));
 }

@@ -108,7 +108,7 @@ typedef struct native_exchange native_exchange; // in exchange.c
 typedef enum native_taking {
     NATIVE_TO_RUN,
     NATIVE_TO_DESCRIBE, // a pair (dtype, shape) is an array, too
-    NATIVE_QUICKLY,     // to run; what torch may make something else of is refused without words
+    NATIVE_QUICKLY,     // to run, outside forward mode; what torch may make something else of is refused without words
     NATIVE_MADE         // to run; it was made for the call, and is what it says
 } native_taking;
 
@@ -148,6 +148,8 @@ bool native_exchange_current_stream(const native_exchange *exchange, hone_device
 bool native_torch_learn(PyTypeObject *type);
 // Whether a tensor is what the view of it says, and hone may read it. False, without an exception: Python says why not.
 bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view);
+// Whether torch may be differentiating forward, so that a tensor may have a tangent.
+bool native_torch_is_forward(void);
 // Whether a mode of torch's sees every operation: a graph is traced, calls are counted.
 bool native_torch_is_recording(void);
 // Says that a tensor was written. False with an exception set.

@@ -335,7 +335,10 @@ static bool open_shown(PyObject *exporter, PyObject *object, native_tensor *out)
 static bool open_view(const known_type *known, PyObject *object, native_taking taking, native_tensor *out)
 {
     if (!native_exchange_view(known->exchange, object, out)) return false;
-    if (!known->is_torch || taking == NATIVE_MADE || native_torch_is_plain(object, &out->own)) return true;
+    const bool is_sure = !known->is_torch || taking == NATIVE_MADE;
+    if (is_sure ||
+        (native_torch_is_plain(object, &out->own) && (taking == NATIVE_QUICKLY || !native_torch_is_forward())))
+        return true;
     PyErr_Clear();
     Py_CLEAR(out->owner);
     return false;

@@ -83,7 +83,8 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
     PyObject *result = NULL;
     bool taken = false;
     if (!spread(&arguments, args, keywords)) return NULL;
-    if (!is_above || !native_torch_is_recording()) result = run(self, &arguments, &taken);
+    if (!is_above || !(native_torch_is_recording() || native_torch_is_forward()))
+        result = run(self, &arguments, &taken);
     Py_XDECREF(arguments.names);
     if (!is_above || taken) return result;
     PyErr_Clear(); // what cannot be taken as it is may be what torch makes of it, and below
