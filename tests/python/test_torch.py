@@ -165,6 +165,7 @@ CALLS = {
         ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8)), {"axes": "bshd"}),
         ((r(2, 4, 5, 8), r(2, 2, 6, 8), r(2, 2, 6, 8)), {"axes": "bhsd", "softmax_scale": 0.3})],
     "gated_linear_unit": [((r(3, 5, 8), r(8, 2, 6)), {"activation": "gelu"}), ((r(3, 8), r(8, 2, 6)), {})],
+    "layer_norm": [((r(3, 5, 8),), {}), ((r(3, 8), r(8), r(8).bfloat16()), {"subtract_mean": False, "weight_offset": 1.0})],
     "matmul": [((r(3, 5), r(5, 4)), {}), ((r(3, 5).bfloat16(), r(4, 5).bfloat16()), {"transpose_b": True})],
     "mean_pooling": [((r(2, 64, 8),), {"chunk_size": 16})],
     "reduction": [((r(3, 5),), {})],
@@ -195,7 +196,7 @@ class Operations(HoneTest):
         return [row["name"] for row in hone.default().operation(name).parameters if row["is_result"]]
 
     def test_every_algorithm_is_one(self):
-        self.assertEqual(sorted(CALLS), hone.default().algorithms())
+        self.assertEqual(sorted(CALLS), hone.default().algorithms(), "CALLS is to have calls of every algorithm")
         self.assertLessEqual(set(CALLS), set(dir(ops)))
         for name, op, args, scalars in self.calls():
             self.assertIs(op, getattr(torch.ops.hone, name))
