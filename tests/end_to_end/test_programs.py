@@ -156,9 +156,12 @@ class Programs(CommandTest):
         said = ("bias=bf16[2,4,19,33], causal=true", "bias=f32[1,4,1,33], mask=bool[2,1,1,33], softmax_scale=0.3",
                 "bias=f32[1,1,19,1], window_left=3, window_right=7, logits_soft_cap=5.0", "mask=i32[1,4,19,33], window_left=0",
                 "mask=bool[2,4,19,1], q_segment_ids=i32[2,19], kv_segment_ids=i32[2,33], causal=true")
-        for options in said:
-            with self.subTest(options):
-                out = self.hone("tune", f"dot_product_attention({arrays}, {options})", "--seconds", "2", "--evals", "9", "--no-store").out
+        # With weights a mask counts only where there is no bias.
+        calls = [f"dot_product_attention({arrays}, {options})" for options in said]
+        calls += [f"biased_attention({arrays}, {options})" for options in said[1:2] + said[3:]]
+        for call in calls:
+            with self.subTest(call):
+                out = self.hone("tune", call, "--seconds", "2", "--evals", "9", "--no-store").out
                 self.assertIn("verified against reference", out)
                 self.assertIn(" 0 rejected", out)
 

@@ -63,7 +63,19 @@ static hone_attention_array rows_of(const hone_tensor *tensor)
     };
 }
 
-static hone_attention attention_of(const hone_value *args, const hone_value *fixed)
+static hone_attention_array weights_of(const hone_tensor *tensor)
+{
+    return (hone_attention_array){
+        .data = hone_tensor_data(tensor),
+        .batch = hone_axis_stride(tensor, 0),
+        .head = hone_axis_stride(tensor, 1),
+        .position = hone_axis_stride(tensor, 2),
+        .element = hone_axis_stride(tensor, 3),
+    };
+}
+
+// fixed: so that the scalars stand where they do without weights.
+static hone_attention attention_of(const hone_value *args, const hone_value *fixed, bool has_weights)
 {
     const hone_tensor *query = args[BIASED_QUERY].as.tensor, *key = args[BIASED_KEY].as.tensor,
                       *value = args[BIASED_VALUE].as.tensor;
@@ -82,18 +94,24 @@ static hone_attention attention_of(const hone_value *args, const hone_value *fix
         .value_dim = value->shape[3],
         .has_cap = fixed[BIASED_LOGITS_SOFT_CAP].tag != HONE_VALUE_NONE,
     };
+    if (has_weights) a.weights = weights_of(args[BIASED_WEIGHTS].as.tensor);
     a.group = a.kv_heads ? a.heads / a.kv_heads : 1;
     a.scale = hone_number_of(&fixed[BIASED_SOFTMAX_SCALE], 1 / sqrt((double)a.dim));
     a.cap = a.has_cap ? hone_number_of(&fixed[BIASED_LOGITS_SOFT_CAP], 1) : 1;
     return a;
 }
 
-static hone_biased biased_of(const hone_value *args, const hone_value *fixed)
+static hone_biased biased_of(const hone_call *call, const hone_value *args)
 {
+    const bool has_weights = hone_signature_count(hone_call_signature(call)) > BIASED_COUNT;
+    const hone_value *fixed = hone_call_values(call) + has_weights;
+    const bool no_mask = has_weights && args[BIASED_BIAS].tag == HONE_VALUE_TENSOR;
+    const hone_value none = hone_of_none();
     return (hone_biased){
-        .attention = attention_of(args, fixed),
+        .attention = attention_of(args, fixed, has_weights),
+        .has_weights = has_weights,
         .bias = array_of(&args[BIASED_BIAS]),
-        .mask = array_of(&args[BIASED_MASK]),
+        .mask = array_of(no_mask ? &none : &args[BIASED_MASK]),
         .q_segments = segments_of(&args[BIASED_Q_SEGMENTS]),
         .kv_segments = segments_of(&args[BIASED_KV_SEGMENTS]),
         .causal = fixed[BIASED_CAUSAL].as.i64 != 0,
@@ -106,12 +124,12 @@ static hone_biased biased_of(const hone_value *args, const hone_value *fixed)
 
 hone_biased hone_biased_of(const hone_plan *plan, const hone_value *args)
 {
-    return biased_of(args, hone_call_values(plan->call));
+    return biased_of(plan->call, args);
 }
 
 hone_biased hone_biased_of_call(const hone_call *call)
 {
-    return biased_of(hone_call_values(call), hone_call_values(call));
+    return biased_of(call, hone_call_values(call));
 }
 
 void hone_biased_range(const hone_biased *problem, int64_t position, int64_t *out_first, int64_t *out_last)

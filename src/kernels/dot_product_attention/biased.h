@@ -4,6 +4,9 @@
 //
 // A query that sees no key gets the mean of all values, as a softmax over equal logits gives it; one whose segment is
 // below 0 gets zeros. Dims of 1 of bias and mask stand for all.
+//
+// biased_attention has the weights as a second result, and ejkernel's rules for them: the bias is added to the capped
+// logit, and where there is one the mask says nothing.
 #ifndef HONE_KERNELS_DOT_PRODUCT_ATTENTION_H
 #define HONE_KERNELS_DOT_PRODUCT_ATTENTION_H
 
@@ -23,8 +26,11 @@ enum {
     BIASED_SOFTMAX_SCALE,
     BIASED_WINDOW_LEFT,
     BIASED_WINDOW_RIGHT,
-    BIASED_LOGITS_SOFT_CAP
+    BIASED_LOGITS_SOFT_CAP,
+    BIASED_COUNT
 };
+// With weights, which stand behind out, what comes behind it does so one place later.
+enum { BIASED_WEIGHTS = BIASED_OUT + 1 };
 // The parameters of the space.
 enum { BIASED_ROWS, BIASED_THREADS };
 
@@ -37,6 +43,7 @@ typedef struct hone_biased_array {
 
 typedef struct hone_biased {
     hone_attention attention; // without window and causal, of which `range` knows
+    bool has_weights;
     hone_biased_array bias, mask;
     hone_biased_array q_segments, kv_segments; // [batch, ..., position] and [batch, ..., key]
     bool causal, has_left, has_right;

@@ -19,11 +19,11 @@ typedef struct biased_row {
     int64_t first, last;
 } biased_row;
 
-// Scores come divided by the cap, and so does the bias.
+// Scores come divided by the cap, and so does a bias that is added before it.
 HONE_INLINE void add_bias(const biased_job *job, const stream *s, const biased_row *r)
 {
     const hone_biased_array *bias = &job->problem->bias;
-    const vec share = vec_set(s->problem->has_cap ? 1.0f / s->cap : 1.0f);
+    const vec share = vec_set(s->problem->has_cap && !job->problem->has_weights ? 1.0f / s->cap : 1.0f);
     const int64_t at = hone_biased_at(bias, s->batch, r->head, r->position, r->first), count = r->last - r->first;
     const vec one = vec_set(hone_element_get(bias->data, bias->dtype, at));
     for (int64_t j = 0; j < count; j += VEC_WIDTH) {
@@ -74,6 +74,27 @@ HONE_INLINE void weigh_scores(const stream *s, const biased_row *r)
     s->sum[r->index] = vec_sum(sum);
 }
 
+// The weights of a row: its scores by their sum, and zeros for the keys that no row sees. One that sees no key weighs all
+// the same.
+HONE_INLINE void put_weights(
+    const biased_job *job, const stream *s, const biased_row *r, bool blind, hone_dtype_id dtype)
+{
+    const hone_attention *p = s->problem;
+    const bool is_void = hone_biased_is_void(job->problem, s->batch, r->position);
+    char *out = hone_attention_at(&p->weights, hone_element_size(dtype), s->batch, r->position, r->head);
+    const vec share = vec_set(blind || is_void ? 0.0f : 1.0f / s->sum[r->index]);
+    const vec other = vec_set(blind && !is_void ? 1.0f / (float)p->kv_len : 0.0f);
+    const int64_t first = blind || is_void ? p->kv_len : r->first, last = blind || is_void ? p->kv_len : r->last;
+    for (int64_t j = 0; j < first; j += VEC_WIDTH)
+        vec_store_part(out, dtype, j, first - j < VEC_WIDTH ? first - j : VEC_WIDTH, other);
+    for (int64_t j = 0; j < last - first; j += VEC_WIDTH) {
+        const int64_t part = last - first - j < VEC_WIDTH ? last - first - j : VEC_WIDTH;
+        vec_store_part(out, dtype, first + j, part, vec_mul(vec_load(r->scores, HONE_F32, j), share));
+    }
+    for (int64_t j = last; j < p->kv_len; j += VEC_WIDTH)
+        vec_store_part(out, dtype, j, p->kv_len - j < VEC_WIDTH ? p->kv_len - j : VEC_WIDTH, other);
+}
+
 // The keys that some row's causal mask and window show.
 static void keys_of(const biased_job *job, const stream *s, int64_t *out_first, int64_t *out_last)
 {
@@ -108,10 +129,13 @@ HONE_INLINE void attend_rows(const biased_job *job, const stream *s, hone_dtype_
     for (int64_t i = 0; i < s->rows; i++) {
         const biased_row r = {i, stream_head(s, i), stream_position(s, i), s->scores + i * s->block, first, last};
         s->factor[i] = 1;
-        if (job->problem->bias.data != NULL && last > first) add_bias(job, s, &r);
+        const bool biased = job->problem->bias.data != NULL && last > first, late = job->problem->has_weights;
+        if (biased && !late) add_bias(job, s, &r);
         if (s->problem->has_cap) cap_scores(s, &r);
+        if (biased && late) add_bias(job, s, &r);
         blind[i] = !mask_scores(job, s, &r);
         weigh_scores(s, &r);
+        if (job->problem->has_weights) put_weights(job, s, &r, blind[i], dtype);
     }
     stream_values(s, first, last - first, dtype);
     stream_store(s, dtype);

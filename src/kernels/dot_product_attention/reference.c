@@ -36,11 +36,13 @@ static double logit(const reference *r, int64_t batch, int64_t head, int64_t pos
 {
     const hone_biased *b = r->problem;
     const hone_attention *p = &b->attention;
-    double sum = p->scale * dot(r->query, r->keys + key * p->dim, p->dim);
-    if (b->bias.data != NULL)
-        sum +=
-            (double)hone_element_get(b->bias.data, b->bias.dtype, hone_biased_at(&b->bias, batch, head, position, key));
-    return p->has_cap ? p->cap * tanh(sum / p->cap) : sum;
+    const double sum = p->scale * dot(r->query, r->keys + key * p->dim, p->dim);
+    const double bias = b->bias.data != NULL
+                            ? (double)hone_element_get(
+                                  b->bias.data, b->bias.dtype, hone_biased_at(&b->bias, batch, head, position, key))
+                            : 0;
+    if (!p->has_cap) return sum + bias;
+    return b->has_weights ? p->cap * tanh(sum / p->cap) + bias : p->cap * tanh((sum + bias) / p->cap);
 }
 
 // The weights of all keys. A query that sees none weighs them all the same.
@@ -66,6 +68,14 @@ static void weigh(const reference *r, int64_t batch, int64_t head, int64_t posit
         r->weights[j] /= sum;
 }
 
+static void put_weights(const reference *r, int64_t batch, int64_t head, int64_t position, bool is_void)
+{
+    const hone_attention *p = &r->problem->attention;
+    char *out = hone_attention_at(&p->weights, hone_element_size(p->dtype), batch, position, head);
+    for (int64_t j = 0; j < p->kv_len; j++)
+        hone_element_put(out, p->dtype, j * p->weights.element, is_void ? 0 : (float)r->weights[j]);
+}
+
 static void attend(const reference *r, int64_t batch, int64_t head, int64_t position)
 {
     const hone_attention *p = &r->problem->attention;
@@ -75,6 +85,7 @@ static void attend(const reference *r, int64_t batch, int64_t head, int64_t posi
     convert(
         r->query, hone_attention_at(&p->query, size, batch, position, head), 1, 0, p->dim, p->query.element, p->dtype);
     weigh(r, batch, head, position);
+    if (r->problem->has_weights) put_weights(r, batch, head, position, is_void);
     for (int64_t x = 0; x < p->value_dim; x++)
         r->sums[x] = 0;
     for (int64_t j = 0; j < p->kv_len && !is_void; j++)

@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 
-enum { CONTEST_MAX_VALUES = 12 };
+enum { CONTEST_MAX_VALUES = 16 };
 
 typedef struct contest {
     const hone_kernel_table *table;

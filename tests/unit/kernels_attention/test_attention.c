@@ -154,6 +154,46 @@ static void the_scale_multiplies_logits_and_the_cap_bends_them(void **state)
         1);
 }
 
+// Of the weights of two keys, which are the second result: ejkernel adds the bias to the capped logit, tokamax before.
+static void expect_biased(const hone_kernel_table *table, const char *call, double odds, bool has_weights)
+{
+    static const char *const names[] = {"reference", "portable"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        contest own;
+        contest_init(&own, table, call, 0, 1);
+        contest_set(&own, 0, 0, 1);
+        for (int64_t j = 0; j < 2; j++) {
+            contest_set(&own, 1, j, (double)j);
+            contest_set(&own, 2, j, (double)(j + 1));
+            contest_set(&own, 3, j, j == 0 ? 0.3 : -0.2);
+        }
+        contest_run_kernel(&own, names[k]);
+        contest_expect(&own, 7, 0, (1 + 2 * odds) / (1 + odds), 1e-5);
+        if (has_weights) contest_expect(&own, 8, 0, 1 / (1 + odds), 1e-5);
+        if (has_weights) contest_expect(&own, 8, 1, odds / (1 + odds), 1e-5);
+        contest_deinit(&own);
+    }
+}
+
+static void a_bias_bends_with_the_cap_or_is_added_behind_it(void **state)
+{
+    (void)state;
+    const double before = 0.25 * (tanh((0.5 - 0.2) / 0.25) - tanh(0.3 / 0.25)), behind = 0.25 * tanh(0.5 / 0.25) - 0.5;
+    expect_biased(
+        &hone_dot_product_attention_table,
+        "dot_product_attention(f32[1,1,1,1], f32[1,2,1,1], f32[1,2,1,1], f32[1,1,1,2], softmax_scale=0.5, "
+        "logits_soft_cap=0.25)",
+        exp(before), false);
+    expect_biased(
+        &hone_biased_attention_table,
+        "biased_attention(f32[1,1,1,1], f32[1,2,1,1], f32[1,2,1,1], f32[1,1,1,2], softmax_scale=0.5, "
+        "logits_soft_cap=0.25)",
+        exp(behind), true);
+    expect_biased(
+        &hone_biased_attention_table, "biased_attention(f32[1,1,1,1], f32[1,2,1,1], f32[1,2,1,1], f32[1,1,1,2])",
+        exp(0.5), true);
+}
+
 static void without_a_scale_it_is_one_over_the_root_of_dim(void **state)
 {
     (void)state;
@@ -240,6 +280,7 @@ int main(void)
         cmocka_unit_test(the_widest_window_is_none),
         cmocka_unit_test(a_query_that_sees_no_key_gets_the_mean_of_all_values),
         cmocka_unit_test(the_scale_multiplies_logits_and_the_cap_bends_them),
+        cmocka_unit_test(a_bias_bends_with_the_cap_or_is_added_behind_it),
         cmocka_unit_test(without_a_scale_it_is_one_over_the_root_of_dim),
         cmocka_unit_test(heads_of_a_group_share_a_key_head),
         cmocka_unit_test(what_a_kernel_cannot_do_it_refuses_with_words),

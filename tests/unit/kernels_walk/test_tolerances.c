@@ -14,6 +14,8 @@ static const struct {
     hone_tolerance tolerance;
 } rules[] = {
     {"attention", {.absolute = 2e-5, .scale = 1}},
+    {"dot_product_attention", {.absolute = 2e-5, .scale = 1}},
+    {"biased_attention", {.absolute = 2e-5, .scale = 1}},
     {"flash_attention", {.absolute = 2e-5, .scale = 1}},
     {"scaled_dot_product_attention", {.absolute = 2e-5, .scale = 1}},
     {"rwkv4", {.absolute = 2e-5, .scale = 1}},
