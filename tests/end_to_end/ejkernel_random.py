@@ -127,7 +127,9 @@ def random_sdpa(r):
 
 def random_attention(r):
     a = Attention(r)
-    arrays = {"q": a.query, "k": a.key, "v": a.value, "bias": some(r, 0.2, a.bias), "mask": some(r, 0.2, a.mask)}
+    # It gives bf16 where it is told no dtype: what comes next may have queries of another one than keys.
+    query = some(r, 0.15, lambda: array(*a.query.shape, dtype=r.choice(FLOATS[:2]))) or a.query
+    arrays = {"q": query, "k": a.key, "v": a.value, "bias": some(r, 0.2, a.bias), "mask": some(r, 0.2, a.mask)}
     scalars = a.scalars() | given(
         logits_soft_cap=some(r, 0.25, lambda: cap(r)), dtype=some(r, 0.5, lambda: r.choice((jnp.float32, jnp.bfloat16))),
         softmax_dtype=some(r, 0.3, lambda: jnp.float32), deterministic=some(r, 0.1, lambda: True))

@@ -741,6 +741,24 @@ static void defaults_of_a_foreign_signature_that_dims_say_are_tried(void **state
     }
 }
 
+// ejkernel's attention gives bf16 where it is told no dtype: what it gave is the query of the next one, with keys of f32.
+static void arrays_of_different_dtypes_are_proved_and_told(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_open(&f);
+    hone_program *program = fixture_read(
+        &f, program_of(
+                "ejkernel_ops#attention@v0:44c52cbcd7ecee74",
+                "tensor<2x32x4x64xbf16>, tensor<2x32x4x64xf32>, tensor<2x32x4x64xf32>",
+                "%a: tensor<2x32x4x64xbf16>, %b: tensor<2x32x4x64xf32>, %c: tensor<2x32x4x64xf32>"));
+    assert_int_equal(only(program)->matched, HONE_MATCH_PROVED);
+    assert_false(only(program)->tunable);
+    assert_non_null(strstr(only(program)->reason, "key is f32 but T is bf16"));
+    hone_program_release(&program);
+    fixture_close(&f);
+}
+
 // What optimisation tore off a call reads the same arrays as the rest of it, and fewer.
 static void a_torn_off_part_of_an_operation_is_none_of_its_own(void **state)
 {
@@ -854,6 +872,7 @@ int main(void)
         cmocka_unit_test(operands_alone_give_no_optional_arrays),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
         cmocka_unit_test(arguments_that_vmap_mapped_at_different_axes_are_proved),
+        cmocka_unit_test(arrays_of_different_dtypes_are_proved_and_told),
         cmocka_unit_test(defaults_of_a_foreign_signature_that_dims_say_are_tried),
         cmocka_unit_test(a_torn_off_part_of_an_operation_is_none_of_its_own),
         cmocka_unit_test(an_array_of_the_most_dims_may_be_batched),
