@@ -417,17 +417,17 @@ static bool is_jax(PyTypeObject *type)
 bool native_tensor_check_writable(PyObject *object, const native_tensor *tensor, PyObject *name)
 {
     PyTypeObject *type = Py_TYPE(object);
-    if (tensor->read_only) {
-        PyErr_Format(PyExc_ValueError, "%U is a result, and the array that came for it is read-only", name);
-        return false;
-    }
-    if (type == writable_type) return true;
-    if (is_jax(type)) {
+    if (type != writable_type && is_jax(type)) {
         PyErr_Format(
             PyExc_TypeError, "%U is a result, and JAX's arrays cannot be written: leave it out, or use hone.jax.call",
             name);
         return false;
     }
+    if (tensor->read_only) {
+        PyErr_Format(PyExc_ValueError, "%U is a result, and the array that came for it is read-only", name);
+        return false;
+    }
+    if (type == writable_type) return true;
     Py_INCREF((PyObject *)type);
     Py_XDECREF((PyObject *)writable_type);
     writable_type = type;

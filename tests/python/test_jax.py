@@ -55,6 +55,24 @@ class Call(HoneTest):
                 for y, eps in zip(function(X, W), several):
                     close(y, norm(numpy.asarray(X), numpy.asarray(W), eps))
 
+    def test_arrays_are_taken_by_hone_run_whatever_their_dtype_and_place(self):
+        for dtype in (jnp.float32, jnp.bfloat16, jnp.float16):
+            x, w = X.astype(dtype), W.astype(dtype)
+            y = hone.run("rms_norm", x, w)
+            self.assertEqual(y.dtype, dtype)
+            close(y, norm(numpy.asarray(x), numpy.asarray(w)), 1e-2, 1e-2)
+        with self.assertRaisesRegex(TypeError, "JAX's arrays cannot be written"):
+            hone.run("rms_norm", x, w, x + 0)
+        other = jax.device_put(X, jax.devices()[1])
+        close(hone.run("rms_norm", other, W), norm(numpy.asarray(X), numpy.asarray(W)))
+        spread = jax.device_put(X, NamedSharding(Mesh(jax.devices(), "d"), PartitionSpec("d")))
+        with self.assertRaises(Exception):
+            hone.run("rms_norm", spread, W)
+        gone = X + 0
+        gone.delete()
+        with self.assertRaisesRegex(RuntimeError, "deleted"):
+            hone.run("rms_norm", gone, W)
+
     def test_bfloat16_and_several_results(self):
         y = jax.jit(rms)(X.astype(jnp.bfloat16), W.astype(jnp.bfloat16))
         self.assertEqual(y.dtype, jnp.bfloat16)
