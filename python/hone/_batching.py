@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 
+def dims_of(form: str) -> list[str]:
+    """The dims of "T[batch, kv_len ~pow2, ceildiv(n, 2)]"."""
+    dims, depth = [""], 0
+    for letter in form[form.index("[") + 1:form.rindex("]")]:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            dims.append("")
+        else:
+            dims[-1] += letter
+    return [dim.split("~")[0].strip() for dim in dims if dim.strip()]
+
+
 def _dims(type_text: str) -> list[str] | None:
-    """The dims of "T[batch, kv_len ~pow2, dim]"; None where they depend on something."""
-    if " if " in type_text or "[" not in type_text:
-        return None
-    inside = type_text[type_text.index("[") + 1:type_text.rindex("]")]
-    return [dim.split("~")[0].strip() for dim in inside.split(",") if dim.strip()]
+    """The dims of a type; None where they depend on something."""
+    return None if " if " in type_text or "[" not in type_text else dims_of(type_text)
 
 
 def _alternatives(type_text: str) -> list[list[str]] | None:
@@ -30,7 +40,7 @@ def _leads(row: dict[str, Any], dim: str) -> bool | None:
     forms = _alternatives(row["type"])
     if forms is None:
         return False
-    uses = [[one for one in form if dim == one or (dim != "..." and dim in one.replace("*", " ").split())] for form in forms]
+    uses = [[one for one in form if dim == one or (dim != "..." and dim in re.findall(r"\w+", one))] for form in forms]
     if not any(uses):
         return None
     return all(form and form[0] == dim and len(used) == 1 for form, used in zip(forms, uses))

@@ -153,8 +153,7 @@ def _form(type_text: str, names: dict[str, Any], algorithm: str) -> tuple[str, l
     for form in type_text.rstrip("?").split(" else "):
         shape, _, condition = form.partition(" if ")
         if not condition or _value(condition, names, algorithm):
-            inside = shape[shape.index("[") + 1:shape.rindex("]")]
-            return element, [dim.split("~")[0].strip() for dim in inside.split(",") if dim.strip()]
+            return element, _batching.dims_of(shape)
     raise AssertionError(type_text)
 
 
@@ -227,17 +226,17 @@ class _Operation:
     """One algorithm as an operation of torch's, and as one that writes its results."""
 
     def __init__(self, name: str):
-        self.name, self.operation = name, runtimes.default().operation(name)
-        self.parameters = self.operation.parameters
+        operation = runtimes.default().operation(name)
+        self.name, self.parameters = name, operation.parameters
+        self.site = types.SimpleNamespace(independent=operation.independent)
         self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
         self.results = [row for row in self.parameters if row["is_result"]]
         self.by_place = [row["name"] for row in self.parameters if not row["is_result"] and not row["keyword_only"]]
-        self.given: list[bool] = []
         tags = [torch.Tag.pt2_compliant_tag]
         if hasattr(torch.Tag, "needs_exact_strides"):  # a decision is for the strides that were traced
             tags.append(torch.Tag.needs_exact_strides)
         for overload, writes in (("", False), (".out", True)):
-            _library.define(name + overload + _schema(self.parameters, self.operation.asks_axes, writes), tags=tags)
+            _library.define(name + overload + _schema(self.parameters, operation.asks_axes, writes), tags=tags)
         self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
         self._implement(self.packet.default, self._recorded, True)
         self._implement(self.packet.out, self._recorded_out, False)
@@ -353,7 +352,8 @@ class _Operation:
         tensors = [named.get(row["name"]) for row in self.tensors]
         scalars = {row["name"] for row in operation.parameters if row["kind"] != "tensor"}
         given = {**{name: value for name, value in named.items() if not isinstance(value, torch.Tensor)}, **keywords}
-        made = operation.packet.default(*tensors, *cotangents, **{name: value for name, value in given.items() if name in scalars})
+        plain = [cotangent.contiguous() for cotangent in cotangents]  # sum()'s has one element, and not every kernel takes strides
+        made = operation.packet.default(*tensors, *plain, **{name: value for name, value in given.items() if name in scalars})
         made = made if isinstance(made, tuple) else (made,)
         of = dict(zip((row["name"] for row, tensor in zip(self.tensors, tensors) if tensor is not None), made))
         return [of.get(name) for name in self.by_place[:len(args)]]
@@ -364,7 +364,7 @@ class _Operation:
         """Into a leading dim where the signature allows it, else one call after the other."""
         named, axes = dict(zip(self.by_place, args)), dict(zip(self.by_place, in_dims))
         names = [row["name"] for row in self.tensors if named.get(row["name"]) is not None]
-        site = types.SimpleNamespace(operation=self.operation, tensors=self.tensors, results=self.results,
+        site = types.SimpleNamespace(operation=self.site, tensors=self.tensors, results=self.results,
                                      given=[row["name"] in names for row in self.tensors])
 
         def bind(*operands: Any) -> Sequence[Any]:

@@ -1,5 +1,7 @@
 """The real torch, on the CPU: its tensors in hone.run, and hone's operations in its programs."""
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -438,6 +440,68 @@ class Transformed(HoneTest):
             self.assertEqual(compiled(x, r(8, 4)).dtype, torch.bfloat16)
         with self.assertRaisesRegex(hone.InvalidArgumentError, "weight is f32"):
             ops.rms_norm(x.bfloat16(), w)
+
+
+# An algorithm of a pack, with a computed dim, a size among its scalars, and a gradient.
+CHUNKS = """
+#include <stdint.h>
+void chunk_sum(const float *x, float *y, int64_t n, int64_t size)
+{
+    for (int64_t i = 0; i < (n + size - 1) / size; i++) {
+        y[i] = 0;
+        for (int64_t j = i * size; j < n && j < (i + 1) * size; j++) y[i] += x[j];
+    }
+}
+void chunk_sum_vjp(const float *d_y, float *d_x, int64_t n, int64_t size)
+{
+    for (int64_t i = 0; i < n; i++) d_x[i] = d_y[i / size];
+}
+"""
+
+
+class Packs(HoneTest):
+    def setUp(self):
+        super().setUp()
+        folder = self.folder / "chunks"
+        folder.mkdir()
+        (folder / "chunks.c").write_text(CHUNKS)
+        source = {"file": "chunks.c", "sha256": hashlib.sha256(CHUNKS.encode()).hexdigest(), "platform": "native", "backend": "cpu"}
+        (folder / "pack.json").write_text(json.dumps({
+            "hone_pack": 1, "name": "chunks", "algorithms": [
+                {"signature": "chunk_sum(x: f32[n], *, size: i64 = 4) -> y: f32[ceildiv(n, size)]", "reference": "plain"},
+                {"signature": "chunk_sum_vjp(x: f32[n], d_y: f32[m], *, size: i64 = 4) -> d_x: f32[n] where m == ceildiv(n, size)",
+                 "reference": "plain"}],
+            "kernels": [
+                {**source, "algorithm": "chunk_sum", "name": "plain", "entry": "chunk_sum", "arguments": "x, y, i64(n), i64(size)"},
+                {**source, "algorithm": "chunk_sum_vjp", "name": "plain", "entry": "chunk_sum_vjp",
+                 "arguments": "d_y, d_x, i64(n), i64(size)"}]}))
+        os.environ["HONE_PACK_PATH"] = str(folder)
+        self.addCleanup(os.environ.pop, "HONE_PACK_PATH")
+        runtime = hone.Runtime(store="none")
+        before = hone.use(runtime)
+        self.addCleanup(runtime.close)
+        self.addCleanup(hone.use, before)
+
+    def test_an_algorithm_that_came_later_is_an_operation(self):
+        x = r(10).requires_grad_()
+        expected = torch.stack([part.sum() for part in x.split(3)])
+        torch.testing.assert_close(ops.chunk_sum(x, size=3), expected)
+        self.assertTrue(torch.autograd.gradcheck(lambda x: ops.chunk_sum(x, size=3), (x,), eps=1e-1, atol=1e-2))
+        found = torch.library.opcheck(torch.ops.hone.chunk_sum.default, (x,), {"size": 3})
+        self.assertEqual(set(found.values()), {"SUCCESS"})
+
+    def test_dims_that_are_computed_are_computed_of_symbols(self):
+        graphs = []
+
+        def backend(graph, inputs):
+            graphs.append(graph)
+            return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+        function = torch.compile(lambda x, size: ops.chunk_sum(x, size=size) * 2, fullgraph=True, dynamic=True, backend=backend)
+        for n, size in ((10, 3), (11, 4), (24, 5)):
+            x = r(n)
+            torch.testing.assert_close(function(x, size), torch.stack([part.sum() for part in x.split(size)]) * 2)
+        self.assertEqual(len(graphs), 1)
 
 
 if __name__ == "__main__":
