@@ -12,6 +12,7 @@ import numpy
 import torch
 import torch.autograd.forward_ad as forward_ad
 from torch._subclasses import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import hone
 import hone.torch
@@ -324,6 +325,11 @@ class Operations(HoneTest):
             torch._dynamo.reset()
             with self.assertRaisesRegex(Exception, r"matmul: b\[0\] is 4 but k is 3"):
                 function(r(2, 3), r(4, 5))
+        graphs = []
+        function = torch.compile(lambda a, b: ops.matmul(a, b), dynamic=True, backend=lambda *graph: graphs.append(graph))
+        with self.assertRaisesRegex(Exception, r"matmul: b\[0\] is .* but k is"):
+            function(r(2, 3), r(4, 5))
+        self.assertEqual(graphs, [])
         with FakeTensorMode(), self.assertRaisesRegex(hone.InvalidArgumentError, r"b\[0\] is 4 but k is 3"):
             ops.matmul(torch.empty(2, 3), torch.empty(4, 5))
         with self.assertRaisesRegex(Exception, "hone::scaled_dot_product_attention.*missing value for argument 'axes'"):
@@ -375,6 +381,23 @@ class Gradients(HoneTest):
             self.assertTrue(y.is_inference())
             ops.rms_norm(x, w, y=y)
         self.assertFalse(ops.rms_norm(x, w.detach()).requires_grad)
+
+    def test_modes_of_torch_see_it(self):
+        seen = []
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), keywords=None):
+                seen.append(function)
+                return function(*args, **(keywords or {}))
+
+        x, w, y = r(3, 8), r(8), torch.empty(3, 8)
+        before = y._version
+        with Mode():
+            made = ops.rms_norm(x, w)
+            ops.rms_norm(x, w, y=y)
+        self.assertEqual([one for one in seen if one.namespace == "hone"], [ops.rms_norm.default, ops.rms_norm.out])
+        self.assertTrue(torch.equal(made, y))
+        self.assertGreater(y._version, before)
 
     def test_what_is_written_is_known_to_what_was_recorded(self):
         y = torch.ones(3, 8)
@@ -442,19 +465,20 @@ class Transformed(HoneTest):
             ops.rms_norm(x.bfloat16(), w)
 
 
-# An algorithm of a pack, with a computed dim, a size among its scalars, and a gradient.
+# An algorithm of a pack, with computed dims, a size among its scalars, and a gradient.
 CHUNKS = """
 #include <stdint.h>
-void chunk_sum(const float *x, float *y, int64_t n, int64_t size)
+void chunk_sum(const float *x, float *y, float *whole, int64_t n, int64_t size)
 {
     for (int64_t i = 0; i < (n + size - 1) / size; i++) {
         y[i] = 0;
         for (int64_t j = i * size; j < n && j < (i + 1) * size; j++) y[i] += x[j];
+        if (i < n / size) whole[i] = y[i];
     }
 }
-void chunk_sum_vjp(const float *d_y, float *d_x, int64_t n, int64_t size)
+void chunk_sum_vjp(const float *d_y, const float *d_whole, float *d_x, int64_t n, int64_t size)
 {
-    for (int64_t i = 0; i < n; i++) d_x[i] = d_y[i / size];
+    for (int64_t i = 0; i < n; i++) d_x[i] = d_y[i / size] + (i / size < n / size ? d_whole[i / size] : 0);
 }
 """
 
@@ -468,13 +492,14 @@ class Packs(HoneTest):
         source = {"file": "chunks.c", "sha256": hashlib.sha256(CHUNKS.encode()).hexdigest(), "platform": "native", "backend": "cpu"}
         (folder / "pack.json").write_text(json.dumps({
             "hone_pack": 1, "name": "chunks", "algorithms": [
-                {"signature": "chunk_sum(x: f32[n], *, size: i64 = 4) -> y: f32[ceildiv(n, size)]", "reference": "plain"},
-                {"signature": "chunk_sum_vjp(x: f32[n], d_y: f32[m], *, size: i64 = 4) -> d_x: f32[n] where m == ceildiv(n, size)",
-                 "reference": "plain"}],
+                {"signature": "chunk_sum(x: f32[n], *, size: i64 = 4) -> (y: f32[ceildiv(n, size)], whole: f32[n / size])",
+                 "reference": "plain"},
+                {"signature": "chunk_sum_vjp(x: f32[n], d_y: f32[m], d_whole: f32[k], *, size: i64 = 4) -> d_x: f32[n] "
+                              "where m == ceildiv(n, size) where k == n / size", "reference": "plain"}],
             "kernels": [
-                {**source, "algorithm": "chunk_sum", "name": "plain", "entry": "chunk_sum", "arguments": "x, y, i64(n), i64(size)"},
+                {**source, "algorithm": "chunk_sum", "name": "plain", "entry": "chunk_sum", "arguments": "x, y, whole, i64(n), i64(size)"},
                 {**source, "algorithm": "chunk_sum_vjp", "name": "plain", "entry": "chunk_sum_vjp",
-                 "arguments": "d_y, d_x, i64(n), i64(size)"}]}))
+                 "arguments": "d_y, d_whole, d_x, i64(n), i64(size)"}]}))
         os.environ["HONE_PACK_PATH"] = str(folder)
         self.addCleanup(os.environ.pop, "HONE_PACK_PATH")
         runtime = hone.Runtime(store="none")
@@ -485,7 +510,7 @@ class Packs(HoneTest):
     def test_an_algorithm_that_came_later_is_an_operation(self):
         x = r(10).requires_grad_()
         expected = torch.stack([part.sum() for part in x.split(3)])
-        torch.testing.assert_close(ops.chunk_sum(x, size=3), expected)
+        torch.testing.assert_close(ops.chunk_sum(x, size=3), (expected, expected[:3]))
         self.assertTrue(torch.autograd.gradcheck(lambda x: ops.chunk_sum(x, size=3), (x,), eps=1e-1, atol=1e-2))
         found = torch.library.opcheck(torch.ops.hone.chunk_sum.default, (x,), {"size": 3})
         self.assertEqual(set(found.values()), {"SUCCESS"})
@@ -497,10 +522,17 @@ class Packs(HoneTest):
             graphs.append(graph)
             return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
-        function = torch.compile(lambda x, size: ops.chunk_sum(x, size=size) * 2, fullgraph=True, dynamic=True, backend=backend)
+        def sums(x, size):
+            y, whole = ops.chunk_sum(x, size=size)
+            return y * 2, whole, y.shape[0], whole.shape[0]
+
+        function = torch.compile(sums, fullgraph=True, dynamic=True, backend=backend)
         for n, size in ((10, 3), (11, 4), (24, 5)):
             x = r(n)
-            torch.testing.assert_close(function(x, size), torch.stack([part.sum() for part in x.split(size)]) * 2)
+            expected = torch.stack([part.sum() for part in x.split(size)])
+            y, whole, *sizes = function(x, size)
+            torch.testing.assert_close((y, whole), (expected * 2, expected[:n // size]))
+            self.assertEqual(sizes, [-(-n // size), n // size])
         self.assertEqual(len(graphs), 1)
 
 
