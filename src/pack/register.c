@@ -101,11 +101,55 @@ static hone_status check_kernel(
     return refuse_kernel(pack, details, status, &why);
 }
 
-hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter, hone_error *err)
+static hone_status check_kernels(hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter)
 {
     hone_status status = HONE_OK;
     for (size_t i = 0; status == HONE_OK && i < pack->count; i++)
         status = check_kernel(pack, registry, &pack->details[i], fitter);
+    return status;
+}
+
+// What a row takes an operation as: the algorithm, and parameters that it has.
+static hone_status check_take(hone_kernel_pack *pack, hone_registry *registry, const hone_foreign_row *row, size_t take)
+{
+    const char *name = hone_foreign_algorithm(row, take), *argument;
+    const json_t *target, *arguments = json_object_get(json_array_get(row->takes, take), "arguments");
+    hone_error why = {.message = ""};
+    hone_signature *signature = NULL;
+    hone_status status = find_signature(pack, registry, name, &signature);
+    if (status != HONE_OK) return status;
+    if (signature == NULL) (void)hone_registry_fail_unknown(registry, name, &why);
+    json_object_foreach((json_t *)(uintptr_t)arguments, argument, target)
+    {
+        const char *ours = json_string_value(target);
+        if (signature == NULL || (ours != NULL && hone_signature_find(signature, ours) >= 0)) continue;
+        (void)hone_fail(
+            &why, HONE_INVALID_ARGUMENT, "pack.check", "its argument %.60s goes to '%.60s', which %.60s does not have",
+            argument, ours != NULL ? ours : "", name);
+    }
+    hone_signature_release(&signature);
+    if (why.status == HONE_OK) return HONE_OK;
+    (void)hone_fail_prefix(&why, why.status, "foreign operation %.60s", row->operation);
+    const char *kept = hone_arena_text(&pack->arena, name, strlen(name));
+    return kept == NULL ? HONE_OUT_OF_MEMORY : hone_pack_note(pack, kept, NULL, why.status, why.message);
+}
+
+static hone_status check_rows(hone_kernel_pack *pack, hone_registry *registry)
+{
+    hone_foreign *foreign = NULL;
+    if (pack->foreign == NULL) return HONE_OK;
+    hone_status status = hone_foreign_read(&pack->allocator, pack->foreign, strlen(pack->foreign), &foreign, NULL);
+    for (size_t i = 0; status == HONE_OK && i < foreign->count; i++)
+        for (size_t j = 0; status == HONE_OK && j < hone_foreign_take_count(&foreign->rows[i]); j++)
+            status = check_take(pack, registry, &foreign->rows[i], j);
+    hone_foreign_release(&foreign);
+    return status;
+}
+
+hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_pack_fitter *fitter, hone_error *err)
+{
+    hone_status status = check_kernels(pack, registry, fitter);
+    if (status == HONE_OK) status = check_rows(pack, registry);
     return status == HONE_OK ? HONE_OK : hone_fail_memory(err, "pack.check");
 }
 
@@ -115,7 +159,7 @@ hone_status hone_pack_register(
     hone_status status = add_algorithms(pack, registry);
     if (status == HONE_OK && pack->foreign != NULL)
         status = hone_registry_add_foreign(registry, pack->foreign, strlen(pack->foreign), NULL);
-    if (status == HONE_OK) status = hone_pack_try(pack, registry, fitter, NULL);
+    if (status == HONE_OK) status = check_kernels(pack, registry, fitter);
     for (size_t i = 0; status == HONE_OK && i < pack->count; i++) {
         hone_error why = {.message = ""};
         hone_status one = hone_registry_add_kernels(registry, &pack->kernels[i], 1, false, false, &why);

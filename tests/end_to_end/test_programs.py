@@ -187,6 +187,18 @@ class Programs(CommandTest):
         operations = self.hone("offline", path, "--pack", str(pack), "--list", "--json").json["operations"]
         self.assertEqual([row["call"] for row in operations], ["rms_norm(f32[8,16], f32[16])", "softmax(f32[8,16])"])
 
+    def test_a_row_that_leads_nowhere_is_told_when_its_pack_is_checked(self):
+        pack = self.folder / "pack"
+        pack.mkdir()
+        for take, says in (({"algorithm": "nosuch"}, "no algorithm named 'nosuch'"),
+                           ({"algorithm": "softmax", "arguments": {"input": "y2"}}, "its argument input goes to 'y2', which softmax does not have"),
+                           ({"algorithm": "softmax", "arguments": {"input": "x"}}, None)):
+            rows = [{"library": "tokamax", "operation": "Convolution", "takes": [take]}]
+            (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "rows", "foreign": rows}))
+            answer = self.hone("pack", "check", str(pack), code=DONE if says is None else NO)
+            self.assertEqual("foreign operation Convolution" in answer.out, says is not None)
+            self.assertIn(says or "", answer.out)
+
     def test_recorded_calls_of_ejkernel_are_what_its_labels_are(self):
         """By the same rows: with a bias or a window of two sides another algorithm than that of their name."""
         kwargs = {"query": {"dtype": "float32", "shape": [1, 8, 2, 16]}, "key": {"dtype": "float32", "shape": [1, 8, 2, 16]},
