@@ -86,39 +86,9 @@ static void name_states(hone_stablehlo_reader *r, const hone_stablehlo_statement
     }
 }
 
-// The cursor stands at the region's brace.
-static void open_region(hone_stablehlo_reader *r, hone_stablehlo_statement *s)
+// "%arg0: tensor<2xf32> loc("q"), %arg1: ...", to the end of the cursor.
+static void read_parameters_in(hone_stablehlo_reader *r, hone_cursor c, uint32_t body)
 {
-    r->c.at++;
-    if (s->op == HONE_GRAPH_NONE) {
-        push_frame(r, s, HONE_GRAPH_NONE);
-        return;
-    }
-    hone_graph *g = r->graph;
-    uint32_t body = hone_graph_add_body(g, (hone_view){0});
-    hone_graph_add_edge(g, s->op, body, hone_stablehlo_role(g->ops[s->op].opcode, s->region_count));
-    s->region_count++;
-    if (s->states.size > 0) name_states(r, s, body);
-    push_frame(r, s, body);
-}
-
-static void end_statement(hone_stablehlo_reader *r, hone_stablehlo_statement *s, hone_stablehlo_stop stopped)
-{
-    if (stopped == STOP_REGION) {
-        open_region(r, s);
-        return;
-    }
-    hone_stablehlo_finish_results(r, s);
-    hone_stablehlo_keep_place(r, s);
-    if (r->frame_count > 0) top(r)->last = *s;
-}
-
-// Parameters: "%arg0: tensor<2xf32> loc("q"), %arg1: ..." from the parenthesis at the cursor.
-static void read_parameters(hone_stablehlo_reader *r, uint32_t body)
-{
-    hone_cursor all = r->c;
-    skip_brackets(&r->c);
-    hone_cursor c = {all.at + 1, r->c.at};
     while (c.at < c.end) {
         if (*c.at == '"') {
             skip_string(&c);
@@ -135,6 +105,43 @@ static void read_parameters(hone_stablehlo_reader *r, uint32_t body)
         hone_view type = hone_stablehlo_take_type(&c);
         if (body != HONE_GRAPH_NONE) hone_stablehlo_put_value(r, name, hone_graph_add_parameter(r->graph, body, type));
     }
+}
+
+// Those in the parenthesis at the cursor.
+static void read_parameters(hone_stablehlo_reader *r, uint32_t body)
+{
+    const char *open = r->c.at;
+    skip_brackets(&r->c);
+    read_parameters_in(r, (hone_cursor){open + 1, r->c.at}, body);
+}
+
+// The cursor stands at the region's brace.
+static void open_region(hone_stablehlo_reader *r, hone_stablehlo_statement *s)
+{
+    r->c.at++;
+    if (s->op == HONE_GRAPH_NONE) {
+        push_frame(r, s, HONE_GRAPH_NONE);
+        return;
+    }
+    hone_graph *g = r->graph;
+    uint32_t body = hone_graph_add_body(g, (hone_view){0});
+    hone_graph_add_edge(g, s->op, body, hone_stablehlo_role(g->ops[s->op].opcode, s->region_count));
+    s->region_count++;
+    if (s->states.size > 0) name_states(r, s, body);
+    if (s->given != NULL) read_parameters_in(r, (hone_cursor){s->given, r->c.at}, body);
+    s->given = NULL;
+    push_frame(r, s, body);
+}
+
+static void end_statement(hone_stablehlo_reader *r, hone_stablehlo_statement *s, hone_stablehlo_stop stopped)
+{
+    if (stopped == STOP_REGION) {
+        open_region(r, s);
+        return;
+    }
+    hone_stablehlo_finish_results(r, s);
+    hone_stablehlo_keep_place(r, s);
+    if (r->frame_count > 0) top(r)->last = *s;
 }
 
 // func.func public @main(%arg0: ...) -> ... {
@@ -223,17 +230,8 @@ static void read_operation(hone_stablehlo_reader *r, hone_view results, hone_vie
 static void read_late_region(hone_stablehlo_reader *r)
 {
     hone_stablehlo_statement s = top(r)->last;
-    hone_cursor head = r->c;
-    hone_stablehlo_stop stopped = hone_stablehlo_rest(r, &s);
-    if (stopped != STOP_REGION || s.op == HONE_GRAPH_NONE) return;
-    open_region(r, &s);
-    hone_cursor inside = r->c;
-    while (head.at < inside.at && *head.at != '(')
-        head.at++;
-    if (head.at == inside.at) return;
-    r->c = head;
-    read_parameters(r, top(r)->body);
-    r->c = inside;
+    s.given = NULL;
+    if (hone_stablehlo_rest(r, &s) == STOP_REGION && s.op != HONE_GRAPH_NONE) open_region(r, &s);
 }
 
 // "^bb0(%arg0: tensor<f32>, ...):" the parameters of a region in the generic form.

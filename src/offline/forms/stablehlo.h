@@ -16,6 +16,8 @@ typedef struct hone_stablehlo_statement {
     hone_view location;  // inside of loc( )
     hone_view attribute; // that may hold labels too
     hone_view states;    // of a loop: "%iterArg = %c, ..."
+    const char
+        *given; // where the parameters of its next region begin: "%arg0: tensor<2xf32>, ..."; NULL: there are none
     uint32_t region_count;
 } hone_stablehlo_statement;
 

@@ -75,11 +75,15 @@ static void read_value(rest *x)
 {
     hone_stablehlo_reader *r = x->r;
     uint32_t number;
+    const char *start = r->c.at;
     hone_view name = hone_stablehlo_take_value(&r->c, &number);
     hone_cursor after = r->c;
     skip_spaces(&after);
-    bool state = peek(&after) == '='; // "%iterArg = %c": the name that the value has within the loop
-    if (takes_operands(x) && !state) hone_graph_add_operand(r->graph, hone_stablehlo_find_value(r, name, number));
+    bool state = peek(&after) == '=';                    // "%iterArg = %c": the name that the value has within the loop
+    bool given = x->brackets > 0 && peek(&after) == ':'; // "(%arg0: tensor<2xf32>) {": a parameter of the next region
+    if (given && x->s->given == NULL) x->s->given = start;
+    if (takes_operands(x) && !state && !given)
+        hone_graph_add_operand(r->graph, hone_stablehlo_find_value(r, name, number));
 }
 
 static void read_symbol(rest *x)

@@ -209,6 +209,35 @@ static void operands_come_from_outside_and_constants_do_not_count(void **state)
     close_subject(&s);
 }
 
+// As shard_map is lowered: what a call reads are the parts that a device has.
+static void the_parameters_of_a_region_stand_before_its_brace(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<4x3xbf16>) -> tensor<4x3xf32> {\n"
+        "  %0 = sdy.manual_computation(%arg0, %arg1) in_shardings=[<@mesh, [{\"d\"}, {}]>, <@mesh, [{\"d\"}, {}]>] "
+        "out_shardings=[<@mesh, [{\"d\"}, {}]>] manual_axes={\"d\"} (%arg2: tensor<2x3xf32> loc(\"shard_map:\"(#loc)), "
+        "%arg3: tensor<2x3xbf16> loc(\"shard_map:\"(#loc))) {\n"
+        "    %2 = func.call @inner(%arg3, %arg2) : (tensor<2x3xbf16>, tensor<2x3xf32>) -> tensor<2x3xf32> loc(\"" LABEL
+        "/jit(inner)\")\n"
+        "    sdy.return %2 : tensor<2x3xf32> loc(\"x\")\n"
+        "  } : (tensor<4x3xf32>, tensor<4x3xbf16>) -> tensor<4x3xf32> loc(\"jit(f)/shard_map\")\n"
+        "  return %0 : tensor<4x3xf32>\n"
+        "}\n"
+        "func.func private @inner(%arg0: tensor<2x3xbf16>, %arg1: tensor<2x3xf32>) -> tensor<2x3xf32> {\n"
+        "  return %arg1 : tensor<2x3xf32>\n"
+        "}\n";
+    subject s;
+    open_subject(&s, text, false);
+    assert_int_equal(s.finds.count, 1);
+    assert_int_equal(s.finds.items[0].count, 1);
+    assert_int_equal(s.finds.items[0].view_count, 2);
+    assert_int_equal(s.finds.items[0].views[0].count, 2);
+    assert_type(&s.finds.items[0].views[0], 0, "tensor<2x3xbf16>");
+    assert_type(&s.finds.items[0].views[0], 1, "tensor<2x3xf32>");
+    close_subject(&s);
+}
+
 static void a_reduction_with_a_body_is_one_operation(void **state)
 {
     (void)state;
@@ -626,6 +655,7 @@ int main(void)
         cmocka_unit_test(what_calls_itself_has_no_count),
         cmocka_unit_test(the_generic_form_is_read_too),
         cmocka_unit_test(operands_come_from_outside_and_constants_do_not_count),
+        cmocka_unit_test(the_parameters_of_a_region_stand_before_its_brace),
         cmocka_unit_test(a_reduction_with_a_body_is_one_operation),
         cmocka_unit_test(loops_of_hlo_are_counted),
         cmocka_unit_test(calls_that_touch_are_told_apart_in_hlo),
