@@ -239,8 +239,12 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
             add_kernel(&field, store, kernels[i]);
         hone_store_close(&store);
         status = measure_in_turn(&field);
-        if (status == 0) show(&field, all);
-        if (status == 0 && field.count == 0) status = EXIT_NO;
+        if (status == 0 && field.count > 0) show(&field, all);
+        if (status == 0 && field.count == 0) {
+            hone_error err;
+            if (hone_decide_call(op, call, &decision, &err) != HONE_OK) (void)cli_fail(&err);
+            status = EXIT_NO;
+        }
     }
     for (size_t i = 0; i < field.count; i++) {
         hone_plan_release(&field.lanes[i].plan);

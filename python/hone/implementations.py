@@ -231,6 +231,10 @@ class KernelRegistry:
         such a parameter is an :class:`hone.UnsupportedError`, and so is a NotImplementedError or ValueError that says
         "not supported".
         """
+        if not isinstance(algorithm, str) or not algorithm:
+            raise TypeError(f"the name of an algorithm is asked for, and {algorithm!r} came")
+        if not isinstance(priority, int):
+            raise TypeError(f"a priority is a whole number, and {priority!r} came")
         of, on = Platform(platform), Backend(backend)
 
         def decorator(function: F) -> F:
@@ -265,6 +269,8 @@ class KernelRegistry:
         Raises:
             ValueError: there is none (as :class:`MissingError`), or no such platform or backend.
         """
+        if not isinstance(algorithm, str):
+            raise TypeError(f"the name of an algorithm is asked for, and {algorithm!r} came")
         own, hones = self._own(algorithm), self._with_hone and algorithm.lower() in registry.algorithms()
         if not own and not hones:
             raise MissingError(f"No implementation found for algorithm: {algorithm}")

@@ -64,8 +64,7 @@ static hone_status check_value(const hone_own_value *value, const char *where, h
     const hone_view text = {value->json, strlen(value->json)};
     if (hone_json_text_check(text, HONE_JSON_PYTHON, &ignored, &why) == HONE_OK) return HONE_OK;
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "the value of %.60s %.60s is no JSON: %s", value->operation, value->key,
-        why.message);
+        err, HONE_INVALID_ARGUMENT, where, "the value of %.60s %.60s: %s", value->operation, value->key, why.message);
 }
 
 // Stores take no empty text. What begins with a backslash stands for another: different texts stay different.
@@ -463,8 +462,7 @@ static hone_status key_of_json(
     hone_error why = {.message = ""};
     hone_status status = hone_json_parse(text, strlen(text), &value, &why);
     if (status == HONE_CORRUPT)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "what the key is made of is no JSON: '%.60s': %s", text, why.message);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "what the key is made of, '%.60s': %s", text, why.message);
     if (status != HONE_OK) return hone_fail_memory(err, where);
     hone_buffer_init(&canonical, cache->allocator);
     hone_json_canonical(&canonical, value);

@@ -40,7 +40,7 @@ class Names(CommandTest):
 
     def test_a_word_that_no_kernel_knows_is_told_with_those_there_are(self):
         call = 'gated_linear_unit(f32[8,64], f32[64,2,32], activation="swish")'
-        for command in ("run", "tune"):
+        for command in ("run", "tune", "bench"):
             self.refused(command, call, code=NO, says=["there is no activation 'swish'", "none silu sigmoid"])
 
 

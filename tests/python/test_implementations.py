@@ -152,6 +152,17 @@ class Registry(HoneTest):
         with self.assertRaises(MissingError):
             registry.validate_signatures("softmax")
 
+    def test_a_wrong_name_or_priority_is_told(self):
+        registry = hone.KernelRegistry()
+        for name in (None, 5, ""):
+            with self.assertRaisesRegex(TypeError, "the name of an algorithm"):
+                registry.register(name, "xla", "any")
+        with self.assertRaisesRegex(TypeError, "the name of an algorithm"):
+            registry.get(None)
+        with self.assertRaisesRegex(TypeError, "a priority is a whole number"):
+            registry.register("a", "xla", "any", priority="high")
+        self.assertEqual(registry.list_algorithms(), [])
+
     def test_what_is_not_supported_is_refused_by_name(self):
         registry = hone.KernelRegistry()
 
