@@ -114,6 +114,10 @@ def _is_elsewhere(array: Any) -> bool:
     return not isinstance(array, jax.core.Tracer) and any(device.platform != "cpu" for device in array.devices())
 
 
+def _is_spread(array: Any) -> bool:
+    return not isinstance(array, jax.core.Tracer) and len(array.devices()) > 1
+
+
 @functools.lru_cache(maxsize=4096)
 def _refusal(runtime: Any, algorithm: str, arrays: Any, scalars: Any) -> str | None:
     """Why hone does not take a call of these dtypes and shapes."""
@@ -134,6 +138,8 @@ def _reasons(algorithm: str, given: Arguments) -> Iterator[str]:
                 yield f"{name} is no array of JAX"
             elif value is not None and _is_elsewhere(value):
                 yield f"{name} is not on the CPU"
+            elif value is not None and _is_spread(value):
+                yield f"{name} is spread over devices, and no program of XLA splits this call"
         elif name == "sliding_window" and value is not None:
             if not (row.takes_more or isinstance(value, int)):
                 yield f"{name} is {value!r}, and hone's {algorithm} takes a number"

@@ -229,6 +229,26 @@ class Registered(HoneTest):
         self.same(shards, self.theirs_of("flash_attention", (q, k, v), {}))
         self.same(scanned, self.theirs_of("flash_attention", (shards, k, v), {}), 1e-5)
 
+    def test_an_array_that_is_spread_over_devices_is_ejkernels_unless_a_program_splits_it(self):
+        script = """if True:
+            import sys
+            sys.path.append(sys.argv[1])
+            import jax, jax.numpy as jnp, numpy, hone, hone.ejkernel
+            from ejkernel import modules
+            from jax.sharding import Mesh, NamedSharding, PartitionSpec
+            q, call = jnp.ones((2, 8, 2, 16)).at[0].set(2.0), lambda q: modules.flash_attention(q, q, q, causal=True)
+            theirs = call(q)
+            hone.ejkernel.register()
+            spread = jax.device_put(q, NamedSharding(Mesh(numpy.array(jax.devices()), ("x",)), PartitionSpec("x")))
+            print(hone.ejkernel.why_not("flash_attention", spread, q, q))
+            assert len(spread.devices()) == 2 and numpy.allclose(call(spread), theirs, atol=1e-5)
+            assert numpy.allclose(jax.jit(call)(spread), theirs, atol=1e-5)"""
+        env = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+        out = subprocess.run([sys.executable, "-c", script, str(ROOT / "build-python" / "ejkernel-imports")], env=env,
+                             capture_output=True, text=True)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertIn("query is spread over devices", out.stdout)
+
     def theirs_of_loss(self, name, loss, places, arrays):
         specs = kernel_registry._registry[name]
         ours = specs.pop(0)
