@@ -5,10 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+// The function that an operation calls, without the number that tells it from others of its name. 0: it calls none.
+static uint64_t callee(const hone_graph *graph, const hone_graph_op *op)
+{
+    if (op->edge_count != 1 || graph->edges[op->first_edge].role != GRAPH_CALL) return 0;
+    hone_view name = graph->bodies[graph->edges[op->first_edge].body].name;
+    while (name.size > 0 && strchr("0123456789._", name.data[name.size - 1]) != NULL)
+        name.size--;
+    return hone_hash_name(name.data, name.size);
+}
+
 static uint64_t fingerprint(const hone_graph *graph, uint32_t op)
 {
     const hone_graph_op *o = &graph->ops[op];
-    uint64_t hash = ((uint64_t)o->opcode << 32 | o->place) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = ((uint64_t)o->opcode << 32 | o->place) * UINT64_C(0x9e3779b97f4a7c15) ^ callee(graph, o);
     if (o->value_count == 0) return hash;
     hone_view type = graph->values[o->first_value].type;
     return hash * 31 + hone_hash_name(type.data, type.size);
@@ -98,12 +108,6 @@ static size_t count_results(hone_finder *f, const uint32_t *ops, const uint64_t 
     return like_last > used ? like_last - used : 1;
 }
 
-// Products are what calls that differ only in masks, scales and caps have in common.
-static const bool product_opcodes[OPCODE_COUNT] = {
-    [OPCODE_DOT] = true,
-    [OPCODE_DOT_GENERAL] = true,
-    [OPCODE_CONVOLUTION] = true,
-};
 // Operations that do the work of a call. Merging equal work takes masks and broadcasts first, rarely these.
 static const bool working_opcodes[OPCODE_COUNT] = {
     [OPCODE_DOT] = true,    [OPCODE_DOT_GENERAL] = true, [OPCODE_CONVOLUTION] = true,
@@ -143,7 +147,7 @@ static size_t gather(
 // is there. 0: no work is there. prints: room for so many.
 static size_t count_by_work(const hone_graph *graph, const uint32_t *ops, size_t count, uint64_t *prints)
 {
-    size_t calls = 0, working = gather(graph, ops, count, product_opcodes, prints);
+    size_t calls = 0, working = gather(graph, ops, count, hone_opcode_products, prints);
     if (working == 0) working = gather(graph, ops, count, working_opcodes, prints);
     qsort(prints, working, sizeof *prints, compare_fingerprints);
     for (size_t start = 0, i = 1; i <= working; i++) {

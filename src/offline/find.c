@@ -154,7 +154,7 @@ static void write_identity(const hone_found *found, hone_buffer *out)
 {
     const hone_label *label = &found->label->label;
     hone_buffer_append(out, label->text.data, label->text.size);
-    hone_buffer_format(out, "\n%d %u", found->transposed, found->vmaps);
+    hone_buffer_format(out, "\n%d %d %u", found->transposed, found->multiplies, found->vmaps);
     for (uint32_t v = 0; v < found->view_count; v++) {
         hone_buffer_char(out, '\n');
         for (uint32_t i = 0; i < found->views[v].count; i++)

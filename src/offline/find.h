@@ -20,6 +20,7 @@ typedef struct hone_found {
     int64_t count;   // -1: not known
     uint32_t vmaps;  // around it: each adds a dim to the operands
     bool transposed; // a gradient's backward part
+    bool multiplies; // it has products
     hone_operands views[HONE_VIEWS_MAX];
     uint32_t view_count;
     hone_view literals[HONE_LITERALS_MAX]; // scalar constants in it, distinct

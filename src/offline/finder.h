@@ -54,7 +54,8 @@ void hone_finder_follow(hone_finder *f, hone_finder_reach how, bool constants, h
 uint32_t hone_finder_root(hone_finder *f, uint32_t op);
 
 void hone_finder_read_views(hone_finder *f, const uint32_t *ops, size_t count, hone_found *out);
-// The constants of a call and of the bodies that it runs, as far as a budget of operations goes.
+// The constants of a call and of the bodies that it runs, as far as a budget of operations goes; and whether products
+// are among them.
 void hone_finder_read_literals(hone_finder *f, const uint32_t *ops, size_t count, hone_found *out);
 // The types of what it makes, the last ones first: a call ends with its results.
 void hone_finder_read_made(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out);

@@ -512,6 +512,7 @@ hone_status hone_match_found(
     out->disagrees = !m.failed && disagrees(&m);
     out->transposed = found->transposed;
     out->seen = found->view_count > 0;
+    out->multiplies = found->multiplies;
     hone_call_release(&m.best);
     hone_buffer_deinit(&m.spec);
     if (!m.failed) return HONE_OK;

@@ -15,6 +15,7 @@ typedef struct hone_matched {
     bool disagrees;           // the arguments in the label are not those that the program gives it
     bool transposed;          // a gradient's backward part: no call of its own where there is the call
     bool seen;                // something that it reads was seen
+    bool multiplies;          // it has products: one of its name without is what was taken out of a loop
 } hone_matched;
 
 // Matches one find. patience as in prove.h. Texts of *out are in the arena; out->call is released by the caller.

@@ -28,11 +28,13 @@ static int64_t add_counts(int64_t a, int64_t b)
 }
 
 // What a find adds to the count of an operation that was found before. A gradient's backward part is no call of its own
-// where there is the call; what reads nothing is what partial evaluation left of one.
+// where there is the call; what reads nothing, or multiplies nothing where the call does, is what partial evaluation
+// left of one, or took out of a loop.
 static int64_t merge_counts(const hone_matched *a, const hone_matched *b)
 {
     if (a->transposed != b->transposed) return a->transposed ? b->shown.count : a->shown.count;
     if (a->seen != b->seen) return a->seen ? a->shown.count : b->shown.count;
+    if (a->multiplies != b->multiplies) return a->multiplies ? a->shown.count : b->shown.count;
     return add_counts(a->shown.count, b->shown.count);
 }
 
@@ -42,7 +44,8 @@ static void merge_item(hone_matched *kept, hone_matched *more)
     int64_t count = merge_counts(kept, more);
     bool better = more->shown.matched != HONE_MATCH_NONE &&
                   (kept->shown.matched == HONE_MATCH_NONE || more->shown.matched < kept->shown.matched);
-    bool forward = !kept->transposed || !more->transposed, seen = kept->seen || more->seen;
+    bool forward = !kept->transposed || !more->transposed, seen = kept->seen || more->seen,
+         multiplies = kept->multiplies || more->multiplies;
     if (better) {
         hone_call_release(&kept->call);
         *kept = *more;
@@ -52,6 +55,7 @@ static void merge_item(hone_matched *kept, hone_matched *more)
     kept->shown.count = count;
     kept->transposed = !forward;
     kept->seen = seen;
+    kept->multiplies = multiplies;
 }
 
 static hone_status add_item(reading *r, hone_matched *item)
@@ -80,10 +84,14 @@ static bool count_known(reading *r, const hone_found *found)
     hone_matched *item = &r->program->items[known];
     if (item->shown.matched == HONE_MATCH_NONE || item->shown.matched == HONE_MATCH_OPERANDS) return false;
     const hone_matched more = {
-        .shown = {.count = found->count}, .transposed = found->transposed, .seen = found->view_count > 0};
+        .shown = {.count = found->count},
+        .transposed = found->transposed,
+        .seen = found->view_count > 0,
+        .multiplies = found->multiplies};
     item->shown.count = merge_counts(item, &more);
     item->transposed = item->transposed && more.transposed;
     item->seen = item->seen || more.seen;
+    item->multiplies = item->multiplies || more.multiplies;
     return true;
 }
 

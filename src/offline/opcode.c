@@ -48,3 +48,9 @@ const hone_view hone_opcode_names[OPCODE_COUNT] = {
     [OPCODE_TUPLE] = HONE_VIEW("tuple"),
     [OPCODE_WHILE] = HONE_VIEW("while"),
 };
+
+const bool hone_opcode_products[OPCODE_COUNT] = {
+    [OPCODE_DOT] = true,
+    [OPCODE_DOT_GENERAL] = true,
+    [OPCODE_CONVOLUTION] = true,
+};

@@ -55,6 +55,8 @@ typedef enum hone_graph_opcode {
 } hone_graph_opcode;
 
 extern const hone_view hone_opcode_names[OPCODE_COUNT];
+// Products are what calls that differ only in masks, scales and caps have in common.
+extern const bool hone_opcode_products[OPCODE_COUNT];
 
 // A set of them.
 static inline bool hone_opcode_is_in(uint32_t opcode, const bool set[OPCODE_COUNT])

@@ -209,6 +209,7 @@ void hone_finder_read_literals(hone_finder *f, const uint32_t *ops, size_t count
         }
         if (i == count) break;
         const hone_graph_op *op = &g->ops[ops[i]];
+        out->multiplies = out->multiplies || hone_opcode_is_in(op->opcode, hone_opcode_products);
         read_literals_of(g, ops[i++], out);
         for (uint32_t e = 0; e < op->edge_count && body_count < CALLEES_MAX; e++)
             bodies[body_count++] = g->edges[op->first_edge + e].body;

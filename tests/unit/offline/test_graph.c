@@ -400,6 +400,28 @@ static void a_product_that_a_gradient_keeps_is_no_call_of_its_own(void **state)
     assert_count(text, false, 1);
 }
 
+// A call and the choice of its results are functions of one type, and no two calls; those of one name are.
+static void calls_of_different_functions_are_not_equal(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"_where_11", "other_3.4"};
+    for (int way = 0; way < 2; way++) {
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %%0 = call @other_9(%%arg0) : (tensor<4xf32>) -> tensor<4xf32> loc(\"jit(f)/" LABEL "/jit\")\n"
+            "  %%1 = call @\"%s\"(%%0) : (tensor<4xf32>) -> tensor<4xf32> loc(\"jit(f)/" LABEL "/jit\")\n"
+            "  return %%1 : tensor<4xf32>\n}\n"
+            "func.func private @other_9(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  return %%arg0 : tensor<4xf32>\n}\n"
+            "func.func private @\"%s\"(%%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  return %%arg0 : tensor<4xf32>\n}\n",
+            names[way], names[way]);
+        assert_count(text, false, 1 + way);
+    }
+}
+
 static void the_first_of_equal_calls_says_what_they_read(void **state)
 {
     (void)state;
@@ -663,6 +685,7 @@ int main(void)
         cmocka_unit_test(calls_that_feed_each_other_are_counted_by_their_work),
         cmocka_unit_test(calls_that_differ_in_what_is_no_product_are_counted_by_their_products),
         cmocka_unit_test(a_product_that_a_gradient_keeps_is_no_call_of_its_own),
+        cmocka_unit_test(calls_of_different_functions_are_not_equal),
         cmocka_unit_test(the_first_of_equal_calls_says_what_they_read),
         cmocka_unit_test(what_hangs_on_unknown_trips_is_unknown),
         cmocka_unit_test(a_loops_trips_are_read_from_its_configuration),

@@ -280,6 +280,35 @@ static void a_gradient_that_stands_first_is_counted_forwards_too(void **state)
 }
 
 // HLO gives what it makes of one value the place of another call, and takes each result of a loop out of a tuple.
+// What of a loop's call does not change is taken out of the loop, and is no call of its own. In either order.
+static void what_was_taken_out_of_a_loop_is_not_counted(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        fixture f;
+        fixture_open(&f);
+        char text[2048], parts[2][300];
+        for (int part = 0; part < 2; part++) {
+            const bool product = part == way;
+            snprintf(
+                parts[part], sizeof parts[part],
+                "  %%%d = stablehlo.%s %%arg0, %%arg%d%s : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> "
+                "loc(\"jit(f)/%s/hone#matmul.v1:0123456789abcdef/x\")\n",
+                part, product ? "dot_general" : "and", part, product ? ", contracting_dims = [1] x [0]" : "",
+                product ? "while" : "jvp()");
+        }
+        snprintf(
+            text, sizeof text,
+            "func.func public @main(%%arg0: tensor<4x4xf32>, %%arg1: tensor<4x4xf32>) -> tensor<4x4xf32> {\n%s%s"
+            "  return %%1 : tensor<4x4xf32>\n}\n",
+            parts[0], parts[1]);
+        hone_program *program = fixture_read(&f, text);
+        assert_int_equal(only(program)->count, 1);
+        hone_program_release(&program);
+        fixture_close(&f);
+    }
+}
+
 static void what_hlo_tears_apart_is_one_call(void **state)
 {
     (void)state;
@@ -859,6 +888,7 @@ int main(void)
         cmocka_unit_test(what_hone_does_not_have_is_listed_with_the_reason),
         cmocka_unit_test(an_algorithm_without_kernels_cannot_be_tuned),
         cmocka_unit_test(labels_that_disagree_with_their_operands_are_told),
+        cmocka_unit_test(what_was_taken_out_of_a_loop_is_not_counted),
         cmocka_unit_test(what_hlo_tears_apart_is_one_call),
         cmocka_unit_test(a_gradient_is_counted_forwards),
         cmocka_unit_test(a_gradient_that_stands_first_is_counted_forwards_too),
