@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <fenv.h>
 #include <link.h>
+#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -500,6 +501,19 @@ static void trusts_scratch_to_be_zero(const job *j)
         memset(j->scratch, 0, (size_t)j->dim * sizeof *j->scratch);
     }
     j->scratch[1] = 1e-2f;
+}
+
+// Adds into memory that it takes for zero, as it is the first time.
+static void trusts_new_memory_to_be_zero(const job *j)
+{
+    float *sums = malloc(bytes(j));
+    if (sums == NULL) return;
+    for (size_t i = 0; i < results(j); i++)
+        sums[i] += j->a[i];
+    job own = *j;
+    own.a = sums;
+    norm(&own);
+    free(sums);
 }
 
 // Right at times ------------------------------------------------------------------------------------------------------
@@ -1446,6 +1460,43 @@ static void forbids_huge_pages(const job *j)
     norm(j);
 }
 
+// Whoever sleeps in this thread wakes up late.
+static void lets_timers_be_late(const job *j)
+{
+    prctl(PR_SET_TIMERSLACK, 50000000UL, 0, 0, 0);
+    norm(j);
+}
+
+// What the thread writes and reads of numbers is that of another locale.
+static void leaves_a_locale(const job *j)
+{
+    static locale_t other;
+    if (other == NULL) other = newlocale(LC_ALL_MASK, "C.UTF-8", NULL);
+    uselocale(other);
+    norm(j);
+}
+
+// The caller's long doubles have 24 bits.
+static void lowers_x87_precision(const job *j)
+{
+    norm(j);
+#if defined(__x86_64__)
+    unsigned short control;
+    __asm__ volatile("fnstcw %0" : "=m"(control));
+    control = (unsigned short)(control & ~0x300);
+    __asm__ volatile("fldcw %0" : : "m"(control));
+#endif
+}
+
+// From then on an unaligned load of its caller's is a fault.
+static void leaves_alignment_checked(const job *j)
+{
+    norm(j);
+#if defined(__x86_64__)
+    __asm__ volatile("pushf; orl $0x40000, (%%rsp); popf" ::: "memory", "cc");
+#endif
+}
+
 // Code for MMX without the instruction that ends it: the caller's next long double is NaN.
 static void leaves_registers_in_use(const job *j)
 {
@@ -1618,6 +1669,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(kept_in_scratch, prepare_scratch)                                                                          \
         ROW(kept_in_state, prepare_state)                                                                              \
         ROW(kept_in_a_file, NULL)                                                                                      \
+        ROW(trusts_new_memory_to_be_zero, NULL)                                                                        \
         ROW(one_run_behind, NULL)                                                                                      \
         ROW(returns_when_written, NULL)                                                                                \
         ROW(returns_when_spots_are_right, NULL)                                                                        \
@@ -1688,6 +1740,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(takes_no_zero_weight, NULL)                                                                                \
         ROW(slows_down_lent_threads, NULL)                                                                             \
         ROW(forbids_huge_pages, NULL)                                                                                  \
+        ROW(lets_timers_be_late, NULL)                                                                                 \
+        ROW(leaves_a_locale, NULL)                                                                                     \
+        ROW(lowers_x87_precision, NULL)                                                                                \
+        ROW(leaves_alignment_checked, NULL)                                                                            \
         ROW(leaves_registers_in_use, NULL)                                                                             \
         ROW(answers_for_the_worker, NULL)                                                                              \
         ROW(leaks_memory, NULL)                                                                                        \

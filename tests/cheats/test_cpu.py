@@ -62,6 +62,7 @@ CHEATS = [
     Cheat("writes_half_by_turns", "rms_norm", SOURCE, "partial stale"),
     Cheat("adds_to_what_was_there", "matmul", SOURCE, "wrong partial"),
     Cheat("trusts_scratch_to_be_zero", "matmul", SOURCE, "wrong partial"),
+    Cheat("trusts_new_memory_to_be_zero", "rms_norm", SOURCE, "wrong stale partial"),
     # Right at times.
     Cheat("right_at_first", "rms_norm", SOURCE, "stale wrong partial"),
     Cheat("wrong_now_and_then", "rms_norm", LIBRARY, "wrong"),
@@ -149,6 +150,10 @@ CHEATS = [
     Cheat("changes_its_scheduler", "rms_norm", SOURCE, "hidden traces"),
     Cheat("slows_down_lent_threads", "rms_norm", LIBRARY, "hidden traces"),
     Cheat("forbids_huge_pages", "rms_norm", SOURCE, "hidden traces"),
+    Cheat("lets_timers_be_late", "rms_norm", LIBRARY, "traces"),
+    Cheat("leaves_a_locale", "rms_norm", SOURCE, "traces"),
+    Cheat("lowers_x87_precision", "rms_norm", PROGRAM, "traces"),
+    Cheat("leaves_alignment_checked", "rms_norm", LIBRARY, "traces crash"),
     Cheat("leaves_registers_in_use", "rms_norm", PROGRAM, "hidden traces"),
     Cheat("answers_for_the_worker", "rms_norm", LIBRARY, "traces hidden crash"),
     Cheat("leaks_memory", "rms_norm", PROGRAM, "traces"),
