@@ -12,11 +12,15 @@ import pathlib
 import sys
 
 os.environ["EJKERNEL_AUTOTUNE_POLICY"] = "heuristics"  # its own blocks are not what is looked at
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
 import jax
 import jax.numpy as jnp
-from ejkernel.modules import flash_attention, mean_pooling, scaled_dot_product_attention
+import numpy
+from ejkernel.modules import attention, flash_attention, mean_pooling, scaled_dot_product_attention
+from ejkernel.types.mask import MaskInfo
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 
 BATCH, PROMPT, STEPS, ROOM = 2, 24, 5, 32
 
@@ -34,6 +38,7 @@ class Config:
     windows: tuple = (None,)
     soft_cap: float | None = None
     norms_queries: bool = False
+    attends: object = None  # q, k, v and what is said -> the layer's attention, in place of a plain one
 
 
 LLAMA = Config()
@@ -54,7 +59,8 @@ def rotate(x, positions):
 
 def attend(config, q, k, v, window, **more):
     said = {"sliding_window": window, "logits_soft_cap": config.soft_cap}
-    return flash_attention(q, k, v, softmax_scale=1 / math.sqrt(config.head_dim), **{n: x for n, x in said.items() if x is not None}, **more)
+    attends = config.attends or flash_attention
+    return attends(q, k, v, softmax_scale=1 / math.sqrt(config.head_dim), **{n: x for n, x in said.items() if x is not None}, **more)
 
 
 def layer(config, x, w, positions, window=None, cache=None):
@@ -132,6 +138,18 @@ def embed(config, w, tokens):
     return mean_pooling(scaled_dot_product_attention(pooled, pooled, pooled)[:, :, 0], chunk_size=8)
 
 
+def part(q, k, v, **said):
+    """Rows and heads on devices of their own."""
+    mesh, parts = Mesh(numpy.array(jax.devices()).reshape(2, 2), ("rows", "heads")), PartitionSpec("rows", None, "heads")
+    one = functools.partial(flash_attention, **said)
+    return jax.shard_map(one, mesh=mesh, in_specs=(parts,) * 3, out_specs=parts, check_vma=False)(q, k, v)
+
+
+def padded(q, k, v, **said):
+    mask = jnp.broadcast_to(jnp.arange(k.shape[1]) < k.shape[1] - 3, (q.shape[0], 1, q.shape[1], k.shape[1]))
+    return attention(q, k, v, mask_info=MaskInfo.from_attention_mask(mask), dtype=q.dtype, **said)[0]
+
+
 def lower(folder, name, function, config, length=PROMPT):
     tokens = jax.ShapeDtypeStruct((BATCH, length), jnp.int32)
     lowered = jax.jit(functools.partial(function, config)).lower(weights(config), tokens)
@@ -144,6 +162,8 @@ def main(folder):
     lower(folder, "llama_longer", answer, LLAMA, PROMPT + 4)
     lower(folder, "llama_train", train, LLAMA)
     lower(folder, "llama_each", each, LLAMA)
+    lower(folder, "llama_parted", train, dataclasses.replace(LLAMA, attends=part))
+    lower(folder, "llama_padded", train, dataclasses.replace(LLAMA, attends=padded))
     lower(folder, "gemma", embed, GEMMA)
 
 
