@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 import json
 import os
 from collections.abc import Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hone.contexts import Context, overlay_change
@@ -56,6 +58,28 @@ class Decision:
         return cls(**dict(row, config=json.loads(row["config"])))
 
 
+# The results that this task or thread is in, newest first.
+_entered: contextvars.ContextVar[tuple[Result, ...]] = contextvars.ContextVar("hone.results", default=())
+
+
+def is_alias(alias: dict[str, Any], label: str) -> bool:
+    """Whether a label, ``"ejkernel_ops#OPERATION@vVERSION:KEY"``, also without what stands in front, is that of an alias."""
+    name, _, key = label.rpartition("#")[2].rpartition(":")
+    return alias["foreign_key"] == key and name in ("", alias["operation"])
+
+
+def call_of_label(runtime: Any, label: str) -> Any:
+    """The call that a label stands for in the results that are entered; None: in none."""
+    for result in _entered.get():
+        for alias in result._aliases():
+            if not is_alias(alias, label):
+                continue
+            operation = runtime.operation(f"{alias['algorithm']}@v{alias['version']}")
+            call = next((row.call for row in result if row.key == alias["key"]), None)  # which tells the device, too
+            return operation.parse(call) if call else operation.from_spec(alias["spec"])
+    return None
+
+
 class Result(Context):
     """What tuning found: decisions with evidence. Entered with ``with``, they answer the calls made inside.
 
@@ -65,6 +89,17 @@ class Result(Context):
     def __init__(self, runtime: Any, native: Any):
         self._result = native
         super().__init__(runtime, [overlay_change(native.overlay())])
+
+    def __enter__(self) -> Context:
+        entered = super().__enter__()
+        _entered.set((self, *_entered.get()))
+        return entered
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        _entered.set(_entered.get()[1:])
 
     @property
     def decisions(self) -> list[Decision]:
@@ -77,10 +112,13 @@ class Result(Context):
         from hone.invocations import Entry
 
         found = {(row.algorithm, row.version, row.key): row for row in self.decisions}
-        aliases = json.loads(self.to_json()).get("aliases", [])
+        aliases = self._aliases()
         keys = ((alias["algorithm"], alias["version"], alias.get("entry", alias["key"])) for alias in aliases)
         named = zip(aliases, map(found.get, keys))
         return tuple(Entry(alias["operation"], alias["foreign_key"], row) for alias, row in named if row is not None)
+
+    def _aliases(self) -> list[dict[str, Any]]:
+        return json.loads(self.to_json()).get("aliases", [])
 
     @property
     def failed(self) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from typing import Any
 from hone import _hone
 from hone.audits import Audit
 from hone.contexts import Config, Context, Link, chain_change, entry_row, override_change, overlay_change, policy_change
-from hone.results import Decision, Result
+from hone.errors import NotFoundError
+from hone.results import Decision, Result, call_of_label
 from hone.tuning import options_of, watched
 
 _KEY = re.compile("[0-9a-f]{16}")
@@ -65,7 +66,13 @@ class Runtime(_hone.Runtime):
         """The call that arguments describe. ``operation`` may be a whole call text, without arguments then, or the label
         or key under which a program shows a call: ``"flash_attention@v2:8b529b4a97b75092"``."""
         if isinstance(operation, str) and "(" not in operation and (":" in operation or _KEY.fullmatch(operation)):
-            operation = self.call_of_label(operation)
+            try:
+                operation = self.call_of_label(operation)
+            except NotFoundError:
+                named = call_of_label(self, operation)
+                if named is None:
+                    raise
+                return named
         if isinstance(operation, str) and "(" in operation:
             if arrays or scalars:
                 raise TypeError("a call text has its arguments in it; none can come beside it")

@@ -11,7 +11,7 @@ from typing import Any
 
 from hone import _hone, runtimes
 from hone.errors import HoneError, UnsupportedError
-from hone.results import Result
+from hone.results import Result, is_alias
 
 # A document: the path of a file, or its bytes.
 Document = str | os.PathLike[str] | bytes
@@ -118,9 +118,7 @@ class Store:
                 if found is not None:
                     return found
         document = json.loads(self.export(device=device))
-        name, _, label_key = call.rpartition("#")[2].rpartition(":")
-        aliases = [alias for alias in document.get("aliases", [])
-                   if alias["foreign_key"] == label_key and name in ("", alias["operation"])]
+        aliases = [alias for alias in document.get("aliases", []) if is_alias(alias, call)]
         keys = {call, *(alias["key"] for alias in aliases)}
         rows = (StoredDecision.of(entry, document) for entry in document.get("entries", []))
         exact = next((row for row in rows if row.key in keys), None)

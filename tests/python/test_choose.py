@@ -540,6 +540,16 @@ class Stores(HoneTest):
         document = json.loads(self.result.to_json())
         document["aliases"] = [{"scheme": "ejkernel", "operation": "norm@v3", "foreign_key": "0123456789abcdef", "foreign_spec": "{}",
                                 "algorithm": "rms_norm", "version": "1", "key": key, "spec": spec}]
+        label = "ejkernel_ops#norm@v3:0123456789abcdef"
+        with self.assertRaises(hone.NotFoundError):
+            hone.decide(label)
+        with hone.Result.from_json(json.dumps(document)):  # before a store knows it
+            self.assertEqual((hone.decide(label).source, hone.decide(label).kernel), ("overlay", found.kernel))
+            self.assertIn("eps=0.25", hone.explain(label))
+            with self.assertRaises(hone.NotFoundError):
+                hone.decide("norm@v4:0123456789abcdef")
+        with self.assertRaises(hone.NotFoundError):
+            hone.decide(label)
         self.opened.import_(json.dumps(document).encode())
         for label in ("ejkernel_ops#norm@v3:0123456789abcdef", "norm@v3:0123456789abcdef", "0123456789abcdef"):
             self.assertEqual(self.opened.get(label), found)
