@@ -195,10 +195,8 @@ def _checked(path: str) -> str:
             head = file.read(64)
     except OSError:
         return path
-    if head.startswith(b"SQLite format 3"):
-        raise ValueError(f"{path} is a database of SQLite: write sqlite:{path} for a cache in a store")
-    if head.replace(b" ", b"").startswith(b'{"hone_store"'):
-        raise ValueError(f"{path} is a store of hone's: write json:{path} for a cache in it")
+    if head.startswith(b"SQLite format 3") or head.replace(b" ", b"").startswith(b'{"hone_store"'):
+        raise ValueError(f"{path} is a database or a store of hone's: for a cache in a store write its URL, KIND:{path}")
     return path
 
 

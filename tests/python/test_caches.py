@@ -316,7 +316,7 @@ class Persistent(HoneTest):
         hone.PersistentCache("a", f"json:{self.folder}/team.json").put(*KEY, 1)
         os.mkfifo(self.folder / "pipe.json")
         before = {path: path.stat().st_ino for path in self.folder.iterdir()}
-        for name, says in (("team.db", "write sqlite:"), ("team.json", "write json:"), ("pipe.json", "no plain file"), (".", "no plain file")):
+        for name, says in (("team.db", "write its URL"), ("team.json", "write its URL"), ("pipe.json", "no plain file"), (".", "no plain file")):
             with self.assertRaisesRegex(ValueError, says):
                 hone.PersistentCache("a", self.folder / name)
         with self.assertRaisesRegex(ValueError, "no plain file"):
