@@ -212,3 +212,12 @@ def allocate(like: Any, dtype: str, shape: tuple[int, ...], stream: int | None) 
     import numpy
 
     return numpy.empty(shape, _numpy_dtype(dtype))
+
+
+def maker(kind: type, dtype: str) -> tuple[Callable[[tuple[int, ...], Any], Any], Any] | None:
+    """What :func:`allocate` comes to for arrays of exactly a type: a function of shape and dtype, and the dtype. None: it is asked."""
+    if kind.__module__ != "numpy" or kind.__name__ != "ndarray":
+        return None
+    import numpy
+
+    return numpy.empty, _numpy_dtype(dtype)

@@ -154,6 +154,7 @@ def setup(
     default_runtime: Callable[[], Runtime],
     log: Callable[[int, str], None],
     allocate: Callable[[Any, str, tuple[int, ...], int | None], Any],
+    maker: Callable[[type, str], tuple[Callable[[tuple[int, ...], Any], Any], Any] | None],
     exporter: Callable[[type], Callable[[Any], Any] | None],
     show_torch: Callable[[Any], Any],
     show_cupy: Callable[[Any], Any],

@@ -34,9 +34,9 @@ __all__ = ["ops"]
 NAMESPACE = "hone"
 # A gradient is an algorithm of its own: silu_mul's is silu_mul_vjp.
 GRADIENT_SUFFIX = "_vjp"
-# Under autocast these take their tensors in autocast's dtype, as torch's own products do; all others in the widest that came.
-LOWERED = frozenset(("matmul", "gated_linear_unit", "attention", "flash_attention", "dot_product_attention",
-                     "scaled_dot_product_attention"))
+# Under autocast these, and all whose name ends so, take their tensors in autocast's dtype, as torch's own products do; all others
+# in the widest that came.
+LOWERED = ("matmul", "gated_linear_unit", "attention")
 
 _WIDTHS = {torch.float16: 1, torch.bfloat16: 1, torch.float32: 2}
 _DEVICES = {"cpu": 1, "cuda": 2}
@@ -405,7 +405,7 @@ class _Operation:
                 groups.setdefault(row["type"][:row["type"].index("[")], []).append(row["name"])
         made = {}
         for element, names in groups.items():
-            wanted = lower if self.name in LOWERED else _widest([named[name].dtype for name in names])
+            wanted = lower if self.name.endswith(LOWERED) else _widest([named[name].dtype for name in names])
             if element[0].isupper():
                 made.update({name: named[name].to(wanted) for name in names})
         return made

@@ -239,6 +239,8 @@ static PyObject *allocate(const native_arguments *arguments, const native_made_r
     if (stream == NULL && arguments->held_count > 0 && arguments->objects[0] == like)
         made = native_torch_empty(like, arguments->held[0].tensor, result);
     if (made != NULL) return made;
+    if (result->like == Py_TYPE(like))
+        return PyObject_CallFunctionObjArgs(result->maker, result->shape, result->maker_dtype, NULL);
     return PyObject_CallFunctionObjArgs(
         native.allocate, like, result->dtype, result->shape, stream != NULL ? stream : Py_None, NULL);
 }

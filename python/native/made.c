@@ -51,8 +51,12 @@ void native_made_release(native_made *made)
 {
     if (made == NULL || --made->users > 0) return;
     for (size_t i = 0; i < made->count; i++) {
-        Py_XDECREF(made->results[i].shape);
-        Py_XDECREF(made->results[i].dtype);
+        native_made_result *result = &made->results[i];
+        Py_XDECREF(result->shape);
+        Py_XDECREF(result->dtype);
+        Py_XDECREF((PyObject *)result->like);
+        Py_XDECREF(result->maker);
+        Py_XDECREF(result->maker_dtype);
     }
     PyMem_Free(made);
 }
@@ -64,6 +68,19 @@ static PyObject *shape_of(const native_arguments *arguments, const hone_tensor *
     return arguments->swaps && !native_tensor_swap(&seen) ? NULL : native_shape(seen.tensor);
 }
 
+static bool find_maker(native_made_result *out, PyTypeObject *like)
+{
+    PyObject *pair = PyObject_CallFunctionObjArgs(native.maker, (PyObject *)like, out->dtype, NULL);
+    const bool made = pair != NULL && PyTuple_Check(pair) && PyTuple_Size(pair) == 2;
+    if (made) {
+        out->like = (PyTypeObject *)Py_NewRef((PyObject *)like);
+        out->maker = Py_NewRef(PyTuple_GetItem(pair, 0));
+        out->maker_dtype = Py_NewRef(PyTuple_GetItem(pair, 1));
+    }
+    Py_XDECREF(pair);
+    return pair != NULL;
+}
+
 static bool fill(native_made_result *out, const native_arguments *arguments, const hone_tensor *tensor)
 {
     out->shape = shape_of(arguments, tensor);
@@ -71,7 +88,8 @@ static bool fill(native_made_result *out, const native_arguments *arguments, con
     out->element = tensor->dtype;
     out->ndim = tensor->ndim;
     memcpy(out->dims, tensor->shape, (size_t)tensor->ndim * sizeof *out->dims);
-    return out->shape != NULL && out->dtype != NULL;
+    if (out->shape == NULL || out->dtype == NULL) return false;
+    return arguments->like == NULL || find_maker(out, Py_TYPE(arguments->like));
 }
 
 static native_made *infer(native_operation *operation, const native_arguments *arguments)

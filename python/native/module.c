@@ -109,7 +109,7 @@ static PyObject *version(PyObject *module, PyObject *none)
     return native_text(hone_version());
 }
 
-// setup(errors, context_variable, default_runtime, log, allocate, exporter, show_torch, show_cupy, choose_stream):
+// setup(errors, context_variable, default_runtime, log, allocate, maker, exporter, show_torch, show_cupy, choose_stream):
 // what the Python
 // side brings.
 static PyObject *setup(PyObject *module, PyObject *args)
@@ -117,8 +117,9 @@ static PyObject *setup(PyObject *module, PyObject *args)
     (void)module;
     PyObject *errors;
     if (!PyArg_ParseTuple(
-            args, "OOOOOOOOO", &errors, &native.context_variable, &native.default_runtime, &native.log,
-            &native.allocate, &native.exporter, &native.show_torch, &native.show_cupy, &native.choose_stream))
+            args, "OOOOOOOOOO", &errors, &native.context_variable, &native.default_runtime, &native.log,
+            &native.allocate, &native.maker, &native.exporter, &native.show_torch, &native.show_cupy,
+            &native.choose_stream))
         return NULL;
     if (!PyTuple_Check(errors) || PyTuple_Size(errors) != HONE_KERNEL_FAILED + 1)
         return PyErr_Format(PyExc_TypeError, "one exception class a status is asked for");
@@ -130,6 +131,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
     Py_INCREF(native.default_runtime);
     Py_INCREF(native.log);
     Py_INCREF(native.allocate);
+    Py_INCREF(native.maker);
     Py_INCREF(native.exporter);
     Py_INCREF(native.show_torch);
     Py_INCREF(native.show_cupy);

@@ -16,10 +16,11 @@ enum { MAX_VALUES = 64 };
 typedef struct native_state {
     PyObject *errors[HONE_KERNEL_FAILED + 1]; // exception classes by status
     PyObject *name_dlpack, *name_get, *versioned_arguments, *unversioned_arguments;
-    PyObject *context_variable;       // contextvars.ContextVar of hone.Context or None
-    PyObject *default_runtime;        // Python: makes or returns the runtime of the module's functions
-    PyObject *allocate;               // Python: allocate(like, dtype, shape, stream) makes a result
-    PyObject *exporter;               // Python: exporter(type), what shows arrays of a type, or None
+    PyObject *context_variable; // contextvars.ContextVar of hone.Context or None
+    PyObject *default_runtime;  // Python: makes or returns the runtime of the module's functions
+    PyObject *allocate;         // Python: allocate(like, dtype, shape, stream) makes a result
+    PyObject *maker;            // Python: maker(type, dtype): (function, dtype), where function(shape, dtype) makes one
+    PyObject *exporter;         // Python: exporter(type), what shows arrays of a type, or None
     PyObject *show_torch, *show_cupy; // what exporter gives for tensors of torch, for CuPy's arrays
     PyObject *choose_stream;          // Python: choose(given, device, arrays) -> (stream, whether the call waits)
     PyObject *log;                    // Python: log(level, message), levels as hone's
@@ -221,6 +222,8 @@ enum { NATIVE_KEY_WORDS = 96 };
 
 struct native_made_result {
     PyObject *shape, *dtype; // as the caller sees it, a tuple of ints; numpy's name
+    PyTypeObject *like; // results of calls whose first array is of this type: maker(shape, maker_dtype); NULL: of none
+    PyObject *maker, *maker_dtype;
     hone_dtype element;
     int32_t ndim;
     int64_t dims[HONE_MAX_RANK]; // as hone has it

@@ -92,6 +92,19 @@ class Forks(HoneTest):
         os.waitpid(child, 0)
         return "hung"
 
+    def test_results_that_are_made_are_of_the_call_that_makes_them(self):
+        for _ in range(2):
+            for rows, dim, dtype in ((4, 64, numpy.float32), (8, 64, numpy.float32), (8, 64, ml_dtypes.bfloat16), (4, 32, numpy.float16)):
+                x, w = arrays(rows, dim, dtype)
+                first, second = hone.run("rms_norm", x, w), hone.run("rms_norm", x, w, eps=1e-3)
+                self.assertEqual((first.shape, first.dtype, type(first)), (x.shape, x.dtype, numpy.ndarray))
+                self.assertFalse(numpy.shares_memory(first, second))
+                numpy.testing.assert_allclose(first.astype(float), norm(x, w), rtol=2e-2, atol=1e-3)
+            a, b = arrays(4, 8)[0], arrays(6, 8)[0]
+            self.assertEqual(hone.run("matmul", a, b, transpose_b=True).shape, (4, 6))
+            self.assertEqual(hone.run("matmul", a, b.T).shape, (4, 6))
+            self.assertEqual(hone.run("matmul", a, b.T[:, :5]).shape, (4, 5))
+
     def test_children_forked_during_calls_are_right_and_end(self):
         for number in range(20):
             sys.stdout.flush()

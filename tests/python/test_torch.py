@@ -159,6 +159,9 @@ def segments(*shape):
 CALLS = {
     "attention": [((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {}),
                   ((r(2, 6, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {"causal": True, "softmax_scale": 0.3, "sliding_window": 3})],
+    "biased_attention": [
+        ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {}),
+        ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7), r(1, 4, 5, 6)), {"softmax_scale": 0.3})],
     "dot_product_attention": [
         ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {}),
         ((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7), r(1, 4, 5, 6), None, segments(2, 5) * 0, segments(2, 6) * 0),
