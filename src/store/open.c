@@ -10,7 +10,7 @@
 static const char where[] = "store.open";
 
 // Kinds that are planned: their URLs are refused with other words.
-static const char *const planned[] = {"postgresql:", "postgres:"};
+static const char *const planned[] = {"postgres:"};
 
 static const char *find_planned(const char *url)
 {

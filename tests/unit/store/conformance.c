@@ -37,8 +37,11 @@ static int set_up(void **state)
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
+    static int opened;
     if (name[0] == '\0')
         snprintf(f->url, sizeof f->url, "%s", scheme);
+    else if (name[0] == '?') // on the server of the environment, in a schema of its own
+        snprintf(f->url, sizeof f->url, "%s//%s%d_%d", scheme, name, (int)getpid(), opened++);
     else
         snprintf(f->url, sizeof f->url, "%s%s/new/%s", scheme, f->folder.path, name);
     return hone_store_open(failing_allocator_of(&f->memory, -1), f->url, &f->store, &f->err) == HONE_OK ? 0 : -1;

@@ -1,0 +1,479 @@
+#include "store/postgresql/connection.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OID_BIGINT = 20, OID_DOUBLE = 701, OID_BYTEA = 17, STATE_SIZE = 5 };
+
+static const char open_where[] = "store.postgresql.open";
+static const char default_schema[] = "hone";
+
+// Parameters ----------------------------------------------------------------------------------------------------------
+
+static void add(hone_pg_values *values, Oid type, const char *bytes, size_t size)
+{
+    const int at = values->count++;
+    hone_assert(at < HONE_PG_PARAMETERS);
+    values->types[at] = type;
+    values->texts[at] = bytes;
+    values->sizes[at] = (int)size;
+    values->binary[at] = 1;
+}
+
+void hone_pg_add_text(hone_pg_values *values, const char *text)
+{
+    add(values, OID_BYTEA, text, text != NULL ? strlen(text) : 0);
+}
+
+// Numbers go over the wire with their highest byte first.
+static void add_number(hone_pg_values *values, Oid type, uint64_t bits)
+{
+    char *number = values->numbers[values->count];
+    for (int i = 0; i < 8; i++)
+        number[i] = (char)(bits >> (56 - 8 * i));
+    add(values, type, number, sizeof bits);
+}
+
+void hone_pg_add_integer(hone_pg_values *values, int64_t value)
+{
+    add_number(values, OID_BIGINT, (uint64_t)value);
+}
+
+void hone_pg_add_real(hone_pg_values *values, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    add_number(values, OID_DOUBLE, bits);
+}
+
+static void add_cell(hone_pg_values *values, const hone_row_shape *shape, size_t column, const hone_cell *cell)
+{
+    switch (cell->kind) {
+    case HONE_CELL_NULL:
+        (void)shape;
+        (void)column;
+        hone_pg_add_text(values, NULL);
+        return;
+    case HONE_CELL_TEXT:
+        add(values, OID_BYTEA, cell->as.text, cell->size);
+        return;
+    case HONE_CELL_INTEGER:
+        hone_pg_add_integer(values, cell->as.integer);
+        return;
+    case HONE_CELL_REAL:
+        hone_pg_add_real(values, cell->as.real);
+        return;
+    }
+}
+
+void hone_pg_add_cells(hone_pg_values *values, const hone_row *row)
+{
+    for (size_t i = 0; i < row->count; i++)
+        add_cell(values, NULL, i, &row->cells[i]);
+}
+
+// Failures ------------------------------------------------------------------------------------------------------------
+
+static bool is_state(const char *state, const char *beginning)
+{
+    return state != NULL && strncmp(state, beginning, strlen(beginning)) == 0;
+}
+
+static hone_status status_of(const hone_pg_connection *c, const char *state)
+{
+    if (is_state(state, "40")) return HONE_BUSY;                                   // rolled back, deadlock
+    if (is_state(state, "42P01") || is_state(state, "42703")) return HONE_INCOMPATIBLE; // no such table, column
+    if (is_state(state, "08") || is_state(state, "57P")) return HONE_UNAVAILABLE;  // connection, shut down
+    return state == NULL && c->pq.PQstatus(c->conn) != CONNECTION_OK ? HONE_UNAVAILABLE : HONE_IO;
+}
+
+// The server's words, on one line.
+static hone_status fail(
+    const hone_pg_connection *c, const char *words, const char *state, const char *where, hone_error *err)
+{
+    char line[400];
+    size_t size = 0;
+    for (const char *at = words; *at != '\0' && size + 1 < sizeof line; at++)
+        line[size++] = *at == '\n' || *at == '\t' ? ' ' : *at;
+    while (size > 0 && line[size - 1] == ' ')
+        size--;
+    line[size] = '\0';
+    return hone_fail(err, status_of(c, state), where, "the server of the store: %s", line);
+}
+
+static hone_status fail_result(const hone_pg_connection *c, const PGresult *result, const char *where, hone_error *err)
+{
+    const char *state = result != NULL ? c->pq.PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    const char *words = result != NULL ? c->pq.PQresultErrorMessage(result) : c->pq.PQerrorMessage(c->conn);
+    return fail(c, words, state, where, err);
+}
+
+// Connecting ----------------------------------------------------------------------------------------------------------
+
+static void say_nothing(void *ctx, const char *message)
+{
+    (void)ctx;
+    (void)message;
+}
+
+hone_status hone_pg_connect(const hone_pg_connection *c, PGconn **out, const char *where, hone_error *err)
+{
+    static const char *const names[] = {"fallback_application_name", "connect_timeout", "dbname", NULL};
+    const char *const values[] = {"hone", "10", c->address, NULL};
+    PGconn *conn = c->pq.PQconnectdbParams(names, values, 1);
+    *out = NULL;
+    if (conn == NULL) return hone_fail_memory(err, where);
+    if (c->pq.PQstatus(conn) != CONNECTION_OK) {
+        hone_pg_connection of = *c;
+        of.conn = conn;
+        hone_status status = fail(&of, c->pq.PQerrorMessage(conn), NULL, where, err);
+        c->pq.PQfinish(conn);
+        return status;
+    }
+    (void)c->pq.PQsetNoticeProcessor(conn, say_nothing, NULL);
+    *out = conn;
+    return HONE_OK;
+}
+
+static hone_status set_up_session(hone_pg_connection *c, const char *where, hone_error *err)
+{
+    char sql[256];
+    char *schema = c->pq.PQescapeIdentifier(c->conn, c->schema, strlen(c->schema));
+    if (schema == NULL) return hone_fail_memory(err, where);
+    snprintf(
+        sql, sizeof sql, "SET search_path TO %s; SET default_transaction_read_only TO %s", schema,
+        c->read_only ? "on" : "off");
+    c->pq.PQfreemem(schema);
+    PGresult *result = c->pq.PQexec(c->conn, sql);
+    hone_status status = HONE_OK;
+    if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = fail_result(c, result, where, err);
+    c->pq.PQclear(result);
+    return status;
+}
+
+static hone_status connect_again(hone_pg_connection *c, const char *where, hone_error *err)
+{
+    hone_pg_connection_rest(c);
+    hone_status status = hone_pg_connect(c, &c->conn, where, err);
+    if (status == HONE_OK) status = set_up_session(c, where, err);
+    if (status != HONE_OK) hone_pg_connection_rest(c);
+    return status;
+}
+
+static hone_status be_connected(hone_pg_connection *c, const char *where, hone_error *err)
+{
+    if (c->conn != NULL && c->pq.PQstatus(c->conn) == CONNECTION_OK) return HONE_OK;
+    if (c->depth == 0) return connect_again(c, where, err);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "the connection to the store's server was lost in a transaction");
+}
+
+void hone_pg_connection_rest(hone_pg_connection *c)
+{
+    if (c->conn != NULL) c->pq.PQfinish(c->conn);
+    c->conn = NULL;
+    memset(c->prepared, 0, sizeof c->prepared);
+}
+
+// Statements ----------------------------------------------------------------------------------------------------------
+
+static bool is_good(ExecStatusType status)
+{
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+static hone_status prepare(
+    hone_pg_connection *c,
+    hone_pg_table table,
+    hone_pg_verb verb,
+    const hone_pg_values *values,
+    const char *name,
+    const char *where,
+    hone_error *err)
+{
+    if (c->prepared[table][verb]) return HONE_OK;
+    hone_buffer_clear(&c->scratch);
+    hone_pg_write_sql(table, verb, &c->scratch);
+    if (c->scratch.failed) return hone_fail_memory(err, where);
+    // The types of parameters are those of the columns, whatever the first values are.
+    (void)values;
+    PGresult *result = c->pq.PQprepare(c->conn, name, hone_buffer_string(&c->scratch), 0, NULL);
+    hone_status status = HONE_OK;
+    if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = fail_result(c, result, where, err);
+    c->pq.PQclear(result);
+    c->prepared[table][verb] = status == HONE_OK;
+    return status;
+}
+
+static hone_status run_once(
+    hone_pg_connection *c,
+    hone_pg_table table,
+    hone_pg_verb verb,
+    const hone_pg_values *values,
+    PGresult **out,
+    const char *where,
+    hone_error *err)
+{
+    char name[32];
+    snprintf(name, sizeof name, "hone_%d_%d", (int)table, (int)verb);
+    *out = NULL;
+    hone_status status = be_connected(c, where, err);
+    if (status == HONE_OK) status = prepare(c, table, verb, values, name, where, err);
+    if (status != HONE_OK) return status;
+    PGresult *result =
+        c->pq.PQexecPrepared(c->conn, name, values->count, values->texts, values->sizes, values->binary, 1);
+    if (is_good(c->pq.PQresultStatus(result))) {
+        *out = result;
+        return HONE_OK;
+    }
+    status = fail_result(c, result, where, err);
+    c->pq.PQclear(result);
+    return status;
+}
+
+hone_status hone_pg_run(
+    hone_pg_connection *c,
+    hone_pg_table table,
+    hone_pg_verb verb,
+    const hone_pg_values *values,
+    PGresult **out,
+    uint64_t *out_changed,
+    const char *where,
+    hone_error *err)
+{
+    PGresult *result;
+    hone_status status = run_once(c, table, verb, values, &result, where, err);
+    if (status == HONE_UNAVAILABLE && c->depth == 0) status = run_once(c, table, verb, values, &result, where, err);
+    if (status != HONE_OK) return status;
+    if (out_changed != NULL) *out_changed = strtoull(c->pq.PQcmdTuples(result), NULL, 10);
+    if (out != NULL)
+        *out = result;
+    else
+        c->pq.PQclear(result);
+    return HONE_OK;
+}
+
+hone_status hone_pg_execute(
+    hone_pg_connection *c,
+    const char *sql,
+    const hone_pg_values *values,
+    PGresult **out,
+    const char *where,
+    hone_error *err)
+{
+    hone_status status = be_connected(c, where, err);
+    if (status != HONE_OK) return status;
+    PGresult *result = values == NULL ? c->pq.PQexec(c->conn, sql)
+                                      : c->pq.PQexecParams(
+                                            c->conn, sql, values->count, values->types, values->texts, values->sizes,
+                                            values->binary, 1);
+    if (!is_good(c->pq.PQresultStatus(result))) status = fail_result(c, result, where, err);
+    if (status == HONE_OK && out != NULL)
+        *out = result;
+    else
+        c->pq.PQclear(result);
+    return status;
+}
+
+hone_status hone_pg_begin(hone_pg_connection *c, const char *where, hone_error *err)
+{
+    hone_status status = c->depth > 0 ? HONE_OK : hone_pg_execute(c, "BEGIN", NULL, NULL, where, err);
+    c->depth += status == HONE_OK;
+    return status;
+}
+
+hone_status hone_pg_end(hone_pg_connection *c, hone_status status, const char *where, hone_error *err)
+{
+    hone_assert(c->depth > 0);
+    if (--c->depth > 0) return status;
+    const bool commits = status == HONE_OK;
+    // What was lost with its connection was taken back by the server.
+    if (!commits && c->pq.PQstatus(c->conn) != CONNECTION_OK) return status;
+    ++c->depth; // no new connection ends it
+    hone_status ended = hone_pg_execute(c, commits ? "COMMIT" : "ROLLBACK", NULL, NULL, where, commits ? err : NULL);
+    --c->depth;
+    return commits ? ended : status;
+}
+
+// The schema ----------------------------------------------------------------------------------------------------------
+
+static int64_t integer_at(const hone_pg_connection *c, const PGresult *result, int column)
+{
+    return strtoll(c->pq.PQgetvalue(result, 0, column), NULL, 10);
+}
+
+// *out_version 0: there are no tables of hone; *out_others: of somebody else.
+static hone_status look_at_schema(hone_pg_connection *c, int64_t *out_version, int64_t *out_others, hone_error *err)
+{
+    static const char count[] = "SELECT count(*) FILTER (WHERE c.relname = 'hone_schema'), count(*) FROM pg_class c JOIN "
+                                "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind = 'r'";
+    PGresult *result = NULL;
+    *out_version = *out_others = 0;
+    hone_status status = hone_pg_execute(c, count, NULL, &result, open_where, err);
+    if (status != HONE_OK) return status;
+    const bool there = integer_at(c, result, 0) > 0;
+    *out_others = there ? 0 : integer_at(c, result, 1);
+    c->pq.PQclear(result);
+    if (!there) return HONE_OK;
+    status = hone_pg_execute(c, "SELECT max(version) FROM hone_schema", NULL, &result, open_where, err);
+    if (status != HONE_OK) return status;
+    *out_version = integer_at(c, result, 0);
+    c->pq.PQclear(result);
+    return HONE_OK;
+}
+
+static hone_status check_schema(const hone_pg_connection *c, int64_t version, int64_t others, hone_error *err)
+{
+    if (others > 0)
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, open_where,
+            "the schema '%s' has %lld tables of another application: name another one in the URL, ?schema=NAME", c->schema,
+            (long long)others);
+    if (version > HONE_PG_SCHEMA)
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, open_where,
+            "the schema '%s' is of version %lld, this hone knows %d: use a newer hone, or another schema", c->schema,
+            (long long)version, HONE_PG_SCHEMA);
+    return HONE_OK;
+}
+
+static hone_status execute_scratch(hone_pg_connection *c, hone_error *err)
+{
+    if (c->scratch.failed) return hone_fail_memory(err, open_where);
+    return hone_pg_execute(c, hone_buffer_string(&c->scratch), NULL, NULL, open_where, err);
+}
+
+static hone_status make_namespace(hone_pg_connection *c, hone_error *err)
+{
+    char *name = c->pq.PQescapeIdentifier(c->conn, c->schema, strlen(c->schema));
+    if (name == NULL) return hone_fail_memory(err, open_where);
+    hone_buffer_clear(&c->scratch);
+    hone_buffer_format(&c->scratch, "CREATE SCHEMA IF NOT EXISTS %s", name);
+    c->pq.PQfreemem(name);
+    return execute_scratch(c, err);
+}
+
+static hone_status make_tables(hone_pg_connection *c, hone_error *err)
+{
+    static const char lock[] = "SELECT pg_advisory_xact_lock(hashtext('hone'), hashtext('schema'))";
+    int64_t version = 0, others = 0;
+    hone_status status = hone_pg_execute(c, lock, NULL, NULL, open_where, err);
+    if (status == HONE_OK) status = make_namespace(c, err);
+    if (status == HONE_OK) status = look_at_schema(c, &version, &others, err);
+    if (status == HONE_OK) status = check_schema(c, version, others, err);
+    if (status != HONE_OK || version > 0) return status;
+    hone_buffer_clear(&c->scratch);
+    hone_pg_write_tables(&c->scratch);
+    return execute_scratch(c, err);
+}
+
+// Of several that come first at once one makes the tables, and the others wait for it.
+static hone_status make_schema(hone_pg_connection *c, hone_error *err)
+{
+    hone_status status = hone_pg_begin(c, open_where, err);
+    return status == HONE_OK ? hone_pg_end(c, make_tables(c, err), open_where, err) : status;
+}
+
+static hone_status ensure_schema(hone_pg_connection *c, hone_error *err)
+{
+    int64_t version = 0, others = 0;
+    hone_status status = look_at_schema(c, &version, &others, err);
+    if (status == HONE_OK) status = check_schema(c, version, others, err);
+    if (status != HONE_OK || version > 0) return status;
+    if (c->read_only)
+        return hone_fail(
+            err, HONE_NOT_FOUND, open_where, "the schema '%s' has no tables of hone: open it once for writing", c->schema);
+    return make_schema(c, err);
+}
+
+// The address ---------------------------------------------------------------------------------------------------------
+
+// Takes "schema=NAME" out of a URL's parameters.
+static hone_status take_schema(hone_pg_connection *c, char *url, hone_error *err)
+{
+    snprintf(c->schema, sizeof c->schema, "%s", default_schema);
+    char *at = strchr(url, '?');
+    while (at != NULL && strncmp(at + 1, "schema=", strlen("schema=")) != 0)
+        at = strchr(at + 1, '&');
+    if (at == NULL) return HONE_OK;
+    const char *name = at + strlen("?schema=");
+    const size_t size = strcspn(name, "&");
+    if (size == 0 || size >= sizeof c->schema || strcspn(name, "%\"'") < size)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, open_where, "schema=%.*s: expected a name of 1 to %d bytes without quotes and %%",
+            (int)(size < 80 ? size : 80), name, HONE_PG_NAME_SIZE - 1);
+    memcpy(c->schema, name, size);
+    c->schema[size] = '\0';
+    const char *rest = name + size;
+    // What follows takes the place of what went.
+    if (*rest == '&')
+        memmove(at + 1, rest + 1, strlen(rest + 1) + 1);
+    else
+        *at = '\0';
+    return HONE_OK;
+}
+
+// URLs stand in messages, evidence and process lists.
+static hone_status check_address(const hone_pg_connection *c, hone_error *err)
+{
+    char *words = NULL;
+    hone_status status = HONE_OK;
+    PQconninfoOption *options = c->pq.PQconninfoParse(c->address, &words);
+    if (options == NULL) {
+        status = hone_fail(
+            err, HONE_INVALID_ARGUMENT, open_where,
+            "expected postgresql://USER@HOST:PORT/DATABASE?schema=NAME, and libpq says: %.200s",
+            words != NULL ? words : "out of memory");
+        if (words != NULL) c->pq.PQfreemem(words);
+        return status;
+    }
+    for (const PQconninfoOption *one = options; one->keyword != NULL && status == HONE_OK; one++)
+        if (strcmp(one->keyword, "password") == 0 && one->val != NULL)
+            status = hone_fail(
+                err, HONE_INVALID_ARGUMENT, open_where,
+                "the URL has a password, which messages would show: write it into ~/.pgpass, PGPASSWORD or a service file");
+    c->pq.PQconninfoFree(options);
+    return status;
+}
+
+static hone_status read_location(hone_pg_connection *c, const char *location, hone_error *err)
+{
+    const size_t size = strlen(location) + sizeof "postgresql:";
+    c->address = hone_alloc(&c->allocator, size);
+    if (c->address == NULL) return hone_fail_memory(err, open_where);
+    snprintf(c->address, size, "postgresql:%s", location[0] == '\0' ? "//" : location);
+    hone_status status = take_schema(c, c->address, err);
+    return status == HONE_OK ? check_address(c, err) : status;
+}
+
+hone_status hone_pg_connection_open(
+    hone_pg_connection *c,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *location,
+    bool read_only,
+    hone_error *err)
+{
+    *c = (hone_pg_connection){.allocator = *allocator, .log = log, .read_only = read_only};
+    hone_buffer_init(&c->scratch, *allocator);
+    hone_buffer_init(&c->texts, *allocator);
+    hone_status status = hone_pq_open(allocator, &c->pq, err);
+    if (status == HONE_OK) status = read_location(c, location, err);
+    if (status == HONE_OK) status = be_connected(c, open_where, err);
+    if (status == HONE_OK) status = ensure_schema(c, err);
+    if (status != HONE_OK) hone_pg_connection_close(c);
+    return status;
+}
+
+void hone_pg_connection_close(hone_pg_connection *c)
+{
+    if (c->pq.library != NULL) hone_pg_connection_rest(c);
+    hone_free(&c->allocator, c->address);
+    c->address = NULL;
+    hone_buffer_deinit(&c->scratch);
+    hone_buffer_deinit(&c->texts);
+    hone_pq_close(&c->allocator, &c->pq);
+}

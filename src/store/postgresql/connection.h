@@ -1,0 +1,84 @@
+// One connection to a server: opened, lost and opened again, with statements that are prepared on it when they are first
+// run.
+#ifndef HONE_STORE_POSTGRESQL_CONNECTION_H
+#define HONE_STORE_POSTGRESQL_CONNECTION_H
+
+#include "base/log.h"
+#include "store/postgresql/library.h"
+#include "store/postgresql/sql.h"
+
+enum { HONE_PG_NAME_SIZE = 64, HONE_PG_PARAMETERS = HONE_ROW_CELLS + 3 };
+
+typedef struct hone_pg_connection {
+    hone_allocator allocator;
+    const hone_log *log;
+    hone_pq pq;
+    PGconn *conn;                   // NULL: it rests
+    char *address;                  // as libpq takes it
+    char schema[HONE_PG_NAME_SIZE]; // of the tables
+    bool read_only;
+    int depth; // of transactions
+    bool prepared[HONE_PG_TABLES][HONE_PG_VERBS];
+    hone_buffer scratch, texts; // texts: of the row that was read last
+    uint64_t moved;             // rows that were set aside
+} hone_pg_connection;
+
+// Parameters of one statement, by binary forms. Texts are borrowed.
+typedef struct hone_pg_values {
+    int count;
+    Oid types[HONE_PG_PARAMETERS];
+    const char *texts[HONE_PG_PARAMETERS];
+    int sizes[HONE_PG_PARAMETERS];
+    int binary[HONE_PG_PARAMETERS];
+    char numbers[HONE_PG_PARAMETERS][sizeof(int64_t)];
+} hone_pg_values;
+
+void hone_pg_add_text(hone_pg_values *values, const char *text); // NULL is NULL
+void hone_pg_add_integer(hone_pg_values *values, int64_t value);
+void hone_pg_add_real(hone_pg_values *values, double value);
+void hone_pg_add_cells(hone_pg_values *values, const hone_row *row);
+
+// location: "//USER@HOST/DATABASE?schema=NAME&...", as libpq's URIs but for the schema ("hone" where it is not given).
+// Makes the tables where there are none, unless read_only.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (no such URL; a password in it); HONE_UNAVAILABLE (no library, no server);
+//          HONE_INCOMPATIBLE (a newer schema, or another application's tables); HONE_IO with the server's words.
+hone_status hone_pg_connection_open(
+    hone_pg_connection *connection,
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *location,
+    bool read_only,
+    hone_error *err);
+void hone_pg_connection_close(hone_pg_connection *connection);
+// Ends the connection, which is made again by the next use.
+void hone_pg_connection_rest(hone_pg_connection *connection);
+// A connection of its own to the same server, for who holds a lock of its session. The caller finishes it.
+hone_status hone_pg_connect(const hone_pg_connection *connection, PGconn **out, const char *where, hone_error *err);
+
+// Runs a prepared statement. *out (may be NULL) is cleared by the caller; of rows that were changed *out_changed (may be
+// NULL). A connection that was lost outside of a transaction is made again, once.
+// Returns: HONE_OK; HONE_BUSY (the server ended it for the sake of another transaction: do all of it again);
+//          HONE_UNAVAILABLE (the server is away); HONE_INCOMPATIBLE (tables that are gone); HONE_IO with the server's words.
+hone_status hone_pg_run(
+    hone_pg_connection *connection,
+    hone_pg_table table,
+    hone_pg_verb verb,
+    const hone_pg_values *values,
+    PGresult **out,
+    uint64_t *out_changed,
+    const char *where,
+    hone_error *err);
+// The same for a statement of any text, which is not prepared. values may be NULL.
+hone_status hone_pg_execute(
+    hone_pg_connection *connection,
+    const char *sql,
+    const hone_pg_values *values,
+    PGresult **out,
+    const char *where,
+    hone_error *err);
+
+// Transactions, one in another as one.
+hone_status hone_pg_begin(hone_pg_connection *connection, const char *where, hone_error *err);
+hone_status hone_pg_end(hone_pg_connection *connection, hone_status status, const char *where, hone_error *err);
+
+#endif

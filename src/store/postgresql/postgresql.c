@@ -1,0 +1,762 @@
+// "postgresql://USER@HOST/DATABASE?schema=NAME": one store for many machines. A get is one statement and one round trip,
+// and so is a put of one record; of several, or with what is stored, a transaction, which is done again where the server
+// ends it for the sake of another one.
+#include "store/ops.h"
+
+#include "base/error.h"
+#include "store/common/quarantine.h"
+#include "store/postgresql/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char get_where[] = "store.get";
+static const char put_where[] = "store.put";
+static const char remove_where[] = "store.remove";
+static const char scan_where[] = "store.scan";
+static const char put_measurement_where[] = "store.put_measurement";
+static const char measurements_where[] = "store.measurements";
+static const char add_invocations_where[] = "store.add_invocations";
+static const char invocations_where[] = "store.invocations";
+static const char clear_invocations_where[] = "store.clear_invocations";
+static const char expire_misses_where[] = "store.expire_misses";
+static const char put_alias_where[] = "store.put_alias";
+static const char get_alias_where[] = "store.get_alias";
+static const char aliases_where[] = "store.aliases";
+static const char put_foreign_where[] = "store.put_foreign";
+static const char get_foreign_where[] = "store.get_foreign";
+static const char foreigns_where[] = "store.foreigns";
+static const char clear_foreigns_where[] = "store.clear_foreigns";
+static const char set_aside_where[] = "store.set_aside";
+static const char quarantine_where[] = "store.quarantine";
+static const char clear_quarantine_where[] = "store.clear_quarantine";
+static const char verify_where[] = "store.verify";
+static const char stat_where[] = "store.stat";
+static const char begin_where[] = "store.begin";
+static const char end_where[] = "store.end";
+static const char lease_where[] = "store.lease";
+static const char changes_where[] = "store.changes";
+
+enum { MOST_TRIES = 50 };
+
+typedef struct postgresql_store {
+    hone_store base;
+    hone_pg_connection connection;
+} postgresql_store;
+
+extern const hone_store_ops hone_postgresql_store_ops;
+
+static hone_pg_connection *connection_of(hone_store *store)
+{
+    return &((postgresql_store *)store)->connection;
+}
+
+// Opening -------------------------------------------------------------------------------------------------------------
+
+static hone_status open_store(
+    const hone_allocator *allocator,
+    const hone_log *log,
+    const char *location,
+    bool read_only,
+    hone_store **out,
+    hone_error *err)
+{
+    postgresql_store *store = hone_alloc(allocator, sizeof *store);
+    if (store == NULL) return hone_fail_memory(err, "store.postgresql.open");
+    store->base.ops = &hone_postgresql_store_ops;
+    store->base.allocator = *allocator;
+    store->base.log = *log;
+    hone_status status =
+        hone_pg_connection_open(&store->connection, allocator, &store->base.log, location, read_only, err);
+    if (status == HONE_OK)
+        *out = &store->base;
+    else
+        hone_free(allocator, store);
+    return status;
+}
+
+static hone_status postgresql_open(
+    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
+{
+    return open_store(allocator, log, location, false, out, err);
+}
+
+static hone_status postgresql_open_read_only(
+    const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err)
+{
+    return open_store(allocator, log, location, true, out, err);
+}
+
+static void postgresql_close(hone_store *store)
+{
+    hone_allocator allocator = store->allocator;
+    hone_pg_connection_close(connection_of(store));
+    hone_free(&allocator, store);
+}
+
+// Transactions --------------------------------------------------------------------------------------------------------
+
+static hone_status postgresql_begin(hone_store *store, hone_error *err)
+{
+    return hone_pg_begin(connection_of(store), begin_where, err);
+}
+
+static hone_status postgresql_end(hone_store *store, hone_status status, hone_error *err)
+{
+    return hone_pg_end(connection_of(store), status, end_where, err);
+}
+
+// What is done in a transaction of its own, or as a part of one.
+typedef hone_status work(hone_pg_connection *connection, void *ctx, hone_error *err);
+
+// What the server ends for the sake of another transaction is done again, unless it is a part of a larger one.
+static hone_status transact(hone_store *store, work *does, void *ctx, const char *where, hone_error *err)
+{
+    hone_pg_connection *connection = connection_of(store);
+    hone_status status = HONE_BUSY;
+    for (int tried = 0; status == HONE_BUSY && tried < MOST_TRIES; tried++) {
+        status = hone_pg_begin(connection, where, err);
+        if (status != HONE_OK) return status;
+        status = does(connection, ctx, err);
+        status = hone_pg_end(connection, status, where, err);
+        if (connection->depth > 0) return status;
+    }
+    return status;
+}
+
+// Decisions -----------------------------------------------------------------------------------------------------------
+
+static hone_status postgresql_get(
+    hone_store *store,
+    const hone_store_key *key,
+    hone_regime regime,
+    void (*visit)(void *ctx, const hone_store_decision *decision),
+    void *ctx,
+    hone_error *err)
+{
+    const hone_store_decision probe = {.key = *key, .regime = regime};
+    hone_pg_record found;
+    bool there;
+    hone_status status = hone_pg_find(
+        connection_of(store), HONE_PG_DECISION, HONE_PG_GET, &probe, &found, &there, get_where, err);
+    if (status != HONE_OK) return status;
+    if (!there || !hone_spec_agrees(key->spec, found.decision.key.spec))
+        return hone_fail(
+            err, HONE_NOT_FOUND, get_where, "no decision for %s@v%s %s", key->algorithm, key->version, key->key);
+    visit(ctx, &found.decision);
+    return HONE_OK;
+}
+
+// Puts what `makes` makes of the stored record, which nobody changes meanwhile. NULL of *out_put: it stays.
+typedef hone_status amendment(void *ctx, const hone_pg_record *stored, const void **out_put, hone_error *err);
+
+static hone_status amend(
+    hone_pg_connection *connection,
+    hone_pg_table table,
+    const void *probe,
+    amendment *makes,
+    void *ctx,
+    const char *where,
+    hone_error *err)
+{
+    for (int tried = 0; tried < MOST_TRIES; tried++) {
+        hone_pg_record stored;
+        const void *put = NULL;
+        bool there, done = true;
+        hone_status status = hone_pg_find(connection, table, HONE_PG_LOCK, probe, &stored, &there, where, err);
+        if (status == HONE_OK) status = makes(ctx, there ? &stored : NULL, &put, err);
+        if (status != HONE_OK || put == NULL) return status;
+        // Where nothing stood nothing was locked: another may be quicker.
+        status = hone_pg_put(connection, table, there ? HONE_PG_PUT : HONE_PG_ADD, put, &done, where, err);
+        if (status != HONE_OK || done) return status;
+    }
+    return hone_fail(err, HONE_BUSY, where, "others put and remove the same record again and again");
+}
+
+typedef struct put_request {
+    const hone_store_decision *decisions;
+    size_t count, index;
+    hone_merger *merger;
+} put_request;
+
+static hone_status merge_one(void *ctx, const hone_pg_record *stored, const void **out_put, hone_error *err)
+{
+    const put_request *request = ctx;
+    const hone_store_decision *put = NULL;
+    hone_status status = hone_merger_resolve(
+        request->merger, request->index, stored != NULL ? &stored->decision : NULL, &request->decisions[request->index],
+        &put, err);
+    *out_put = put;
+    return status;
+}
+
+static hone_status put_decisions(hone_pg_connection *connection, void *ctx, hone_error *err)
+{
+    put_request *request = ctx;
+    hone_status status = HONE_OK;
+    for (request->index = 0; status == HONE_OK && request->index < request->count; request->index++) {
+        const hone_store_decision *one = &request->decisions[request->index];
+        if (request->merger == NULL)
+            status = hone_pg_put(connection, HONE_PG_DECISION, HONE_PG_PUT, one, NULL, put_where, err);
+        else
+            status = amend(connection, HONE_PG_DECISION, one, merge_one, request, put_where, err);
+    }
+    return status;
+}
+
+static hone_status postgresql_put_all(
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err)
+{
+    put_request request = {decisions, count, 0, merger};
+    // A statement is a transaction.
+    if (count == 1 && merger == NULL) return put_decisions(connection_of(store), &request, err);
+    return transact(store, put_decisions, &request, put_where, err);
+}
+
+typedef struct remove_request {
+    const hone_store_key *key;
+    uint64_t removed;
+} remove_request;
+
+static hone_status remove_all(hone_pg_connection *connection, void *ctx, hone_error *err)
+{
+    static const hone_pg_table tables[] = {HONE_PG_DECISION, HONE_PG_MEASUREMENT, HONE_PG_FAILURE};
+    remove_request *request = ctx;
+    char call[HONE_SHA256_HEX_SIZE];
+    hone_pg_values values = {.count = 0};
+    hone_status status = HONE_OK;
+    request->removed = 0;
+    if (!hone_pg_call_id(request->key, &connection->scratch, call)) return hone_fail_memory(err, remove_where);
+    hone_pg_add_text(&values, call);
+    hone_pg_add_text(&values, request->key->spec);
+    for (size_t i = 0; status == HONE_OK && i < sizeof tables / sizeof *tables; i++) {
+        uint64_t removed = 0;
+        status = hone_pg_run(connection, tables[i], HONE_PG_REMOVE, &values, NULL, &removed, remove_where, err);
+        request->removed += removed;
+    }
+    return status;
+}
+
+static hone_status postgresql_remove(hone_store *store, const hone_store_key *key, hone_error *err)
+{
+    remove_request request = {key, 0};
+    hone_status status = transact(store, remove_all, &request, remove_where, err);
+    if (status != HONE_OK || request.removed > 0) return status;
+    return hone_fail(
+        err, HONE_NOT_FOUND, remove_where, "nothing is stored for %s@v%s %s", key->algorithm, key->version, key->key);
+}
+
+// What a scan asks for, beside what the server filters by.
+typedef struct scan_request {
+    const hone_store_key *filter;
+    union {
+        hone_store_visit_decision *decision;
+        hone_store_visit_measured *measured;
+        hone_store_visit_invocation *invocation;
+        hone_store_visit_alias *alias;
+        hone_store_visit_foreign *foreign;
+        hone_store_visit_quarantined *quarantined;
+    } visit;
+    void *ctx;
+} scan_request;
+
+static bool visit_decision(void *ctx, const hone_pg_record *record)
+{
+    const scan_request *request = ctx;
+    return !hone_key_matches(request->filter, &record->key) || request->visit.decision(request->ctx, &record->decision);
+}
+
+static hone_status scan_calls(
+    hone_store *store,
+    hone_pg_table table,
+    hone_pg_visit *visit,
+    const scan_request *request,
+    bool *out_ended,
+    const char *where,
+    hone_error *err)
+{
+    const hone_store_key *filter = request->filter;
+    const char *const filters[] = {filter->device, filter->algorithm, filter->version, filter->key};
+    return hone_pg_walk(connection_of(store), table, filters, visit, (void *)(uintptr_t)request, out_ended, where, err);
+}
+
+static hone_status postgresql_scan(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err)
+{
+    const scan_request request = {.filter = filter, .visit.decision = visit, .ctx = ctx};
+    bool ended;
+    return scan_calls(store, HONE_PG_DECISION, visit_decision, &request, &ended, scan_where, err);
+}
+
+// Measurements --------------------------------------------------------------------------------------------------------
+
+static hone_status put_measured(hone_pg_connection *connection, void *ctx, hone_error *err)
+{
+    const hone_store_measured *measured = ctx;
+    const bool failed = measured->measurement.failure != HONE_FAILURE_NONE;
+    hone_status status = hone_pg_put(
+        connection, failed ? HONE_PG_FAILURE : HONE_PG_MEASUREMENT, HONE_PG_PUT, measured, NULL, put_measurement_where,
+        err);
+    if (status != HONE_OK) return status;
+    return hone_pg_drop(
+        connection, failed ? HONE_PG_MEASUREMENT : HONE_PG_FAILURE, measured, put_measurement_where, err);
+}
+
+static hone_status postgresql_put_measurement(
+    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
+{
+    hone_store_measured measured = {*key, *measurement};
+    return transact(store, put_measured, &measured, put_measurement_where, err);
+}
+
+static bool visit_measured(void *ctx, const hone_pg_record *record)
+{
+    const scan_request *request = ctx;
+    return !hone_key_matches(request->filter, &record->key) || request->visit.measured(request->ctx, &record->measured);
+}
+
+static hone_status postgresql_failures(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    const scan_request request = {.filter = filter, .visit.measured = visit, .ctx = ctx};
+    bool ended;
+    return scan_calls(store, HONE_PG_FAILURE, visit_measured, &request, &ended, measurements_where, err);
+}
+
+static hone_status postgresql_measurements(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err)
+{
+    const scan_request request = {.filter = filter, .visit.measured = visit, .ctx = ctx};
+    bool ended = false;
+    hone_status status =
+        scan_calls(store, HONE_PG_MEASUREMENT, visit_measured, &request, &ended, measurements_where, err);
+    return status != HONE_OK || ended ? status : postgresql_failures(store, filter, visit, ctx, err);
+}
+
+// Invocations ---------------------------------------------------------------------------------------------------------
+
+typedef struct add_request {
+    const hone_store_invocation *invocations;
+    size_t count, index;
+    hone_store_invocation sum;
+} add_request;
+
+static hone_status add_one(void *ctx, const hone_pg_record *stored, const void **out_put, hone_error *err)
+{
+    add_request *request = ctx;
+    (void)err;
+    request->sum = request->invocations[request->index];
+    if (stored != NULL) {
+        request->sum = stored->invocation;
+        hone_invocation_merge(&request->sum, &request->invocations[request->index]);
+    }
+    *out_put = &request->sum;
+    return HONE_OK;
+}
+
+static hone_status add_all(hone_pg_connection *connection, void *ctx, hone_error *err)
+{
+    add_request *request = ctx;
+    hone_status status = HONE_OK;
+    for (request->index = 0; status == HONE_OK && request->index < request->count; request->index++)
+        status = amend(
+            connection, HONE_PG_INVOCATION, &request->invocations[request->index], add_one, request,
+            add_invocations_where, err);
+    return status;
+}
+
+static hone_status postgresql_add_invocations(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
+{
+    add_request request = {.invocations = invocations, .count = count};
+    return transact(store, add_all, &request, add_invocations_where, err);
+}
+
+static bool visit_invocation(void *ctx, const hone_pg_record *record)
+{
+    const scan_request *request = ctx;
+    return !hone_key_matches(request->filter, &record->key) ||
+           request->visit.invocation(request->ctx, &record->invocation);
+}
+
+static hone_status postgresql_invocations(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
+{
+    const scan_request request = {.filter = filter, .visit.invocation = visit, .ctx = ctx};
+    bool ended;
+    return scan_calls(store, HONE_PG_INVOCATION, visit_invocation, &request, &ended, invocations_where, err);
+}
+
+static hone_status clear(
+    hone_store *store, hone_pg_table table, const char *of, const char *where, hone_error *err)
+{
+    hone_pg_values values = {.count = 0};
+    if (hone_pg_filters(table) > 0) hone_pg_add_text(&values, of);
+    return hone_pg_run(connection_of(store), table, HONE_PG_CLEAR, &values, NULL, NULL, where, err);
+}
+
+static hone_status postgresql_clear_invocations(hone_store *store, const char *device, hone_error *err)
+{
+    return clear(store, HONE_PG_INVOCATION, device, clear_invocations_where, err);
+}
+
+static hone_status postgresql_expire_misses(hone_store *store, int64_t before, size_t most, hone_error *err)
+{
+    static const char sql[] = "DELETE FROM invocation WHERE decided IN ('heuristic', 'transfer') AND (\"last\" < $1 OR "
+                              "\"last\" <= (SELECT \"last\" FROM invocation WHERE decided IN ('heuristic', 'transfer') "
+                              "ORDER BY \"last\" DESC OFFSET $2 LIMIT 1))";
+    hone_pg_values values = {.count = 0};
+    hone_pg_add_real(&values, (double)before);
+    hone_pg_add_integer(&values, most > INT64_MAX ? INT64_MAX : (int64_t)most);
+    return hone_pg_execute(connection_of(store), sql, &values, NULL, expire_misses_where, err);
+}
+
+// Aliases -------------------------------------------------------------------------------------------------------------
+
+static hone_status postgresql_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
+{
+    return hone_pg_put(connection_of(store), HONE_PG_ALIAS, HONE_PG_PUT, alias, NULL, put_alias_where, err);
+}
+
+static hone_status postgresql_get_alias(
+    hone_store *store,
+    const char *scheme,
+    const char *operation,
+    const char *foreign_key,
+    void (*visit)(void *ctx, const hone_store_alias *alias),
+    void *ctx,
+    hone_error *err)
+{
+    const hone_store_alias probe = {.scheme = scheme, .operation = operation, .foreign_key = foreign_key};
+    hone_pg_record found;
+    bool there;
+    hone_status status =
+        hone_pg_find(connection_of(store), HONE_PG_ALIAS, HONE_PG_GET, &probe, &found, &there, get_alias_where, err);
+    if (status != HONE_OK) return status;
+    if (!there)
+        return hone_fail(err, HONE_NOT_FOUND, get_alias_where, "no alias for %s %s:%s", scheme, operation, foreign_key);
+    visit(ctx, &found.alias);
+    return HONE_OK;
+}
+
+static bool visit_alias(void *ctx, const hone_pg_record *record)
+{
+    const scan_request *request = ctx;
+    return request->visit.alias(request->ctx, &record->alias);
+}
+
+static hone_status postgresql_aliases(
+    hone_store *store, const char *scheme, hone_store_visit_alias *visit, void *ctx, hone_error *err)
+{
+    scan_request request = {.visit.alias = visit, .ctx = ctx};
+    bool ended;
+    return hone_pg_walk(
+        connection_of(store), HONE_PG_ALIAS, &scheme, visit_alias, &request, &ended, aliases_where, err);
+}
+
+// Foreign configs -----------------------------------------------------------------------------------------------------
+
+typedef struct foreigns_request {
+    const hone_store_foreign *foreigns;
+    size_t count;
+} foreigns_request;
+
+static hone_status put_foreigns(hone_pg_connection *connection, void *ctx, hone_error *err)
+{
+    const foreigns_request *request = ctx;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < request->count; i++)
+        status = hone_pg_put(
+            connection, HONE_PG_FOREIGN, HONE_PG_PUT, &request->foreigns[i], NULL, put_foreign_where, err);
+    return status;
+}
+
+static hone_status postgresql_put_foreigns(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
+{
+    foreigns_request request = {foreigns, count};
+    return transact(store, put_foreigns, &request, put_foreign_where, err);
+}
+
+static hone_status postgresql_get_foreign(
+    hone_store *store,
+    const hone_store_foreign *key,
+    void (*visit)(void *ctx, const hone_store_foreign *foreign),
+    void *ctx,
+    hone_error *err)
+{
+    hone_pg_record found;
+    bool there;
+    hone_status status =
+        hone_pg_find(connection_of(store), HONE_PG_FOREIGN, HONE_PG_GET, key, &found, &there, get_foreign_where, err);
+    if (status != HONE_OK) return status;
+    if (!there)
+        return hone_fail(
+            err, HONE_NOT_FOUND, get_foreign_where, "no config of %s for %s:%s", key->scheme, key->operation,
+            key->foreign_key);
+    visit(ctx, &found.foreign);
+    return HONE_OK;
+}
+
+static bool visit_foreign(void *ctx, const hone_pg_record *record)
+{
+    const scan_request *request = ctx;
+    return request->visit.foreign(request->ctx, &record->foreign);
+}
+
+static hone_status postgresql_foreigns(
+    hone_store *store, const char *scheme, hone_store_visit_foreign *visit, void *ctx, hone_error *err)
+{
+    scan_request request = {.visit.foreign = visit, .ctx = ctx};
+    bool ended;
+    return hone_pg_walk(
+        connection_of(store), HONE_PG_FOREIGN, &scheme, visit_foreign, &request, &ended, foreigns_where, err);
+}
+
+static hone_status postgresql_clear_foreigns(hone_store *store, const char *scheme, hone_error *err)
+{
+    return clear(store, HONE_PG_FOREIGN, scheme, clear_foreigns_where, err);
+}
+
+// Damage --------------------------------------------------------------------------------------------------------------
+
+typedef struct aside_request {
+    hone_store_decision probe;
+    const char *reason;
+} aside_request;
+
+static hone_status set_aside(hone_pg_connection *connection, void *ctx, hone_error *err)
+{
+    const aside_request *request = ctx;
+    hone_pg_record found;
+    hone_row row;
+    bool there;
+    hone_buffer text;
+    hone_status status = hone_pg_find(
+        connection, HONE_PG_DECISION, HONE_PG_LOCK, &request->probe, &found, &there, set_aside_where, err);
+    if (status != HONE_OK) return status;
+    if (!there)
+        return hone_fail(err, HONE_NOT_FOUND, set_aside_where, "no decision for %s", request->probe.key.key);
+    hone_buffer_init(&text, connection->allocator);
+    hone_row_of(&hone_row_decision, &found, &row);
+    const hone_store_quarantined quarantined = hone_quarantine_row(&hone_row_decision, &row, request->reason, &text);
+    status = text.failed ? hone_fail_memory(err, set_aside_where)
+                         : hone_pg_put(
+                               connection, HONE_PG_QUARANTINE, HONE_PG_PUT, &quarantined, NULL, set_aside_where, err);
+    hone_buffer_deinit(&text);
+    return status == HONE_OK
+               ? hone_pg_drop(connection, HONE_PG_DECISION, &request->probe, set_aside_where, err)
+               : status;
+}
+
+static hone_status postgresql_set_aside(
+    hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
+{
+    aside_request request = {{.key = *key, .regime = regime}, reason};
+    return transact(store, set_aside, &request, set_aside_where, err);
+}
+
+static bool visit_quarantined(void *ctx, const hone_pg_record *record)
+{
+    const scan_request *request = ctx;
+    return request->visit.quarantined(request->ctx, &record->quarantined);
+}
+
+static hone_status postgresql_quarantine(
+    hone_store *store, hone_store_visit_quarantined *visit, void *ctx, hone_error *err)
+{
+    scan_request request = {.visit.quarantined = visit, .ctx = ctx};
+    bool ended;
+    return hone_pg_walk(
+        connection_of(store), HONE_PG_QUARANTINE, NULL, visit_quarantined, &request, &ended, quarantine_where, err);
+}
+
+static hone_status postgresql_clear_quarantine(hone_store *store, hone_error *err)
+{
+    return clear(store, HONE_PG_QUARANTINE, NULL, clear_quarantine_where, err);
+}
+
+static bool count_record(void *ctx, const hone_pg_record *record)
+{
+    (void)record;
+    ++*(uint64_t *)ctx;
+    return true;
+}
+
+static hone_status postgresql_verify(hone_store *store, hone_store_health *out, hone_error *err)
+{
+    static const char *const all[] = {NULL, NULL, NULL, NULL};
+    hone_pg_connection *connection = connection_of(store);
+    hone_store_health health = {0};
+    const uint64_t moved = connection->moved;
+    hone_status status = HONE_OK;
+    for (int table = 0; status == HONE_OK && table < HONE_PG_TABLES; table++) {
+        bool ended;
+        status = hone_pg_walk(
+            connection, (hone_pg_table)table, all, count_record,
+            table == HONE_PG_QUARANTINE ? &health.quarantined : &health.records, &ended, verify_where, err);
+    }
+    health.set_aside = connection->moved - moved;
+    if (status == HONE_OK) *out = health;
+    return status;
+}
+
+// Counts --------------------------------------------------------------------------------------------------------------
+
+static uint64_t count_at(const hone_pg_connection *connection, const PGresult *result, int column)
+{
+    uint64_t count = 0;
+    for (const char *digit = connection->pq.PQgetvalue(result, 0, column); *digit >= '0' && *digit <= '9'; digit++)
+        count = count * 10 + (uint64_t)(*digit - '0');
+    return count;
+}
+
+static hone_status postgresql_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    static const char sql[] =
+        "SELECT (SELECT count(*) FROM decision), (SELECT count(*) FROM measurement), (SELECT count(*) FROM failure), "
+        "(SELECT count(*) FROM invocation), (SELECT count(*) FROM alias), (SELECT count(*) FROM foreign_config), "
+        "(SELECT count(*) FROM quarantine), (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN "
+        "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind = 'r')";
+    hone_pg_connection *c = connection_of(store);
+    PGresult *result = NULL;
+    hone_status status = hone_pg_execute(c, sql, NULL, &result, stat_where, err);
+    if (status != HONE_OK) return status;
+    *out = (hone_store_stat){
+        .decisions = count_at(c, result, 0),
+        .measurements = count_at(c, result, 1),
+        .failures = count_at(c, result, 2),
+        .invocations = count_at(c, result, 3),
+        .aliases = count_at(c, result, 4),
+        .foreigns = count_at(c, result, 5),
+        .quarantined = count_at(c, result, 6),
+        .bytes = count_at(c, result, 7),
+        .schema = HONE_STORE_SCHEMA,
+    };
+    c->pq.PQclear(result);
+    return HONE_OK;
+}
+
+// The place at which the server writes its log: another one after each change, and now and then without one.
+static hone_status postgresql_changes(hone_store *store, uint64_t *out, hone_error *err)
+{
+    static const char sql[] = "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE "
+                              "pg_current_wal_insert_lsn() END - '0/0'::pg_lsn)::bigint";
+    hone_pg_connection *c = connection_of(store);
+    PGresult *result = NULL;
+    hone_status status = hone_pg_execute(c, sql, NULL, &result, changes_where, err);
+    if (status != HONE_OK) return status;
+    *out = count_at(c, result, 0);
+    c->pq.PQclear(result);
+    return HONE_OK;
+}
+
+// Leases --------------------------------------------------------------------------------------------------------------
+
+// A lock of a session of its own: the server gives it back when the process dies.
+typedef struct held_session {
+    hone_allocator allocator;
+    hone_pq pq; // of the library that the store has opened
+    PGconn *conn;
+} held_session;
+
+static void leave_session(hone_lease *lease)
+{
+    held_session *held = lease->holder;
+    held->pq.PQfinish(held->conn);
+    hone_allocator allocator = held->allocator;
+    hone_free(&allocator, held);
+    *lease = HONE_LEASE_NONE;
+}
+
+static hone_status try_lock(const held_session *held, uint64_t name, bool *out_taken, hone_error *err)
+{
+    char sql[80];
+    snprintf(sql, sizeof sql, "SELECT pg_try_advisory_lock(%lld)", (long long)name);
+    PGresult *result = held->pq.PQexec(held->conn, sql);
+    const bool ok = held->pq.PQresultStatus(result) == PGRES_TUPLES_OK;
+    *out_taken = ok && held->pq.PQgetvalue(result, 0, 0)[0] == 't';
+    held->pq.PQclear(result);
+    return ok ? HONE_OK : hone_fail(err, HONE_IO, lease_where, "the server of the store gives no locks");
+}
+
+static hone_status await_lock(held_session *held, uint64_t name, const hone_wait *wait, bool *out_waited, hone_error *err)
+{
+    static const uint64_t look_ns = 20000000;
+    const uint64_t start = hone_os_now_ns();
+    for (bool taken = false;;) {
+        hone_status status = try_lock(held, name, &taken, err);
+        if (status != HONE_OK || taken) return status;
+        if (!*out_waited && wait->say != NULL) wait->say(wait->ctx, 0);
+        *out_waited = true;
+        if (wait->cancel != NULL && *wait->cancel != 0) return hone_fail(err, HONE_CANCELLED, lease_where, "cancelled");
+        if ((double)(hone_os_now_ns() - start) * 1e-9 > wait->seconds)
+            return hone_fail(
+                err, HONE_BUSY, lease_where, "another process that uses the store has it for more than %g s", wait->seconds);
+        hone_os_sleep_ns(look_ns);
+    }
+}
+
+static hone_status postgresql_lease(
+    hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
+{
+    const hone_pg_connection *connection = connection_of(store);
+    held_session *held = hone_alloc(&store->allocator, sizeof *held);
+    if (held == NULL) return hone_fail_memory(err, lease_where);
+    held->allocator = store->allocator;
+    held->pq = connection->pq;
+    hone_status status = hone_pg_connect(connection, &held->conn, lease_where, err);
+    bool waited = false;
+    if (status == HONE_OK) status = await_lock(held, name, wait, &waited, err);
+    if (status == HONE_OK) {
+        *out = (hone_lease){.leave = leave_session, .fd = -1, .name = name, .holder = held, .waited = waited};
+        return HONE_OK;
+    }
+    if (held->conn != NULL) held->pq.PQfinish(held->conn);
+    hone_free(&store->allocator, held);
+    return status;
+}
+
+// Forks ---------------------------------------------------------------------------------------------------------------
+
+static void postgresql_rest(hone_store *store)
+{
+    hone_pg_connection_rest(connection_of(store));
+}
+
+const hone_store_ops hone_postgresql_store_ops = {
+    .struct_size = sizeof(hone_store_ops),
+    .scheme = "postgresql:",
+    .form = "postgresql://USER@HOST/DATABASE?schema=NAME",
+    .open = postgresql_open,
+    .open_read_only = postgresql_open_read_only,
+    .close = postgresql_close,
+    .get = postgresql_get,
+    .put_all = postgresql_put_all,
+    .remove = postgresql_remove,
+    .scan = postgresql_scan,
+    .put_measurement = postgresql_put_measurement,
+    .measurements = postgresql_measurements,
+    .failures = postgresql_failures,
+    .add_invocations = postgresql_add_invocations,
+    .invocations = postgresql_invocations,
+    .clear_invocations = postgresql_clear_invocations,
+    .expire_misses = postgresql_expire_misses,
+    .put_alias = postgresql_put_alias,
+    .get_alias = postgresql_get_alias,
+    .aliases = postgresql_aliases,
+    .put_foreigns = postgresql_put_foreigns,
+    .get_foreign = postgresql_get_foreign,
+    .foreigns = postgresql_foreigns,
+    .clear_foreigns = postgresql_clear_foreigns,
+    .set_aside = postgresql_set_aside,
+    .quarantine = postgresql_quarantine,
+    .clear_quarantine = postgresql_clear_quarantine,
+    .verify = postgresql_verify,
+    .stat = postgresql_stat,
+    .begin = postgresql_begin,
+    .end = postgresql_end,
+    .rest = postgresql_rest,
+    .lease = postgresql_lease,
+    .changes = postgresql_changes,
+};
