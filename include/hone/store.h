@@ -1,7 +1,7 @@
 // Stores: decisions, measurements, failures, invocations and aliases that outlive the process.
 //
-// hone_store_open("sqlite:PATH" | "json:FOLDER" | "json:FILE.json" | "memory:"). "postgresql:" is not there yet and is
-// refused.
+// hone_store_open("sqlite:PATH" | "json:FOLDER" | "json:FILE.json" | "postgresql://USER@HOST/DATABASE?schema=NAME" |
+// "memory:").
 //
 // A store may be shared by threads and, in a file, by processes. A visit sees records borrowed, for the time of
 // its call, and under the store's lock: it keeps what it wants and returns; calling the same store from it is

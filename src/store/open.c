@@ -9,24 +9,9 @@
 
 static const char where[] = "store.open";
 
-// Kinds that are planned: their URLs are refused with other words.
-static const char *const planned[] = {"postgres:"};
-
-static const char *find_planned(const char *url)
-{
-    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
-        if (strncmp(url, planned[i], strlen(planned[i])) == 0) return planned[i];
-    return NULL;
-}
-
 static hone_status fail_unknown(const char *url, hone_error *err)
 {
     char forms[512];
-    const char *scheme = find_planned(url);
-    if (scheme != NULL)
-        return hone_fail(
-            err, HONE_UNSUPPORTED, where, "'%s': stores of the kind %s are not there yet: write one of %s", url, scheme,
-            hone_store_forms(false, forms, sizeof forms));
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, where, "'%s' is no store URL: write one of %s", url,
         hone_store_forms(false, forms, sizeof forms));

@@ -240,9 +240,7 @@ class Get(StoreTest):
 
 class BadStores(StoreTest):
     def test_kinds_that_are_not_there_are_refused_by_name(self):
-        for url in ("postgresql://db/hone", "postgres://db/hone"):
-            self.refused("store", "list", "--store", url, code=WORLD, says="not there yet")
-        for url in ("mongodb:x", "sqlite:", "/tmp/store.db"):
+        for url in ("mongodb:x", "postgres://db/hone", "sqlite:", "/tmp/store.db"):
             self.refused("store", "list", "--store", url, says=url)
 
     def test_a_file_of_something_else_is_left_also_behind_a_link(self):
@@ -321,7 +319,7 @@ class BadStores(StoreTest):
         self.assertEqual(self.stat()["quarantined"], 1)
 
     def test_a_host_goes_on_without_its_store(self):
-        answer = self.hone("run", NORM, "--json", env={"HONE_STORE": "postgresql://x", "HONE_POLICY": "heuristic"})
+        answer = self.hone("run", NORM, "--json", env={"HONE_STORE": "postgresql://127.0.0.1:1/x", "HONE_POLICY": "heuristic"})
         self.assertTrue(answer.json["verified"])
         self.assertEqual(self.hone("run", NORM, "--json", env={"HONE_STORE": "none", "HONE_POLICY": "heuristic"}).json[
             "source"], "heuristic")

@@ -601,7 +601,7 @@ class Stores(HoneTest):
         self.assertIn(str(path), "".join(logs.output))
 
     def test_wrong_stores_and_documents_are_refused(self):
-        for make, kind, words in ((lambda: hone.Store("postgresql:x"), hone.UnsupportedError, "postgresql"),
+        for make, kind, words in ((lambda: hone.Store("postgres:x"), hone.InvalidArgumentError, "postgresql:"),
                                   (lambda: hone.Store("sqlite:/nowhere/x.db", read_only=True), hone.IOFailedError, "no such file"),
                                   (lambda: self.opened.import_(b"{"), hone.CorruptError, "no JSON"),
                                   (lambda: self.opened.import_(self.folder / "none"), FileNotFoundError, ""),

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OID_BIGINT = 20, OID_DOUBLE = 701, OID_BYTEA = 17, STATE_SIZE = 5 };
+// Of pg_type.
+enum { OID_BIGINT = 20, OID_DOUBLE = 701, OID_BYTEA = 17 };
 
 static const char open_where[] = "store.postgresql.open";
 static const char default_schema[] = "hone";
@@ -50,12 +51,10 @@ void hone_pg_add_real(hone_pg_values *values, double value)
     add_number(values, OID_DOUBLE, bits);
 }
 
-static void add_cell(hone_pg_values *values, const hone_row_shape *shape, size_t column, const hone_cell *cell)
+static void add_cell(hone_pg_values *values, const hone_cell *cell)
 {
     switch (cell->kind) {
     case HONE_CELL_NULL:
-        (void)shape;
-        (void)column;
         hone_pg_add_text(values, NULL);
         return;
     case HONE_CELL_TEXT:
@@ -73,7 +72,7 @@ static void add_cell(hone_pg_values *values, const hone_row_shape *shape, size_t
 void hone_pg_add_cells(hone_pg_values *values, const hone_row *row)
 {
     for (size_t i = 0; i < row->count; i++)
-        add_cell(values, NULL, i, &row->cells[i]);
+        add_cell(values, &row->cells[i]);
 }
 
 // Failures ------------------------------------------------------------------------------------------------------------
@@ -83,17 +82,18 @@ static bool is_state(const char *state, const char *beginning)
     return state != NULL && strncmp(state, beginning, strlen(beginning)) == 0;
 }
 
-static hone_status status_of(const hone_pg_connection *c, const char *state)
+// Without a state it was libpq that failed: the connection is gone, whatever it says of it yet.
+static hone_status status_of(const char *state)
 {
-    if (is_state(state, "40")) return HONE_BUSY;                                   // rolled back, deadlock
+    if (state == NULL) return HONE_UNAVAILABLE;
+    if (is_state(state, "40")) return HONE_BUSY;                                        // rolled back, deadlock
     if (is_state(state, "42P01") || is_state(state, "42703")) return HONE_INCOMPATIBLE; // no such table, column
-    if (is_state(state, "08") || is_state(state, "57P")) return HONE_UNAVAILABLE;  // connection, shut down
-    return state == NULL && c->pq.PQstatus(c->conn) != CONNECTION_OK ? HONE_UNAVAILABLE : HONE_IO;
+    if (is_state(state, "08") || is_state(state, "57P")) return HONE_UNAVAILABLE;       // connection, shut down
+    return HONE_IO;
 }
 
 // The server's words, on one line.
-static hone_status fail(
-    const hone_pg_connection *c, const char *words, const char *state, const char *where, hone_error *err)
+static hone_status fail(const char *words, const char *state, const char *where, hone_error *err)
 {
     char line[400];
     size_t size = 0;
@@ -102,14 +102,14 @@ static hone_status fail(
     while (size > 0 && line[size - 1] == ' ')
         size--;
     line[size] = '\0';
-    return hone_fail(err, status_of(c, state), where, "the server of the store: %s", line);
+    return hone_fail(err, status_of(state), where, "the server of the store: %s", line);
 }
 
 static hone_status fail_result(const hone_pg_connection *c, const PGresult *result, const char *where, hone_error *err)
 {
     const char *state = result != NULL ? c->pq.PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
     const char *words = result != NULL ? c->pq.PQresultErrorMessage(result) : c->pq.PQerrorMessage(c->conn);
-    return fail(c, words, state, where, err);
+    return fail(words, state, where, err);
 }
 
 // Connecting ----------------------------------------------------------------------------------------------------------
@@ -128,9 +128,7 @@ hone_status hone_pg_connect(const hone_pg_connection *c, PGconn **out, const cha
     *out = NULL;
     if (conn == NULL) return hone_fail_memory(err, where);
     if (c->pq.PQstatus(conn) != CONNECTION_OK) {
-        hone_pg_connection of = *c;
-        of.conn = conn;
-        hone_status status = fail(&of, c->pq.PQerrorMessage(conn), NULL, where, err);
+        hone_status status = fail(c->pq.PQerrorMessage(conn), NULL, where, err);
         c->pq.PQfinish(conn);
         return status;
     }
@@ -180,26 +178,18 @@ void hone_pg_connection_rest(hone_pg_connection *c)
 
 // Statements ----------------------------------------------------------------------------------------------------------
 
-static bool is_good(ExecStatusType status)
+static bool is_good(int status)
 {
     return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
 }
 
 static hone_status prepare(
-    hone_pg_connection *c,
-    hone_pg_table table,
-    hone_pg_verb verb,
-    const hone_pg_values *values,
-    const char *name,
-    const char *where,
-    hone_error *err)
+    hone_pg_connection *c, hone_pg_table table, hone_pg_verb verb, const char *name, const char *where, hone_error *err)
 {
     if (c->prepared[table][verb]) return HONE_OK;
     hone_buffer_clear(&c->scratch);
     hone_pg_write_sql(table, verb, &c->scratch);
     if (c->scratch.failed) return hone_fail_memory(err, where);
-    // The types of parameters are those of the columns, whatever the first values are.
-    (void)values;
     PGresult *result = c->pq.PQprepare(c->conn, name, hone_buffer_string(&c->scratch), 0, NULL);
     hone_status status = HONE_OK;
     if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = fail_result(c, result, where, err);
@@ -221,7 +211,7 @@ static hone_status run_once(
     snprintf(name, sizeof name, "hone_%d_%d", (int)table, (int)verb);
     *out = NULL;
     hone_status status = be_connected(c, where, err);
-    if (status == HONE_OK) status = prepare(c, table, verb, values, name, where, err);
+    if (status == HONE_OK) status = prepare(c, table, verb, name, where, err);
     if (status != HONE_OK) return status;
     PGresult *result =
         c->pq.PQexecPrepared(c->conn, name, values->count, values->texts, values->sizes, values->binary, 1);
@@ -246,7 +236,10 @@ hone_status hone_pg_run(
 {
     PGresult *result;
     hone_status status = run_once(c, table, verb, values, &result, where, err);
-    if (status == HONE_UNAVAILABLE && c->depth == 0) status = run_once(c, table, verb, values, &result, where, err);
+    if (status == HONE_UNAVAILABLE && c->depth == 0) {
+        hone_pg_connection_rest(c);
+        status = run_once(c, table, verb, values, &result, where, err);
+    }
     if (status != HONE_OK) return status;
     if (out_changed != NULL) *out_changed = strtoull(c->pq.PQcmdTuples(result), NULL, 10);
     if (out != NULL)
@@ -308,8 +301,9 @@ static int64_t integer_at(const hone_pg_connection *c, const PGresult *result, i
 // *out_version 0: there are no tables of hone; *out_others: of somebody else.
 static hone_status look_at_schema(hone_pg_connection *c, int64_t *out_version, int64_t *out_others, hone_error *err)
 {
-    static const char count[] = "SELECT count(*) FILTER (WHERE c.relname = 'hone_schema'), count(*) FROM pg_class c JOIN "
-                                "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind = 'r'";
+    static const char count[] =
+        "SELECT count(*) FILTER (WHERE c.relname = 'hone_schema'), count(*) FROM pg_class c JOIN "
+        "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind = 'r'";
     PGresult *result = NULL;
     *out_version = *out_others = 0;
     hone_status status = hone_pg_execute(c, count, NULL, &result, open_where, err);
@@ -330,8 +324,8 @@ static hone_status check_schema(const hone_pg_connection *c, int64_t version, in
     if (others > 0)
         return hone_fail(
             err, HONE_INCOMPATIBLE, open_where,
-            "the schema '%s' has %lld tables of another application: name another one in the URL, ?schema=NAME", c->schema,
-            (long long)others);
+            "the schema '%s' has %lld tables of another application: name another one in the URL, ?schema=NAME",
+            c->schema, (long long)others);
     if (version > HONE_PG_SCHEMA)
         return hone_fail(
             err, HONE_INCOMPATIBLE, open_where,
@@ -385,7 +379,8 @@ static hone_status ensure_schema(hone_pg_connection *c, hone_error *err)
     if (status != HONE_OK || version > 0) return status;
     if (c->read_only)
         return hone_fail(
-            err, HONE_NOT_FOUND, open_where, "the schema '%s' has no tables of hone: open it once for writing", c->schema);
+            err, HONE_NOT_FOUND, open_where, "the schema '%s' has no tables of hone: open it once for writing",
+            c->schema);
     return make_schema(c, err);
 }
 
@@ -403,8 +398,9 @@ static hone_status take_schema(hone_pg_connection *c, char *url, hone_error *err
     const size_t size = strcspn(name, "&");
     if (size == 0 || size >= sizeof c->schema || strcspn(name, "%\"'") < size)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, open_where, "schema=%.*s: expected a name of 1 to %d bytes without quotes and %%",
-            (int)(size < 80 ? size : 80), name, HONE_PG_NAME_SIZE - 1);
+            err, HONE_INVALID_ARGUMENT, open_where,
+            "schema=%.*s: expected a name of 1 to %d bytes without quotes and %%", (int)(size < 80 ? size : 80), name,
+            HONE_PG_NAME_SIZE - 1);
     memcpy(c->schema, name, size);
     c->schema[size] = '\0';
     const char *rest = name + size;
@@ -434,7 +430,8 @@ static hone_status check_address(const hone_pg_connection *c, hone_error *err)
         if (strcmp(one->keyword, "password") == 0 && one->val != NULL)
             status = hone_fail(
                 err, HONE_INVALID_ARGUMENT, open_where,
-                "the URL has a password, which messages would show: write it into ~/.pgpass, PGPASSWORD or a service file");
+                "the URL has a password, which messages would show: write it into ~/.pgpass, PGPASSWORD or a service "
+                "file");
     c->pq.PQconninfoFree(options);
     return status;
 }

@@ -26,7 +26,7 @@ hone_status hone_pq_open(const hone_allocator *allocator, hone_pq *out, hone_err
         return hone_fail(
             err, HONE_UNAVAILABLE, where,
             "stores on PostgreSQL need its client library libpq.so.5: install Debian's libpq5 (%.200s)", why.message);
-#define HONE_PQ_FIND(name)                                                                                             \
+#define HONE_PQ_FIND(name, result, parameters)                                                                         \
     if (status == HONE_OK) status = find(out, #name, &out->name, err);
     HONE_PQ_FUNCTIONS(HONE_PQ_FIND)
 #undef HONE_PQ_FIND

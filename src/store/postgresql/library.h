@@ -5,19 +5,51 @@
 #include "hone/status.h"
 #include "os/os.h"
 
-#include <libpq-fe.h>
+// What is declared of libpq-fe.h, of PostgreSQL 9.2 and later, whose interface stays.
+typedef struct pg_conn PGconn;
+typedef struct pg_result PGresult;
+typedef struct pg_cancel PGcancel;
+typedef unsigned int Oid;
 
-// The functions of libpq that are called here.
+enum { CONNECTION_OK = 0, PGRES_COMMAND_OK = 1, PGRES_TUPLES_OK = 2, PG_DIAG_SQLSTATE = 'C' };
+
+typedef struct PQconninfoOption {
+    char *keyword, *envvar, *compiled, *val, *label, *dispchar;
+    int dispsize;
+} PQconninfoOption;
+
+// name, result, parameters
 #define HONE_PQ_FUNCTIONS(F)                                                                                           \
-    F(PQconnectdbParams) F(PQconninfoParse) F(PQconninfoFree) F(PQfreemem) F(PQfinish) F(PQstatus) F(PQerrorMessage)   \
-    F(PQexec) F(PQexecParams) F(PQprepare) F(PQexecPrepared) F(PQsendQueryPrepared) F(PQsetSingleRowMode)              \
-    F(PQgetResult) F(PQclear) F(PQresultStatus) F(PQresultErrorField) F(PQresultErrorMessage) F(PQntuples)             \
-    F(PQnfields) F(PQgetvalue) F(PQgetlength) F(PQgetisnull) F(PQcmdTuples) F(PQgetCancel) F(PQcancel)                 \
-    F(PQfreeCancel) F(PQescapeIdentifier) F(PQsetNoticeProcessor)
+    F(PQconnectdbParams, PGconn *, (const char *const *names, const char *const *values, int expand))                  \
+    F(PQconninfoParse, PQconninfoOption *, (const char *info, char **words))                                           \
+    F(PQconninfoFree, void, (PQconninfoOption * options))                                                              \
+    F(PQfreemem, void, (void *memory))                                                                                 \
+    F(PQfinish, void, (PGconn * conn))                                                                                 \
+    F(PQstatus, int, (const PGconn *conn))                                                                             \
+    F(PQerrorMessage, char *, (const PGconn *conn))                                                                    \
+    F(PQexec, PGresult *, (PGconn * conn, const char *sql))                                                            \
+    F(PQexecParams, PGresult *,                                                                                        \
+      (PGconn * conn, const char *sql, int count, const Oid *types, const char *const *values, const int *sizes,       \
+       const int *formats, int format))                                                                                \
+    F(PQprepare, PGresult *, (PGconn * conn, const char *name, const char *sql, int count, const Oid *types))          \
+    F(PQexecPrepared, PGresult *,                                                                                      \
+      (PGconn * conn, const char *name, int count, const char *const *values, const int *sizes, const int *formats,    \
+       int format))                                                                                                    \
+    F(PQclear, void, (PGresult * result))                                                                              \
+    F(PQresultStatus, int, (const PGresult *result))                                                                   \
+    F(PQresultErrorField, char *, (const PGresult *result, int field))                                                 \
+    F(PQresultErrorMessage, char *, (const PGresult *result))                                                          \
+    F(PQntuples, int, (const PGresult *result))                                                                        \
+    F(PQgetvalue, char *, (const PGresult *result, int row, int column))                                               \
+    F(PQgetlength, int, (const PGresult *result, int row, int column))                                                 \
+    F(PQgetisnull, int, (const PGresult *result, int row, int column))                                                 \
+    F(PQcmdTuples, char *, (PGresult * result))                                                                        \
+    F(PQescapeIdentifier, char *, (PGconn * conn, const char *text, size_t size))                                      \
+    F(PQsetNoticeProcessor, void *, (PGconn * conn, void (*says)(void *ctx, const char *words), void *ctx))
 
 typedef struct hone_pq {
     hone_library *library;
-#define HONE_PQ_FIELD(name) __typeof__(name) *name;
+#define HONE_PQ_FIELD(name, result, parameters) result(*name) parameters;
     HONE_PQ_FUNCTIONS(HONE_PQ_FIELD)
 #undef HONE_PQ_FIELD
 } hone_pq;

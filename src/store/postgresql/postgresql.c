@@ -8,6 +8,7 @@
 #include "store/postgresql/rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char get_where[] = "store.get";
@@ -124,6 +125,47 @@ static hone_status transact(hone_store *store, work *does, void *ctx, const char
     return status;
 }
 
+// Records of one transaction are put in the order of their keys: of two transactions that lock the same ones neither then
+// waits for the other while it holds what that one needs, which the server would notice after a second.
+static int by_key(const hone_row_shape *shape, const void *a, const void *b)
+{
+    hone_row left, right;
+    hone_row_of(shape, *(const void *const *)a, &left);
+    hone_row_of(shape, *(const void *const *)b, &right);
+    return hone_row_compare(&left, &right, shape->key_count);
+}
+
+static int by_decision(const void *a, const void *b)
+{
+    return by_key(&hone_row_decision, a, b);
+}
+
+static int by_invocation(const void *a, const void *b)
+{
+    return by_key(&hone_row_invocation, a, b);
+}
+
+static int by_foreign(const void *a, const void *b)
+{
+    return by_key(&hone_row_foreign, a, b);
+}
+
+// Pointers to `count` records of `size` bytes, in order. NULL: no memory. The caller frees them.
+static const void **sort_records(
+    const hone_allocator *allocator,
+    const void *records,
+    size_t count,
+    size_t size,
+    int (*order)(const void *a, const void *b))
+{
+    const void **sorted = hone_alloc_array(allocator, count, sizeof *sorted);
+    if (sorted == NULL) return NULL;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (const char *)records + i * size;
+    qsort(sorted, count, sizeof *sorted, order);
+    return sorted;
+}
+
 // Decisions -----------------------------------------------------------------------------------------------------------
 
 static hone_status postgresql_get(
@@ -137,8 +179,8 @@ static hone_status postgresql_get(
     const hone_store_decision probe = {.key = *key, .regime = regime};
     hone_pg_record found;
     bool there;
-    hone_status status = hone_pg_find(
-        connection_of(store), HONE_PG_DECISION, HONE_PG_GET, &probe, &found, &there, get_where, err);
+    hone_status status =
+        hone_pg_find(connection_of(store), HONE_PG_DECISION, HONE_PG_GET, &probe, &found, &there, get_where, err);
     if (status != HONE_OK) return status;
     if (!there || !hone_spec_agrees(key->spec, found.decision.key.spec))
         return hone_fail(
@@ -175,6 +217,7 @@ static hone_status amend(
 
 typedef struct put_request {
     const hone_store_decision *decisions;
+    const void **sorted;
     size_t count, index;
     hone_merger *merger;
 } put_request;
@@ -190,16 +233,21 @@ static hone_status merge_one(void *ctx, const hone_pg_record *stored, const void
     return status;
 }
 
+static hone_status put_one(hone_pg_connection *connection, put_request *request, hone_error *err)
+{
+    const hone_store_decision *one = &request->decisions[request->index];
+    if (request->merger == NULL)
+        return hone_pg_put(connection, HONE_PG_DECISION, HONE_PG_PUT, one, NULL, put_where, err);
+    return amend(connection, HONE_PG_DECISION, one, merge_one, request, put_where, err);
+}
+
 static hone_status put_decisions(hone_pg_connection *connection, void *ctx, hone_error *err)
 {
     put_request *request = ctx;
     hone_status status = HONE_OK;
-    for (request->index = 0; status == HONE_OK && request->index < request->count; request->index++) {
-        const hone_store_decision *one = &request->decisions[request->index];
-        if (request->merger == NULL)
-            status = hone_pg_put(connection, HONE_PG_DECISION, HONE_PG_PUT, one, NULL, put_where, err);
-        else
-            status = amend(connection, HONE_PG_DECISION, one, merge_one, request, put_where, err);
+    for (size_t i = 0; status == HONE_OK && i < request->count; i++) {
+        request->index = (size_t)((const hone_store_decision *)request->sorted[i] - request->decisions);
+        status = put_one(connection, request, err);
     }
     return status;
 }
@@ -207,10 +255,14 @@ static hone_status put_decisions(hone_pg_connection *connection, void *ctx, hone
 static hone_status postgresql_put_all(
     hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err)
 {
-    put_request request = {decisions, count, 0, merger};
+    put_request request = {decisions, NULL, count, 0, merger};
     // A statement is a transaction.
-    if (count == 1 && merger == NULL) return put_decisions(connection_of(store), &request, err);
-    return transact(store, put_decisions, &request, put_where, err);
+    if (count == 1 && merger == NULL) return put_one(connection_of(store), &request, err);
+    request.sorted = sort_records(&store->allocator, decisions, count, sizeof *decisions, by_decision);
+    if (request.sorted == NULL) return hone_fail_memory(err, put_where);
+    hone_status status = transact(store, put_decisions, &request, put_where, err);
+    hone_free(&store->allocator, request.sorted);
+    return status;
 }
 
 typedef struct remove_request {
@@ -336,8 +388,9 @@ static hone_status postgresql_measurements(
 // Invocations ---------------------------------------------------------------------------------------------------------
 
 typedef struct add_request {
-    const hone_store_invocation *invocations;
-    size_t count, index;
+    const void **sorted;
+    size_t count;
+    const hone_store_invocation *added;
     hone_store_invocation sum;
 } add_request;
 
@@ -345,11 +398,8 @@ static hone_status add_one(void *ctx, const hone_pg_record *stored, const void *
 {
     add_request *request = ctx;
     (void)err;
-    request->sum = request->invocations[request->index];
-    if (stored != NULL) {
-        request->sum = stored->invocation;
-        hone_invocation_merge(&request->sum, &request->invocations[request->index]);
-    }
+    request->sum = stored != NULL ? stored->invocation : *request->added;
+    if (stored != NULL) hone_invocation_merge(&request->sum, request->added);
     *out_put = &request->sum;
     return HONE_OK;
 }
@@ -358,18 +408,22 @@ static hone_status add_all(hone_pg_connection *connection, void *ctx, hone_error
 {
     add_request *request = ctx;
     hone_status status = HONE_OK;
-    for (request->index = 0; status == HONE_OK && request->index < request->count; request->index++)
-        status = amend(
-            connection, HONE_PG_INVOCATION, &request->invocations[request->index], add_one, request,
-            add_invocations_where, err);
+    for (size_t i = 0; status == HONE_OK && i < request->count; i++) {
+        request->added = request->sorted[i];
+        status = amend(connection, HONE_PG_INVOCATION, request->added, add_one, request, add_invocations_where, err);
+    }
     return status;
 }
 
 static hone_status postgresql_add_invocations(
     hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
 {
-    add_request request = {.invocations = invocations, .count = count};
-    return transact(store, add_all, &request, add_invocations_where, err);
+    add_request request = {.count = count};
+    request.sorted = sort_records(&store->allocator, invocations, count, sizeof *invocations, by_invocation);
+    if (request.sorted == NULL) return hone_fail_memory(err, add_invocations_where);
+    hone_status status = transact(store, add_all, &request, add_invocations_where, err);
+    hone_free(&store->allocator, request.sorted);
+    return status;
 }
 
 static bool visit_invocation(void *ctx, const hone_pg_record *record)
@@ -387,8 +441,7 @@ static hone_status postgresql_invocations(
     return scan_calls(store, HONE_PG_INVOCATION, visit_invocation, &request, &ended, invocations_where, err);
 }
 
-static hone_status clear(
-    hone_store *store, hone_pg_table table, const char *of, const char *where, hone_error *err)
+static hone_status clear(hone_store *store, hone_pg_table table, const char *of, const char *where, hone_error *err)
 {
     hone_pg_values values = {.count = 0};
     if (hone_pg_filters(table) > 0) hone_pg_add_text(&values, of);
@@ -457,7 +510,7 @@ static hone_status postgresql_aliases(
 // Foreign configs -----------------------------------------------------------------------------------------------------
 
 typedef struct foreigns_request {
-    const hone_store_foreign *foreigns;
+    const void **sorted;
     size_t count;
 } foreigns_request;
 
@@ -466,16 +519,20 @@ static hone_status put_foreigns(hone_pg_connection *connection, void *ctx, hone_
     const foreigns_request *request = ctx;
     hone_status status = HONE_OK;
     for (size_t i = 0; status == HONE_OK && i < request->count; i++)
-        status = hone_pg_put(
-            connection, HONE_PG_FOREIGN, HONE_PG_PUT, &request->foreigns[i], NULL, put_foreign_where, err);
+        status =
+            hone_pg_put(connection, HONE_PG_FOREIGN, HONE_PG_PUT, request->sorted[i], NULL, put_foreign_where, err);
     return status;
 }
 
 static hone_status postgresql_put_foreigns(
     hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
 {
-    foreigns_request request = {foreigns, count};
-    return transact(store, put_foreigns, &request, put_foreign_where, err);
+    foreigns_request request = {NULL, count};
+    request.sorted = sort_records(&store->allocator, foreigns, count, sizeof *foreigns, by_foreign);
+    if (request.sorted == NULL) return hone_fail_memory(err, put_foreign_where);
+    hone_status status = transact(store, put_foreigns, &request, put_foreign_where, err);
+    hone_free(&store->allocator, request.sorted);
+    return status;
 }
 
 static hone_status postgresql_get_foreign(
@@ -532,21 +589,19 @@ static hone_status set_aside(hone_pg_connection *connection, void *ctx, hone_err
     hone_row row;
     bool there;
     hone_buffer text;
-    hone_status status = hone_pg_find(
-        connection, HONE_PG_DECISION, HONE_PG_LOCK, &request->probe, &found, &there, set_aside_where, err);
+    hone_status status =
+        hone_pg_find(connection, HONE_PG_DECISION, HONE_PG_LOCK, &request->probe, &found, &there, set_aside_where, err);
     if (status != HONE_OK) return status;
-    if (!there)
-        return hone_fail(err, HONE_NOT_FOUND, set_aside_where, "no decision for %s", request->probe.key.key);
+    if (!there) return hone_fail(err, HONE_NOT_FOUND, set_aside_where, "no decision for %s", request->probe.key.key);
     hone_buffer_init(&text, connection->allocator);
     hone_row_of(&hone_row_decision, &found, &row);
     const hone_store_quarantined quarantined = hone_quarantine_row(&hone_row_decision, &row, request->reason, &text);
-    status = text.failed ? hone_fail_memory(err, set_aside_where)
-                         : hone_pg_put(
-                               connection, HONE_PG_QUARANTINE, HONE_PG_PUT, &quarantined, NULL, set_aside_where, err);
+    status = text.failed
+                 ? hone_fail_memory(err, set_aside_where)
+                 : hone_pg_put(connection, HONE_PG_QUARANTINE, HONE_PG_PUT, &quarantined, NULL, set_aside_where, err);
     hone_buffer_deinit(&text);
-    return status == HONE_OK
-               ? hone_pg_drop(connection, HONE_PG_DECISION, &request->probe, set_aside_where, err)
-               : status;
+    return status == HONE_OK ? hone_pg_drop(connection, HONE_PG_DECISION, &request->probe, set_aside_where, err)
+                             : status;
 }
 
 static hone_status postgresql_set_aside(
@@ -616,7 +671,8 @@ static hone_status postgresql_stat(hone_store *store, hone_store_stat *out, hone
     static const char sql[] =
         "SELECT (SELECT count(*) FROM decision), (SELECT count(*) FROM measurement), (SELECT count(*) FROM failure), "
         "(SELECT count(*) FROM invocation), (SELECT count(*) FROM alias), (SELECT count(*) FROM foreign_config), "
-        "(SELECT count(*) FROM quarantine), (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN "
+        "(SELECT count(*) FROM quarantine), (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
+        "JOIN "
         "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind = 'r')";
     hone_pg_connection *c = connection_of(store);
     PGresult *result = NULL;
@@ -680,7 +736,8 @@ static hone_status try_lock(const held_session *held, uint64_t name, bool *out_t
     return ok ? HONE_OK : hone_fail(err, HONE_IO, lease_where, "the server of the store gives no locks");
 }
 
-static hone_status await_lock(held_session *held, uint64_t name, const hone_wait *wait, bool *out_waited, hone_error *err)
+static hone_status await_lock(
+    held_session *held, uint64_t name, const hone_wait *wait, bool *out_waited, hone_error *err)
 {
     static const uint64_t look_ns = 20000000;
     const uint64_t start = hone_os_now_ns();
@@ -692,7 +749,8 @@ static hone_status await_lock(held_session *held, uint64_t name, const hone_wait
         if (wait->cancel != NULL && *wait->cancel != 0) return hone_fail(err, HONE_CANCELLED, lease_where, "cancelled");
         if ((double)(hone_os_now_ns() - start) * 1e-9 > wait->seconds)
             return hone_fail(
-                err, HONE_BUSY, lease_where, "another process that uses the store has it for more than %g s", wait->seconds);
+                err, HONE_BUSY, lease_where, "another process that uses the store has it for more than %g s",
+                wait->seconds);
         hone_os_sleep_ns(look_ns);
     }
 }

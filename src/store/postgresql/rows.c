@@ -133,8 +133,8 @@ static hone_status move_one(
     if (status == HONE_OK) {
         c->moved++;
         hone_log_write(
-            c->log, HONE_LOG_WARNING, "store.postgresql: a record of %s %s: it was set aside", hone_pg_shape(table)->name,
-            one->reason);
+            c->log, HONE_LOG_WARNING, "store.postgresql: a record of %s %s: it was set aside",
+            hone_pg_shape(table)->name, one->reason);
     }
     return status;
 }
@@ -144,7 +144,8 @@ static void move_all(hone_pg_connection *c, hone_pg_table table, damaged *list, 
 {
     while (list != NULL) {
         damaged *next = list->next;
-        if (!c->read_only && table != HONE_PG_QUARANTINE && !list->record.failed) (void)move_one(c, table, list, where, NULL);
+        if (!c->read_only && table != HONE_PG_QUARANTINE && !list->record.failed)
+            (void)move_one(c, table, list, where, NULL);
         hone_buffer_deinit(&list->record);
         hone_free(&c->allocator, list);
         list = next;
@@ -203,7 +204,13 @@ hone_status hone_pg_walk(
 // One -----------------------------------------------------------------------------------------------------------------
 
 static hone_status add_id(
-    hone_pg_connection *c, const hone_row *row, size_t key_count, char *id, hone_pg_values *values, const char *where, hone_error *err)
+    hone_pg_connection *c,
+    const hone_row *row,
+    size_t key_count,
+    char *id,
+    hone_pg_values *values,
+    const char *where,
+    hone_error *err)
 {
     if (!hone_pg_id(row, key_count, &c->scratch, id)) return hone_fail_memory(err, where);
     hone_pg_add_text(values, id);
@@ -235,7 +242,8 @@ hone_status hone_pg_find(
     if (c->pq.PQntuples(result) > 0) {
         hone_status read = read_record(c, result, 0, table, &row, out, &reason);
         *out_there = read == HONE_OK;
-        if (read == HONE_OUT_OF_MEMORY || (read == HONE_CORRUPT && !note_damaged(c, result, 0, shape, &row, reason, &list)))
+        if (read == HONE_OUT_OF_MEMORY ||
+            (read == HONE_CORRUPT && !note_damaged(c, result, 0, shape, &row, reason, &list)))
             status = hone_fail_memory(err, where);
     }
     c->pq.PQclear(result);

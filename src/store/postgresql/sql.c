@@ -27,7 +27,8 @@ bool hone_pg_has_call(hone_pg_table table)
     return table <= HONE_PG_INVOCATION;
 }
 
-static const char *const call_filters[] = {"device", "algorithm", "version", "key"}, *const scheme_filter[] = {"scheme"};
+static const char *const call_filters[] = {"device", "algorithm", "version", "key"}, *const scheme_filter[] = {
+                                                                                         "scheme"};
 
 size_t hone_pg_filters(hone_pg_table table)
 {
@@ -116,8 +117,7 @@ void hone_pg_write_sql(hone_pg_table table, hone_pg_verb verb, hone_buffer *out)
     case HONE_PG_CLEAR:
         hone_buffer_format(out, "DELETE FROM \"%s\"", name);
         if (hone_pg_filters(table) > 0)
-            hone_buffer_format(
-                out, " WHERE $1::bytea IS NULL OR \"%s\" = $1", filter_name(table, 0));
+            hone_buffer_format(out, " WHERE $1::bytea IS NULL OR \"%s\" = $1", filter_name(table, 0));
         return;
     case HONE_PG_VERBS:
         break;

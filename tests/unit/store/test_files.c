@@ -147,7 +147,7 @@ static void urls_that_cannot_be_opened_are_refused_by_name(void **state)
         const char *words;
     } cases[] = {
         {"json:", HONE_INVALID_ARGUMENT, "no path"},
-        {"postgresql://host/db", HONE_UNSUPPORTED, "not there yet"},
+        {"postgres://host/db", HONE_INVALID_ARGUMENT, "postgresql://USER@HOST/DATABASE"},
         {"/tmp/store.db", HONE_INVALID_ARGUMENT, "sqlite:PATH"},
         {"", HONE_INVALID_ARGUMENT, "sqlite:PATH"},
         {"sqlite:", HONE_INVALID_ARGUMENT, "no path"},

@@ -1,0 +1,377 @@
+// What stores on PostgreSQL alone can meet: a server that is away or comes back, other tables, hostile rows, many
+// machines at once. The server is that of tests/support/with-postgresql.
+#include "hone/store.h"
+
+#include "records.h"
+#include "store/ops.h"
+#include "store/postgresql/library.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    char schema[48], url[96];
+    hone_store *store;
+    hone_pq pq;
+    PGconn *conn; // by hand
+    hone_error err;
+} fixture;
+
+static hone_store *open_one(fixture *f)
+{
+    hone_store *store = NULL;
+    if (hone_store_open(hone_allocator_system(), f->url, &store, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    return store;
+}
+
+static int set_up(void **state)
+{
+    static int opened;
+    static const char *const nothing[] = {NULL};
+    const hone_allocator allocator = hone_allocator_system();
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    if (f == NULL || hone_pq_open(&allocator, &f->pq, &f->err) != HONE_OK) return -1;
+    snprintf(f->schema, sizeof f->schema, "f%d_%d", (int)getpid(), opened++);
+    snprintf(f->url, sizeof f->url, "postgresql://?schema=%s", f->schema);
+    f->store = open_one(f);
+    f->conn = f->pq.PQconnectdbParams(nothing, nothing, 0);
+    return f->pq.PQstatus(f->conn) == CONNECTION_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    const hone_allocator allocator = hone_allocator_system();
+    fixture *f = *state;
+    hone_store_close(&f->store);
+    f->pq.PQfinish(f->conn);
+    hone_pq_close(&allocator, &f->pq);
+    free(f);
+    return 0;
+}
+
+// By hand, in the store's schema.
+static void by_hand(fixture *f, const char *sql)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "SET search_path TO %s; %s", f->schema, sql);
+    PGresult *result = f->pq.PQexec(f->conn, text);
+    const int status = f->pq.PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail_msg("%s", f->pq.PQresultErrorMessage(result));
+    f->pq.PQclear(result);
+}
+
+static void see(void *ctx, const hone_store_decision *decision)
+{
+    snprintf(ctx, 64, "%s", decision->kernel);
+}
+
+static hone_status get(fixture *f, char kernel[64])
+{
+    const hone_store_key key = sample_key();
+    kernel[0] = '\0';
+    return hone_store_get(f->store, &key, HONE_WARM, see, kernel, &f->err);
+}
+
+static hone_status put(fixture *f, const char *kernel)
+{
+    hone_store_decision decision = sample_decision();
+    decision.kernel = kernel;
+    return hone_store_put(f->store, &decision, &f->err);
+}
+
+static void end_sessions(fixture *f)
+{
+    by_hand(
+        f,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL");
+}
+
+// Away ----------------------------------------------------------------------------------------------------------------
+
+static void a_session_that_the_server_ends_is_made_again(void **state)
+{
+    fixture *f = *state;
+    char kernel[64];
+    assert_int_equal(put(f, "first"), HONE_OK);
+    end_sessions(f);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_string_equal(kernel, "first");
+    end_sessions(f);
+    assert_int_equal(put(f, "second"), HONE_OK);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_string_equal(kernel, "second");
+}
+
+static void a_server_that_is_away_is_unavailable_until_it_is_back(void **state)
+{
+    fixture *f = *state;
+    char kernel[64], command[300];
+    assert_int_equal(put(f, "first"), HONE_OK);
+    snprintf(command, sizeof command, "%s stop", getenv("HONE_POSTGRESQL"));
+    assert_int_equal(system(command), 0);
+    if (get(f, kernel) != HONE_UNAVAILABLE) fail_msg("%s", f->err.message);
+    assert_int_equal(put(f, "second"), HONE_UNAVAILABLE);
+    hone_store *other = NULL;
+    assert_int_equal(hone_store_open(hone_allocator_system(), f->url, &other, &f->err), HONE_UNAVAILABLE);
+    snprintf(command, sizeof command, "%s start", getenv("HONE_POSTGRESQL"));
+    assert_int_equal(system(command), 0);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_string_equal(kernel, "first");
+    assert_int_equal(put(f, "second"), HONE_OK);
+}
+
+static hone_status lose_and_put(hone_store *store, void *ctx, hone_error *err)
+{
+    fixture *f = ctx;
+    hone_store_decision decision = sample_decision();
+    decision.kernel = "half";
+    hone_status status = store->ops->put_all(store, &decision, 1, NULL, err);
+    if (status != HONE_OK) return status;
+    end_sessions(f);
+    decision.regime = HONE_COLD;
+    return store->ops->put_all(store, &decision, 1, NULL, err);
+}
+
+static void a_transaction_whose_session_ends_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    char kernel[64];
+    assert_int_equal(put(f, "whole"), HONE_OK);
+    assert_int_equal(hone_store_transact(f->store, lose_and_put, f, &f->err), HONE_UNAVAILABLE);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_string_equal(kernel, "whole");
+}
+
+// What others wrote ---------------------------------------------------------------------------------------------------
+
+static void tables_of_another_application_are_left_alone(void **state)
+{
+    fixture *f = *state;
+    hone_store *store = NULL;
+    char url[120];
+    by_hand(f, "CREATE SCHEMA IF NOT EXISTS application; CREATE TABLE IF NOT EXISTS application.decision(id int)");
+    assert_int_equal(
+        hone_store_open(hone_allocator_system(), "postgresql://?schema=application", &store, &f->err),
+        HONE_INCOMPATIBLE);
+    assert_non_null(strstr(f->err.message, "another application"));
+    by_hand(f, "UPDATE hone_schema SET version = 99");
+    snprintf(url, sizeof url, "%s", f->url);
+    assert_int_equal(hone_store_open(hone_allocator_system(), url, &store, &f->err), HONE_INCOMPATIBLE);
+    assert_non_null(strstr(f->err.message, "version 99"));
+}
+
+static void a_row_that_was_changed_by_hand_is_set_aside(void **state)
+{
+    fixture *f = *state;
+    char kernel[64];
+    hone_store_health health;
+    assert_int_equal(put(f, "true"), HONE_OK);
+    by_hand(f, "UPDATE decision SET kernel = 'false'");
+    assert_int_equal(get(f, kernel), HONE_NOT_FOUND);
+    assert_int_equal(hone_store_verify(f->store, &health, &f->err), HONE_OK);
+    assert_int_equal(health.quarantined, 1);
+    assert_int_equal(health.records, 0);
+    assert_int_equal(put(f, "true"), HONE_OK);
+    by_hand(f, "UPDATE decision SET config = '\\x7b007d', regime = 77");
+    assert_int_equal(hone_store_verify(f->store, &health, &f->err), HONE_OK);
+    assert_int_equal(health.set_aside, 1);
+    assert_int_equal(health.quarantined, 2);
+}
+
+static void tables_that_are_gone_are_told(void **state)
+{
+    fixture *f = *state;
+    char kernel[64];
+    by_hand(f, "DROP TABLE decision");
+    assert_int_equal(get(f, kernel), HONE_INCOMPATIBLE);
+    assert_non_null(strstr(f->err.message, "decision"));
+}
+
+static void who_may_only_read_reads(void **state)
+{
+    fixture *f = *state;
+    char kernel[64];
+    assert_int_equal(put(f, "kept"), HONE_OK);
+    hone_store_close(&f->store);
+    const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
+    assert_int_equal(hone_store_open_with(&options, f->url, &f->store, &f->err), HONE_OK);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_int_equal(put(f, "other"), HONE_IO);
+    by_hand(f, "UPDATE decision SET kernel = 'false'");
+    assert_int_equal(get(f, kernel), HONE_NOT_FOUND);
+    by_hand(f, "DO $$ BEGIN IF (SELECT count(*) FROM decision) <> 1 THEN RAISE 'it was moved'; END IF; END $$");
+}
+
+static void urls_with_a_password_or_without_sense_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *url, *words;
+    } cases[] = {
+        {"postgresql://hone:secret@host/db", "~/.pgpass"},     {"postgresql://host/db?password=secret", "~/.pgpass"},
+        {"postgresql://host/db?nonsense=1", "nonsense"},       {"postgresql://host/db?schema=", "schema="},
+        {"postgresql://host/db?schema=a%20b", "schema=a%20b"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hone_store *store = NULL;
+        assert_int_equal(
+            hone_store_open(hone_allocator_system(), cases[i].url, &store, &f->err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(f->err.message, cases[i].words));
+        assert_null(strstr(f->err.message, "secret"));
+    }
+}
+
+// Many at once --------------------------------------------------------------------------------------------------------
+
+enum { WRITERS = 8, EACH = 40 };
+
+static void *count_calls(void *ctx)
+{
+    fixture *f = ctx;
+    hone_store *store = open_one(f);
+    hone_error err;
+    for (int i = 0; i < EACH; i++) {
+        hone_store_invocation calls[2] = {
+            {.key = sample_key(), .count = 1, .first = 5, .last = 5},
+            {.key = sample_key(), .count = 1, .first = 5, .last = 5}};
+        // In another order by half of them, so that they wait for each other.
+        calls[i % 2].key.key = "ffffffffffffffff";
+        assert_int_equal(hone_store_add_invocations(store, calls, 2, &err), HONE_OK);
+    }
+    hone_store_close(&store);
+    return NULL;
+}
+
+static bool add_up(void *ctx, const hone_store_invocation *invocation)
+{
+    *(uint64_t *)ctx += invocation->count;
+    return true;
+}
+
+static void counts_of_many_writers_add_up(void **state)
+{
+    fixture *f = *state;
+    pthread_t threads[WRITERS];
+    uint64_t sum = 0;
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count_calls, f), 0);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(hone_store_invocations(f->store, NULL, add_up, &sum, &f->err), HONE_OK);
+    assert_int_equal(sum, 2 * WRITERS * EACH);
+}
+
+static void *merge_better_ones(void *ctx)
+{
+    fixture *f = ctx;
+    hone_store *store = open_one(f);
+    hone_error err;
+    for (int i = 0; i < EACH; i++) {
+        char evidence[64];
+        hone_store_decision decision = sample_decision();
+        decision.verified = true;
+        snprintf(evidence, sizeof evidence, "{\"samples\":%d}", 1 << (i % 12));
+        decision.evidence = evidence;
+        decision.kernel = i % 12 == 11 ? "most" : "fewer";
+        hone_status status = hone_store_merge(store, &decision, 1, NULL, NULL, &err);
+        if (status != HONE_OK) fail_msg("%s", err.message);
+    }
+    hone_store_close(&store);
+    return NULL;
+}
+
+static void the_better_of_many_writers_stays(void **state)
+{
+    fixture *f = *state;
+    pthread_t threads[WRITERS];
+    char kernel[64];
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, merge_better_ones, f), 0);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_string_equal(kernel, "most");
+}
+
+static void *open_and_close(void *ctx)
+{
+    hone_store *store = open_one(ctx);
+    hone_store_close(&store);
+    return NULL;
+}
+
+static void many_that_come_first_make_the_tables_once(void **state)
+{
+    fixture *f = *state;
+    pthread_t threads[WRITERS];
+    by_hand(f, "SELECT 1");
+    snprintf(f->url, sizeof f->url, "postgresql://?schema=%s_new", f->schema);
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_and_close, f), 0);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void the_lease_of_a_process_that_dies_is_given_back(void **state)
+{
+    fixture *f = *state;
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        hone_lease lease;
+        hone_error err;
+        hone_store *store = NULL;
+        const hone_wait wait = {.seconds = 60};
+        const bool ok = hone_store_open(hone_allocator_system(), f->url, &store, &err) == HONE_OK &&
+                        hone_store_lease(store, 7, &wait, &lease, &err) == HONE_OK;
+        (void)!write(ready[1], &byte, ok ? 1 : 0);
+        pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    hone_lease lease;
+    const hone_wait none = {.seconds = 0.1}, patient = {.seconds = 60};
+    assert_int_equal(hone_store_lease(f->store, 7, &none, &lease, &f->err), HONE_BUSY);
+    assert_int_equal(hone_store_lease(f->store, 8, &none, &lease, &f->err), HONE_OK);
+    hone_lease_leave(&lease);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(hone_store_lease(f->store, 7, &patient, &lease, &f->err), HONE_OK);
+    hone_lease_leave(&lease);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_session_that_the_server_ends_is_made_again),
+        TEST(a_transaction_whose_session_ends_leaves_nothing),
+        TEST(tables_of_another_application_are_left_alone),
+        TEST(a_row_that_was_changed_by_hand_is_set_aside),
+        TEST(tables_that_are_gone_are_told),
+        TEST(who_may_only_read_reads),
+        TEST(urls_with_a_password_or_without_sense_are_refused),
+        TEST(counts_of_many_writers_add_up),
+        TEST(the_better_of_many_writers_stays),
+        TEST(many_that_come_first_make_the_tables_once),
+        TEST(the_lease_of_a_process_that_dies_is_given_back),
+        TEST(a_server_that_is_away_is_unavailable_until_it_is_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
