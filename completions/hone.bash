@@ -31,7 +31,7 @@ _hone() {
     elif [ "$before" = --kernel ]; then
         words=$(_hone_listed 1)
     elif [ "$before" = --store ]; then
-        words='sqlite: json: memory: none'
+        words='sqlite: json: postgresql: memory: none'
     elif [ "$before" = --format ]; then
         words='hone ejkernel tokamax'
     elif [ "$before" = --device ]; then

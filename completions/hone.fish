@@ -26,7 +26,7 @@ function __hone_offers
             __hone_listed 1
             return
         case --store
-            printf '%s\n' sqlite: json: memory: none
+            printf '%s\n' sqlite: json: postgresql: memory: none
             return
         case --format
             printf '%s\n' hone ejkernel tokamax

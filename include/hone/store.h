@@ -111,7 +111,7 @@ typedef struct hone_store_options {
     void *log_ctx;
     // Nothing is written to the store or beside it, be it allowed or not: no record, no lock, no folder, no newer
     // schema, and a damaged file stays where it is. The file must be there, and who replaces it does so as a whole: it
-    // is looked at without locks, unless somebody writes to it just now. Only "sqlite:" can; others are
+    // is looked at without locks, unless somebody writes to it just now. "sqlite:" and "postgresql:" can; others are
     // HONE_UNSUPPORTED.
     bool read_only;
 } hone_store_options;
