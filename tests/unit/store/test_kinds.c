@@ -73,7 +73,8 @@ static void messages_list_the_kinds_and_what_can_be_read_alone(void **state)
     // Kinds that were added come after them, and "or" stands before the last.
     hone_store_forms(false, forms, sizeof forms);
     assert_memory_equal(forms, known, strcspn(known, "j"));
-    assert_string_equal(hone_store_forms(true, forms, sizeof forms), "sqlite:PATH");
+    assert_string_equal(
+        hone_store_forms(true, forms, sizeof forms), "sqlite:PATH, postgresql://USER@HOST/DATABASE?schema=NAME");
     assert_string_equal(hone_store_scratch_url(), "memory:");
 }
 
