@@ -316,7 +316,8 @@ static void listen(void *ctx, int level, const char *message)
 static void a_store_that_cannot_be_opened_is_said_once_and_the_calls_go_on(void **state)
 {
     static const char *const urls[] = {
-        "sqlite:/proc/no/such/folder/store.db", "postgresql://127.0.0.1:1/base", "nonsense", "json:/proc/no/such/folder"};
+        "sqlite:/proc/no/such/folder/store.db", "postgresql://127.0.0.1:1/base", "nonsense",
+        "json:/proc/no/such/folder"};
     (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         listener heard = {.loudest = 9};
