@@ -8,6 +8,7 @@
 #include "tune/worker/product.h"
 #include "tune/worker/verify.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 static const double operations_a_second = 1e9, parts_share = 0.75;
 // Of a product, all of which is looked at beside its parts.
 static const double product_parts_share = 0.25;
+// Of the largest result: what slack may make of a tolerance.
+static const double most_slack = 0.25;
 const hone_reference_use hone_reference_ordinary = {.seconds = 2, .slack = 1};
 enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64, MOST_JUDGED = 8 };
 // Results are kept as a witness up to so many bytes.
@@ -343,9 +346,13 @@ static hone_yardstick yardstick_of(
 {
     const hone_dtype dtype = reference->results[value].tensor.dtype;
     hone_yardstick yardstick = hone_verify_yardstick(tolerance, dtype, reference->largest[value]);
+    const double largest = reference->largest[value], ordinary = yardstick.base + yardstick.relative * largest;
+    double slack = reference->use.slack;
+    // Of narrow numbers many times the tolerance would take zeros for the largest.
+    if (ordinary * slack > most_slack * largest && ordinary > 0) slack = fmax(1, most_slack * largest / ordinary);
     yardstick.takes_nan = reference->use.largest != NULL;
-    yardstick.base *= times * reference->use.slack;
-    yardstick.relative *= times * reference->use.slack;
+    yardstick.base *= times * slack;
+    yardstick.relative *= times * slack;
     return yardstick;
 }
 
