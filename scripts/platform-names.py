@@ -25,7 +25,8 @@ ALLOWED = {
 # A platform's folder names itself, the host's platform, whose device it may visit, and those that it is built over.
 HOST = "native"
 FOLDERS = {
-    "cute": ["cuda"],
+    "cute": ["cuda", "ffi"],
+    "ffi": ["cuda"],
     "triton": ["cuda"],
     "xla": ["pallas", "cuda"],
 }

@@ -45,6 +45,7 @@ class Platform(enum.StrEnum):
     NATIVE = "native"
     OPENCL = "opencl"
     NULL = "null"
+    FFI = "ffi"
 
 
 class Backend(enum.StrEnum):

@@ -130,6 +130,9 @@ hone_status hone_library_open_under(
     const char *value,
     hone_library **out,
     hone_error *err);
+// The same; what the library sets as handler of SIGSEGV when it is loaded is put back.
+hone_status hone_library_open_quietly(
+    const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
 // A library that is unmapped when it is closed: its file may be gone by then. The libraries that it needs stay.
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err);

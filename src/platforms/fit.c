@@ -33,7 +33,8 @@ static hone_status check_condition(hone_launch_reader *r, const char *text, hone
 static const hone_launch_rules *rules_of(hone_platform platform)
 {
     enum { MOST = INT32_MAX };
-    static const hone_launch_rules none = {{MOST, MOST, MOST}, {MOST, MOST, MOST}, {MOST, MOST, MOST}, MOST, false};
+    static const hone_launch_rules none = {
+        {MOST, MOST, MOST}, {MOST, MOST, MOST}, {MOST, MOST, MOST}, MOST, .has_local = false};
     const hone_launch_rules *own = hone_platform_ops_of(platform)->launch;
     const hone_launch_rules *home = hone_platform_ops_of(hone_platform_home(platform))->launch;
     if (own != NULL) return own;
@@ -53,6 +54,11 @@ static hone_status check_launch(hone_launch_reader *r, hone_platform platform, c
     return status == HONE_OK ? check_condition(r, code->condition, err) : status;
 }
 
+static bool is_written(const hone_argument *argument)
+{
+    return argument->kind == HONE_ARGUMENT_TENSOR || argument->kind == HONE_ARGUMENT_RETURNED;
+}
+
 // A result that is in no list is never written. Modules give theirs back.
 static hone_status check_results(
     const hone_signature *signature, const hone_argument *arguments, uint32_t count, hone_error *err)
@@ -61,7 +67,7 @@ static hone_status check_results(
         const hone_parameter *parameter = hone_signature_parameter(signature, i);
         bool listed = !parameter->is_result || parameter->nullable;
         for (uint32_t j = 0; j < count; j++)
-            listed = listed || (arguments[j].kind == HONE_ARGUMENT_TENSOR && arguments[j].value == i);
+            listed = listed || (is_written(&arguments[j]) && arguments[j].value == i);
         if (!listed)
             return hone_fail(
                 err, HONE_INVALID_ARGUMENT, where, "arguments: the result '%s' is not listed", parameter->name);
@@ -97,6 +103,7 @@ hone_status hone_platform_fits(
     if (variant->code.arguments == NULL) return HONE_OK; // a function of a library
     hone_launch_open_names(&r, &allocator, kernel, &variant->code, signature);
     r.has_local = rules_of(kernel->platform)->has_local;
+    r.has_values = rules_of(kernel->platform)->has_values;
     hone_status status = check_texts(&r, kernel, &variant->code, arguments, &count, err);
     hone_launch_close(&r);
     if (status != HONE_OK || ops == NULL || ops->fits == NULL) return status;

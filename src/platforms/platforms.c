@@ -1,6 +1,7 @@
 // Every platform in one table. A new one is a folder beside null/ and a line of the table.
 #include "platforms/cuda/cuda.h"
 #include "platforms/cute/cute.h"
+#include "platforms/ffi/ffi.h"
 #include "platforms/native/native.h"
 #include "platforms/null/null.h"
 #include "platforms/opencl/opencl.h"
@@ -32,6 +33,7 @@ const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
     [HONE_XLA] = &hone_xla_platform, // modules of StableHLO
     [HONE_PALLAS] = &hone_pallas_platform,
     [HONE_NULL] = &hone_null_platform, // the skeleton
+    [HONE_FFI] = &hone_ffi_platform,   // libraries for tvm-ffi
 };
 
 const hone_pack_platforms hone_platform_packs = {hone_platform_facts_of, hone_platform_check};

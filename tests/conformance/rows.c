@@ -123,7 +123,7 @@ const char *row_algorithm(sample k)
 // Samples that a row lacks: a source of null is a number, so that no scalar and no parameter reaches it; the binaries of
 // opencl_fake keep no options, a cubin's parameters went into its code, and pallas loads what xla does: those are held to
 // what they owe by PoCL, by the fake of cuda and by xla.
-// The texts of triton are what its cubin's function is called: four letters in place of those of
+// The texts of ffi are what functions of the fake library are called. The texts of triton are what its cubin's function is called: four letters in place of those of
 // tests/unit/triton/data.
 static const row rows[] = {
     {
@@ -353,6 +353,38 @@ static const row rows[] = {
             },
     },
     {
+        .name = "ffi",
+        .platform = HONE_FFI,
+        .device = HONE_DEVICE_CPU,
+        .place = "cpu:0",
+        .backend = "cpu",
+        .extension = "so",
+        .arguments = "x, y",
+        .fields = "",
+        .factor = 3,
+
+        .environment = {"HONE_TVM_FFI=fakes/fake_tvm_ffi.so"},
+        .variants =
+            {
+                [RIGHT] = {.text = "right"},
+                [CONFIGURED] = {.text = "configured", .arguments = "x, i64(used), y", .fields = SPACE},
+                [SHIFTED] = {.text = "shifted", .arguments = "x, i64(used), f64(alpha), y", .fields = SPACE},
+                [WRONG] = {.text = "wrong", .loses = OTHER},
+                [OVERRUN] = {.text = "overrun", .loses = PAST},
+                [FAILING] = {.text = "failing", .loses = "ValueError: the fake has no heart for it"},
+                [HANGING] = {.text = "hanging", .loses = ENDED},
+                [BROKEN] =
+                    {.text = "absent",
+                     .refused = "no function __tvm_ffi_absent",
+                     .loses = "no function __tvm_ffi_absent"},
+                [MISLISTED] =
+                    {.text = "right",
+                     .arguments = "x",
+                     .refused = "the result 'y' is not listed",
+                     .loses = "is not listed"},
+            },
+    },
+    {
         .name = "xla_fake",
         .platform = HONE_XLA,
         .device = HONE_DEVICE_CPU,
@@ -466,12 +498,24 @@ static size_t rename_function(const char *name, char *out, size_t room)
     return size;
 }
 
+static size_t read_library(char *out, size_t room)
+{
+    FILE *file = fopen(HONE_TEST_FAKES "/fake_ffi.so", "rb");
+    assert_non_null(file);
+    const size_t size = fread(out, 1, room, file);
+    assert_true(size < room);
+    fclose(file);
+    return size;
+}
+
 static void put_code(const row *r, const variant *v, const char *name, const char *folder, char *sha256)
 {
-    char bytes[1 << 14];
+    static char bytes[1 << 20];
     size_t size = strlen(v->text);
     if (r->platform == HONE_TRITON)
         size = rename_function(v->text, bytes, sizeof bytes);
+    else if (r->platform == HONE_FFI)
+        size = read_library(bytes, sizeof bytes);
     else
         memcpy(bytes, v->text, size);
     put_file(folder, name, bytes, size, sha256);
@@ -491,7 +535,8 @@ static void put_kernel(FILE *out, const row *r, sample k, const char *folder)
         v->arguments != NULL ? v->arguments : r->arguments, v->fields != NULL ? v->fields : r->fields);
     if (r->platform != HONE_TRITON) {
         fprintf(out, ", \"file\": \"%s\", \"sha256\": \"%s\"", name, sha256);
-        if (v->entry != NULL) fprintf(out, ", \"entry\": \"%s\"", v->entry);
+        const char *entry = r->platform == HONE_FFI ? v->text : v->entry;
+        if (entry != NULL) fprintf(out, ", \"entry\": \"%s\"", entry);
     } else {
         fprintf(
             out,

@@ -13,6 +13,13 @@ static int fail_type(const char *message)
     return -1;
 }
 
+// As the CuTe platform passes them, by DLPack's address, and as objects, behind a header of 24 bytes.
+static const hone_tensor *tensor_of(const hone_value *value)
+{
+    return value->tag == 70 ? (const hone_tensor *)(const void *)((const char *)value->as.pointer + 24)
+                            : value->as.tensor;
+}
+
 // Tensors with their strides, numbers, and which stream.
 static void log_call(const char *name, const hone_value *arguments, int32_t count)
 {
@@ -20,8 +27,8 @@ static void log_call(const char *name, const hone_value *arguments, int32_t coun
     size_t used = 0;
     for (int32_t i = 0; i < count && used + 128 < sizeof text; i++) {
         const hone_value *value = &arguments[i];
-        if (value->tag == HONE_VALUE_TENSOR) {
-            const hone_tensor *tensor = value->as.tensor;
+        if (value->tag == HONE_VALUE_TENSOR || value->tag == 70) {
+            const hone_tensor *tensor = tensor_of(value);
             used += (size_t)snprintf(
                 text + used, sizeof text - used, " %d.%d@%d:%d", tensor->dtype.code, tensor->dtype.bits,
                 tensor->device.type, tensor->device.id);
@@ -73,9 +80,9 @@ int __tvm_ffi_rms_norm(void *self, const hone_value *arguments, int32_t count, h
     (void)result;
     log_call("rms_norm", arguments, count);
     if (count != 5) return fail_type("Expects 5 parameters");
-    const float *x = arguments[0].as.tensor->data, *weight = arguments[1].as.tensor->data;
-    float *y = arguments[2].as.tensor->data;
-    const int64_t dim = arguments[3].as.i64, rows = arguments[0].as.tensor->shape[0];
+    const float *x = tensor_of(&arguments[0])->data, *weight = tensor_of(&arguments[1])->data;
+    float *y = tensor_of(&arguments[2])->data;
+    const int64_t dim = arguments[3].as.i64, rows = tensor_of(&arguments[0])->shape[0];
     fake_log("stream %s", TVMFFIEnvGetStream(2, 0) == NULL ? "default" : "own");
     for (int64_t row = 0; row < rows; row++) {
         double squares = 0;

@@ -16,8 +16,12 @@ typedef struct error {
     size_t kind_size;
     const char *message;
     size_t message_size;
+    const char *backtrace;
+    size_t backtrace_size;
     char text[256];
 } error;
+
+static const char backtrace[] = "  File \"fake.c\", line 7, in fail\n  File \"fake.c\", line 1, in main\n";
 
 static _Thread_local error *raised;
 
@@ -32,6 +36,8 @@ void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
     e->kind_size = strlen(kind);
     e->message = e->text;
     e->message_size = strlen(e->text);
+    e->backtrace = backtrace;
+    e->backtrace_size = sizeof backtrace - 1;
     raised = e;
 }
 

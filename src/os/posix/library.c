@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,16 @@ hone_status hone_library_open(
         *out = library;
     }
     hone_buffer_deinit(&words);
+    return status;
+}
+
+hone_status hone_library_open_quietly(
+    const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err)
+{
+    struct sigaction before;
+    const bool is_known = sigaction(SIGSEGV, NULL, &before) == 0;
+    const hone_status status = hone_library_open(allocator, names, out, err);
+    if (is_known) (void)sigaction(SIGSEGV, &before, NULL);
     return status;
 }
 

@@ -15,8 +15,6 @@
 
 static const char where[] = "cute.export";
 
-enum { SYMBOL_SIZE = 256 };
-
 // How the function learns of the stream: as its last argument, or from tvm-ffi's environment of the thread.
 typedef enum stream_way { STREAM_ARGUMENT, STREAM_ENVIRONMENT } stream_way;
 
@@ -25,7 +23,7 @@ typedef struct cute_export {
     hone_cuda_gpu *gpu;
     hone_cute_runtime runtime;
     hone_library *library;
-    hone_cute_function *function;
+    hone_ffi_function *function;
     stream_way stream;
     uint64_t digest;      // of the library, the function and its arguments
     atomic_bool captured; // a graph of the host launches it: its library stays
@@ -97,35 +95,18 @@ hone_status hone_cute_export_check(const hone_pack_kernel *kernel, const hone_pa
     stream_way stream;
     if (kernel->backend != HONE_GPU)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "backend: an export of the CuTe DSL is for gpu");
-    if (variant->code.entry == NULL || variant->code.entry[0] == '\0')
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "entry: is missing: the exported function's name");
-    if (strlen(variant->code.entry) >= SYMBOL_SIZE - sizeof "__tvm_ffi_")
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "entry: is longer than %d", SYMBOL_SIZE - 12);
     if (variant->code.arguments == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
             "arguments: is missing: what the function takes, in order, but the stream");
-    hone_status status = check_kinds(kernel, err);
+    hone_status status = hone_ffi_check_entry(&variant->code, err);
+    if (status == HONE_OK) status = check_kinds(kernel, err);
     if (status == HONE_OK) status = check_absent(&variant->code, err);
     if (status == HONE_OK) status = read_facts(variant->facts, &stream, err);
     return status == HONE_OK ? hone_native_check_library(variant->file, err) : status;
 }
 
 // The plan ------------------------------------------------------------------------------------------------------------
-
-static hone_status find_entry(cute_export *made, const hone_pack_variant *variant, hone_error *err)
-{
-    char symbol[SYMBOL_SIZE];
-    snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", variant->code.entry);
-    void *found = hone_library_symbol(made->library, symbol);
-    if (found == NULL)
-        return hone_fail(
-            err, HONE_NOT_FOUND, where,
-            "%.120s has no function %.120s: was it exported with --enable-tvm-ffi, and under that name?",
-            variant->file->name, symbol);
-    memcpy(&made->function, &found, sizeof found);
-    return HONE_OK;
-}
 
 static hone_status take_arguments(cute_export *made, const hone_plan *plan, hone_error *err)
 {
@@ -154,7 +135,7 @@ static hone_status load(cute_export *made, const hone_plan *plan, hone_error *er
     if (status == HONE_OK) status = hone_native_open_library(variant->file, &made->library, err);
     if (status != HONE_OK) return status;
     made->digest = digest_of(made, variant);
-    return find_entry(made, variant, err);
+    return hone_ffi_find_function(made->library, variant->file, variant->code.entry, &made->function, err);
 }
 
 hone_status hone_cute_export_prepare(
@@ -204,50 +185,21 @@ static hone_value pass_tensor(const cute_export *made, const hone_tensor *given,
     return hone_of_tensor(&out->tensor);
 }
 
-static hone_value pass_scalar(hone_argument_type type, uint64_t bits)
-{
-    hone_argument scalar = {.as.bits = bits};
-    switch (type) {
-    case HONE_ARGUMENT_F32:
-        return hone_of_float((double)scalar.as.f32);
-    case HONE_ARGUMENT_F64:
-        return hone_of_float(scalar.as.f64);
-    case HONE_ARGUMENT_I8:
-        return hone_of_int((int8_t)bits);
-    case HONE_ARGUMENT_I16:
-        return hone_of_int((int16_t)bits);
-    case HONE_ARGUMENT_I32:
-        return hone_of_int(scalar.as.i32);
-    case HONE_ARGUMENT_U8:
-        return hone_of_int((uint8_t)bits);
-    case HONE_ARGUMENT_U16:
-        return hone_of_int((uint16_t)bits);
-    case HONE_ARGUMENT_U32:
-        return hone_of_int((uint32_t)bits);
-    case HONE_ARGUMENT_POINTER:
-        return hone_of_pointer((void *)(uintptr_t)bits);
-    case HONE_ARGUMENT_I64:
-    case HONE_ARGUMENT_U64:
-        break;
-    }
-    return hone_of_int((int64_t)bits);
-}
-
 static hone_status call(const cute_export *made, const hone_value *values, uint32_t count, void *stream)
 {
     const hone_device device = made->gpu->info.device;
     hone_value result = hone_of_none();
     void *before = NULL;
     char words[HONE_CUDA_WORDS_SIZE];
-    bool is_set =
-        made->stream == STREAM_ENVIRONMENT && made->runtime.set_stream(device.type, device.id, stream, &before) == 0;
+    bool is_set = made->stream == STREAM_ENVIRONMENT &&
+                  made->runtime.ffi.set_stream(device.type, device.id, stream, &before) == 0;
     int failed =
         made->stream == STREAM_ENVIRONMENT && !is_set ? 1 : made->function(NULL, values, (int32_t)count, &result);
     if (failed != 0) {
-        hone_cute_runtime_words(&made->runtime, words, sizeof words);
+        hone_ffi_runtime_words(&made->runtime.ffi, words, sizeof words);
         hone_cuda_keep_words(made->instance, words);
     }
-    if (is_set) (void)made->runtime.set_stream(device.type, device.id, before, NULL);
+    if (is_set) (void)made->runtime.ffi.set_stream(device.type, device.id, before, NULL);
     return failed == 0 ? HONE_OK : HONE_KERNEL_FAILED;
 }
 
@@ -264,9 +216,9 @@ hone_status hone_cute_export_run(const hone_plan *plan, const hone_value *args, 
         if (argument->kind == HONE_ARGUMENT_TENSOR)
             values[i] = pass_tensor(made, args[argument->value].as.tensor, &tensors[i]);
         else if (argument->kind == HONE_ARGUMENT_SCALAR)
-            values[i] = pass_scalar(argument->type, hone_argument_bits(argument->type, &args[argument->value]));
+            values[i] = hone_ffi_number(argument->type, hone_argument_bits(argument->type, &args[argument->value]));
         else
-            values[i] = pass_scalar(argument->type, argument->as.bits);
+            values[i] = hone_ffi_number(argument->type, argument->as.bits);
     }
     if (made->stream == STREAM_ARGUMENT) values[count++] = hone_of_pointer(stream);
     if (hone_cuda_enter(made->instance, made->gpu, &before, NULL) != HONE_OK) return HONE_KERNEL_FAILED;

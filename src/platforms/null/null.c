@@ -208,7 +208,7 @@ static bool null_is_lost(const hone_platform_instance *instance)
 }
 
 // What a launch may ask for: nothing.
-static const hone_launch_rules no_launch = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1, false};
+static const hone_launch_rules no_launch = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1, .has_local = false};
 
 const hone_platform_ops hone_null_platform = {
     .struct_size = sizeof(hone_platform_ops),

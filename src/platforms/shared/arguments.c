@@ -1,6 +1,7 @@
 // The list of arguments of a kernel's code: "x, y, i32(n), f32(eps)".
 #include "platforms/shared/launch_reader.h"
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "call/call.h"
 
@@ -19,6 +20,8 @@ static const struct {
     {"i64", HONE_ARGUMENT_I64, 8}, {"u64", HONE_ARGUMENT_U64, 8}, {"f32", HONE_ARGUMENT_F32, 4},
     {"f64", HONE_ARGUMENT_F64, 8},
 };
+
+static const char expected_name[] = "a tensor's name, or i32(...), i64(...), f32(...)";
 
 static double number_of(const hone_value *value)
 {
@@ -43,10 +46,11 @@ static hone_status check_range(
     static const struct {
         int64_t least, most;
     } ranges[] = {
-        [HONE_ARGUMENT_I8] = {INT8_MIN, INT8_MAX},    [HONE_ARGUMENT_U8] = {0, UINT8_MAX},
-        [HONE_ARGUMENT_I16] = {INT16_MIN, INT16_MAX}, [HONE_ARGUMENT_U16] = {0, UINT16_MAX},
-        [HONE_ARGUMENT_I32] = {INT32_MIN, INT32_MAX}, [HONE_ARGUMENT_U32] = {0, UINT32_MAX},
-        [HONE_ARGUMENT_I64] = {INT64_MIN, INT64_MAX}, [HONE_ARGUMENT_U64] = {0, INT64_MAX},
+        [HONE_ARGUMENT_I8] = {INT8_MIN, INT8_MAX},     [HONE_ARGUMENT_U8] = {0, UINT8_MAX},
+        [HONE_ARGUMENT_I16] = {INT16_MIN, INT16_MAX},  [HONE_ARGUMENT_U16] = {0, UINT16_MAX},
+        [HONE_ARGUMENT_I32] = {INT32_MIN, INT32_MAX},  [HONE_ARGUMENT_U32] = {0, UINT32_MAX},
+        [HONE_ARGUMENT_I64] = {INT64_MIN, INT64_MAX},  [HONE_ARGUMENT_U64] = {0, INT64_MAX},
+        [HONE_ARGUMENT_BOOL] = {INT64_MIN, INT64_MAX},
     };
     if (value >= ranges[argument->type].least && value <= ranges[argument->type].most) return HONE_OK;
     return hone_fail(
@@ -120,12 +124,96 @@ static hone_status take_scratch(hone_launch_reader *r, hone_argument *argument, 
     return HONE_OK;
 }
 
+// Values ----------------------------------------------------------------------------------------------------------------
+
+// Keeps the bytes of a text or a list, which the reader's arena does not outlive; the next ones are aligned to 8.
+static hone_status keep_bytes(
+    hone_launch_reader *r, hone_argument *argument, const void *bytes, size_t size, hone_error *err)
+{
+    static const char zeros[8] = {0};
+    argument->size = (uint32_t)size;
+    if (r->objects == NULL) return HONE_OK;
+    argument->as.bits = r->objects->size;
+    hone_buffer_append(r->objects, bytes, size);
+    hone_buffer_append(r->objects, zeros, 8 - size % 8); // at least the NUL of a text
+    return r->objects->failed ? hone_fail_memory(err, where) : HONE_OK;
+}
+
+static hone_status read_bool(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    argument->type = HONE_ARGUMENT_BOOL;
+    argument->size = 1;
+    hone_status status = read_scalar(r, argument, err);
+    if (argument->kind == HONE_ARGUMENT_BITS) argument->as.bits = argument->as.bits != 0;
+    return status;
+}
+
+static hone_status read_text(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    hone_scalar value;
+    argument->kind = HONE_ARGUMENT_BITS;
+    argument->type = HONE_ARGUMENT_TEXT;
+    if (!hone_lexer_accept(&r->lexer, "(")) return hone_launch_expected(r, "'(' and an expression", err);
+    hone_status status = hone_launch_term(r, &value, err);
+    if (status != HONE_OK) return status;
+    if (!hone_lexer_accept(&r->lexer, ")")) return hone_launch_expected(r, "')'", err);
+    if (r->scope.call == NULL) return HONE_OK;
+    if (value.kind != HONE_SCALAR_TEXT)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: a text is asked for", r->field);
+    return keep_bytes(r, argument, value.as.text.data, value.as.text.size, err);
+}
+
+// Behind '['.
+static hone_status read_integers(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    int64_t numbers[HONE_MAX_ARGUMENTS];
+    size_t count = 0;
+    argument->kind = HONE_ARGUMENT_BITS;
+    argument->type = HONE_ARGUMENT_INTEGERS;
+    while (!hone_lexer_accept(&r->lexer, "]")) {
+        hone_scalar value;
+        if (count > 0 && !hone_lexer_accept(&r->lexer, ",")) return hone_launch_expected(r, "',' or ']'", err);
+        hone_status status = hone_launch_term(r, &value, err);
+        if (status != HONE_OK) return status;
+        if (value.kind != HONE_SCALAR_INT)
+            return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: lists hold integers", r->field);
+        if (count == HONE_MAX_ARGUMENTS)
+            return hone_fail(err, HONE_UNSUPPORTED, where, "%s: a list of more than %d", r->field, HONE_MAX_ARGUMENTS);
+        numbers[count++] = value.as.i64;
+    }
+    return keep_bytes(r, argument, numbers, count * sizeof *numbers, err);
+}
+
+// Whether an argument is one of those that tensors and numbers of a launch are not; it is read then.
+static bool read_value(hone_launch_reader *r, hone_argument *argument, hone_status *out, hone_error *err)
+{
+    if (!r->has_values) return false;
+    *out = HONE_OK;
+    if (hone_lexer_accept(&r->lexer, "["))
+        *out = read_integers(r, argument, err);
+    else if (r->lexer.token.kind != HONE_TOKEN_NAME)
+        return false;
+    else if (hone_lexer_accept(&r->lexer, "bool"))
+        *out = read_bool(r, argument, err);
+    else if (hone_lexer_accept(&r->lexer, "text"))
+        *out = read_text(r, argument, err);
+    else if (hone_lexer_accept(&r->lexer, "none"))
+        *argument = (hone_argument){.kind = HONE_ARGUMENT_BITS, .type = HONE_ARGUMENT_POINTER};
+    else
+        return false;
+    return true;
+}
+
+// Items ---------------------------------------------------------------------------------------------------------------
+
 static hone_status read_argument(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     char name[HONE_NAME_SIZE] = {0};
     hone_view text = r->lexer.token.text;
+    hone_status status = HONE_OK;
+    if (read_value(r, argument, &status, err)) return status;
     if (r->lexer.token.kind != HONE_TOKEN_NAME || text.size >= sizeof name)
-        return hone_launch_expected(r, "a tensor's name, or i32(...), i64(...), f32(...)", err);
+        return hone_launch_expected(r, expected_name, err);
     memcpy(name, text.data, text.size);
     hone_lexer_next(&r->lexer);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -193,6 +281,36 @@ static hone_status pass_multiple(hone_launch_reader *r, const hone_argument *arg
     return check_multiple(r, argument, multiple, err);
 }
 
+// Behind "->": a result, which the code gives back.
+static hone_status take_returned(const hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    const bool is_named = argument->type == HONE_ARGUMENT_POINTER && argument->size == sizeof(void *) &&
+                          argument->kind != HONE_ARGUMENT_SCRATCH;
+    if (!is_named || !hone_signature_parameter(r->scope.signature, argument->value)->is_result)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "%s: results alone stand behind '->', which the code returns", r->field);
+    if (argument->kind == HONE_ARGUMENT_BITS)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "%s: a result that was left out stands behind '->'", r->field);
+    argument->kind = HONE_ARGUMENT_RETURNED;
+    return HONE_OK;
+}
+
+// Eats "->" where the results begin that the code gives back.
+static bool begins_returned(hone_launch_reader *r)
+{
+    return r->has_values && hone_lexer_accept(&r->lexer, "->");
+}
+
+static hone_status read_item(hone_launch_reader *r, bool is_returned, hone_argument *argument, hone_error *err)
+{
+    memset(argument, 0, sizeof *argument);
+    hone_status status = read_argument(r, argument, err);
+    if (status == HONE_OK) status = pass_multiple(r, argument, err);
+    if (status == HONE_OK && is_returned) status = take_returned(r, argument, err);
+    const bool goes_on = r->has_values && !is_returned && hone_lexer_is(&r->lexer, "->");
+    return status == HONE_OK && !goes_on ? hone_launch_comma(r, err) : status;
+}
+
 hone_status hone_launch_list(
     hone_launch_reader *r,
     const char *text,
@@ -201,17 +319,35 @@ hone_status hone_launch_list(
     hone_error *err)
 {
     hone_status status = HONE_OK;
+    bool is_returned = false;
     *out_count = 0;
     hone_launch_start(r, "arguments", text, err);
     while (status == HONE_OK && !hone_launch_at_end(r)) {
+        if (!is_returned && begins_returned(r)) is_returned = true;
         if (*out_count == HONE_MAX_ARGUMENTS)
             return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: more than %d", HONE_MAX_ARGUMENTS);
-        hone_argument *argument = &out[(*out_count)++];
-        memset(argument, 0, sizeof *argument);
-        status = read_argument(r, argument, err);
-        if (status == HONE_OK) status = pass_multiple(r, argument, err);
-        if (status == HONE_OK) status = hone_launch_comma(r, err);
+        status = read_item(r, is_returned, &out[(*out_count)++], err);
     }
+    return status;
+}
+
+hone_status hone_launch_values(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const hone_launch_rules *rules,
+    hone_argument out[HONE_MAX_ARGUMENTS],
+    uint32_t *out_count,
+    hone_buffer *objects,
+    hone_error *err)
+{
+    hone_launch_reader r;
+    *out_count = 0;
+    hone_status status = hone_launch_open(&r, allocator, plan, err);
+    r.has_local = rules != NULL && rules->has_local;
+    r.has_values = rules != NULL && rules->has_values;
+    r.objects = objects;
+    if (status == HONE_OK) status = hone_launch_list(&r, hone_code_of_plan(plan)->arguments, out, out_count, err);
+    hone_launch_close(&r);
     return status;
 }
 
@@ -223,11 +359,5 @@ hone_status hone_launch_arguments(
     uint32_t *out_count,
     hone_error *err)
 {
-    hone_launch_reader r;
-    *out_count = 0;
-    hone_status status = hone_launch_open(&r, allocator, plan, err);
-    r.has_local = rules != NULL && rules->has_local;
-    if (status == HONE_OK) status = hone_launch_list(&r, hone_code_of_plan(plan)->arguments, out, out_count, err);
-    hone_launch_close(&r);
-    return status;
+    return hone_launch_values(allocator, plan, rules, out, out_count, NULL, err);
 }

@@ -22,15 +22,17 @@ typedef struct hone_launch {
 // when the code is loaded.
 typedef struct hone_launch_rules {
     uint32_t grid[3], block[3], cluster[3], threads;
-    bool has_local; // local memory is an argument, local(BYTES)
+    bool has_local;  // local memory is an argument, local(BYTES)
+    bool has_values; // none, bool(...), text(...), [1, 2] are arguments, and results may stand behind "->"
 } hone_launch_rules;
 
 typedef enum hone_argument_kind {
-    HONE_ARGUMENT_TENSOR,  // the address of a tensor's element [0, 0, ...]
-    HONE_ARGUMENT_BITS,    // a scalar that the plan fixes
-    HONE_ARGUMENT_SCALAR,  // a scalar that each run brings: one that the call key ignores
-    HONE_ARGUMENT_SCRATCH, // the address of the run's scratch memory
-    HONE_ARGUMENT_LOCAL,   // local memory of a work-group, bits bytes; on opencl
+    HONE_ARGUMENT_TENSOR,   // the address of a tensor's element [0, 0, ...]
+    HONE_ARGUMENT_BITS,     // a scalar that the plan fixes
+    HONE_ARGUMENT_SCALAR,   // a scalar that each run brings: one that the call key ignores
+    HONE_ARGUMENT_SCRATCH,  // the address of the run's scratch memory
+    HONE_ARGUMENT_LOCAL,    // local memory of a work-group, bits bytes; on opencl
+    HONE_ARGUMENT_RETURNED, // a result that the code gives back in place of taking it
 } hone_argument_kind;
 
 typedef enum hone_argument_type {
@@ -45,6 +47,9 @@ typedef enum hone_argument_type {
     HONE_ARGUMENT_U64,
     HONE_ARGUMENT_F32,
     HONE_ARGUMENT_F64,
+    HONE_ARGUMENT_BOOL,
+    HONE_ARGUMENT_TEXT,     // bits: where it begins in the plan's texts and lists, a NUL behind it
+    HONE_ARGUMENT_INTEGERS, // likewise, of 8 bytes each
 } hone_argument_type;
 
 typedef struct hone_argument {
@@ -78,6 +83,15 @@ hone_status hone_launch_arguments(
     const hone_launch_rules *rules,
     hone_argument out[HONE_MAX_ARGUMENTS],
     uint32_t *out_count,
+    hone_error *err);
+// The same with texts and lists of integers among them, which are appended to objects.
+hone_status hone_launch_values(
+    const hone_allocator *allocator,
+    const hone_plan *plan,
+    const hone_launch_rules *rules,
+    hone_argument out[HONE_MAX_ARGUMENTS],
+    uint32_t *out_count,
+    hone_buffer *objects,
     hone_error *err);
 // Bytes of scratch memory that a run needs, 0 when its code asks for none; and which of the plan's arguments points
 // there.

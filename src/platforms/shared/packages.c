@@ -1,10 +1,12 @@
 #include "platforms/shared/packages.h"
 
-#include "os/os.h"
+#include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char where[] = "platforms.packages";
 
 enum { PATH_SIZE = 1024 };
 
@@ -46,6 +48,47 @@ void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ct
     if (home != NULL && home[0] == '/') look_in_prefix(&s, home, "/.local/lib");
     look_in_prefix(&s, "/usr/local", "/lib");
     look_in_prefix(&s, "/usr", "/lib");
+}
+
+// Libraries -----------------------------------------------------------------------------------------------------------
+
+typedef struct finding {
+    const hone_python_library *wanted;
+    char found[PATH_SIZE];
+} finding;
+
+static bool look_for_library(void *ctx, const char *packages)
+{
+    finding *f = ctx;
+    for (const char *const *below = f->wanted->below; *below != NULL; below++) {
+        char path[PATH_SIZE];
+        int size = snprintf(path, sizeof path, "%s/%s/%s", packages, *below, f->wanted->file);
+        if (size <= 0 || (size_t)size >= sizeof path || !hone_os_is_file(path)) continue;
+        memcpy(f->found, path, (size_t)size + 1);
+        return false;
+    }
+    return true;
+}
+
+hone_status hone_python_library_open(
+    const hone_allocator *allocator,
+    const hone_python_library *wanted,
+    const char *who,
+    hone_library **out,
+    hone_error *err)
+{
+    finding f = {.wanted = wanted};
+    hone_error why = {.message = ""};
+    const char *named = hone_os_variable(wanted->variable);
+    const bool is_named = named != NULL && named[0] != '\0';
+    if (!is_named) hone_python_packages(look_for_library, &f);
+    const char *names[] = {is_named ? named : wanted->file, f.found[0] != '\0' ? f.found : NULL, NULL};
+    const hone_status status = hone_library_open_quietly(allocator, names, out, &why);
+    if (status != HONE_UNAVAILABLE)
+        return status == HONE_OK ? status : hone_fail(err, status, where, "%s", why.message);
+    return hone_fail(
+        err, status, where, "%s need %s: install PyPI's %s, or name the file in %s (%.80s)", who, wanted->file,
+        wanted->package, wanted->variable, why.message);
 }
 
 // Versions ------------------------------------------------------------------------------------------------------------

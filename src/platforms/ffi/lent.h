@@ -1,0 +1,76 @@
+// The arguments of one call, in memory that a function cannot bring down: objects of tvm-ffi that hone owns and lends.
+// A function may hold references to them until it returns. One that keeps some, or gives up more than it took, is
+// noticed by the counts, and its frame is never used or freed again, so that what was kept harms nobody.
+#ifndef HONE_PLATFORMS_FFI_LENT_H
+#define HONE_PLATFORMS_FFI_LENT_H
+
+#include "base/buffer.h"
+#include "hone/kernel.h"
+#include "platforms/shared/launch.h"
+
+#include <stdatomic.h>
+
+// tvm-ffi's numbers of types that hone meets.
+enum {
+    HONE_FFI_FIRST_OBJECT = 64, // from here on a value is a pointer to an object
+    HONE_FFI_TENSOR = 70,
+    HONE_FFI_ARRAY = 71,
+    HONE_FFI_LIST = 75,
+};
+
+// TVMFFIObject.
+typedef struct hone_ffi_object {
+    _Atomic uint64_t references; // strong in the lower half, weak in the upper one
+    int32_t type;
+    uint32_t padding;
+    void (*deleter)(void *self, int flags);
+} hone_ffi_object;
+
+// TVMFFISeqCell.
+typedef struct hone_ffi_sequence {
+    void *data; // hone_values
+    int64_t size, capacity;
+    void (*data_deleter)(void *data);
+} hone_ffi_sequence;
+
+// An object and what stands behind its header.
+typedef struct hone_ffi_lent {
+    hone_ffi_object object; // type 0: the argument is none
+    union {
+        hone_tensor tensor;
+        hone_ffi_sequence sequence;
+    } as;
+    int64_t shape[HONE_MAX_RANK], strides[HONE_MAX_RANK];
+    hone_value *items; // of a sequence, owned
+} hone_ffi_lent;
+
+typedef struct hone_ffi_frame {
+    struct hone_ffi_frame *next; // all of a plan's
+    atomic_bool busy;
+    hone_value values[HONE_MAX_ARGUMENTS];
+    hone_ffi_lent lent[]; // one an argument
+} hone_ffi_frame;
+
+// What the frames of a plan are made from. Zero but for these is no frames yet.
+typedef struct hone_ffi_list {
+    const hone_call *call;
+    hone_device device;
+    uint32_t count, passed; // of the arguments, those that are passed stand first, then those that are returned
+    hone_argument arguments[HONE_MAX_ARGUMENTS];
+    hone_buffer objects; // texts and lists
+    size_t scratch_bytes;
+    _Atomic(hone_ffi_frame *) frames;
+} hone_ffi_list;
+
+// A frame that no other thread has. As many are made as threads run at the same time, and no more. NULL: no memory.
+hone_ffi_frame *hone_ffi_frame_take(hone_ffi_list *list);
+// Puts in what a run brings.
+void hone_ffi_frame_fill(const hone_ffi_list *list, hone_ffi_frame *frame, const hone_value *args, void *scratch);
+// Behind the call. False: a function has changed the counts, *out_argument says which; the frame is given up.
+bool hone_ffi_frame_give_back(const hone_ffi_list *list, hone_ffi_frame *frame, uint32_t *out_argument);
+// Whether an object is one that the frame lends.
+bool hone_ffi_frame_has(const hone_ffi_list *list, const hone_ffi_frame *frame, const void *object);
+// Frees the frames that nobody has.
+void hone_ffi_list_deinit(hone_ffi_list *list);
+
+#endif
