@@ -1,9 +1,9 @@
 // hone-worker: the process in which kernels are tried, so that one that crashes, hangs or writes out of bounds harms
 // nobody.
-// The tuner starts it and talks to it over file descriptor 3. "hone-worker query PATH SHA256 ENTRY" looks a function up
-// in a pack's library: the exit code tells whether it exists, standard output gives the reason if not. "hone-worker
-// devices PLATFORM" opens a platform and its drivers and reports in the same way. "hone-worker libraries" lists the
-// rival libraries it can load.
+// The tuner starts it and talks to it over file descriptor 3. "hone-worker query PLATFORM PATH SHA256 ENTRY" looks a
+// function up in a pack's library: the exit code tells whether it exists, standard output gives the reason if not.
+// "hone-worker devices PLATFORM" opens a platform and its drivers and reports in the same way. "hone-worker libraries"
+// lists the rival libraries it can load.
 #include "kernels/kernels.h"
 #include "kernels/rivals/core.h"
 #include "platforms/platform.h"
@@ -15,15 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int query(const char *path, const char *sha256, const char *entry)
+static int query(const char *name, const char *path, const char *sha256, const char *entry)
 {
-    const hone_platform_ops *host = hone_platform_ops_of(hone_platform_host());
     const char *slash = strrchr(path, '/');
     hone_pack_file file = {.name = slash != NULL ? slash + 1 : path, .path = path};
+    hone_platform platform = HONE_PLATFORM_NONE;
     hone_error err;
     hone_worker_give_up_rights();
     snprintf(file.sha256, sizeof file.sha256, "%s", sha256);
-    if (host->try_file(&file, entry, &err) == HONE_OK) return HONE_PACK_QUERY_FOUND;
+    hone_status status = hone_platform_parse(name, &platform, &err);
+    if (status == HONE_OK) status = hone_platform_ops_of(platform)->try_file(&file, entry, &err);
+    if (status == HONE_OK) return HONE_PACK_QUERY_FOUND;
     printf("%s\n", err.message);
     return HONE_PACK_QUERY_REFUSED;
 }
@@ -67,7 +69,7 @@ static int tell_libraries(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 5 && strcmp(argv[1], "query") == 0) return query(argv[2], argv[3], argv[4]);
+    if (argc == 6 && strcmp(argv[1], "query") == 0) return query(argv[2], argv[3], argv[4], argv[5]);
     if (argc == 2 && strcmp(argv[1], "libraries") == 0) return tell_libraries();
     if (argc == 3 && strcmp(argv[1], "devices") == 0) return ask_devices(argv[2]);
     return hone_worker_main(3, hone_kernels_register);

@@ -1,5 +1,5 @@
-// A library for tvm-ffi on the host: kernels of scale(x) -> y, y = 3 * x, one that is right and one for each way of going
-// wrong, and of shift(x, alpha) -> y. What it calls of tvm-ffi the fake has, and the real one.
+// A library for tvm-ffi on the host: kernels of scale(x) -> y, y = 3 * x, one that is right and one for each way of
+// going wrong, and of shift(x, alpha) -> y. What it calls of tvm-ffi the fake has, and the real one.
 #include "fake_tvm_ffi.h"
 #include "hone/value.h"
 

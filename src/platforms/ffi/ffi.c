@@ -8,10 +8,6 @@
 
 static const char where[] = "ffi.platform", who[] = "kernels of ffi";
 
-enum { MOST = INT32_MAX };
-const hone_launch_rules hone_ffi_launch = {
-    {MOST, MOST, MOST}, {MOST, MOST, MOST}, {MOST, MOST, MOST}, .threads = MOST, .has_values = true};
-
 static void ffi_close(hone_platform_instance **instance)
 {
     hone_platform_instance *gone = *instance;
@@ -46,17 +42,6 @@ static const hone_device_info *ffi_devices(hone_platform_instance *instance, siz
     (void)instance;
     *out_count = 0;
     return NULL;
-}
-
-hone_status hone_ffi_need_driver(hone_platform_instance *instance, hone_ffi_driver **out, hone_error *err)
-{
-    hone_status status = HONE_OK;
-    hone_mutex_lock(&instance->mutex);
-    if (instance->driver == NULL)
-        status = hone_ffi_driver_open(&instance->allocator, instance->log, &instance->driver, err);
-    *out = instance->driver;
-    hone_mutex_unlock(&instance->mutex);
-    return status;
 }
 
 static hone_status ffi_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)

@@ -15,15 +15,14 @@ struct hone_platform_instance {
     hone_ffi_driver *driver; // of NVIDIA's GPUs; under the mutex. NULL until a kernel for one is looked at
 };
 
-extern const hone_launch_rules hone_ffi_launch;
-
-// The driver of this instance, opened when there is none yet.
-hone_status hone_ffi_need_driver(hone_platform_instance *instance, hone_ffi_driver **out, hone_error *err);
-
 // pack.c
 hone_status hone_ffi_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 
 // load.c
+extern const hone_launch_rules hone_ffi_launch;
+
+// The driver of this instance, opened when there is none yet.
+hone_status hone_ffi_need_driver(hone_platform_instance *instance, hone_ffi_driver **out, hone_error *err);
 hone_status hone_ffi_prepare(
     hone_platform_instance *instance,
     const hone_plan *plan,

@@ -12,6 +12,10 @@
 
 static const char where[] = "ffi.load";
 
+enum { MOST = INT32_MAX };
+const hone_launch_rules hone_ffi_launch = {
+    {MOST, MOST, MOST}, {MOST, MOST, MOST}, {MOST, MOST, MOST}, .threads = MOST, .has_values = true};
+
 // A kernel that is ready to run: plan->state.
 typedef struct loaded_function {
     hone_platform_instance *instance;
@@ -27,6 +31,17 @@ typedef struct loaded_function {
 } loaded_function;
 
 // The plan ------------------------------------------------------------------------------------------------------------
+
+hone_status hone_ffi_need_driver(hone_platform_instance *instance, hone_ffi_driver **out, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    hone_mutex_lock(&instance->mutex);
+    if (instance->driver == NULL)
+        status = hone_ffi_driver_open(&instance->allocator, instance->log, &instance->driver, err);
+    *out = instance->driver;
+    hone_mutex_unlock(&instance->mutex);
+    return status;
+}
 
 static hone_status find_device(loaded_function *made, const hone_device_info *device, hone_error *err)
 {

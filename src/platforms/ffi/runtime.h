@@ -1,5 +1,5 @@
-// tvm-ffi's own library, libtvm_ffi.so, and what hone calls of its C interface (tvm/ffi/c_api.h, version 0.1). It is not
-// linked: it comes from PyPI. Exports of the CuTe DSL use it, too.
+// tvm-ffi's own library, libtvm_ffi.so, and what hone calls of its C interface (tvm/ffi/c_api.h, version 0.1). It is
+// not linked: it comes from PyPI. Exports of the CuTe DSL use it, too.
 #ifndef HONE_PLATFORMS_FFI_RUNTIME_H
 #define HONE_PLATFORMS_FFI_RUNTIME_H
 

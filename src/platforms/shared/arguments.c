@@ -124,7 +124,7 @@ static hone_status take_scratch(hone_launch_reader *r, hone_argument *argument, 
     return HONE_OK;
 }
 
-// Values ----------------------------------------------------------------------------------------------------------------
+// Values --------------------------------------------------------------------------------------------------------------
 
 // Keeps the bytes of a text or a list, which the reader's arena does not outlive; the next ones are aligned to 8.
 static hone_status keep_bytes(

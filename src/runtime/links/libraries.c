@@ -12,11 +12,16 @@
 static const char where[] = "runtime.packs";
 
 static hone_status try_library(
-    const hone_runtime *rt, const char *worker, const hone_pack_variant *variant, hone_error *err)
+    const hone_runtime *rt,
+    const char *worker,
+    hone_platform platform,
+    const hone_pack_variant *variant,
+    hone_error *err)
 {
     enum { SECONDS = 20, LIMIT = 900 };
-    const char *const arguments[] = {worker, "query", variant->file->path, variant->file->sha256, variant->code.entry,
-                                     NULL};
+    const char *const arguments[] = {
+        worker, "query", hone_platform_name(platform), variant->file->path, variant->file->sha256, variant->code.entry,
+        NULL};
     int code = 0;
     hone_buffer words;
     hone_buffer_init(&words, rt->allocator);
@@ -32,16 +37,17 @@ static hone_status try_library(
         status = hone_fail(
             err, HONE_INCOMPATIBLE, where,
             "%.200s, when it is asked for its functions: the process ended with exit code %d before there was an "
-            "answer: hone_pack_query must return, not exit",
+            "answer: a library may not exit when it is loaded or asked",
             variant->file->name, code);
     hone_buffer_deinit(&words);
     return status;
 }
 
-// The variant that comes with a library of its own; NULL: none does.
+// The variant that comes with a library of its own, which its platform loads; NULL: none does.
 static const hone_pack_variant *library_of(const hone_pack_kernel *kernel, size_t index)
 {
-    if (!hone_platform_facts_of(kernel->platform)->is_host || kernel->refusal != NULL || index >= kernel->variant_count)
+    if (hone_platform_ops_of(kernel->platform)->try_file == NULL || kernel->refusal != NULL ||
+        index >= kernel->variant_count)
         return NULL;
     const hone_pack_file *file = kernel->variants[index].file;
     const char *dot = file != NULL ? strrchr(file->name, '.') : NULL;
@@ -55,7 +61,7 @@ hone_status hone_runtime_try_libraries(hone_runtime *rt, const hone_kernel *kern
     const hone_pack_kernel *pack = kernel->code != NULL ? kernel->code->pack : NULL;
     for (size_t i = 0; pack != NULL && library_of(pack, i) != NULL; i++) {
         if (worker[0] == '\0' && !hone_runtime_find_worker(rt, worker, sizeof worker)) return HONE_OK;
-        hone_status status = try_library(rt, worker, library_of(pack, i), why);
+        hone_status status = try_library(rt, worker, kernel->platform, library_of(pack, i), why);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;

@@ -88,6 +88,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     calling *c = *state;
+    hone_plan_release(&c->plan);
     hone_runtime_close(&c->rt);
     temporary_folder_remove(&c->folder);
     free(c);
@@ -105,6 +106,7 @@ static hone_status bind(calling *c, const char *entry, const char *fields)
         .reference = reference};
     const hone_override chosen = {.algorithm = "scale", .kernel = "fake", .platform = HONE_FFI};
     hone_context *context = NULL;
+    hone_plan_release(&c->plan);
     hone_runtime_close(&c->rt);
     write_pack(c->folder.path, entry, fields);
     assert_int_equal(hone_runtime_open(&options, &c->rt, &c->err), HONE_OK);

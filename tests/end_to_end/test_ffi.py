@@ -1,0 +1,267 @@
+"""Libraries for tvm-ffi as kernels: built here with tvm-ffi's own headers, on its own library; and on fakes of a GPU."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import BUILD, DATA, CommandTest
+from test_pages import commands_of, files_of
+
+ROOT = DATA.parent
+FAKES = BUILD.resolve() / "tests" / "fakes"
+TVM_FFI = ROOT / "build-python" / "cute-dsl" / "tvm_ffi"
+NORM = "rms_norm(f32[4,256], f32[256])"
+SIGNATURE = "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> y: T[..., dim] where T in f32"
+
+HEAD = """
+#include <cmath>
+#include <cstdlib>
+#include <tvm/ffi/container/array.h>
+#include <tvm/ffi/container/shape.h>
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/error.h>
+#include <tvm/ffi/extra/c_env_api.h>
+#include <tvm/ffi/function.h>
+#include <tvm/ffi/optional.h>
+#include <tvm/ffi/string.h>
+namespace ffi = tvm::ffi;
+static void norm(ffi::TensorView x, ffi::TensorView w, double eps, ffi::TensorView y)
+{
+    const int64_t rows = x.size(0), dim = x.size(1);
+    for (int64_t row = 0; row < rows; row++) {
+        const float *from = (const float *)x.data_ptr() + row * dim, *by = (const float *)w.data_ptr();
+        float *to = (float *)y.data_ptr() + row * dim, lanes[16] = {0};
+        for (int64_t i = 0; i < dim; i++) lanes[i % 16] += from[i] * from[i];
+        double sum = 0;
+        for (float lane : lanes) sum += lane;
+        const float factor = (float)(1 / std::sqrt(sum / (double)dim + eps));
+        for (int64_t i = 0; i < dim; i++) to[i] = from[i] * factor * by[i];
+    }
+}
+static ffi::Tensor make(ffi::Tensor like, DLDataType type, ffi::ShapeView shape)
+{
+    return ffi::Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, shape, type, like.device());
+}
+"""
+
+RIGHT = HEAD + """
+void rms_norm(ffi::TensorView x, ffi::TensorView w, ffi::TensorView y, double eps)
+{
+    norm(x, w, eps, y);
+}
+ffi::Tensor returning(ffi::Tensor x, ffi::Tensor w, double eps)
+{
+    ffi::Tensor y = make(x, x.dtype(), x.shape());
+    norm(x, w, eps, y);
+    return y;
+}
+ffi::Array<ffi::Tensor> listing(ffi::Tensor x, ffi::Tensor w, double eps)
+{
+    return {returning(x, w, eps)};
+}
+void everything(ffi::Tensor x, ffi::Tensor w, ffi::Optional<ffi::Tensor> bias, ffi::String mode, bool fast,
+                ffi::Array<int64_t> sizes, ffi::Shape shape, ffi::TensorView workspace, double eps, ffi::Tensor y)
+{
+    static const int64_t before = x.use_count();
+    if (x.use_count() != before) TVM_FFI_THROW(RuntimeError) << "x has " << x.use_count() << " references, not " << before;
+    if (bias.has_value() || mode != "row by row" || !fast) TVM_FFI_THROW(ValueError) << "another bias, mode or flag";
+    if (sizes.size() != 2 || sizes[1] != 256 || shape.size() != 2 || shape[0] != 4) TVM_FFI_THROW(ValueError) << "other sizes";
+    if (workspace.size(0) != 1024) TVM_FFI_THROW(ValueError) << "another workspace";
+    static_cast<char *>(workspace.data_ptr())[1023] = 1;
+    norm(x, w, eps, y);
+}
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(rms_norm, rms_norm);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(returning, returning);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(listing, listing);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(everything, everything);
+"""
+
+WRONG = HEAD + """
+void throwing(ffi::TensorView, ffi::TensorView, ffi::TensorView, double) { TVM_FFI_THROW(ValueError) << "no such norm"; }
+int64_t answering(ffi::TensorView x, ffi::TensorView w, ffi::TensorView y, double eps)
+{
+    norm(x, w, eps, y);
+    return 7;
+}
+ffi::Tensor doubling(ffi::Tensor x, ffi::Tensor, double) { return make(x, DLDataType{kDLFloat, 64, 1}, x.shape()); }
+ffi::Tensor shaping(ffi::Tensor x, ffi::Tensor, double) { return make(x, x.dtype(), ffi::ShapeView({4, 8})); }
+ffi::String speaking(ffi::Tensor, ffi::Tensor, double) { return "a text that is longer than seven bytes"; }
+void keeping(ffi::Tensor x, ffi::Tensor w, ffi::Tensor y, double eps)
+{
+    static ffi::Optional<ffi::Tensor> kept;
+    kept = x;
+    norm(x, w, eps, y);
+}
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(throwing, throwing);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(answering, answering);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(doubling, doubling);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(shaping, shaping);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(speaking, speaking);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(keeping, keeping);
+"""
+
+CRASHING = """
+#include <stdlib.h>
+__attribute__((constructor)) static void crash(void) { abort(); }
+int __tvm_ffi_rms_norm(void) { return 0; }
+"""
+
+
+def compile_library(folder, name, text, language="c++"):
+    """With what the package says of its headers and its library."""
+    source, library = folder / f"{name}.cc", folder / f"{name}.so"
+    source.write_text(text)
+    options = ["-std=c++17", f"-I{TVM_FFI}/include", f"-L{TVM_FFI}/lib", "-ltvm_ffi"] if language == "c++" else []
+    subprocess.run(["c++", "-x", language, "-O3", "-fPIC", "-shared", str(source), "-o", str(library), *options], check=True, timeout=500)
+    return library
+
+
+class Ffi(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = pathlib.Path(tempfile.mkdtemp(prefix="hone-ffi-"))
+        cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
+        if not TVM_FFI.exists():
+            raise AssertionError(f"{TVM_FFI} is missing: run scripts/setup python")
+        cls.right = compile_library(cls.built, "right", RIGHT)
+        cls.wrong = compile_library(cls.built, "wrong", WRONG)
+
+    def real(self, **changes):
+        return {"HONE_TVM_FFI": str(TVM_FFI / "lib" / "libtvm_ffi.so"), "HONE_PACK_PATH": str(self.folder / "pack"), **changes}
+
+    def pack(self, library, *kernels, **changes):
+        """A pack with a kernel of rms_norm for each (entry, arguments, further fields); its name is the entry."""
+        folder = self.folder / "pack"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        shutil.copy(library, folder / "library.so")
+        digest = hashlib.sha256(library.read_bytes()).hexdigest()
+        rows = [{"algorithm": "rms_norm", "name": entry, "platform": "ffi", "backend": "cpu", "signature": SIGNATURE, "file": "library.so",
+                 "sha256": digest, "entry": entry, "arguments": arguments, **fields, **changes} for entry, arguments, fields in kernels]
+        (folder / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "pack", "kernels": rows}))
+        return folder
+
+    def tune(self, kernel, env=None, call=NORM):
+        return self.hone("tune", call, "--kernel", kernel, "--seconds", "20", "--evals", "1", "--fresh", env=env or self.real(), code=None)
+
+    def assert_loses(self, kernel, says, env=None, call=NORM):
+        answer = self.tune(kernel, env, call)
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn(says, answer.out + answer.err)
+
+    def test_a_library_competes_with_the_kernels_of_hone(self):
+        self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", {}))
+        answer = self.hone("tune", NORM, "--seconds", "4", "--json", env=self.real()).json["entries"][0]
+        rows = {row["kernel"]: row for row in answer["evidence"]["kernels"]}
+        self.assertEqual(rows["rms_norm"]["platform"], "ffi")
+        self.assertGreater(rows["rms_norm"]["tried"], 0)
+        self.assertGreater(rows["rms_norm"]["time_ns"], 0)
+        self.assertGreater(rows["portable"]["time_ns"], 0)
+
+    def test_a_library_wins_alone_and_answers_the_next_call(self):
+        self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", {}))
+        answer = self.tune("rms_norm")
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        answer = self.hone("explain", NORM, "--json", env=self.real()).json
+        self.assertEqual((answer["kernel"], answer["platform"], answer["verified"]), ("rms_norm", "ffi", True))
+        answer = self.hone("run", NORM, "--json", env=self.real()).json
+        self.assertEqual(answer["kernel"], "rms_norm")
+
+    def test_results_that_are_returned_are_taken(self):
+        self.pack(self.right, ("returning", "x, weight, f64(eps) -> y", {}), ("listing", "x, weight, f64(eps) -> y", {}))
+        answer = self.tune("returning")
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        self.assert_loses("listing", "returns a list, expected a tensor")
+
+    def test_every_kind_of_argument_arrives_and_references_stay_as_they_were(self):
+        self.pack(self.right, ("everything", "x, weight, none, text('row by row'), bool(dim > 4), [1, dim], [4, dim], scratch, f64(eps), y",
+                               {"scratch": "4 * dim"}))
+        answer = self.hone("tune", NORM, "--kernel", "everything", "--seconds", "4", env=self.real(), code=None)
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+
+    def test_what_goes_wrong_is_told_in_the_librarys_words_and_loses_alone(self):
+        given, returned = "x, weight, y, f64(eps)", "x, weight, f64(eps) -> y"
+        kernels = {"throwing": (given, "ValueError: no such norm"), "answering": (given, "returns an integer, expected nothing"),
+                   "doubling": (returned, "returns f64[4,256], expected f32[4,256]"), "shaping": (returned, "returns f32[4,8]"),
+                   "speaking": (returned, "expected a tensor"), "keeping": (given, "keeps 1 references to argument 0"),
+                   "absent": (given, "no function __tvm_ffi_absent")}
+        self.pack(self.wrong, *((entry, arguments, {}) for entry, (arguments, _) in kernels.items()))
+        for entry, (_, says) in kernels.items():
+            self.assert_loses(entry, says)
+        answer = self.hone("tune", NORM, "--seconds", "3", "--evals", "30", "--fresh", "--json", env=self.real()).json["entries"][0]
+        self.assertNotIn(answer["kernel"], kernels)
+
+    def test_a_wrong_count_or_type_of_arguments_loses_with_tvm_ffis_words(self):
+        self.pack(self.right, ("rms_norm", "x, weight, y", {}))
+        self.assert_loses("rms_norm", "TypeError")
+        self.pack(self.right, ("rms_norm", "x, weight, y, text('much')", {}))
+        self.assert_loses("rms_norm", "TypeError")
+
+    def test_a_library_that_crashes_when_it_is_loaded_is_put_aside(self):
+        library = compile_library(self.folder, "crashing", CRASHING, "c")
+        folder = self.pack(library, ("rms_norm", "x, weight, y, f64(eps)", {}))
+        self.hone("pack", "check", str(folder), env=self.real(HONE_PACK_PATH=""))
+        self.hone("pack", "check", "--run", str(folder), env=self.real(HONE_PACK_PATH=""), code=1)
+        answer = self.hone("tune", NORM, "--seconds", "2", "--evals", "20", "--fresh", "--json", env=self.real()).json["entries"][0]
+        self.assertNotEqual(answer["kernel"], "rms_norm")
+
+    def test_without_tvm_ffi_its_package_is_named_and_nothing_else(self):
+        self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", {}))
+        self.assert_loses("rms_norm", "install PyPI's apache-tvm-ffi", env=self.real(HONE_TVM_FFI="/nowhere/libtvm_ffi.so"))
+
+    def test_packs_that_say_what_ffi_does_not_have_are_refused(self):
+        for says, fields in (("block: a kernel of ffi has none", {"block": "64"}), ("entry: is missing", {"entry": ""}),
+                             ("backend: a kernel of ffi", {"backend": "any"}), ("facts: platform ffi", {"facts": {"stream": "argument"}}),
+                             ("are for backend cpu", {"backend": "gpu", "arguments": "x, weight -> y"}),
+                             ("is no tensor of the call", {"arguments": "x, wait, y"})):
+            folder = self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", fields))
+            answer = self.hone("pack", "check", str(folder), env=self.real(HONE_PACK_PATH=""), code=1)
+            self.assertIn(says, answer.out + answer.err)
+
+    def test_the_page_is_true(self):
+        page = (ROOT / "docs" / "ffi.md").read_text()
+        for path, text in files_of(page):
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_text(text)
+        env = {**self.environment(self.real(HONE_PACK_PATH=None)), "TVM_FFI": str(TVM_FFI), "PATH": f"{BUILD.resolve()}:{os.environ['PATH']}"}
+        printed = {}
+        for command in commands_of(page):
+            done = subprocess.run(command, shell=True, cwd=self.folder, env=env, text=True, capture_output=True, timeout=500)
+            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
+            printed[command.split()[1]] = done.stdout
+        self.assertRegex(printed["tune"], r"(?m)^[* ] ffi_silu .* us|^[* ] ffi_silu .* ns")
+        self.assertRegex(printed["tune"], r"(?m)^[* ] ffi_silu_new ")
+
+
+class Gpu(CommandTest):
+    """On the fake driver, whose memory is the host's, and the fake tvm-ffi."""
+
+    def gpu(self, **changes):
+        return {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(FAKES / "fake_nvrtc.so"),
+                "HONE_CUBLASLT": "/nowhere/libcublasLt.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"), "FAKE_CUDA_ON_HOST": "1",
+                "HONE_TVM_FFI": str(FAKES / "fake_tvm_ffi.so"), "HONE_PACK_PATH": str(self.folder / "pack"), **changes}
+
+    def test_on_a_gpu_the_stream_stands_in_the_environment(self):
+        folder = self.folder / "pack"
+        folder.mkdir()
+        shutil.copy(FAKES / "fake_export.so", folder / "export.so")
+        kernel = {"algorithm": "rms_norm", "name": "exported", "platform": "ffi", "backend": "gpu", "signature": SIGNATURE,
+                  "file": "export.so", "sha256": hashlib.sha256((folder / "export.so").read_bytes()).hexdigest(), "entry": "rms_norm",
+                  "arguments": ["x", "weight", "y", "i32(dim)", "f64(eps)"]}
+        (folder / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "pack", "kernels": [kernel]}))
+        answer = self.hone("tune", NORM + " @cuda:0", "--kernel", "exported", "--seconds", "20", "--evals", "1", "--fresh", env=self.gpu(),
+                           code=None)
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        lines = (self.folder / "log").read_text().splitlines()
+        calls = [line for line in lines if line.startswith("call rms_norm 5")]
+        self.assertRegex(calls[0], r"2.32@2:0\[4/256,256/1\]\+0 2.32@2:0\[256/1\]\+0 2.32@2:0\[4/256,256/1\]\+0 int 256 float 1e-06$")
+        self.assertEqual(len([line for line in lines if line.startswith("environment 2:0")]), 2 * len(calls))
+
+
+if __name__ == "__main__":
+    unittest.main()
