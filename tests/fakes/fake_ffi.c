@@ -150,10 +150,12 @@ FUNCTION(answering)
     return scale(arguments, count, 3, 0, 0);
 }
 
-// Takes references and gives them back, and says in y how many there were before and how often it was called.
+// Takes references and gives them back, and says in y how many there were before, how often it was called, and with how
+// many other objects than in the call before.
 FUNCTION(counting)
 {
-    static int64_t calls;
+    static int64_t calls, others;
+    static const object *last;
     (void)self;
     (void)result;
     object *x = object_of(&arguments[0]), *y = object_of(&arguments[1]);
@@ -164,6 +166,8 @@ FUNCTION(counting)
     out[0] = (float)(uint32_t)before;
     out[1] = (float)(uint32_t)y->references;
     out[2] = (float)++calls;
+    out[3] = (float)(others += x != last);
+    last = x;
     return 0;
 }
 

@@ -3,9 +3,22 @@
 #include "fake_tvm_ffi.h"
 #include "fake_log.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void on_fault(int number)
+{
+    (void)number;
+    _Exit(1);
+}
+
+// As the real one does.
+__attribute__((constructor)) static void handle_faults(void)
+{
+    signal(SIGSEGV, on_fault);
+}
 
 typedef struct error {
     uint64_t references;

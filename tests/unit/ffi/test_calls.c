@@ -5,6 +5,7 @@
 #include "temporary_folder.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,6 +149,16 @@ static void assert_fails(calling *c, const char *entry, const char *words)
     if (strstr(c->err.message, words) == NULL) fail_msg("'%s' is not said: %s", words, c->err.message);
 }
 
+// The fake sets one when it is loaded, as the real one does: this test loads it.
+static void the_handler_of_faults_stays_the_programs(void **state)
+{
+    struct sigaction before, after;
+    assert_int_equal(sigaction(SIGSEGV, NULL, &before), 0);
+    must_bind(*state, "right", "\"arguments\": \"x, y\"");
+    assert_int_equal(sigaction(SIGSEGV, NULL, &after), 0);
+    assert_ptr_equal(before.sa_handler, after.sa_handler);
+}
+
 static void a_function_gets_tensors_and_writes_its_result(void **state)
 {
     calling *c = *state;
@@ -182,6 +193,7 @@ static void after_a_hundred_thousand_calls_the_counts_are_as_they_were(void **st
         assert_int_equal(c->plan->run(c->plan, c->args, NULL), HONE_OK);
     assert_true(c->y[0] == 1 && c->y[1] == 1);
     assert_true(c->y[2] == first + 100000);
+    assert_true(c->y[3] == 1); // the same objects each time
 }
 
 static void a_reference_that_is_kept_or_given_up_is_noticed(void **state)
@@ -241,6 +253,7 @@ static void a_missing_or_older_tvm_ffi_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_handler_of_faults_stays_the_programs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_function_gets_tensors_and_writes_its_result, setup, teardown),
         cmocka_unit_test_setup_teardown(none_bools_texts_lists_and_scratch_are_passed_as_such, setup, teardown),
         cmocka_unit_test_setup_teardown(after_a_hundred_thousand_calls_the_counts_are_as_they_were, setup, teardown),
