@@ -68,7 +68,7 @@ class Pages(unittest.TestCase):
         conformance = next(text for command, text in printed.items() if "lines: store.lines" in command and "echo" not in command)
         self.assertRegex(conformance, r"OK \] get_before_put_is_not_found")
         self.assertNotIn("FAILED", conformance)
-        self.assertIn("ok      store-names (4 kinds", next(text for command, text in printed.items() if "scripts/check" in command))
+        self.assertIn("ok      store-names (5 kinds", next(text for command, text in printed.items() if "scripts/check" in command))
         listed = next(text for command, text in printed.items() if "store list" in command)
         self.assertRegex(listed, r"rms_norm")
         self.assertTrue((self.tree / "team.lines").read_text().startswith('{"hone_store": '))
