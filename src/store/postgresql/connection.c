@@ -293,7 +293,7 @@ hone_status hone_pg_end(hone_pg_connection *c, hone_status status, const char *w
 
 // The schema ----------------------------------------------------------------------------------------------------------
 
-static int64_t integer_at(const hone_pg_connection *c, const PGresult *result, int column)
+int64_t hone_pg_integer_at(const hone_pg_connection *c, const PGresult *result, int column)
 {
     return strtoll(c->pq.PQgetvalue(result, 0, column), NULL, 10);
 }
@@ -308,13 +308,13 @@ static hone_status look_at_schema(hone_pg_connection *c, int64_t *out_version, i
     *out_version = *out_others = 0;
     hone_status status = hone_pg_execute(c, count, NULL, &result, open_where, err);
     if (status != HONE_OK) return status;
-    const bool there = integer_at(c, result, 0) > 0;
-    *out_others = there ? 0 : integer_at(c, result, 1);
+    const bool there = hone_pg_integer_at(c, result, 0) > 0;
+    *out_others = there ? 0 : hone_pg_integer_at(c, result, 1);
     c->pq.PQclear(result);
     if (!there) return HONE_OK;
     status = hone_pg_execute(c, "SELECT max(version) FROM hone_schema", NULL, &result, open_where, err);
     if (status != HONE_OK) return status;
-    *out_version = integer_at(c, result, 0);
+    *out_version = hone_pg_integer_at(c, result, 0);
     c->pq.PQclear(result);
     return HONE_OK;
 }

@@ -77,6 +77,9 @@ hone_status hone_pg_execute(
     const char *where,
     hone_error *err);
 
+// A number in the first row of what a statement without values gave.
+int64_t hone_pg_integer_at(const hone_pg_connection *connection, const PGresult *result, int column);
+
 // Transactions, one in another as one.
 hone_status hone_pg_begin(hone_pg_connection *connection, const char *where, hone_error *err);
 hone_status hone_pg_end(hone_pg_connection *connection, hone_status status, const char *where, hone_error *err);

@@ -658,14 +658,6 @@ static hone_status postgresql_verify(hone_store *store, hone_store_health *out, 
 
 // Counts --------------------------------------------------------------------------------------------------------------
 
-static uint64_t count_at(const hone_pg_connection *connection, const PGresult *result, int column)
-{
-    uint64_t count = 0;
-    for (const char *digit = connection->pq.PQgetvalue(result, 0, column); *digit >= '0' && *digit <= '9'; digit++)
-        count = count * 10 + (uint64_t)(*digit - '0');
-    return count;
-}
-
 static hone_status postgresql_stat(hone_store *store, hone_store_stat *out, hone_error *err)
 {
     static const char sql[] =
@@ -679,14 +671,14 @@ static hone_status postgresql_stat(hone_store *store, hone_store_stat *out, hone
     hone_status status = hone_pg_execute(c, sql, NULL, &result, stat_where, err);
     if (status != HONE_OK) return status;
     *out = (hone_store_stat){
-        .decisions = count_at(c, result, 0),
-        .measurements = count_at(c, result, 1),
-        .failures = count_at(c, result, 2),
-        .invocations = count_at(c, result, 3),
-        .aliases = count_at(c, result, 4),
-        .foreigns = count_at(c, result, 5),
-        .quarantined = count_at(c, result, 6),
-        .bytes = count_at(c, result, 7),
+        .decisions = (uint64_t)hone_pg_integer_at(c, result, 0),
+        .measurements = (uint64_t)hone_pg_integer_at(c, result, 1),
+        .failures = (uint64_t)hone_pg_integer_at(c, result, 2),
+        .invocations = (uint64_t)hone_pg_integer_at(c, result, 3),
+        .aliases = (uint64_t)hone_pg_integer_at(c, result, 4),
+        .foreigns = (uint64_t)hone_pg_integer_at(c, result, 5),
+        .quarantined = (uint64_t)hone_pg_integer_at(c, result, 6),
+        .bytes = (uint64_t)hone_pg_integer_at(c, result, 7),
         .schema = HONE_STORE_SCHEMA,
     };
     c->pq.PQclear(result);
@@ -702,7 +694,7 @@ static hone_status postgresql_changes(hone_store *store, uint64_t *out, hone_err
     PGresult *result = NULL;
     hone_status status = hone_pg_execute(c, sql, NULL, &result, changes_where, err);
     if (status != HONE_OK) return status;
-    *out = count_at(c, result, 0);
+    *out = (uint64_t)hone_pg_integer_at(c, result, 0);
     c->pq.PQclear(result);
     return HONE_OK;
 }

@@ -86,8 +86,8 @@ static hone_status read_record(
 
 // A row that is to go, by the id that it stands under.
 typedef struct damaged {
-    hone_buffer record; // as it stands in the quarantine
-    const char *reason;
+    hone_buffer text;
+    hone_store_quarantined quarantined; // borrows the text
     char id[HONE_SHA256_HEX_SIZE];
     struct damaged *next;
 } damaged;
@@ -104,9 +104,8 @@ static bool note_damaged(
     damaged *one = hone_alloc(&c->allocator, sizeof *one);
     const int size = c->pq.PQgetlength(result, at, (int)shape->count + 1);
     if (one == NULL) return false;
-    hone_buffer_init(&one->record, c->allocator);
-    (void)hone_quarantine_row(shape, row, reason, &one->record);
-    one->reason = reason;
+    hone_buffer_init(&one->text, c->allocator);
+    one->quarantined = hone_quarantine_row(shape, row, reason, &one->text);
     memcpy(one->id, c->pq.PQgetvalue(result, at, (int)shape->count + 1), size < 64 ? (size_t)size : 64);
     one->next = *list;
     *list = one;
@@ -116,27 +115,19 @@ static bool note_damaged(
 static hone_status move_one(
     hone_pg_connection *c, hone_pg_table table, const damaged *one, const char *where, hone_error *err)
 {
-    hone_row nothing = {.count = 0};
-    hone_buffer unused;
     hone_pg_values values = {.count = 0};
-    hone_buffer_init(&unused, c->allocator);
-    hone_store_quarantined quarantined = hone_quarantine_row(hone_pg_shape(table), &nothing, one->reason, &unused);
-    quarantined.record = hone_buffer_string(&one->record);
     hone_status status = hone_pg_begin(c, where, err);
-    if (status == HONE_OK) {
-        status = hone_pg_put(c, HONE_PG_QUARANTINE, HONE_PG_PUT, &quarantined, NULL, where, err);
-        hone_pg_add_text(&values, one->id);
-        if (status == HONE_OK) status = hone_pg_run(c, table, HONE_PG_DROP, &values, NULL, NULL, where, err);
-        status = hone_pg_end(c, status, where, err);
-    }
-    hone_buffer_deinit(&unused);
-    if (status == HONE_OK) {
-        c->moved++;
-        hone_log_write(
-            c->log, HONE_LOG_WARNING, "store.postgresql: a record of %s %s: it was set aside",
-            hone_pg_shape(table)->name, one->reason);
-    }
-    return status;
+    if (status != HONE_OK) return status;
+    status = hone_pg_put(c, HONE_PG_QUARANTINE, HONE_PG_PUT, &one->quarantined, NULL, where, err);
+    hone_pg_add_text(&values, one->id);
+    if (status == HONE_OK) status = hone_pg_run(c, table, HONE_PG_DROP, &values, NULL, NULL, where, err);
+    status = hone_pg_end(c, status, where, err);
+    if (status != HONE_OK) return status;
+    c->moved++;
+    hone_log_write(
+        c->log, HONE_LOG_WARNING, "store.postgresql: a record of %s %s: it was set aside", one->quarantined.kind,
+        one->quarantined.reason);
+    return HONE_OK;
 }
 
 // A reader that may not write leaves them where they are.
@@ -144,9 +135,9 @@ static void move_all(hone_pg_connection *c, hone_pg_table table, damaged *list, 
 {
     while (list != NULL) {
         damaged *next = list->next;
-        if (!c->read_only && table != HONE_PG_QUARANTINE && !list->record.failed)
+        if (!c->read_only && table != HONE_PG_QUARANTINE && !list->text.failed)
             (void)move_one(c, table, list, where, NULL);
-        hone_buffer_deinit(&list->record);
+        hone_buffer_deinit(&list->text);
         hone_free(&c->allocator, list);
         list = next;
     }

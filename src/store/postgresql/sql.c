@@ -13,15 +13,6 @@ const hone_row_shape *hone_pg_shape(hone_pg_table table)
     return shapes[table];
 }
 
-hone_pg_table hone_pg_table_of(const hone_row_shape *shape)
-{
-    int table = 0;
-    while (shapes[table] != shape)
-        table++;
-    hone_assert(table < HONE_PG_TABLES);
-    return (hone_pg_table)table;
-}
-
 bool hone_pg_has_call(hone_pg_table table)
 {
     return table <= HONE_PG_INVOCATION;
@@ -40,7 +31,7 @@ static const char *filter_name(hone_pg_table table, size_t index)
     return hone_pg_has_call(table) ? call_filters[index] : scheme_filter[index];
 }
 
-// Columns [from, to) with what stands around each, "%s" for its name.
+// Columns [from, to) with what stands around each, @ for its name.
 static void write_columns(hone_buffer *out, const hone_row_shape *shape, size_t from, size_t to, const char *form)
 {
     for (size_t i = from; i < to; i++) {

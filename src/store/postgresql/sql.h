@@ -38,7 +38,6 @@ typedef enum hone_pg_verb {
 } hone_pg_verb;
 
 const hone_row_shape *hone_pg_shape(hone_pg_table table);
-hone_pg_table hone_pg_table_of(const hone_row_shape *shape);
 // Whether its records belong to a call, and have a column `call`.
 bool hone_pg_has_call(hone_pg_table table);
 // Columns that SCAN filters by: device, algorithm, version and key, or the scheme alone.
