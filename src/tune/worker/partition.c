@@ -167,7 +167,7 @@ uint64_t hone_part_of(const hone_parting *parting, uint32_t value, const hone_te
     for (uint32_t g = 0; g < parting->groups; g++) {
         const hone_part_group *group = &parting->group[g];
         uint32_t a = 0;
-        while (group->axis[a].value != value)
+        while (a < group->axes && group->axis[a].value != value)
             a++;
         hone_assert(a < group->axes); // every group cuts every result
         part += step * (uint64_t)(at[group->axis[a].axis] / group->axis[a].size);

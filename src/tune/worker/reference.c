@@ -473,15 +473,19 @@ static bool find_dispute(
     return false;
 }
 
-// One part more: from now on everybody is compared with it.
-static hone_status add_part(hone_reference *reference, const hone_buffers *buffers, uint64_t part, hone_error *err)
+// One part more: from now on everybody is compared with it. False: the reference has no answer there, and nothing changed.
+static bool add_part(hone_reference *reference, const hone_buffers *buffers, uint64_t part)
 {
-    hone_status status = compute_part(reference, reference->call, buffers, part, err);
-    if (status != HONE_OK) return status;
-    const uint32_t at = reference->part_count < HONE_MAX_PARTS ? reference->part_count++ : HONE_MAX_PARTS - 1;
+    const uint32_t count = reference->part_count, at = count < HONE_MAX_PARTS ? count : HONE_MAX_PARTS - 1;
+    const uint64_t before = reference->parts[at];
+    if (compute_part(reference, reference->call, buffers, part, NULL) != HONE_OK) return false;
     reference->parts[at] = part;
+    reference->part_count = at + 1;
     memset(reference->right, 0, sizeof reference->right);
-    return measure_results(reference, err);
+    if (measure_results(reference, NULL) == HONE_OK) return true;
+    reference->parts[at] = before;
+    reference->part_count = count;
+    return false;
 }
 
 // Right in all parts. Who differs from the witness is right or wrong in the part where they differ; where the witness is
@@ -506,8 +510,8 @@ static hone_status hear_witness(
     }
     if (has_witness(reference)) {
         witness->judged++;
-        hone_status status = add_part(reference, buffers, part, err);
-        if (status == HONE_OK) status = check_result(reference, set, value, tolerance, &error, err);
+        if (!add_part(reference, buffers, part)) return HONE_OK;
+        hone_status status = check_result(reference, set, value, tolerance, &error, err);
         if (error > *out_max_error) *out_max_error = error;
         if (status != HONE_OK) return status;
     }

@@ -462,6 +462,35 @@ static void where_parts_are_computed_another_kernels_results_show_what_is_wrong_
     hone_reference_deinit(&reference);
 }
 
+static hone_status answer_nothing(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)args;
+    (void)execution;
+    return HONE_KERNEL_FAILED;
+}
+
+// Where it fails for the part in which two differ, neither is called wrong, and the parts stay what they are.
+static void a_reference_that_cannot_say_who_is_wrong_says_nothing(void **state)
+{
+    fixture *f = *state;
+    hone_reference reference;
+    assert_int_equal(make(f, "op(f32[64,5])"), HONE_OK);
+    fill(f);
+    f->algorithm.reference = answer_twice;
+    f->algorithm.independent = "m";
+    f->algorithm.model = says_much_work;
+    compute_two_rows(f, &reference);
+    answer(f, false);
+    assert_int_equal(hear(f, &reference, "first"), HONE_OK);
+    f->algorithm.reference = answer_nothing;
+    answer(f, true);
+    assert_int_equal(hear(f, &reference, "second"), HONE_OK);
+    assert_int_equal(reference.part_count, 2);
+    assert_string_equal(reference.witness.name, "first");
+    hone_reference_deinit(&reference);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     fixture *f = *state;
@@ -501,6 +530,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(zeros_are_not_near_enough_to_large_results_whatever_the_slack, setup, teardown),
         cmocka_unit_test_setup_teardown(
             where_parts_are_computed_another_kernels_results_show_what_is_wrong_elsewhere, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_reference_that_cannot_say_who_is_wrong_says_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
