@@ -21,14 +21,14 @@ static int ask(void *ctx, uint64_t count)
         hone_process process;
         int signal_number, exit_code;
         hone_error err;
-        if (hone_workers_take(g->pool, &process, &err) != HONE_OK) {
+        if (hone_workers_take(g->pool, false, &process, &err) != HONE_OK) {
             fprintf(stderr, "bench_worker: %s\n", err.message);
             return 1;
         }
         if (g->again)
             hone_process_kill(&process, &signal_number, &exit_code);
         else
-            hone_workers_give(g->pool, &process);
+            hone_workers_give(g->pool, false, &process);
     }
     return 0;
 }

@@ -44,8 +44,8 @@ static void check_worker(hone_cli *cli, cli_check *out)
     hone_process worker;
     out->ok = hone_workers_create(&allocator, NULL, &pool, &err) == HONE_OK &&
               hone_workers_program(pool, path, sizeof path, &err) == HONE_OK &&
-              hone_workers_take(pool, &worker, &err) == HONE_OK;
-    if (out->ok) hone_workers_give(pool, &worker);
+              hone_workers_take(pool, false, &worker, &err) == HONE_OK;
+    if (out->ok) hone_workers_give(pool, false, &worker);
     char confined[200];
     hone_worker_tell_confinement(confined, sizeof confined);
     if (out->ok)

@@ -20,8 +20,9 @@ typedef enum hone_platform {
     HONE_TILELANG, // a known name without a loader
     HONE_XLA,
     HONE_PALLAS,
-    HONE_NULL, // the skeleton to copy; never asked for by "any"
-    HONE_FFI,  // functions of shared libraries for tvm-ffi
+    HONE_NULL,   // the skeleton to copy; never asked for by "any"
+    HONE_FFI,    // functions of shared libraries for tvm-ffi
+    HONE_PYTHON, // functions of Python
     HONE_PLATFORM_COUNT,
     HONE_PLATFORM_AUTO = 100 // in a query: resolved from the devices present
 } hone_platform;

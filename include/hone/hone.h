@@ -7,6 +7,7 @@
 #include "hone/config.h"
 #include "hone/device.h"
 #include "hone/interchange.h"
+#include "hone/interpreter.h"
 #include "hone/kernel.h"
 #include "hone/lock.h"
 #include "hone/offline.h"

@@ -45,8 +45,13 @@ _hone.setup(
     _arrays.allocate, _arrays.maker, _arrays.exporter, _arrays.show_torch, _arrays.show_cupy, _streams.choose,
 )
 
-from hone import registry  # noqa: E402  (needs the lines above)
+from hone import _scripts  # noqa: E402  (needs the lines above)
+
+_scripts.lend()
+
+from hone import registry  # noqa: E402
 from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform, kernel_registry  # noqa: E402
+from hone.kernels import algorithm, kernel  # noqa: E402
 from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invocations, record_invocation  # noqa: E402
 
 __version__ = _hone.version()
@@ -55,8 +60,8 @@ __all__ = [
     "Context", "CorruptError", "Decision", "Entry", "HoneError", "IOFailedError", "IncompatibleError",
     "InvalidArgumentError", "KernelFailedError", "KernelRegistry", "KernelSpec", "Link", "NotFoundError",
     "OutOfMemoryError", "PersistentCache", "Platform", "Result", "Runtime", "Store", "StoredDecision",
-    "UnavailableError", "UnsupportedError", "audit", "autotune_lowered", "bind", "call", "context", "decide",
-    "default", "explain", "get_invocations", "kernel_registry", "list", "offline", "overlay", "overlay_cache",
+    "UnavailableError", "UnsupportedError", "algorithm", "audit", "autotune_lowered", "bind", "call", "context", "decide",
+    "default", "explain", "get_invocations", "kernel", "kernel_registry", "offline", "overlay", "overlay_cache",
     "override", "policy", "record_invocation", "registry", "run", "tune", "use",
 ]
 

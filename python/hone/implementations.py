@@ -46,6 +46,7 @@ class Platform(enum.StrEnum):
     OPENCL = "opencl"
     NULL = "null"
     FFI = "ffi"
+    PYTHON = "python"
 
 
 class Backend(enum.StrEnum):

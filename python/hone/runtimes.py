@@ -15,7 +15,7 @@ from typing import Any
 from hone import _hone
 from hone.audits import Audit
 from hone.contexts import Config, Context, Link, chain_change, entry_row, override_change, overlay_change, policy_change
-from hone.errors import NotFoundError
+from hone.errors import HoneError, InvalidArgumentError, NotFoundError
 from hone.results import Decision, Result, call_of_label
 from hone.tuning import options_of, watched
 
@@ -23,6 +23,8 @@ _KEY = re.compile("[0-9a-f]{16}")
 _log = logging.getLogger("hone")
 _lock = threading.Lock()
 _default: Runtime | None = None
+_default_is_own = True  # it was opened by default(), and not handed to use()
+_packs: list[str] = []  # of what the program has registered: each runtime has it
 _open: weakref.WeakSet[Runtime] = weakref.WeakSet()  # what they recorded is written when the interpreter ends
 
 
@@ -53,6 +55,8 @@ class Runtime(_hone.Runtime):
 
     def __init__(self, **options: Any):
         _open.add(self)
+        for folder in _packs:
+            _load(self, folder)
 
     def __enter__(self) -> Runtime:
         return self
@@ -162,21 +166,61 @@ class Runtime(_hone.Runtime):
 
 def default() -> Runtime:
     """The runtime of the module's functions; opened now if it was not yet."""
-    global _default
+    global _default, _default_is_own
     with _lock:
         if _default is None:
-            _default = Runtime()
+            _default, _default_is_own = Runtime(), True
             _hone.use(_default)
         return _default
 
 
+def _load(runtime: Runtime, folder: str) -> None:
+    try:
+        runtime.load_pack(folder)
+    except HoneError as error:
+        _log.warning("going on without what the program has registered in %s: %s", folder, error)
+
+
+def add_pack(folder: str) -> list[tuple[str, str, str, str]]:
+    """Loads a pack into every runtime, those that are opened later as well. Gives what of it was refused."""
+    refused = default().load_pack(folder)
+    if refused:
+        return refused
+    _packs.append(folder)
+    for runtime in list(_open):
+        if runtime is not _default:
+            _load(runtime, folder)
+    return []
+
+
+def replace_pack(before: str, folder: str) -> list[tuple[str, str, str, str]]:
+    """Has a pack in the place of another. A registry forgets nothing: the default runtime is opened anew, and plans of the one before go
+    on. Gives what was refused, and then nothing has changed."""
+    global _default
+    if _default is not None and not _default_is_own:
+        raise InvalidArgumentError("the runtime that the program has opened knows it with another source already: give it another name")
+    kept = [*_packs]
+    _packs.remove(before)
+    fresh = Runtime()
+    refused = fresh.load_pack(folder)
+    if refused:
+        _packs[:] = kept
+        fresh.close()
+        return refused
+    _packs[:] = [folder if one == before else one for one in kept]
+    with _lock:
+        _default = fresh
+        _hone.use(fresh)
+    return []
+
+
 def use(runtime: Runtime | None) -> Runtime | None:
     """Makes a runtime the module's and returns the one before. None: a new default is opened when it is needed."""
-    global _default
+    global _default, _default_is_own
     if runtime is not None and not isinstance(runtime, Runtime):
         raise TypeError(f"a hone.Runtime or None is asked for, and a {type(runtime)} came")
     with _lock:
-        before, _default = _default, runtime
+        before, _default, _default_is_own = _default, runtime, runtime is None
         _hone.use(runtime)
         return before
 

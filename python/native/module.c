@@ -231,6 +231,11 @@ static PyMethodDef functions[] = {
     {"torch_kernel", native_torch_kernel_new, METH_VARARGS,
      "torch_kernel(name, recorded or None, makes_results, torch.Tensor): what torch's dispatcher calls for an "
      "operation."},
+    {"lend", native_scripts_lend, METH_VARARGS,
+     "lend(prepare, name, worker): this interpreter runs kernels that are functions of Python."},
+    {"work", native_scripts_work, METH_VARARGS, "work(fd): the whole of a worker's process."},
+    {"signature", native_scripts_signature, METH_O,
+     "signature(text): (name, version, normalised text, parameters and results as dicts)."},
     {"use", use, METH_O, "use(runtime or None): the runtime of the module's functions."},
     {"contexts_used", contexts_used, METH_NOARGS, "contexts_used(): from now on calls look for a context."},
     {"version", version, METH_NOARGS, "version(): of the library."},

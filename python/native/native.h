@@ -243,6 +243,14 @@ struct native_made {
 native_made *native_made_find(native_operation *operation, const native_arguments *arguments);
 void native_made_release(native_made *made);
 
+// --- scripts.c
+
+PyObject *native_scripts_lend(PyObject *module, PyObject *args);
+PyObject *native_scripts_work(PyObject *module, PyObject *args);
+PyObject *native_scripts_signature(PyObject *module, PyObject *text);
+// Loads a pack: (algorithm, kernel, status, reason) of what of it was refused.
+PyObject *native_scripts_load(native_runtime *runtime, PyObject *folder);
+
 // --- contexts.c
 
 // The context that the calling code is in, borrowed from *out_owner (a new reference, or NULL). False: an exception.
@@ -264,6 +272,8 @@ PyTypeObject *native_store_make_type(PyObject *module);
 PyTypeObject *native_tuner_make_type(PyObject *module);
 PyTypeObject *native_torch_kernel_make_type(PyObject *module);
 
+// Parameters and results of a signature, a dict each.
+PyObject *native_parameters_of(const hone_signature *signature);
 // The operation of a name or object, borrowed; NULL with an exception.
 native_operation *native_operation_find(native_runtime *runtime, PyObject *name_or_operation);
 typedef PyObject *native_operation_function(

@@ -213,14 +213,18 @@ static PyObject *parameter_dict(const hone_parameter *parameter)
         default_of(parameter), "default_text", parameter->default_text);
 }
 
+PyObject *native_parameters_of(const hone_signature *signature)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < hone_signature_count(signature); i++)
+        native_append(&list, parameter_dict(hone_signature_parameter(signature, i)));
+    return list;
+}
+
 static PyObject *get_parameters(PyObject *self, void *closure)
 {
     (void)closure;
-    const native_operation *operation = (native_operation *)self;
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < operation->count; i++)
-        native_append(&list, parameter_dict(hone_signature_parameter(operation->signature, i)));
-    return list;
+    return native_parameters_of(((native_operation *)self)->signature);
 }
 
 // --- life

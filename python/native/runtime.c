@@ -331,6 +331,11 @@ static PyObject *get_address(PyObject *object, void *closure)
     return PyLong_FromVoidPtr(((native_runtime *)object)->rt);
 }
 
+static PyObject *method_load_pack(PyObject *object, PyObject *folder)
+{
+    return native_scripts_load((native_runtime *)object, folder);
+}
+
 static PyMethodDef methods[] = {
     {"operation", method_operation, METH_O, "operation(name): the operation of that name."},
     {"run", (PyCFunction)(void (*)(void))method_run, METH_FASTCALL | METH_KEYWORDS, "run(name, *arrays, **scalars)"},
@@ -350,6 +355,8 @@ static PyMethodDef methods[] = {
     {"validate", method_validate, METH_VARARGS, "validate(algorithm or None): (agree, lines)"},
     {"devices", method_devices, METH_NOARGS, "devices(): dicts"},
     {"parse_result", method_parse_result, METH_O, "parse_result(json)"},
+    {"load_pack", method_load_pack, METH_O,
+     "load_pack(folder): registers its kernels; (algorithm, kernel, status, reason) of each that was refused"},
     {"overlay", method_overlay, METH_O, "overlay(rows)"},
     {"close", method_close, METH_NOARGS, "close(): lets go of what keeps the runtime"},
     {"call_of_label", method_call_of_label, METH_O, "call_of_label(label): the text of the call that it stands for"},

@@ -204,7 +204,8 @@ static hone_status mark_reference(hone_pack_reading *r, size_t kernel)
     hone_pack_kernel *details = &r->pack->details[kernel];
     r->pack->kernels[kernel].is_reference = true;
     if (details->refusal != NULL) return HONE_OK;
-    if (!r->platforms->find(details->platform)->is_host) {
+    const hone_platform_facts *facts = r->platforms->find(details->platform);
+    if (!facts->is_host && !facts->is_interpreted) {
         char words[80];
         snprintf(words, sizeof words, "is not of platform %s", host_name(r->platforms->find));
         return refuse_reference(r, details, words);

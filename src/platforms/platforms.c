@@ -6,6 +6,7 @@
 #include "platforms/null/null.h"
 #include "platforms/opencl/opencl.h"
 #include "platforms/platform.h"
+#include "platforms/python/python.h"
 #include "platforms/triton/triton.h"
 #include "platforms/xla/xla.h"
 
@@ -34,6 +35,7 @@ const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
     [HONE_PALLAS] = &hone_pallas_platform,
     [HONE_NULL] = &hone_null_platform, // the skeleton
     [HONE_FFI] = &hone_ffi_platform,   // libraries for tvm-ffi
+    [HONE_PYTHON] = &hone_python_platform,
 };
 
 const hone_pack_platforms hone_platform_packs = {hone_platform_facts_of, hone_platform_check};

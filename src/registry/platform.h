@@ -29,7 +29,9 @@ typedef struct hone_platform_facts {
     bool is_by_name_only;   // a query, a list or a runtime finds it only when it is named
     bool falls_back_to_any; // a query that matches nothing is asked once more with backend "any"
     bool takes_code;        // kernels come as sources, files or binaries (hone_code) beside functions
-    bool is_module; // its code is a whole program: it has no entry, and gives results back in place of taking them
+    bool
+        is_interpreted; // its kernels run where an interpreter was lent (hone/interpreter.h), and in workers that lend one
+    bool is_module;     // its code is a whole program: it has no entry, and gives results back in place of taking them
     // What of a kernel's code the platform does not have, as words behind "the code of kernel 'x'". NULL: all is well.
     // The function may be NULL: every field of hone_code is taken.
     const char *(*refuses)(const hone_code *code);

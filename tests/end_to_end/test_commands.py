@@ -93,7 +93,7 @@ class Devices(CommandTest):
         platforms = self.hone("devices", "--json").json["platforms"]
         self.assertEqual(platforms[0]["platform"], "native")
         names = [row["platform"] for row in platforms]
-        for name in ("opencl", "cuda", "triton", "cute", "tilelang", "xla", "pallas", "ffi"):
+        for name in ("opencl", "cuda", "triton", "cute", "tilelang", "xla", "pallas", "ffi", "python"):
             self.assertIn(name, names)
         for row in platforms:
             self.has_fields(row, {"platform": str, "available": bool, "reason": (str, NULL), "devices": list})

@@ -36,6 +36,9 @@ class Python(unittest.TestCase):
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone",
                     HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 
+    def test_functions_of_python_are_kernels(self):
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_kernels", PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
+
     def test_tqdm_shows_a_contest(self):
         out = self.passes(sys.executable, "-B", "-c",
                           "import hone; hone.tune('softmax(f32[64,64])', seconds=1, evaluations=8, progress=True)",
@@ -43,12 +46,14 @@ class Python(unittest.TestCase):
         self.assertRegex(out, r"softmax\(f32\[64,64\]\): .*\d+/\d+ ")
 
     def test_the_pages_run_as_written(self):
-        for name in ("python.md", "tune-a-jax-program.md"):
+        for name in ("python.md", "tune-a-jax-program.md", "write-a-kernel-in-python.md"):
             blocks = re.findall(r"```(python)?\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
             with self.subTest(name), tempfile.TemporaryDirectory(prefix="hone-page-") as folder:
-                settings = {"HONE_STORE": f"sqlite:{folder}/store.db", "JAX_PLATFORMS": "cpu"}
+                settings = {"HONE_STORE": f"sqlite:{folder}/store.db", "XDG_CACHE_HOME": folder, "JAX_PLATFORMS": "cpu"}
                 code = f"import os; os.chdir({folder!r})\n" + "\n".join(text for kind, text in blocks if kind)
-                self.passes(sys.executable, "-B", "-c", code, PYTHONPATH=f"{BUILD}/python:{PACKAGES}", **settings)
+                program = pathlib.Path(folder) / "page.py"  # functions of -c have no source
+                program.write_text(code)
+                self.passes(sys.executable, "-B", program, PYTHONPATH=f"{BUILD}/python:{PACKAGES}", **settings)
                 lines = [line for kind, text in blocks if not kind for line in text.splitlines()]
                 for line in filter(lambda line: line.startswith("hone "), lines):
                     self.passes("sh", "-c", f"cd {folder} && {BUILD}/{line}", **settings)

@@ -103,7 +103,7 @@ bool hone_rival_find_packaged(const hone_packaged_library *library, char *path, 
         return true;
     }
     path[0] = '\0';
-    hone_python_packages(look_in_packages, &search);
+    hone_packages_visit(look_in_packages, &search);
     if (path[0] != '\0') return true;
     hone_fail(
         why, HONE_UNAVAILABLE, "rivals",

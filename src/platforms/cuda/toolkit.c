@@ -43,7 +43,7 @@ void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), voi
         if (value != NULL && value[0] == '/') offer(&s, "%s%s", value, "");
     }
     offer(&s, "%s%s", "/usr/local/cuda", "");
-    if (!s.done) hone_python_packages(offer_packages, &s);
+    if (!s.done) hone_packages_visit(offer_packages, &s);
 }
 
 // Libraries -----------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ static hone_status find_cutlass(finding *f, hone_error *err)
     const char *named = hone_os_variable("HONE_CUTLASS_PATH");
     *f = (finding){.header = "/cute/tensor.hpp", .below = "/include"};
     if (named == NULL || named[0] == '\0') {
-        hone_python_packages(look_in_packages, f);
+        hone_packages_visit(look_in_packages, f);
     } else if (look(f, named)) {
         f->below = "";
         (void)look(f, named);
@@ -154,9 +154,9 @@ static void cute_describe(hone_platform_instance *instance, hone_buffer *out)
     (void)instance;
     describe_cutlass(out);
     hone_buffer_text(out, "\nexports of the CuTe DSL: ");
-    hone_python_describe("apache-tvm-ffi", out);
+    hone_package_describe("apache-tvm-ffi", out);
     hone_buffer_text(out, "; ");
-    hone_python_describe("nvidia-cutlass-dsl", out);
+    hone_package_describe("nvidia-cutlass-dsl", out);
 }
 
 static uint64_t cute_digest(const hone_plan *plan)

@@ -69,7 +69,7 @@ static void ffi_describe(hone_platform_instance *instance, hone_buffer *out)
 {
     (void)instance;
     hone_buffer_text(out, "libraries for tvm-ffi: ");
-    hone_python_describe("apache-tvm-ffi", out);
+    hone_package_describe("apache-tvm-ffi", out);
 }
 
 const hone_platform_ops hone_ffi_platform = {

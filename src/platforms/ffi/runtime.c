@@ -8,7 +8,7 @@
 
 static const char where[] = "ffi.runtime", prefix[] = "__tvm_ffi_";
 
-static const hone_python_library wanted = {
+static const hone_package_library wanted = {
     "HONE_TVM_FFI", "libtvm_ffi.so", "apache-tvm-ffi", (const char *const[]){"tvm_ffi/lib", NULL}};
 
 // Opening -------------------------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ hone_status hone_ffi_runtime_open(
 {
     hone_error unused;
     *out = (hone_ffi_runtime){.library = NULL};
-    hone_status status = hone_python_library_open(allocator, &wanted, who, &out->library, err);
+    hone_status status = hone_package_library_open(allocator, &wanted, who, &out->library, err);
     if (status == HONE_OK) status = check_version(out->library, err);
     if (status == HONE_OK) status = find(out->library, "TVMFFIErrorMoveFromRaised", &out->take_error, err);
     if (status == HONE_OK) status = find(out->library, "TVMFFIObjectDecRef", &out->drop, err);

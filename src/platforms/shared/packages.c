@@ -40,7 +40,7 @@ static void look_in_prefix(search *s, const char *prefix, const char *below)
     (void)hone_os_list_folder(folder, look_at_python, s, NULL);
 }
 
-void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ctx)
+void hone_packages_visit(bool (*visit)(void *ctx, const char *folder), void *ctx)
 {
     search s = {.visit = visit, .ctx = ctx};
     const char *environment = hone_os_variable("VIRTUAL_ENV"), *home = hone_os_variable("HOME");
@@ -53,7 +53,7 @@ void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ct
 // Libraries -----------------------------------------------------------------------------------------------------------
 
 typedef struct finding {
-    const hone_python_library *wanted;
+    const hone_package_library *wanted;
     char found[PATH_SIZE];
 } finding;
 
@@ -70,9 +70,9 @@ static bool look_for_library(void *ctx, const char *packages)
     return true;
 }
 
-hone_status hone_python_library_open(
+hone_status hone_package_library_open(
     const hone_allocator *allocator,
-    const hone_python_library *wanted,
+    const hone_package_library *wanted,
     const char *who,
     hone_library **out,
     hone_error *err)
@@ -81,7 +81,7 @@ hone_status hone_python_library_open(
     hone_error why = {.message = ""};
     const char *named = hone_os_variable(wanted->variable);
     const bool is_named = named != NULL && named[0] != '\0';
-    if (!is_named) hone_python_packages(look_for_library, &f);
+    if (!is_named) hone_packages_visit(look_for_library, &f);
     const char *names[] = {is_named ? named : wanted->file, f.found[0] != '\0' ? f.found : NULL, NULL};
     const hone_status status = hone_library_open_quietly(allocator, names, out, &why);
     if (status != HONE_UNAVAILABLE)
@@ -118,13 +118,13 @@ static bool look_in_packages(void *ctx, const char *folder)
     return f->version[0] == '\0';
 }
 
-void hone_python_describe(const char *package, hone_buffer *out)
+void hone_package_describe(const char *package, hone_buffer *out)
 {
     facts f = {.version = ""};
     snprintf(f.name, sizeof f.name, "%s", package);
     for (char *at = f.name; *at != '\0'; at++)
         if (*at == '-') *at = '_';
-    hone_python_packages(look_in_packages, &f);
+    hone_packages_visit(look_in_packages, &f);
     if (f.version[0] != '\0')
         hone_buffer_format(out, "%s %s, %s", package, f.version, f.folder);
     else

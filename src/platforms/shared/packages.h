@@ -7,25 +7,25 @@
 
 // Calls visit with each folder of packages (".../lib/python3.12/site-packages") that there is, until it answers false:
 // those of VIRTUAL_ENV, ~/.local, /usr/local and /usr.
-void hone_python_packages(bool (*visit)(void *ctx, const char *folder), void *ctx);
+void hone_packages_visit(bool (*visit)(void *ctx, const char *folder), void *ctx);
 
 // A library of such a package.
-typedef struct hone_python_library {
+typedef struct hone_package_library {
     const char *variable, *file, *package; // "HONE_TVM_FFI" names the file; "libtvm_ffi.so"; "apache-tvm-ffi"
     const char *const *below;              // where it lies in a folder of packages; NULL-ended
-} hone_python_library;
+} hone_package_library;
 
 // Opens the file that the variable names; else the loader's, then that of a package. Handlers of SIGSEGV that it sets
 // are put back.
 // Returns: HONE_UNAVAILABLE with who needs it and the package that brings it.
-hone_status hone_python_library_open(
+hone_status hone_package_library_open(
     const hone_allocator *allocator,
-    const hone_python_library *wanted,
+    const hone_package_library *wanted,
     const char *who,
     hone_library **out,
     hone_error *err);
 
 // Appends "apache-tvm-ffi 0.1.15, FOLDER" of an installed package, or "no apache-tvm-ffi: PyPI has it".
-void hone_python_describe(const char *package, hone_buffer *out);
+void hone_package_describe(const char *package, hone_buffer *out);
 
 #endif

@@ -186,7 +186,7 @@ static void triton_describe(hone_platform_instance *instance, hone_buffer *out)
 {
     (void)instance;
     hone_buffer_text(out, "packs are made with Triton, and run without: ");
-    hone_python_describe("triton", out);
+    hone_package_describe("triton", out);
 }
 
 const hone_platform_ops hone_triton_platform = {

@@ -89,7 +89,7 @@ hone_status hone_xla_find_plugins(hone_buffer out[XLA_KIND_COUNT], hone_error *e
         if (size > 0) status = take_named(named, size, out, err);
         named += size + (named[size] == ',');
     }
-    if (!any) hone_python_packages(look_in_packages, out);
+    if (!any) hone_packages_visit(look_in_packages, out);
     for (int kind = 0; status == HONE_OK && kind < XLA_KIND_COUNT; kind++)
         if (out[kind].failed) status = hone_fail_memory(err, where);
     return status;

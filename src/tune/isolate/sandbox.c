@@ -59,7 +59,7 @@ void hone_sandbox_drop(hone_sandbox *sandbox)
 void hone_sandbox_deinit(hone_sandbox *sandbox)
 {
     if (sandbox->kind == HONE_SANDBOX_SPAWN && sandbox->warm) {
-        hone_workers_give(sandbox->environment->workers, &sandbox->process);
+        hone_workers_give(sandbox->environment->workers, sandbox->interpreted, &sandbox->process);
         sandbox->process = no_process;
     }
     hone_sandbox_drop(sandbox);
@@ -85,7 +85,7 @@ hone_status hone_sandbox_start(hone_sandbox *sandbox, hone_error *err)
     if (sandbox->warm) return HONE_OK;
     hone_status status = HONE_OK;
     if (sandbox->kind == HONE_SANDBOX_SPAWN)
-        status = hone_workers_take(sandbox->environment->workers, &sandbox->process, err);
+        status = hone_workers_take(sandbox->environment->workers, sandbox->interpreted, &sandbox->process, err);
     else if (sandbox->kind == HONE_SANDBOX_FORK)
         status = start_fork(sandbox, err);
     else if (sandbox->kind == HONE_SANDBOX_ZYGOTE && !hone_zygote_alive(sandbox->environment->zygote))

@@ -20,6 +20,7 @@ typedef struct hone_sandbox {
     hone_process process;  // SPAWN, FORK; pid -1: none now
     hone_session *session; // HERE
     bool by_value;         // kernels go as addresses
+    bool interpreted;      // SPAWN: its worker lends an interpreter
     uint32_t served;       // candidates, since the process was started
     bool warm;             // a process is there and has answered: a call that was opened is still open
 } hone_sandbox;
@@ -47,8 +48,9 @@ hone_outcome hone_sandbox_ask(
 void hone_sandbox_drop(hone_sandbox *sandbox);
 
 // The pool's side (workers.c): a worker that answers, and giving it back. program: for messages.
-hone_status hone_workers_take(hone_workers *workers, hone_process *out, hone_error *err);
-void hone_workers_give(hone_workers *workers, hone_process *process);
+//   interpreted  with an interpreter, where this process has lent one
+hone_status hone_workers_take(hone_workers *workers, bool interpreted, hone_process *out, hone_error *err);
+void hone_workers_give(hone_workers *workers, bool interpreted, hone_process *process);
 // The processor's peaks, which are measured once as long as there are workers. False: nobody has. workers may be NULL.
 bool hone_workers_peaks(hone_workers *workers, hone_peaks *out);
 void hone_workers_keep_peaks(hone_workers *workers, const hone_peaks *peaks);

@@ -7,7 +7,9 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "os/mutex.h"
+#include "platforms/interpreter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +20,11 @@ static const uint64_t ping_ns = 10000000000u; // a machine at work may be slow t
 
 struct hone_workers {
     hone_allocator allocator;
-    char *program;     // as given or of HONE_WORKER; NULL: looked for
-    hone_mutex mutex;  // idle, peaks
-    hone_process idle; // pid -1: none
-    hone_peaks peaks;  // of the processor; all 0: not measured yet
+    char *program;         // as given or of HONE_WORKER; NULL: looked for
+    hone_mutex mutex;      // idle, peaks
+    hone_process idle;     // pid -1: none
+    bool idle_interpreted; // it lends an interpreter
+    hone_peaks peaks;      // of the processor; all 0: not measured yet
 };
 
 hone_status hone_workers_create(
@@ -146,21 +149,31 @@ static hone_status greet(const hone_workers *workers, const hone_process *proces
     return status;
 }
 
-static hone_process take_idle(hone_workers *workers)
+// One of the other kind stays idle until another takes its place.
+static hone_process take_idle(hone_workers *workers, bool interpreted)
 {
+    hone_process process = {.pid = -1, .fd = -1};
     hone_mutex_lock(&workers->mutex);
-    hone_process process = workers->idle;
-    workers->idle = (hone_process){.pid = -1, .fd = -1};
+    if (workers->idle_interpreted == interpreted) {
+        process = workers->idle;
+        workers->idle = (hone_process){.pid = -1, .fd = -1};
+    }
     hone_mutex_unlock(&workers->mutex);
     return process;
 }
 
-static hone_status start_worker(const hone_workers *workers, hone_process *out, hone_error *err)
+static hone_status start_worker(
+    const hone_workers *workers, const char *const *interpreter, hone_process *out, hone_error *err)
 {
     char path[PATH_SIZE];
-    hone_status status = choose_program(workers, path, err);
+    static const char *const alone[] = {"hone-worker", NULL};
+    const char *const *arguments = interpreter != NULL ? interpreter : alone;
+    hone_status status = HONE_OK;
+    if (interpreter != NULL)
+        snprintf(path, sizeof path, "%s", interpreter[0]);
+    else
+        status = choose_program(workers, path, err);
     if (status != HONE_OK) return status;
-    const char *const arguments[] = {"hone-worker", NULL};
     status = hone_process_spawn(path, arguments, out, err);
     if (status != HONE_OK) return status;
     status = greet(workers, out, err);
@@ -169,24 +182,30 @@ static hone_status start_worker(const hone_workers *workers, hone_process *out, 
     return hone_fail_prefix(err, status, "%.500s", path);
 }
 
-hone_status hone_workers_take(hone_workers *workers, hone_process *out, hone_error *err)
+hone_status hone_workers_take(hone_workers *workers, bool interpreted, hone_process *out, hone_error *err)
 {
+    const char *const *interpreter = interpreted ? hone_interpreter_worker() : NULL;
     if (workers == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "this process keeps no workers");
-    *out = take_idle(workers);
+    *out = take_idle(workers, interpreter != NULL);
     // An idle one may have died meanwhile, with the thread that started it or of somebody's kill.
     if (out->pid > 0 && greet(workers, out, NULL) == HONE_OK) return HONE_OK;
     end_process(out);
-    return start_worker(workers, out, err);
+    return start_worker(workers, interpreter, out, err);
 }
 
-void hone_workers_give(hone_workers *workers, hone_process *process)
+void hone_workers_give(hone_workers *workers, bool interpreted, hone_process *process)
 {
+    hone_process gone = *process;
     hone_assert(process->pid > 0);
+    interpreted = interpreted && hone_interpreter_worker() != NULL;
     hone_mutex_lock(&workers->mutex);
-    bool kept = workers->idle.pid <= 0;
-    if (kept) workers->idle = *process;
+    if (workers->idle.pid <= 0 || workers->idle_interpreted != interpreted) {
+        gone = workers->idle;
+        workers->idle = *process;
+        workers->idle_interpreted = interpreted;
+    }
     hone_mutex_unlock(&workers->mutex);
-    if (!kept) end_process(process);
+    end_process(&gone);
 }
 
 // What the processor can do ---------------------------------------------------------------------------------------------

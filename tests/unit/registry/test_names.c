@@ -55,7 +55,8 @@ static void names_are_exact_lower_case_and_a_wrong_one_lists_them(void **state)
         hone_error err = {0};
         assert_int_equal(hone_platform_parse(wrong[i], &platform, &err), HONE_INVALID_ARGUMENT);
         assert_int_equal(platform, HONE_TRITON);
-        assert_non_null(strstr(err.message, "native, opencl, cuda, triton, cute, tilelang, xla, pallas, null, ffi"));
+        assert_non_null(
+            strstr(err.message, "native, opencl, cuda, triton, cute, tilelang, xla, pallas, null, ffi, python"));
     }
     hone_backend backend;
     hone_error err = {0};

@@ -1,0 +1,57 @@
+// Kernels that are functions of Python: how a process that runs an interpreter lends it to hone.
+//
+// Such a kernel comes in a pack: platform "python", a file of source, and the function's name for an entry
+// (docs/write-a-kernel-in-python.md). hone links no interpreter. The Python package lends its own when it is imported; a
+// process without one keeps these kernels out, and says so in hone_explain.
+#ifndef HONE_INTERPRETER_H
+#define HONE_INTERPRETER_H
+
+#include "hone/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A function as a plan needs it. All is borrowed for the call of prepare.
+typedef struct hone_script {
+    size_t struct_size;
+    const char *path;   // of the file, absolute
+    const char *sha256; // of its bytes, 64 hex digits
+    const char *source; // its bytes, which were compared with the digest, and a NUL
+    size_t source_size;
+    const char *entry;  // the function's name
+    const char *facts;  // JSON object: of the kernel in pack.json
+    const char *config; // JSON object: the config's parameters
+    bool is_reference;
+    const hone_call *call;
+    const hone_device_info *device;
+} hone_script;
+
+typedef struct hone_interpreter {
+    size_t struct_size;
+    const char *name; // "Python 3.11.7", for people
+    // The program and arguments of a process that lends an interpreter of the same kind and calls hone_interpreter_work(3),
+    // NULL-ended. Candidates and references that are functions of Python run in one.
+    const char *const *worker;
+    // Finds the function. Any thread. Returns: HONE_OK; HONE_UNAVAILABLE (it imports what is not here);
+    // HONE_UNSUPPORTED, HONE_KERNEL_FAILED with words; HONE_OUT_OF_MEMORY.
+    hone_status (*prepare)(const hone_script *script, void **out_state, hone_error *err);
+    void (*release)(void *state);
+    // Runs it. args: one value for each parameter and result of the signature, scalars as the call has them. Any thread.
+    //   words  why it failed, up to size bytes
+    hone_status (*run)(
+        void *state, const hone_value *args, size_t count, const hone_execution *execution, char *words, size_t size);
+} hone_interpreter;
+
+// Lends an interpreter, for good; a second one takes the place of the first. Before hone_runtime_open. NULL is refused.
+//   interpreter  static: it is kept
+// Threads: one, before others use hone. Returns: HONE_OK; HONE_INVALID_ARGUMENT.
+HONE_API HONE_MUST_CHECK hone_status hone_interpreter_lend(const hone_interpreter *interpreter, hone_error *err);
+// The whole of a worker's process: answers a contest's questions on a file descriptor until its other end is closed.
+// The process loses its open files, the network, and what it might write (docs/tune.md). Returns the exit code.
+HONE_API int hone_interpreter_work(int fd);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

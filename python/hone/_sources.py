@@ -1,0 +1,425 @@
+"""The source of a function with all that it needs, as a file that stands alone: what a worker and another process run.
+
+Of the function's module come the statements that bind what it reads, and what these read in turn: imports, functions, classes,
+assignments. Modules of the program itself come as files beside it; installed packages are named with their versions.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import functools
+import hashlib
+import importlib.util
+import inspect
+import linecache
+import os
+import pathlib
+import site
+import sys
+import sysconfig
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hone import errors
+
+_BUILTINS = frozenset(dir(builtins))
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    text: str
+    entry: str
+    files: dict[str, bytes]  # modules of the program that it imports, by their paths below the folder
+    packages: dict[str, str]  # installed packages that it imports, and their versions
+    compiles: bool  # something stands around the function: a compiler, which works at the first call
+
+    @property
+    def digest(self) -> str:
+        whole = hashlib.sha256(self.text.encode())
+        for name, content in sorted(self.files.items()):
+            whole.update(name.encode() + b"\0" + content)
+        whole.update(repr(sorted(self.packages.items())).encode())
+        return whole.hexdigest()
+
+
+def _fail(function: Any, words: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(f"{name_of(function)}: {words}")
+
+
+def name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or getattr(plain(function), "__name__", type(function).__name__))
+
+
+def plain(function: Any) -> Any:
+    """The function of Python inside of what decorators made of it: Triton's, numba's, torch's, JAX's."""
+    seen: set[int] = set()
+    while id(function) not in seen:
+        seen.add(id(function))
+        for name in ("__wrapped__", "py_func", "fn", "_torchdynamo_orig_callable", "func"):
+            inner = getattr(function, name, None)
+            if callable(inner) and not isinstance(inner, types.MethodType):
+                function = inner
+                break
+    return function
+
+
+# What a statement binds and reads -------------------------------------------------------------------------------------
+
+
+def _base(node: ast.expr) -> str | None:
+    """``lib`` of ``lib.sqrtf.restype`` and of ``lib["x"]``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Names of the module that a statement binds, or changes what they stand for."""
+    names: set[str] = set()
+    work: list[ast.AST] = [statement]
+    while work:
+        node = work.pop()
+        if isinstance(node, _DEFINITIONS):
+            names.add(node.name)
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+        if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            continue
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            names.add(_base(node) or "")
+        work += ast.iter_child_nodes(node)
+    return names - {""}
+
+
+def _read(statement: ast.stmt) -> set[str]:
+    """Names of the module that a statement reads, also inside of the functions that it defines."""
+    names: set[str] = set()
+    code = compile(ast.fix_missing_locations(ast.Module([statement], [])), "<module>", "exec", dont_inherit=True)
+    work = [code]
+    while work:
+        one = work.pop()
+        work += [constant for constant in one.co_consts if isinstance(constant, types.CodeType)]
+        names |= _globals_of(one)
+    return names
+
+
+def _globals_of(code: types.CodeType) -> set[str]:
+    import dis
+
+    return {instruction.argval for instruction in dis.get_instructions(code)
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") and isinstance(instruction.argval, str)}
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__name__" in _read(ast.Expr(statement.test))
+
+
+# A module's statements ------------------------------------------------------------------------------------------------
+
+
+def _decorates(decorator: ast.expr, names: dict[str, Any]) -> bool:
+    """Whether it is one of hone's: what is registered again in the worker would be another kernel."""
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    try:
+        value = eval(compile(ast.Expression(target), "<decorator>", "eval"), dict(names))  # a dotted name
+    except Exception:
+        return False
+    return getattr(value, "__module__", "") in ("hone.kernels", "hone.jax", "hone.triton")
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _strip(statement: ast.stmt, names: dict[str, Any]) -> ast.stmt:
+    if isinstance(statement, _DEFINITIONS):
+        statement.decorator_list = [
+            one for one in statement.decorator_list
+            if not (_is_dotted(one.func if isinstance(one, ast.Call) else one) and _decorates(one, names))]
+    return statement
+
+
+def _text_of_module(function: Any, module: types.ModuleType | None) -> str:
+    path = getattr(module, "__file__", None)
+    shell = sys.modules.get("IPython")
+    if path is None and shell is not None and shell.get_ipython() is not None:
+        cells = [shell.get_ipython().input_transformer_manager.transform_cell(cell)
+                 for cell in shell.get_ipython().user_ns.get("In", [])]
+        return "\n".join(cell for cell in cells if "get_ipython()" not in cell)
+    if module is None:
+        raise _fail(function, "belongs to no module: define it in a file, or in a cell of a notebook")
+    if path is not None:
+        linecache.checkcache(path)
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError) as error:
+        raise _fail(function, "has no source to be read, which a worker needs: define it in a file, or in a cell of a notebook") from error
+
+
+@functools.lru_cache(maxsize=32)
+def _statements(text: str) -> tuple[ast.stmt, ...]:
+    return tuple(ast.parse(text).body)
+
+
+def _same_code(ours: types.CodeType, theirs: types.CodeType) -> bool:
+    if (ours.co_code, ours.co_names, ours.co_varnames, len(ours.co_consts)) != (
+            theirs.co_code, theirs.co_names, theirs.co_varnames, len(theirs.co_consts)):
+        return False
+    return all(_same_code(one, other) if isinstance(one, types.CodeType) and isinstance(other, types.CodeType) else one == other
+               for one, other in zip(ours.co_consts, theirs.co_consts))
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _check_unchanged(function: Any, text: str) -> None:
+    """What runs here is what the file says: it may have been edited since it was imported."""
+    ours = plain(function).__code__
+    try:
+        there = [one for one in _codes(compile(text, "<module>", "exec", dont_inherit=True)) if one.co_name == ours.co_name]
+    except SyntaxError as error:
+        raise _fail(function, f"its file has changed since it was imported, and is no Python any more ({error})") from None
+    if not any(_same_code(ours, one) for one in there):
+        raise _fail(function, "its file has changed since it was imported: start the program again, or reload the module")
+
+
+# Modules that it imports ----------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=1)
+def _installed() -> tuple[str, ...]:
+    places = [*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages()]
+    return tuple(os.path.realpath(place) + os.sep for place in places if place)
+
+
+def _is_programs(module: types.ModuleType | None) -> bool:
+    """A module of the program's own: no package that is installed, nor one of a folder of packages."""
+    path = getattr(module, "__file__", None)
+    if path is None or not path.endswith(".py"):
+        return False
+    real = os.path.realpath(path)
+    if real.startswith(_installed()):
+        return False
+    root = _root_of(module)
+    top = module.__name__.split(".")[0] if module is not None else ""
+    # pip --target: a folder of packages has what says their versions.
+    return not any(root.glob(f"{top.replace('-', '_')}*.dist-info")) and not any(root.glob("*.dist-info"))
+
+
+def _root_of(module: Any) -> pathlib.Path:
+    """The folder that stands on the path for a module's import."""
+    path = pathlib.Path(module.__file__)
+    up = module.__name__.count(".") + (1 if path.name == "__init__.py" else 0)
+    return path.parents[up]
+
+
+def _imports(tree: ast.AST, package: str) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = importlib.util.resolve_name("." * node.level + base, package)
+            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _with_parents(names: set[str]) -> set[str]:
+    return {".".join(name.split(".")[:count]) for name in names for count in range(1, name.count(".") + 2)}
+
+
+def _follow(names: set[str], files: dict[str, bytes], packages: dict[str, str]) -> None:
+    """Adds the modules that are imported, and those that they import."""
+    work, seen = _with_parents(names), set()
+    while work:
+        name = work.pop()
+        module = sys.modules.get(name)
+        if name in seen or module is None:
+            continue
+        seen.add(name)
+        if not _is_programs(module):
+            top = name.split(".")[0]
+            version = getattr(sys.modules.get(top), "__version__", None)
+            if isinstance(version, str) and top not in sys.stdlib_module_names:
+                packages[top] = version
+            continue
+        path = pathlib.Path(str(module.__file__))
+        content = path.read_bytes()
+        files[path.relative_to(_root_of(module)).as_posix()] = content
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        work |= _with_parents(_imports(ast.parse(content), package)) - seen
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _constant(function: Any, name: str, value: Any) -> list[ast.stmt]:
+    """What a function closes over, as a statement."""
+    if isinstance(value, types.ModuleType):
+        return ast.parse(f"import {value.__name__} as {name}").body
+    if callable(value) and hasattr(plain(value), "__code__"):
+        inner = _definition(value, name)
+        return [*inner]
+    text = repr(value)
+    try:
+        if ast.literal_eval(text) == value:
+            return ast.parse(f"{name} = {text}").body
+    except (ValueError, SyntaxError, TypeError):
+        pass
+    raise _fail(function, f"closes over {name}, a {type(value).__name__}, which no source tells: make it a global of its module or a parameter")
+
+
+def _definition(function: Any, entry: str) -> list[ast.stmt]:
+    """A function that stands inside of another one, with what it closes over."""
+    inner = plain(function)
+    lines = textwrap.dedent(inspect.getsource(inner))
+    try:
+        node = ast.parse(lines).body[0]
+    except SyntaxError as error:
+        raise _fail(function, "stands inside of an expression: define it with def") from error
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and len(node.targets) == 1:
+            node.targets = [ast.Name(entry, ast.Store())]
+            return [node]
+        raise _fail(function, "stands inside of an expression: define it with def")
+    closed = inspect.getclosurevars(inner).nonlocals
+    _strip(node, {**inner.__globals__, **closed})
+    before: list[ast.stmt] = []
+    for name, value in closed.items():
+        if value is not function and value is not inner:
+            before += _constant(function, name, value)
+    alias = [] if node.name == entry else ast.parse(f"{entry} = {node.name}").body
+    return [*before, node, *alias]
+
+
+def _slice(statements: list[ast.stmt], wanted: set[str]) -> list[ast.stmt]:
+    """The statements that bind what is wanted, and what they read in turn, in their order."""
+    bound = [_bound(one) for one in statements]
+    taken: set[int] = set()
+    known: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        known.add(name)
+        for index, names in enumerate(bound):
+            if name in names and index not in taken and not _is_main_guard(statements[index]):
+                taken.add(index)
+                wanted |= _read(statements[index]) - known
+    found = set().union(*(bound[index] for index in taken)) if taken else set()
+    if known - found - _BUILTINS:  # a star may bring it
+        taken |= {index for index, one in enumerate(statements)
+                  if isinstance(one, ast.ImportFrom) and any(alias.name == "*" for alias in one.names)}
+    return [_trim(statements[index], known) for index in sorted(taken)]
+
+
+def _trim(statement: ast.stmt, known: set[str]) -> ast.stmt:
+    """An import of what is wanted alone."""
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)) or any(alias.name == "*" for alias in statement.names):
+        return statement
+    statement.names = [alias for alias in statement.names if (alias.asname or alias.name.split(".")[0]) in known]
+    return statement
+
+
+def _is_importable(function: Any) -> bool:
+    """A function of an installed package, by its name."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    name = getattr(function, "__qualname__", getattr(function, "__name__", ""))
+    return module is not None and getattr(module, name, None) is function and not _is_programs(module) and module.__name__ != "__main__"
+
+
+def _absolute(statements: list[ast.stmt], package: str) -> list[ast.stmt]:
+    """Imports that are relative to the module's package name it: the file stands outside of it."""
+    for top in statements:
+        for node in ast.walk(top):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                node.module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+                node.level = 0
+    return statements
+
+
+def source_of(function: Any, caller: dict[str, Any]) -> Source:
+    """The source of a function.
+
+    Args:
+        caller: globals of who registers it: where it is looked for by name when it is no function of Python.
+    """
+    inner = plain(function)
+    files: dict[str, bytes] = {}
+    packages: dict[str, str] = {}
+    if not hasattr(inner, "__code__"):
+        return _of_name(function, caller, files, packages)
+    module = sys.modules.get(inner.__module__)
+    if _is_importable(function):
+        text = f"from {inner.__module__} import {function.__name__}\n"
+        _follow({inner.__module__}, files, packages)
+        return Source(text, function.__name__, files, packages, False)
+    text = _text_of_module(function, module)
+    _check_unchanged(function, text)
+    names = vars(module) if module is not None else inner.__globals__
+    entry = inner.__name__ if inner.__name__.isidentifier() else "function"
+    head = ast.parse(text)
+    statements = [_strip(one, names) for one in head.body]
+    own: list[ast.stmt] = []
+    if "<locals>" in inner.__qualname__ or inner.__name__ == "<lambda>":
+        own = _definition(function, entry)
+        wanted = set().union(*(_read(one) for one in own)) - {entry}
+        wanted -= set().union(*(_bound(one) for one in own))
+    else:
+        wanted = {_global_name(function, names) or entry}
+        entry = next(iter(wanted))
+    package = getattr(module, "__package__", "") or ""
+    taken = _absolute([*_slice(statements, wanted), *own], package)
+    future = [one for one in head.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+    body = [*future, *(one for one in taken if one not in future)]
+    _follow(_imports(ast.Module(body, []), package), files, packages)
+    return Source(_unparse(body), entry, files, packages, inner is not function)
+
+
+def _global_name(function: Any, names: dict[str, Any]) -> str | None:
+    """What the module calls it, where that is not the function's own name: ``fast = torch.compile(slow)``."""
+    own = plain(function).__name__
+    if names.get(own) is function:
+        return own
+    return next((name for name, value in names.items() if value is function), None)
+
+
+def _of_name(function: Any, caller: dict[str, Any], files: dict[str, bytes], packages: dict[str, str]) -> Source:
+    """What is no function of Python: numpy's, ctypes', an object that can be called."""
+    if _is_importable(function):
+        module = function.__module__
+        _follow({module}, files, packages)
+        return Source(f"from {module} import {function.__name__}\n", function.__name__, files, packages, False)
+    name = next((name for name, value in caller.items() if value is function), None)
+    if name is None:
+        raise _fail(function, "has no source: give it a name in your module first, fast = ..., or write a function that calls it")
+    module = sys.modules.get(caller.get("__name__", ""))
+    head = ast.parse(_text_of_module(function, module))
+    body = _absolute(_slice([_strip(one, caller) for one in head.body], {name}), getattr(module, "__package__", "") or "")
+    if not body:
+        raise _fail(function, f"its module binds {name} nowhere that can be read")
+    _follow(_imports(ast.Module(body, []), ""), files, packages)
+    return Source(_unparse(body), name, files, packages, True)
+
+
+def _unparse(statements: list[ast.stmt]) -> str:
+    return ast.unparse(ast.fix_missing_locations(ast.Module(statements, []))) + "\n"
+
+
+def uses(source: Source, package: str) -> bool:
+    return package in source.packages
+
+
+Function = Callable[..., Any]

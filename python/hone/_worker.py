@@ -1,0 +1,20 @@
+"""The process in which functions of Python are tried: hone-worker with an interpreter. Started by libhone, with a socket as
+descriptor 3."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    # Compilers of functions work in this process: children of theirs would outlive a candidate.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    from hone import _hone, _scripts
+
+    _scripts.in_worker = True
+    # A candidate that forks would answer twice.
+    os.register_at_fork(after_in_child=lambda: os._exit(70))
+    code = _hone.work(3)
+    sys.stdout = sys.stderr = None  # type: ignore[assignment]
+    os._exit(code)

@@ -1,0 +1,335 @@
+"""Algorithms and kernels that a program writes in Python, in the same registry as C's.
+
+    @hone.algorithm("scale(x: T[n], *, by: f64 = 2) -> y: T[n] where T in f32, f64", independent="n")
+    def scale(x, by):                     # the reference: gets float64
+        return x * by
+
+    @hone.kernel("scale")
+    def doubled(x, by):
+        return x * x.dtype.type(by)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from hone import _hone, _scripts, _sources, errors, runtimes
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+REFERENCE = "reference"
+
+
+@dataclasses.dataclass(frozen=True)
+class Registered:
+    """What a decorator has registered: a pack in a folder of the cache."""
+
+    algorithm: str
+    name: str
+    platform: str
+    folder: pathlib.Path
+    signature: str | None = None  # of an algorithm
+
+
+_lock = threading.RLock()
+_registered: dict[tuple[str, str, str], Registered] = {}
+_path: list[str] = []
+
+
+def registered() -> list[Registered]:
+    """What this program has registered, in its order."""
+    return [*_registered.values()]
+
+
+# Folders --------------------------------------------------------------------------------------------------------------
+
+
+def _cache() -> pathlib.Path:
+    named = os.environ.get("HONE_COMPILE_CACHE")
+    if named is None:
+        caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        named = os.path.join(caches, "hone", "compiled")
+    return pathlib.Path(named) / "packs"
+
+
+def _write_pack(pack: dict[str, Any], files: Mapping[str, bytes]) -> pathlib.Path:
+    """A pack under the digest of all that it holds; one that is there already is left as it is."""
+    text = json.dumps(pack, indent=1) + "\n"
+    whole = hashlib.sha256(text.encode())
+    for name, content in sorted(files.items()):
+        whole.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
+    try:
+        place = _cache()
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        place = pathlib.Path(tempfile.mkdtemp(prefix="hone-packs-"))
+    folder = place / whole.hexdigest()[:32]
+    if (folder / "pack.json").exists() and all(
+            (folder / name).is_file() and (folder / name).read_bytes() == content for name, content in files.items()):
+        return folder
+    made = pathlib.Path(tempfile.mkdtemp(prefix=".making-", dir=place))
+    try:
+        for name, content in files.items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_bytes(content)
+        (made / "pack.json").write_text(text)
+        made.chmod(0o755)
+        shutil.rmtree(folder, ignore_errors=True)
+        made.rename(folder)
+    except OSError:
+        if not (folder / "pack.json").exists():  # else another process was first
+            raise
+        shutil.rmtree(made, ignore_errors=True)
+    return folder
+
+
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+# Signatures and functions ---------------------------------------------------------------------------------------------
+
+
+def _described(parameters: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(str(one["name"]) for one in parameters)
+
+
+def _plan_call(function: Any, name: str, parameters: list[dict[str, Any]], space: list[str],
+               arguments: Mapping[str, str]) -> tuple[list[str], list[str], bool]:
+    """What a function is called with: by position, by name, and whether it writes results that it is given."""
+    inputs = [one for one in parameters if not one["is_result"]]
+    results = [one for one in parameters if one["is_result"]]
+    known = {one["name"] for one in parameters} | set(space)
+    try:
+        given = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of C
+        given = {}
+    kinds = {one.kind for one in given.values()}
+    if not given or inspect.Parameter.VAR_POSITIONAL in kinds:
+        return [one["name"] for one in inputs if not one["keyword_only"]], [one["name"] for one in inputs if one["keyword_only"]], False
+    positional, keywords, taken = [], [], set()
+    for one in given.values():
+        meant = arguments.get(one.name, one.name)
+        if one.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        if meant not in known:
+            if one.default is not inspect.Parameter.empty:
+                continue
+            raise errors.InvalidArgumentError(
+                f"{name} asks for {one.name}, which neither the signature ({_described(parameters)}) nor the space "
+                f"({', '.join(space) or 'none'}) has: name it so, or say what it is, arguments={{{one.name!r}: ...}}")
+        taken.add(meant)
+        if one.kind is inspect.Parameter.KEYWORD_ONLY or meant == one.name and one.kind is not inspect.Parameter.POSITIONAL_ONLY:
+            if meant != one.name:
+                raise errors.InvalidArgumentError(f"{name}: {one.name} is keyword-only and is to have the signature's name {meant}")
+            keywords.append(meant)
+        elif keywords:
+            raise errors.InvalidArgumentError(f"{name}: {one.name} stands behind {keywords[-1]}: give all arguments names of the signature")
+        else:
+            positional.append(meant)
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        keywords += [one["name"] for one in inputs if one["name"] not in taken]
+        keywords += [one for one in space if one not in taken]
+        taken |= {one["name"] for one in inputs} | set(space)
+    missing = [one["name"] for one in inputs if one["name"] not in taken] + [one for one in space if one not in taken]
+    if missing:
+        raise errors.InvalidArgumentError(
+            f"{name} does not take {', '.join(missing)}, which its signature or space has: its parameters are {', '.join(given)}")
+    written = [one["name"] for one in results if one["name"] in taken]
+    if written and len(written) < len(results):
+        raise errors.InvalidArgumentError(f"{name} takes the result {written[0]} and not all of {_described(results)}: it takes all, or returns all")
+    return positional, keywords, bool(written)
+
+
+def _names_of_space(space: str | None) -> list[str]:
+    lines = [line for line in _space_lines(space) if not line.startswith("where ")]
+    return [line.split(":")[0].strip() for line in lines]
+
+
+def _space_lines(space: str | None) -> list[str]:
+    return [line.strip() for line in re.split(r"[;\n]", space or "") if line.strip()]
+
+
+def space_and_condition(space: str | None, condition: str | None) -> dict[str, Any]:
+    """Both as pack.json has them: what speaks of parameters is a constraint of the space, the rest a condition of the kernel."""
+    lines = _space_lines(space)
+    if condition is None:
+        return {"space": lines} if lines else {}
+    if set(re.findall(r"[A-Za-z_]\w*", condition)) & set(_names_of_space(space)):
+        return {"space": [*lines, f"where {condition}"]}
+    return {"condition": condition, **({"space": lines} if lines else {})}
+
+
+def _arrays_of(source: _sources.Source, asked: str | None) -> str:
+    if asked is not None:
+        if asked not in ("numpy", "torch", "jax"):
+            raise errors.InvalidArgumentError(f"arrays is \"numpy\", \"torch\" or \"jax\", and {asked!r} came")
+        return asked
+    for package in ("torch", "jax"):
+        if package in source.packages:
+            return package
+    return "numpy"
+
+
+def _python_kernel(function: Any, source: _sources.Source, algorithm: str, name: str, parameters: list[dict[str, Any]],
+                   options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The kernel in pack.json and its files."""
+    space = options.get("space")
+    positional, keywords, writes = _plan_call(
+        function, name, parameters, _names_of_space(space), options.get("arguments") or {})
+    content = source.text.encode()
+    file = f"{name}.py"
+    modules = sorted({path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in source.files})
+    facts = {"arrays": _arrays_of(source, options.get("arrays")), "positional": positional, "keywords": keywords, "writes": writes,
+             "packages": source.packages, "compiles": source.compiles, "modules": modules}
+    kernel = {"algorithm": algorithm, "name": name, "platform": "python", "backend": options.get("backend") or "any",
+              "priority": options.get("priority", 10), "file": file, "sha256": _sha(content), "entry": source.entry, "facts": facts,
+              "producer": {"tool": "hone.kernel", "hone": _hone.version()}}
+    if source.files:
+        kernel["files"] = [{"file": path, "sha256": _sha(one)} for path, one in sorted(source.files.items())]
+    kernel |= space_and_condition(space, options.get("condition"))
+    _scripts.live[f"{_sha(content)}:{source.entry}"] = function
+    return kernel, {file: content, **source.files}
+
+
+# Registering ----------------------------------------------------------------------------------------------------------
+
+
+def _raise_refusals(refused: list[tuple[str, str, str, str]]) -> None:
+    for algorithm, kernel, _, reason in refused:
+        raise errors.InvalidArgumentError(re.sub(r"^pack [^:]*: ", "", reason) or f"{algorithm} {kernel} is refused")
+
+
+def _register(new: Registered) -> None:
+    """Loads the pack into every runtime; those that open later load it then."""
+    if sys.path != _path:
+        _path[:] = sys.path
+        _scripts.lend()
+    with _lock:
+        key = (new.algorithm, new.name, new.platform)
+        before = _registered.get(key)
+        if before is not None and before.folder == new.folder:
+            return
+        if before is not None:
+            _raise_refusals(runtimes.replace_pack(str(before.folder), str(new.folder)))
+        else:
+            _raise_refusals(runtimes.add_pack(str(new.folder)))
+        _registered[key] = new
+
+
+def _caller() -> dict[str, Any]:
+    frame = sys._getframe(2)
+    return frame.f_globals
+
+
+def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapping[str, float] | None = None,
+              arrays: str | None = None) -> Callable[[F], F]:
+    """Registers an algorithm whose reference is the decorated function. The function stays as it is.
+
+    The reference gets arrays in float64 (integers as they are) and scalars, by the signature's names, and returns the results, which
+    are rounded to the call's dtypes: one, a tuple, or a dict by name.
+
+    Args:
+        signature: its name, parameters and results (docs/signatures.md).
+        independent: dims along which parts can be computed one by one.
+        tolerance: ``{"absolute": 1e-6, "relative": 1e-5}``; None: as the dtypes have it.
+        arrays: ``"numpy"``, ``"torch"`` or ``"jax"``; None: torch's or JAX's where the function uses them, else numpy's.
+
+    Raises:
+        InvalidArgumentError: the signature is none, does not fit the function, or is registered with other words.
+    """
+    name, version, text, parameters = _hone.signature(signature)
+    caller = _caller()
+
+    def decorate(function: F) -> F:
+        source = _sources.source_of(function, caller)
+        written = name if version == "1" else f"{name}@v{version}"
+        kernel, files = _python_kernel(function, source, written, REFERENCE, parameters, {"arrays": arrays, "priority": 0})
+        row: dict[str, Any] = {"signature": text, "reference": REFERENCE}
+        if independent is not None:
+            row["independent"] = independent
+        if tolerance is not None:
+            row["tolerance"] = dict(tolerance)
+        folder = _write_pack({"hone_pack": 1, "name": name, "algorithms": [row], "kernels": [kernel]}, files)
+        _register(Registered(written, REFERENCE, "python", folder, text))
+        return function
+
+    return decorate
+
+
+def parameters_of(algorithm: str) -> tuple[str, list[dict[str, Any]]]:
+    """The signature of a registered algorithm, and its parameters and results."""
+    operation = runtimes.default().operation(algorithm)
+    return operation.signature, operation.parameters
+
+
+def kernel(algorithm: str, *, platform: str | None = None, name: str | None = None, space: str | None = None,
+           condition: str | None = None, arguments: Mapping[str, str] | None = None, arrays: str | None = None,
+           backend: str | None = None, priority: int | None = None, **options: Any) -> Callable[[F], F]:
+    """Registers the decorated function as a kernel of an algorithm. The function stays as it is.
+
+    Args:
+        algorithm: its name, with a version where one is meant.
+        platform: ``"python"``: any callable, in a worker of Python for contests and in this process for calls. None: by what the
+            function is.
+        name: None: the function's.
+        space: what can be tuned, ``"BLOCK: 256..8192 *2; num_warps: 2..16 *2"`` (docs/spaces.md): the function gets the values by name.
+        condition: what a call must fulfil, an expression.
+        arguments: what parameters of the function are that have other names than the signature's.
+        arrays: of a callable: ``"numpy"``, ``"torch"`` or ``"jax"``, as of :func:`algorithm`.
+        backend: ``"cpu"``, ``"gpu"`` or ``"any"``.
+        priority: among kernels that nobody has measured; higher first.
+
+    Raises:
+        InvalidArgumentError: the function does not fit the algorithm's signature, or the texts are none.
+        NotFoundError: there is no such algorithm.
+    """
+    caller = _caller()
+
+    def decorate(function: F) -> F:
+        chosen = platform or _platform_of(function)
+        maker = PLATFORMS.get(chosen)
+        if maker is None:
+            raise errors.InvalidArgumentError(
+                f"platform is {', '.join(sorted(PLATFORMS))}, and {chosen!r} came: kernels of others come in packs (docs/packs.md)")
+        asked = {"space": space, "condition": condition, "arguments": arguments, "arrays": arrays, "backend": backend, **options}
+        if priority is not None:
+            asked["priority"] = priority
+        maker(function, algorithm, name or _sources.name_of(function), asked, caller)
+        return function
+
+    return decorate
+
+
+def _platform_of(function: Any) -> str:
+    return "python"
+
+
+def _register_python(function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
+    unknown = [one for one in options if one not in ("space", "condition", "arguments", "arrays", "backend", "priority")]
+    if unknown:
+        raise errors.InvalidArgumentError(f"platform \"python\" has no option {unknown[0]!r}")
+    if not callable(function):
+        raise TypeError(f"a function is asked for, and a {type(function).__name__} came")
+    _, parameters = parameters_of(algorithm)
+    source = _sources.source_of(function, caller)
+    row, files = _python_kernel(function, source, algorithm, name, parameters, options)
+    folder = _write_pack({"hone_pack": 1, "name": name, "kernels": [row]}, files)
+    _register(Registered(algorithm, name, "python", folder))
+
+
+# What registers a function of a platform: (function, algorithm, name, options, globals of the caller).
+Maker = Callable[[Any, str, str, dict[str, Any], dict[str, Any]], None]
+PLATFORMS: dict[str, Maker] = {"python": _register_python}

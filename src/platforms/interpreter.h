@@ -1,0 +1,8 @@
+// The interpreter that this process has lent (hone/interpreter.h), for who starts workers.
+#ifndef HONE_PLATFORMS_INTERPRETER_H
+#define HONE_PLATFORMS_INTERPRETER_H
+
+// The program and arguments of a worker with an interpreter, NULL-ended. NULL: none was lent.
+const char *const *hone_interpreter_worker(void);
+
+#endif

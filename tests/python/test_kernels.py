@@ -1,0 +1,390 @@
+"""Algorithms and kernels that are functions of Python: registered, tried in a worker, and run in the program."""
+
+import ctypes
+import ctypes.util
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import tempfile
+import unittest
+
+import numpy
+
+import hone
+from support import QUICK, HoneTest
+
+CACHE = tempfile.TemporaryDirectory(prefix="hone-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
+
+FACTOR = 2.0
+LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
+LIBM.fabsf.restype = ctypes.c_float
+LIBM.fabsf.argtypes = [ctypes.c_float]
+
+
+def squares(x):
+    return (x * x).mean(-1, keepdims=True)
+
+
+def run_program(text, *arguments, folder=None, environment=None):
+    """A program of its own, as a user writes one."""
+    path = pathlib.Path(folder) / "program.py"
+    path.write_text(textwrap.dedent(text))
+    return subprocess.run([sys.executable, str(path), *arguments], capture_output=True, text=True, timeout=240,
+                          env={**os.environ, **(environment or {})})
+
+
+class KernelTest(HoneTest):
+    """Each test names its algorithm by itself: what is registered stays for the process."""
+
+    def setUp(self):
+        super().setUp()
+        self.x = numpy.random.default_rng(7).standard_normal((16, 64)).astype(numpy.float32)
+
+    def algorithm(self, dtypes="f32"):
+        name = "t_" + self._testMethodName[5:40]
+
+        @hone.algorithm(f"{name}(x: T[..., d], *, by: f64 = 2) -> y: T[..., d] where T in {dtypes}", independent="...")
+        def scale(x, by):
+            return x * by
+
+        return name
+
+    def tuned(self, name, *arrays, **options):
+        result = hone.tune(name, *(arrays or (self.x,)), **{**QUICK, **options})
+        return result, hone.explain(name, *(arrays or (self.x,)))
+
+    def loses(self, name, *reasons):
+        """The kernel does not win and the contest says why; the reference goes on answering."""
+        with self.assertRaises(hone.NotFoundError) as caught:
+            self.tuned(name)
+        for reason in reasons:
+            self.assertIn(reason, str(caught.exception))
+        numpy.testing.assert_allclose(hone.run(name, self.x), self.x * 2, rtol=1e-5)
+
+
+class Competing(KernelTest):
+    def test_a_reference_and_kernels_of_numpy_are_all_that_an_algorithm_needs(self):
+        name = self.algorithm("f32, f16")
+
+        @hone.kernel(name)
+        def multiplied(x, by):
+            return numpy.multiply(x, x.dtype.type(by))
+
+        @hone.kernel(name, name="wrong")
+        def off(x, by):
+            return x * x.dtype.type(by * 1.5)
+
+        self.assertEqual(multiplied(self.x, 2).dtype, numpy.float32)  # the function stays as it is
+        numpy.testing.assert_allclose(hone.run(name, self.x, by=3), self.x * 3, rtol=1e-6)
+        half = self.x.astype(numpy.float16)
+        numpy.testing.assert_allclose(hone.run(name, half, by=3), half * 3, rtol=1e-2)
+        _, text = self.tuned(name)
+        decision = hone.decide(name, self.x)
+        self.assertEqual((decision.kernel, decision.platform, decision.verified), ("multiplied", "python", True), text)
+        self.assertRegex(text, r"wrong .*no")
+        numpy.testing.assert_array_equal(hone.run(name, self.x), self.x * 2)
+
+    def test_a_space_is_searched_and_its_values_come_by_name(self):
+        name = self.algorithm()
+        seen = []
+
+        @hone.kernel(name, space="rows: 1..16 *4; how: whole | parts", condition="rows <= 8")
+        def blocked(x, by, rows, how):
+            seen.append((rows, how))
+            y = numpy.empty_like(x)
+            for at in range(0, len(x), rows):
+                numpy.multiply(x[at:at + rows], numpy.float32(by), out=y[at:at + rows])
+            return y
+
+        result, text = self.tuned(name)
+        decision = hone.decide(name, self.x)
+        self.assertEqual(decision.kernel, "blocked", text)
+        numpy.testing.assert_array_equal(hone.run(name, self.x), self.x * 2)
+        self.assertEqual(set(decision.config), {"rows", "how"})
+        self.assertEqual(len(seen), 1, "the winner runs in this process, and candidates do not")
+
+    def test_what_a_function_reads_goes_with_it(self):
+        name = self.algorithm()
+        local = 2.0
+
+        @hone.kernel(name)
+        def closed(x, by):
+            return (x * numpy.float32(by) * local / FACTOR + squares(x) * 0).astype(numpy.float32)
+
+        self.assertEqual(self.tuned(name)[0] and hone.decide(name, self.x).kernel, "closed")
+
+    def test_results_that_are_named_are_written(self):
+        name = self.algorithm()
+
+        @hone.kernel(name, arguments={"out": "y", "a": "x"})
+        def written(a, out, by):
+            numpy.multiply(a, numpy.float32(by), out=out)
+
+        self.tuned(name)
+        self.assertEqual(hone.decide(name, self.x).kernel, "written", hone.explain(name, self.x))
+        plan = hone.bind(name, self.x)
+        numpy.testing.assert_array_equal(plan(self.x), self.x * 2)
+
+    def test_functions_of_c_are_called_by_position(self):
+        @hone.algorithm("t_tanh(x: f32[n]) -> y: f32[n]", independent="n")
+        def reference(x):
+            return numpy.tanh(x)
+
+        hone.kernel("t_tanh", name="of_numpy")(numpy.tanh)
+        x = self.x[0]
+        self.tuned("t_tanh", x)
+        self.assertEqual(hone.decide("t_tanh", x).kernel, "of_numpy", hone.explain("t_tanh", x))
+
+        @hone.algorithm("t_abs(x: f32[n]) -> y: f32[n]", independent="n")
+        def absolute(x):
+            return abs(x)
+
+        @hone.kernel("t_abs")
+        def of_ctypes(x):
+            return numpy.array([LIBM.fabsf(one) for one in x], numpy.float32)
+
+        self.tuned("t_abs", x)
+        self.assertEqual(hone.decide("t_abs", x).kernel, "of_ctypes", hone.explain("t_abs", x))
+
+    def test_python_beside_c_for_an_algorithm_of_hone(self):
+        @hone.kernel("rms_norm", name="t_numpy")
+        def norm(x, weight, eps):
+            return (x / numpy.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * weight).astype(x.dtype)
+
+        w = numpy.ones(64, numpy.float32)
+        result = hone.tune("rms_norm", self.x, w, **{**QUICK, "evaluations": 40, "kernel": "t_numpy"})
+        self.assertIn("t_numpy", hone.explain("rms_norm", self.x, w))
+        self.assertTrue(result)
+
+    def test_the_choice_is_remembered_and_a_process_without_python_takes_the_next_best(self):
+        program = """
+            import sys, numpy, hone
+            @hone.algorithm("t_remembered(x: f32[n]) -> y: f32[n]", independent="n")
+            def double(x):
+                return x * 2
+            @hone.kernel("t_remembered")
+            def added(x):
+                return x + x
+            x = numpy.ones(256, numpy.float32)
+            if sys.argv[1] == "tune":
+                hone.tune("t_remembered", x, seconds=1, evaluations=4, progress=False)
+            decision = hone.decide("t_remembered", x)
+            print(decision.kernel, decision.source, hone.run("t_remembered", x)[0])
+        """
+        environment = {"HONE_STORE": self.store, "XDG_CACHE_HOME": str(self.folder)}
+        first = run_program(program, "tune", folder=self.folder, environment=environment)
+        self.assertEqual(first.stdout.strip(), "added memory 2.0", first.stderr)
+        second = run_program(program, "run", folder=self.folder, environment=environment)
+        self.assertEqual(second.stdout.strip(), "added store 2.0", second.stderr)
+
+
+class Refused(KernelTest):
+    def refused(self, words, register, kind=hone.InvalidArgumentError):
+        with self.assertRaises(kind) as caught:
+            register()
+        self.assertIn(words, str(caught.exception))
+
+    def test_a_signature_that_does_not_fit_the_function(self):
+        name = self.algorithm()
+        def more(x, by, scale):
+            return x
+
+        def less(x):
+            return x
+
+        def named(x, by, y, z=1):
+            return x
+
+        self.refused("asks for scale, which neither the signature (x, y, by) nor the space (none) has", lambda: hone.kernel(name)(more))
+        self.refused("does not take by", lambda: hone.kernel(name)(less))
+        self.refused("does not take BLOCK", lambda: hone.kernel(name, space="BLOCK: 1..4")(named))
+        self.refused("expected", lambda: hone.algorithm("t_bad(x: f32[n] -> y: f32[n]")(less))
+        self.refused("space", lambda: hone.kernel(name, space="z: one two")(named))
+        self.refused("no algorithm", lambda: hone.kernel("t_nobody")(less), hone.NotFoundError)
+        self.refused("platform is", lambda: hone.kernel(name, platform="fortran")(named))
+        with self.assertRaises(TypeError):
+            hone.kernel(name)(3)
+
+    def test_an_algorithm_of_another_signature(self):
+        name = self.algorithm()
+
+        def other(x):
+            return x
+
+        self.refused("another source", lambda: hone.algorithm(f"{name}(x: f64[n]) -> y: f64[n]")(other))
+        self.refused("softmax", lambda: hone.algorithm("softmax(x: f64[n]) -> y: f64[n]")(other))
+
+    def test_a_closure_over_what_no_source_tells(self):
+        name = self.algorithm()
+        held = numpy.ones(3)
+
+        def closed(x, by):
+            return x * held[0]
+
+        self.refused("closes over held, a ndarray", lambda: hone.kernel(name)(closed))
+
+    def test_a_function_without_source(self):
+        name = self.algorithm()
+        space = {}
+        exec("def made(x, by): return x", space)
+        self.refused("define it in a file", lambda: hone.kernel(name)(space["made"]))
+
+    def test_a_file_that_has_changed_since(self):
+        path = self.folder / "t_changing.py"
+        path.write_text("def twice(x, by):\n    return x * by\n")
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        import t_changing
+
+        path.write_text("def twice(x, by):\n    return x * by * 7\n")
+        self.refused("changed since it was imported", lambda: hone.kernel(self.algorithm())(t_changing.twice))
+
+
+class Losing(KernelTest):
+    def test_a_kernel_that_raises(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            raise KeyError("no such thing")
+
+        self.loses(name, "KeyError", "no such thing")
+
+    def test_a_kernel_that_imports_what_is_not_there(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            import not_installed_anywhere
+
+            return not_installed_anywhere.run(x)
+
+        self.loses(name, "not_installed_anywhere")
+
+    def test_another_shape_or_dtype(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            return x[:1] * 2
+
+        @hone.kernel(name, name="wide")
+        def wide(x, by):
+            return x.astype(numpy.float64) * 2
+
+        @hone.kernel(name, name="none")
+        def none(x, by):
+            x * 2
+
+        self.loses(name, "of shape (1, 64), and the call asks for (16, 64)", "as float64, and the call asks for float32", "it returns None")
+
+    def test_a_kernel_that_changes_its_inputs(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            x *= numpy.float32(by)
+            return x
+
+        self.loses(name, "read-only")
+
+    def test_a_kernel_that_never_returns(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            while True:
+                pass
+
+        with self.assertRaisesRegex(hone.NotFoundError, "bad .*no answer within 1 s"):
+            self.tuned(name, candidate_seconds=1, seconds=3)
+
+    def test_a_kernel_that_ends_its_process(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            import os
+
+            os._exit(0)
+
+        @hone.kernel(name, name="killed")
+        def killed(x, by):
+            import os
+            import signal
+
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+        self.loses(name)
+
+    def test_a_kernel_that_forks(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            import os
+
+            os.fork()
+            return x * numpy.float32(by)
+
+        self.loses(name, "child processes")
+
+    def test_what_a_kernel_prints_goes_nowhere(self):
+        done = run_program("""
+            import numpy, hone
+            @hone.algorithm("t_prints(x: f32[n]) -> y: f32[n]", independent="n")
+            def double(x):
+                return x * 2
+            @hone.kernel("t_prints")
+            def loud(x):
+                print("loud")
+                return x + x
+            x = numpy.ones(256, numpy.float32)
+            hone.tune("t_prints", x, seconds=1, evaluations=4, progress=False)
+        """, folder=self.folder, environment={"XDG_CACHE_HOME": str(self.folder)})
+        self.assertEqual((done.stdout, done.returncode), ("", 0), done.stderr)
+
+    def test_a_kernel_that_allocates_without_end(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            held = []
+            while True:
+                held.append(numpy.ones(1 << 27))
+
+        self.loses(name)
+
+
+class Again(KernelTest):
+    def test_a_cell_that_runs_again_takes_the_place_of_what_it_registered(self):
+        done = run_program("""
+            import numpy, hone
+            @hone.algorithm("t_again(x: f32[n]) -> y: f32[n]", independent="n")
+            def double(x):
+                return x * 2
+            def once(x):
+                return x + x
+            def twice(x):
+                return numpy.add(x, x)
+            for function in (once, once, twice):
+                hone.kernel("t_again", name="cell")(function)
+            x = numpy.ones(256, numpy.float32)
+            print([kernel.name for kernel in hone.registry.kernels("t_again")], hone.run("t_again", x)[0])
+            hone.use(hone.Runtime())
+            print(hone.run("t_again", x)[0])
+            try:
+                hone.kernel("t_again", name="cell")(once)
+            except hone.InvalidArgumentError as error:
+                print(error)
+        """, folder=self.folder, environment={"XDG_CACHE_HOME": str(self.folder)})
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[:2], ["['cell', 'reference'] 2.0", "2.0"], done.stderr)
+        self.assertIn("give it another name", lines[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
