@@ -20,12 +20,12 @@ typedef struct cli_names {
 // Every option of every command; a command lists the names of those that it takes.
 typedef struct cli_options {
     bool adjacent, json, stable, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process,
-        check, reseal, measurements, dry_run, audit, update, racing, run, allow_missing, expect_all;
+        check, reseal, measurements, dry_run, audit, update, racing, run, allow_missing, expect_all, higher;
     const char *store, *platform, *kernel, *spec, *format, *device, *foreign_device, *lock, *report, *at, *rank,
-        *neighbours, *t4;
+        *neighbours, *t4, *a, *b, *metric, *metric_json, *step, *output;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
-    cli_names warm, packs, choices;
+    cli_names warm, packs, choices, a_env, b_env;
     int64_t evals, patience, seed, sample, calls;
 } cli_options;
 
@@ -186,6 +186,7 @@ int cli_audit(hone_cli *cli); // hone tune --audit
 int cli_offline(hone_cli *cli);
 int cli_run(hone_cli *cli);
 int cli_bench(hone_cli *cli);
+int cli_ab(hone_cli *cli);
 int cli_choices(hone_cli *cli); // hone bench CALL --choice
 int cli_explain(hone_cli *cli);
 int cli_key(hone_cli *cli);

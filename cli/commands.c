@@ -72,6 +72,22 @@ const cli_command cli_commands[] = {
              "wrong, crashes or cannot run the call, or nothing is stored.",
      .least = 1,
      .run = cli_bench},
+    {.name = "ab",
+     .arguments = "-- PROGRAM [ARGUMENT...]",
+     .summary = "what other choices are worth to a whole program: it runs under a and under b in turns",
+     .options = "json store a b a-env b-env metric metric-json higher step seconds threshold seed",
+     .help =
+         "--a and --b are a lock file, a store, a pack's folder, or FOLDER@COMMIT of a pack in git; a side that names\n"
+         "none is the program as it runs today. Runs come in pairs of random order, until it is certain which is\n"
+         "better, or that they differ by less than --threshold, or --seconds (default 300) are spent. The interval "
+         "may\n"
+         "be looked at whenever one likes: in 19 of 20 trials it never leaves the truth out.\n"
+         "The metric is the program's wall time, or what it prints: of several values in a run the median counts.\n"
+         "--step is for programs that print a line at every step, and much the surest on a busy machine: both run at\n"
+         "once and take turns, one standing still, so that what changes on the machine changes for both.\n"
+         "Programs run on copies of the stores. Exit 1 when b is worse, or it is not known.",
+     .least = 1,
+     .run = cli_ab},
     {.name = "explain",
      .arguments = "CALL",
      .summary = "why a call gets the kernel it gets",
@@ -189,7 +205,18 @@ const cli_option cli_option_rows[] = {
      "write what was tried of the chosen kernel, or of --kernel, as T4 results; for one call"},
     {"audit", CLI_FLAG, AT(audit), "", "look at stored choices again; exit 1 when one is not right any more"},
     {"threshold", CLI_PERCENT, AT(threshold), " PCT",
-     "with --audit: how much slower than another a choice may be (default 5)"},
+     "tune --audit: how much slower than another a choice may be (default 5); ab: what is no difference (default 1)"},
+    {"a", CLI_TEXT, AT(a), " WHAT", "one side: a lock file, a store, a pack's folder, or FOLDER@COMMIT"},
+    {"b", CLI_TEXT, AT(b), " WHAT", "the other side"},
+    {"a-env", CLI_LIST, AT(a_env), " NAME=VALUE", "a variable of a's programs; may be given several times"},
+    {"b-env", CLI_LIST, AT(b_env), " NAME=VALUE", "a variable of b's"},
+    {"metric", CLI_TEXT, AT(metric), " REGEX",
+     "the number in its one group, in the lines that the program prints: 'step ([0-9.]+) ms'"},
+    {"metric-json", CLI_TEXT, AT(metric_json), " PATH",
+     "the number at a.b[0] of the JSON that it prints, in lines or whole"},
+    {"higher", CLI_FLAG, AT(higher), "", "the metric is better when it is higher"},
+    {"step", CLI_TEXT, AT(step), " REGEX",
+     "lines that end a step: both sides run at once, take turns of a step, and hone takes the time"},
     {"update", CLI_FLAG, AT(update), "", "with --audit: tune those that did not pass anew"},
     {"fresh", CLI_FLAG, AT(fresh), "", "measure again what the store has measured"},
     {"pack", CLI_LIST, AT(packs), " DIR", "also the kernels of this pack; may be given several times"},

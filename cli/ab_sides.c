@@ -1,0 +1,232 @@
+// The two sides of `hone ab`: what the command line says of each, as variables of the program's environment, and a copy of
+// its store. The program runs on the copy: what it tunes and counts there changes nothing of the user's, and what it
+// tuned in its first run is there for the others.
+#include "ab.h"
+
+#include "os/os.h"
+#include "store/ops.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMMAND_SECONDS = 120, COMMAND_OUTPUT = 1 << 16 };
+
+static void set(ab_side *side, const char *name, const char *value)
+{
+    const size_t size = strlen(name) + strlen(value) + 2;
+    char *text = malloc(size);
+    if (text == NULL) cli_no_memory();
+    snprintf(text, size, "%s=%s", name, value);
+    side->variables[side->count++] = text;
+}
+
+void ab_free_sides(ab_side sides[2])
+{
+    for (int i = 0; i < 2; i++)
+        while (sides[i].count > 0)
+            free(sides[i].variables[--sides[i].count]);
+}
+
+void ab_enter(const ab_side *side)
+{
+    for (size_t i = 0; i < side->count; i++)
+        (void)!putenv(side->variables[i]);
+    setenv("HONE_STORE", side->store, 1);
+}
+
+// The value of a variable that --a-env or --b-env gives; NULL: it does not.
+static const char *given(const ab_side *side, const char *name)
+{
+    const char *found = NULL;
+    const size_t size = strlen(name);
+    for (size_t i = 0; i < side->env->count; i++)
+        if (strncmp(side->env->items[i], name, size) == 0 && side->env->items[i][size] == '=')
+            found = side->env->items[i] + size + 1;
+    return found;
+}
+
+// What --a and --b name -----------------------------------------------------------------------------------------------
+
+static int refuse(const ab_side *side, const char *why)
+{
+    return cli_usage(
+        "--%s %s: %s; expected a lock file, a store's URL or file, a pack's folder, or FOLDER@COMMIT of a pack in git",
+        side->name, side->what, why);
+}
+
+static bool has_pack(const char *folder)
+{
+    char path[AB_PATH_SIZE];
+    return snprintf(path, sizeof path, "%s/pack.json", folder) < AB_PATH_SIZE && hone_os_is_file(path);
+}
+
+static int run_command(const ab_side *side, const char *const *arguments)
+{
+    hone_buffer out;
+    hone_error err;
+    int code = 0;
+    hone_buffer_init(&out, hone_allocator_system());
+    const uint64_t until = hone_os_now_ns() + COMMAND_SECONDS * UINT64_C(1000000000);
+    const hone_status status = hone_process_run(arguments, until, COMMAND_OUTPUT, &out, &code, &err);
+    int result = 0;
+    if (status != HONE_OK)
+        result = cli_fail(&err);
+    else if (code != 0) {
+        fprintf(
+            stderr, "hone: --%s %s: %s left with %d: %s\n", side->name, side->what, arguments[0], code,
+            code == 127 ? "it is not installed" : hone_buffer_string(&out));
+        result = EXIT_WORLD;
+    }
+    hone_buffer_deinit(&out);
+    return result;
+}
+
+// A commit of the folder of a pack, unpacked into a folder of ours.
+static int take_commit(ab_side *side, const char *at, const char *folder)
+{
+    char pack[AB_PATH_SIZE], out[AB_PATH_SIZE], archive[AB_PATH_SIZE];
+    hone_error err;
+    const int size = (int)(at - side->what);
+    if (snprintf(pack, sizeof pack, "%.*s", size, side->what) >= AB_PATH_SIZE ||
+        snprintf(out, sizeof out, "%s/%s-pack", folder, side->name) >= AB_PATH_SIZE ||
+        snprintf(archive, sizeof archive, "%s/%s.tar", folder, side->name) >= AB_PATH_SIZE)
+        return refuse(side, "the path is too long");
+    if (at[1] == '-' || at[1] == '\0') return refuse(side, "behind the last @ stands no commit");
+    if (hone_os_make_folders(out, &err) != HONE_OK) return cli_fail(&err);
+    int status = run_command(
+        side, (const char *[]){"git", "-C", pack, "archive", "--format=tar", "-o", archive, at + 1, ".", NULL});
+    if (status == 0) status = run_command(side, (const char *[]){"tar", "-xf", archive, "-C", out, NULL});
+    if (status != 0) return status;
+    if (!has_pack(out)) return refuse(side, "there is no pack.json in this commit of it");
+    set(side, "HONE_PACK_PATH", out);
+    return 0;
+}
+
+static int take_folder(ab_side *side)
+{
+    char path[AB_PATH_SIZE];
+    if (!hone_os_real_path(side->what, path, sizeof path)) return refuse(side, "the path is too long");
+    if (!has_pack(path)) return refuse(side, "this folder has no pack.json");
+    set(side, "HONE_PACK_PATH", path);
+    return 0;
+}
+
+static int take_lock(ab_side *side)
+{
+    char path[AB_PATH_SIZE];
+    hone_lock *lock = NULL;
+    hone_error err;
+    if (!hone_os_real_path(side->what, path, sizeof path)) return refuse(side, "the path is too long");
+    if (hone_lock_read(hone_allocator_system(), path, 0, &lock, &err) != HONE_OK) return cli_fail_in(side->what, &err);
+    hone_lock_destroy(&lock);
+    set(side, "HONE_LOCK", path);
+    return 0;
+}
+
+static bool is_sqlite(const char *path)
+{
+    char head[16] = "";
+    FILE *file = fopen(path, "rb");
+    const bool is = file != NULL && fread(head, 1, sizeof head, file) == sizeof head &&
+                    memcmp(head, "SQLite format 3", sizeof head) == 0;
+    if (file != NULL) fclose(file);
+    return is;
+}
+
+static int take_store(ab_side *side, const char *scheme, const char *url)
+{
+    hone_error err;
+    if (snprintf(side->source, sizeof side->source, "%s%s", scheme, url) >= AB_PATH_SIZE)
+        return refuse(side, "the URL is too long");
+    if (hone_store_check_url(side->source, &err) != HONE_OK) return cli_fail(&err);
+    if (!hone_store_is_missing(side->source)) return 0;
+    fprintf(stderr, "hone: --%s %s: there is no such store\n", side->name, side->what);
+    return EXIT_WORLD;
+}
+
+static int take_what(ab_side *side, const char *folder)
+{
+    const char *what = side->what, *at = what == NULL ? NULL : strrchr(what, '@');
+    if (what == NULL) return 0;
+    if (hone_os_is_folder(what)) return take_folder(side);
+    if (hone_os_is_file(what)) return is_sqlite(what) ? take_store(side, "sqlite:", what) : take_lock(side);
+    const size_t word = strspn(what, "abcdefghijklmnopqrstuvwxyz");
+    if (word > 0 && what[word] == ':') return take_store(side, "", what);
+    if (at != NULL) return take_commit(side, at, folder);
+    return refuse(side, "there is no such file");
+}
+
+// Variables -----------------------------------------------------------------------------------------------------------
+
+static int take_env(ab_side *side)
+{
+    for (size_t i = 0; i < side->env->count; i++) {
+        const char *text = side->env->items[i];
+        size_t size = 0;
+        while (isalnum((unsigned char)text[size]) || text[size] == '_')
+            size++;
+        if (size == 0 || text[size] != '=' || isdigit((unsigned char)text[0]))
+            return cli_usage("--%s-env '%s', expected NAME=VALUE", side->name, text);
+        char name[256];
+        if (size >= sizeof name) return cli_usage("--%s-env '%.60s...': the name is too long", side->name, text);
+        snprintf(name, sizeof name, "%.*s", (int)size, text);
+        set(side, name, text + size + 1);
+    }
+    return 0;
+}
+
+// Stores --------------------------------------------------------------------------------------------------------------
+
+// The store that the program would have had, where --a and --b name none.
+static int find_store(hone_cli *cli, ab_side *side)
+{
+    const char *env = given(side, "HONE_STORE");
+    if (side->source[0] != '\0') return 0;
+    if (env != NULL && snprintf(side->source, sizeof side->source, "%s", env) >= AB_PATH_SIZE)
+        return cli_usage("--%s-env HONE_STORE: the URL is too long", side->name);
+    int status = env == NULL ? cli_store_url(cli, side->source, sizeof side->source) : 0;
+    if (status != 0) return status;
+    hone_error err;
+    if (strcmp(side->source, "none") == 0 || strcmp(side->source, "memory:") == 0) side->source[0] = '\0';
+    if (side->source[0] != '\0' && hone_store_check_url(side->source, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_store_is_missing(side->source)) side->source[0] = '\0';
+    return 0;
+}
+
+static hone_status open_source(const char *url, hone_store **out, hone_error *err)
+{
+    const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
+    const hone_status status = hone_store_open_with(&options, url, out, err);
+    return status == HONE_UNSUPPORTED ? hone_store_open(hone_allocator_system(), url, out, err) : status;
+}
+
+static int copy_store(ab_side *side, const char *folder)
+{
+    hone_store *to = NULL, *from = NULL;
+    hone_import_report counts;
+    hone_error err;
+    if (snprintf(side->store, sizeof side->store, "sqlite:%s/%s.db", folder, side->name) >= AB_PATH_SIZE)
+        return cli_usage("TMPDIR: the path is too long");
+    hone_status status = hone_store_open(hone_allocator_system(), side->store, &to, &err);
+    if (status == HONE_OK && side->source[0] != '\0') status = open_source(side->source, &from, &err);
+    if (status == HONE_OK && from != NULL) status = hone_store_merge_from(to, from, NULL, &counts, &err);
+    hone_store_close(&from);
+    hone_store_close(&to);
+    return status == HONE_OK ? 0 : cli_fail(&err);
+}
+
+int ab_read_sides(hone_cli *cli, const char *folder, ab_side sides[2])
+{
+    int status = 0;
+    sides[0] = (ab_side){.name = "a", .what = cli->options.a, .env = &cli->options.a_env};
+    sides[1] = (ab_side){.name = "b", .what = cli->options.b, .env = &cli->options.b_env};
+    for (int i = 0; i < 2 && status == 0; i++) {
+        status = take_env(&sides[i]);
+        if (status == 0) status = take_what(&sides[i], folder);
+        if (status == 0) status = find_store(cli, &sides[i]);
+        if (status == 0) status = copy_store(&sides[i], folder);
+    }
+    return status;
+}
