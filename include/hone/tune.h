@@ -90,7 +90,8 @@ typedef struct hone_tune_options {
     size_t struct_size;
     uint32_t evaluations;     // at most so many candidates; 0: 500
     double seconds;           // at most so long for a call; 0: 30
-    uint32_t patience;        // candidates without a gain over 0.5 %; 0: the larger of 30 and 15 % of evaluations
+    uint32_t patience;        // candidates without a gain over 0.5 %; 0: the larger of 30 and 15 % of evaluations.
+                              // Those of kernels that are more than half as slow again as the best count a third
     double candidate_seconds; // limit of one candidate's prepare and first run; 0: 10, 60 of one with code
     double wait_seconds; // at most so long for one other process that tunes the same or measures on the device; 0: 600
     hone_isolation isolation;

@@ -35,6 +35,7 @@ struct hone_search {
     hone_search_known *known; // best first
     size_t known_count, next_known;
     uint32_t default_row; // HONE_TABLE_NONE: none, or proposed
+    bool is_given;        // a config that was not proposed was told: the caller knows a good one
     size_t begun;         // configs that the beginning has proposed
     size_t spread;        // of them the first, from the middle, and those far from all others
     hone_observation *told;

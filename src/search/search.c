@@ -19,7 +19,9 @@ static const char where[] = "search";
 
 enum {
     SPREAD_FIRST = 6, // a config from the middle and others far from it, before the model is asked
-    ALTERNATE = 2,    // of the beginning, one in so many is a known config; the very first is one
+    SPREAD_LESS =
+        3,         // where a good one was told beforehand: the last is one that differs from the best in one parameter
+    ALTERNATE = 2, // of the beginning, one in so many is a known config; the very first is one
     ALONE_UNDER = 30, // results under which the process alone proposes
     LESSONS_MOST = 4000
 };
@@ -81,9 +83,21 @@ void hone_search_destroy(hone_search **search)
 
 static uint32_t next_default(hone_search *search)
 {
-    uint32_t row = search->default_row;
+    uint32_t row = search->is_given ? HONE_TABLE_NONE : search->default_row;
     search->default_row = HONE_TABLE_NONE;
     return row != HONE_TABLE_NONE && !search->table.taken[row] ? row : HONE_TABLE_NONE;
+}
+
+// Who tells a config that nobody proposed, such as a kernel's default for this very call, has a better beginning than
+// any that is far from it.
+static uint32_t next_spread(hone_search *search)
+{
+    const size_t most = search->is_given ? SPREAD_LESS : SPREAD_FIRST;
+    if (search->spread >= most) return HONE_TABLE_NONE;
+    const size_t turn = search->spread++;
+    if (turn == 0) return hone_search_middle(search);
+    const uint32_t row = turn + 1 == SPREAD_LESS && search->is_given ? hone_search_sweep(search) : HONE_TABLE_NONE;
+    return row != HONE_TABLE_NONE ? row : hone_search_far(search);
 }
 
 // Known configs alternate with others: only beside those it is seen that they are good.
@@ -92,8 +106,7 @@ static uint32_t begin(hone_search *search)
     uint32_t row = HONE_TABLE_NONE;
     if (search->begun++ % ALTERNATE == 0) row = hone_search_next_known(search);
     if (row == HONE_TABLE_NONE) row = next_default(search);
-    if (row == HONE_TABLE_NONE && search->spread < SPREAD_FIRST)
-        row = search->spread++ == 0 ? hone_search_middle(search) : hone_search_far(search);
+    if (row == HONE_TABLE_NONE) row = next_spread(search);
     return row == HONE_TABLE_NONE ? hone_search_next_known(search) : row;
 }
 
@@ -229,6 +242,7 @@ hone_status hone_search_tell(
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a time is finite and above 0, not %g", time_ns);
     hone_status status = hone_config_table_enter(&search->table, config, &row, err);
     if (status != HONE_OK) return status;
+    search->is_given = search->is_given || (!search->table.taken[row] && failure == HONE_FAILURE_NONE);
     size_t index = search->table.taken[row] ? find_told(search, row) : search->told_count;
     if (!hone_grow(&search->allocator, &search->told, &search->told_capacity, index + 1, sizeof *search->told))
         return hone_fail_memory(err, where);

@@ -5,7 +5,9 @@
 // takes the kernel past the best of all: exp(-missing / gain), as if gains were spread exponentially about what is
 // expected, where `missing` is how far the kernel's best lies behind. The next step goes where worth times the steps
 // that there is time for is largest. Two rules keep a wrong model from starving a kernel: every kernel gets FAIR_TRIES
-// first, and one step of EXPLORE_PERIOD goes to who had fewest. No source: the rule is our own.
+// first, and one step of EXPLORE_PERIOD goes to who had fewest. A third one keeps those that are far behind from
+// taking the time of the others where there is little: together they have a share of the race. No source: the rules are
+// our own.
 //
 // Cost: one pass over the kernels a step.
 #include "tune/contest/budget.h"
@@ -27,8 +29,10 @@ enum {
 static const double most_finals_share = 0.5;
 static const double defaults_share = 0.6;                              // of the race, for all defaults together
 static const double least_first_seconds = 5, least_first_share = 0.25; // of the contest
-static const double hopeless_factor = 2.0;                             // over the best, and
-static const double hopeless_chance = 1e-3;                            // to beat it with one config more
+static const double far_behind = 1.5;       // over the best, which few configs make good, and
+static const double behind_share = 0.25;    // of the race is for all such kernels, what their defaults took counted in
+static const double hopeless_factor = 2.0;  // over the best, and
+static const double hopeless_chance = 1e-3; // to beat it with one config more
 static const char where[] = "tune.budget";
 
 // How long ------------------------------------------------------------------------------------------------------------
@@ -128,6 +132,36 @@ static bool is_within_share(const hone_budget *budget, const hone_contestant *co
     return contestant->measuring_ns + cost_ns(contestant) <= share;
 }
 
+bool hone_budget_is_far_behind(const hone_budget *budget, const hone_contestant *contestant)
+{
+    if (budget->standings->best < 0 || contestant->tried == 0) return false;
+    const double best_ns = hone_standings_best(budget->standings)->rank_ns;
+    return contestant->best_ns <= 0 || contestant->best_ns > far_behind * best_ns;
+}
+
+// What is left for those that are far behind.
+static double left_behind_ns(const hone_budget *budget)
+{
+    double left = behind_share * (double)(budget->trials->race_until_ns - budget->trials->started_ns);
+    for (size_t i = 0; i < budget->field->count; i++)
+        if (hone_budget_is_far_behind(budget, &budget->field->contestants[i]))
+            left -= budget->field->contestants[i].measuring_ns;
+    return left;
+}
+
+// Makes the worth of those that are far behind negative when their share is spent and somebody else is left.
+static void leave_behind(const hone_budget *budget, double *worths)
+{
+    bool is_near = false;
+    const double left_ns = left_behind_ns(budget);
+    for (size_t i = 0; i < budget->field->count; i++)
+        is_near = is_near || (worths[i] >= 0 && !hone_budget_is_far_behind(budget, &budget->field->contestants[i]));
+    for (size_t i = 0; i < budget->field->count && is_near; i++) {
+        const hone_contestant *contestant = &budget->field->contestants[i];
+        if (hone_budget_is_far_behind(budget, contestant) && cost_ns(contestant) > left_ns) worths[i] = -1;
+    }
+}
+
 static size_t count_left(const hone_budget *budget, const double *worths)
 {
     size_t left = 0;
@@ -190,6 +224,7 @@ hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_err
     if (worths == NULL) return hone_fail_memory(err, where);
     for (size_t i = 0; i < budget->field->count; i++)
         worths[i] = worth_of(budget, &budget->field->contestants[i]);
+    leave_behind(budget, worths);
     int64_t least = least_tried(budget, worths);
     bool explores = budget->spending->steps % EXPLORE_PERIOD == EXPLORE_PERIOD - 1;
     bool is_early = least >= 0 && budget->field->contestants[least].tried < FAIR_TRIES;

@@ -42,7 +42,7 @@ static const gpu_facts *facts_of(int32_t capability)
 // told, all may come out of it.
 hone_peaks hone_peaks_of_gpu(const hone_device_info *device)
 {
-    hone_peaks peaks = {.bytes[HONE_LEVEL_MEMORY] = device->l2_bytes > 0 ? device->memory_rate : 0};
+    hone_peaks peaks = {.bytes[HONE_LEVEL_MEMORY] = device->l2_bytes > 0 ? device->memory_rate : 0, .reach = INFINITY};
     const gpu_facts *facts = device->capability > 0 ? facts_of(device->capability) : NULL;
     const double clocks = (double)device->clock_mhz * 1e6, sms = (double)device->sms;
     peaks.holds[HONE_LEVEL_2] = peaks.holds[HONE_LEVEL_3] = (double)device->l2_bytes;
@@ -63,6 +63,7 @@ void hone_peaks_add(hone_peaks *peaks, const hone_peaks *more)
         peaks->bytes[level] = fmax(peaks->bytes[level], more->bytes[level]);
         peaks->holds[level] = fmax(peaks->holds[level], more->holds[level]);
     }
+    peaks->reach = fmax(peaks->reach, more->reach);
 }
 
 // What must be done ---------------------------------------------------------------------------------------------------

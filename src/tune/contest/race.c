@@ -87,6 +87,15 @@ static void put_aside_if_lost(hone_contestant *contestant, hone_contest_kernel *
     memcpy(row->reason, reason, sizeof row->reason);
 }
 
+// What a candidate without a gain takes of the patience. Kernels that are far behind get their fair tries too, most of a
+// usual patience where there are many: then nobody had looked at those that may win.
+static double patience_of(const hone_contest_state *state, const hone_contestant *contestant)
+{
+    const double when_behind = 1.0 / 3;
+    const hone_budget budget = hone_contest_budget(state);
+    return hone_budget_is_far_behind(&budget, contestant) ? when_behind : 1;
+}
+
 static void note_passed(hone_contest_state *state, const hone_candidate *candidate)
 {
     hone_contestant *contestant = &state->field.contestants[candidate->kernel];
@@ -97,7 +106,7 @@ static void note_passed(hone_contest_state *state, const hone_candidate *candida
     hone_standings_update(&state->standings);
     hone_assert(state->standings.best >= 0); // the candidate itself, if nobody else
     double best_ns = hone_standings_best(&state->standings)->rank_ns;
-    spending->since_gain++;
+    spending->since_gain += patience_of(state, contestant);
     if (spending->gain_ns > 0 && best_ns >= spending->gain_ns * gain_counts) return;
     spending->gain_ns = best_ns;
     spending->since_gain = 0;
@@ -134,7 +143,7 @@ static hone_status enter(
         note_passed(state, candidate);
         return HONE_OK;
     }
-    state->spending.since_gain++;
+    state->spending.since_gain += patience_of(state, contestant);
     hone_field_note_failure(&state->field, kernel, trial->failure, trial->reason);
     // Resumed failures come after all that passed, not in the order of time.
     if (!resumed || contestant->passed == 0) put_aside_if_lost(contestant, &state->field.rows[kernel], trial->failure);

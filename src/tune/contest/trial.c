@@ -159,11 +159,13 @@ static hone_status open_call(hone_trials *trials, hone_error *err)
 
 // In a process in which no candidate has run: before the first one, and again where one is below the floor. What is
 // known of the machine is the most that was ever seen. A worker that is lost over it has no peaks.
-static hone_status measure_peaks(hone_trials *trials, hone_error *err)
+// bytes: of the call
+static hone_status measure_peaks(hone_trials *trials, double bytes, hone_error *err)
 {
     const hone_limits limits = {limit_ns(peaks_seconds), limit_ns(peaks_seconds)};
     const uint64_t start = hone_trials_now(trials);
     hone_buffer_clear(&trials->message);
+    hone_wire_put_f64(&trials->message, bytes);
     const hone_outcome outcome = ask(trials, HONE_MESSAGE_PEAKS, &limits);
     trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
     if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
@@ -182,11 +184,12 @@ static hone_status measure_peaks(hone_trials *trials, hone_error *err)
 static hone_status find_floor(hone_trials *trials, bool again, hone_error *err)
 {
     const hone_tune_environment *environment = trials->question->environment;
+    const double bytes = hone_floor_cost(&trials->question->algorithm->algorithm, trials->question->call).bytes;
     hone_status status = HONE_OK;
     if (!hone_floor_is_measured_on(environment->device))
         trials->peaks = hone_peaks_of_gpu(environment->device);
-    else if (again || !hone_workers_peaks(environment->workers, &trials->peaks))
-        status = measure_peaks(trials, err);
+    else if (again || !hone_workers_peaks(environment->workers, &trials->peaks) || trials->peaks.reach < bytes)
+        status = measure_peaks(trials, bytes, err);
     if (status != HONE_OK) return status;
     trials->floor = hone_floor_of(
         &trials->question->algorithm->algorithm, trials->question->call, environment->device, &trials->peaks);

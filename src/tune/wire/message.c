@@ -180,6 +180,7 @@ void hone_message_get_peaks(hone_wire_reader *reader, hone_peaks *out)
     clean(out->operations, HONE_WIDTHS);
     clean(out->bytes, HONE_LEVELS);
     clean(out->holds, HONE_LEVELS);
+    clean(&out->reach, 1);
 }
 
 void hone_message_put_device(hone_buffer *out, const hone_device_info *device)

@@ -121,6 +121,7 @@ typedef struct hone_peaks {
     double operations[HONE_WIDTHS]; // a second; of 32 bits or more, 16, 8, 4 or fewer
     double bytes[HONE_LEVELS];      // a second, out of a level
     double holds[HONE_LEVELS];      // bytes that a level holds, with those before it; of the last one nothing
+    double reach;                   // bytes: the levels that so many come out of were looked at
 } hone_peaks;
 
 // Copies words that may be longer than their place: then they end with "...".

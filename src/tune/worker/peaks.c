@@ -256,7 +256,16 @@ static void add_rates(const job *j, size_t threads, double scale, hone_peaks *ou
     hone_peaks_fill_operations(operations, hone_os_has_matrix_unit(), out);
 }
 
-static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks *out)
+// Out of levels beyond those that hold so many bytes nothing of them need come. Writing and reading the large block that
+// tells the memory's rate is most of what all this takes.
+static void leave_far_levels(const hone_peaks *peaks, size_t spans[HONE_LEVELS])
+{
+    for (int level = HONE_LEVEL_2; level < HONE_LEVELS; level++)
+        if (peaks->holds[level - 1] >= peaks->reach) spans[level] = 0;
+}
+
+// reach: bytes of the call
+static bool measure(const hone_allocator *allocator, hone_pool *pool, double reach, hone_peaks *out)
 {
     hone_os_cpu cpu;
     hone_os_cpu_read(&cpu);
@@ -267,6 +276,9 @@ static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks
     const char *unused_by;
     job j = {.with = widest(cpu.features)};
     hone_peaks_choose_spans(&cpu, caches, threads, hone_os_memory_left("", &unused_by) / 4, j.spans);
+    choose_holds(&cpu, caches, usable, out);
+    out->reach = reach;
+    leave_far_levels(out, j.spans);
     for (int level = 0; level < HONE_LEVELS; level++)
         if (j.spans[level] > j.slice) j.slice = j.spans[level];
     char *block = hone_alloc(allocator, threads * j.slice + 4096);
@@ -278,7 +290,6 @@ static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks
             hone_pool_run(pool, (int64_t)threads, measure_thread, &j);
         else
             measure_thread(&j, 0);
-        choose_holds(&cpu, caches, usable, out);
         add_rates(&j, threads, (size_t)usable > threads ? (double)usable / (double)threads : 1, out);
     }
     hone_free(allocator, block);
@@ -286,11 +297,12 @@ static bool measure(const hone_allocator *allocator, hone_pool *pool, hone_peaks
     return there;
 }
 
-void hone_session_answer_peaks(hone_session *session, hone_buffer *answer)
+void hone_session_answer_peaks(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
 {
     hone_peaks peaks = {0};
     hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
-    if (!measure(&session->allocator, pool, &peaks)) peaks = (hone_peaks){0};
+    const double reach = hone_wire_get_f64(reader);
+    if (!measure(&session->allocator, pool, reach, &peaks)) peaks = (hone_peaks){0};
     hone_pool_rest(session->own_pool);
     hone_message_put_peaks(answer, &peaks);
 }

@@ -43,6 +43,9 @@ static const uint64_t rest_ns = 1000000;
 static const double busy_share = 0.2; // of the latest samples that were disturbed
 // What a neighbour on a device disturbs all the time, no second sample mends.
 static const double shared_share = 0.9;
+// Longer samples have no processor to themselves on a machine that others use, however often they are taken: beside four
+// busy processes none above 6 to 12 ms had.
+static const double most_retaken_ns = 25e6;
 // Runs that are longer warm themselves.
 static const double short_run_ns = 1e6;
 
@@ -197,7 +200,8 @@ static uint32_t batch_for(const hone_session *session, double run_ns)
 
 // Threads that a library lets spin after its work, some 5 ms those of OpenMP, 30 ms those of OpenBLAS, would take a
 // processor from whoever runs next. hone's own are sent to sleep, and are looked for soon.
-static void settle(hone_session *session)
+// Answers how long it slept.
+static uint64_t settle(hone_session *session)
 {
     enum { FIRST_LOOK_NS = 20 * 1000, MOST_LOOK_NS = 500 * 1000, MOST_NS = 50 * 1000 * 1000 };
     uint64_t look_ns = FIRST_LOOK_NS, spent_ns = 0;
@@ -208,6 +212,7 @@ static void settle(hone_session *session)
         spent_ns += look_ns;
         look_ns = look_ns * 2 < MOST_LOOK_NS ? look_ns * 2 : MOST_LOOK_NS;
     }
+    return spent_ns;
 }
 
 // Runs between two looks at what the threads of this process waited for. waits NULL: nobody looks.
@@ -307,8 +312,8 @@ static hone_failure sample_now(hone_runner *runner, hone_sample *out, hone_error
 // processor is the first to lose it. One that slept is owed some, and its next milliseconds are its own.
 static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample *out, hone_error *err)
 {
-    if (rests) hone_os_sleep_ns(rest_ns);
-    settle(runner->session);
+    const uint64_t slept_ns = settle(runner->session);
+    if (rests && slept_ns < rest_ns) hone_os_sleep_ns(rest_ns - slept_ns);
     hone_failure failure = watch(runner, sample_warm, hone_runner_sample, out, err);
     if (failure == HONE_FAILURE_NONE) note_disturbance(runner->session, out);
     return failure;
@@ -344,7 +349,7 @@ static hone_failure take_again(hone_runner *runner, uint32_t retakes, hone_sampl
     hone_failure failure = HONE_FAILURE_NONE;
     for (uint32_t i = 0; i < retakes && failure == HONE_FAILURE_NONE && out->marks != 0; i++) {
         hone_sample again;
-        if (is_futile(runner)) break;
+        if (is_futile(runner) || out->time_ns * runner->batch > most_retaken_ns) break;
         failure = sample_apart(runner, &again, err);
         if (failure != HONE_FAILURE_NONE) break;
         runner->retaken++;
@@ -370,7 +375,7 @@ hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, 
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err)
 {
     double spent = 0, before_ns = INFINITY;
-    settle(runner->session);
+    (void)settle(runner->session);
     runner->batch = 1;
     for (;;) {
         double run_ns;

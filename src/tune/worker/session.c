@@ -444,7 +444,7 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
     else if (kind == HONE_MESSAGE_ROUNDS)
         status = hone_session_answer_rounds(session, &reader, answer);
     else if (kind == HONE_MESSAGE_PEAKS)
-        hone_session_answer_peaks(session, answer);
+        hone_session_answer_peaks(session, &reader, answer);
     else if (kind == HONE_MESSAGE_PING)
         hone_wire_put_text(answer, hone_version());
     else

@@ -75,8 +75,8 @@ hone_status hone_session_handle(hone_session *session, uint8_t kind, const hone_
 // serve_prepare.c: answers PREPARE with how many configs could be prepared.
 void hone_session_answer_prepare(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 
-// peaks.c: answers PEAKS.
-void hone_session_answer_peaks(hone_session *session, hone_buffer *answer);
+// peaks.c: answers PEAKS, which says how many bytes are to come out of the levels that are measured.
+void hone_session_answer_peaks(hone_session *session, hone_wire_reader *reader, hone_buffer *answer);
 // What a thread reads to measure each level of memory; 0: the level is not measured.
 //   caches       outer caches that there are; 0: not known
 //   memory_left  that may be taken for it

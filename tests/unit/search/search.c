@@ -163,6 +163,39 @@ static void after_the_default_comes_one_from_the_middle_of_the_ranges(void **sta
     hone_bound_space_release(&bound);
 }
 
+static size_t differences(const hone_config *a, const hone_config *b)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        count += a->values[i] != b->values[i];
+    return count;
+}
+
+// A contest tells the kernel's default for the call: the space's own is then one of many. What was far off is not the
+// best, so that the third differs from what was told.
+static void what_was_told_takes_the_place_of_the_default_and_a_neighbour_is_tried_soon(void **state)
+{
+    (void)state;
+    hone_bound_space *bound = bound_to_nothing("x: 0..99 default 42\ny: 0..99\nz: 0..99");
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const hone_config told = {.count = 3, .values = {90, 10, 80}};
+        const hone_search_options options = {.seed = seed};
+        hone_config config[3];
+        hone_search *search = created(bound, &options);
+        assert_int_equal(hone_search_tell(search, &told, 1, HONE_FAILURE_NONE, NULL), HONE_OK);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(hone_search_next(search, &config[i], NULL), HONE_OK);
+            assert_int_equal(hone_search_tell(search, &config[i], 5, HONE_FAILURE_NONE, NULL), HONE_OK);
+        }
+        assert_in_range(config[0].values[0], 15, 85);
+        assert_false(config[0].values[0] == 42 && config[0].values[1] == 0 && config[0].values[2] == 0);
+        assert_true(differences(&config[0], &told) > 1);
+        assert_int_equal(differences(&config[2], &told), 1);
+        hone_search_destroy(&search);
+    }
+    hone_bound_space_release(&bound);
+}
+
 static void equal_seeds_and_times_give_equal_configs(void **state)
 {
     (void)state;
@@ -477,6 +510,7 @@ int main(void)
         cmocka_unit_test(of_a_space_that_cannot_be_sampled_the_default_is_tried),
         cmocka_unit_test(the_default_comes_first_unless_it_was_told),
         cmocka_unit_test(after_the_default_comes_one_from_the_middle_of_the_ranges),
+        cmocka_unit_test(what_was_told_takes_the_place_of_the_default_and_a_neighbour_is_tried_soon),
         cmocka_unit_test(equal_seeds_and_times_give_equal_configs),
         cmocka_unit_test(what_is_no_config_or_no_time_is_refused),
         cmocka_unit_test(only_what_is_listed_is_proposed),

@@ -233,6 +233,22 @@ static void a_kernel_of_many_configs_is_looked_at_longer_before_it_is_dropped(vo
     assert_string_equal(g->contest.decision.kernel, "slow");
 }
 
+// With little time what is far behind has a share of it, and the rest goes to who may win.
+static void what_is_far_behind_does_not_starve_the_others(void **state)
+{
+    ground *g = *state;
+    g->run_ns[0] = 2e7;
+    g->run_ns[1] = 2e8;
+    g->least_ns[1] = 3e6;
+    compete(g, 2, 300);
+    assert_int_equal(tried(g, 1), 1); // its default: two more of it would be ten times as many of the other
+    assert_true(tried(g, 0) > 20);
+    hone_contest_destroy(&g->state);
+    hone_contest_deinit(&g->contest);
+    compete(g, 200, 300);
+    assert_true(tried(g, 1) >= 15);
+}
+
 static void patience_ends_a_search_without_gain(void **state)
 {
     ground *g = *state;
@@ -258,6 +274,7 @@ int main(void)
         IN_GROUND(what_others_left_of_their_share_is_added),
         IN_GROUND(the_first_that_works_is_waited_for),
         IN_GROUND(a_kernel_that_is_far_behind_is_dropped_early),
+        IN_GROUND(what_is_far_behind_does_not_starve_the_others),
         IN_GROUND(a_kernel_of_many_configs_is_looked_at_longer_before_it_is_dropped),
         IN_GROUND(patience_ends_a_search_without_gain),
     };
