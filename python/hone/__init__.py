@@ -51,7 +51,7 @@ _scripts.lend()
 
 from hone import registry  # noqa: E402
 from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform, kernel_registry  # noqa: E402
-from hone.kernels import algorithm, kernel  # noqa: E402
+from hone.kernels import algorithm, kernel, pack  # noqa: E402
 from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invocations, record_invocation  # noqa: E402
 
 __version__ = _hone.version()
@@ -62,7 +62,7 @@ __all__ = [
     "OutOfMemoryError", "PersistentCache", "Platform", "Result", "Runtime", "Store", "StoredDecision",
     "UnavailableError", "UnsupportedError", "algorithm", "audit", "autotune_lowered", "bind", "call", "context", "decide",
     "default", "explain", "get_invocations", "kernel", "kernel_registry", "offline", "overlay", "overlay_cache",
-    "override", "policy", "record_invocation", "registry", "run", "tune", "use",
+    "override", "pack", "policy", "record_invocation", "registry", "run", "tune", "use",
 ]
 
 

@@ -11,10 +11,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import inspect
 import json
+import logging
 import os
 import pathlib
 import re
@@ -22,14 +24,15 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from hone import _hone, _scripts, _sources, errors, runtimes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 REFERENCE = "reference"
+_log = logging.getLogger("hone")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +59,8 @@ def registered() -> list[Registered]:
 # Folders --------------------------------------------------------------------------------------------------------------
 
 
-def _cache() -> pathlib.Path:
+def cache_folder() -> pathlib.Path:
+    """Where packs of programs are kept: beside what was compiled for kernels."""
     named = os.environ.get("HONE_COMPILE_CACHE")
     if named is None:
         caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -71,7 +75,7 @@ def _write_pack(pack: dict[str, Any], files: Mapping[str, bytes]) -> pathlib.Pat
     for name, content in sorted(files.items()):
         whole.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
     try:
-        place = _cache()
+        place = cache_folder()
         place.mkdir(parents=True, exist_ok=True)
     except OSError:
         place = pathlib.Path(tempfile.mkdtemp(prefix="hone-packs-"))
@@ -93,6 +97,23 @@ def _write_pack(pack: dict[str, Any], files: Mapping[str, bytes]) -> pathlib.Pat
             raise
         shutil.rmtree(made, ignore_errors=True)
     return folder
+
+
+@contextlib.contextmanager
+def making(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder that takes its place when it is whole; another process may be first."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = pathlib.Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+    try:
+        yield made
+        made.chmod(0o755)
+        try:
+            made.rename(folder)
+        except OSError:
+            if not (folder / "pack.json").exists():
+                raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _sha(content: bytes) -> str:
@@ -314,6 +335,17 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
 
 
 def _platform_of(function: Any) -> str:
+    """Triton's functions and JAX's leave Python."""
+    inner = function
+    for _ in range(8):
+        module = type(inner).__module__
+        if module.startswith("triton."):
+            return "triton"
+        if not hasattr(inner, "fn"):
+            break
+        inner = inner.fn
+    if hasattr(function, "lower") and type(function).__module__.startswith(("jax", "jaxlib")):
+        return "xla"
     return "python"
 
 
@@ -330,6 +362,159 @@ def _register_python(function: Any, algorithm: str, name: str, options: dict[str
     _register(Registered(algorithm, name, "python", folder))
 
 
+# Functions that leave Python ------------------------------------------------------------------------------------------
+
+
+class Lazy(Protocol):
+    """A function that is compiled when a call needs it."""
+
+    algorithm: str
+    name: str
+
+    def compile_for(self, call: Any) -> pathlib.Path | None: ...
+
+
+_lazy: dict[tuple[str, str], Any] = {}
+
+
+def add_lazy(function: Any) -> None:
+    with _lock:
+        _lazy[function.algorithm, function.name] = function
+
+
+def add_compiled(function: Any, folder: pathlib.Path) -> None:
+    """Registers what was compiled of a function."""
+    for row in json.loads((folder / "pack.json").read_text())["kernels"]:
+        _register(Registered(function.algorithm, row["name"], row["platform"], folder))
+
+
+def compile_for(call: Any) -> None:
+    """Compiles what a call needs of the functions that leave Python, before it is tuned or decided."""
+    with _lock:
+        functions = [one for (algorithm, _), one in _lazy.items() if algorithm.split("@")[0] == call.operation.name.split("@")[0]]
+    for function in functions:
+        try:
+            folder = function.compile_for(call)
+        except Exception as error:  # a compiler's own
+            _log.warning("%s of %s does not compile for %s and does not compete: %s: %s", function.name, function.algorithm, call.text,
+                         type(error).__name__, error)
+            continue
+        if folder is not None:
+            add_compiled(function, folder)
+
+
+runtimes.before_contest = compile_for
+
+
+def _register_triton(function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
+    from hone import triton
+
+    triton.register(function, algorithm, name, options, caller)
+
+
+def name_of(function: Any) -> str:
+    return _sources.name_of(function)
+
+
+# Packs ----------------------------------------------------------------------------------------------------------------
+
+
+class Pack(NamedTuple):
+    """What :func:`pack` wrote."""
+
+    folder: pathlib.Path
+    lost: list[str]  # what a reader without Python has not, one text a kernel
+
+
+def _collect(folder: pathlib.Path, into: pathlib.Path, pack: dict[str, Any]) -> None:
+    """Adds the kernels of a pack of the cache, with their files in a folder of theirs."""
+    document = json.loads((folder / "pack.json").read_text())
+    pack["algorithms"] += [row for row in document.get("algorithms", []) if row not in pack["algorithms"]]
+    for row in document["kernels"]:
+        place = f"{row['algorithm'].replace('@', '-')}/{row['name']}-{row['platform']}"
+        for part in (row, *row.get("files", []), *row.get("variants", [])):
+            if "file" in part:
+                target = into / place / part["file"]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / part["file"], target)
+                part["file"] = f"{place}/{part['file']}"
+        pack["kernels"] = [one for one in pack["kernels"] if (one["algorithm"], one["name"], one["platform"]) != (
+            row["algorithm"], row["name"], row["platform"])] + [row]
+
+
+def pack(folder: Any, *algorithms: str, target: int | Iterable[int] | None = None, overwrite: bool = False) -> Pack:
+    """Writes what this program registered as a pack, which any program loads (``HONE_PACK_PATH``).
+
+    Args:
+        folder: is made; what was edited in a ``pack.json`` that is there stays.
+        algorithms: their names; none: all.
+        target: compute capabilities that functions of Triton are compiled for, 90 for 9.0; None: those of the GPUs that are here, else 90.
+        overwrite: what was edited goes.
+
+    Returns:
+        The folder, and what a program without Python loses.
+
+    Raises:
+        NotFoundError: nothing is registered, or nothing of an algorithm that is named.
+        InvalidArgumentError: hone refuses the pack.
+    """
+    from hone import _packing
+
+    archs = [target] if isinstance(target, int) else [*target] if target is not None else None
+    wanted = {name.lower() for name in algorithms}
+    with _lock:
+        rows = [one for one in _registered.values() if not wanted or one.algorithm.lower() in wanted]
+        lazy = [one for (name, _), one in _lazy.items() if not wanted or name.lower() in wanted]
+    known = {one.algorithm.lower() for one in (*rows, *lazy)}
+    if not known or wanted - known:
+        raise errors.NotFoundError(f"this program has registered nothing{' of ' + ', '.join(sorted(wanted - known)) if wanted else ''}")
+    into = pathlib.Path(folder)
+    into.mkdir(parents=True, exist_ok=True)
+    written: dict[str, Any] = {"hone_pack": 1, "name": into.resolve().name, "algorithms": [], "kernels": []}
+    for one in rows:
+        _collect(one.folder, into, written)
+    for function in lazy:
+        for made in _all_of(function, archs):
+            _collect(made, into, written)
+    if not written["algorithms"]:
+        del written["algorithms"]
+    told = _packing.write("hone.pack", into, written, overwrite)
+    for words in told:
+        _log.info("%s: kept as it was edited: %s", into, words)
+    _raise_refusals(runtimes.Runtime(store="none").check_pack(str(into)))
+    return Pack(into, _lost(written))
+
+
+def _all_of(function: Any, archs: list[int] | None) -> list[pathlib.Path]:
+    """All that can be compiled of a function without a call."""
+    if not hasattr(function, "choices"):
+        return []
+    from hone import registry, triton
+
+    found = archs or sorted({arch for _, arch in triton._gpus(registry.devices())}) or [90]
+    made = []
+    for chosen, arch in ((chosen, arch) for chosen in function.choices() for arch in found):
+        try:
+            made.append(function.compile(chosen, arch))
+        except Exception as error:  # a compiler's own
+            dtypes = f" with {', '.join(chosen.values())}" if chosen else ""
+            raise errors.UnsupportedError(
+                f"{function.name} of {function.algorithm} does not compile for sm_{arch}{dtypes}: {type(error).__name__}: {error}") from error
+    return made
+
+
+def _lost(written: dict[str, Any]) -> list[str]:
+    references = {row["signature"].split("(")[0] for row in written.get("algorithms", [])}
+    words = []
+    for row in written["kernels"]:
+        if row["platform"] == "python" and row["name"] == REFERENCE and row["algorithm"].split("@")[0] in {one.split("@")[0] for one in references}:
+            words.append(f"{row['algorithm']}: its reference is a function of Python: a program without Python runs the other kernels by stored "
+                         "decisions, and cannot tune or verify them")
+        elif row["platform"] == "python":
+            words.append(f"{row['algorithm']}: {row['name']} is a function of Python: a program without Python takes the next best")
+    return words
+
+
 # What registers a function of a platform: (function, algorithm, name, options, globals of the caller).
 Maker = Callable[[Any, str, str, dict[str, Any], dict[str, Any]], None]
-PLATFORMS: dict[str, Maker] = {"python": _register_python}
+PLATFORMS: dict[str, Maker] = {"python": _register_python, "triton": _register_triton}

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -25,6 +25,7 @@ _lock = threading.Lock()
 _default: Runtime | None = None
 _default_is_own = True  # it was opened by default(), and not handed to use()
 _packs: list[str] = []  # of what the program has registered: each runtime has it
+before_contest: Callable[[Any], None] = lambda call: None  # noqa: E731  (kernels.py: compiles what the call needs)
 _open: weakref.WeakSet[Runtime] = weakref.WeakSet()  # what they recorded is written when the interpreter ends
 
 
@@ -85,7 +86,9 @@ class Runtime(_hone.Runtime):
 
     def decide(self, operation: Any, *arrays: Any, **scalars: Any) -> Decision:
         """The chain's answer for a call, without running it."""
-        return Decision.of(self.describe(operation, *arrays, **scalars).decide())
+        call = self.describe(operation, *arrays, **scalars)
+        before_contest(call)
+        return Decision.of(call.decide())
 
     def explain(self, operation: Any, *arrays: Any, json: bool = False, **scalars: Any) -> str:
         """Why a call gets the kernel it gets: each link of the chain, each kernel, the evidence. Never tunes."""
@@ -95,6 +98,8 @@ class Runtime(_hone.Runtime):
         """See :func:`hone.tune`."""
         scalars, options = options_of(self, operation, keywords)
         call = None if operation is None else self.describe(operation, *arrays, **scalars)
+        if call is not None:
+            before_contest(call)
         with watched(options) as given:
             return Result(self, self.tune_call(call, **given))
 

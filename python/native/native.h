@@ -250,6 +250,8 @@ PyObject *native_scripts_work(PyObject *module, PyObject *args);
 PyObject *native_scripts_signature(PyObject *module, PyObject *text);
 // Loads a pack: (algorithm, kernel, status, reason) of what of it was refused.
 PyObject *native_scripts_load(native_runtime *runtime, PyObject *folder);
+// The same without registering anything.
+PyObject *native_scripts_check(native_runtime *runtime, PyObject *folder);
 
 // --- contexts.c
 

@@ -336,6 +336,11 @@ static PyObject *method_load_pack(PyObject *object, PyObject *folder)
     return native_scripts_load((native_runtime *)object, folder);
 }
 
+static PyObject *method_check_pack(PyObject *object, PyObject *folder)
+{
+    return native_scripts_check((native_runtime *)object, folder);
+}
+
 static PyMethodDef methods[] = {
     {"operation", method_operation, METH_O, "operation(name): the operation of that name."},
     {"run", (PyCFunction)(void (*)(void))method_run, METH_FASTCALL | METH_KEYWORDS, "run(name, *arrays, **scalars)"},
@@ -355,6 +360,7 @@ static PyMethodDef methods[] = {
     {"validate", method_validate, METH_VARARGS, "validate(algorithm or None): (agree, lines)"},
     {"devices", method_devices, METH_NOARGS, "devices(): dicts"},
     {"parse_result", method_parse_result, METH_O, "parse_result(json)"},
+    {"check_pack", method_check_pack, METH_O, "check_pack(folder): what load_pack would refuse; nothing is registered"},
     {"load_pack", method_load_pack, METH_O,
      "load_pack(folder): registers its kernels; (algorithm, kernel, status, reason) of each that was refused"},
     {"overlay", method_overlay, METH_O, "overlay(rows)"},

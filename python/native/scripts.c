@@ -187,14 +187,15 @@ PyObject *native_scripts_signature(PyObject *module, PyObject *text)
 }
 
 typedef struct refused {
-    const char *folder;
+    const char *folder; // NULL: any
     PyObject *list;
 } refused;
 
 static void note_refused(void *ctx, const hone_pack_entry *entry)
 {
     refused *of = ctx;
-    if (entry->status == HONE_OK || strcmp(entry->folder, of->folder) != 0 || of->list == NULL) return;
+    if (entry->status == HONE_OK || (of->folder != NULL && strcmp(entry->folder, of->folder) != 0) || of->list == NULL)
+        return;
     native_append(
         &of->list, Py_BuildValue(
                        "(ssss)", entry->algorithm, entry->kernel, hone_status_name(entry->status),
@@ -212,6 +213,17 @@ PyObject *native_scripts_load(native_runtime *runtime, PyObject *folder)
     refused of = {path, PyList_New(0)};
     status = hone_pack_list(runtime->rt, note_refused, &of, &err);
     if (status == HONE_OK) return of.list;
+    Py_XDECREF(of.list);
+    return native_raise(&err);
+}
+
+PyObject *native_scripts_check(native_runtime *runtime, PyObject *folder)
+{
+    const char *path = native_utf8(folder);
+    hone_error err;
+    if (path == NULL) return NULL;
+    refused of = {NULL, PyList_New(0)};
+    if (hone_pack_check(runtime->rt, path, false, note_refused, &of, &err) == HONE_OK) return of.list;
     Py_XDECREF(of.list);
     return native_raise(&err);
 }

@@ -69,7 +69,7 @@ class Compilers(CommandTest):
         self.assertTrue(pip.startswith("pip install triton=="))
         env = {**self.environment(self.gpu("", HONE_TRITON_PATH=PACKAGES, TRITON_CACHE_DIR=self.folder / "triton",
                                            HONE_COMMAND=BUILD.resolve() / "hone")), "PATH": f"{BUILD.resolve()}:{os.environ['PATH']}"}
-        for command in (pack.replace("scripts/", f"{sys.executable} -B {ROOT}/scripts/"), check):
+        for command in (pack.replace("python -m hone.triton", f"{sys.executable} -B {ROOT}/scripts/pack-triton"), check):
             done = subprocess.run(command, shell=True, cwd=self.folder, env=env, text=True, capture_output=True, timeout=540)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"triton_f32 +add +triton +gpu +2 ")

@@ -39,6 +39,17 @@ class Torch(unittest.TestCase):
     def test_the_package_passes_its_tests(self):
         self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_torch")
 
+    def test_functions_of_triton_are_kernels(self):
+        self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_triton")
+
+    def test_the_page_about_triton_runs_as_written(self):
+        page = (ROOT / "docs/bring-your-triton-kernel.md").read_text()
+        program = self.folder / "page.py"
+        program.write_text(f"import os; os.chdir({str(self.folder)!r})\n" + "\n".join(re.findall(r"```python\n(.*?)```", page, re.S)))
+        out = self.passes(sys.executable, "-B", program, HONE_STORE="none", XDG_CACHE_HOME=self.folder, TRITON_CACHE_DIR=self.folder / "triton")
+        for line in re.findall(r"(?m)^  (?:arguments|grid) .*$", page):
+            self.assertIn(line, out)
+
     def test_the_page_runs_as_written(self):
         page = (ROOT / "docs" / "tune-a-pytorch-program.md").read_text()
         code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```$", page))

@@ -1,0 +1,132 @@
+"""The last step of every packer: pack.json is written, keeps what people changed in it, and is held to what hone says of it.
+
+Nothing of hone is imported: packers run where its library is not, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+HERE = pathlib.Path(__file__).resolve().parent
+FILES = ("file", "sha256", "files", "variants", "producer", "facts")  # what was compiled is never what people wrote
+
+
+def find_hone() -> list[str] | None:
+    """HONE_COMMAND, the command of a build tree, or that of the path; None: there is none."""
+    named = os.environ.get("HONE_COMMAND")
+    built = HERE.parent.parent / "build/hone"
+    found = named or (str(built) if built.exists() else shutil.which("hone"))
+    return [found] if found else None
+
+
+# What people changed ---------------------------------------------------------------------------------------------------
+
+
+def _print(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _marks(row: dict[str, Any]) -> dict[str, str]:
+    return {name: _print(value) for name, value in row.items() if name not in FILES}
+
+
+def _key(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row.get(name)) for name in ("algorithm", "name", "platform", "backend"))
+
+
+def _merged(new: dict[str, Any], before: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A kernel as it is compiled now, with the fields that were edited since it was written."""
+    made = (before.get("producer") or {}).get("made", {})
+    edited = [name for name, value in before.items() if name not in FILES and made.get(name) != _print(value)]
+    gone = [name for name in made if name not in before and name in new]
+    kept = {**new, **{name: before[name] for name in edited}}
+    for name in gone:
+        del kept[name]
+    return kept, [*edited, *(f"{name} (removed)" for name in gone)]
+
+
+def merge(pack: dict[str, Any], before: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A new pack with what people wrote into the one before: its own fields, kernels and algorithms that no packer made, and edited
+    fields of those that one did. Gives the pack, and what was kept in words."""
+    told: list[str] = []
+    theirs = {_key(row): row for row in before.get("kernels", [])}
+    kernels = []
+    for row in pack["kernels"]:
+        old = theirs.pop(_key(row), None)
+        if old is not None and "made" in (old.get("producer") or {}):
+            row, edited = _merged(row, old)
+            if edited:
+                told.append(f"{row['name']}: {', '.join(edited)}")
+        kernels.append(row)
+    for old in theirs.values():
+        if "made" not in (old.get("producer") or {}):
+            kernels.append(old)
+            told.append(f"{old.get('name')}, which was added by hand")
+    whole = {**{name: value for name, value in before.items() if name not in ("kernels", "algorithms")}, **pack, "kernels": kernels}
+    for name in ("name", "version", "description"):
+        if name in before:
+            whole[name] = before[name]
+    algorithms = {row["signature"].split("(")[0]: row for row in pack.get("algorithms", [])}
+    algorithms |= {row["signature"].split("(")[0]: row for row in before.get("algorithms", [])}
+    if algorithms:
+        whole["algorithms"] = [*algorithms.values()]
+    return whole, told
+
+
+def mark(pack: dict[str, Any], tool: str) -> None:
+    """Notes what was made, so that the next time tells what was edited."""
+    for row in pack["kernels"]:
+        row["producer"] = {"tool": tool, **row.get("producer", {}), "made": _marks(row)}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def check(folder: pathlib.Path) -> str | None:
+    """What hone says against a pack; None: it takes the whole pack. FileNotFoundError: hone is not here."""
+    command = find_hone()
+    if command is None:
+        raise FileNotFoundError("hone")
+    # The driver of a GPU, a store and other packs are nothing to a pack that is only read.
+    env = {**{name: value for name, value in os.environ.items() if name != "HONE_PACK_PATH"}, "HONE_STORE": "none"}
+    checked = subprocess.run([*command, "pack", "check", str(folder)], env=env, text=True, capture_output=True)
+    return None if checked.returncode == 0 else f"{checked.stdout}{checked.stderr}".rstrip()
+
+
+def write(tool: str, folder: pathlib.Path, pack: dict[str, Any], overwrite: bool = False) -> list[str]:
+    """Writes pack.json. Gives what of the one before was kept, in words."""
+    path, told = folder / "pack.json", []
+    marked = json.loads(json.dumps(pack))
+    mark(marked, tool)
+    if path.exists() and not overwrite:
+        try:
+            before = json.loads(path.read_text())
+        except ValueError:
+            sys.exit(f"{tool}: {path} is no JSON: mend it, or write it anew with --overwrite")
+        marked, told = merge(marked, before)
+    path.write_text(json.dumps(marked, indent=1) + "\n")
+    return told
+
+
+def finish(tool: str, folder: pathlib.Path, pack: dict[str, Any], note: str = "", overwrite: bool = False) -> None:
+    """Writes pack.json and leaves: with 0 when hone takes the whole pack, else with 1 and its words."""
+    files = sum(len(kernel.get("variants", [None])) for kernel in pack["kernels"])
+    if files == 0:
+        sys.exit(f"{tool}: nothing was compiled: there is no kernel with a config")
+    for words in write(tool, folder, pack, overwrite):
+        print(f"{tool}: kept as it was edited: {words}", file=sys.stderr)
+    print(f"{folder}: {len(pack['kernels'])} kernels, {files} files{note}")
+    try:
+        problem = check(folder)
+    except FileNotFoundError:
+        print(f"{tool}: not checked, since hone is not here: build it, name it in HONE_COMMAND, or run `hone pack check`", file=sys.stderr)
+        return
+    if problem is not None:
+        sys.exit(f"{tool}: hone refuses the pack:\n{problem}")
