@@ -20,13 +20,14 @@ typedef struct cli_names {
 // Every option of every command; a command lists the names of those that it takes.
 typedef struct cli_options {
     bool adjacent, json, stable, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process,
-        check, reseal, measurements, dry_run, audit, update, racing, run, allow_missing, expect_all, higher;
+        check, reseal, until_empty, no_recorded, watch, all, off, measurements, dry_run, audit, update, racing, run,
+        allow_missing, expect_all, higher;
     const char *store, *platform, *kernel, *spec, *format, *device, *foreign_device, *lock, *report, *at, *rank,
         *neighbours, *t4, *a, *b, *metric, *metric_json, *step, *output;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
     cli_names warm, packs, choices, a_env, b_env;
-    int64_t evals, patience, seed, sample, calls;
+    int64_t priority, retries, evals, patience, seed, sample, calls;
 } cli_options;
 
 typedef struct hone_cli {
@@ -81,7 +82,7 @@ extern const cli_command cli_commands[];
 extern const size_t cli_command_count;
 extern const cli_option cli_option_rows[];
 extern const size_t cli_option_count;
-extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[];
+extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[], cli_queue_verbs[];
 
 // NULL: there is none of this name.
 const cli_command *cli_find_command(const char *name);
@@ -202,6 +203,9 @@ int cli_store_prune(hone_cli *cli, hone_store *store);
 int cli_space(hone_cli *cli);
 int cli_simulate(hone_cli *cli);
 int cli_pack(hone_cli *cli);
+int cli_queue(hone_cli *cli);
+int cli_work(hone_cli *cli);
+int cli_sync(hone_cli *cli);
 int cli_doctor(hone_cli *cli);
 int cli_help(hone_cli *cli);
 

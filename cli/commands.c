@@ -132,6 +132,36 @@ const cli_command cli_commands[] = {
      .verbs = cli_store_verbs,
      .least = 1,
      .run = cli_store},
+    {.name = "queue",
+     .arguments = "VERB [CALL|KEY...]",
+     .summary = "calls that wait in the store for a machine that tunes them",
+     .options = "json store device priority calls seconds all off pack",
+     .help =
+         "add without calls queues the recorded ones that nobody has decided, heaviest first, and those whose contest\n"
+         "was left open. DEVICE is a fingerprint, or the beginning of one up to a comma: any device of the class may\n"
+         "tune it. add of a call that was set aside takes it up again. Stores json: and memory: have no queue.",
+     .verbs = cli_queue_verbs,
+     .least = 1,
+     .run = cli_queue},
+    {.name = "work",
+     .summary = "tune what waits in the store's queue for the devices here",
+     .options =
+         "json store device until-empty no-recorded retries seconds evals patience wait platform kernel cold stable "
+         "in-process pack",
+     .help = "Claims the heaviest call that fits a device here, tunes it, stores the answer, and goes on until it is\n"
+             "interrupted. Any number of workers may share a store, on one machine or, on a server, on many; what a\n"
+             "worker holds that dies is claimed by another, which goes on with what was measured. DEVICE is cpu,\n"
+             "cuda:1 or a fingerprint. Exit 1 when a call was set aside.",
+     .run = cli_work},
+    {.name = "sync",
+     .arguments = "URL",
+     .summary = "this store and another one, both ways: the better decision of two stays",
+     .options = "json store watch",
+     .help = "Decisions, measurements and aliases; not recorded calls, nor the queue. With --watch again whenever one\n"
+             "of the two changes, until it is interrupted.",
+     .least = 1,
+     .most = 1,
+     .run = cli_sync},
     {.name = "space",
      .arguments = "FILE",
      .summary = "a space in hone's text, Kernel Tuner's T1 JSON, or a recorded one",
@@ -226,6 +256,13 @@ const cli_option cli_option_rows[] = {
     {"warm", CLI_LIST, AT(warm), " OTHER...", "begin with the best configs of other recorded spaces"},
     {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},
     {"in-process", CLI_FLAG, AT(in_process), "", "allow candidates that cannot be isolated to run in this process"},
+    {"until-empty", CLI_FLAG, AT(until_empty), "", "leave when nothing waits any more, nor is held by others"},
+    {"no-recorded", CLI_FLAG, AT(no_recorded), "", "only what is queued: recorded calls are not added"},
+    {"retries", CLI_COUNT, AT(retries), " N", "set a call aside after so many contests that did not end (default 3)"},
+    {"priority", CLI_NUMBER, AT(priority), " N", "higher ones are claimed first (default 0)"},
+    {"all", CLI_FLAG, AT(all), "", "all of them"},
+    {"off", CLI_FLAG, AT(off), "", "go on"},
+    {"watch", CLI_FLAG, AT(watch), "", "go on until interrupted"},
     {"list", CLI_FLAG, AT(list), "", "only show"},
     {"allow-missing", CLI_FLAG, AT(allow_missing), "", "that some operations cannot be tuned is no failure"},
     {"expect-all", CLI_FLAG, AT(expect_all), "", "for CI: only look whether the store has every operation"},

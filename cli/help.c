@@ -61,6 +61,9 @@ static void print_stores(void)
         meaning, sizeof meaning, "URL of a store under the user's, read and never written: %s; unset: none",
         hone_store_forms(true, forms, sizeof forms));
     print_variable("HONE_SYSTEM_STORE", meaning);
+    print_variable(
+        "HONE_STORE_COPY",
+        "folder of the copy of a store on a server, which answers while it is away; none: there is none");
 }
 
 static void print_environment(void)

@@ -323,5 +323,7 @@ hone_status hone_fd_write(int fd, const void *bytes, size_t size, uint64_t deadl
 hone_status hone_fd_read(int fd, void *bytes, size_t size, uint64_t deadline_ns);
 // Bytes are there, or the other end is gone.
 bool hone_fd_is_readable(int fd);
+// Waits until it is. False: it is not after so long.
+bool hone_fd_await_readable(int fd, uint64_t patience_ns);
 
 #endif

@@ -118,6 +118,7 @@ static void destroy(hone_runtime *rt)
     hone_mutex_deinit(&rt->packs_mutex);
     hone_mutex_deinit(&rt->mutex);
     hone_free(&allocator, rt->store.url);
+    hone_free(&allocator, rt->store.copies);
     hone_free(&allocator, rt->system_store.url);
     hone_free(&allocator, rt->device_locks);
     hone_free(&allocator, rt->lock_path);

@@ -72,7 +72,7 @@ static void in_child(void *ctx)
     store->is_lost = store->is_lost || (store->in_use && store->ops->rest != NULL);
 }
 
-static hone_status finish_open(hone_store *store, const char *url, hone_error *err)
+hone_status hone_store_finish_open(hone_store *store, const char *url, hone_error *err)
 {
     store->url = hone_copy_text(&store->allocator, url, strlen(url));
     if (store->url == NULL) {
@@ -107,7 +107,7 @@ hone_status hone_store_open_with(const hone_store_options *given, const char *ur
     const hone_log log = {options.log, options.log_ctx, HONE_LOG_DEBUG};
     status = hone_store_check_url(url, err);
     if (status == HONE_OK) status = open_kind(&allocator, &log, url, options.read_only, &store, err);
-    if (status == HONE_OK) status = finish_open(store, url, err);
+    if (status == HONE_OK) status = hone_store_finish_open(store, url, err);
     if (status == HONE_OK) *out = store;
     return status;
 }

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "hone/store.h"
 #include "os/mutex.h"
+#include "store/common/job.h"
 #include "store/common/lease.h"
 #include "store/common/merger.h"
 #include "store/common/row.h"
@@ -37,6 +38,8 @@ typedef struct hone_store_ops {
     // The location is the path of a file or folder. What was damaged is moved aside beside it, as PATH.damaged-TIME, or
     // as such a name in the folder.
     bool in_file;
+    // The location is on a server, which may be away: a copy beside it answers then (store/mirror.h).
+    bool on_server;
     // With in_file, endings of files that belong to another one of the store; ends with NULL. NULL: there are none.
     const char *const *companions;
     // The functions may be called by several threads at once, and inside a visit: no lock is taken for them. Between
@@ -143,8 +146,8 @@ typedef struct hone_store_ops {
     // How the store is written to, for people: "write-ahead log"; static. NULL, also as an answer: there is nothing to
     // tell.
     const char *(*journal)(hone_store *store);
-    // A number that is another after other processes, or other stores of this one, have changed what is stored, and may
-    // be so without; cheap, for it is asked every second. NULL: no other process sees the store.
+    // A number that is another soon after other processes, or other stores of this one, have changed what is stored, and
+    // may be so without; cheap, for it is asked every second. NULL: no other process sees the store.
     hone_status (*changes)(hone_store *store, uint64_t *out, hone_error *err);
     // The foreign config that stands where key does.
     hone_status (*get_foreign)(
@@ -155,6 +158,8 @@ typedef struct hone_store_ops {
         hone_error *err);
     // Takes away the foreign configs of a scheme.
     hone_status (*clear_foreigns)(hone_store *store, const char *scheme, hone_error *err);
+    // The queue of calls that machines tune for each other. NULL: this kind has none.
+    const hone_queue_ops *queue;
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 
@@ -190,6 +195,10 @@ hone_status hone_store_lock(hone_store *store, const char *where, hone_error *er
 hone_status hone_store_unlock(hone_store *store, hone_status status);
 // Whether what met damage is worth doing once more: the store was mended.
 bool hone_store_is_mended(hone_store *store, hone_status status);
+
+// What opening does once a kind has made its struct: the URL, the lock, what is done around a fork. After a failure the
+// store is closed.
+hone_status hone_store_finish_open(hone_store *store, const char *url, hone_error *err);
 
 // Whether a URL can be one of a store. Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_UNSUPPORTED (a kind that is not
 // there yet).

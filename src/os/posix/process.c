@@ -337,6 +337,11 @@ bool hone_fd_is_readable(int fd)
     return await_fd(fd, POLLIN, hone_os_now_ns()) != HONE_BUSY;
 }
 
+bool hone_fd_await_readable(int fd, uint64_t patience_ns)
+{
+    return await_fd(fd, POLLIN, hone_os_now_ns() + patience_ns) != HONE_BUSY;
+}
+
 // This process --------------------------------------------------------------------------------------------------------
 
 int hone_os_process_id(void)

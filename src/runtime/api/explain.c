@@ -9,6 +9,7 @@
 #include "runtime/links/nearest.h"
 #include "runtime/links/negatives.h"
 #include "runtime/links/trust.h"
+#include "store/mirror.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -243,6 +244,9 @@ static void text_answer(const explanation *e, hone_buffer *out)
         hone_platform_name(decision->platform), decision->kernel, decision->config_json,
         decision->verified ? "" : " (unverified)", decision->bucketed ? " (from its bucket)" : "");
     if (decision->system) hone_buffer_text(out, "  found in the system store\n");
+    char away[500];
+    if (hone_store_away(hone_runtime_store(e->request.rt), away, sizeof away)[0] != '\0')
+        hone_buffer_format(out, "  %s\n", away);
     if (decision->changed[0] != '\0')
         hone_buffer_format(
             out, "  to be checked again: %s (hone tune --recorded measures it anew)\n", decision->changed);

@@ -3,25 +3,16 @@
 #include "base/error.h"
 #include "call/call.h"
 #include "runtime/api/batch.h"
+#include "runtime/api/work.h"
 #include "tune/result/result.h"
 
 #include <string.h>
 
 static const char where[] = "tune.recorded";
 
-typedef struct queue_item {
-    const hone_device_info *device;
-    char *algorithm; // "name@vVERSION"
-    char *call;      // call text; NULL: from spec
-    char *spec;
-    char *key;
-    double count;
-    double again_seconds; // its answer was left open, and it is tuned again with so many; 0: it is not
-} queue_item;
-
 typedef struct queue {
     hone_runtime *rt;
-    queue_item *items;
+    hone_record_call *items;
     size_t count, capacity;
     size_t elsewhere; // calls of devices that are not here
     bool failed;
@@ -29,7 +20,7 @@ typedef struct queue {
 
 // The device of hone's that a record's fingerprint means; NULL: it is not here. ejkernel's are short, "cpu|cpu" and
 // "NVIDIA H200|PJRT C API\ncuda 12090", by its page "gpu|NVIDIA H200", and do not tell one CPU from another.
-static const hone_device_info *find_device(hone_runtime *rt, const char *fingerprint)
+const hone_device_info *hone_record_call_device(hone_runtime *rt, const char *fingerprint)
 {
     size_t count = 0, kind = strcspn(fingerprint, "|");
     if (strcmp(rt->cpu->fingerprint, fingerprint) == 0) return rt->cpu; // wakes no driver
@@ -57,7 +48,7 @@ static bool add_to_queue(void *ctx, const hone_store_invocation *invocation)
     queue *calls = ctx;
     const hone_allocator *allocator = &calls->rt->allocator;
     char name[HONE_NAME_SIZE + 20];
-    const hone_device_info *device = find_device(calls->rt, invocation->key.device);
+    const hone_device_info *device = hone_record_call_device(calls->rt, invocation->key.device);
     if (device == NULL) {
         calls->elsewhere++;
         return true;
@@ -68,8 +59,8 @@ static bool add_to_queue(void *ctx, const hone_store_invocation *invocation)
         calls->failed = true;
         return false;
     }
-    queue_item *item = &calls->items[calls->count++];
-    *item = (queue_item){
+    hone_record_call *item = &calls->items[calls->count++];
+    *item = (hone_record_call){
         .device = device,
         .algorithm = copy_or_null(allocator, name),
         .call = copy_or_null(allocator, invocation->call),
@@ -85,10 +76,10 @@ static void free_queue(queue *calls)
 {
     const hone_allocator *allocator = &calls->rt->allocator;
     for (size_t i = 0; i < calls->count; i++) {
-        hone_free(allocator, calls->items[i].algorithm);
-        hone_free(allocator, calls->items[i].call);
-        hone_free(allocator, calls->items[i].spec);
-        hone_free(allocator, calls->items[i].key);
+        hone_free(allocator, (char *)(uintptr_t)calls->items[i].algorithm);
+        hone_free(allocator, (char *)(uintptr_t)calls->items[i].call);
+        hone_free(allocator, (char *)(uintptr_t)calls->items[i].spec);
+        hone_free(allocator, (char *)(uintptr_t)calls->items[i].key);
     }
     hone_free(allocator, calls->items);
 }
@@ -114,7 +105,7 @@ static hone_status put_on(
 
 // What another library recorded, as its rows say; HONE_NOT_FOUND: there is none.
 static hone_status find_foreign(
-    hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
+    hone_runtime *rt, const hone_record_call *item, const hone_op **op, hone_call **call, hone_error *err)
 {
     const hone_view operation = {item->algorithm, strcspn(item->algorithm, "@")};
     const hone_algorithm_entry *entry = NULL;
@@ -129,7 +120,7 @@ static hone_status find_foreign(
 
 // An ejkernel record carries ejkernel's version, so a version that hone does not have means its newest.
 static hone_status find_own(
-    hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
+    hone_runtime *rt, const hone_record_call *item, const hone_op **op, hone_call **call, hone_error *err)
 {
     hone_status status = hone_op_get(rt, item->algorithm, op, err);
     if (status == HONE_NOT_FOUND) {
@@ -145,8 +136,8 @@ static hone_status find_own(
     return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
 }
 
-static hone_status find_recorded(
-    hone_runtime *rt, const queue_item *item, const hone_op **op, hone_call **call, hone_error *err)
+hone_status hone_record_call_find(
+    hone_runtime *rt, const hone_record_call *item, const hone_op **op, hone_call **call, hone_error *err)
 {
     hone_status status = find_foreign(rt, item, op, call, err);
     if (status == HONE_NOT_FOUND) status = find_own(rt, item, op, call, err);
@@ -156,7 +147,7 @@ static hone_status find_recorded(
 
 // The first time, an answer that was left open waits until all calls that have none have had their turn.
 static hone_status tune_found(
-    hone_batch *batch, queue_item *item, const hone_op *op, const hone_call *call, hone_error *why)
+    hone_batch *batch, hone_record_call *item, const hone_op *op, const hone_call *call, hone_error *why)
 {
     hone_evidence answer;
     double seconds = 0;
@@ -168,7 +159,8 @@ static hone_status tune_found(
 }
 
 // A call that ejkernel recorded has ejkernel's key, and so has its label in a program.
-static hone_status put_alias(hone_batch *batch, const queue_item *item, const hone_call *call, hone_error *err)
+hone_status hone_record_call_alias(
+    hone_batch *batch, const hone_record_call *item, const hone_call *call, hone_error *err)
 {
     const hone_signature *signature = hone_call_signature(call);
     const char *version = hone_signature_version(signature), *at = strstr(item->algorithm, "@v");
@@ -183,14 +175,14 @@ static hone_status put_alias(hone_batch *batch, const queue_item *item, const ho
     return hone_batch_alias(batch, &alias, call, err);
 }
 
-static hone_status tune_item(hone_batch *batch, queue_item *item, hone_error *err)
+static hone_status tune_item(hone_batch *batch, hone_record_call *item, hone_error *err)
 {
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_error why = {.message = ""};
-    hone_status status = find_recorded(batch->rt, item, &op, &call, &why);
+    hone_status status = hone_record_call_find(batch->rt, item, &op, &call, &why);
     if (status == HONE_OK) status = tune_found(batch, item, op, call, &why);
-    if (status == HONE_OK) status = put_alias(batch, item, call, &why);
+    if (status == HONE_OK) status = hone_record_call_alias(batch, item, call, &why);
     if (status != HONE_OK && status != HONE_CANCELLED && status != HONE_OUT_OF_MEMORY) {
         hone_result_note_status(batch->result, status);
         status = hone_result_add_failure(
@@ -255,8 +247,7 @@ bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocation *invoc
 {
     const hone_store_key *key = &invocation->key;
     char name[HONE_NAME_SIZE + 20];
-    queue_item item = {
-        .algorithm = name, .call = (char *)(uintptr_t)invocation->call, .spec = (char *)(uintptr_t)key->spec};
+    hone_record_call item = {.algorithm = name, .call = invocation->call, .spec = key->spec};
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_decision decision;
@@ -264,11 +255,11 @@ bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocation *invoc
     if (rt == NULL || strlen(key->algorithm) >= HONE_NAME_SIZE || strlen(key->version) >= 16 ||
         hone_runtime_discover(rt, &why) != HONE_OK)
         return false;
-    item.device = find_device(rt, key->device);
+    item.device = hone_record_call_device(rt, key->device);
     if (item.device == NULL) return is_decided_there(rt, key);
     strcpy(stpcpy(stpcpy(name, key->algorithm), "@v"), key->version);
-    const bool is_decided =
-        find_recorded(rt, &item, &op, &call, &why) == HONE_OK && hone_runtime_is_decided(op, call, &decision, NULL);
+    const bool is_decided = hone_record_call_find(rt, &item, &op, &call, &why) == HONE_OK &&
+                            hone_runtime_is_decided(op, call, &decision, NULL);
     hone_call_release(&call);
     return is_decided;
 }

@@ -39,7 +39,8 @@ typedef struct hone_aside {
 // The store, opened at the first miss that asks it.
 typedef struct hone_lazy_store {
     hone_mutex mutex;
-    char *url; // NULL: none
+    char *url;    // NULL: none
+    char *copies; // folder of the files beside one on a server; NULL: there are none
     bool tried;
     hone_store *store; // NULL: none, or it could not be opened (error says why)
     hone_error error;

@@ -1,6 +1,7 @@
 // What a runtime makes when it is first asked: its stores, its pool, its workers; and who keeps the runtime open.
 #include "base/error.h"
 #include "runtime/state/runtime.h"
+#include "store/mirror.h"
 #include "store/ops.h"
 
 hone_runtime *hone_runtime_retain(hone_runtime *rt)
@@ -39,7 +40,11 @@ static hone_store *open_lazily(
     hone_mutex_lock(&lazy->mutex);
     if (!lazy->tried && lazy->url != NULL) {
         lazy->tried = true;
-        if (hone_store_open_with(&options, lazy->url, &lazy->store, &lazy->error) != HONE_OK)
+        const hone_status status =
+            lazy->copies != NULL
+                ? hone_store_open_mirrored(&options, lazy->url, lazy->copies, &lazy->store, &lazy->error)
+                : hone_store_open_with(&options, lazy->url, &lazy->store, &lazy->error);
+        if (status != HONE_OK)
             hone_log_write(&rt->log, HONE_LOG_WARNING, "going on without the %s: %s", name, lazy->error.message);
         else
             note_changes(lazy->store, out_seen);

@@ -208,17 +208,23 @@ static const struct {
 };
 
 // In $XDG_CACHE_HOME, else in ~/.cache; empty when there is neither, or it is no path.
-void hone_default_store_url(char *out, size_t size)
+// The folder of the user's caches. False: nobody says which, or it does not fit.
+static bool cache_folder(char *out, size_t size)
 {
-    char caches[4096];
     const char *cache = hone_os_variable("XDG_CACHE_HOME");
     const char *home = hone_os_variable("HOME");
     int length = 0;
     if (cache != NULL && cache[0] == '/')
-        length = snprintf(caches, sizeof caches, "%s", cache);
+        length = snprintf(out, size, "%s", cache);
     else if (home != NULL && home[0] == '/')
-        length = snprintf(caches, sizeof caches, "%s/.cache", home);
-    if (length <= 0 || (size_t)length >= sizeof caches || !hone_store_default_url(caches, out, size)) out[0] = '\0';
+        length = snprintf(out, size, "%s/.cache", home);
+    return length > 0 && (size_t)length < size;
+}
+
+void hone_default_store_url(char *out, size_t size)
+{
+    char caches[4096];
+    if (!cache_folder(caches, sizeof caches) || !hone_store_default_url(caches, out, size)) out[0] = '\0';
 }
 
 // What the environment would be told about, told about the options.
@@ -251,6 +257,22 @@ static hone_status choose_system_store(hone_runtime *rt, const char *url, bool e
     if (url == NULL && environment) url = hone_os_variable("HONE_SYSTEM_STORE");
     if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) return HONE_OK;
     return keep_text(rt, &rt->system_store.url, url, err);
+}
+
+// Where the copy of a store on a server lies: a folder, none, or where it is not said the folder of the user's caches.
+static hone_status choose_copies(hone_runtime *rt, bool environment, hone_error *err)
+{
+    char folder[4096];
+    const char *given = environment ? hone_os_variable("HONE_STORE_COPY") : NULL;
+    const hone_store_ops *kind = rt->store.url != NULL ? hone_store_kind(rt->store.url) : NULL;
+    if (kind == NULL || !kind->on_server || (given != NULL && strcmp(given, "none") == 0)) return HONE_OK;
+    if (given != NULL && given[0] != '\0') {
+        if (given[0] != '/') return fail_value(err, "HONE_STORE_COPY", given, "an absolute path of a folder, or none");
+        return keep_text(rt, &rt->store.copies, given, err);
+    }
+    if (!cache_folder(folder, sizeof folder)) return HONE_OK;
+    strncat(folder, "/hone/copies", sizeof folder - strlen(folder) - 1);
+    return keep_text(rt, &rt->store.copies, folder, err);
 }
 
 static hone_status choose_store(hone_runtime *rt, const char *url, bool environment, hone_error *err)
@@ -298,6 +320,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     if (options->log_level != 0) rt->log.level = options->log_level;
     if (rt->policy == HONE_POLICY_DEFAULT) rt->policy = HONE_POLICY_HEURISTIC;
     hone_status status = choose_store(rt, options->store, environment, err);
+    if (status == HONE_OK) status = choose_copies(rt, environment, err);
     if (status == HONE_OK) status = choose_system_store(rt, options->system_store, environment, err);
     return status == HONE_OK ? read_lock(rt, options->lock_file, environment, err) : status;
 }

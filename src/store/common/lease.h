@@ -20,7 +20,10 @@ typedef struct hone_wait {
 // What is held, by a file or by another kind of store.
 typedef struct hone_lease {
     void (*leave)(struct hone_lease *lease); // NULL: nothing is held
-    int fd;                                  // of the file; -1: none
+    // Whether it is still held: where the session that held it was lost it is taken again. HONE_BUSY: another has it;
+    // HONE_UNAVAILABLE: it cannot be told now. NULL: it is held until it is left.
+    hone_status (*keep)(struct hone_lease *lease, hone_error *err);
+    int fd; // of the file; -1: none
     uint64_t name;
     void *holder; // another kind's
     bool waited;  // somebody else had it first

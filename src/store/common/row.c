@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "store/common/job.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -13,6 +14,7 @@ typedef enum field_kind {
     FIELD_BOOL,
     FIELD_REGIME,
     FIELD_FAILURE,
+    FIELD_JOB_STATE,
     FIELD_U32,
     FIELD_U64,
     FIELD_REAL
@@ -123,7 +125,28 @@ static const column quarantine_columns[] = {
     {"found", FIELD_REAL, offsetof(hone_store_quarantined, found)},
 };
 
+static const column job_columns[] = {
+    {"device", FIELD_KEY_TEXT, offsetof(hone_job, key.device)},
+    {"algorithm", FIELD_KEY_TEXT, offsetof(hone_job, key.algorithm)},
+    {"version", FIELD_KEY_TEXT, offsetof(hone_job, key.version)},
+    {"key", FIELD_KEY_TEXT, offsetof(hone_job, key.key)},
+    {"spec", FIELD_TEXT, offsetof(hone_job, key.spec)},
+    {"call", FIELD_TEXT, offsetof(hone_job, call)},
+    {"state", FIELD_JOB_STATE, offsetof(hone_job, state)},
+    {"priority", FIELD_REAL, offsetof(hone_job, priority)},
+    {"round", FIELD_U32, offsetof(hone_job, round)},
+    {"weight", FIELD_REAL, offsetof(hone_job, weight)},
+    {"count", FIELD_U64, offsetof(hone_job, count)},
+    {"seconds", FIELD_REAL, offsetof(hone_job, seconds)},
+    {"tries", FIELD_U32, offsetof(hone_job, tries)},
+    {"holder", FIELD_TEXT, offsetof(hone_job, holder)},
+    {"reason", FIELD_TEXT, offsetof(hone_job, reason)},
+    {"lock", FIELD_U64, offsetof(hone_job, lock)},
+    {"boot", FIELD_U64, offsetof(hone_job, boot)},
+};
+
 enum {
+    JOB_COUNT = sizeof job_columns / sizeof *job_columns,
     DECISION_COUNT = sizeof decision_columns / sizeof *decision_columns,
     MEASUREMENT_COUNT = sizeof measurement_columns / sizeof *measurement_columns,
     FAILURE_COUNT = sizeof failure_columns / sizeof *failure_columns,
@@ -133,6 +156,7 @@ enum {
     QUARANTINE_COUNT = sizeof quarantine_columns / sizeof *quarantine_columns
 };
 _Static_assert((int)DECISION_COUNT <= (int)HONE_ROW_CELLS, "a decision fits a row");
+_Static_assert((int)JOB_COUNT <= (int)HONE_ROW_CELLS, "a job fits a row");
 _Static_assert((int)MEASUREMENT_COUNT <= (int)HONE_ROW_CELLS, "a measurement fits a row");
 
 const hone_row_shape hone_row_decision = {"decision", decision_columns, DECISION_COUNT, 5, 0};
@@ -142,6 +166,7 @@ const hone_row_shape hone_row_failure = {"failure", failure_columns, FAILURE_COU
 const hone_row_shape hone_row_invocation = {"invocation", invocation_columns, INVOCATION_COUNT, 5, 0};
 const hone_row_shape hone_row_alias = {"alias", alias_columns, ALIAS_COUNT, 3, 0};
 const hone_row_shape hone_row_foreign = {"foreign_config", foreign_columns, FOREIGN_COUNT, 4, 0};
+const hone_row_shape hone_row_job = {"job", job_columns, JOB_COUNT, 4, 0};
 const hone_row_shape hone_row_quarantine = {"quarantine", quarantine_columns, QUARANTINE_COUNT, 2, 0};
 
 const char *hone_row_column_name(const hone_row_shape *shape, size_t index)
@@ -195,6 +220,8 @@ static hone_cell cell_of(field_kind kind, const void *field)
         return integer_cell((int64_t) * (const hone_regime *)field);
     case FIELD_FAILURE:
         return integer_cell((int64_t) * (const hone_failure *)field);
+    case FIELD_JOB_STATE:
+        return integer_cell((int64_t) * (const hone_job_state *)field);
     case FIELD_U32:
         return integer_cell(*(const uint32_t *)field);
     case FIELD_U64: {
@@ -240,6 +267,8 @@ static int64_t integer_limit(field_kind kind)
         return HONE_COLD_STABLE;
     case FIELD_FAILURE:
         return HONE_FAILURE_COUNT - 1;
+    case FIELD_JOB_STATE:
+        return HONE_JOB_ASIDE;
     case FIELD_U32:
         return UINT32_MAX;
     default:
@@ -258,6 +287,9 @@ static void write_integer(field_kind kind, int64_t value, void *field)
         break;
     case FIELD_FAILURE:
         *(hone_failure *)field = (hone_failure)value;
+        break;
+    case FIELD_JOB_STATE:
+        *(hone_job_state *)field = (hone_job_state)value;
         break;
     case FIELD_U32:
         *(uint32_t *)field = (uint32_t)value;

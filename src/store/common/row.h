@@ -47,6 +47,7 @@ extern const hone_row_shape hone_row_failure;     // hone_store_measured that fa
 extern const hone_row_shape hone_row_invocation;  // hone_store_invocation
 extern const hone_row_shape hone_row_alias;       // hone_store_alias
 extern const hone_row_shape hone_row_foreign;     // hone_store_foreign
+extern const hone_row_shape hone_row_job;         // hone_job (store/common/job.h)
 extern const hone_row_shape hone_row_quarantine;  // hone_store_quarantined
 
 // The name of a column, by which records stand in tables and documents, and what its cells hold where they are not

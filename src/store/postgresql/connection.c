@@ -12,6 +12,8 @@ enum { OID_BIGINT = 20, OID_DOUBLE = 701, OID_BYTEA = 17 };
 
 static const char open_where[] = "store.postgresql.open";
 static const char default_schema[] = "hone";
+// For one answer of the server.
+static const uint64_t patience_ns = UINT64_C(30000000000);
 
 // Parameters ----------------------------------------------------------------------------------------------------------
 
@@ -105,11 +107,15 @@ static hone_status fail(const char *words, const char *state, const char *where,
     return hone_fail(err, status_of(state), where, "the server of the store: %s", line);
 }
 
-static hone_status fail_result(const hone_pg_connection *c, const PGresult *result, const char *where, hone_error *err)
+// Without a result the session is lost, or nobody knows what it still waits for.
+static hone_status fail_result(hone_pg_connection *c, const PGresult *result, const char *where, hone_error *err)
 {
     const char *state = result != NULL ? c->pq.PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
     const char *words = result != NULL ? c->pq.PQresultErrorMessage(result) : c->pq.PQerrorMessage(c->conn);
-    return fail(words, state, where, err);
+    if (result == NULL && words[0] == '\0') words = "no answer came in time";
+    const hone_status status = fail(words, state, where, err);
+    if (result == NULL) hone_pg_connection_rest(c);
+    return status;
 }
 
 // Connecting ----------------------------------------------------------------------------------------------------------
@@ -158,6 +164,7 @@ static hone_status connect_again(hone_pg_connection *c, const char *where, hone_
     hone_pg_connection_rest(c);
     hone_status status = hone_pg_connect(c, &c->conn, where, err);
     if (status == HONE_OK) status = set_up_session(c, where, err);
+    c->sessions++;
     if (status != HONE_OK) hone_pg_connection_rest(c);
     return status;
 }
@@ -176,6 +183,41 @@ void hone_pg_connection_rest(hone_pg_connection *c)
     memset(c->prepared, 0, sizeof c->prepared);
 }
 
+// Answers -------------------------------------------------------------------------------------------------------------
+
+// A server that has stopped without closing its connections would be waited for without an end.
+static bool await_input(const hone_pq *pq, PGconn *conn, uint64_t deadline_ns)
+{
+    while (pq->PQisBusy(conn)) {
+        const uint64_t now = hone_os_now_ns();
+        if (now >= deadline_ns || !hone_fd_await_readable(pq->PQsocket(conn), deadline_ns - now)) return false;
+        if (!pq->PQconsumeInput(conn)) return pq->PQstatus(conn) == CONNECTION_OK;
+    }
+    return true;
+}
+
+PGresult *hone_pg_await(const hone_pq *pq, PGconn *conn)
+{
+    const uint64_t deadline_ns = hone_os_now_ns() + patience_ns;
+    PGresult *last = NULL;
+    for (;;) {
+        if (!await_input(pq, conn, deadline_ns)) {
+            pq->PQclear(last);
+            return NULL;
+        }
+        PGresult *next = pq->PQgetResult(conn);
+        if (next == NULL) return last;
+        // Of several the first that failed counts.
+        const int status = last != NULL ? pq->PQresultStatus(last) : PGRES_TUPLES_OK;
+        if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+            pq->PQclear(next);
+            continue;
+        }
+        pq->PQclear(last);
+        last = next;
+    }
+}
+
 // Statements ----------------------------------------------------------------------------------------------------------
 
 static bool is_good(int status)
@@ -190,7 +232,9 @@ static hone_status prepare(
     hone_buffer_clear(&c->scratch);
     hone_pg_write_sql(table, verb, &c->scratch);
     if (c->scratch.failed) return hone_fail_memory(err, where);
-    PGresult *result = c->pq.PQprepare(c->conn, name, hone_buffer_string(&c->scratch), 0, NULL);
+    PGresult *result = NULL;
+    if (c->pq.PQsendPrepare(c->conn, name, hone_buffer_string(&c->scratch), 0, NULL))
+        result = hone_pg_await(&c->pq, c->conn);
     hone_status status = HONE_OK;
     if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = fail_result(c, result, where, err);
     c->pq.PQclear(result);
@@ -213,8 +257,9 @@ static hone_status run_once(
     hone_status status = be_connected(c, where, err);
     if (status == HONE_OK) status = prepare(c, table, verb, name, where, err);
     if (status != HONE_OK) return status;
-    PGresult *result =
-        c->pq.PQexecPrepared(c->conn, name, values->count, values->texts, values->sizes, values->binary, 1);
+    PGresult *result = NULL;
+    if (c->pq.PQsendQueryPrepared(c->conn, name, values->count, values->texts, values->sizes, values->binary, 1))
+        result = hone_pg_await(&c->pq, c->conn);
     if (is_good(c->pq.PQresultStatus(result))) {
         *out = result;
         return HONE_OK;
@@ -259,10 +304,11 @@ hone_status hone_pg_execute(
 {
     hone_status status = be_connected(c, where, err);
     if (status != HONE_OK) return status;
-    PGresult *result = values == NULL ? c->pq.PQexec(c->conn, sql)
-                                      : c->pq.PQexecParams(
-                                            c->conn, sql, values->count, values->types, values->texts, values->sizes,
-                                            values->binary, 1);
+    const int sent = values == NULL ? c->pq.PQsendQuery(c->conn, sql)
+                                    : c->pq.PQsendQueryParams(
+                                          c->conn, sql, values->count, values->types, values->texts, values->sizes,
+                                          values->binary, 1);
+    PGresult *result = sent ? hone_pg_await(&c->pq, c->conn) : NULL;
     if (!is_good(c->pq.PQresultStatus(result))) status = fail_result(c, result, where, err);
     if (status == HONE_OK && out != NULL)
         *out = result;
@@ -289,6 +335,49 @@ hone_status hone_pg_end(hone_pg_connection *c, hone_status status, const char *w
     hone_status ended = hone_pg_execute(c, commits ? "COMMIT" : "ROLLBACK", NULL, NULL, where, commits ? err : NULL);
     --c->depth;
     return commits ? ended : status;
+}
+
+// News ----------------------------------------------------------------------------------------------------------------
+
+static void note_news(hone_pg_connection *c)
+{
+    const size_t size = strlen(c->schema);
+    const int self = c->pq.PQbackendPID(c->conn);
+    PGnotify *note;
+    while ((note = c->pq.PQnotifies(c->conn)) != NULL) {
+        const char *of = note->extra;
+        if (note->be_pid != self && strncmp(of, c->schema, size) == 0 && of[size] == '.') c->news++;
+        c->pq.PQfreemem(note);
+    }
+}
+
+static hone_status begin_listening(hone_pg_connection *c, const char *where, hone_error *err)
+{
+    hone_error why = {.message = ""};
+    hone_status status =
+        c->version < HONE_PG_SCHEMA ? HONE_IO : hone_pg_execute(c, "LISTEN hone", NULL, NULL, where, &why);
+    if (status == HONE_UNAVAILABLE) {
+        if (err != NULL) *err = why;
+        return status;
+    }
+    c->is_deaf = status != HONE_OK;
+    c->heard = c->sessions;
+    c->news++;
+    return HONE_OK;
+}
+
+hone_status hone_pg_listen(hone_pg_connection *c, const char *where, hone_error *err)
+{
+    hone_status status = be_connected(c, where, err);
+    if (status == HONE_OK && c->heard == c->sessions && !c->is_deaf && c->pq.PQconsumeInput(c->conn) == 0) {
+        hone_pg_connection_rest(c);
+        status = be_connected(c, where, err);
+    }
+    if (status == HONE_OK && c->heard != c->sessions) status = begin_listening(c, where, err);
+    if (status != HONE_OK) return status;
+    if (c->is_deaf) return HONE_UNSUPPORTED;
+    note_news(c);
+    return HONE_OK;
 }
 
 // The schema ----------------------------------------------------------------------------------------------------------
@@ -350,17 +439,18 @@ static hone_status make_namespace(hone_pg_connection *c, hone_error *err)
     return execute_scratch(c, err);
 }
 
+// Makes the tables, or brings those of an older version to today's.
 static hone_status make_tables(hone_pg_connection *c, hone_error *err)
 {
     static const char lock[] = "SELECT pg_advisory_xact_lock(hashtext('hone'), hashtext('schema'))";
     int64_t version = 0, others = 0;
     hone_status status = hone_pg_execute(c, lock, NULL, NULL, open_where, err);
-    if (status == HONE_OK) status = make_namespace(c, err);
     if (status == HONE_OK) status = look_at_schema(c, &version, &others, err);
+    if (status == HONE_OK && version == 0) status = make_namespace(c, err);
     if (status == HONE_OK) status = check_schema(c, version, others, err);
-    if (status != HONE_OK || version > 0) return status;
+    if (status != HONE_OK || version == HONE_PG_SCHEMA) return status;
     hone_buffer_clear(&c->scratch);
-    hone_pg_write_tables(&c->scratch);
+    hone_pg_write_tables(version, &c->scratch);
     return execute_scratch(c, err);
 }
 
@@ -371,16 +461,34 @@ static hone_status make_schema(hone_pg_connection *c, hone_error *err)
     return status == HONE_OK ? hone_pg_end(c, make_tables(c, err), open_where, err) : status;
 }
 
+// Who may not bring older tables to today's version uses them as they are: what came later they do not have.
+static hone_status migrate(hone_pg_connection *c, int64_t version, hone_error *err)
+{
+    hone_error why = {.message = ""};
+    hone_status status = make_schema(c, &why);
+    if (status == HONE_IO)
+        hone_log_write(
+            c->log, HONE_LOG_WARNING, "store.postgresql: the tables stay of version %lld: %s", (long long)version,
+            why.message);
+    else if (status != HONE_OK && err != NULL)
+        *err = why;
+    c->version = status == HONE_OK ? HONE_PG_SCHEMA : version;
+    return status == HONE_IO ? HONE_OK : status;
+}
+
 static hone_status ensure_schema(hone_pg_connection *c, hone_error *err)
 {
     int64_t version = 0, others = 0;
     hone_status status = look_at_schema(c, &version, &others, err);
     if (status == HONE_OK) status = check_schema(c, version, others, err);
-    if (status != HONE_OK || version > 0) return status;
+    c->version = version;
+    if (status != HONE_OK || version == HONE_PG_SCHEMA || (version > 0 && c->read_only)) return status;
     if (c->read_only)
         return hone_fail(
             err, HONE_NOT_FOUND, open_where, "the schema '%s' has no tables of hone: open it once for writing",
             c->schema);
+    if (version > 0) return migrate(c, version, err);
+    c->version = HONE_PG_SCHEMA;
     return make_schema(c, err);
 }
 

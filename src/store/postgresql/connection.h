@@ -17,10 +17,15 @@ typedef struct hone_pg_connection {
     char *address;                  // as libpq takes it
     char schema[HONE_PG_NAME_SIZE]; // of the tables
     bool read_only;
-    int depth; // of transactions
+    int64_t version; // of the tables
+    int depth;       // of transactions
     bool prepared[HONE_PG_TABLES][HONE_PG_VERBS];
     hone_buffer scratch, texts; // texts: of the row that was read last
     uint64_t moved;             // rows that were set aside
+    uint64_t sessions;          // that were made
+    uint64_t heard;             // the session that is told of changes, by its number
+    bool is_deaf;               // it cannot be told
+    uint64_t news;              // how often it was, and how often there was a new session
 } hone_pg_connection;
 
 // Parameters of one statement, by binary forms. Texts are borrowed.
@@ -77,6 +82,17 @@ hone_status hone_pg_execute(
     const char *where,
     hone_error *err);
 
+// Takes what other sessions have told of decisions into connection->news, after having asked to be told, without a
+// question to the server.
+// Returns: HONE_OK; HONE_UNSUPPORTED (nobody tells); HONE_UNAVAILABLE.
+hone_status hone_pg_listen(hone_pg_connection *connection, const char *where, hone_error *err);
+
+// What the statement that was sent last on a session gave: its last result, as PQexec. NULL: the session is lost, or the
+// server has not answered for too long.
+PGresult *hone_pg_await(const hone_pq *pq, PGconn *conn);
+
+// A number in a row of what a prepared statement, or one with values, gave.
+uint64_t hone_pg_number_at(const hone_pg_connection *connection, const PGresult *result, int row, int column);
 // A number in the first row of what a statement without values gave.
 int64_t hone_pg_integer_at(const hone_pg_connection *connection, const PGresult *result, int column);
 

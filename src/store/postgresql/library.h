@@ -13,6 +13,13 @@ typedef unsigned int Oid;
 
 enum { CONNECTION_OK = 0, PGRES_COMMAND_OK = 1, PGRES_TUPLES_OK = 2, PG_DIAG_SQLSTATE = 'C' };
 
+typedef struct pgNotify {
+    char *relname; // the channel
+    int be_pid;
+    char *extra;
+    struct pgNotify *next;
+} PGnotify;
+
 typedef struct PQconninfoOption {
     char *keyword, *envvar, *compiled, *val, *label, *dispchar;
     int dispsize;
@@ -28,11 +35,15 @@ typedef struct PQconninfoOption {
     F(PQstatus, int, (const PGconn *conn))                                                                             \
     F(PQerrorMessage, char *, (const PGconn *conn))                                                                    \
     F(PQexec, PGresult *, (PGconn * conn, const char *sql))                                                            \
-    F(PQexecParams, PGresult *,                                                                                        \
+    F(PQsendQuery, int, (PGconn * conn, const char *sql))                                                              \
+    F(PQsendQueryParams, int,                                                                                          \
       (PGconn * conn, const char *sql, int count, const Oid *types, const char *const *values, const int *sizes,       \
        const int *formats, int format))                                                                                \
-    F(PQprepare, PGresult *, (PGconn * conn, const char *name, const char *sql, int count, const Oid *types))          \
-    F(PQexecPrepared, PGresult *,                                                                                      \
+    F(PQsendPrepare, int, (PGconn * conn, const char *name, const char *sql, int count, const Oid *types))             \
+    F(PQgetResult, PGresult *, (PGconn * conn))                                                                        \
+    F(PQisBusy, int, (PGconn * conn))                                                                                  \
+    F(PQsocket, int, (const PGconn *conn))                                                                             \
+    F(PQsendQueryPrepared, int,                                                                                        \
       (PGconn * conn, const char *name, int count, const char *const *values, const int *sizes, const int *formats,    \
        int format))                                                                                                    \
     F(PQclear, void, (PGresult * result))                                                                              \
@@ -44,6 +55,9 @@ typedef struct PQconninfoOption {
     F(PQgetlength, int, (const PGresult *result, int row, int column))                                                 \
     F(PQgetisnull, int, (const PGresult *result, int row, int column))                                                 \
     F(PQcmdTuples, char *, (PGresult * result))                                                                        \
+    F(PQconsumeInput, int, (PGconn * conn))                                                                            \
+    F(PQnotifies, PGnotify *, (PGconn * conn))                                                                         \
+    F(PQbackendPID, int, (const PGconn *conn))                                                                         \
     F(PQescapeIdentifier, char *, (PGconn * conn, const char *text, size_t size))                                      \
     F(PQsetNoticeProcessor, void *, (PGconn * conn, void (*says)(void *ctx, const char *words), void *ctx))
 

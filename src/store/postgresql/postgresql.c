@@ -1,11 +1,9 @@
 // "postgresql://USER@HOST/DATABASE?schema=NAME": one store for many machines. A get is one statement and one round trip,
 // and so is a put of one record; of several, or with what is stored, a transaction, which is done again where the server
 // ends it for the sake of another one.
-#include "store/ops.h"
-
 #include "base/error.h"
 #include "store/common/quarantine.h"
-#include "store/postgresql/rows.h"
+#include "store/postgresql/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,22 +33,11 @@ static const char verify_where[] = "store.verify";
 static const char stat_where[] = "store.stat";
 static const char begin_where[] = "store.begin";
 static const char end_where[] = "store.end";
-static const char lease_where[] = "store.lease";
 static const char changes_where[] = "store.changes";
 
 enum { MOST_TRIES = 50 };
 
-typedef struct postgresql_store {
-    hone_store base;
-    hone_pg_connection connection;
-} postgresql_store;
-
 extern const hone_store_ops hone_postgresql_store_ops;
-
-static hone_pg_connection *connection_of(hone_store *store)
-{
-    return &((postgresql_store *)store)->connection;
-}
 
 // Opening -------------------------------------------------------------------------------------------------------------
 
@@ -62,18 +49,20 @@ static hone_status open_store(
     hone_store **out,
     hone_error *err)
 {
-    postgresql_store *store = hone_alloc(allocator, sizeof *store);
+    hone_pg_store *store = hone_alloc(allocator, sizeof *store);
     if (store == NULL) return hone_fail_memory(err, "store.postgresql.open");
     store->base.ops = &hone_postgresql_store_ops;
     store->base.allocator = *allocator;
     store->base.log = *log;
     hone_status status =
         hone_pg_connection_open(&store->connection, allocator, &store->base.log, location, read_only, err);
-    if (status == HONE_OK)
-        *out = &store->base;
-    else
+    if (status != HONE_OK) {
         hone_free(allocator, store);
-    return status;
+        return status;
+    }
+    hone_pg_sessions_init(&store->sessions);
+    *out = &store->base;
+    return HONE_OK;
 }
 
 static hone_status postgresql_open(
@@ -91,7 +80,8 @@ static hone_status postgresql_open_read_only(
 static void postgresql_close(hone_store *store)
 {
     hone_allocator allocator = store->allocator;
-    hone_pg_connection_close(connection_of(store));
+    hone_pg_sessions_deinit(&((hone_pg_store *)store)->sessions, hone_pg_connection_of(store));
+    hone_pg_connection_close(hone_pg_connection_of(store));
     hone_free(&allocator, store);
 }
 
@@ -99,21 +89,18 @@ static void postgresql_close(hone_store *store)
 
 static hone_status postgresql_begin(hone_store *store, hone_error *err)
 {
-    return hone_pg_begin(connection_of(store), begin_where, err);
+    return hone_pg_begin(hone_pg_connection_of(store), begin_where, err);
 }
 
 static hone_status postgresql_end(hone_store *store, hone_status status, hone_error *err)
 {
-    return hone_pg_end(connection_of(store), status, end_where, err);
+    return hone_pg_end(hone_pg_connection_of(store), status, end_where, err);
 }
 
-// What is done in a transaction of its own, or as a part of one.
-typedef hone_status work(hone_pg_connection *connection, void *ctx, hone_error *err);
-
 // What the server ends for the sake of another transaction is done again, unless it is a part of a larger one.
-static hone_status transact(hone_store *store, work *does, void *ctx, const char *where, hone_error *err)
+hone_status hone_pg_transact(hone_store *store, hone_pg_work *does, void *ctx, const char *where, hone_error *err)
 {
-    hone_pg_connection *connection = connection_of(store);
+    hone_pg_connection *connection = hone_pg_connection_of(store);
     hone_status status = HONE_BUSY;
     for (int tried = 0; status == HONE_BUSY && tried < MOST_TRIES; tried++) {
         status = hone_pg_begin(connection, where, err);
@@ -179,8 +166,8 @@ static hone_status postgresql_get(
     const hone_store_decision probe = {.key = *key, .regime = regime};
     hone_pg_record found;
     bool there;
-    hone_status status =
-        hone_pg_find(connection_of(store), HONE_PG_DECISION, HONE_PG_GET, &probe, &found, &there, get_where, err);
+    hone_status status = hone_pg_find(
+        hone_pg_connection_of(store), HONE_PG_DECISION, HONE_PG_GET, &probe, &found, &there, get_where, err);
     if (status != HONE_OK) return status;
     if (!there || !hone_spec_agrees(key->spec, found.decision.key.spec))
         return hone_fail(
@@ -257,10 +244,10 @@ static hone_status postgresql_put_all(
 {
     put_request request = {decisions, NULL, count, 0, merger};
     // A statement is a transaction.
-    if (count == 1 && merger == NULL) return put_one(connection_of(store), &request, err);
+    if (count == 1 && merger == NULL) return put_one(hone_pg_connection_of(store), &request, err);
     request.sorted = sort_records(&store->allocator, decisions, count, sizeof *decisions, by_decision);
     if (request.sorted == NULL) return hone_fail_memory(err, put_where);
-    hone_status status = transact(store, put_decisions, &request, put_where, err);
+    hone_status status = hone_pg_transact(store, put_decisions, &request, put_where, err);
     hone_free(&store->allocator, request.sorted);
     return status;
 }
@@ -292,7 +279,7 @@ static hone_status remove_all(hone_pg_connection *connection, void *ctx, hone_er
 static hone_status postgresql_remove(hone_store *store, const hone_store_key *key, hone_error *err)
 {
     remove_request request = {key, 0};
-    hone_status status = transact(store, remove_all, &request, remove_where, err);
+    hone_status status = hone_pg_transact(store, remove_all, &request, remove_where, err);
     if (status != HONE_OK || request.removed > 0) return status;
     return hone_fail(
         err, HONE_NOT_FOUND, remove_where, "nothing is stored for %s@v%s %s", key->algorithm, key->version, key->key);
@@ -329,7 +316,8 @@ static hone_status scan_calls(
 {
     const hone_store_key *filter = request->filter;
     const char *const filters[] = {filter->device, filter->algorithm, filter->version, filter->key};
-    return hone_pg_walk(connection_of(store), table, filters, visit, (void *)(uintptr_t)request, out_ended, where, err);
+    return hone_pg_walk(
+        hone_pg_connection_of(store), table, filters, visit, (void *)(uintptr_t)request, out_ended, where, err);
 }
 
 static hone_status postgresql_scan(
@@ -358,7 +346,7 @@ static hone_status postgresql_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
     hone_store_measured measured = {*key, *measurement};
-    return transact(store, put_measured, &measured, put_measurement_where, err);
+    return hone_pg_transact(store, put_measured, &measured, put_measurement_where, err);
 }
 
 static bool visit_measured(void *ctx, const hone_pg_record *record)
@@ -421,7 +409,7 @@ static hone_status postgresql_add_invocations(
     add_request request = {.count = count};
     request.sorted = sort_records(&store->allocator, invocations, count, sizeof *invocations, by_invocation);
     if (request.sorted == NULL) return hone_fail_memory(err, add_invocations_where);
-    hone_status status = transact(store, add_all, &request, add_invocations_where, err);
+    hone_status status = hone_pg_transact(store, add_all, &request, add_invocations_where, err);
     hone_free(&store->allocator, request.sorted);
     return status;
 }
@@ -445,7 +433,7 @@ static hone_status clear(hone_store *store, hone_pg_table table, const char *of,
 {
     hone_pg_values values = {.count = 0};
     if (hone_pg_filters(table) > 0) hone_pg_add_text(&values, of);
-    return hone_pg_run(connection_of(store), table, HONE_PG_CLEAR, &values, NULL, NULL, where, err);
+    return hone_pg_run(hone_pg_connection_of(store), table, HONE_PG_CLEAR, &values, NULL, NULL, where, err);
 }
 
 static hone_status postgresql_clear_invocations(hone_store *store, const char *device, hone_error *err)
@@ -461,14 +449,14 @@ static hone_status postgresql_expire_misses(hone_store *store, int64_t before, s
     hone_pg_values values = {.count = 0};
     hone_pg_add_real(&values, (double)before);
     hone_pg_add_integer(&values, most > INT64_MAX ? INT64_MAX : (int64_t)most);
-    return hone_pg_execute(connection_of(store), sql, &values, NULL, expire_misses_where, err);
+    return hone_pg_execute(hone_pg_connection_of(store), sql, &values, NULL, expire_misses_where, err);
 }
 
 // Aliases -------------------------------------------------------------------------------------------------------------
 
 static hone_status postgresql_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
-    return hone_pg_put(connection_of(store), HONE_PG_ALIAS, HONE_PG_PUT, alias, NULL, put_alias_where, err);
+    return hone_pg_put(hone_pg_connection_of(store), HONE_PG_ALIAS, HONE_PG_PUT, alias, NULL, put_alias_where, err);
 }
 
 static hone_status postgresql_get_alias(
@@ -483,8 +471,8 @@ static hone_status postgresql_get_alias(
     const hone_store_alias probe = {.scheme = scheme, .operation = operation, .foreign_key = foreign_key};
     hone_pg_record found;
     bool there;
-    hone_status status =
-        hone_pg_find(connection_of(store), HONE_PG_ALIAS, HONE_PG_GET, &probe, &found, &there, get_alias_where, err);
+    hone_status status = hone_pg_find(
+        hone_pg_connection_of(store), HONE_PG_ALIAS, HONE_PG_GET, &probe, &found, &there, get_alias_where, err);
     if (status != HONE_OK) return status;
     if (!there)
         return hone_fail(err, HONE_NOT_FOUND, get_alias_where, "no alias for %s %s:%s", scheme, operation, foreign_key);
@@ -504,7 +492,7 @@ static hone_status postgresql_aliases(
     scan_request request = {.visit.alias = visit, .ctx = ctx};
     bool ended;
     return hone_pg_walk(
-        connection_of(store), HONE_PG_ALIAS, &scheme, visit_alias, &request, &ended, aliases_where, err);
+        hone_pg_connection_of(store), HONE_PG_ALIAS, &scheme, visit_alias, &request, &ended, aliases_where, err);
 }
 
 // Foreign configs -----------------------------------------------------------------------------------------------------
@@ -530,7 +518,7 @@ static hone_status postgresql_put_foreigns(
     foreigns_request request = {NULL, count};
     request.sorted = sort_records(&store->allocator, foreigns, count, sizeof *foreigns, by_foreign);
     if (request.sorted == NULL) return hone_fail_memory(err, put_foreign_where);
-    hone_status status = transact(store, put_foreigns, &request, put_foreign_where, err);
+    hone_status status = hone_pg_transact(store, put_foreigns, &request, put_foreign_where, err);
     hone_free(&store->allocator, request.sorted);
     return status;
 }
@@ -544,8 +532,8 @@ static hone_status postgresql_get_foreign(
 {
     hone_pg_record found;
     bool there;
-    hone_status status =
-        hone_pg_find(connection_of(store), HONE_PG_FOREIGN, HONE_PG_GET, key, &found, &there, get_foreign_where, err);
+    hone_status status = hone_pg_find(
+        hone_pg_connection_of(store), HONE_PG_FOREIGN, HONE_PG_GET, key, &found, &there, get_foreign_where, err);
     if (status != HONE_OK) return status;
     if (!there)
         return hone_fail(
@@ -567,7 +555,7 @@ static hone_status postgresql_foreigns(
     scan_request request = {.visit.foreign = visit, .ctx = ctx};
     bool ended;
     return hone_pg_walk(
-        connection_of(store), HONE_PG_FOREIGN, &scheme, visit_foreign, &request, &ended, foreigns_where, err);
+        hone_pg_connection_of(store), HONE_PG_FOREIGN, &scheme, visit_foreign, &request, &ended, foreigns_where, err);
 }
 
 static hone_status postgresql_clear_foreigns(hone_store *store, const char *scheme, hone_error *err)
@@ -608,7 +596,7 @@ static hone_status postgresql_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
 {
     aside_request request = {{.key = *key, .regime = regime}, reason};
-    return transact(store, set_aside, &request, set_aside_where, err);
+    return hone_pg_transact(store, set_aside, &request, set_aside_where, err);
 }
 
 static bool visit_quarantined(void *ctx, const hone_pg_record *record)
@@ -623,7 +611,8 @@ static hone_status postgresql_quarantine(
     scan_request request = {.visit.quarantined = visit, .ctx = ctx};
     bool ended;
     return hone_pg_walk(
-        connection_of(store), HONE_PG_QUARANTINE, NULL, visit_quarantined, &request, &ended, quarantine_where, err);
+        hone_pg_connection_of(store), HONE_PG_QUARANTINE, NULL, visit_quarantined, &request, &ended, quarantine_where,
+        err);
 }
 
 static hone_status postgresql_clear_quarantine(hone_store *store, hone_error *err)
@@ -641,12 +630,13 @@ static bool count_record(void *ctx, const hone_pg_record *record)
 static hone_status postgresql_verify(hone_store *store, hone_store_health *out, hone_error *err)
 {
     static const char *const all[] = {NULL, NULL, NULL, NULL};
-    hone_pg_connection *connection = connection_of(store);
+    hone_pg_connection *connection = hone_pg_connection_of(store);
     hone_store_health health = {0};
     const uint64_t moved = connection->moved;
     hone_status status = HONE_OK;
     for (int table = 0; status == HONE_OK && table < HONE_PG_TABLES; table++) {
         bool ended;
+        if (table == HONE_PG_JOB && connection->version < HONE_PG_SCHEMA) continue;
         status = hone_pg_walk(
             connection, (hone_pg_table)table, all, count_record,
             table == HONE_PG_QUARANTINE ? &health.quarantined : &health.records, &ended, verify_where, err);
@@ -666,7 +656,7 @@ static hone_status postgresql_stat(hone_store *store, hone_store_stat *out, hone
         "(SELECT count(*) FROM quarantine), (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
         "JOIN "
         "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind = 'r')";
-    hone_pg_connection *c = connection_of(store);
+    hone_pg_connection *c = hone_pg_connection_of(store);
     PGresult *result = NULL;
     hone_status status = hone_pg_execute(c, sql, NULL, &result, stat_where, err);
     if (status != HONE_OK) return status;
@@ -686,11 +676,10 @@ static hone_status postgresql_stat(hone_store *store, hone_store_stat *out, hone
 }
 
 // The place at which the server writes its log: another one after each change, and now and then without one.
-static hone_status postgresql_changes(hone_store *store, uint64_t *out, hone_error *err)
+static hone_status read_log_place(hone_pg_connection *c, uint64_t *out, hone_error *err)
 {
     static const char sql[] = "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE "
                               "pg_current_wal_insert_lsn() END - '0/0'::pg_lsn)::bigint";
-    hone_pg_connection *c = connection_of(store);
     PGresult *result = NULL;
     hone_status status = hone_pg_execute(c, sql, NULL, &result, changes_where, err);
     if (status != HONE_OK) return status;
@@ -699,85 +688,40 @@ static hone_status postgresql_changes(hone_store *store, uint64_t *out, hone_err
     return HONE_OK;
 }
 
+// What others have told meanwhile, without a question to the server; and, since nothing was heard in between, each
+// session that had to be made again. Where nobody tells (tables of before version 2, a replica, a server between that
+// shares its sessions), the server is asked.
+static hone_status postgresql_changes(hone_store *store, uint64_t *out, hone_error *err)
+{
+    static const uint64_t is_told = UINT64_C(1) << 63;
+    hone_pg_connection *c = hone_pg_connection_of(store);
+    hone_status status = hone_pg_listen(c, changes_where, err);
+    if (status == HONE_UNSUPPORTED) return read_log_place(c, out, err);
+    if (status == HONE_OK) *out = is_told | c->news;
+    return status;
+}
+
 // Leases --------------------------------------------------------------------------------------------------------------
-
-// A lock of a session of its own: the server gives it back when the process dies.
-typedef struct held_session {
-    hone_allocator allocator;
-    hone_pq pq; // of the library that the store has opened
-    PGconn *conn;
-} held_session;
-
-static void leave_session(hone_lease *lease)
-{
-    held_session *held = lease->holder;
-    held->pq.PQfinish(held->conn);
-    hone_allocator allocator = held->allocator;
-    hone_free(&allocator, held);
-    *lease = HONE_LEASE_NONE;
-}
-
-static hone_status try_lock(const held_session *held, uint64_t name, bool *out_taken, hone_error *err)
-{
-    char sql[80];
-    snprintf(sql, sizeof sql, "SELECT pg_try_advisory_lock(%lld)", (long long)name);
-    PGresult *result = held->pq.PQexec(held->conn, sql);
-    const bool ok = held->pq.PQresultStatus(result) == PGRES_TUPLES_OK;
-    *out_taken = ok && held->pq.PQgetvalue(result, 0, 0)[0] == 't';
-    held->pq.PQclear(result);
-    return ok ? HONE_OK : hone_fail(err, HONE_IO, lease_where, "the server of the store gives no locks");
-}
-
-static hone_status await_lock(
-    held_session *held, uint64_t name, const hone_wait *wait, bool *out_waited, hone_error *err)
-{
-    static const uint64_t look_ns = 20000000;
-    const uint64_t start = hone_os_now_ns();
-    for (bool taken = false;;) {
-        hone_status status = try_lock(held, name, &taken, err);
-        if (status != HONE_OK || taken) return status;
-        if (!*out_waited && wait->say != NULL) wait->say(wait->ctx, 0);
-        *out_waited = true;
-        if (wait->cancel != NULL && *wait->cancel != 0) return hone_fail(err, HONE_CANCELLED, lease_where, "cancelled");
-        if ((double)(hone_os_now_ns() - start) * 1e-9 > wait->seconds)
-            return hone_fail(
-                err, HONE_BUSY, lease_where, "another process that uses the store has it for more than %g s",
-                wait->seconds);
-        hone_os_sleep_ns(look_ns);
-    }
-}
 
 static hone_status postgresql_lease(
     hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err)
 {
-    const hone_pg_connection *connection = connection_of(store);
-    held_session *held = hone_alloc(&store->allocator, sizeof *held);
-    if (held == NULL) return hone_fail_memory(err, lease_where);
-    held->allocator = store->allocator;
-    held->pq = connection->pq;
-    hone_status status = hone_pg_connect(connection, &held->conn, lease_where, err);
-    bool waited = false;
-    if (status == HONE_OK) status = await_lock(held, name, wait, &waited, err);
-    if (status == HONE_OK) {
-        *out = (hone_lease){.leave = leave_session, .fd = -1, .name = name, .holder = held, .waited = waited};
-        return HONE_OK;
-    }
-    if (held->conn != NULL) held->pq.PQfinish(held->conn);
-    hone_free(&store->allocator, held);
-    return status;
+    return hone_pg_lease_take(&((hone_pg_store *)store)->sessions, hone_pg_connection_of(store), name, wait, out, err);
 }
 
 // Forks ---------------------------------------------------------------------------------------------------------------
 
 static void postgresql_rest(hone_store *store)
 {
-    hone_pg_connection_rest(connection_of(store));
+    hone_pg_sessions_rest(&((hone_pg_store *)store)->sessions, hone_pg_connection_of(store));
+    hone_pg_connection_rest(hone_pg_connection_of(store));
 }
 
 const hone_store_ops hone_postgresql_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .scheme = "postgresql:",
     .form = "postgresql://USER@HOST/DATABASE?schema=NAME",
+    .on_server = true,
     .open = postgresql_open,
     .open_read_only = postgresql_open_read_only,
     .close = postgresql_close,
@@ -809,4 +753,5 @@ const hone_store_ops hone_postgresql_store_ops = {
     .rest = postgresql_rest,
     .lease = postgresql_lease,
     .changes = postgresql_changes,
+    .queue = &hone_pg_queue_ops,
 };

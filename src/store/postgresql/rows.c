@@ -8,7 +8,7 @@
 
 // Reading -------------------------------------------------------------------------------------------------------------
 
-static uint64_t number_at(const hone_pg_connection *c, const PGresult *result, int row, int column)
+uint64_t hone_pg_number_at(const hone_pg_connection *c, const PGresult *result, int row, int column)
 {
     const unsigned char *bytes = (const unsigned char *)c->pq.PQgetvalue(result, row, column);
     uint64_t bits = 0;
@@ -37,7 +37,7 @@ static bool read_cell(
     if (c->pq.PQgetisnull(result, row, column)) return true;
     if (kind == HONE_CELL_TEXT) return keep_text(c, result, row, column, out);
     if (c->pq.PQgetlength(result, row, column) != 8) return false;
-    const uint64_t bits = number_at(c, result, row, column);
+    const uint64_t bits = hone_pg_number_at(c, result, row, column);
     out->kind = kind;
     memcpy(&out->as.integer, &bits, sizeof bits);
     return true;
@@ -63,7 +63,7 @@ static hone_status read_row(
     *out_reason = "has a value of another form";
     if (!sound) return HONE_CORRUPT;
     *out_reason = "does not match its checksum";
-    return number_at(c, result, at, (int)shape->count) == hone_row_checksum(out) ? HONE_OK : HONE_CORRUPT;
+    return hone_pg_number_at(c, result, at, (int)shape->count) == hone_row_checksum(out) ? HONE_OK : HONE_CORRUPT;
 }
 
 static hone_status read_record(
@@ -168,6 +168,24 @@ static hone_status visit_rows(hone_pg_connection *c, const PGresult *result, hon
     return HONE_OK;
 }
 
+hone_status hone_pg_walk_result(
+    hone_pg_connection *c,
+    hone_pg_table table,
+    PGresult *result,
+    hone_pg_visit *visit,
+    void *ctx,
+    bool *out_ended,
+    const char *where,
+    hone_error *err)
+{
+    walk w = {.visit = visit, .ctx = ctx};
+    hone_status status = visit_rows(c, result, table, &w) == HONE_OK ? HONE_OK : hone_fail_memory(err, where);
+    c->pq.PQclear(result);
+    move_all(c, table, w.list, where);
+    *out_ended = w.ended;
+    return status;
+}
+
 hone_status hone_pg_walk(
     hone_pg_connection *c,
     hone_pg_table table,
@@ -178,18 +196,12 @@ hone_status hone_pg_walk(
     const char *where,
     hone_error *err)
 {
-    walk w = {.visit = visit, .ctx = ctx};
     hone_pg_values values = {.count = 0};
     PGresult *result = NULL;
     for (size_t i = 0; i < hone_pg_filters(table); i++)
         hone_pg_add_text(&values, filters[i]);
     hone_status status = hone_pg_run(c, table, HONE_PG_SCAN, &values, &result, NULL, where, err);
-    if (status != HONE_OK) return status;
-    if (visit_rows(c, result, table, &w) != HONE_OK) status = hone_fail_memory(err, where);
-    c->pq.PQclear(result);
-    move_all(c, table, w.list, where);
-    *out_ended = w.ended;
-    return status;
+    return status == HONE_OK ? hone_pg_walk_result(c, table, result, visit, ctx, out_ended, where, err) : status;
 }
 
 // One -----------------------------------------------------------------------------------------------------------------

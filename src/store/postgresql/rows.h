@@ -2,6 +2,7 @@
 #ifndef HONE_STORE_POSTGRESQL_ROWS_H
 #define HONE_STORE_POSTGRESQL_ROWS_H
 
+#include "store/common/job.h"
 #include "store/postgresql/connection.h"
 
 // A record of any kind.
@@ -13,6 +14,7 @@ typedef union hone_pg_record {
     hone_store_alias alias;
     hone_store_foreign foreign;
     hone_store_quarantined quarantined;
+    hone_job job;
 } hone_pg_record;
 
 typedef bool hone_pg_visit(void *ctx, const hone_pg_record *record);
@@ -23,6 +25,16 @@ hone_status hone_pg_walk(
     hone_pg_connection *connection,
     hone_pg_table table,
     const char *const *filters,
+    hone_pg_visit *visit,
+    void *ctx,
+    bool *out_ended,
+    const char *where,
+    hone_error *err);
+// The same of what a statement gave: its columns stand as those of SCAN. Clears the result.
+hone_status hone_pg_walk_result(
+    hone_pg_connection *connection,
+    hone_pg_table table,
+    PGresult *result,
     hone_pg_visit *visit,
     void *ctx,
     bool *out_ended,

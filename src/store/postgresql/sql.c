@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const hone_row_shape *const shapes[HONE_PG_TABLES] = {
-    &hone_row_decision, &hone_row_measurement, &hone_row_failure,   &hone_row_invocation,
-    &hone_row_alias,    &hone_row_foreign,     &hone_row_quarantine};
+    &hone_row_decision, &hone_row_measurement, &hone_row_failure, &hone_row_invocation,
+    &hone_row_alias,    &hone_row_foreign,     &hone_row_job,     &hone_row_quarantine};
 
 const hone_row_shape *hone_pg_shape(hone_pg_table table)
 {
@@ -18,8 +18,11 @@ bool hone_pg_has_call(hone_pg_table table)
     return table <= HONE_PG_INVOCATION;
 }
 
-static const char *const call_filters[] = {"device", "algorithm", "version", "key"}, *const scheme_filter[] = {
-                                                                                         "scheme"};
+static const char *const call_filters[] = {"device", "algorithm", "version", "key"};
+
+// How long after its start a server waits for those that held a job when it was stopped to say that they go on.
+#define GRACE         "interval '10 seconds'"
+#define CLAIMED_FIRST " ORDER BY priority DESC, round, weight DESC, id LIMIT "
 
 size_t hone_pg_filters(hone_pg_table table)
 {
@@ -28,7 +31,7 @@ size_t hone_pg_filters(hone_pg_table table)
 
 static const char *filter_name(hone_pg_table table, size_t index)
 {
-    return hone_pg_has_call(table) ? call_filters[index] : scheme_filter[index];
+    return hone_pg_has_call(table) || table == HONE_PG_JOB ? call_filters[index] : "scheme";
 }
 
 // Columns [from, to) with what stands around each, @ for its name.
@@ -79,6 +82,12 @@ static void write_scan(hone_pg_table table, hone_buffer *out)
     write_columns(out, shapes[table], 0, shapes[table]->key_count, "@");
 }
 
+void hone_pg_write_any_jobs(hone_buffer *out)
+{
+    write_select(HONE_PG_JOB, out);
+    hone_buffer_text(out, " WHERE state = $1" CLAIMED_FIRST "$2");
+}
+
 void hone_pg_write_sql(hone_pg_table table, hone_pg_verb verb, hone_buffer *out)
 {
     const char *name = shapes[table]->name;
@@ -109,6 +118,22 @@ void hone_pg_write_sql(hone_pg_table table, hone_pg_verb verb, hone_buffer *out)
         hone_buffer_format(out, "DELETE FROM \"%s\"", name);
         if (hone_pg_filters(table) > 0)
             hone_buffer_format(out, " WHERE $1::bytea IS NULL OR \"%s\" = $1", filter_name(table, 0));
+        return;
+    case HONE_PG_NEXT:
+        write_select(table, out);
+        hone_buffer_text(out, " WHERE device = $1 AND state = $2" CLAIMED_FIRST "$3");
+        return;
+    case HONE_PG_ORPHANS:
+        write_select(table, out);
+        // A lock of 64 bits stands in two columns. Where the server began anew, nobody has a lock yet.
+        hone_buffer_text(
+            out, " WHERE device = $1 AND state = 1"
+                 " AND (boot = (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint"
+                 " OR now() - pg_postmaster_start_time() > " GRACE ")"
+                 " AND NOT EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted"
+                 " AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
+                 " AND l.classid::bigint = lock >> 32 AND l.objid::bigint = lock & 4294967295 AND l.objsubid = "
+                 "1)" CLAIMED_FIRST "$2");
         return;
     case HONE_PG_VERBS:
         break;
@@ -143,12 +168,22 @@ static void write_table(hone_pg_table table, hone_buffer *out)
         hone_buffer_format(out, "CREATE INDEX \"%s_call\" ON \"%s\"(call_id);", shape->name, shape->name);
 }
 
-void hone_pg_write_tables(hone_buffer *out)
+// Who listens is told of changes by the schema's and the table's name.
+static const char news[] =
+    "CREATE INDEX job_order ON job(device, state, priority DESC, round, weight DESC, id);"
+    "CREATE FUNCTION hone_tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "PERFORM pg_notify('hone', TG_TABLE_SCHEMA || '.' || TG_TABLE_NAME); RETURN NULL; END $$;"
+    "CREATE TRIGGER hone_tell AFTER INSERT OR UPDATE OR DELETE ON decision FOR EACH STATEMENT EXECUTE FUNCTION "
+    "hone_tell();"
+    "CREATE TRIGGER hone_tell AFTER INSERT ON job FOR EACH STATEMENT EXECUTE FUNCTION hone_tell();";
+
+void hone_pg_write_tables(int64_t version, hone_buffer *out)
 {
     for (int table = 0; table < HONE_PG_TABLES; table++)
-        write_table((hone_pg_table)table, out);
-    hone_buffer_format(
-        out, "CREATE TABLE hone_schema(version integer NOT NULL);INSERT INTO hone_schema VALUES(%d);", HONE_PG_SCHEMA);
+        if (version < 1 || table == HONE_PG_JOB) write_table((hone_pg_table)table, out);
+    hone_buffer_text(out, news);
+    if (version < 1) hone_buffer_text(out, "CREATE TABLE hone_schema(version integer NOT NULL);");
+    hone_buffer_format(out, "INSERT INTO hone_schema VALUES(%d);", HONE_PG_SCHEMA);
 }
 
 // Kind and size stand before each cell, so that no two keys run together.

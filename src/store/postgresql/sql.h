@@ -11,7 +11,7 @@
 #include "store/common/row.h"
 
 // The version of the tables; a schema with a later one is refused.
-enum { HONE_PG_SCHEMA = 1 };
+enum { HONE_PG_SCHEMA = 2 };
 
 typedef enum hone_pg_table {
     HONE_PG_DECISION,
@@ -20,20 +20,23 @@ typedef enum hone_pg_table {
     HONE_PG_INVOCATION,
     HONE_PG_ALIAS,
     HONE_PG_FOREIGN,
+    HONE_PG_JOB,
     HONE_PG_QUARANTINE,
     HONE_PG_TABLES
 } hone_pg_table;
 
 // What is done with one table. Parameters stand behind each.
 typedef enum hone_pg_verb {
-    HONE_PG_PUT,    // id, call, cells, checksum: takes the place of what stands there
-    HONE_PG_ADD,    // the same: where nothing stands
-    HONE_PG_GET,    // id
-    HONE_PG_LOCK,   // id: GET, until the transaction ends
-    HONE_PG_DROP,   // id
-    HONE_PG_SCAN,   // the first cells of the filter (hone_pg_filters), NULL matches all; in the order of scans
-    HONE_PG_REMOVE, // call, spec
-    HONE_PG_CLEAR,  // device or scheme, NULL matches all
+    HONE_PG_PUT,     // id, call, cells, checksum: takes the place of what stands there
+    HONE_PG_ADD,     // the same: where nothing stands
+    HONE_PG_GET,     // id
+    HONE_PG_LOCK,    // id: GET, until the transaction ends
+    HONE_PG_DROP,    // id
+    HONE_PG_SCAN,    // the first cells of the filter (hone_pg_filters), NULL matches all; in the order of scans
+    HONE_PG_REMOVE,  // call, spec
+    HONE_PG_CLEAR,   // device or scheme, NULL matches all
+    HONE_PG_NEXT,    // of jobs alone: device, state, limit; as they are claimed
+    HONE_PG_ORPHANS, // of jobs alone: device, limit; of those that are held, whose holder is gone
     HONE_PG_VERBS
 } hone_pg_verb;
 
@@ -42,9 +45,11 @@ const hone_row_shape *hone_pg_shape(hone_pg_table table);
 bool hone_pg_has_call(hone_pg_table table);
 // Columns that SCAN filters by: device, algorithm, version and key, or the scheme alone.
 size_t hone_pg_filters(hone_pg_table table);
+// The select of jobs of every device: state, limit.
+void hone_pg_write_any_jobs(hone_buffer *out);
 void hone_pg_write_sql(hone_pg_table table, hone_pg_verb verb, hone_buffer *out);
-// CREATE TABLE and its indexes, of all tables, in the schema of the search path.
-void hone_pg_write_tables(hone_buffer *out);
+// What makes today's tables in the schema of the search path out of those of a version; 0: there are none.
+void hone_pg_write_tables(int64_t version, hone_buffer *out);
 
 // The digest of cells [0, count) of a row, and that of a call. False: no memory.
 bool hone_pg_id(const hone_row *row, size_t count, hone_buffer *scratch, char out_hex[HONE_SHA256_HEX_SIZE]);

@@ -55,6 +55,7 @@ static hone_status sqlite_open_read_only(
 static void sqlite_close(hone_store *store)
 {
     hone_allocator allocator = store->allocator;
+    hone_sqlite_queue_rest(store);
     hone_connection_close(hone_sqlite_connection(store));
     hone_free(&allocator, store);
 }
@@ -99,6 +100,7 @@ static hone_status sqlite_end(hone_store *store, hone_status status, hone_error 
 // The WAL stays as it is: whoever opens the file next goes on with it.
 static void sqlite_rest(hone_store *store)
 {
+    hone_sqlite_queue_rest(store);
     hone_connection *connection = hone_sqlite_connection(store);
     if (connection->db != NULL) sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     hone_connection_drop(connection);
@@ -188,4 +190,5 @@ const hone_store_ops hone_sqlite_store_ops = {
     .lease = sqlite_lease,
     .journal = sqlite_journal,
     .changes = sqlite_changes,
+    .queue = &hone_sqlite_queue_ops,
 };

@@ -11,7 +11,11 @@ extern const hone_store_ops hone_sqlite_store_ops;
 typedef struct hone_sqlite_store {
     hone_store base;
     hone_connection connection;
+    sqlite3 *queue; // NULL: not open
 } hone_sqlite_store;
+
+extern const hone_queue_ops hone_sqlite_queue_ops;
+void hone_sqlite_queue_rest(hone_store *store); // closes it; it is opened again by the next use
 
 hone_connection *hone_sqlite_connection(hone_store *store);
 // The same for what reads much: of the file that lies under the name now.

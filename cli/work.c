@@ -1,0 +1,69 @@
+// hone work: this machine's part of the queue.
+#include "cli.h"
+
+#include "runtime/api/work.h"
+#include "tune/result/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void say(void *ctx, const hone_worked *worked)
+{
+    const hone_cli *cli = ctx;
+    const hone_job *job = worked->job;
+    const hone_result *result = worked->result;
+    char time[32];
+    cli_progress_end(cli);
+    if (cli->options.json) return;
+    const char *call = job->call != NULL ? job->call : job->key.algorithm;
+    if (worked->reason != NULL) {
+        printf("%s: %s\n", call, worked->reason);
+    } else if (worked->known) {
+        printf("%s: was decided already\n", call);
+    } else {
+        const hone_decision *decision = result->count > 0 ? &result->entries[0].decision : NULL;
+        printf(
+            "%s: %s %s in %.1f s%s\n", call, decision != NULL ? decision->kernel : "decided",
+            decision != NULL ? cli_time_text(decision->evidence.time_ns, time) : "", worked->seconds,
+            worked->end == HONE_JOB_OPEN ? "; which is the fastest was left open" : "");
+    }
+    fflush(stdout);
+}
+
+static void wait(void *ctx, const char *why)
+{
+    cli_progress_end(ctx);
+    fprintf(stderr, "hone: waiting: %s\n", why);
+}
+
+int cli_work(hone_cli *cli)
+{
+    hone_work_report report;
+    hone_error err;
+    int status = cli_open(cli, HONE_POLICY_TUNE);
+    if (status == 0) status = cli_check_names(cli);
+    if (status != 0) return status;
+    hone_work_options options = {
+        .device = cli->options.device,
+        .until_empty = cli->options.until_empty,
+        .no_fill = cli->options.no_recorded,
+        .retries = (uint32_t)cli->options.retries,
+        .say = say,
+        .wait = wait,
+        .ctx = cli,
+    };
+    cli_tune_options(cli, &options.tune);
+    const hone_status done = hone_work(cli->rt, &options, &report, &err);
+    cli_progress_end(cli);
+    if (cli->options.json)
+        cli_print_json(json_pack(
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "queued", (json_int_t)report.queued, "tuned",
+            (json_int_t)report.tuned, "again", (json_int_t)report.again, "known", (json_int_t)report.known, "failed",
+            (json_int_t)report.failed, "aside", (json_int_t)report.aside, "lost", (json_int_t)report.lost));
+    else
+        printf(
+            "%" PRIu64 " tuned; %" PRIu64 " contests left open, %" PRIu64 " failed, %" PRIu64 " calls set aside\n",
+            report.tuned, report.again, report.failed, report.aside);
+    if (done != HONE_OK) return cli_fail(&err);
+    return report.aside > 0 ? EXIT_NO : EXIT_DONE;
+}

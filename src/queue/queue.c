@@ -1,0 +1,501 @@
+#include "queue/queue.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES = 16, LOOKS = 8 };
+
+static const char where[] = "queue";
+static const char scheme[] = "hone.queue", pause_operation[] = "pause"; // of foreign configs
+// Those of the dead are looked for at most so often.
+static const uint64_t orphans_pause_ns = UINT64_C(1000000000), keep_pause_ns = UINT64_C(500000000);
+
+static hone_status need_queue(const hone_store *store, hone_error *err)
+{
+    if (store->ops->queue != NULL) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where,
+        "%s has no queue: use a store sqlite:PATH for one machine, or postgresql: for many", store->url);
+}
+
+hone_status hone_queue_init(
+    hone_queue *queue, hone_store *store, const char *const *devices, size_t device_count, hone_error *err)
+{
+    char who[80];
+    hone_status status = need_queue(store, err);
+    if (status != HONE_OK) return status;
+    *queue =
+        (hone_queue){.store = store, .devices = devices, .device_count = device_count, .retries = HONE_QUEUE_RETRIES};
+    hone_os_who(who, sizeof who);
+    // Not the user: stores are shared.
+    const char *at = strchr(who, '@');
+    snprintf(
+        queue->who, sizeof queue->who, "%.60s process %d #%08x", at != NULL ? at + 1 : who, hone_os_process_id(),
+        (unsigned)hone_os_random_seed());
+    return HONE_OK;
+}
+
+// Devices -------------------------------------------------------------------------------------------------------------
+
+bool hone_queue_fits(const char *text, const char *fingerprint)
+{
+    const size_t size = strlen(text);
+    if (size == 0 || strncmp(text, fingerprint, size) != 0) return false;
+    return fingerprint[size] == '\0' || fingerprint[size] == ',' || fingerprint[size] == '|';
+}
+
+// The texts that a fingerprint fits: itself, and its beginnings. Returns the length of the next shorter one; 0: no more.
+static size_t shorter(const char *fingerprint, size_t size)
+{
+    while (size > 0 && fingerprint[size - 1] != ',' && fingerprint[size - 1] != '|')
+        size--;
+    return size > 0 ? size - 1 : 0;
+}
+
+static uint64_t lock_of(const hone_store_key *key)
+{
+    const char *const parts[] = {"queue", key->device, key->algorithm, key->version, key->key};
+    return hone_lease_name(parts, sizeof parts / sizeof *parts) & INT64_MAX;
+}
+
+// Copies --------------------------------------------------------------------------------------------------------------
+
+static void texts_of(hone_job *job, const char **fields[8])
+{
+    const char **all[8] = {&job->key.device, &job->key.algorithm, &job->key.version, &job->key.key,
+                           &job->key.spec,   &job->call,          &job->holder,      &job->reason};
+    memcpy(fields, all, sizeof all);
+}
+
+// The job's texts in one block. NULL: no memory.
+static char *copy_texts(const hone_allocator *allocator, hone_job *job)
+{
+    const char **fields[8];
+    size_t size = 1;
+    texts_of(job, fields);
+    for (int i = 0; i < 8; i++)
+        size += *fields[i] != NULL ? strlen(*fields[i]) + 1 : 0;
+    char *block = hone_alloc(allocator, size), *at = block;
+    for (int i = 0; block != NULL && i < 8; i++) {
+        if (*fields[i] == NULL) continue;
+        const size_t length = strlen(*fields[i]) + 1;
+        memcpy(at, *fields[i], length);
+        *fields[i] = at;
+        at += length;
+    }
+    return block;
+}
+
+// Claiming ------------------------------------------------------------------------------------------------------------
+
+typedef struct candidate {
+    hone_job job;
+    char *texts;
+    const char *device; // fingerprint
+} candidate;
+
+typedef struct candidates {
+    const hone_allocator *allocator;
+    candidate *items;
+    size_t count, capacity;
+    const char *device;
+    bool failed;
+} candidates;
+
+static bool add_candidate(void *ctx, const hone_job *job)
+{
+    candidates *all = ctx;
+    candidate one = {.job = *job, .device = all->device};
+    if (!hone_grow(all->allocator, &all->items, &all->capacity, all->count + 1, sizeof *all->items) ||
+        (one.texts = copy_texts(all->allocator, &one.job)) == NULL) {
+        all->failed = true;
+        return false;
+    }
+    all->items[all->count++] = one;
+    return true;
+}
+
+static void free_candidates(candidates *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        hone_free(all->allocator, all->items[i].texts);
+    hone_free(all->allocator, all->items);
+    all->items = NULL;
+    all->count = all->capacity = 0;
+}
+
+static int by_worth(const void *a, const void *b)
+{
+    const hone_job *left = &((const candidate *)a)->job, *right = &((const candidate *)b)->job;
+    if (left->priority < right->priority || left->priority > right->priority)
+        return left->priority > right->priority ? -1 : 1;
+    if (left->round != right->round) return left->round < right->round ? -1 : 1;
+    return (left->weight < right->weight) - (left->weight > right->weight);
+}
+
+static hone_status look_at(
+    hone_queue *queue, const char *text, const char *device, bool orphans, candidates *all, hone_error *err)
+{
+    hone_store *store = queue->store;
+    all->device = device;
+    hone_status status = hone_store_lock(store, where, err);
+    if (status != HONE_OK) return status;
+    status = store->ops->queue->visit(store, text, HONE_JOB_WAITING, false, CANDIDATES, add_candidate, all, err);
+    if (status == HONE_OK && orphans)
+        status = store->ops->queue->visit(store, text, HONE_JOB_HELD, true, 4 * CANDIDATES, add_candidate, all, err);
+    return hone_store_unlock(store, status);
+}
+
+static hone_status look(hone_queue *queue, candidates *all, hone_error *err)
+{
+    const uint64_t now = hone_os_now_ns();
+    const bool orphans = queue->orphans_ns == 0 || now - queue->orphans_ns > orphans_pause_ns;
+    char text[1024];
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < queue->device_count && status == HONE_OK; i++) {
+        const char *device = queue->devices[i];
+        for (size_t size = strlen(device); size > 0 && size < sizeof text && status == HONE_OK;
+             size = shorter(device, size)) {
+            memcpy(text, device, size);
+            text[size] = '\0';
+            status = look_at(queue, text, device, orphans, all, err);
+        }
+    }
+    if (status == HONE_OK && all->failed) status = hone_fail_memory(err, where);
+    if (status == HONE_OK && orphans) queue->orphans_ns = now;
+    if (status == HONE_OK && all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_worth);
+    return status;
+}
+
+typedef struct taking {
+    const hone_queue *queue;
+    const hone_job *seen;
+    hone_job job;
+    char reason[300];
+    bool taken;
+} taking;
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+// Under the lease: nobody else claims it. What was seen without may be another's by now.
+static hone_status take(void *ctx, const hone_job *stored, hone_job_change *change, hone_error *err)
+{
+    taking *t = ctx;
+    (void)err;
+    t->taken = false;
+    if (stored == NULL || stored->state != t->seen->state || !is_same(stored->holder, t->seen->holder)) return HONE_OK;
+    t->job = *stored;
+    change->put = &t->job;
+    if (stored->tries >= t->queue->retries) {
+        snprintf(
+            t->reason, sizeof t->reason, "%u contests were begun and none ended; the last: %.200s",
+            (unsigned)stored->tries,
+            stored->reason != NULL   ? stored->reason
+            : stored->holder != NULL ? stored->holder
+                                     : "not known");
+        t->job.state = HONE_JOB_ASIDE;
+        t->job.reason = t->reason;
+        return HONE_OK;
+    }
+    t->job.state = HONE_JOB_HELD;
+    t->job.holder = t->queue->who;
+    t->job.tries++;
+    t->taken = true;
+    return HONE_OK;
+}
+
+static hone_status change(hone_store *store, const hone_store_key *key, hone_job_change *change, hone_error *err)
+{
+    hone_status status = hone_store_lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->queue->change(store, key, change, err));
+}
+
+// HONE_NOT_FOUND: another was quicker, or it was set aside.
+static hone_status try_candidate(hone_queue *queue, candidate *one, hone_job_claim *out, hone_error *err)
+{
+    const hone_wait none = {.seconds = 0};
+    taking t = {.queue = queue, .seen = &one->job};
+    hone_job_change take_it = {.make = take, .ctx = &t};
+    hone_lease lease;
+    hone_status status = hone_store_lease(queue->store, lock_of(&one->job.key), &none, &lease, err);
+    if (status != HONE_OK) return status == HONE_BUSY ? HONE_NOT_FOUND : status;
+    status = change(queue->store, &one->job.key, &take_it, err);
+    if (status != HONE_OK || !t.taken) {
+        hone_lease_leave(&lease);
+        return status == HONE_OK ? HONE_NOT_FOUND : status;
+    }
+    *out = (hone_job_claim){.queue = queue, .job = one->job, .device = one->device, .lease = lease, .texts = one->texts};
+    out->job.state = HONE_JOB_HELD;
+    out->job.tries = t.job.tries;
+    one->texts = NULL;
+    return HONE_OK;
+}
+
+// The lease may be of a session that is lost with its server.
+static uint64_t keep(void *ctx)
+{
+    hone_job_claim *claim = ctx;
+    if (!atomic_load(&claim->lost) && claim->lease.keep(&claim->lease, NULL) == HONE_BUSY)
+        atomic_store(&claim->lost, true);
+    return keep_pause_ns;
+}
+
+static hone_status begin_keeping(hone_job_claim *claim, hone_error *err)
+{
+    if (claim->lease.keep == NULL) return HONE_OK;
+    return hone_ticker_start(&claim->queue->store->allocator, keep, claim, &claim->keeper, err);
+}
+
+hone_status hone_queue_claim(hone_queue *queue, hone_job_claim *out, hone_error *err)
+{
+    candidates all = {.allocator = &queue->store->allocator};
+    hone_status status = HONE_NOT_FOUND;
+    bool any = true;
+    for (int looks = 0; status == HONE_NOT_FOUND && any && looks < LOOKS; looks++) {
+        status = look(queue, &all, err);
+        any = all.count > 0;
+        if (status == HONE_OK) status = HONE_NOT_FOUND;
+        for (size_t i = 0; i < all.count && status == HONE_NOT_FOUND; i++)
+            status = try_candidate(queue, &all.items[i], out, err);
+        free_candidates(&all);
+    }
+    if (status == HONE_NOT_FOUND) return hone_fail(err, HONE_NOT_FOUND, where, "no call waits for a device here");
+    if (status != HONE_OK) return status;
+    status = begin_keeping(out, err);
+    if (status != HONE_OK) (void)!hone_job_claim_end(out, HONE_JOB_GIVEN_BACK, 0, NULL, NULL);
+    return status;
+}
+
+// Ending --------------------------------------------------------------------------------------------------------------
+
+typedef struct ending {
+    const hone_job_claim *claim;
+    hone_job_end how;
+    double seconds;
+    const char *reason;
+    hone_job job;
+} ending;
+
+static void put_end(const ending *e, hone_job *job)
+{
+    job->state = HONE_JOB_WAITING;
+    job->boot = 0;
+    switch (e->how) {
+    case HONE_JOB_OPEN:
+        job->round++;
+        job->seconds = e->seconds;
+        job->tries = 0;
+        job->reason = NULL;
+        break;
+    case HONE_JOB_FAILED:
+        job->reason = e->reason;
+        if (job->tries >= e->claim->queue->retries) job->state = HONE_JOB_ASIDE;
+        break;
+    case HONE_JOB_HOPELESS:
+        job->reason = e->reason;
+        job->state = HONE_JOB_ASIDE;
+        break;
+    case HONE_JOB_GIVEN_BACK:
+        job->tries -= job->tries > 0;
+        break;
+    case HONE_JOB_DONE:
+        break;
+    }
+}
+
+static hone_status end_job(void *ctx, const hone_job *stored, hone_job_change *change, hone_error *err)
+{
+    ending *e = ctx;
+    const hone_job_claim *claim = e->claim;
+    if (stored == NULL || stored->state != HONE_JOB_HELD || !is_same(stored->holder, claim->queue->who))
+        return hone_fail(err, HONE_BUSY, where, "%s was claimed by another worker meanwhile", claim->job.key.key);
+    e->job = *stored;
+    put_end(e, &e->job);
+    change->removes = e->how == HONE_JOB_DONE;
+    change->put = change->removes ? NULL : &e->job;
+    return HONE_OK;
+}
+
+void hone_job_claim_drop(hone_job_claim *claim)
+{
+    if (claim->queue == NULL) return;
+    hone_ticker_stop(&claim->keeper);
+    hone_lease_leave(&claim->lease);
+    hone_free(&claim->queue->store->allocator, claim->texts);
+    claim->queue = NULL;
+}
+
+hone_status hone_job_claim_end(hone_job_claim *claim, hone_job_end how, double seconds, const char *reason, hone_error *err)
+{
+    ending e = {.claim = claim, .how = how, .seconds = seconds, .reason = reason};
+    hone_job_change end = {.make = end_job, .ctx = &e};
+    hone_status status = change(claim->queue->store, &claim->job.key, &end, err);
+    if (status == HONE_OK || status == HONE_BUSY) hone_job_claim_drop(claim);
+    return status;
+}
+
+// Others than workers -------------------------------------------------------------------------------------------------
+
+static hone_status add_all(hone_store *store, const hone_job *jobs, size_t count, size_t *out_added, hone_error *err)
+{
+    hone_status status = hone_store_lock(store, where, err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->queue->add(store, jobs, count, out_added, err));
+}
+
+hone_status hone_queue_add(hone_store *store, hone_job *jobs, size_t count, size_t *out_added, hone_error *err)
+{
+    hone_status status = need_queue(store, err);
+    *out_added = 0;
+    if (status != HONE_OK || count == 0) return status;
+    for (size_t i = 0; i < count; i++) {
+        jobs[i].state = HONE_JOB_WAITING;
+        jobs[i].tries = 0;
+        jobs[i].holder = NULL;
+        jobs[i].lock = lock_of(&jobs[i].key);
+    }
+    return add_all(store, jobs, count, out_added, err);
+}
+
+typedef struct raising {
+    double priority;
+    hone_job job;
+} raising;
+
+static hone_status raise_job(void *ctx, const hone_job *stored, hone_job_change *change, hone_error *err)
+{
+    raising *r = ctx;
+    if (stored == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "no such call is queued");
+    r->job = *stored;
+    r->job.priority = r->priority;
+    if (stored->state == HONE_JOB_ASIDE) {
+        r->job.state = HONE_JOB_WAITING;
+        r->job.tries = 0;
+    }
+    change->put = &r->job;
+    return HONE_OK;
+}
+
+hone_status hone_queue_raise(hone_store *store, const hone_store_key *key, double priority, hone_error *err)
+{
+    raising r = {.priority = priority};
+    hone_job_change raise_it = {.make = raise_job, .ctx = &r};
+    hone_status status = need_queue(store, err);
+    return status == HONE_OK ? change(store, key, &raise_it, err) : status;
+}
+
+static hone_status drop_job(void *ctx, const hone_job *stored, hone_job_change *change, hone_error *err)
+{
+    (void)ctx;
+    if (stored == NULL) return hone_fail(err, HONE_NOT_FOUND, where, "no such call is queued");
+    change->removes = true;
+    return HONE_OK;
+}
+
+hone_status hone_queue_drop(hone_store *store, const hone_store_key *key, hone_error *err)
+{
+    const hone_wait none = {.seconds = 0};
+    hone_job_change drop = {.make = drop_job};
+    hone_lease lease;
+    hone_status status = need_queue(store, err);
+    if (status == HONE_OK) status = hone_store_lease(store, lock_of(key), &none, &lease, err);
+    if (status == HONE_BUSY)
+        return hone_fail(err, HONE_BUSY, where, "a worker tunes it now: stop the worker, or wait until it is done");
+    if (status != HONE_OK) return status;
+    status = change(store, key, &drop, err);
+    hone_lease_leave(&lease);
+    return status;
+}
+
+hone_status hone_queue_visit(
+    hone_store *store, const char *device, hone_store_visit_job *visit, void *ctx, hone_error *err)
+{
+    static const hone_job_state states[] = {HONE_JOB_HELD, HONE_JOB_WAITING, HONE_JOB_ASIDE};
+    hone_status status = need_queue(store, err);
+    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    if (status != HONE_OK) return status;
+    for (int i = 0; i < 3 && status == HONE_OK; i++)
+        status = store->ops->queue->visit(store, device, states[i], false, SIZE_MAX, visit, ctx, err);
+    return hone_store_unlock(store, status);
+}
+
+// Pausing -------------------------------------------------------------------------------------------------------------
+
+static hone_status put_pause(hone_store *store, const char *device, bool on, hone_error *err)
+{
+    const hone_store_foreign mark = {
+        .scheme = scheme,
+        .operation = pause_operation,
+        .foreign_key = device != NULL ? device : "*",
+        .text = on ? "true" : "false"};
+    return hone_store_put_foreign(store, &mark, 1, err);
+}
+
+hone_status hone_queue_pause(hone_store *store, const char *device, bool on, hone_error *err)
+{
+    hone_status status = need_queue(store, err);
+    return status == HONE_OK ? put_pause(store, device, on, err) : status;
+}
+
+typedef struct pausing {
+    const char *fingerprint;
+    bool paused;
+} pausing;
+
+static bool look_at_pause(void *ctx, const hone_store_foreign *mark)
+{
+    pausing *p = ctx;
+    const char *of = mark->foreign_key;
+    if (strcmp(mark->text, "true") == 0 &&
+        (strcmp(of, "*") == 0 || (p->fingerprint != NULL && hone_queue_fits(of, p->fingerprint))))
+        p->paused = true;
+    return !p->paused;
+}
+
+hone_status hone_queue_is_paused(hone_store *store, const char *fingerprint, bool *out, hone_error *err)
+{
+    pausing p = {fingerprint, false};
+    hone_status status = hone_store_foreigns(store, scheme, look_at_pause, &p, err);
+    if (status == HONE_OK) *out = p.paused;
+    return status;
+}
+
+// Counting ------------------------------------------------------------------------------------------------------------
+
+static hone_status count_text(hone_store *store, const char *text, hone_queue_stat *out, hone_error *err)
+{
+    uint64_t counts[3];
+    hone_status status = hone_store_lock(store, where, err);
+    if (status != HONE_OK) return status;
+    status = hone_store_unlock(store, store->ops->queue->count(store, text, counts, err));
+    if (status != HONE_OK) return status;
+    out->waiting += counts[HONE_JOB_WAITING];
+    out->held += counts[HONE_JOB_HELD];
+    out->aside += counts[HONE_JOB_ASIDE];
+    return HONE_OK;
+}
+
+hone_status hone_queue_count(hone_store *store, const char *device, hone_queue_stat *out, hone_error *err)
+{
+    char text[1024];
+    hone_status status = need_queue(store, err);
+    *out = (hone_queue_stat){0};
+    if (status != HONE_OK || device == NULL) return status == HONE_OK ? count_text(store, NULL, out, err) : status;
+    for (size_t size = strlen(device); size > 0 && size < sizeof text && status == HONE_OK;
+         size = shorter(device, size)) {
+        memcpy(text, device, size);
+        text[size] = '\0';
+        status = count_text(store, text, out, err);
+    }
+    return status;
+}
