@@ -12,8 +12,8 @@ enum { OID_BIGINT = 20, OID_DOUBLE = 701, OID_BYTEA = 17 };
 
 static const char open_where[] = "store.postgresql.open";
 static const char default_schema[] = "hone";
-// For one answer of the server.
-static const uint64_t patience_ns = UINT64_C(30000000000);
+// For one answer of the server, where the URL's connect_timeout does not say.
+enum { PATIENCE_SECONDS = 30 };
 
 // Parameters ----------------------------------------------------------------------------------------------------------
 
@@ -196,9 +196,10 @@ static bool await_input(const hone_pq *pq, PGconn *conn, uint64_t deadline_ns)
     return true;
 }
 
-PGresult *hone_pg_await(const hone_pq *pq, PGconn *conn)
+PGresult *hone_pg_await(const hone_pg_connection *c, PGconn *conn)
 {
-    const uint64_t deadline_ns = hone_os_now_ns() + patience_ns;
+    const hone_pq *pq = &c->pq;
+    const uint64_t deadline_ns = hone_os_now_ns() + c->patience_ns;
     PGresult *last = NULL;
     for (;;) {
         if (!await_input(pq, conn, deadline_ns)) {
@@ -234,7 +235,7 @@ static hone_status prepare(
     if (c->scratch.failed) return hone_fail_memory(err, where);
     PGresult *result = NULL;
     if (c->pq.PQsendPrepare(c->conn, name, hone_buffer_string(&c->scratch), 0, NULL))
-        result = hone_pg_await(&c->pq, c->conn);
+        result = hone_pg_await(c, c->conn);
     hone_status status = HONE_OK;
     if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = fail_result(c, result, where, err);
     c->pq.PQclear(result);
@@ -259,7 +260,7 @@ static hone_status run_once(
     if (status != HONE_OK) return status;
     PGresult *result = NULL;
     if (c->pq.PQsendQueryPrepared(c->conn, name, values->count, values->texts, values->sizes, values->binary, 1))
-        result = hone_pg_await(&c->pq, c->conn);
+        result = hone_pg_await(c, c->conn);
     if (is_good(c->pq.PQresultStatus(result))) {
         *out = result;
         return HONE_OK;
@@ -308,7 +309,7 @@ hone_status hone_pg_execute(
                                     : c->pq.PQsendQueryParams(
                                           c->conn, sql, values->count, values->types, values->texts, values->sizes,
                                           values->binary, 1);
-    PGresult *result = sent ? hone_pg_await(&c->pq, c->conn) : NULL;
+    PGresult *result = sent ? hone_pg_await(c, c->conn) : NULL;
     if (!is_good(c->pq.PQresultStatus(result))) status = fail_result(c, result, where, err);
     if (status == HONE_OK && out != NULL)
         *out = result;
@@ -521,7 +522,7 @@ static hone_status take_schema(hone_pg_connection *c, char *url, hone_error *err
 }
 
 // URLs stand in messages, evidence and process lists.
-static hone_status check_address(const hone_pg_connection *c, hone_error *err)
+static hone_status check_address(hone_pg_connection *c, hone_error *err)
 {
     char *words = NULL;
     hone_status status = HONE_OK;
@@ -534,12 +535,16 @@ static hone_status check_address(const hone_pg_connection *c, hone_error *err)
         if (words != NULL) c->pq.PQfreemem(words);
         return status;
     }
-    for (const PQconninfoOption *one = options; one->keyword != NULL && status == HONE_OK; one++)
+    c->patience_ns = PATIENCE_SECONDS * UINT64_C(1000000000);
+    for (const PQconninfoOption *one = options; one->keyword != NULL && status == HONE_OK; one++) {
+        if (strcmp(one->keyword, "connect_timeout") == 0 && one->val != NULL && strtol(one->val, NULL, 10) > 0)
+            c->patience_ns = (uint64_t)strtol(one->val, NULL, 10) * 1000000000;
         if (strcmp(one->keyword, "password") == 0 && one->val != NULL)
             status = hone_fail(
                 err, HONE_INVALID_ARGUMENT, open_where,
                 "the URL has a password, which messages would show: write it into ~/.pgpass, PGPASSWORD or a service "
                 "file");
+    }
     c->pq.PQconninfoFree(options);
     return status;
 }

@@ -17,8 +17,9 @@ typedef struct hone_pg_connection {
     char *address;                  // as libpq takes it
     char schema[HONE_PG_NAME_SIZE]; // of the tables
     bool read_only;
-    int64_t version; // of the tables
-    int depth;       // of transactions
+    uint64_t patience_ns; // for one answer
+    int64_t version;      // of the tables
+    int depth;            // of transactions
     bool prepared[HONE_PG_TABLES][HONE_PG_VERBS];
     hone_buffer scratch, texts; // texts: of the row that was read last
     uint64_t moved;             // rows that were set aside
@@ -89,7 +90,7 @@ hone_status hone_pg_listen(hone_pg_connection *connection, const char *where, ho
 
 // What the statement that was sent last on a session gave: its last result, as PQexec. NULL: the session is lost, or the
 // server has not answered for too long.
-PGresult *hone_pg_await(const hone_pq *pq, PGconn *conn);
+PGresult *hone_pg_await(const hone_pg_connection *connection, PGconn *conn);
 
 // A number in a row of what a prepared statement, or one with values, gave.
 uint64_t hone_pg_number_at(const hone_pg_connection *connection, const PGresult *result, int row, int column);

@@ -59,12 +59,12 @@ static hone_status ask(const held_session *held, const char *function, uint64_t 
     const hone_pq *pq = &held->connection->pq;
     char sql[96];
     snprintf(sql, sizeof sql, "SELECT %s(%lld)", function, (long long)name);
-    PGresult *result = pq->PQexec(held->conn, sql);
+    PGresult *result = pq->PQsendQuery(held->conn, sql) ? hone_pg_await(held->connection, held->conn) : NULL;
     const bool ok = pq->PQresultStatus(result) == PGRES_TUPLES_OK;
     *out = ok && pq->PQgetvalue(result, 0, 0)[0] == 't';
     pq->PQclear(result);
     if (ok) return HONE_OK;
-    if (pq->PQstatus(held->conn) != CONNECTION_OK)
+    if (result == NULL || pq->PQstatus(held->conn) != CONNECTION_OK)
         return hone_fail(err, HONE_UNAVAILABLE, where, "the connection to the store's server was lost");
     return hone_fail(err, HONE_IO, where, "the server of the store gives no locks");
 }
@@ -114,7 +114,7 @@ static hone_status keep(hone_lease *lease, hone_error *err)
     const hone_pq *pq = &held->connection->pq;
     bool taken = true;
     if (held->conn != NULL) {
-        PGresult *result = pq->PQexec(held->conn, "SELECT 1");
+        PGresult *result = pq->PQsendQuery(held->conn, "SELECT 1") ? hone_pg_await(held->connection, held->conn) : NULL;
         const bool lives = pq->PQresultStatus(result) == PGRES_TUPLES_OK;
         pq->PQclear(result);
         if (lives) return HONE_OK;

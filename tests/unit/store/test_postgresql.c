@@ -153,6 +153,44 @@ static void a_transaction_whose_session_ends_leaves_nothing(void **state)
     assert_string_equal(kernel, "whole");
 }
 
+// A backend that stands still, as on a machine that swaps: the question goes to another one.
+static void an_answer_that_does_not_come_is_asked_for_again(void **state)
+{
+    fixture *f = *state;
+    char kernel[64], url[160];
+    assert_int_equal(put(f, "first"), HONE_OK);
+    hone_store_close(&f->store);
+    snprintf(url, sizeof url, "postgresql://?schema=%s&connect_timeout=2", f->schema);
+    assert_int_equal(hone_store_open(hone_allocator_system(), url, &f->store, &f->err), HONE_OK);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    PGresult *result = f->pq.PQexec(
+        f->conn, "SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'hone' AND state = 'idle'");
+    const int pid = atoi(f->pq.PQgetvalue(result, 0, 0));
+    f->pq.PQclear(result);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    hone_status status = get(f, kernel);
+    kill(pid, SIGCONT);
+    assert_int_equal(status, HONE_OK);
+    assert_string_equal(kernel, "first");
+}
+
+static void tables_of_version_1_are_brought_to_todays(void **state)
+{
+    fixture *f = *state;
+    char kernel[64];
+    uint64_t counts[3];
+    assert_int_equal(put(f, "kept"), HONE_OK);
+    hone_store_close(&f->store);
+    by_hand(
+        f,
+        "DROP TABLE job; DROP FUNCTION hone_tell CASCADE; DELETE FROM hone_schema; INSERT INTO hone_schema VALUES(1)");
+    f->store = open_one(f);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_string_equal(kernel, "kept");
+    assert_int_equal(f->store->ops->queue->count(f->store, NULL, counts, &f->err), HONE_OK);
+    by_hand(f, "DO $$ BEGIN IF (SELECT max(version) FROM hone_schema) <> 2 THEN RAISE 'it was not'; END IF; END $$");
+}
+
 // What others wrote ---------------------------------------------------------------------------------------------------
 
 static void tables_of_another_application_are_left_alone(void **state)
@@ -362,6 +400,8 @@ int main(void)
         TEST(tables_of_another_application_are_left_alone),
         TEST(a_row_that_was_changed_by_hand_is_set_aside),
         TEST(tables_that_are_gone_are_told),
+        TEST(an_answer_that_does_not_come_is_asked_for_again),
+        TEST(tables_of_version_1_are_brought_to_todays),
         TEST(who_may_only_read_reads),
         TEST(urls_with_a_password_or_without_sense_are_refused),
         TEST(counts_of_many_writers_add_up),
