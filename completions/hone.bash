@@ -42,7 +42,7 @@ _hone() {
         case $command in
         help) words="$(_hone_commands) environment" ;;
         list) words=$(_hone_algorithms) ;;
-        store | record | pack) [ "$COMP_CWORD" -eq 2 ] && words=$(_hone_verbs "$command") ;;
+        store | record | pack | queue) [ "$COMP_CWORD" -eq 2 ] && words=$(_hone_verbs "$command") ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -46,7 +46,7 @@ function __hone_offers
             echo environment
         case list
             hone list 2>/dev/null | string replace -rf '^([a-z0-9_]+)[@(].*' '$1'
-        case store record pack
+        case store record pack queue
             test (count $words) -eq 2
             and hone help $words[2] 2>/dev/null | string replace -rf '^  ([a-z]+) .*' '$1'
     end

@@ -18,10 +18,11 @@ static const uint64_t orphans_pause_ns = UINT64_C(1000000000), keep_pause_ns = U
 
 static hone_status need_queue(const hone_store *store, hone_error *err)
 {
+    char forms[256];
     if (store->ops->queue != NULL) return HONE_OK;
     return hone_fail(
-        err, HONE_UNSUPPORTED, where,
-        "%s has no queue: use a store sqlite:PATH for one machine, or postgresql: for many", store->url);
+        err, HONE_UNSUPPORTED, where, "%s has no queue: a store of another kind has one, %s", store->url,
+        hone_store_queue_forms(forms, sizeof forms));
 }
 
 hone_status hone_queue_init(
@@ -234,7 +235,8 @@ static hone_status try_candidate(hone_queue *queue, candidate *one, hone_job_cla
         hone_lease_leave(&lease);
         return status == HONE_OK ? HONE_NOT_FOUND : status;
     }
-    *out = (hone_job_claim){.queue = queue, .job = one->job, .device = one->device, .lease = lease, .texts = one->texts};
+    *out =
+        (hone_job_claim){.queue = queue, .job = one->job, .device = one->device, .lease = lease, .texts = one->texts};
     out->job.state = HONE_JOB_HELD;
     out->job.tries = t.job.tries;
     one->texts = NULL;
@@ -335,7 +337,8 @@ void hone_job_claim_drop(hone_job_claim *claim)
     claim->queue = NULL;
 }
 
-hone_status hone_job_claim_end(hone_job_claim *claim, hone_job_end how, double seconds, const char *reason, hone_error *err)
+hone_status hone_job_claim_end(
+    hone_job_claim *claim, hone_job_end how, double seconds, const char *reason, hone_error *err)
 {
     ending e = {.claim = claim, .how = how, .seconds = seconds, .reason = reason};
     hone_job_change end = {.make = end_job, .ctx = &e};

@@ -52,7 +52,8 @@ hone_status hone_queue_claim(hone_queue *queue, hone_job_claim *out, hone_error 
 // Ends it, and gives the lease back. seconds of HONE_JOB_OPEN; reason of HONE_JOB_FAILED and HONE_JOB_HOPELESS.
 // Returns: HONE_OK; HONE_BUSY (another had it meanwhile: nothing was changed, and the claim is over);
 //          HONE_UNAVAILABLE, HONE_IO: the claim is still held, try again.
-hone_status hone_job_claim_end(hone_job_claim *claim, hone_job_end how, double seconds, const char *reason, hone_error *err);
+hone_status hone_job_claim_end(
+    hone_job_claim *claim, hone_job_end how, double seconds, const char *reason, hone_error *err);
 // Gives the lease back without a word to the row, as a death would. Nothing where the claim is over.
 void hone_job_claim_drop(hone_job_claim *claim);
 

@@ -35,15 +35,45 @@ bool hone_store_default_url(const char *folder, char *out, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
-const char *hone_store_forms(bool read_only, char *out, size_t size)
+static bool is_any(const hone_store_ops *kind)
+{
+    (void)kind;
+    return true;
+}
+
+static bool is_read_alone(const hone_store_ops *kind)
+{
+    return kind->open_read_only != NULL;
+}
+
+static bool has_queue(const hone_store_ops *kind)
+{
+    return kind->queue != NULL;
+}
+
+static const char *list_forms(bool (*wanted)(const hone_store_ops *kind), char *out, size_t size)
 {
     size_t used = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < COUNT && used < size; i++) {
-        if (read_only && kinds[i]->open_read_only == NULL) continue;
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used == 0 ? "" : ", ", kinds[i]->form);
-    }
+    for (size_t i = 0; i < COUNT && used < size; i++)
+        if (wanted(kinds[i]))
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used == 0 ? "" : ", ", kinds[i]->form);
     return out;
+}
+
+const char *hone_store_forms(bool read_only, char *out, size_t size)
+{
+    return list_forms(read_only ? is_read_alone : is_any, out, size);
+}
+
+const char *hone_store_queue_forms(char *out, size_t size)
+{
+    return list_forms(has_queue, out, size);
+}
+
+const char *hone_store_default_scheme(void)
+{
+    return default_scheme;
 }
 
 const char *hone_store_scratch_url(void)

@@ -941,7 +941,7 @@ static hone_store *open_file(mirror *m, const char *folder, const char *name)
     hone_error why = {.message = ""};
     hone_store *store = NULL;
     const int size = snprintf(
-        url, sizeof url, "sqlite:%s/%016llx-%s.db", folder,
+        url, sizeof url, "%s%s/%016llx-%s.db", hone_store_default_scheme(), folder,
         (unsigned long long)hone_hash64(m->base.url, strlen(m->base.url)), name);
     if (size > 0 && (size_t)size < sizeof url && hone_store_open_with(&m->options, url, &store, &why) == HONE_OK)
         return store;

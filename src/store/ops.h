@@ -215,6 +215,10 @@ const char *hone_store_scratch_url(void);
 // How the URLs of the kinds are written, "sqlite:PATH, json:FOLDER or json:FILE.json, ...": of all, or of those that
 // can be read alone. Returns out.
 const char *hone_store_forms(bool read_only, char *out, size_t size);
+// The same of those that have a queue.
+const char *hone_store_queue_forms(char *out, size_t size);
+// How the URLs begin of files that hone makes for itself.
+const char *hone_store_default_scheme(void);
 // The file or folder of a store. False: it is in none.
 bool hone_store_file(const char *url, char *out, size_t size);
 // Whether a store that is a file or folder is not there. Opening it would make it.

@@ -338,6 +338,20 @@ hone_status hone_pg_end(hone_pg_connection *c, hone_status status, const char *w
     return commits ? ended : status;
 }
 
+// What the server ends for the sake of another transaction is done again, unless it is a part of a larger one.
+hone_status hone_pg_transact(hone_pg_connection *c, hone_pg_work *does, void *ctx, const char *where, hone_error *err)
+{
+    hone_status status = HONE_BUSY;
+    for (int tried = 0; status == HONE_BUSY && tried < HONE_PG_TRIES; tried++) {
+        status = hone_pg_begin(c, where, err);
+        if (status != HONE_OK) return status;
+        status = does(c, ctx, err);
+        status = hone_pg_end(c, status, where, err);
+        if (c->depth > 0) return status;
+    }
+    return status;
+}
+
 // News ----------------------------------------------------------------------------------------------------------------
 
 static void note_news(hone_pg_connection *c)

@@ -100,5 +100,11 @@ int64_t hone_pg_integer_at(const hone_pg_connection *connection, const PGresult 
 // Transactions, one in another as one.
 hone_status hone_pg_begin(hone_pg_connection *connection, const char *where, hone_error *err);
 hone_status hone_pg_end(hone_pg_connection *connection, hone_status status, const char *where, hone_error *err);
+// What is done in a transaction of its own, or as a part of one; done again where the server ends it for the sake of
+// another one.
+enum { HONE_PG_TRIES = 50 };
+typedef hone_status hone_pg_work(hone_pg_connection *connection, void *ctx, hone_error *err);
+hone_status hone_pg_transact(
+    hone_pg_connection *connection, hone_pg_work *does, void *ctx, const char *where, hone_error *err);
 
 #endif

@@ -35,8 +35,6 @@ static const char begin_where[] = "store.begin";
 static const char end_where[] = "store.end";
 static const char changes_where[] = "store.changes";
 
-enum { MOST_TRIES = 50 };
-
 extern const hone_store_ops hone_postgresql_store_ops;
 
 // Opening -------------------------------------------------------------------------------------------------------------
@@ -95,21 +93,6 @@ static hone_status postgresql_begin(hone_store *store, hone_error *err)
 static hone_status postgresql_end(hone_store *store, hone_status status, hone_error *err)
 {
     return hone_pg_end(hone_pg_connection_of(store), status, end_where, err);
-}
-
-// What the server ends for the sake of another transaction is done again, unless it is a part of a larger one.
-hone_status hone_pg_transact(hone_store *store, hone_pg_work *does, void *ctx, const char *where, hone_error *err)
-{
-    hone_pg_connection *connection = hone_pg_connection_of(store);
-    hone_status status = HONE_BUSY;
-    for (int tried = 0; status == HONE_BUSY && tried < MOST_TRIES; tried++) {
-        status = hone_pg_begin(connection, where, err);
-        if (status != HONE_OK) return status;
-        status = does(connection, ctx, err);
-        status = hone_pg_end(connection, status, where, err);
-        if (connection->depth > 0) return status;
-    }
-    return status;
 }
 
 // Records of one transaction are put in the order of their keys: of two transactions that lock the same ones neither then
@@ -188,7 +171,7 @@ static hone_status amend(
     const char *where,
     hone_error *err)
 {
-    for (int tried = 0; tried < MOST_TRIES; tried++) {
+    for (int tried = 0; tried < HONE_PG_TRIES; tried++) {
         hone_pg_record stored;
         const void *put = NULL;
         bool there, done = true;
@@ -247,7 +230,7 @@ static hone_status postgresql_put_all(
     if (count == 1 && merger == NULL) return put_one(hone_pg_connection_of(store), &request, err);
     request.sorted = sort_records(&store->allocator, decisions, count, sizeof *decisions, by_decision);
     if (request.sorted == NULL) return hone_fail_memory(err, put_where);
-    hone_status status = hone_pg_transact(store, put_decisions, &request, put_where, err);
+    hone_status status = hone_pg_transact(hone_pg_connection_of(store), put_decisions, &request, put_where, err);
     hone_free(&store->allocator, request.sorted);
     return status;
 }
@@ -279,7 +262,7 @@ static hone_status remove_all(hone_pg_connection *connection, void *ctx, hone_er
 static hone_status postgresql_remove(hone_store *store, const hone_store_key *key, hone_error *err)
 {
     remove_request request = {key, 0};
-    hone_status status = hone_pg_transact(store, remove_all, &request, remove_where, err);
+    hone_status status = hone_pg_transact(hone_pg_connection_of(store), remove_all, &request, remove_where, err);
     if (status != HONE_OK || request.removed > 0) return status;
     return hone_fail(
         err, HONE_NOT_FOUND, remove_where, "nothing is stored for %s@v%s %s", key->algorithm, key->version, key->key);
@@ -346,7 +329,7 @@ static hone_status postgresql_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
     hone_store_measured measured = {*key, *measurement};
-    return hone_pg_transact(store, put_measured, &measured, put_measurement_where, err);
+    return hone_pg_transact(hone_pg_connection_of(store), put_measured, &measured, put_measurement_where, err);
 }
 
 static bool visit_measured(void *ctx, const hone_pg_record *record)
@@ -409,7 +392,7 @@ static hone_status postgresql_add_invocations(
     add_request request = {.count = count};
     request.sorted = sort_records(&store->allocator, invocations, count, sizeof *invocations, by_invocation);
     if (request.sorted == NULL) return hone_fail_memory(err, add_invocations_where);
-    hone_status status = hone_pg_transact(store, add_all, &request, add_invocations_where, err);
+    hone_status status = hone_pg_transact(hone_pg_connection_of(store), add_all, &request, add_invocations_where, err);
     hone_free(&store->allocator, request.sorted);
     return status;
 }
@@ -518,7 +501,7 @@ static hone_status postgresql_put_foreigns(
     foreigns_request request = {NULL, count};
     request.sorted = sort_records(&store->allocator, foreigns, count, sizeof *foreigns, by_foreign);
     if (request.sorted == NULL) return hone_fail_memory(err, put_foreign_where);
-    hone_status status = hone_pg_transact(store, put_foreigns, &request, put_foreign_where, err);
+    hone_status status = hone_pg_transact(hone_pg_connection_of(store), put_foreigns, &request, put_foreign_where, err);
     hone_free(&store->allocator, request.sorted);
     return status;
 }
@@ -596,7 +579,7 @@ static hone_status postgresql_set_aside(
     hone_store *store, const hone_store_key *key, hone_regime regime, const char *reason, hone_error *err)
 {
     aside_request request = {{.key = *key, .regime = regime}, reason};
-    return hone_pg_transact(store, set_aside, &request, set_aside_where, err);
+    return hone_pg_transact(hone_pg_connection_of(store), set_aside, &request, set_aside_where, err);
 }
 
 static bool visit_quarantined(void *ctx, const hone_pg_record *record)

@@ -40,7 +40,7 @@ static hone_status queue_add(hone_store *store, const hone_job *jobs, size_t cou
 {
     adding request = {jobs, count, 0};
     hone_status status = need_queue(store, err);
-    if (status == HONE_OK) status = hone_pg_transact(store, add_all, &request, where, err);
+    if (status == HONE_OK) status = hone_pg_transact(hone_pg_connection_of(store), add_all, &request, where, err);
     if (status == HONE_OK) *out_added = request.added;
     return status;
 }
@@ -90,7 +90,8 @@ static hone_status queue_change(hone_store *store, const hone_store_key *key, ho
 {
     changing request = {key, change};
     hone_status status = need_queue(store, err);
-    return status == HONE_OK ? hone_pg_transact(store, change_one, &request, where, err) : status;
+    return status == HONE_OK ? hone_pg_transact(hone_pg_connection_of(store), change_one, &request, where, err)
+                             : status;
 }
 
 typedef struct job_visit {

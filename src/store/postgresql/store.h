@@ -19,9 +19,4 @@ static inline hone_pg_connection *hone_pg_connection_of(hone_store *store)
     return &((hone_pg_store *)store)->connection;
 }
 
-// What is done in a transaction of its own, or as a part of one; done again where the server ends it for the sake of
-// another one.
-typedef hone_status hone_pg_work(hone_pg_connection *connection, void *ctx, hone_error *err);
-hone_status hone_pg_transact(hone_store *store, hone_pg_work *work, void *ctx, const char *where, hone_error *err);
-
 #endif

@@ -3,8 +3,8 @@
 #include "hone/store.h"
 
 #include "failing_allocator.h"
-#include "records.h"
 #include "os/os.h"
+#include "records.h"
 #include "store/ops.h"
 #include "temporary_folder.h"
 
