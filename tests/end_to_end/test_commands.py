@@ -10,7 +10,7 @@ import unittest
 from support import COMMAND, DATA, DONE, NO, NORM, NORM_NEAR, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "key", "lock", "record", "store", "space",
-            "simulate", "pack", "doctor", "help"]
+            "simulate", "queue", "work", "sync", "pack", "doctor", "help"]
 
 
 class Readers(CommandTest):
