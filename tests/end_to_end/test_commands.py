@@ -9,8 +9,8 @@ import unittest
 
 from support import COMMAND, DATA, DONE, NO, NORM, NORM_NEAR, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
-COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "explain", "key", "lock", "record", "store", "queue",
-            "work", "sync", "space", "simulate", "pack", "doctor", "help"]
+COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "ab", "explain", "key", "lock", "record", "store",
+            "queue", "work", "sync", "space", "simulate", "pack", "doctor", "help"]
 
 
 class Readers(CommandTest):
