@@ -195,13 +195,6 @@ static int find_store(hone_cli *cli, ab_side *side)
     return 0;
 }
 
-static hone_status open_source(const char *url, hone_store **out, hone_error *err)
-{
-    const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
-    const hone_status status = hone_store_open_with(&options, url, out, err);
-    return status == HONE_UNSUPPORTED ? hone_store_open(hone_allocator_system(), url, out, err) : status;
-}
-
 static int copy_store(ab_side *side, const char *folder)
 {
     hone_store *to = NULL, *from = NULL;
@@ -210,7 +203,7 @@ static int copy_store(ab_side *side, const char *folder)
     if (snprintf(side->store, sizeof side->store, "sqlite:%s/%s.db", folder, side->name) >= AB_PATH_SIZE)
         return cli_usage("TMPDIR: the path is too long");
     hone_status status = hone_store_open(hone_allocator_system(), side->store, &to, &err);
-    if (status == HONE_OK && side->source[0] != '\0') status = open_source(side->source, &from, &err);
+    if (status == HONE_OK && side->source[0] != '\0') status = cli_open_reading(side->source, &from, &err);
     if (status == HONE_OK && from != NULL) status = hone_store_merge_from(to, from, NULL, &counts, &err);
     hone_store_close(&from);
     hone_store_close(&to);

@@ -117,6 +117,8 @@ int cli_open_store(hone_cli *cli, hone_store **out);
 bool cli_lacks_store(const hone_cli *cli);
 // Whether it is there, for what only reads it: 0, or EXIT_NO after saying so.
 int cli_find_store(const hone_cli *cli);
+// A store that is there, for what writes nothing to it.
+hone_status cli_open_reading(const char *url, hone_store **out, hone_error *err);
 // Another store, which must be there. Prints what failed.
 int cli_open_other(const char *url, hone_store **out);
 // Reads a file ("-": standard input) into a buffer. Prints what failed.
@@ -175,6 +177,8 @@ int cli_result_code(const hone_result *result);
 int cli_print_result(hone_cli *cli, const hone_result *result);
 // Says where it is stored. What was to be stored and is not was told of on the way: EXIT_NO.
 int cli_say_stored(const hone_cli *cli, const hone_result *result);
+// Whether a file that an option names can be written. Prints why not.
+int cli_check_file(const char *option, const char *path);
 // --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c).
 // Print what failed.
 int cli_check_report(const hone_cli *cli);
@@ -188,6 +192,7 @@ int cli_offline(hone_cli *cli);
 int cli_run(hone_cli *cli);
 int cli_bench(hone_cli *cli);
 int cli_ab(hone_cli *cli);
+int cli_report(hone_cli *cli); // of stores (fleet.c)
 int cli_choices(hone_cli *cli); // hone bench CALL --choice
 int cli_explain(hone_cli *cli);
 int cli_key(hone_cli *cli);

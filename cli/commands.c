@@ -162,6 +162,14 @@ const cli_command cli_commands[] = {
      .least = 1,
      .most = 1,
      .run = cli_sync},
+    {.name = "report",
+     .arguments = "[URL...] -o FILE",
+     .summary = "stores as one page for a browser: what is covered, stale, undecided, who tuned what when",
+     .options = "json store output",
+     .help =
+         "Of the stores that are named, else of the user's. The page is one file, which loads nothing from anywhere.\n"
+         "Reads stores and writes nothing to them. --json prints the page's data instead.",
+     .run = cli_report},
     {.name = "space",
      .arguments = "FILE",
      .summary = "a space in hone's text, Kernel Tuner's T1 JSON, or a recorded one",
@@ -244,6 +252,7 @@ const cli_option cli_option_rows[] = {
      "the number in its one group, in the lines that the program prints: 'step ([0-9.]+) ms'"},
     {"metric-json", CLI_TEXT, AT(metric_json), " PATH",
      "the number at a.b[0] of the JSON that it prints, in lines or whole"},
+    {"output", CLI_TEXT, AT(output), " FILE", "where the page goes, also as -o FILE; - is standard output"},
     {"higher", CLI_FLAG, AT(higher), "", "the metric is better when it is higher"},
     {"step", CLI_TEXT, AT(step), " REGEX",
      "lines that end a step: both sides run at once, take turns of a step, and hone takes the time"},

@@ -155,6 +155,13 @@ int cli_open_other(const char *url, hone_store **out)
     return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
+hone_status cli_open_reading(const char *url, hone_store **out, hone_error *err)
+{
+    const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
+    const hone_status status = hone_store_open_with(&options, url, out, err);
+    return status == HONE_UNSUPPORTED ? hone_store_open(hone_allocator_system(), url, out, err) : status;
+}
+
 bool cli_lacks_store(const hone_cli *cli)
 {
     char url[PATH_SIZE];

@@ -72,13 +72,18 @@ static int read_options(const cli_command *command, int argc, char **argv, hone_
     long_options[count++] = (struct option){"help", no_argument, NULL, 'h'};
     opterr = 0;
     optind = 1;
-    for (int found; (found = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
+    for (int found; (found = getopt_long(argc, argv, ":ho:", long_options, NULL)) != -1;) {
         if (found == 'h') {
             cli->arguments = (char *[]){(char *)(uintptr_t)command->name};
             cli->count = 1;
             return cli_help(cli) == 0 ? -1 : EXIT_USAGE;
         }
+        if (found == 'o' && cli_takes(command, "output")) {
+            cli->options.output = optarg;
+            continue;
+        }
         if (found == ':') return cli_usage("%s needs a value (hone help %s)", argv[optind - 1], command->name);
+        if (found == 'o') return cli_usage("%s takes no option -o (hone help %s)", command->name, command->name);
         if (found < FIRST_OPTION)
             return cli_usage("%s takes no option %s (hone help %s)", command->name, argv[optind - 1], command->name);
         int status = read_value(&cli->options, (size_t)(found - FIRST_OPTION), optarg);

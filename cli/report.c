@@ -31,7 +31,7 @@ static bool is_folder(const char *path)
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-static int check_file(const char *option, const char *path)
+int cli_check_file(const char *option, const char *path)
 {
     if (path == NULL) return EXIT_DONE;
     bool is_there = access(path, W_OK) == 0;
@@ -44,8 +44,8 @@ static int check_file(const char *option, const char *path)
 
 int cli_check_report(const hone_cli *cli)
 {
-    int status = check_file("--report", cli->options.report);
-    return status == EXIT_DONE ? check_file("--t4", cli->options.t4) : status;
+    int status = cli_check_file("--report", cli->options.report);
+    return status == EXIT_DONE ? cli_check_file("--t4", cli->options.t4) : status;
 }
 
 static hone_status write_page(const char *path, const hone_result *result, hone_error *err)

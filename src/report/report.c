@@ -1,7 +1,8 @@
-// A result as a page to look at: page.html, which draws whatever stands in its place for data, with the result document
+// A result as a page to look at: contest.js draws whatever stands in the page's place for data, with the result document
 // in that place. Nothing else is loaded from anywhere.
 #include "base/buffer.h"
 #include "base/error.h"
+#include "report/page.h"
 #include "tune/result/result.h"
 
 #include <string.h>
@@ -21,21 +22,29 @@ static void put_harmless(hone_buffer *out, const char *json)
 }
 
 // The text is freed without a result at hand, hence the system's allocator.
-hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err)
+hone_status hone_page_make(const char *page, const char *json, char **out_text, hone_error *err)
 {
     static const char mark[] = "@HONE_REPORT_DATA@";
-    const char *data = strstr(hone_report_page, mark);
-    hone_buffer document, page;
+    const char *data = strstr(page, mark);
+    hone_buffer out;
+    hone_buffer_init(&out, hone_allocator_system());
+    hone_buffer_append(&out, page, (size_t)(data - page));
+    put_harmless(&out, json);
+    hone_buffer_text(&out, data + sizeof mark - 1);
+    *out_text = hone_buffer_take(&out);
+    hone_buffer_deinit(&out);
+    return *out_text != NULL ? HONE_OK : hone_fail_memory(err, where);
+}
+
+hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err)
+{
+    hone_buffer document;
     *out_text = NULL;
     hone_buffer_init(&document, hone_allocator_system());
-    hone_buffer_init(&page, hone_allocator_system());
     hone_result_document(result, true, &document);
-    hone_buffer_append(&page, hone_report_page, (size_t)(data - hone_report_page));
-    put_harmless(&page, hone_buffer_string(&document));
-    hone_buffer_text(&page, data + sizeof mark - 1);
-    page.failed = page.failed || document.failed;
-    *out_text = hone_buffer_take(&page);
+    const hone_status status = document.failed
+                                   ? hone_fail_memory(err, where)
+                                   : hone_page_make(hone_report_page, hone_buffer_string(&document), out_text, err);
     hone_buffer_deinit(&document);
-    hone_buffer_deinit(&page);
-    return *out_text != NULL ? HONE_OK : hone_fail_memory(err, where);
+    return status;
 }

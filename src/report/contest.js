@@ -1,156 +1,3 @@
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="hone tune --report">
-<title>hone tuning report</title>
-<style>
-:root {
-  color-scheme: light dark;
-  --page: #f6f7f9; --card: #ffffff; --ink: #1a2230; --soft: #5d6878; --faint: #98a2b0; --line: #e2e6ec; --grid: #eceff3;
-  --accent: #2563c9; --good: #0f7b55; --bad: #c8372d; --shade: 0 1px 2px rgba(20, 30, 50, .06), 0 2px 10px rgba(20, 30, 50, .04);
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --page: #10141b; --card: #181e27; --ink: #e4e9f0; --soft: #9aa6b6; --faint: #667284; --line: #2a323e; --grid: #232b36;
-    --accent: #74a5f5; --good: #4fc697; --bad: #f0776d; --shade: none;
-  }
-}
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
-main { max-width: 1120px; margin: 0 auto; padding: 32px 20px 64px; }
-code, .mono { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: .9em; }
-h1 { font-size: 24px; margin: 0 0 2px; letter-spacing: -.01em; }
-h2 { font-size: 17px; margin: 0 0 14px; overflow-wrap: anywhere; font-weight: 600; }
-h3 { font-size: 14px; margin: 0; font-weight: 600; }
-p { margin: 0; }
-a { color: var(--accent); text-decoration: none; }
-a:hover { text-decoration: underline; }
-.sub { color: var(--soft); overflow-wrap: anywhere; font-size: 13px; }
-.call { margin-top: 36px; scroll-margin-top: 12px; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 16px 18px; margin-top: 14px; box-shadow: var(--shade); }
-.head { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: baseline; margin-bottom: 10px; }
-.head .sub { flex: 1 1 240px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 14px; box-shadow: var(--shade); min-width: 0; }
-.tile.wide { grid-column: span 2; }
-.tile b { display: block; font-size: 20px; font-weight: 600; letter-spacing: -.01em; overflow-wrap: anywhere; }
-.tile span { color: var(--soft); font-size: 12.5px; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
-th { text-align: left; color: var(--soft); font-weight: 500; border-bottom: 1px solid var(--line); padding: 4px 14px 6px 0; white-space: nowrap; }
-td { padding: 6px 14px 6px 0; border-bottom: 1px solid var(--grid); vertical-align: top; }
-tr:last-child td { border-bottom: 0; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tr.won td { font-weight: 600; }
-.swatch { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 8px; vertical-align: baseline; }
-.why { color: var(--soft); font-weight: 400; }
-.bad { color: var(--bad); }
-.keys { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 12.5px; color: var(--soft); margin-top: 8px; }
-.choice { display: inline-flex; border: 1px solid var(--line); border-radius: 7px; overflow: hidden; flex-wrap: wrap; }
-.choice button { font: inherit; font-size: 12.5px; border: 0; background: none; color: var(--soft); padding: 3px 11px; cursor: pointer; }
-.choice button[aria-pressed=true] { background: var(--accent); color: var(--card); }
-.wide svg { min-width: 620px; }
-td:first-child { white-space: nowrap; }
-td:first-child .mono, td:first-child code { white-space: normal; }
-.effects { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 10px 22px; }
-svg { display: block; width: 100%; height: auto; overflow: visible; }
-svg text { fill: var(--soft); font: 11.5px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
-svg .name { fill: var(--ink); }
-.axis { stroke: var(--line); } .grid { stroke: var(--grid); }
-.best { fill: none; stroke: var(--ink); stroke-width: 1.8; }
-.dot { stroke: var(--card); stroke-width: .6; }
-.small { font-size: 10.5px !important; }
-.dot:hover, .fail:hover { stroke: var(--ink); stroke-width: 1.6; }
-.fail { stroke: var(--bad); stroke-width: 1.5; fill: none; }
-.bar { stroke-width: 2.4; stroke-linecap: round; }
-#tip { position: fixed; z-index: 9; pointer-events: none; max-width: 380px; background: var(--ink); color: var(--page); border-radius: 7px; padding: 8px 11px; font-size: 12.5px; line-height: 1.45; display: none; white-space: pre-line; overflow-wrap: anywhere; }
-@media print { .call { break-inside: avoid-page; } .choice { display: none; } }
-</style>
-</head>
-<body>
-<main id="main"><noscript>This page draws its charts with JavaScript; its data stand in the script element with id "data".</noscript></main>
-<div id="tip" role="status"></div>
-<script type="application/json" id="data">@HONE_REPORT_DATA@</script>
-<script>
-"use strict";
-const report = JSON.parse(document.getElementById("data").textContent);
-const main = document.getElementById("main"), tip = document.getElementById("tip");
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const light_colors = ["#2563c9", "#d9730d", "#0f8a63", "#8a4fc4", "#0e8ea3", "#b0428a", "#7a8a12", "#8a6242"];
-const dark_colors = ["#74a5f5", "#f2a25c", "#4fc697", "#bd92ee", "#56c8da", "#e389c2", "#bccb54", "#c79f7d"];
-const color = i => (dark.matches ? dark_colors : light_colors)[i % light_colors.length];
-const SVG = "http://www.w3.org/2000/svg";
-
-// Elements are made, never parsed: names, reasons and call texts stay text.
-function el(tag, attributes, ...children) {
-  const e = document.createElement(tag);
-  for (const name in attributes || {}) e.setAttribute(name, attributes[name]);
-  e.append(...children.filter(c => c !== null && c !== undefined));
-  return e;
-}
-function draw(parent, tag, attributes, text) {
-  const e = document.createElementNS(SVG, tag);
-  for (const name in attributes) e.setAttribute(name, attributes[name]);
-  if (text !== undefined) e.textContent = text;
-  parent.append(e);
-  return e;
-}
-function canvas(width, height, label) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", label);
-  return svg;
-}
-function hint(e, words) {
-  e.addEventListener("pointerenter", () => { tip.textContent = words; tip.style.display = "block"; });
-  e.addEventListener("pointermove", at => {
-    const left = at.clientX + 16 + tip.offsetWidth > innerWidth ? at.clientX - tip.offsetWidth - 12 : at.clientX + 16;
-    tip.style.left = Math.max(4, left) + "px";
-    tip.style.top = Math.min(at.clientY + 14, innerHeight - tip.offsetHeight - 6) + "px";
-  });
-  e.addEventListener("pointerleave", () => { tip.style.display = "none"; });
-}
-
-const digits = (x, n) => Number(x).toPrecision(n).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
-function time(ns) {
-  for (const [limit, unit, by] of [[1e3, "ns", 1], [1e6, "\u00b5s", 1e3], [1e9, "ms", 1e6], [Infinity, "s", 1e9]])
-    if (ns < limit) return (ns / by >= 1000 ? Math.round(ns / by) : digits(ns / by, 3)) + "\u202f" + unit;
-}
-const config_text = c => Object.entries(c || {}).map(([k, v]) => `${k}=${v}`).join(" ") || "\u2013";
-const sum = o => Object.values(o || {}).reduce((a, b) => a + b, 0);
-const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
-function median(values) {
-  const s = [...values].sort((a, b) => a - b), m = s.length >> 1;
-  return s.length % 2 ? s[m] : (s[m - 1] + s[m]) / 2;
-}
-// Median with its 95 % interval from order statistics; of fewer than six the least and greatest.
-function interval(values) {
-  const s = [...values].sort((a, b) => a - b), n = s.length;
-  const first = n < 6 ? 0 : Math.max(0, Math.floor((n - 1.96 * Math.sqrt(n)) / 2));
-  return {low: s[first], middle: median(s), high: s[n - 1 - first]};
-}
-
-// Scales ------------------------------------------------------------------------------------------------------------
-function linear(from, to, a, b) { return x => from === to ? (a + b) / 2 : a + (x - from) / (to - from) * (b - a); }
-function logarithmic(from, to, a, b) { const f = linear(Math.log(from), Math.log(to), a, b); return x => f(Math.log(x)); }
-function steps(from, to, wanted) {
-  const rough = (to - from) / wanted, power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= rough) || power;
-  const out = [];
-  for (let x = Math.ceil(from / step) * step; x <= to + step * 1e-6; x += step) out.push(x);
-  return out;
-}
-function log_steps(from, to) {
-  const all = [], wide = to / from > 100;
-  for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power++)
-    for (const m of wide ? [1] : to / from > 6 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8]) all.push(m * 10 ** power);
-  const out = all.filter(x => x >= from * .999 && x <= to * 1.001);
-  return out.length > 1 ? out : [from, to];
-}
-
 // One call ----------------------------------------------------------------------------------------------------------
 function evaluations_of(entry) { return (entry.trail && entry.trail.evaluations) || []; }
 function kernels_of(entry) {
@@ -344,12 +191,6 @@ function finals_card(entry, names) {
     el("p", {class: "sub"}, `Median of one run with its 95 % interval, ${count(rows[0].samples.length, "interleaved round", "interleaved rounds")}; small dots are the rounds, the slowest at the edge. Of the winner's kernel, what differs is named. At the right the winner's time, and the others' ratio to it.`)), el("div", {class: "scroll wide"}, svg));
 }
 
-// Tables ------------------------------------------------------------------------------------------------------------
-function table(columns, rows) {
-  const head = el("tr", {}, ...columns.map(c => el("th", c.n ? {class: "n"} : {}, c.name)));
-  const body = rows.map(r => el("tr", r.won ? {class: "won"} : {}, ...r.cells.map((c, i) => el("td", columns[i].n ? {class: "n"} : {}, c))));
-  return el("div", {class: "scroll"}, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)));
-}
 function kernels_card(entry, names) {
   const rows = [...(entry.evidence.kernels || [])].sort((a, b) => (a.time_ns || Infinity) - (b.time_ns || Infinity));
   if (rows.length === 0) return null;
@@ -372,7 +213,6 @@ function environment_card() {
 }
 
 // The page ----------------------------------------------------------------------------------------------------------
-function tile(value, words, wide) { return el("div", {class: wide ? "tile wide" : "tile"}, el("b", {}, value), el("span", {}, words)); }
 // Ratios are told of as many samples as the tables of hone tune ask for.
 const enough = samples => (samples || 0) >= 10;
 function default_samples(e) {
@@ -421,8 +261,3 @@ function show() {
   main.append(el("section", {class: "call"}, environment_card()));
   document.title = report.entries.length === 1 ? `${report.entries[0].call || "call"} \u00b7 hone` : "hone tuning report";
 }
-show();
-dark.addEventListener("change", show);
-</script>
-</body>
-</html>
