@@ -192,7 +192,7 @@ int cli_offline(hone_cli *cli);
 int cli_run(hone_cli *cli);
 int cli_bench(hone_cli *cli);
 int cli_ab(hone_cli *cli);
-int cli_report(hone_cli *cli); // of stores (fleet.c)
+int cli_report(hone_cli *cli);  // of stores (fleet.c)
 int cli_choices(hone_cli *cli); // hone bench CALL --choice
 int cli_explain(hone_cli *cli);
 int cli_key(hone_cli *cli);
