@@ -21,7 +21,7 @@ typedef struct cli_names {
 typedef struct cli_options {
     bool adjacent, json, stable, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process,
         check, reseal, until_empty, no_recorded, watch, all, off, measurements, dry_run, audit, update, racing, run,
-        allow_missing, expect_all, higher;
+        allow_missing, expect_all, higher, prometheus;
     const char *store, *platform, *kernel, *spec, *format, *device, *foreign_device, *lock, *report, *at, *rank,
         *neighbours, *t4, *a, *b, *metric, *metric_json, *step, *output;
     double seconds, batch_seconds, wait;
@@ -198,6 +198,7 @@ int cli_explain(hone_cli *cli);
 int cli_key(hone_cli *cli);
 int cli_lock(hone_cli *cli);
 int cli_record(hone_cli *cli);
+int cli_stats(hone_cli *cli);
 int cli_store(hone_cli *cli);
 // Verbs of it (exchange.c).
 int cli_store_export(hone_cli *cli, hone_store *store);

@@ -120,6 +120,15 @@ const cli_command cli_commands[] = {
      .verbs = cli_record_verbs,
      .least = 1,
      .run = cli_record},
+    {.name = "stats",
+     .arguments = "[FILE...]",
+     .summary = "what was hit, what is stored and never asked for, asked for and never stored",
+     .options = "json prometheus store pack",
+     .help =
+         "FILE is what programs wrote that ran with HONE_STATS=FILE, of as many processes as there were, a folder of\n"
+         "such files, or a record document; - is standard input. Without one: the store's recorded calls.\n"
+         "Exit 3 when a document cannot be read; the others are shown.",
+     .run = cli_stats},
     {.name = "store",
      .arguments = "VERB [ARGUMENT...]",
      .summary = "what is remembered",
@@ -275,6 +284,7 @@ const cli_option cli_option_rows[] = {
     {"list", CLI_FLAG, AT(list), "", "only show"},
     {"allow-missing", CLI_FLAG, AT(allow_missing), "", "that some operations cannot be tuned is no failure"},
     {"expect-all", CLI_FLAG, AT(expect_all), "", "for CI: only look whether the store has every operation"},
+    {"prometheus", CLI_FLAG, AT(prometheus), "", "Prometheus' text on standard output"},
     {"unproved", CLI_FLAG, AT(unproved), "", "also what was matched by operands alone"},
     {"validate", CLI_FLAG, AT(validate), "", "compare the kernels' signatures"},
     {"verbose", CLI_FLAG, AT(verbose), "", "more lines: every kernel's signature, every entry, times that differ"},

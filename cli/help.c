@@ -13,6 +13,7 @@ static const struct {
     {"HONE_POLICY",
      "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},
     {"HONE_RECORD", "1: count every call in the invocation registry"},
+    {"HONE_STATS", "1: a line on standard error at the end says what was hit; or a file or folder for hone stats"},
     {"HONE_PACK_PATH", "folders of packs, separated by ':': each a pack, or a folder of them"},
     {"HONE_CC", "the compiler of C sources in packs; default cc"},
     {"HONE_PLATFORMS", "platforms to open, separated by commas; unset: all"},

@@ -2,6 +2,7 @@
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
 
+#include "hone/agree.h"
 #include "hone/allocator.h"
 #include "hone/code.h"
 #include "hone/config.h"
@@ -22,6 +23,7 @@
 #include "hone/select.h"
 #include "hone/signature.h"
 #include "hone/space.h"
+#include "hone/stats.h"
 #include "hone/status.h"
 #include "hone/store.h"
 #include "hone/tensor.h"

@@ -22,6 +22,7 @@ from hone._hone import bind, call, run
 from hone.audits import Audit, Audited
 from hone.caches import ConfigCache, PersistentCache, overlay_cache
 from hone.contexts import Config, Context, Link
+from hone.counts import Counted, Stats, Unasked, Unstored
 from hone.errors import (
     BusyError,
     CancelledError,
@@ -49,7 +50,7 @@ from hone import _scripts  # noqa: E402  (needs the lines above)
 
 _scripts.lend()
 
-from hone import registry  # noqa: E402
+from hone import agreements, registry  # noqa: E402
 from hone.implementations import Backend, KernelRegistry, KernelSpec, Platform, kernel_registry  # noqa: E402
 from hone.kernels import algorithm, kernel, pack  # noqa: E402
 from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invocations, record_invocation  # noqa: E402
@@ -57,12 +58,12 @@ from hone.invocations import AutotuningResult, Entry, autotune_lowered, get_invo
 __version__ = _hone.version()
 __all__ = [
     "Audit", "Audited", "AutotuningResult", "Backend", "BusyError", "CancelledError", "Config", "ConfigCache",
-    "Context", "CorruptError", "Decision", "Entry", "HoneError", "IOFailedError", "IncompatibleError",
+    "Context", "CorruptError", "Counted", "Decision", "Entry", "HoneError", "IOFailedError", "IncompatibleError",
     "InvalidArgumentError", "KernelFailedError", "KernelRegistry", "KernelSpec", "Link", "NotFoundError",
-    "OutOfMemoryError", "PersistentCache", "Platform", "Result", "Runtime", "Store", "StoredDecision",
-    "UnavailableError", "UnsupportedError", "algorithm", "audit", "autotune_lowered", "bind", "call", "context", "decide",
+    "OutOfMemoryError", "PersistentCache", "Platform", "Result", "Runtime", "Stats", "Store", "StoredDecision",
+    "Unasked", "UnavailableError", "UnsupportedError", "Unstored", "agreements", "algorithm", "audit", "autotune_lowered", "bind", "call", "context", "decide",
     "default", "explain", "get_invocations", "kernel", "kernel_registry", "offline", "overlay", "overlay_cache",
-    "override", "pack", "policy", "record_invocation", "registry", "run", "tune", "use",
+    "override", "pack", "policy", "record_invocation", "registry", "run", "stats", "tune", "use",
 ]
 
 
@@ -132,6 +133,14 @@ def offline(program: Any, *, unproved: bool = False, **options: Any) -> Result:
         unproved: also operations that were matched by their operands alone.
     """
     return default().offline(program, unproved=unproved, **options)
+
+
+def stats() -> Stats:
+    """What was hit: every call that was made, what answered it, how often a plan was there and how long deciding took.
+
+    Calls of bound plans are counted only under ``HONE_STATS`` and while recording is on.
+    """
+    return default().stats()
 
 
 Kernels = dict[str, list[registry.Kernel]]

@@ -21,7 +21,7 @@ import inspect
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -31,10 +31,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
-from hone import _batching, _hone, contexts, errors, runtimes
+from hone import _batching, _hone, agreements, contexts, errors, runtimes
 from hone.results import Result
 
-__all__ = ["call", "jit", "lower", "tune"]
+__all__ = ["agree", "call", "jit", "lower", "tune"]
 
 TARGET = "hone_call"
 # A gradient is an algorithm of its own: rms_norm's is rms_norm_vjp.
@@ -431,3 +431,62 @@ def tune(function: Callable[..., Any], *args: Any, options: dict[str, Any] | Non
     rest = {name: value for name, value in keywords.items() if name not in own}
     text = lower(function, *args, **rest)
     return _runtime().offline(text, **{**own, **(options or {})})
+
+
+# Processes of one program ----------------------------------------------------------------------------------------------
+
+_exchanges = 0  # how often the processes have asked each other
+
+
+def _board(state: Any) -> agreements.Board:
+    client = state.client
+
+    def get(key: str) -> str | None:
+        try:
+            return client.key_value_try_get(key)  # type: ignore[no-any-return]
+        except Exception as error:
+            if "NOT_FOUND" in str(error):
+                return None
+            raise
+
+    return agreements.Board(client.key_value_set, get, "the coordinator of jax.distributed")
+
+
+def agree(calls: Iterable[str] | None = None, *, timeout: float = 60.0, check: bool = True) -> agreements.Agreement:
+    """Finds out whether the processes of a program choose alike, before anything runs. All processes call it, after
+    ``jax.distributed.initialize``.
+
+    It is no collective and wakes no device: what each process would choose goes through the coordinator's table. A process
+    that does not answer in time is named.
+
+    Args:
+        calls: call texts; None: every call that this process has made so far.
+        timeout: seconds until the processes that have not answered count as missing.
+        check: raise where they do not choose alike; False: the agreement says so.
+
+    Returns:
+        Entered with ``with``, this process's choices answer, whatever is tuned or stored meanwhile.
+
+    Raises:
+        IncompatibleError: which call, which process, and why.
+        BusyError: which process has not answered.
+        UnsupportedError: this JAX has no table that hone knows how to ask.
+    """
+    global _exchanges
+    try:
+        from jax._src.distributed import global_state as state
+    except ImportError as error:
+        raise errors.UnsupportedError(
+            f"JAX {jax.__version__} shows no coordinator ({error}): exchange hone.agreements.say() by means of the program's own"
+        ) from error
+    if getattr(state, "client", None) is None:
+        raise errors.InvalidArgumentError("JAX runs as one process: call jax.distributed.initialize first")
+    if not hasattr(state.client, "key_value_try_get"):
+        raise errors.UnsupportedError(
+            f"JAX {jax.__version__} cannot ask its coordinator without waiting: exchange hone.agreements.say() by means of "
+            "the program's own"
+        )
+    with _lock:
+        _exchanges += 1
+        prefix = f"hone/agree/{_exchanges}"
+    return agreements.agree(_board(state), prefix, state.process_id, state.num_processes, calls, timeout, check)

@@ -15,6 +15,7 @@ from typing import Any
 from hone import _hone
 from hone.audits import Audit
 from hone.contexts import Config, Context, Link, chain_change, entry_row, override_change, overlay_change, policy_change
+from hone.counts import Stats
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError
 from hone.results import Decision, Result, call_of_label
 from hone.tuning import options_of, watched
@@ -107,6 +108,10 @@ class Runtime(_hone.Runtime):
         """See :func:`hone.audit`."""
         with watched(options) as given:
             return Audit(self.audit_calls([*calls], threshold, **given))
+
+    def stats(self) -> Stats:
+        """See :func:`hone.stats`."""
+        return Stats(self)
 
     def offline(self, program: Any, *, unproved: bool = False, **options: Any) -> Result:
         """See :func:`hone.offline`."""

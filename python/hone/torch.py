@@ -19,17 +19,18 @@ import json
 import os
 import threading
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+import torch.distributed
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
-from hone import _batching, _hone, runtimes
+from hone import _batching, _hone, agreements, runtimes
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
 
-__all__ = ["ops"]
+__all__ = ["agree", "ops"]
 
 NAMESPACE = "hone"
 # A gradient is an algorithm of its own: silu_mul's is silu_mul_vjp.
@@ -491,6 +492,53 @@ class _Operations(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return [name for name in runtimes.default().algorithms() if name.isidentifier()]
+
+
+# Ranks ----------------------------------------------------------------------------------------------------------------
+
+_exchanges: dict[tuple[int, ...], int] = {}  # how often the ranks of a group have asked each other
+
+
+def _board() -> agreements.Board:
+    store = torch.distributed.distributed_c10d._get_default_store()
+
+    def get(key: str) -> str | None:
+        return store.get(key).decode() if store.check([key]) else None
+
+    return agreements.Board(store.set, get, "the store of torch.distributed (often a thread of rank 0)")
+
+
+def agree(
+    group: Any = None, calls: Iterable[str] | None = None, *, timeout: float = 60.0, check: bool = True
+) -> agreements.Agreement:
+    """Finds out whether the ranks of a process group choose alike, before anything runs. All ranks of the group call it.
+
+    It is no collective: what each rank would choose goes through the store that ``init_process_group`` made. A rank that does not
+    answer in time is named, and the group can be used as before.
+
+    Args:
+        group: of ``torch.distributed``; None: all ranks.
+        calls: call texts; None: every call that this process has made or bound so far.
+        timeout: seconds until the ranks that have not answered count as missing.
+        check: raise where they do not choose alike; False: the agreement says so.
+
+    Returns:
+        Entered with ``with``, this rank's choices answer, whatever is tuned or stored meanwhile.
+
+    Raises:
+        IncompatibleError: which call, which rank, and why.
+        BusyError: which rank has not answered.
+    """
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        raise InvalidArgumentError("there is no process group: call torch.distributed.init_process_group first")
+    rank = torch.distributed.get_rank(group)
+    if rank < 0:
+        raise InvalidArgumentError("this process is not of the group: only its ranks can agree")
+    members = tuple(torch.distributed.get_process_group_ranks(group))
+    with _lock:
+        number = _exchanges[members] = _exchanges.get(members, 0) + 1
+    prefix = f"hone/agree/{'-'.join(map(str, members))}/{number}"
+    return agreements.agree(_board(), prefix, rank, len(members), calls, timeout, check)
 
 
 ops = _Operations("hone.torch.ops", _Operations.__doc__)

@@ -236,6 +236,7 @@ static PyMethodDef functions[] = {
     {"work", native_scripts_work, METH_VARARGS, "work(fd): the whole of a worker's process."},
     {"signature", native_scripts_signature, METH_O,
      "signature(text): (name, version, normalised text, parameters and results as dicts)."},
+    {"compare_agreements", native_compare_agreements, METH_O, "compare_agreements(documents): dicts of what differs."},
     {"use", use, METH_O, "use(runtime or None): the runtime of the module's functions."},
     {"contexts_used", contexts_used, METH_NOARGS, "contexts_used(): from now on calls look for a context."},
     {"version", version, METH_NOARGS, "version(): of the library."},

@@ -309,6 +309,11 @@ PyObject *native_tune_with(native_runtime *runtime, native_tuning *tuning, void 
 bool native_run_tuner(PyObject *tuner, hone_tuning *tuning);
 // audit(calls, threshold, **options): the audit document.
 PyObject *native_audit(native_runtime *runtime, PyObject *args, PyObject *options);
+// counts.c: stats(format), compare_stats(), agree(calls) of a runtime, and compare_agreements(documents).
+PyObject *native_runtime_stats(PyObject *runtime, PyObject *format);
+PyObject *native_runtime_compare_stats(PyObject *runtime, PyObject *none);
+PyObject *native_runtime_agree(PyObject *runtime, PyObject *calls);
+PyObject *native_compare_agreements(PyObject *module, PyObject *documents);
 // open_store(url, read_only), in store.c.
 PyObject *native_store_open(PyObject *module, PyObject *args);
 // torch_kernel(name, recorded or None, makes_results, torch.Tensor), in torch_kernel.c: what torch's dispatcher calls.

@@ -319,6 +319,7 @@ static PyObject *method_close(PyObject *object, PyObject *none)
     hone_status status;
     hone_error err;
     PyDict_Clear(self->operations);
+    hone_stats_finish(self->rt);
     Py_BEGIN_ALLOW_THREADS status = hone_record_flush(self->rt, &err);
     Py_END_ALLOW_THREADS if (status != HONE_OK) tell_unwritten(&err);
     Py_RETURN_NONE;
@@ -367,6 +368,10 @@ static PyMethodDef methods[] = {
     {"close", method_close, METH_NOARGS, "close(): lets go of what keeps the runtime"},
     {"call_of_label", method_call_of_label, METH_O, "call_of_label(label): the text of the call that it stands for"},
     {"record", method_record, METH_O, "record(on)"},
+    {"stats_text", native_runtime_stats, METH_O,
+     "stats_text(format): what was hit, as the line (0), JSON or Prometheus' text"},
+    {"compare_stats", native_runtime_compare_stats, METH_NOARGS, "compare_stats(): dicts"},
+    {"agree", native_runtime_agree, METH_O, "agree(calls or None): (document, digest)"},
     {"recorded", method_recorded, METH_NOARGS, "recorded(): dicts, heaviest first"},
     {0},
 };

@@ -34,6 +34,11 @@ hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, 
 // Replaces a file, or makes it, in one step and on the disk: readers see the old bytes or the new, and after a failure
 // the old ones stand. A mode that was there is kept; a link is followed; a device or a pipe is written to. HONE_IO.
 hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err);
+// Appends to a file, or makes it, in one write: what processes append at once stands behind each other, on a file system
+// of this machine. A device or a pipe is written to. HONE_IO, also when a part alone could be written.
+hone_status hone_os_append_file(const char *path, const void *bytes, size_t size, hone_error *err);
+// To standard error: for what a user asked for who has no other way to hear it.
+void hone_os_tell(const char *text, size_t size);
 
 // Steps of replacing several files together (store/json). A new file that takes a target's mode, on the disk; what
 // stood under its name is gone. HONE_IO.
@@ -219,6 +224,9 @@ typedef struct hone_os_holdings {
     uint64_t amounts[HONE_HELD_COUNT];
 } hone_os_holdings;
 void hone_os_holdings_read(hone_os_holdings *out);
+
+// Zeros, on pages that take memory when they are first written. They are never given back. NULL: there is no room.
+void *hone_os_zero_pages(size_t size);
 
 // Memory that is not to be written: a write is noted and goes on. Of one thread's use, in a process of its own.
 // Begins with a handler of SIGSEGV. What a library sets in its place later has the faults, those of guards too.

@@ -1,5 +1,5 @@
 // Opening and closing: what one program's registry, devices, caches and store are, and who gives them back.
-#include "runtime/api/api.h"
+#include "runtime/api/stats.h"
 #include "runtime/links/follow.h"
 #include "runtime/links/trust.h"
 #include "runtime/links/verified.h"
@@ -38,6 +38,7 @@ static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *opti
     if (status == HONE_OK) hone_recorder_set_spill(rt->recorder, spill_store, rt);
     size_t cap = options->plan_cache_bytes != 0 ? options->plan_cache_bytes : (size_t)DEFAULT_PLAN_BYTES;
     if (status == HONE_OK) status = hone_plan_table_init(&rt->plans, rt->allocator, cap, err);
+    rt->plans.counts_bound = atomic_load(&rt->recording) || rt->stats_to != NULL;
     rt->pool_threads = options->threads;
     return status;
 }
@@ -47,6 +48,7 @@ static void in_child(void *ctx)
     hone_runtime *rt = ctx;
     hone_flights_in_child(&rt->flights);
     hone_plan_table_in_child(&rt->plans);
+    hone_tally_in_child(&rt->tally);
     hone_registry_in_child(rt->registry);
     hone_runtime_follow_in_child(rt);
 }
@@ -107,6 +109,7 @@ static void destroy(hone_runtime *rt)
     hone_runtime_close_platforms(rt);
     hone_pool_destroy(&rt->pool);
     free_ops(rt);
+    hone_tally_deinit(&rt->tally);
     hone_decisions_deinit(&rt->cache);
     hone_transfer_destroy(&rt->transfer);
     hone_flights_deinit(&rt->flights);
@@ -122,6 +125,7 @@ static void destroy(hone_runtime *rt)
     hone_free(&allocator, rt->system_store.url);
     hone_free(&allocator, rt->device_locks);
     hone_free(&allocator, rt->lock_path);
+    hone_free(&allocator, rt->stats_to);
     hone_lock_destroy(&rt->lock);
     hone_free(&allocator, rt->force.rules);
     hone_free(&allocator, rt->deny.rules);
@@ -158,6 +162,7 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
     hone_mutex_init(&rt->packs_mutex);
     hone_flights_init(&rt->flights);
     hone_decisions_init(&rt->cache, allocator);
+    hone_tally_init(&rt->tally, allocator);
     status = open_parts(rt, options, err);
     if (status != HONE_OK) {
         hone_runtime_release(rt);
@@ -176,6 +181,7 @@ void hone_runtime_close(hone_runtime **rt_pointer)
     *rt_pointer = NULL;
     hone_fork_watch_end(&rt->watch);
     hone_ticker_stop(&rt->follower.ticker);
+    hone_stats_finish(rt);
     close_outside(rt);
     hone_plan_table_deinit(&rt->plans);
     hone_runtime_release(rt);

@@ -32,7 +32,7 @@ class Python(unittest.TestCase):
 
     def test_the_package_passes_its_tests(self):
         self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_caches", "test_implementations",
-                    "test_streams", "test_jax", "test_invocations", "test_statements",
+                    "test_streams", "test_jax", "test_invocations", "test_counts", "test_statements",
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone",
                     HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 

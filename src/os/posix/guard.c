@@ -133,3 +133,9 @@ void hone_os_walled_destroy(hone_os_walled *walled)
     munmap(walled->block, walled->block_size);
     memset(walled, 0, sizeof *walled);
 }
+
+void *hone_os_zero_pages(size_t size)
+{
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}

@@ -111,6 +111,27 @@ hone_status hone_os_replace_file(const char *path, const void *bytes, size_t siz
     return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is as it was", path);
 }
 
+// One call of write: the kernel keeps others off the file for its time, and O_APPEND puts it behind what is there.
+hone_status hone_os_append_file(const char *path, const void *bytes, size_t size, hone_error *err)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    ssize_t written;
+    if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot append to %s", path);
+    do
+        written = write(fd, bytes, size);
+    while (written < 0 && errno == EINTR);
+    int code = errno;
+    close(fd);
+    if (written == (ssize_t)size) return HONE_OK;
+    if (written < 0) return hone_fail_system(err, HONE_IO, where, code, "cannot append to %s", path);
+    return hone_fail(err, HONE_IO, where, "%s took %zd of %zu bytes", path, written, size);
+}
+
+void hone_os_tell(const char *text, size_t size)
+{
+    (void)!write_all(STDERR_FILENO, text, size);
+}
+
 hone_status hone_os_write_beside(
     const char *target, const char *temporary, const void *bytes, size_t size, hone_error *err)
 {

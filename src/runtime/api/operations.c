@@ -30,7 +30,6 @@ static hone_op *make_op(hone_runtime *rt, const hone_algorithm_entry *algorithm)
     op->ignored = ignored_parameters(algorithm->signature);
     op->count = hone_signature_count(algorithm->signature);
     op->table = &rt->plans;
-    op->recording = &rt->recording;
     op->rt = rt;
     op->algorithm = algorithm;
     op->next = rt->ops;

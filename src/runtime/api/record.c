@@ -1,4 +1,4 @@
-// The public face of the invocation registry. Hits are counted in the plans; they are moved to the recorder
+// The public face of the invocation registry. Hits are counted by the threads; they are moved to the recorder
 // whenever somebody looks.
 #include "base/error.h"
 #include "runtime/api/api.h"
@@ -21,10 +21,12 @@ static void collect(hone_runtime *rt)
     hone_plan_table_visit(&rt->plans, note_calls, NULL);
 }
 
+// What was called until now is recorded, or is not, as it was before.
 void hone_record_enable(hone_runtime *rt, bool on)
 {
+    collect(rt);
     atomic_store(&rt->recording, on);
-    hone_plan_table_count(&rt->plans, on);
+    hone_plan_table_count(&rt->plans, on || rt->stats_to != NULL);
 }
 
 hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint64_t count, hone_error *err)

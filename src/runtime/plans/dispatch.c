@@ -50,9 +50,9 @@ hone_status hone_run(
         hone_epoch_leave(slot, before);
         return hone_run_slowly(op, args, count, execution, err);
     }
-    if (atomic_load_explicit(op->recording, memory_order_relaxed)) hone_plan_entry_count(entry);
+    hone_counters_add(&slot->counters, entry->number);
     self->depth++;
-    hone_status status = entry->plan.run(&entry->plan, args, execution);
+    hone_status status = entry->run(&entry->plan, args, execution);
     self->depth--;
     if (status != HONE_OK) status = hone_run_failed(op, entry, args, count, execution, status, err);
     hone_epoch_leave(slot, before);

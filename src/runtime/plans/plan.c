@@ -217,6 +217,7 @@ static hone_status make_entry(
     entry->context_number = hone_context_number(request->context);
     entry->is_contexts_own = is_contexts_own(request->context, decision->source);
     memcpy(entry->config, decision->config.values, sizeof entry->config);
+    entry->number = hone_counters_take(&entry->before);
     entry->plan = (hone_plan){
         .run = needs_filling(request->op->algorithm->signature, args, count) ? run_filled : entry->kernel_run,
         .config = entry->config,
@@ -230,7 +231,7 @@ static hone_status make_entry(
     hone_status status =
         packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) status = prepare(entry, err);
-    entry->uncounted_run = entry->plan.run;
+    entry->run = entry->plan.run;
     entry->bytes = entry_bytes(entry);
     if (status == HONE_OK)
         *out = entry;
@@ -263,10 +264,27 @@ static bool pack_for_table(const hone_op *op, const hone_value *args, size_t cou
     return hone_pack(packed, op->head | count << 24 | (uint64_t)context << 32, args, count, op->ignored);
 }
 
+// What the call was answered with; with no entry, that nothing answered it.
+static void tally(
+    const hone_request *request, hone_call *call, const char *config, uint64_t start_ns, hone_plan_entry *entry)
+{
+    const hone_tally_choice choice = {
+        .call = call,
+        .op = request->op,
+        .device = request->device,
+        .source = entry != NULL ? entry->source : HONE_SOURCE_NONE,
+        .kernel = entry != NULL ? entry->kernel : NULL,
+        .config = entry != NULL ? config : "",
+    };
+    hone_tally_note(&request->rt->tally, &choice, hone_os_now_ns() - start_ns, entry);
+}
+
 hone_status hone_plan_make(
     const hone_op *op, const hone_value *args, size_t count, hone_plan_entry **out, hone_error *err)
 {
+    const uint64_t start_ns = hone_os_now_ns();
     hone_runtime *rt = op->rt;
+    hone_decision decision;
     hone_call *call = NULL;
     if (op->count > MAX_VALUES)
         return hone_fail(
@@ -280,7 +298,7 @@ hone_status hone_plan_make(
     uint64_t answers = atomic_load(&rt->answers);
     status = hone_request_init(&request, op, call, hone_thread_self.context, err);
     while (status == HONE_OK) {
-        hone_decision decision = {0};
+        decision = (hone_decision){0};
         const hone_kernel_ref *kernel = NULL;
         status = hone_request_decide(&request, &decision, &kernel, err);
         if (status != HONE_OK) break;
@@ -296,6 +314,8 @@ hone_status hone_plan_make(
         bool aside = hone_runtime_set_aside(rt, kernel, hone_call_key(call), why.message);
         status = aside ? HONE_OK : hone_fail_memory(err, where);
     }
+    if (request.device != NULL && status != HONE_OUT_OF_MEMORY)
+        tally(&request, call, decision.config_json, start_ns, status == HONE_OK ? *out : NULL);
     if (status == HONE_OK && publish && fill_pairs(*out)) publish_entry(rt, *out, answers);
     if (status == HONE_OK && !hone_source_is((*out)->source, HONE_LINK_NAMED)) hone_runtime_follow(rt);
     hone_request_deinit(&request);
@@ -314,7 +334,7 @@ hone_status hone_bind(
     hone_status status = hone_plan_make(op, args, count, &entry, err);
     if (status != HONE_OK) return status;
     hone_runtime_retain(op->rt);
-    hone_plan_table_hold(&op->rt->plans, entry, &op->rt->recording);
+    hone_plan_table_hold(&op->rt->plans, entry);
     *out_plan = &entry->plan;
     return HONE_OK;
 }

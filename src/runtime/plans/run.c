@@ -79,7 +79,8 @@ static hone_status check_arguments(const hone_op *op, const hone_value *args, si
 
 static void count_call(const hone_op *op, hone_plan_entry *entry)
 {
-    if (atomic_load_explicit(op->recording, memory_order_relaxed)) hone_plan_entry_count(entry);
+    if (atomic_load_explicit(&op->rt->recording, memory_order_relaxed))
+        atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
 }
 
 static const hone_tensor *first_tensor(const hone_value *args, size_t count)
@@ -142,7 +143,7 @@ hone_status hone_run_slowly(
         if (status != HONE_OK) return status;
         count_call(op, entry);
         hone_thread_self.depth++;
-        status = entry->plan.run(&entry->plan, args, execution);
+        status = entry->run(&entry->plan, args, execution);
         hone_thread_self.depth--;
         bool again = is_of_kernel(status) && entry->source != HONE_SOURCE_OVERRIDE;
         if (again && !retire_kernel(op->rt, entry, status)) {

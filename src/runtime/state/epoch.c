@@ -3,10 +3,10 @@
 #include "base/assert.h"
 #include "config/context.h"
 #include "os/mutex.h"
+#include "os/os.h"
 
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ static hone_epoch_slot *take_free_slot(void)
 
 static hone_epoch_slot *add_slot(void)
 {
-    hone_epoch_slot *slot = aligned_alloc(_Alignof(hone_epoch_slot), sizeof *slot);
+    hone_epoch_slot *slot = hone_os_zero_pages(sizeof *slot);
     if (slot == NULL) return NULL;
     atomic_init(&slot->epoch, 0);
     atomic_init(&slot->taken, true);
@@ -97,6 +97,11 @@ hone_epoch_slot *hone_epoch_register(void)
     hone_thread_self.slot = slot;
     pthread_setspecific(thread_end, slot);
     return slot;
+}
+
+const hone_epoch_slot *hone_epoch_slots(void)
+{
+    return atomic_load(&slots);
 }
 
 uint64_t hone_epoch_advance(void)

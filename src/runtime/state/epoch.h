@@ -8,14 +8,16 @@
 #define HONE_RUNTIME_STATE_EPOCH_H
 
 #include "base/memory.h"
+#include "runtime/state/counters.h"
 
 #include <stdatomic.h>
 
-// One a thread that ever called hone; its own cache line.
+// One a thread that ever called hone; its own cache lines. Of its counters only those that it writes take memory.
 typedef struct hone_epoch_slot {
     _Alignas(64) atomic_uint_fast64_t epoch; // 0: outside
     atomic_bool taken;
     struct hone_epoch_slot *next;
+    _Alignas(64) hone_counters counters;
 } hone_epoch_slot;
 
 extern atomic_uint_fast64_t hone_epoch_now __attribute__((visibility("hidden")));
@@ -24,6 +26,8 @@ extern atomic_bool hone_epoch_fences __attribute__((visibility("hidden")));
 
 // Registers the calling thread at its first call; NULL when there is no memory. Slots are never freed, only reused.
 hone_epoch_slot *hone_epoch_register(void);
+// The first of all slots, in use or not; the others by next.
+const hone_epoch_slot *hone_epoch_slots(void);
 
 // Enters; returns what the slot held (not 0 when the thread is inside already). Give it back to leave.
 static inline uint64_t hone_epoch_enter(hone_epoch_slot *slot)

@@ -10,7 +10,6 @@ struct hone_op {
     uint64_t ignored; // bit i: parameter i is a scalar of role "ignore"
     size_t count;     // values of a full call
     hone_plan_table *table;
-    const atomic_bool *recording;
     // The rest is for the slow way.
     hone_runtime *rt;
     const hone_algorithm_entry *algorithm;

@@ -5,9 +5,11 @@
 
 void hone_plan_entry_note_calls(hone_plan_entry *entry)
 {
-    uint64_t calls = atomic_exchange_explicit(&entry->calls, 0, memory_order_relaxed);
-    if (calls == 0) return;
     hone_runtime *rt = entry->rt;
+    const uint64_t runs = hone_plan_entry_runs(entry);
+    const uint64_t calls = atomic_exchange_explicit(&entry->calls, 0, memory_order_relaxed) + runs - entry->noted;
+    entry->noted = runs;
+    if (calls == 0 || !atomic_load(&rt->recording)) return;
     hone_error err;
     hone_status status = hone_recorder_add(
         rt->recorder, entry->plan.device->fingerprint, entry->call, calls, entry->kernel->kernel.name,
@@ -37,6 +39,8 @@ void hone_plan_entry_release(hone_plan_entry *entry)
     if (entry == NULL || atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) != 1) return;
     hone_runtime *rt = entry->rt;
     hone_plan_entry_note_calls(entry);
+    hone_tally_leave(&rt->tally, entry);
+    hone_counters_give_back(entry->number);
     hone_platform_release(instance_of(entry), &entry->kernel->kernel, entry->plan.state);
     hone_kernel_release(entry->kernel);
     hone_call_release(&entry->call);

@@ -189,9 +189,10 @@ void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone
 
 static hone_status run_counted(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    hone_plan_entry *entry = (hone_plan_entry *)(uintptr_t)plan;
-    atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
-    return entry->uncounted_run(plan, args, execution);
+    const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
+    hone_epoch_slot *slot = hone_epoch_register(); // NULL: no memory, and this run is not counted
+    if (slot != NULL) hone_counters_add(&slot->counters, entry->number);
+    return entry->run(plan, args, execution);
 }
 
 // A thread that is about to call sees one function or the other, and both are good. Programs read plan->run as plain
@@ -203,12 +204,11 @@ __attribute__((no_sanitize_thread)) static void set_run(hone_plan *plan, hone_ru
 
 static void set_counting(hone_plan_entry *entry, bool counts)
 {
-    hone_assert(entry->uncounted_run != NULL);
-    set_run(&entry->plan, counts ? run_counted : entry->uncounted_run);
-    atomic_store_explicit(&entry->counts_itself, counts, memory_order_relaxed);
+    hone_assert(entry->run != NULL);
+    set_run(&entry->plan, counts ? run_counted : entry->run);
 }
 
-void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry, const atomic_bool *counts)
+void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry)
 {
     hone_mutex_lock(&table->mutex);
     hone_assert(entry->bound_link == NULL);
@@ -216,7 +216,7 @@ void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry, const 
     entry->bound_link = &table->bound;
     if (table->bound != NULL) table->bound->bound_link = &entry->bound_next;
     table->bound = entry;
-    if (atomic_load(counts)) set_counting(entry, true);
+    if (table->counts_bound) set_counting(entry, true);
     hone_mutex_unlock(&table->mutex);
 }
 
@@ -238,6 +238,7 @@ void hone_plan_table_let_go(hone_plan_table *table, hone_plan_entry *entry)
 void hone_plan_table_count(hone_plan_table *table, bool counts)
 {
     hone_mutex_lock(&table->mutex);
+    table->counts_bound = counts;
     for (hone_plan_entry *entry = table->bound; entry != NULL; entry = entry->bound_next)
         set_counting(entry, counts);
     hone_mutex_unlock(&table->mutex);
@@ -248,6 +249,8 @@ void hone_plan_table_count(hone_plan_table *table, bool counts)
 static void forget_calls(hone_plan_entry *entry)
 {
     atomic_store_explicit(&entry->calls, 0, memory_order_relaxed);
+    entry->before += hone_plan_entry_runs(entry);
+    entry->noted = 0;
 }
 
 void hone_plan_table_in_child(hone_plan_table *table)

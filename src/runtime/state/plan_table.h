@@ -28,10 +28,16 @@ typedef struct hone_plan_entry {
     uint32_t words, pair_count;
     uint64_t *word; // [words], zeros up to a multiple of four behind the last
     hone_pair *pairs;
+    hone_run_function *run; // what plan.run was made as; while bound plans are counted, a bound plan's counts, too
+    uint32_t number;        // of its counters; 0: none was free
     uint64_t near_word[HONE_NEAR_WORDS];
     hone_pair near_pairs[HONE_NEAR_PAIRS]; // of four tensors there are at most six pairs
     atomic_size_t references;
-    atomic_uint_fast64_t calls;    // hits since the last look, while recording is on
+    atomic_uint_fast64_t calls; // that were no hits, while recording is on; taken at each look
+    uint64_t before;            // what was counted under its number before it had it
+    uint64_t noted;             // of its own runs, those that are recorded, or were made while recording was off
+    struct hone_tally_row *row; // what it is counted for; NULL: nothing (tally.h)
+    struct hone_plan_entry *row_next, **row_link; // of the row's entries, under the tally's mutex
     hone_run_function *kernel_run; // with all arguments; plan.run may be a wrapper that fills defaults in
     hone_run_function *bare_run;   // the kernel's own, where kernel_run is a wrapper that lends scratch memory
     const hone_kernel_ref *kernel; // retained
@@ -45,10 +51,8 @@ typedef struct hone_plan_entry {
     char general_key[HONE_KEY_SIZE]; // of the call with other scalars; "" when there is none
     uint64_t context_number;
     const struct hone_op *op;
-    bool is_contexts_own;             // its context's chain says what stores say, or does not ask them
-    atomic_bool counts_itself;        // in plan.run, while recording is on
-    atomic_bool outdated;             // the chain answers otherwise by now: no look-up finds it
-    hone_run_function *uncounted_run; // what plan.run was made as; while recording is on a bound plan's counts, too
+    bool is_contexts_own;                             // its context's chain says what stores say, or does not ask them
+    atomic_bool outdated;                             // the chain answers otherwise by now: no look-up finds it
     struct hone_plan_entry *bound_next, **bound_link; // under the table's mutex; NULL: not bound, or its table is gone
     struct hone_plan_entry *next;                     // in the list of retired ones
     uint64_t retired;                                 // epoch
@@ -74,6 +78,7 @@ typedef struct hone_plan_table {
     hone_mutex mutex;                // the rest
     hone_allocator allocator;
     hone_plan_entry *bound; // plans that programs hold, in the table or not
+    bool counts_bound;
     size_t live, bytes, cap_bytes;
     uint64_t clock; // hand that goes round when the cap is reached
     hone_plan_entry *retired;
@@ -89,8 +94,8 @@ hone_status hone_plan_table_publish(hone_plan_table *table, hone_plan_entry *ent
 void hone_plan_table_drop(hone_plan_table *table, bool (*drop)(void *ctx, const hone_plan_entry *entry), void *ctx);
 // Calls visit for every entry and every bound plan, under the mutex; for one that is both twice.
 void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone_plan_entry *entry), void *ctx);
-// A plan that a program holds from now on, and that counts its runs when counts says so; and no longer.
-void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry, const atomic_bool *counts);
+// A plan that a program holds from now on, and that counts its runs when bound plans do; and no longer.
+void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry);
 void hone_plan_table_let_go(hone_plan_table *table, hone_plan_entry *entry);
 // Has bound plans count their runs, or no longer.
 void hone_plan_table_count(hone_plan_table *table, bool counts);
@@ -99,13 +104,12 @@ void hone_plan_table_count(hone_plan_table *table, bool counts);
 bool hone_plan_entry_is_of_context(void *number, const hone_plan_entry *entry);
 // In a child process: what the parent's calls were counted to is the parent's to record.
 void hone_plan_table_in_child(hone_plan_table *table);
-// Moves the calls that an entry counted to the recorder.
+// Moves the calls that an entry counted to the recorder, while recording is on; else has them count as recorded.
 void hone_plan_entry_note_calls(hone_plan_entry *entry);
-// Counts a call, while recording is on.
-static inline void hone_plan_entry_count(hone_plan_entry *entry)
+// Runs of the entry itself.
+static inline uint64_t hone_plan_entry_runs(const hone_plan_entry *entry)
 {
-    if (!atomic_load_explicit(&entry->counts_itself, memory_order_relaxed))
-        atomic_fetch_add_explicit(&entry->calls, 1, memory_order_relaxed);
+    return entry->number == 0 ? 0 : hone_counters_read(entry->number) - entry->before;
 }
 // Gives one reference back; the last one releases the kernel's state, then the kernel.
 void hone_plan_entry_release(hone_plan_entry *entry);

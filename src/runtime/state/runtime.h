@@ -14,6 +14,7 @@
 #include "platforms/platform.h"
 #include "record/record.h"
 #include "runtime/state/plan_table.h"
+#include "runtime/state/tally.h"
 #include "transfer/transfer.h"
 #include "tune/tuner.h"
 
@@ -80,6 +81,9 @@ struct hone_runtime {
     hone_mutex discovery;
     hone_rules force, deny;
     hone_plan_table plans;
+    hone_tally tally;
+    char *stats_to; // what HONE_STATS says: "1", or a file; NULL: nothing is told at the end
+    atomic_bool told_stats;
     atomic_bool recording;
     atomic_bool told_dropped;   // that the record is full
     atomic_bool told_no_stream; // that runs on a device with streams bring none

@@ -184,6 +184,22 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
     return HONE_OK;
 }
 
+// The program may be in another folder at its end.
+static hone_status read_stats(hone_runtime *rt, const char *value, hone_error *err)
+{
+    char folder[4096], whole[4096];
+    const bool is_device = hone_os_is_special(value) && !hone_os_is_folder(value);
+    if (strcmp(value, "0") == 0) return HONE_OK;
+    if (strcmp(value, "1") == 0 || is_device) return keep_text(rt, &rt->stats_to, value, err);
+    if (hone_os_real_path(value, whole, sizeof whole)) return keep_text(rt, &rt->stats_to, whole, err);
+    const char *slash = strrchr(value, '/'), *name = slash != NULL ? slash + 1 : value;
+    if (name[0] == '\0' || !hone_os_folder_of(value, folder, sizeof folder) ||
+        !hone_os_real_path(folder, whole, sizeof whole) || strlen(whole) + 2 + strlen(name) > sizeof whole)
+        return fail_value(err, "HONE_STATS", value, "0, 1, a folder, or a file in a folder that is there");
+    strcat(strcat(whole, "/"), name);
+    return keep_text(rt, &rt->stats_to, whole, err);
+}
+
 static hone_status read_pack_path(hone_runtime *rt, const char *value, hone_error *err)
 {
     return keep_text(rt, &rt->pack_path, value, err);
@@ -205,6 +221,7 @@ static const struct {
     {"HONE_STABLE", read_stable},
     {"HONE_UNVERIFIED", read_unverified},
     {"HONE_PACK_PATH", read_pack_path},
+    {"HONE_STATS", read_stats},
 };
 
 // In $XDG_CACHE_HOME, else in ~/.cache; empty when there is neither, or it is no path.
