@@ -77,7 +77,7 @@ typedef struct cli_option {
 } cli_option;
 
 // The tables (commands.c), help in their order.
-enum { CLI_OPTIONS_MAX = 64 };
+enum { CLI_OPTIONS_MAX = 80 };
 extern const cli_command cli_commands[];
 extern const size_t cli_command_count;
 extern const cli_option cli_option_rows[];
