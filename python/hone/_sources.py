@@ -130,7 +130,7 @@ def _decorates(decorator: ast.expr, names: dict[str, Any]) -> bool:
         value = eval(compile(ast.Expression(target), "<decorator>", "eval"), dict(names))  # a dotted name
     except Exception:
         return False
-    return getattr(value, "__module__", "") in ("hone.kernels", "hone.jax", "hone.triton")
+    return getattr(getattr(value, "func", value), "__module__", "") in ("hone.kernels", "hone.jax", "hone.triton")
 
 
 def _is_dotted(node: ast.expr) -> bool:

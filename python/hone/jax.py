@@ -31,10 +31,13 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
-from hone import _batching, _hone, agreements, contexts, errors, runtimes
+from hone import _batching, _hone, agreements, contexts, errors, kernels, runtimes
 from hone.results import Result
 
-__all__ = ["agree", "call", "jit", "lower", "tune"]
+__all__ = ["agree", "call", "jit", "kernel", "lower", "tune"]
+
+kernel = functools.partial(kernels.kernel, platform="xla")
+"""As :func:`hone.kernel`, of a function of JAX: exported to StableHLO for each call that is tuned, it runs without Python."""
 
 TARGET = "hone_call"
 # A gradient is an algorithm of its own: rms_norm's is rms_norm_vjp.

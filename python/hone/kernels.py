@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import inspect
 import json
@@ -127,7 +128,7 @@ def _described(parameters: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(str(one["name"]) for one in parameters)
 
 
-def _plan_call(function: Any, name: str, parameters: list[dict[str, Any]], space: list[str],
+def plan_call(function: Any, name: str, parameters: list[dict[str, Any]], space: list[str],
                arguments: Mapping[str, str]) -> tuple[list[str], list[str], bool]:
     """What a function is called with: by position, by name, and whether it writes results that it is given."""
     inputs = [one for one in parameters if not one["is_result"]]
@@ -208,10 +209,10 @@ def _python_kernel(function: Any, source: _sources.Source, algorithm: str, name:
                    options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The kernel in pack.json and its files."""
     space = options.get("space")
-    positional, keywords, writes = _plan_call(
+    positional, keywords, writes = plan_call(
         function, name, parameters, _names_of_space(space), options.get("arguments") or {})
     content = source.text.encode()
-    file = f"{name}.py"
+    file = f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}-{_sha(content)[:12]}.py"
     modules = sorted({path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in source.files})
     facts = {"arrays": _arrays_of(source, options.get("arrays")), "positional": positional, "keywords": keywords, "writes": writes,
              "packages": source.packages, "compiles": source.compiles, "modules": modules}
@@ -412,6 +413,12 @@ def _register_triton(function: Any, algorithm: str, name: str, options: dict[str
     triton.register(function, algorithm, name, options, caller)
 
 
+def _register_export(platform: str, function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
+    from hone import _exports
+
+    _exports.register(platform, function, algorithm, name, options, caller)
+
+
 def name_of(function: Any) -> str:
     return _sources.name_of(function)
 
@@ -426,18 +433,22 @@ class Pack(NamedTuple):
     lost: list[str]  # what a reader without Python has not, one text a kernel
 
 
-def _collect(folder: pathlib.Path, into: pathlib.Path, pack: dict[str, Any]) -> None:
-    """Adds the kernels of a pack of the cache, with their files in a folder of theirs."""
+def _collect(folder: pathlib.Path, into: pathlib.Path, pack: dict[str, Any], written: dict[str, str]) -> None:
+    """Adds the kernels of a pack of the cache. Files keep their names, and so kernels their revisions, under which decisions are stored;
+    where two of a name differ, the second goes into a folder of its own."""
     document = json.loads((folder / "pack.json").read_text())
     pack["algorithms"] += [row for row in document.get("algorithms", []) if row not in pack["algorithms"]]
     for row in document["kernels"]:
-        place = f"{row['algorithm'].replace('@', '-')}/{row['name']}-{row['platform']}"
-        for part in (row, *row.get("files", []), *row.get("variants", [])):
-            if "file" in part:
-                target = into / place / part["file"]
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / part["file"], target)
-                part["file"] = f"{place}/{part['file']}"
+        parts = [part for part in (row, *row.get("files", []), *row.get("variants", [])) if "file" in part]
+        place = ""
+        if any(written.get(part["file"], part["sha256"]) != part["sha256"] for part in parts):
+            place = f"{row['algorithm'].replace('@', '-')}/{row['name']}-{row['platform']}/"
+        for part in parts:
+            target = into / f"{place}{part['file']}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / part["file"], target)
+            part["file"] = f"{place}{part['file']}"
+            written[part["file"]] = part["sha256"]
         pack["kernels"] = [one for one in pack["kernels"] if (one["algorithm"], one["name"], one["platform"]) != (
             row["algorithm"], row["name"], row["platform"])] + [row]
 
@@ -471,11 +482,12 @@ def pack(folder: Any, *algorithms: str, target: int | Iterable[int] | None = Non
     into = pathlib.Path(folder)
     into.mkdir(parents=True, exist_ok=True)
     written: dict[str, Any] = {"hone_pack": 1, "name": into.resolve().name, "algorithms": [], "kernels": []}
+    files: dict[str, str] = {}
     for one in rows:
-        _collect(one.folder, into, written)
+        _collect(one.folder, into, written, files)
     for function in lazy:
         for made in _all_of(function, archs):
-            _collect(made, into, written)
+            _collect(made, into, written, files)
     if not written["algorithms"]:
         del written["algorithms"]
     told = _packing.write("hone.pack", into, written, overwrite)
@@ -487,7 +499,7 @@ def pack(folder: Any, *algorithms: str, target: int | Iterable[int] | None = Non
 
 def _all_of(function: Any, archs: list[int] | None) -> list[pathlib.Path]:
     """All that can be compiled of a function without a call."""
-    if not hasattr(function, "choices"):
+    if not hasattr(function, "choices"):  # what was exported for calls is registered
         return []
     from hone import registry, triton
 
@@ -517,4 +529,5 @@ def _lost(written: dict[str, Any]) -> list[str]:
 
 # What registers a function of a platform: (function, algorithm, name, options, globals of the caller).
 Maker = Callable[[Any, str, str, dict[str, Any], dict[str, Any]], None]
-PLATFORMS: dict[str, Maker] = {"python": _register_python, "triton": _register_triton}
+PLATFORMS: dict[str, Maker] = {"python": _register_python, "triton": _register_triton,
+                               "xla": functools.partial(_register_export, "xla"), "pallas": functools.partial(_register_export, "pallas")}

@@ -37,7 +37,8 @@ class Python(unittest.TestCase):
                     HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 
     def test_functions_of_python_are_kernels(self):
-        self.passes(sys.executable, "-B", "-m", "unittest", "test_kernels", PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_kernels", PYTHONPATH=f"{BUILD}/python:{PACKAGES}",
+                    HONE_TEST_COMMAND=BUILD / "hone")
 
     def test_tqdm_shows_a_contest(self):
         out = self.passes(sys.executable, "-B", "-c",

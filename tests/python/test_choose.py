@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -251,6 +252,20 @@ class Contexts(HoneTest):
 
 
 class Tune(HoneTest):
+    def test_a_result_prints_as_a_table_shows_in_a_notebook_and_goes_through_pickle(self):
+        result = hone.tune("softmax(f32[16,64])", **QUICK)
+        head, row = str(result).splitlines()
+        self.assertRegex(head, r"^call +kernel +config +time")
+        self.assertRegex(row, rf"^softmax\(f32\[16,64\]\) +\w+/{result[0].kernel} .*(ns|us|ms)")
+        self.assertIn("<iframe srcdoc=", result._repr_html_())
+        again = pickle.loads(pickle.dumps(result))
+        self.assertEqual([one.kernel for one in again], [result[0].kernel])
+        with again:
+            self.assertEqual(hone.decide("softmax(f32[16,64])").kernel, result[0].kernel)
+        names: dict = {}
+        exec("from hone import *", names)
+        self.assertFalse({"list", "print", "open"} & set(names))
+
     def test_what_is_tuned_answers(self):
         x, w = arrays()
         result = hone.tune("rms_norm", x, w, **QUICK)

@@ -359,6 +359,44 @@ class Losing(KernelTest):
         self.loses(name)
 
 
+class OfJax(KernelTest):
+    PROGRAM = """
+        import sys, numpy, jax, jax.numpy as jnp, hone, hone.jax
+        @hone.algorithm("t_jax(x: T[..., d], *, eps: f64 = 1e-5) -> y: T[..., d] where T in f32, f16", independent="...")
+        def centred(x, eps):
+            assert x.dtype == jnp.float64
+            return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + eps)
+        @hone.jax.kernel("t_jax")
+        @jax.jit
+        def fused(x, eps):
+            y = x.astype(jnp.float32)
+            return ((y - y.mean(-1, keepdims=True)) * jax.lax.rsqrt(y.var(-1, keepdims=True) + eps)).astype(x.dtype)
+        x = numpy.random.default_rng(0).standard_normal((8, 64)).astype(numpy.float32)
+        if sys.argv[1] == "tune":
+            hone.tune("t_jax", x, seconds=2, evaluations=4, progress=False)
+        decision = None if sys.argv[1] == "run" else hone.decide("t_jax", x)
+        y = hone.run("t_jax", x)
+        wide = x.astype(numpy.float64)
+        right = (wide - wide.mean(-1, keepdims=True)) / numpy.sqrt(wide.var(-1, keepdims=True) + 1e-5)
+        print(abs(y - right).max() < 1e-5, hone.call("t_jax", x).decide()["platform"])
+        if len(sys.argv) > 2:
+            print(hone.pack(sys.argv[2]).lost)
+    """
+
+    def test_a_function_of_jax_is_exported_and_runs_without_python(self):
+        environment = {"HONE_STORE": self.store, "XDG_CACHE_HOME": str(self.folder), "JAX_PLATFORMS": "cpu",
+                       "HONE_PJRT_PLUGIN": str(pathlib.Path(numpy.__file__).parents[1] / "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so")}
+        first = run_program(self.PROGRAM, "tune", str(self.folder / "pack"), folder=self.folder, environment=environment)
+        self.assertEqual(first.stdout.splitlines()[:1], ["True xla"], first.stderr)
+        second = run_program(self.PROGRAM, "run", folder=self.folder, environment=environment)
+        self.assertEqual(second.stdout.splitlines(), ["True xla"], second.stderr)
+        command = os.environ.get("HONE_TEST_COMMAND")
+        if command:  # a program without Python
+            told = subprocess.run([command, "explain", "t_jax(f32[8,64])"], capture_output=True, text=True,
+                                  env={**os.environ, **environment, "HONE_PACK_PATH": str(self.folder / "pack")})
+            self.assertRegex(told.stdout, r"(?s)answered by store: xla/fused_.*python +reference +no .*runs no Python", told.stdout + told.stderr)
+
+
 class Again(KernelTest):
     def test_a_cell_that_runs_again_takes_the_place_of_what_it_registered(self):
         done = run_program("""
