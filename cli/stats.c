@@ -1,6 +1,7 @@
 // hone stats: what was hit, of documents that HONE_STATS=FILE made, of recorded calls, or of a store's.
 #include "cli.h"
 
+#include "base/text.h"
 #include "os/os.h"
 
 #include <inttypes.h>
@@ -15,19 +16,23 @@ typedef struct statistics {
     json_t *kept;  // the documents that rows borrow texts of
     size_t documents, without_bound;
     bool is_recorded; // of some rows nobody knows how many were decided
+    size_t told;      // lines of this file that could not be read
     int status;       // of what could not be read
 } statistics;
 
 // Reading --------------------------------------------------------------------------------------------------------------
 
+enum { MOST_TOLD = 10 }; // lines of one file that are named
+
 static void refuse(statistics *all, const char *file, size_t line, const char *why)
 {
+    all->status = EXIT_WORLD;
+    if (line > 0 && ++all->told > MOST_TOLD) return;
     if (strcmp(file, "-") == 0) file = "standard input";
     if (line > 0)
         fprintf(stderr, "hone: %s:%zu: %s\n", file, line, why);
     else
         fprintf(stderr, "hone: %s: %s\n", file, why);
-    all->status = EXIT_WORLD;
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -94,8 +99,18 @@ static void add_row(statistics *all, const hone_stats_row *row)
     hone_buffer_deinit(&name);
 }
 
+// What would move a terminal's cursor is no name that hone gives.
+static bool is_plain(const json_t *object, const char *name)
+{
+    const char *text = text_of(object, name);
+    return text == NULL || hone_text_control(text, strlen(text)) == strlen(text);
+}
+
 static bool read_key(const json_t *object, hone_stats_row *row)
 {
+    static const char *const names[] = {"device", "algorithm", "version", "key", "call", "kernel", "platform"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!is_plain(object, names[i])) return false;
     row->key = (hone_store_key){
         text_of(object, "device"), text_of(object, "algorithm"), text_of(object, "version"), text_of(object, "key"),
         text_of(object, "spec")};
@@ -194,8 +209,9 @@ static void take_record(statistics *all, json_t *document, const char *file)
         const hone_source source = link_of(text_of(object, "answered"));
         const bool has_key = read_key(object, &row);
         if (row.key.device == NULL) row.key.device = text_of(document, "device"); // of older documents
-        if ((!has_key && row.key.device == NULL) || row.key.algorithm == NULL || row.key.version == NULL ||
-            row.key.key == NULL || !count_of(object, "count", &row.hits)) {
+        if ((!has_key && json_object_get(object, "device") != NULL) || row.key.device == NULL ||
+            row.key.algorithm == NULL || row.key.version == NULL || row.key.key == NULL ||
+            !count_of(object, "count", &row.hits)) {
             refuse(all, file, 0, "has an invocation without device, algorithm, version, key and count: it is left out");
             continue;
         }
@@ -211,6 +227,7 @@ static void take_record(statistics *all, json_t *document, const char *file)
 static void read_lines(statistics *all, const char *file, const char *text, size_t size)
 {
     size_t number = 0, found = 0;
+    all->told = 0;
     for (const char *at = text, *end = text + size; at < end;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         const size_t length = stop != NULL ? (size_t)(stop - at) : (size_t)(end - at);
@@ -230,6 +247,7 @@ static void read_lines(statistics *all, const char *file, const char *text, size
         }
         at += length + (stop != NULL);
     }
+    if (all->told > MOST_TOLD) fprintf(stderr, "hone: %s: and %zu more lines\n", file, all->told - MOST_TOLD);
     if (found == 0) refuse(all, file, 0, "is empty: no process has ended with HONE_STATS naming it yet");
 }
 

@@ -212,11 +212,16 @@ def agree(
     if isinstance(calls, str):
         raise InvalidArgumentError(f"calls is a text, expected a list of call texts: [{calls!r}]")
     runtime = runtime if runtime is not None else runtimes.default()
+    timeout = min(timeout, threading.TIMEOUT_MAX / 4)
     start = time.monotonic()
     failure: HoneError | None = None
     document, digest = "", ""
     try:
         document, digest = runtime.agree(None if calls is None else [*calls])
+        if not json.loads(document)["rows"]:
+            raise InvalidArgumentError(
+                "there is no call to agree on: name some, calls=[...], or make or bind them before, which is what counts without"
+            )
     except HoneError as error:  # the others are told, and need not wait
         failure, digest = error, _FAILED + str(error)
     exchange = _Exchange(board, prefix, rank, size, digest, document, start + timeout)

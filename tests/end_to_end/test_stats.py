@@ -81,12 +81,16 @@ class Statistics(CommandTest):
     def test_rows_that_cannot_be_are_refused(self):
         row = {"device": "d", "algorithm": "a", "version": "1", "key": "k", "link": "store", "kernel": "x", "platform": "native",
                "config": {}, "hits": 1, "misses": 1, "decided_seconds": 0.5}
-        for change in ({"hits": -1}, {"hits": 1.5}, {"misses": "1"}, {"link": "luck"}, {"key": None}, {"decided_seconds": -1}):
+        for change in ({"hits": -1}, {"hits": 1.5}, {"misses": "1"}, {"link": "luck"}, {"key": None}, {"decided_seconds": -1},
+                       {"kernel": "x\x1b[2J"}, {"device": "d\n"}):
             self.file.write_text(json.dumps({"hone_stats": 1, "rows": [row, row | change]}))
             answer = self.hone("stats", str(self.file), code=WORLD)
             self.assertIn("row 2 is none of statistics", answer.err, change)
         self.file.write_text('{"hone_stats":2,"rows":[]}')
         self.assertIn("which is 1", self.hone("stats", str(self.file), code=WORLD).err)
+        self.file.write_text("no document\n" * 1000)
+        err = self.hone("stats", str(self.file), code=WORLD).err
+        self.assertIn("stats.json: and 990 more lines", err)
         # Sums stay at the most that there is.
         self.file.write_text("\n".join([json.dumps({"hone_stats": 1, "rows": [row | {"hits": 2**63 - 1}]})] * 3))
         self.hone("stats", str(self.file))

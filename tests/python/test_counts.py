@@ -118,6 +118,11 @@ class Agreements(HoneTest):
         self.assertEqual((inside.source, inside.kernel, inside.config), ("overlay", before.kernel, before.config))
         self.assertNotEqual(runtime.decide(NORM).source, "overlay")
 
+    def test_no_call_is_nothing_to_agree_on(self):
+        for calls in ([], None):
+            with self.assertRaisesRegex(hone.InvalidArgumentError, "there is no call to agree on"):
+                hone.agreements.agree(self.board({}), "p", 0, 1, calls, float("inf"), True)
+
     def test_wrong_use_is_told(self):
         for calls, timeout, words in ((NORM, 5, "expected a list"), ([NORM], 0, "seconds above 0"), ([NORM], -1, "above 0")):
             with self.assertRaisesRegex(hone.InvalidArgumentError, words):

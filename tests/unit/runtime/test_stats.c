@@ -104,6 +104,39 @@ static void runs_of_many_threads_lose_none_and_outlive_their_threads(void **stat
     }
 }
 
+// Plans that come and go: numbers change hands while threads count under them.
+static void *run_changing(void *ctx)
+{
+    fixture *f = ctx;
+    example e;
+    make_example(&e, 4, 4);
+    for (int i = 0; i < 4000; i++) {
+        e.args[2] = hone_of_float(i * 7 % 61);
+        if (hone_run(f->op, e.args, 3, NULL, NULL) != HONE_OK) return ctx;
+    }
+    return NULL;
+}
+
+static void plans_that_are_evicted_while_threads_run_lose_no_counts(void **state)
+{
+    (void)state;
+    fixture *f = open_fixture((wish){.policy = HONE_POLICY_HEURISTIC, .plan_cache_bytes = 100000});
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_changing, f), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed = NULL;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    table t = {.count = 0};
+    assert_int_equal(hone_stats(f->rt, take_row, &t, &f->err), HONE_OK);
+    assert_int_equal(t.count, 61);
+    assert_int_equal(t.hits + t.misses, THREADS * 4000);
+    assert_true(t.misses > 61); // some were evicted
+    close_fixture(f);
+}
+
 static void a_call_that_nothing_answers_is_a_row_of_no_link(void **state)
 {
     (void)state;
@@ -294,6 +327,7 @@ int main(void)
         WITH_RUNTIME(calls_are_counted_by_what_answered_them),
         WITH_RUNTIME(a_call_with_another_choice_begins_another_row_and_the_first_stays),
         WITH_RUNTIME(runs_of_many_threads_lose_none_and_outlive_their_threads),
+        cmocka_unit_test(plans_that_are_evicted_while_threads_run_lose_no_counts),
         cmocka_unit_test(a_call_that_nothing_answers_is_a_row_of_no_link),
         WITH_RUNTIME(a_bound_plan_counts_while_recording_is_on_and_is_the_kernels_own_function_else),
         WITH_RUNTIME(a_child_of_fork_begins_at_zero),
