@@ -23,7 +23,7 @@ typedef struct cli_options {
         check, reseal, until_empty, no_recorded, watch, all, off, measurements, dry_run, audit, update, racing, run,
         allow_missing, expect_all, higher, prometheus;
     const char *store, *platform, *kernel, *spec, *format, *device, *foreign_device, *lock, *report, *at, *rank,
-        *neighbours, *t4, *a, *b, *metric, *metric_json, *step, *output;
+        *neighbours, *t4, *a, *b, *metric, *metric_json, *step, *output, *from, *kernels_lock;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
     cli_names warm, packs, choices, a_env, b_env;
@@ -82,6 +82,9 @@ extern const cli_command cli_commands[];
 extern const size_t cli_command_count;
 extern const cli_option cli_option_rows[];
 extern const size_t cli_option_count;
+// hone pack new (pack_new.c).
+int cli_pack_new(hone_cli *cli, hone_store *store);
+
 extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[], cli_queue_verbs[];
 
 // NULL: there is none of this name.

@@ -204,10 +204,16 @@ const cli_command cli_commands[] = {
     {.name = "pack",
      .arguments = "VERB [DIR...]",
      .summary = "kernels that come as folders: what they hold, and what is wrong",
-     .options = "json run",
+     .options = "json run from output kernels-lock",
      .help =
          "A kernel that is refused never runs; the others of its pack do. hone tune --pack DIR tunes with a pack.\n"
-         "Nothing of a pack is executed, but with check --run: its libraries are loaded, each in a process of its own.",
+         "Nothing of a pack is executed, but with check --run: its libraries are loaded, each in a process of its "
+         "own.\n"
+         "new --from LIBRARY.so writes DIR/pack.json (-o DIR, else the library's name) with a row for each "
+         "exported\n"
+         "function, and copies the library. A library that describes its functions is loaded in a process of its own.\n"
+         "A folder of Hugging Face's kernels (build/VARIANT/metadata.json) is read as it is: the variant that fits is\n"
+         "chosen and explained, its files are compared with their digests, its commit with --kernels-lock FILE.",
      .verbs = cli_pack_verbs,
      .least = 1,
      .run = cli_pack},
@@ -261,7 +267,7 @@ const cli_option cli_option_rows[] = {
      "the number in its one group, in the lines that the program prints: 'step ([0-9.]+) ms'"},
     {"metric-json", CLI_TEXT, AT(metric_json), " PATH",
      "the number at a.b[0] of the JSON that it prints, in lines or whole"},
-    {"output", CLI_TEXT, AT(output), " FILE", "where the page goes, also as -o FILE; - is standard output"},
+    {"output", CLI_TEXT, AT(output), " FILE", "where the page goes, - is standard output, or the pack, a folder; also -o"},
     {"higher", CLI_FLAG, AT(higher), "", "the metric is better when it is higher"},
     {"step", CLI_TEXT, AT(step), " REGEX",
      "lines that end a step: both sides run at once, take turns of a step, and hone takes the time"},
@@ -270,6 +276,8 @@ const cli_option cli_option_rows[] = {
     {"pack", CLI_LIST, AT(packs), " DIR", "also the kernels of this pack; may be given several times"},
     {"choice", CLI_LIST, AT(choices), " CHOICE", "'KERNEL CONFIG', KERNEL, stored or default: only these"},
     {"run", CLI_FLAG, AT(run), "", "check: load the libraries of packs, each in a process of its own"},
+    {"from", CLI_TEXT, AT(from), " LIBRARY.so|FOLDER", "new: what the pack is made from"},
+    {"kernels-lock", CLI_TEXT, AT(kernels_lock), " FILE", "new: the kernels.lock that the folder has to match"},
     {"racing", CLI_FLAG, AT(racing), "", "stop losers early, and pay run by run"},
     {"warm", CLI_LIST, AT(warm), " OTHER...", "begin with the best configs of other recorded spaces"},
     {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},

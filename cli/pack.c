@@ -149,6 +149,9 @@ const cli_verb cli_pack_verbs[] = {
     {"check", "DIR...",
      "reads packs and their files and executes nothing of them, but with --run; exit 1 when something is refused",
      check, 2, false},
+    {"new", "--from LIBRARY.so|FOLDER",
+     "begins a pack with what a library for tvm-ffi exports, or that of the fitting variant of Hugging Face's kernels",
+     cli_pack_new, 1, true},
     {0},
 };
 

@@ -35,6 +35,7 @@ C_HEADERS = set("""assert complex ctype errno fenv float inttypes iso646 limits 
 LIBRARIES = {
     "jansson.h": None,
     "pthread.h": None,  # locks: C11 threads.h would hide them from ThreadSanitizer
+    "dlfcn.h": ["tvm_ffi"],  # what the host of the library has loaded already
     "xxhash.h": ["base"],
     "nettle/": ["base"],
     "uni": ["base"],  # libunistring

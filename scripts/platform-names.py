@@ -18,6 +18,7 @@ ALLOWED = {
     "src/platforms/platforms.c": "the table",
     "src/kernels/": "a kernel is written for a platform, which its row says",
     "src/xla_ffi/": "XLA's custom calls, which are no platform of hone's",
+    "src/tvm_ffi/": "hone as a library for tvm-ffi, which is no platform of hone's",
     "src/call/device.c": "the device types of DLPack",
     "src/offline/prove.c": "words that ejkernel's callers write",
 }

@@ -117,6 +117,9 @@ typedef struct hone_platform_ops {
     // instance is opened when the first of its kernels is looked at, beside the device's own. NULL: its devices are its
     // own.
     hone_status (*visits)(hone_platform_instance *instance, const hone_device_info *device, hone_error *err);
+    // Of visits: its runs are started on the stream of the device, which tells their end and their time. Else they have
+    // ended when they return.
+    bool starts_runs;
     // Appends lines for people: what compiles and runs its kernels, of which version, or the package that brings it.
     // NULL: its devices say it.
     //   instance  NULL: the platform is not here
@@ -148,6 +151,10 @@ typedef struct hone_platform_ops {
     // Loads a file of a pack and looks a kernel up in it, as prepare will: asked of a process of its own, since code
     // that is loaded may end the process. NULL: nothing of a file runs before a launch.
     hone_status (*try_file)(const hone_pack_file *file, const char *entry, hone_error *err);
+    // How the symbols of such a file's functions begin, and those of functions that describe one; what one says of its
+    // function, as JSON, by loading the file. NULL, all three: nobody can tell a kernel by its symbol.
+    const char *exports, *describes;
+    hone_status (*tell_function)(const char *path, const char *entry, hone_buffer *out, hone_error *err);
     // What a launch may ask for. NULL: its home's, or there are no launches to describe.
     const struct hone_launch_rules *launch; // platforms/shared/launch.h
     // version 1 ends here

@@ -1,5 +1,6 @@
 """Libraries for tvm-ffi as kernels: built here with tvm-ffi's own headers, on its own library; and on fakes of a GPU."""
 
+import base64
 import hashlib
 import json
 import os
@@ -102,7 +103,26 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(answering, answering);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(doubling, doubling);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(shaping, shaping);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(speaking, speaking);
+ffi::Tensor hoarding(ffi::Tensor x, ffi::Tensor w, double eps)
+{
+    static ffi::Optional<ffi::Tensor> kept;
+    ffi::Tensor y = make(x, x.dtype(), x.shape());
+    norm(x, w, eps, y);
+    kept = make(x, x.dtype(), ffi::ShapeView({1}));
+    return y;
+}
+ffi::Tensor elsewhere(ffi::Tensor x, ffi::Tensor, double)
+{
+    return ffi::Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, x.shape(), x.dtype(), DLDevice{kDLCPU, 0});
+}
+ffi::Tensor abroad(ffi::Tensor x, ffi::Tensor, double)
+{
+    return ffi::Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, x.shape(), x.dtype(), DLDevice{kDLROCM, 1});
+}
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(keeping, keeping);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(hoarding, hoarding);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(elsewhere, elsewhere);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(abroad, abroad);
 """
 
 CRASHING = """
@@ -184,11 +204,21 @@ class Ffi(CommandTest):
         answer = self.hone("tune", NORM, "--kernel", "everything", "--seconds", "4", env=self.real(), code=None)
         self.assertEqual(answer.code, 0, answer.out + answer.err)
 
+    def test_a_tensor_is_passed_in_the_shape_that_the_function_takes(self):
+        call = "rms_norm(f32[2,3,256], f32[256])"
+        rows = "view(x, x.size / dim, dim), weight, view(y, x.size / dim, dim), f64(eps)"
+        self.pack(self.right, ("rms_norm", rows, {}))
+        answer = self.tune("rms_norm", call=call)
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        self.pack(self.right, ("rms_norm", rows.replace("x.size / dim", "4"), {}))
+        self.assert_loses("rms_norm", "its dims make 1024 elements, and it has 1536", call=call)
+
     def test_what_goes_wrong_is_told_in_the_librarys_words_and_loses_alone(self):
         given, returned = "x, weight, y, f64(eps)", "x, weight, f64(eps) -> y"
         kernels = {"throwing": (given, "ValueError: no such norm"), "answering": (given, "returns an integer, expected nothing"),
                    "doubling": (returned, "returns f64[4,256], expected f32[4,256]"), "shaping": (returned, "returns f32[4,8]"),
                    "speaking": (returned, "expected a tensor"), "keeping": (given, "keeps 1 references to argument 0"),
+                   "hoarding": (returned, "keeps 1 tensors"), "abroad": (returned, "hone makes tensors on the host"),
                    "absent": (given, "no function __tvm_ffi_absent")}
         self.pack(self.wrong, *((entry, arguments, {}) for entry, (arguments, _) in kernels.items()))
         for entry, (_, says) in kernels.items():
@@ -217,11 +247,85 @@ class Ffi(CommandTest):
     def test_packs_that_say_what_ffi_does_not_have_are_refused(self):
         for says, fields in (("block: a kernel of ffi has none", {"block": "64"}), ("entry: is missing", {"entry": ""}),
                              ("backend: a kernel of ffi", {"backend": "any"}), ("facts: platform ffi", {"facts": {"stream": "argument"}}),
-                             ("are for backend cpu", {"backend": "gpu", "arguments": "x, weight -> y"}),
+                             ("1 to 8 dims", {"arguments": "view(x, 1, 1, 1, 1, 1, 1, 1, 1, 1), weight, y"}),
+                             ("',' and dims", {"arguments": "view(x), weight, y"}),
                              ("is no tensor of the call", {"arguments": "x, wait, y"})):
             folder = self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", fields))
             answer = self.hone("pack", "check", str(folder), env=self.real(HONE_PACK_PATH=""), code=1)
             self.assertIn(says, answer.out + answer.err)
+
+    def test_a_pack_is_begun_from_what_a_library_says_of_itself(self):
+        library = compile_library(self.folder, "norms", "#define TVM_FFI_DLL_EXPORT_INCLUDE_METADATA 1\n" + RIGHT)
+        folder, env = self.folder / "begun", self.real(HONE_PACK_PATH="")
+        self.hone("pack", "new", "--from", str(library), "-o", str(folder), env=env)
+        pack = json.loads((folder / "pack.json").read_text())
+        rows = {row["name"]: row for row in pack["kernels"]}
+        self.assertEqual(rows["rms_norm"]["arguments"], "x, weight, y, f64(eps)")
+        self.assertEqual(rows["returning"]["arguments"], "x0, x1, f64(a0) -> y")
+        self.assertEqual(rows["everything"]["arguments"], "x0, x1, none, text(''), bool(a0), [1], [1], x2, f64(a1), y")
+        self.hone("pack", "check", "--run", str(folder), env=env)
+        answer = self.hone("tune", NORM, "--kernel", "rms_norm", "--seconds", "20", "--evals", "1", "--fresh",
+                           env=self.real(HONE_PACK_PATH=str(folder)), code=None)
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        self.assertIn("is there already", self.hone("pack", "new", "--from", str(library), "-o", str(folder), env=env, code=1).err)
+
+    def test_a_pack_is_begun_from_names_alone_where_a_library_says_nothing_more(self):
+        folder, env = self.folder / "begun", self.real(HONE_PACK_PATH="", HONE_TVM_FFI="/nowhere/libtvm_ffi.so")
+        self.hone("pack", "new", "--from", str(self.right), "-o", str(folder), env=env)
+        rows = {row["name"]: row["arguments"] for row in json.loads((folder / "pack.json").read_text())["kernels"]}
+        self.assertEqual(rows["rms_norm"], "x, weight, y, f64(eps)")
+        self.assertEqual(rows["listing"], "x0, x1, y")
+        self.write("text.so", "no library")
+        for path, says in ((self.folder / "text.so", "is no shared library"), (BUILD / "libhone.so.0", "exports no function whose name")):
+            answer = self.hone("pack", "new", "--from", str(path), "-o", str(self.folder / "none"), env=env, code=1)
+            self.assertIn(says, answer.err)
+        self.assertFalse((self.folder / "none").exists())
+
+    def hub(self, root, *variants):
+        """A folder in the layout of Hugging Face's kernels."""
+        for name in variants:
+            folder = root / "build" / name
+            (folder / "norms").mkdir(parents=True)
+            (folder / "__init__.py").write_text("from .norms import rms_norm\n")
+            shutil.copy(self.right, folder / "norms" / "norms.abi3.so")
+            files = {str(path.relative_to(folder)): base64.b64encode(hashlib.sha256(path.read_bytes()).digest()).decode()
+                     for path in folder.rglob("*") if path.is_file()}
+            (folder / "metadata.json").write_text(json.dumps(
+                {"id": "norms_cpu_1", "name": "norms", "version": 1, "license": "Apache-2.0", "python-depends": [],
+                 "backend": {"type": "cpu"}, "digest": {"algorithm": "sha256", "files": files}}))
+        return root
+
+    def test_of_hugging_faces_variants_the_fitting_one_is_taken_and_each_is_explained(self):
+        cpu = f"tvm-ffi01-cpu-{os.uname().machine}-linux"
+        root = self.hub(self.folder / "kernels--someone--norms" / "snapshots" / ("ab" * 20), cpu, "tvm-ffi01-cu128-x86_64-linux",
+                        "tvm-ffi02-cpu-x86_64-linux", "tvm-ffi01-cpu-riscv64-linux", "torch29-cxx11-cpu-x86_64-linux")
+        env, new = self.real(HONE_PACK_PATH=""), ["pack", "new", "--from", str(root), "-o"]
+        answer = self.hone(*new, str(self.folder / "begun"), env=env)
+        for says in (f"{cpu} fits, and is taken", "there is no NVIDIA GPU here", "is for tvm-ffi 0.2", "is for riscv64",
+                     "is a variant of torch", "2 files are as metadata.json says"):
+            self.assertIn(says, answer.out)
+        row = json.loads((self.folder / "begun" / "pack.json").read_text())["kernels"][0]
+        self.assertEqual(row["producer"], {"kernel": "norms_cpu_1", "variant": cpu, "commit": "ab" * 20})
+        self.hone("pack", "check", "--run", str(self.folder / "begun"), env=env)
+
+        def lock(commit, name="someone/norms"):
+            return self.write("kernels.lock", json.dumps([{"dependency": {"repo-id": name, "version": 1}, "lock": {"commit": commit}}]))
+
+        answer = self.hone(*new, str(self.folder / "locked"), "--kernels-lock", lock("ab" * 20), env=env)
+        self.assertIn("locks this commit of someone/norms", answer.out)
+        for commit, name, says in (("cd" * 20, "someone/norms", "locks commit cdcdcdcd"), ("ab" * 20, "a/b", "does not lock someone/norms")):
+            answer = self.hone(*new, str(self.folder / "never"), "--kernels-lock", lock(commit, name), env=env, code=1)
+            self.assertIn(says, answer.err)
+        variant = root / "build" / cpu
+        (variant / "__init__.py").write_text("changed")
+        self.assertIn("is not the file whose digest", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
+        (variant / "__init__.py").unlink()
+        self.assertIn("lacks files", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
+        (variant / "more.py").write_text("more")
+        self.assertIn("does not list", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
+        shutil.rmtree(variant)
+        self.assertIn("no variant fits this machine", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
+        self.assertFalse((self.folder / "never").exists())
 
     def test_the_page_is_true(self):
         page = (ROOT / "docs" / "ffi.md").read_text()
@@ -245,6 +349,28 @@ class Gpu(CommandTest):
         return {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(FAKES / "fake_nvrtc.so"),
                 "HONE_CUBLASLT": "/nowhere/libcublasLt.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"), "FAKE_CUDA_ON_HOST": "1",
                 "HONE_TVM_FFI": str(FAKES / "fake_tvm_ffi.so"), "HONE_PACK_PATH": str(self.folder / "pack"), **changes}
+
+    def real_pack(self, library, *entries):
+        folder = self.folder / "pack"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(library, folder / "library.so")
+        kernels = [{"algorithm": "rms_norm", "name": entry, "platform": "ffi", "backend": "gpu", "signature": SIGNATURE, "file": "library.so",
+                    "sha256": hashlib.sha256(library.read_bytes()).hexdigest(), "entry": entry, "arguments": "x, weight, f64(eps) -> y"}
+                   for entry in entries]
+        (folder / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "pack", "kernels": kernels}))
+
+    def test_on_a_gpu_results_are_made_in_the_order_of_the_stream_and_taken(self):
+        env = self.gpu(HONE_TVM_FFI=str(TVM_FFI / "lib" / "libtvm_ffi.so"))
+        tune = ["tune", NORM + " @cuda:0", "--seconds", "20", "--evals", "1", "--fresh", "--kernel"]
+        self.real_pack(compile_library(self.folder, "right", RIGHT), "returning")
+        answer = self.hone(*tune, "returning", env=env, code=None)
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        self.real_pack(compile_library(self.folder, "wrong", WRONG), "hoarding", "elsewhere", "shaping", "abroad")
+        for entry, says in (("hoarding", "keeps 1 tensors"), ("elsewhere", "returns a tensor on device 1:0"), ("shaping", "returns f32[4,8]"),
+                            ("abroad", "asked for 2 on device 10:1")):
+            answer = self.hone(*tune, entry, env=env, code=None)
+            self.assertNotEqual(answer.code, 0)
+            self.assertIn(says, answer.out + answer.err)
 
     def test_on_a_gpu_the_stream_stands_in_the_environment(self):
         folder = self.folder / "pack"

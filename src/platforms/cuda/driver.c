@@ -28,6 +28,7 @@ static const hone_library_function functions[] = {
     {"cuMemcpyHtoD_v2", offsetof(cuda_driver, copy_in), false},
     {"cuMemcpyDtoH_v2", offsetof(cuda_driver, copy_out), false},
     {"cuMemcpyDtoD_v2", offsetof(cuda_driver, copy_within), false},
+    {"cuMemcpyDtoDAsync_v2", offsetof(cuda_driver, copy_within_async), false},
     {"cuMemsetD8_v2", offsetof(cuda_driver, fill), false},
     {"cuMemsetD8Async", offsetof(cuda_driver, fill_async), false},
     {"cuStreamCreate", offsetof(cuda_driver, stream_create), false},

@@ -104,6 +104,7 @@ typedef struct cuda_driver {
     cuda_result (*copy_in)(cuda_address to, const void *from, size_t size);
     cuda_result (*copy_out)(void *to, cuda_address from, size_t size);
     cuda_result (*copy_within)(cuda_address to, cuda_address from, size_t size);
+    cuda_result (*copy_within_async)(cuda_address to, cuda_address from, size_t size, cuda_stream *stream);
     cuda_result (*fill)(cuda_address memory, unsigned char byte, size_t size);
     cuda_result (*fill_async)(cuda_address memory, unsigned char byte, size_t size, cuda_stream *stream);
     cuda_result (*stream_create)(cuda_stream **stream, unsigned flags);

@@ -3,10 +3,14 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "platforms/ffi/lent.h"
 #include "platforms/native/kernel.h"
 #include "platforms/shared/packages.h"
 
-static const char where[] = "ffi.platform", who[] = "kernels of ffi";
+#include <stdio.h>
+#include <string.h>
+
+static const char where[] = "ffi.platform", who[] = "kernels of ffi", describes[] = "__tvm_ffi__metadata_";
 
 static void ffi_close(hone_platform_instance **instance)
 {
@@ -65,6 +69,56 @@ static hone_status ffi_try_file(const hone_pack_file *file, const char *entry, h
     return status;
 }
 
+// A text of tvm-ffi: an object, or seven bytes in the value itself.
+static void append_text(const hone_value *value, hone_buffer *out)
+{
+    enum { SMALL_TEXT = 11, TEXT = 65, HEADER = 24 };
+    const struct {
+        const char *data;
+        size_t size;
+    } *text = (const void *)((const char *)value->as.pointer + HEADER);
+    if (value->tag == TEXT)
+        hone_buffer_append(out, text->data, text->size);
+    else if (value->tag == SMALL_TEXT)
+        hone_buffer_append(out, &value->as, value->zero < 8 ? value->zero : 7);
+}
+
+static hone_status ask_function(
+    const hone_ffi_runtime *runtime, hone_ffi_function *function, hone_buffer *out, hone_error *err)
+{
+    hone_value result = hone_of_none();
+    char words[256];
+    if (function(NULL, NULL, 0, &result) != 0) {
+        hone_ffi_runtime_words(runtime, words, sizeof words);
+        return hone_fail(err, HONE_KERNEL_FAILED, where, "%s", words);
+    }
+    append_text(&result, out);
+    if (result.tag >= HONE_FFI_FIRST_OBJECT) (void)runtime->drop(result.as.pointer);
+    return HONE_OK;
+}
+
+static hone_status ffi_tell_function(const char *path, const char *entry, hone_buffer *out, hone_error *err)
+{
+    const hone_allocator system = hone_allocator_system();
+    char symbol[sizeof describes + HONE_FFI_ENTRY_SIZE];
+    hone_ffi_function *function;
+    hone_ffi_runtime runtime;
+    hone_library *library = NULL;
+    snprintf(symbol, sizeof symbol, "%s%.*s", describes, HONE_FFI_ENTRY_SIZE - 1, entry);
+    hone_status status = hone_ffi_runtime_open(&system, who, &runtime, err);
+    if (status != HONE_OK) return status;
+    status = hone_library_open_file(&system, path, &library, err);
+    void *found = status == HONE_OK ? hone_library_symbol(library, symbol) : NULL;
+    if (status == HONE_OK && found == NULL) status = hone_fail(err, HONE_NOT_FOUND, where, "no %s", symbol);
+    if (status == HONE_OK) {
+        memcpy(&function, &found, sizeof found);
+        status = ask_function(&runtime, function, out, err);
+    }
+    if (library != NULL) hone_library_close(&system, &library);
+    hone_ffi_runtime_close(&system, &runtime);
+    return status;
+}
+
 static void ffi_describe(hone_platform_instance *instance, hone_buffer *out)
 {
     (void)instance;
@@ -86,10 +140,14 @@ const hone_platform_ops hone_ffi_platform = {
     .release = hone_ffi_release,
     .run = hone_ffi_run,
     .visits = ffi_visits,
+    .starts_runs = true,
     .describe = ffi_describe,
     .check = hone_ffi_check_pack,
     .wakes = true,
     .digest = hone_ffi_digest,
     .try_file = ffi_try_file,
+    .exports = "__tvm_ffi_",
+    .describes = describes,
+    .tell_function = ffi_tell_function,
     .launch = &hone_ffi_launch,
 };

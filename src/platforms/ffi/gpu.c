@@ -67,3 +67,26 @@ hone_status hone_ffi_gpu_run(
     hone_cuda_leave(cuda, before);
     return status;
 }
+
+void *hone_ffi_gpu_take(hone_ffi_driver *driver, const hone_execution *execution, size_t size, hone_ffi_gpu_memory *out)
+{
+    hone_cuda_borrowed borrowed;
+    if (hone_cuda_borrow(&cuda_of(driver)->driver, execution, size, &borrowed) != CUDA_SUCCESS) return NULL;
+    *out = (hone_ffi_gpu_memory){borrowed.address, borrowed.size, borrowed.of_host};
+    return (void *)(uintptr_t)borrowed.address;
+}
+
+void hone_ffi_gpu_give_back(hone_ffi_driver *driver, const hone_execution *execution, const hone_ffi_gpu_memory *memory)
+{
+    const hone_cuda_borrowed borrowed = {memory->address, memory->size, memory->of_host};
+    (void)hone_cuda_return(&cuda_of(driver)->driver, execution, &borrowed);
+}
+
+hone_status hone_ffi_gpu_copy(
+    hone_ffi_driver *driver, const hone_execution *execution, void *to, const void *from, size_t size)
+{
+    void *stream = execution != NULL ? execution->stream : NULL;
+    const cuda_result result = cuda_of(driver)->driver.copy_within_async(
+        (cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from, size, stream);
+    return result == CUDA_SUCCESS ? HONE_OK : HONE_KERNEL_FAILED;
+}

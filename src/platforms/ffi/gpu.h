@@ -29,4 +29,20 @@ hone_status hone_ffi_gpu_run(
     hone_status (*run)(void *ctx, void *scratch),
     void *ctx);
 
+// Memory of the device in the order of the run's stream.
+typedef struct hone_ffi_gpu_memory {
+    uint64_t address;
+    size_t size;
+    bool of_host; // the host's, which the run brought
+} hone_ffi_gpu_memory;
+
+// NULL: there is none.
+void *hone_ffi_gpu_take(
+    hone_ffi_driver *driver, const hone_execution *execution, size_t size, hone_ffi_gpu_memory *out);
+void hone_ffi_gpu_give_back(
+    hone_ffi_driver *driver, const hone_execution *execution, const hone_ffi_gpu_memory *memory);
+// Within the device, in the order of the run's stream.
+hone_status hone_ffi_gpu_copy(
+    hone_ffi_driver *driver, const hone_execution *execution, void *to, const void *from, size_t size);
+
 #endif

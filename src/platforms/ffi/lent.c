@@ -51,6 +51,17 @@ static hone_value make_tensor(const hone_ffi_list *list, const hone_tensor *like
     return lend(lent, HONE_FFI_TENSOR);
 }
 
+// In the call's shape, or in the one that the pack says.
+static hone_value make_given(const hone_ffi_list *list, const hone_argument *argument, hone_ffi_lent *lent)
+{
+    hone_tensor like = *hone_call_tensor(list->call, argument->value);
+    if (argument->type == HONE_ARGUMENT_INTEGERS) {
+        like.ndim = (int32_t)(argument->size / sizeof(int64_t));
+        like.shape = (int64_t *)(void *)((char *)list->objects.data + argument->as.bits);
+    }
+    return make_tensor(list, &like, lent);
+}
+
 static hone_value make_scratch(const hone_ffi_list *list, hone_ffi_lent *lent)
 {
     int64_t bytes = (int64_t)list->scratch_bytes;
@@ -80,7 +91,7 @@ static bool make_argument(const hone_ffi_list *list, hone_ffi_frame *frame, uint
     const hone_argument *argument = &list->arguments[i];
     hone_value *value = &frame->values[i];
     if (argument->kind == HONE_ARGUMENT_TENSOR)
-        *value = make_tensor(list, hone_call_tensor(list->call, argument->value), &frame->lent[i]);
+        *value = make_given(list, argument, &frame->lent[i]);
     else if (argument->kind == HONE_ARGUMENT_SCRATCH)
         *value = make_scratch(list, &frame->lent[i]);
     else if (argument->type == HONE_ARGUMENT_TEXT)
@@ -161,7 +172,8 @@ static uint32_t find_changed(const hone_ffi_list *list, const hone_ffi_frame *fr
 bool hone_ffi_frame_give_back(const hone_ffi_list *list, hone_ffi_frame *frame, uint32_t *out_argument)
 {
     *out_argument = find_changed(list, frame);
-    if (*out_argument < list->passed) return false; // it stays busy
+    const bool has_made = atomic_load_explicit(&frame->made, memory_order_acquire) != 0;
+    if (*out_argument < list->passed || has_made) return false; // it stays busy
     atomic_store_explicit(&frame->busy, false, memory_order_release);
     return true;
 }

@@ -47,6 +47,7 @@ typedef struct hone_ffi_lent {
 typedef struct hone_ffi_frame {
     struct hone_ffi_frame *next; // all of a plan's
     atomic_bool busy;
+    _Atomic int64_t made; // tensors that the environment has made for its call, and that somebody has
     hone_value values[HONE_MAX_ARGUMENTS];
     hone_ffi_lent lent[]; // one an argument
 } hone_ffi_frame;
@@ -66,7 +67,8 @@ typedef struct hone_ffi_list {
 hone_ffi_frame *hone_ffi_frame_take(hone_ffi_list *list);
 // Puts in what a run brings.
 void hone_ffi_frame_fill(const hone_ffi_list *list, hone_ffi_frame *frame, const hone_value *args, void *scratch);
-// Behind the call. False: a function has changed the counts, *out_argument says which; the frame is given up.
+// Behind the call. False: a function has changed the counts, *out_argument says which, or, list->passed, has kept a
+// tensor that was made for it; the frame is given up.
 bool hone_ffi_frame_give_back(const hone_ffi_list *list, hone_ffi_frame *frame, uint32_t *out_argument);
 // Whether an object is one that the frame lends.
 bool hone_ffi_frame_has(const hone_ffi_list *list, const hone_ffi_frame *frame, const void *object);

@@ -23,7 +23,6 @@ typedef struct loaded_function {
     hone_ffi_function *function;
     hone_ffi_list list;
     uint64_t digest;
-    void *allocator; // what the environment gets for a call; NULL: it stays as it is
     // On a GPU; NULL on the host.
     hone_ffi_driver *driver;
     hone_ffi_gpu *gpu;
@@ -46,10 +45,7 @@ hone_status hone_ffi_need_driver(hone_platform_instance *instance, hone_ffi_driv
 static hone_status find_device(loaded_function *made, const hone_device_info *device, hone_error *err)
 {
     made->list.device = device->device;
-    if (device->backend == HONE_CPU) {
-        made->allocator = hone_ffi_allocator();
-        return HONE_OK;
-    }
+    if (device->backend == HONE_CPU) return HONE_OK;
     hone_status status = hone_ffi_need_driver(made->instance, &made->driver, err);
     return status == HONE_OK ? hone_ffi_driver_gpu(made->driver, device, &made->gpu, err) : status;
 }
@@ -159,7 +155,7 @@ typedef struct one_call {
     const loaded_function *made;
     hone_ffi_frame *frame;
     const hone_value *args;
-    void *stream;
+    hone_ffi_maker maker;
     char words[HONE_FFI_WORDS_SIZE]; // why it failed
 } one_call;
 
@@ -172,7 +168,7 @@ static hone_status call_function(one_call *call)
         hone_ffi_runtime_words(runtime, call->words, sizeof call->words);
         return HONE_KERNEL_FAILED;
     }
-    hone_status status = hone_ffi_take_results(&made->list, call->frame, call->args, &result, call->words);
+    hone_status status = hone_ffi_take_results(&made->list, &call->maker, call->args, &result, call->words);
     if (result.tag >= HONE_FFI_FIRST_OBJECT) (void)runtime->drop(result.as.pointer);
     return status;
 }
@@ -184,13 +180,17 @@ static hone_status call_in_environment(one_call *call)
     const hone_ffi_runtime *runtime = &made->instance->runtime;
     const hone_device device = made->list.device;
     void *stream_before = NULL, *allocator_before = NULL;
-    const bool sets_allocator = made->allocator != NULL && runtime->set_allocator != NULL;
-    if (made->gpu != NULL && runtime->set_stream(device.type, device.id, call->stream, &stream_before) != 0) {
+    const hone_execution *execution = call->maker.execution;
+    void *stream = execution != NULL ? execution->stream : NULL;
+    if (made->gpu != NULL && runtime->set_stream(device.type, device.id, stream, &stream_before) != 0) {
         hone_ffi_runtime_words(runtime, call->words, sizeof call->words);
         return HONE_KERNEL_FAILED;
     }
-    const bool is_set = sets_allocator && runtime->set_allocator(made->allocator, 0, &allocator_before) == 0;
+    const bool is_set =
+        runtime->set_allocator != NULL && runtime->set_allocator(hone_ffi_allocator(), 0, &allocator_before) == 0;
+    const hone_ffi_maker *maker_before = hone_ffi_make_for(&call->maker);
     hone_status status = call_function(call);
+    (void)hone_ffi_make_for(maker_before);
     if (is_set) (void)runtime->set_allocator(allocator_before, 0, NULL);
     if (made->gpu != NULL) (void)runtime->set_stream(device.type, device.id, stream_before, NULL);
     return status;
@@ -214,6 +214,14 @@ static hone_status give_back(const loaded_function *made, one_call *call, hone_s
 {
     uint32_t argument;
     if (hone_ffi_frame_give_back(&made->list, call->frame, &argument)) return status;
+    if (argument == made->list.passed) {
+        snprintf(
+            call->words, sizeof call->words,
+            "keeps %lld tensors that tvm-ffi's environment has made for this call: they are hone's again when it has "
+            "returned",
+            (long long)atomic_load(&call->frame->made));
+        return HONE_KERNEL_FAILED;
+    }
     const uint32_t strong = (uint32_t)atomic_load(&call->frame->lent[argument].object.references);
     if (strong > 1)
         snprintf(
@@ -230,9 +238,10 @@ static hone_status give_back(const loaded_function *made, one_call *call, hone_s
 hone_status hone_ffi_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     loaded_function *made = plan->state;
-    one_call call = {.made = made, .args = args, .stream = execution != NULL ? execution->stream : NULL};
+    one_call call = {.made = made, .args = args};
     call.frame = hone_ffi_frame_take(&made->list);
     if (call.frame == NULL) return HONE_OUT_OF_MEMORY;
+    call.maker = (hone_ffi_maker){call.frame, made->list.device, made->driver, execution};
     hone_status status = give_back(made, &call, start(made, &call, execution));
     return status == HONE_OK || call.words[0] == '\0' ? status : hone_plan_fail(plan, status, call.words);
 }

@@ -35,11 +35,6 @@ hone_status hone_ffi_check_pack(const hone_pack_kernel *kernel, const hone_pack_
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "file: expected a shared library (.so)");
     if (code->arguments == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "arguments: is missing: what the function takes, in order");
-    if (kernel->backend == HONE_GPU && strstr(code->arguments, "->") != NULL)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where,
-            "arguments: results behind '->' are for backend cpu: on a GPU a function writes into those that it is "
-            "given");
     hone_status status = hone_ffi_check_entry(code, err);
     if (status == HONE_OK) status = check_absent(variant, err);
     return status == HONE_OK ? hone_native_check_library(variant->file, err) : status;

@@ -11,6 +11,8 @@ static const char where[] = "ffi.runtime", prefix[] = "__tvm_ffi_";
 static const hone_package_library wanted = {
     "HONE_TVM_FFI", "libtvm_ffi.so", "apache-tvm-ffi", (const char *const[]){"tvm_ffi/lib", NULL}};
 
+enum { PATH_SIZE = 1024 };
+
 // Opening -------------------------------------------------------------------------------------------------------------
 
 static hone_status find(hone_library *library, const char *name, void *out, hone_error *err)
@@ -39,12 +41,22 @@ static hone_status check_version(hone_library *library, hone_error *err)
         (unsigned)version[0], (unsigned)version[1], (unsigned)version[2], wanted.package);
 }
 
+// The process may have one already, of a host that speaks tvm-ffi: libraries that ask the loader for it get that one,
+// and so must hone, for streams and allocators stand in it.
+static hone_status open_library(const hone_allocator *allocator, const char *who, hone_library **out, hone_error *err)
+{
+    char loaded[PATH_SIZE];
+    if (!hone_library_loaded(wanted.file, loaded, sizeof loaded))
+        return hone_package_library_open(allocator, &wanted, who, out, err);
+    return hone_library_open_quietly(allocator, (const char *const[]){loaded, NULL}, out, err);
+}
+
 hone_status hone_ffi_runtime_open(
     const hone_allocator *allocator, const char *who, hone_ffi_runtime *out, hone_error *err)
 {
     hone_error unused;
     *out = (hone_ffi_runtime){.library = NULL};
-    hone_status status = hone_package_library_open(allocator, &wanted, who, &out->library, err);
+    hone_status status = open_library(allocator, who, &out->library, err);
     if (status == HONE_OK) status = check_version(out->library, err);
     if (status == HONE_OK) status = find(out->library, "TVMFFIErrorMoveFromRaised", &out->take_error, err);
     if (status == HONE_OK) status = find(out->library, "TVMFFIObjectDecRef", &out->drop, err);

@@ -163,25 +163,78 @@ static hone_status read_text(hone_launch_reader *r, hone_argument *argument, hon
     return keep_bytes(r, argument, value.as.text.data, value.as.text.size, err);
 }
 
-// Behind '['.
-static hone_status read_integers(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+// Numbers with commas between them, up to the closing sign.
+static hone_status read_numbers(
+    hone_launch_reader *r, const char *closing, int64_t numbers[HONE_MAX_ARGUMENTS], size_t *count, hone_error *err)
 {
-    int64_t numbers[HONE_MAX_ARGUMENTS];
-    size_t count = 0;
-    argument->kind = HONE_ARGUMENT_BITS;
-    argument->type = HONE_ARGUMENT_INTEGERS;
-    while (!hone_lexer_accept(&r->lexer, "]")) {
+    *count = 0;
+    while (!hone_lexer_accept(&r->lexer, closing)) {
         hone_scalar value;
-        if (count > 0 && !hone_lexer_accept(&r->lexer, ",")) return hone_launch_expected(r, "',' or ']'", err);
+        if (*count > 0 && !hone_lexer_accept(&r->lexer, ","))
+            return hone_launch_expected(r, closing[0] == ']' ? "',' or ']'" : "',' or ')'", err);
         hone_status status = hone_launch_term(r, &value, err);
         if (status != HONE_OK) return status;
         if (value.kind != HONE_SCALAR_INT)
             return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: lists hold integers", r->field);
-        if (count == HONE_MAX_ARGUMENTS)
+        if (*count == HONE_MAX_ARGUMENTS)
             return hone_fail(err, HONE_UNSUPPORTED, where, "%s: a list of more than %d", r->field, HONE_MAX_ARGUMENTS);
-        numbers[count++] = value.as.i64;
+        numbers[(*count)++] = value.as.i64;
     }
-    return keep_bytes(r, argument, numbers, count * sizeof *numbers, err);
+    return HONE_OK;
+}
+
+// Behind '['.
+static hone_status read_integers(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    int64_t numbers[HONE_MAX_ARGUMENTS];
+    size_t count;
+    argument->kind = HONE_ARGUMENT_BITS;
+    argument->type = HONE_ARGUMENT_INTEGERS;
+    hone_status status = read_numbers(r, "]", numbers, &count, err);
+    return status == HONE_OK ? keep_bytes(r, argument, numbers, count * sizeof *numbers, err) : status;
+}
+
+static hone_status check_view(
+    const hone_launch_reader *r, uint32_t tensor, const int64_t *shape, size_t count, hone_error *err)
+{
+    const char *name = hone_signature_parameter(r->scope.signature, tensor)->name;
+    int64_t elements = 1;
+    if (count == 0 || count > HONE_MAX_RANK)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "arguments: view of %s: 1 to %d dims", name, (int)HONE_MAX_RANK);
+    if (r->scope.call == NULL) return HONE_OK;
+    const hone_tensor *given = hone_call_tensor(r->scope.call, tensor);
+    bool fits = true;
+    for (size_t i = 0; i < count; i++)
+        fits = fits && shape[i] >= 0 && !__builtin_mul_overflow(elements, shape[i], &elements);
+    if (fits && elements == hone_tensor_elements(given)) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "arguments: view of %s: its dims make %" PRId64 " elements, and it has %" PRId64,
+        name, elements, hone_tensor_elements(given));
+}
+
+static hone_status take_tensor(hone_launch_reader *r, const char *name, hone_argument *argument, hone_error *err);
+
+// view(x, rows, 2 * dim): the tensor x in another shape of as many elements.
+static hone_status read_view(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    char name[HONE_NAME_SIZE] = {0};
+    int64_t shape[HONE_MAX_ARGUMENTS];
+    size_t count;
+    const bool begins = hone_lexer_accept(&r->lexer, "(");
+    const hone_view text = r->lexer.token.text;
+    if (!begins || r->lexer.token.kind != HONE_TOKEN_NAME || text.size >= sizeof name)
+        return hone_launch_expected(r, "'(' and a tensor's name", err);
+    memcpy(name, text.data, text.size);
+    hone_lexer_next(&r->lexer);
+    hone_status status = take_tensor(r, name, argument, err);
+    if (status != HONE_OK) return status;
+    if (!hone_lexer_accept(&r->lexer, ",")) return hone_launch_expected(r, "',' and dims", err);
+    status = read_numbers(r, ")", shape, &count, err);
+    if (status != HONE_OK || argument->kind != HONE_ARGUMENT_TENSOR) return status; // left out: none has no shape
+    status = check_view(r, argument->value, shape, count, err);
+    argument->type = HONE_ARGUMENT_INTEGERS;
+    return status == HONE_OK ? keep_bytes(r, argument, shape, count * sizeof *shape, err) : status;
 }
 
 // Whether an argument is one of those that tensors and numbers of a launch are not; it is read then.
@@ -197,6 +250,8 @@ static bool read_value(hone_launch_reader *r, hone_argument *argument, hone_stat
         *out = read_bool(r, argument, err);
     else if (hone_lexer_accept(&r->lexer, "text"))
         *out = read_text(r, argument, err);
+    else if (hone_lexer_accept(&r->lexer, "view"))
+        *out = read_view(r, argument, err);
     else if (hone_lexer_accept(&r->lexer, "none"))
         *argument = (hone_argument){.kind = HONE_ARGUMENT_BITS, .type = HONE_ARGUMENT_POINTER};
     else
@@ -205,6 +260,22 @@ static bool read_value(hone_launch_reader *r, hone_argument *argument, hone_stat
 }
 
 // Items ---------------------------------------------------------------------------------------------------------------
+
+static hone_status take_tensor(hone_launch_reader *r, const char *name, hone_argument *argument, hone_error *err)
+{
+    const int index = hone_signature_find(r->scope.signature, name);
+    if (index < 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is no tensor of the call, and no type", name);
+    *argument = (hone_argument){
+        .kind = HONE_ARGUMENT_TENSOR, .type = HONE_ARGUMENT_POINTER, .value = (uint32_t)index, .size = sizeof(void *)};
+    // A tensor that was left out is a null pointer.
+    if (r->scope.call != NULL && hone_call_values(r->scope.call)[index].tag == HONE_VALUE_NONE)
+        argument->kind = HONE_ARGUMENT_BITS;
+    if (hone_signature_parameter(r->scope.signature, (size_t)index)->kind == HONE_KIND_TENSOR) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is a scalar: write i32(%s), f32(%s)", name, name, name);
+}
 
 static hone_status read_argument(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
@@ -223,19 +294,9 @@ static hone_status read_argument(hone_launch_reader *r, hone_argument *argument,
         return read_scalar(r, argument, err);
     }
     if (r->has_local && strcmp(name, "local") == 0) return read_local(r, argument, err);
-    int index = hone_signature_find(r->scope.signature, name);
-    if (index < 0 && strcmp(name, "scratch") == 0) return take_scratch(r, argument, err);
-    if (index < 0)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is no tensor of the call, and no type", name);
-    *argument = (hone_argument){
-        .kind = HONE_ARGUMENT_TENSOR, .type = HONE_ARGUMENT_POINTER, .value = (uint32_t)index, .size = sizeof(void *)};
-    // A tensor that was left out is a null pointer.
-    if (r->scope.call != NULL && hone_call_values(r->scope.call)[index].tag == HONE_VALUE_NONE)
-        argument->kind = HONE_ARGUMENT_BITS;
-    if (hone_signature_parameter(r->scope.signature, (size_t)index)->kind == HONE_KIND_TENSOR) return HONE_OK;
-    return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is a scalar: write i32(%s), f32(%s)", name, name, name);
+    if (hone_signature_find(r->scope.signature, name) < 0 && strcmp(name, "scratch") == 0)
+        return take_scratch(r, argument, err);
+    return take_tensor(r, name, argument, err);
 }
 
 static hone_status check_tensor_multiple(const hone_launch_reader *r, uint32_t index, int64_t multiple, hone_error *err)

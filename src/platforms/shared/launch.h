@@ -23,7 +23,7 @@ typedef struct hone_launch {
 typedef struct hone_launch_rules {
     uint32_t grid[3], block[3], cluster[3], threads;
     bool has_local;  // local memory is an argument, local(BYTES)
-    bool has_values; // none, bool(...), text(...), [1, 2] are arguments, and results may stand behind "->"
+    bool has_values; // none, bool(...), text(...), [1, 2], view(...) are arguments; results may stand behind "->"
 } hone_launch_rules;
 
 typedef enum hone_argument_kind {
@@ -49,7 +49,7 @@ typedef enum hone_argument_type {
     HONE_ARGUMENT_F64,
     HONE_ARGUMENT_BOOL,
     HONE_ARGUMENT_TEXT,     // bits: where it begins in the plan's texts and lists, a NUL behind it
-    HONE_ARGUMENT_INTEGERS, // likewise, of 8 bytes each
+    HONE_ARGUMENT_INTEGERS, // likewise, of 8 bytes each; of a TENSOR: the shape in which it is passed
 } hone_argument_type;
 
 typedef struct hone_argument {

@@ -389,7 +389,7 @@ static hone_failure race_streams(hone_runner *runner, hone_buffers *others, hone
     const hone_site *site = &runner->session->site;
     void *stream = NULL;
     if (site->ops->create_stream == NULL || site->ops->synchronize == NULL ||
-        hone_site_is_visited_by(site, runner->kernel.platform) ||
+        hone_site_waits_for(site, runner->kernel.platform) ||
         site->ops->create_stream(site->instance, site->device, &stream, NULL) != HONE_OK)
         return HONE_FAILURE_NONE;
     const hone_failure failure = race_lanes(runner, others, stream, err);

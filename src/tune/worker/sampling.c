@@ -98,7 +98,7 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
     hone_session *session = runner->session;
     hone_status status = HONE_OK;
     hone_assert(runner->batch >= 1 && session->buffers.set_count > 0);
-    bool visits = hone_site_is_visited_by(&session->site, runner->kernel.platform);
+    bool visits = hone_site_waits_for(&session->site, runner->kernel.platform);
     if (session->site.instance != NULL && session->site.ops->time != NULL && !visits)
         return sample_on_device(runner, out_ns, err);
     if (session->flood != NULL) flood(session);

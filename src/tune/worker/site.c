@@ -90,9 +90,10 @@ static const hone_platform_ops *visitor_ops(hone_platform platform)
     return ops != NULL && ops->visits != NULL ? ops : NULL;
 }
 
-bool hone_site_is_visited_by(const hone_site *site, hone_platform platform)
+bool hone_site_waits_for(const hone_site *site, hone_platform platform)
 {
-    return site->instance != NULL && visitor_ops(platform) != NULL;
+    const hone_platform_ops *ops = visitor_ops(platform);
+    return site->instance != NULL && ops != NULL && !ops->starts_runs;
 }
 
 hone_status hone_site_instance_for(

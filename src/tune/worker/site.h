@@ -30,7 +30,7 @@ void hone_site_close(hone_site *site);
 hone_status hone_site_instance_for(
     hone_site *site, hone_platform platform, hone_platform_instance **out, hone_error *err);
 // Whether a platform's kernels run beside the site's own streams and clock: they are done when their function returns.
-bool hone_site_is_visited_by(const hone_site *site, hone_platform platform);
+bool hone_site_waits_for(const hone_site *site, hone_platform platform);
 // True when kernels read the host's memory.
 bool hone_site_is_host(const hone_site *site);
 // Nothing that is tried in this process will succeed any more.

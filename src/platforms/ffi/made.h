@@ -1,0 +1,24 @@
+// Tensors that a function asks tvm-ffi's environment for while it runs: the host's memory, or on a GPU memory of the
+// device in the order of the call's stream. All of them are given up before the call ends.
+#ifndef HONE_PLATFORMS_FFI_MADE_H
+#define HONE_PLATFORMS_FFI_MADE_H
+
+#include "platforms/ffi/gpu.h"
+#include "platforms/ffi/lent.h"
+
+// The call that tensors are made for.
+typedef struct hone_ffi_maker {
+    hone_ffi_frame *frame; // counts them
+    hone_device device;
+    hone_ffi_driver *driver; // NULL: the device is the host
+    const hone_execution *execution;
+} hone_ffi_maker;
+
+// A DLPackManagedTensorAllocator for the maker of the thread that asks.
+void *hone_ffi_allocator(void);
+// Returns: this thread's maker before, to be put back.
+const hone_ffi_maker *hone_ffi_make_for(const hone_ffi_maker *maker);
+// Of a dense tensor; -1: more than there is.
+int64_t hone_ffi_bytes(const hone_tensor *tensor);
+
+#endif
