@@ -387,6 +387,8 @@ class Gpu(CommandTest):
         calls = [line for line in lines if line.startswith("call rms_norm 5")]
         self.assertRegex(calls[0], r"2.32@2:0\[4/256,256/1\]\+0 2.32@2:0\[256/1\]\+0 2.32@2:0\[4/256,256/1\]\+0 int 256 float 1e-06$")
         self.assertEqual(len([line for line in lines if line.startswith("environment 2:0")]), 2 * len(calls))
+        # The GPU times it: work is queued behind a kernel that waits.
+        self.assertTrue([line for line in lines if line.startswith("launch hone_wait")])
 
 
 if __name__ == "__main__":
