@@ -9,14 +9,14 @@ namespace ffi = tvm::ffi;
 
 static __global__ void product(const float *x, const float *y, float *z, int n, float scale)
 {
-    const int i = threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) z[i] = x[i] * y[i] * scale;
 }
 
 static void multiply(ffi::TensorView x, ffi::TensorView y, ffi::TensorView z, double scale)
 {
     const cudaStream_t stream = static_cast<cudaStream_t>(TVMFFIEnvGetStream(z.device().device_type, z.device().device_id));
-    product<<<1, 32, 0, stream>>>(
+    product<<<(static_cast<unsigned>(z.numel()) + 255) / 256, 256, 0, stream>>>(
         static_cast<const float *>(x.data_ptr()), static_cast<const float *>(y.data_ptr()),
         static_cast<float *>(z.data_ptr()), static_cast<int>(z.numel()), static_cast<float>(scale));
     const cudaError_t status = cudaGetLastError();

@@ -298,14 +298,15 @@ def parameters_of(algorithm: str) -> tuple[str, list[dict[str, Any]]]:
 
 
 def kernel(algorithm: str, *, platform: str | None = None, name: str | None = None, space: str | None = None,
-           condition: str | None = None, arguments: Mapping[str, str] | None = None, arrays: str | None = None,
+           condition: str | None = None, arguments: Mapping[str, str] | str | None = None, arrays: str | None = None,
            backend: str | None = None, priority: int | None = None, **options: Any) -> Callable[[F], F]:
     """Registers the decorated function as a kernel of an algorithm. The function stays as it is.
 
     Args:
         algorithm: its name, with a version where one is meant.
-        platform: ``"python"``: any callable, in a worker of Python for contests and in this process for calls. None: by what the
-            function is.
+        platform: ``"python"``: any callable, in a worker of Python for contests and in this process for calls. ``"ffi"``: a function
+            of a shared library, ``library=PATH, function=NAME, arguments="x, y, f64(eps)"`` (docs/ffi.md), which is registered at once
+            and decorates nothing. None: by what the function is.
         name: None: the function's.
         space: what can be tuned, ``"BLOCK: 256..8192 *2; num_warps: 2..16 *2"`` (docs/spaces.md): the function gets the values by name.
         condition: what a call must fulfil, an expression.
@@ -319,6 +320,10 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         NotFoundError: there is no such algorithm.
     """
     caller = _caller()
+    if platform == "ffi" and options.get("library") is not None:  # nothing is decorated: the function is the library's
+        asked = {"space": space, "condition": condition, "arguments": arguments, "backend": backend, "priority": priority, **options}
+        _register_library(None, algorithm, name or str(options.get("function", algorithm.partition("@")[0])), asked, caller)
+        return lambda function: function
 
     def decorate(function: F) -> F:
         chosen = platform or _platform_of(function)
@@ -527,7 +532,13 @@ def _lost(written: dict[str, Any]) -> list[str]:
     return words
 
 
+def _register_library(function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
+    from hone import libraries
+
+    libraries.register(function, algorithm, name, options, caller)
+
+
 # What registers a function of a platform: (function, algorithm, name, options, globals of the caller).
 Maker = Callable[[Any, str, str, dict[str, Any], dict[str, Any]], None]
-PLATFORMS: dict[str, Maker] = {"python": _register_python, "triton": _register_triton,
+PLATFORMS: dict[str, Maker] = {"python": _register_python, "ffi": _register_library, "triton": _register_triton,
                                "xla": functools.partial(_register_export, "xla"), "pallas": functools.partial(_register_export, "pallas")}

@@ -108,7 +108,7 @@ class Completion(CommandTest):
         self.assertEqual(self.completed("list", "rms"), ["rms_norm"])
         self.assertEqual(self.completed("store", "re"), ["remove"])
         self.assertEqual(self.completed("record", ""), ["list", "clear", "import", "export"])
-        self.assertEqual(self.completed("pack", ""), ["list", "check"])
+        self.assertEqual(self.completed("pack", ""), ["list", "check", "new"])
         self.assertEqual(self.completed(""), [*words_of_help(self.hone("help").out), "--version", "--help"])
         self.assertIn("portable", self.completed("tune", "--kernel", "p"))
         self.assertIn("environment", self.completed("help", "e"))

@@ -36,6 +36,9 @@ class Python(unittest.TestCase):
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone",
                     HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 
+    def test_libraries_for_tvm_ffi_from_python(self):
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_ffi", PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
+
     def test_functions_of_python_are_kernels(self):
         self.passes(sys.executable, "-B", "-m", "unittest", "test_kernels", PYTHONPATH=f"{BUILD}/python:{PACKAGES}",
                     HONE_TEST_COMMAND=BUILD / "hone")
@@ -66,7 +69,7 @@ class Python(unittest.TestCase):
                         PYTHONPATH=PACKAGES, HONE_BUILD=BUILD.resolve())
             wheel, = folder.glob("hone-*-cp311-abi3-linux_*.whl")
             names = {pathlib.PurePath(name).name for name in zipfile.ZipFile(wheel).namelist()}
-            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "hone-worker", "py.typed", "LICENSE"}, names)
+            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "libhone_ffi.so", "hone-worker", "py.typed", "LICENSE"}, names)
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(folder / "unpacked")
             count, found = unsafe(folder / "unpacked")

@@ -1,0 +1,116 @@
+"""Libraries for tvm-ffi from Python: as kernels, and hone as one, for tvm_ffi and for JAX through jax_tvm_ffi where that is installed."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+
+import hone
+from support import QUICK, HoneTest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TVM_FFI = ROOT / "build-python" / "cute-dsl" / "tvm_ffi"
+os.environ["HONE_TVM_FFI"] = str(TVM_FFI / "lib" / "libtvm_ffi.so")  # behind support, which cleans the environment
+SIGNATURE = "silu_mul(gate: T[..., dim], up: T[..., dim]) -> y: T[..., dim] where T in f32"
+SOURCE = """
+#include <cmath>
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/function.h>
+namespace ffi = tvm::ffi;
+void silu_mul(ffi::TensorView gate, ffi::TensorView up, ffi::TensorView y)
+{
+    const float *g = (const float *)gate.data_ptr(), *u = (const float *)up.data_ptr();
+    for (int64_t i = 0; i < gate.numel(); i++) ((float *)y.data_ptr())[i] = g[i] / (1 + std::exp(-g[i])) * u[i];
+}
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(silu_mul, silu_mul);
+"""
+
+
+def tvm_ffi():
+    """The real package, which tests of other frameworks do not import."""
+    if str(TVM_FFI.parent) not in sys.path:
+        sys.path.append(str(TVM_FFI.parent))
+    import tvm_ffi
+
+    return tvm_ffi
+
+
+class Libraries(HoneTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = tempfile.TemporaryDirectory(prefix="hone-ffi-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        source, cls.library = pathlib.Path(cls.folder.name) / "silu.cc", pathlib.Path(cls.folder.name) / "silu.so"
+        source.write_text(SOURCE)
+        subprocess.run(["c++", "-std=c++17", "-O2", "-fPIC", "-shared", f"-I{TVM_FFI}/include", str(source), "-o", str(cls.library),
+                        f"-L{TVM_FFI}/lib", "-ltvm_ffi"], check=True, timeout=300)
+
+    def setUp(self):
+        super().setUp()
+        random = numpy.random.default_rng(3)
+        self.gate, self.up = (random.standard_normal((8, 64)).astype(numpy.float32) for _ in range(2))
+        self.right = self.gate / (1 + numpy.exp(-self.gate)) * self.up
+
+    def test_a_function_of_a_library_is_registered_tuned_and_called(self):
+        tvm_ffi()  # hone takes the libtvm_ffi.so that is loaded
+        hone.kernel("silu_mul", platform="ffi", name="library", library=self.library, function="silu_mul", arguments="gate, up, y",
+                    signature=SIGNATURE)
+        result = hone.tune("silu_mul", self.gate, self.up, **{**QUICK, "kernel": "library"})
+        self.assertEqual([one.kernel for one in result], ["library"])
+        numpy.testing.assert_allclose(hone.run("silu_mul", self.gate, self.up), self.right, rtol=1e-5)
+
+    def test_what_is_missing_is_named(self):
+        for options, says in (({"library": self.library}, "arguments: is missing"),
+                              ({"library": "/nowhere/none.so", "arguments": "gate, up, y"}, "none.so cannot be read"),
+                              ({"library": self.library, "arguments": "gate, wait, y"}, "'wait' is no tensor"),
+                              ({"library": self.library, "arguments": "gate, up, y", "grid": "1"}, "has no option 'grid'")):
+            with self.assertRaises(hone.HoneError) as caught:
+                hone.kernel("silu_mul", platform="ffi", name="wrong", **options)
+            self.assertIn(says, str(caught.exception))
+        with self.assertRaises(hone.HoneError) as caught:
+            hone.kernel("silu_mul", platform="ffi")(tvm_ffi().convert(lambda *given: None))
+        self.assertIn("cannot leave this process", str(caught.exception))
+
+
+class AsLibrary(HoneTest):
+    def setUp(self):
+        super().setUp()
+        self.ffi = tvm_ffi()
+        self.module = self.ffi.load_module(str(pathlib.Path(hone.__file__).parent / "libhone_ffi.so"))
+        self.x, self.weight = numpy.random.default_rng(5).standard_normal((4, 256)).astype(numpy.float32), numpy.full(256, 2, numpy.float32)
+        self.right = 2 * self.x / numpy.sqrt((self.x * self.x).mean(-1, keepdims=True) + 1e-6)
+
+    def test_tensors_of_numpy_are_read_and_written_through_tvm_ffi(self):
+        y = numpy.zeros_like(self.x)
+        x, weight, out = (self.ffi.from_dlpack(one) for one in (self.x, self.weight, y))
+        self.assertIsNone(self.module.hone_run("rms_norm", x, weight, out))
+        numpy.testing.assert_allclose(y, self.right, rtol=1e-5)
+        made = self.module.hone_run("rms_norm", x, weight)
+        numpy.testing.assert_allclose(numpy.from_dlpack(made), self.right, rtol=1e-5)
+        y[:] = 0
+        self.module.hone_bind("rms_norm", x, weight, out)(x, weight, out)
+        numpy.testing.assert_allclose(y, self.right, rtol=1e-5)
+        self.assertIn('"platform": "native"', self.module.hone_decide("rms_norm(f32[4,256], f32[256])"))
+        for error, call in ((ValueError, lambda: self.module.hone_run("rms_norm", x, x, out)), (KeyError, lambda: self.module.hone_run("none")),
+                            (TypeError, lambda: self.module.hone_run(x))):
+            self.assertRaises(error, call)
+
+    def test_references_are_as_many_after_100000_calls(self):
+        y = numpy.zeros_like(self.x)
+        arrays = (self.x, self.weight, y)
+        x, weight, out = (self.ffi.from_dlpack(one) for one in arrays)
+        run, plan = self.module.hone_run, self.module.hone_bind("rms_norm", x, weight, out)
+        before = [sys.getrefcount(one) for one in (*arrays, x, weight, out)]
+        for _ in range(50_000):
+            run("rms_norm", x, weight, out)
+            plan(x, weight, out)
+        self.assertEqual([sys.getrefcount(one) for one in (*arrays, x, weight, out)], before)
+
+
+if __name__ == "__main__":
+    unittest.main()
