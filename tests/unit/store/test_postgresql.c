@@ -174,6 +174,67 @@ static void an_answer_that_does_not_come_is_asked_for_again(void **state)
     assert_string_equal(kernel, "first");
 }
 
+static hone_job sample_job(void)
+{
+    const hone_store_key key = sample_key();
+    return (hone_job){.key = key, .call = "rms_norm(f32[4,256], f32[256])", .weight = 5, .count = 1};
+}
+
+static bool count_job(void *ctx, const hone_job *job)
+{
+    (void)job;
+    ++*(int *)ctx;
+    return true;
+}
+
+static void a_job_that_was_changed_by_hand_is_set_aside(void **state)
+{
+    fixture *f = *state;
+    const hone_job job = sample_job();
+    hone_store_health health;
+    size_t added = 0;
+    int seen = 0;
+    const hone_queue_ops *queue = f->store->ops->queue;
+    assert_int_equal(queue->add(f->store, &job, 1, &added, &f->err), HONE_OK);
+    assert_int_equal(added, 1);
+    by_hand(f, "UPDATE job SET call = 'system(1)'");
+    assert_int_equal(
+        queue->visit(f->store, job.key.device, HONE_JOB_WAITING, false, 9, count_job, &seen, &f->err), HONE_OK);
+    assert_int_equal(seen, 0);
+    assert_int_equal(hone_store_verify(f->store, &health, &f->err), HONE_OK);
+    assert_int_equal(health.quarantined, 1);
+}
+
+static void a_user_who_may_only_select_reads(void **state)
+{
+    fixture *f = *state;
+    char kernel[64], url[160], sql[400];
+    uint64_t changes;
+    assert_int_equal(put(f, "kept"), HONE_OK);
+    hone_store_close(&f->store);
+    snprintf(
+        sql, sizeof sql,
+        "CREATE ROLE only_reads LOGIN; GRANT USAGE ON SCHEMA %s TO only_reads; GRANT SELECT ON ALL TABLES IN SCHEMA %s "
+        "TO only_reads",
+        f->schema, f->schema);
+    by_hand(f, sql);
+    snprintf(url, sizeof url, "postgresql://only_reads@/postgres?schema=%s", f->schema);
+    if (hone_store_open(hone_allocator_system(), url, &f->store, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    assert_int_equal(get(f, kernel), HONE_OK);
+    assert_int_equal(hone_store_changes(f->store, &changes, &f->err), HONE_OK);
+    assert_int_equal(put(f, "other"), HONE_IO);
+    assert_non_null(strstr(f->err.message, "permission denied"));
+}
+
+static void who_is_not_let_in_is_told_in_the_servers_words(void **state)
+{
+    fixture *f = *state;
+    hone_store *store = NULL;
+    assert_int_equal(
+        hone_store_open(hone_allocator_system(), "postgresql://nobody@/postgres", &store, &f->err), HONE_UNAVAILABLE);
+    assert_non_null(strstr(f->err.message, "nobody"));
+}
+
 static void tables_of_version_1_are_brought_to_todays(void **state)
 {
     fixture *f = *state;
@@ -402,6 +463,9 @@ int main(void)
         TEST(tables_that_are_gone_are_told),
         TEST(an_answer_that_does_not_come_is_asked_for_again),
         TEST(tables_of_version_1_are_brought_to_todays),
+        TEST(a_job_that_was_changed_by_hand_is_set_aside),
+        TEST(a_user_who_may_only_select_reads),
+        TEST(who_is_not_let_in_is_told_in_the_servers_words),
         TEST(who_may_only_read_reads),
         TEST(urls_with_a_password_or_without_sense_are_refused),
         TEST(counts_of_many_writers_add_up),
