@@ -166,8 +166,9 @@ const cli_command cli_commands[] = {
      .arguments = "URL",
      .summary = "this store and another one, both ways: the better decision of two stays",
      .options = "json store watch",
-     .help = "Decisions, measurements and aliases; not recorded calls, nor the queue. With --watch again whenever one\n"
-             "of the two changes, until it is interrupted.",
+     .help =
+         "Decisions, measurements and aliases; not recorded calls, nor the queue. A store that is not there is made.\n"
+         "With --watch again whenever one of the two changes, until it is interrupted.",
      .least = 1,
      .most = 1,
      .run = cli_sync},

@@ -90,7 +90,7 @@ static int list(hone_cli *cli, hone_store *store)
         cli_table_row(rows.table, "weight", "calls", "priority", "round", "tries", "key", "device", "call", "state");
     hone_status status = hone_queue_visit(store, NULL, list_job, &rows, &err);
     if (rows.table != NULL && rows.count == 0) {
-        printf("nothing is queued\n");
+        if (status == HONE_OK) printf("nothing is queued\n");
         rows.table = NULL;
     }
     if (rows.table != NULL) {
@@ -118,11 +118,26 @@ static int tell_added(const hone_cli *cli, const adding *sum)
     return EXIT_DONE;
 }
 
+// What is queued for other machines may be meant so, or be a slip.
+static void tell_elsewhere(const hone_cli *cli, const char *text)
+{
+    size_t count = 0;
+    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
+    for (size_t i = 0; i < count; i++)
+        if (hone_queue_fits(text, devices[i]->fingerprint)) return;
+    fprintf(stderr, "hone: no device here is '%s': it waits for another machine (hone devices)\n", text);
+}
+
 static int find_device(hone_cli *cli, const hone_call *call, const char **out)
 {
     size_t count = 0;
     *out = device_text(cli);
-    if (*out != NULL) return 0;
+    if (*out != NULL && **out == '\0')
+        return cli_usage("--device is empty: expected a fingerprint, or its beginning up to a comma or bar");
+    if (*out != NULL) {
+        tell_elsewhere(cli, *out);
+        return 0;
+    }
     const hone_device at = hone_call_device(call);
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     for (size_t i = 0; i < count && *out == NULL; i++)

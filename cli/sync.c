@@ -5,6 +5,7 @@
 #include "store/ops.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { LOOK_NS = 200 * 1000 * 1000 };
 static const uint64_t ask_ns = UINT64_C(1000000000);
@@ -94,6 +95,8 @@ int cli_sync(hone_cli *cli)
     moved m;
     const char *url = cli->arguments[0];
     int status = cli_open_store(cli, &here);
+    if (status == 0 && strcmp(url, hone_store_url(here)) == 0)
+        status = cli_usage("%s is this store itself: name another one", url);
     if (status == 0 && hone_store_open(hone_allocator_system(), url, &there, &err) != HONE_OK) status = cli_fail(&err);
     if (status == 0 && cli->options.watch)
         status = watch(cli, here, there, url);

@@ -161,6 +161,7 @@ static bool put_alias(void *ctx, const hone_store_alias *alias)
 static bool put_foreign(void *ctx, const hone_store_foreign *foreign)
 {
     hone_exporter *w = ctx;
+    if (hone_store_is_note(foreign->scheme)) return true;
     next_entry(w);
     hone_buffer_char(&w->text, '{');
     put_member(&w->text, "scheme", foreign->scheme);

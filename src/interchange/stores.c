@@ -58,6 +58,7 @@ static bool copy_alias(void *ctx, const hone_store_alias *alias)
 static bool copy_foreign(void *ctx, const hone_store_foreign *foreign)
 {
     hone_importer *importer = ctx;
+    if (hone_store_is_note(foreign->scheme)) return true;
     const hone_store_foreign copy = {
         .scheme = hone_importer_copy(importer, foreign->scheme),
         .operation = hone_importer_copy(importer, foreign->operation),

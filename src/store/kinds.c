@@ -71,6 +71,14 @@ const char *hone_store_queue_forms(char *out, size_t size)
     return list_forms(has_queue, out, size);
 }
 
+bool hone_store_is_note(const char *scheme)
+{
+    static const char *const beginnings[] = {"hone.queue", "hone.seen", "hone.sent."};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(scheme, beginnings[i], strlen(beginnings[i])) == 0) return true;
+    return false;
+}
+
 const char *hone_store_default_scheme(void)
 {
     return default_scheme;

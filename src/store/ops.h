@@ -217,6 +217,8 @@ const char *hone_store_scratch_url(void);
 const char *hone_store_forms(bool read_only, char *out, size_t size);
 // The same of those that have a queue.
 const char *hone_store_queue_forms(char *out, size_t size);
+// Whether foreign configs of a scheme are a store's own notes: what of its queue is paused, what a copy of it has sent.
+bool hone_store_is_note(const char *scheme);
 // How the URLs begin of files that hone makes for itself.
 const char *hone_store_default_scheme(void);
 // The file or folder of a store. False: it is in none.

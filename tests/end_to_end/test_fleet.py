@@ -86,6 +86,55 @@ class Queue(CommandTest):
             self.assertIn("has no queue", answer.err)
 
 
+class Slips(CommandTest):
+    """What is written wrongly is refused, or told."""
+
+    def test_devices_stores_and_numbers_that_make_no_sense(self):
+        self.refused("queue", "add", NORM, "--device", "", says="--device is empty")
+        self.refused("queue", "drop", says="--all")
+        self.refused("work", "--retries", "0", says="--retries")
+        self.refused("work", "--device", "cuda:7", "--until-empty", code=NO, says="no device 'cuda:7'")
+        self.assertIn("another machine", self.hone("queue", "add", NORM, "--device", "nowhere").err)
+        self.refused("sync", self.store, says="this store itself")
+        self.refused("sync", "nonsense:", says="no store URL")
+        (self.folder / "store.db.queue").write_text("text")
+        self.refused("queue", "list", code=WORLD, says="move it away")
+
+
+class Away(FleetTest):
+    """A program while its server is away: the copy answers, and says how old it is."""
+
+    def test_the_copy_answers_and_what_is_tuned_meanwhile_reaches_the_server(self):
+        self.hone("tune", NORM, *QUICK)
+        self.server.stop()
+        try:
+            answer = self.hone("explain", NORM)
+            self.assertIn("its copy of 20", answer.out)
+            self.hone("tune", PRODUCT, *QUICK)
+            self.assertIn("answered by store", self.hone("explain", PRODUCT).out)
+            self.refused("queue", "list", code=WORLD, says="server is away")
+        finally:
+            self.server.start()
+        self.assertNotIn("copy of", self.hone("explain", PRODUCT).out)
+        self.assertEqual(len(self.hone("store", "list", "--json").lines), 2)
+
+    def test_two_stores_are_kept_alike_while_both_change(self):
+        beside = f"sqlite:{self.folder}/beside.db"
+        self.hone("tune", NORM, *QUICK)
+        watcher = self.start("sync", beside, "--watch")
+        try:
+            deadline = time.monotonic() + 60
+            self.hone("tune", PRODUCT, *QUICK, env={"HONE_STORE": beside})
+            while len(self.hone("store", "list", "--json").lines) < 2:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.2)
+        finally:
+            watcher.send_signal(signal.SIGINT)
+            out, _ = watcher.communicate(timeout=30)
+        self.assertEqual(len(self.hone("store", "list", "--json", env={"HONE_STORE": beside}).lines), 2)
+        self.assertIn("decisions", out)
+
+
 class Workers(FleetTest):
     """Workers that are killed at any moment, and a server that stops."""
 
