@@ -186,22 +186,45 @@ def _x64() -> Any:
 # One function ---------------------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def _same_environment() -> Any:
+    """Compilers tell each other by variables, which is no deed of the candidate's."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in [name for name in os.environ if name not in before]:
+            del os.environ[name]
+        for name, value in before.items():
+            if os.environ.get(name) != value:
+                os.environ[name] = value
+
+
 class Script:
     """A function for one call and config: called with the values of a run, it fills the results."""
 
     def __init__(self, function: Callable[..., Any], facts: dict[str, Any], config: dict[str, Any], signature: str,
                  device: tuple[int, int], is_reference: bool):
-        self.function, self.config, self.device, self.is_reference = function, config, device, is_reference
+        self.function, self.config, self.is_reference = function, config, is_reference
+        self.device = device = (1, 0) if is_reference else device  # references get the host's memory, whatever the call is for
         self.parameters = _parameters(signature)
         self.family = _FAMILIES[facts.get("arrays", "numpy")]
         self.is_jax = isinstance(self.family, _Jax)
         self.positional: list[str] = facts["positional"]
         self.keywords: list[str] = facts["keywords"]
         self.writes: bool = facts.get("writes", False)
+        self.settling = 3 if in_worker and facts.get("compiles") else 0  # runs in which a compiler may work
         if device[0] not in _CPU and not isinstance(self.family, _Torch):
             raise NotImplementedError(f"its arrays are {facts.get('arrays', 'numpy')}'s, and the call's lie on a GPU: torch's can")
 
     def __call__(self, values: tuple[Any, ...], stream: int) -> None:
+        if self.settling == 0:
+            return self._call(values, stream)
+        self.settling -= 1
+        with _same_environment():
+            return self._call(values, stream)
+
+    def _call(self, values: tuple[Any, ...], stream: int) -> None:
         with self.family.around(self.device, stream):
             if self.is_reference and self.is_jax:
                 with _x64():
@@ -291,7 +314,8 @@ def prepare(path: str, sha256: str, source: str, entry: str, facts: str, config:
     told = json.loads(facts)
     function = None if in_worker else live.get(f"{sha256}:{entry}")
     if function is None:
-        module = _load(path, sha256, source, told.get("modules", []))
+        with _same_environment() if in_worker else contextlib.nullcontext():
+            module = _load(path, sha256, source, told.get("modules", []))
         function = getattr(module, entry, None)
         if not callable(function):
             raise AttributeError(f"its file has no function {entry}")

@@ -259,7 +259,7 @@ def _follow(names: set[str], files: dict[str, bytes], packages: dict[str, str]) 
             continue
         path = pathlib.Path(str(module.__file__))
         content = path.read_bytes()
-        files[path.relative_to(_root_of(module)).as_posix()] = content
+        files[path.relative_to(_root_of(module)).as_posix()] = content or b"\n"  # a pack has no empty files
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         work |= _with_parents(_imports(ast.parse(content), package)) - seen
 
@@ -359,6 +359,8 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
     inner = plain(function)
     files: dict[str, bytes] = {}
     packages: dict[str, str] = {}
+    if isinstance(function, types.MethodType):
+        raise _fail(function, "is a method of an object, which no source tells: write a function that calls it")
     if not hasattr(inner, "__code__"):
         return _of_name(function, caller, files, packages)
     module = sys.modules.get(inner.__module__)
@@ -373,13 +375,16 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
     head = ast.parse(text)
     statements = [_strip(one, names) for one in head.body]
     own: list[ast.stmt] = []
-    if "<locals>" in inner.__qualname__ or inner.__name__ == "<lambda>":
+    named = _global_name(function, names)
+    if named is None and ("<locals>" in inner.__qualname__ or inner.__name__ == "<lambda>"):
         own = _definition(function, entry)
         wanted = set().union(*(_read(one) for one in own)) - {entry}
         wanted -= set().union(*(_bound(one) for one in own))
     else:
-        wanted = {_global_name(function, names) or entry}
+        wanted = {named or entry}
         entry = next(iter(wanted))
+        if not any(entry in _bound(one) for one in statements):
+            raise _fail(function, f"its module binds {entry} nowhere that can be read: define it with def at the top of its module")
     package = getattr(module, "__package__", "") or ""
     taken = _absolute([*_slice(statements, wanted), *own], package)
     future = [one for one in head.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]

@@ -216,7 +216,7 @@ def _python_kernel(function: Any, source: _sources.Source, algorithm: str, name:
     modules = sorted({path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in source.files})
     facts = {"arrays": _arrays_of(source, options.get("arrays")), "positional": positional, "keywords": keywords, "writes": writes,
              "packages": source.packages, "compiles": source.compiles, "modules": modules}
-    kernel = {"algorithm": algorithm, "name": name, "platform": "python", "backend": options.get("backend") or "any",
+    kernel = {"algorithm": algorithm, "name": name, "platform": "python", "backend": options.get("backend") or ("cpu" if name == REFERENCE or facts["arrays"] != "torch" else "any"),
               "priority": options.get("priority", 10), "file": file, "sha256": _sha(content), "entry": source.entry, "facts": facts,
               "producer": {"tool": "hone.kernel", "hone": _hone.version()}}
     if source.files:

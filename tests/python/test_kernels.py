@@ -116,6 +116,23 @@ class Competing(KernelTest):
 
         self.assertEqual(self.tuned(name)[0] and hone.decide(name, self.x).kernel, "closed")
 
+    def test_modules_of_the_program_and_names_that_a_module_gives_go_with_it(self):
+        package = self.folder / "t_package"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "numbers.py").write_text("import numpy\nTWO = numpy.float32(2)\n\ndef scaled(x, by):\n    return x * numpy.float32(by)\n")
+        (package / "kernels.py").write_text("from .numbers import scaled\nfrom . import numbers\n\n"
+                                            "relative = lambda x, by: scaled(x, by) / numbers.TWO * numbers.TWO\n"
+                                            "print('the module is imported, and not run again in the worker')\n")
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        import t_package.kernels
+
+        name = self.algorithm()
+        hone.kernel(name, name="relative")(t_package.kernels.relative)
+        self.tuned(name)
+        self.assertEqual(hone.decide(name, self.x).kernel, "relative", hone.explain(name, self.x))
+
     def test_results_that_are_named_are_written(self):
         name = self.algorithm()
 
@@ -225,6 +242,16 @@ class Refused(KernelTest):
             return x * held[0]
 
         self.refused("closes over held, a ndarray", lambda: hone.kernel(name)(closed))
+
+    def test_a_method_and_a_function_in_an_expression(self):
+        name = self.algorithm()
+
+        class Holder:
+            def scaled(self, x, by):
+                return x * by
+
+        self.refused("is a method of an object", lambda: hone.kernel(name)(Holder().scaled))
+        self.refused("define it with def", lambda: hone.kernel(name, name="nameless")(lambda x, by: x * by))
 
     def test_a_function_without_source(self):
         name = self.algorithm()

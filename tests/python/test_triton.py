@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -306,6 +307,17 @@ class Decorated(HoneTest):
         self.assertIn("BLOCK >= d", row["variants"][0]["condition"])
         self.assertEqual(len(lost), 1)
 
+    def test_a_call_for_a_gpu_compiles_for_it_and_the_next_process_compiles_nothing(self):
+        program = self.folder / "program.py"
+        program.write_text(FOR_A_GPU)
+        fakes = os.environ["HONE_TEST_FAKES"]
+        environment = {**os.environ, "HONE_STORE": self.store, "XDG_CACHE_HOME": str(self.folder), "HONE_CUDA_DRIVER": f"{fakes}/fake_cuda.so",
+                       "HONE_NVRTC": "/nowhere/libnvrtc.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"), "FAKE_CUDA_OPTIONS": ""}
+        for how, last in (("tune", "tri_f32 memory"), ("run", "tri_f32 store")):
+            done = subprocess.run([sys.executable, "-B", str(program), how], env=environment, capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.stdout.splitlines()[-1:], [last], done.stdout + done.stderr)
+        self.assertIn("launch add grid 4,1,1", (self.folder / "log").read_text())
+
     def test_what_was_edited_by_hand_stays(self):
         hone.kernel("t_rows", space="BLOCK: 512", condition="BLOCK >= d")(norm_of_rows)
         folder = self.folder / "pack"
@@ -348,6 +360,33 @@ class Decorated(HoneTest):
             with self.assertRaisesRegex(hone.UnsupportedError, r"of t_rows does not compile for sm_89 with \w+: RuntimeError: ptxas is not here"):
                 hone.pack(self.folder / "none", "t_rows", target=89)
         self.assertFalse((self.folder / "none" / "pack.json").exists())
+
+
+# The fake driver computes by the function's name.
+FOR_A_GPU = """
+import sys
+import triton
+import triton.language as tl
+import hone
+
+@hone.algorithm("t_fake(x: T[n], y: T[n]) -> out: T[n] where T in f32, f16", independent="n")
+def t_fake(x, y):
+    return x + y
+
+@hone.kernel("t_fake", space="BLOCK: 1024", name="tri")
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
+
+call = "t_fake(f32[4096], f32[4096]) @cuda:0"
+if sys.argv[1] == "tune":
+    hone.tune(call, seconds=5, evaluations=3, progress=False)
+else:
+    triton.compile = None
+decision = hone.decide(call)
+print(decision.kernel, decision.source)
+"""
 
 
 @triton.jit
