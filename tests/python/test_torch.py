@@ -32,6 +32,39 @@ class OfAnOlderTorch(torch.Tensor):
     __dlpack_c_exchange_api__ = None
 
 
+class Functions(HoneTest):
+    def test_functions_over_torch_compete_and_run_inside_of_compiled_programs(self):
+        before = os.environ.get("XDG_CACHE_HOME")
+        os.environ["XDG_CACHE_HOME"] = str(self.folder)
+        self.addCleanup(lambda: os.environ.pop("XDG_CACHE_HOME") if before is None else os.environ.update(XDG_CACHE_HOME=before))
+
+        @hone.algorithm("t_gelu(x: T[...]) -> y: T[...] where T in f32, bf16", independent="...")
+        def gelu(x):
+            assert x.dtype == torch.float64
+            return torch.nn.functional.gelu(x)
+
+        @hone.kernel("t_gelu")
+        def eager(x):
+            return torch.nn.functional.gelu(x)
+
+        @hone.kernel("t_gelu", name="spoiling")
+        def spoiling(x):
+            y = torch.nn.functional.gelu(x)
+            x.zero_()
+            return y
+
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.randn(64, 32).to(dtype)
+            with self.assertRaisesRegex(hone.NotFoundError, "spoiling .*x"):
+                hone.tune("t_gelu", x, kernel="spoiling", seconds=20, evaluations=1, progress=False)
+            hone.tune("t_gelu", x, kernel="eager", seconds=20, evaluations=1, progress=False)
+            self.assertEqual(hone.decide("t_gelu", x).kernel, "eager", hone.explain("t_gelu", x))
+            right = torch.nn.functional.gelu(x.double())
+            torch.testing.assert_close(hone.run("t_gelu", x).double(), right, rtol=1e-2, atol=1e-2)
+            fast = torch.compile(lambda one: hone.torch.ops.t_gelu(one), fullgraph=True, backend="eager")
+            torch.testing.assert_close(fast(x).double(), right, rtol=1e-2, atol=1e-2)
+
+
 class Arrays(HoneTest):
     def right(self, y, expected=EXPECTED):
         torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-5)
