@@ -257,6 +257,16 @@ class Together(Contest):
                 with self.subTest(operation=name):
                     self.compete(cheats, operation)
 
+    def test_a_clock_that_a_slow_kernel_patches_puts_out_nobody_else(self):
+        """Not even one that leads all along, beside which the patched clock is looked at in the finals alone."""
+        patching = [cheat for cheat in CHEATS if "clock" in cheat.name and cheat.delivery == LIBRARY]
+        pack = self.write_pack([patching[0]._replace(name="norm_in_lent_threads"), *patching])
+        entry = self.hone("tune", "--pack", pack, OPERATIONS["rms_norm"].call, "--seconds", "20", "--evals", "8", "--json",
+                          env={"HONE_DENY": self.built_in("rms_norm")}).json["entries"][0]
+        self.assertEqual(entry["kernel"], "norm_in_lent_threads")
+        rejected = {row["kernel"]: row["rejected"] for row in entry["evidence"]["kernels"]}
+        self.assertEqual({name for name in rejected if rejected[name]}, {cheat.name for cheat in patching}, rejected)
+
     def compete(self, cheats, operation):
         entry = self.hone("tune", "--pack", self.write_pack(cheats), operation.call, "--seconds", "20", "--evals", str(len(cheats) + 8),
                           "--json").json["entries"][0]

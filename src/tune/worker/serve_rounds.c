@@ -138,11 +138,13 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
         out->spent.verify_ns -= f->runners[i].verified_ns;
         hone_runner_deinit(&f->runners[i]);
     }
-    // What is left behind in the end is nobody's in particular, when there are several.
+    // What is left behind in the end is nobody's in particular, when there are several: each is looked at alone where it
+    // has made all times doubtful.
     hone_error why = {0};
     hone_failure left = hone_session_look_after(f->session, failure, &why);
-    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE || f->asked.count > 1) return failure;
-    out->failed = 0;
+    const bool is_told = f->asked.count == 1 || left == HONE_FAILURE_HIDDEN;
+    if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE || !is_told) return failure;
+    out->failed = f->asked.count > 1 ? f->asked.count : 0;
     *err = why;
     return left;
 }

@@ -20,6 +20,7 @@ static const uint64_t first_look_ns = 20 * 1000, look_ns = 500 * 1000;
 // Some libraries let their threads spin for 200 ms after their work. This is time on a processor: on a busy machine a
 // thread that is about to sleep may wait longer than that for its turn.
 static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 1000 * 1000 * 1000;
+static const double clock_slack = 1e-3;
 static const uint64_t bloated_bytes = 256u << 20;
 
 static const char where[] = "tune.side_effects";
@@ -49,6 +50,9 @@ void hone_side_effects_begin(hone_side_effects *effects)
 {
     effects->looked = false;
     memset(effects->grown, 0, sizeof effects->grown);
+    effects->true_before_ns = hone_os_true_now_ns();
+    effects->clock_ns = hone_os_now_ns();
+    effects->true_after_ns = hone_os_true_now_ns();
     hone_os_thread_mode_save(&effects->mode);
     if (effects->shared) hone_os_state_read(&effects->before);
 }
@@ -153,9 +157,21 @@ static hone_failure await_rest(hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
+// A clock that was made slower makes everybody fast who comes after its maker, who need not have been.
+static hone_failure compare_clocks(const hone_side_effects *effects, hone_error *err)
+{
+    const double least = (double)(hone_os_true_now_ns() - effects->true_after_ns);
+    const double came = (double)hone_os_now_ns() - (double)effects->clock_ns;
+    const double most = (double)(hone_os_true_now_ns() - effects->true_before_ns);
+    if (came >= (1 - clock_slack) * least && came <= (1 + clock_slack) * most) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "its process's clock is not the system's any more");
+    return HONE_FAILURE_HIDDEN;
+}
+
 hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, hone_error *err)
 {
-    hone_failure failure = hone_side_effects_compare(effects, err);
+    hone_failure failure = compare_clocks(effects, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_side_effects_compare(effects, err);
     if (failure == HONE_FAILURE_NONE) failure = compare_processors(effects, err);
     hone_os_thread_mode_restore(&effects->mode);
     if (failure == HONE_FAILURE_NONE) failure = find_leak(effects, err);
