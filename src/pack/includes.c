@@ -65,14 +65,28 @@ static void find(scan *s, const char *beside, const char *name, size_t size, boo
     }
 }
 
+// Bytes that the assembler puts in: .incbin "file", often within a string, "... \".incbin \\\"file\\\"\"...".
+static void scan_assembly(scan *s, const char *text, const char *beside)
+{
+    static const char directive[] = ".incbin";
+    for (const char *at = text; (at = strstr(at, directive)) != NULL;) {
+        at += strlen(directive);
+        const char *name = at + strspn(at, " \t\\\"");
+        find(s, beside, name, strcspn(name, "\\\"\n"), true);
+    }
+}
+
 static void scan_text(scan *s, const char *text, const char *beside)
 {
+    scan_assembly(s, text, beside);
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += strspn(line, "\n \t\r");
         if (*line != '#') continue;
         const char *at = line + 1 + strspn(line + 1, " \t");
-        if (strncmp(at, "include", strlen("include")) != 0) continue;
-        at += strlen("include");
+        const char *const words[] = {"include", "embed"};
+        const char *word = strncmp(at, words[1], strlen(words[1])) == 0 ? words[1] : words[0];
+        if (strncmp(at, word, strlen(word)) != 0) continue;
+        at += strlen(word);
         at += strspn(at, " \t");
         if (*at != '"' && *at != '<') continue;
         const size_t size = strcspn(at + 1, "\">\n");

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "os/os.h"
 #include "pack/includes.h"
+#include "pack/needed.h"
 #include "registry/names.h"
 
 #include <stdlib.h>
@@ -179,23 +180,27 @@ static bool is_source(const char *name)
     return false;
 }
 
-// What a source includes from the pack's own folder, listed or not.
-static hone_status read_headers(const hone_pack_reading *r, const hone_pack_file *file, hone_buffer *out)
+// What a source includes from the pack's own folder, and what a library needs of it, listed or not.
+static hone_status read_company(const hone_pack_reading *r, const hone_pack_file *file, hone_buffer *out)
 {
     char folder[4096];
     hone_error why = {.message = ""};
     hone_buffer text;
     hone_buffer_init(&text, out->allocator);
     hone_status status = hone_pack_read_file(file, &text, &why);
-    if (status == HONE_OK && hone_os_folder_of(file->path, folder, sizeof folder))
-        hone_includes_digest_within(hone_buffer_string(&text), folder, r->pack->folder, out);
+    if (status == HONE_OK && hone_os_folder_of(file->path, folder, sizeof folder)) {
+        if (is_source(file->name))
+            hone_includes_digest_within(hone_buffer_string(&text), folder, r->pack->folder, out);
+        else
+            hone_needed_digest_within(&text, folder, r->pack->folder, out);
+    }
     hone_buffer_deinit(&text);
     if (status == HONE_OUT_OF_MEMORY || out->failed) return hone_pack_fail_memory(r);
     return status == HONE_OK ? HONE_OK : hone_pack_fail(r, status, "file", "%s", why.message);
 }
 
-// A kernel whose header changes is another kernel.
-static hone_status add_headers_to_revision(
+// A kernel whose header changes, or a library that its own needs, is another kernel.
+static hone_status add_company_to_revision(
     const hone_pack_reading *r, hone_kernel *kernel, const hone_pack_kernel *details)
 {
     char key[HONE_KEY_SIZE];
@@ -205,7 +210,7 @@ static hone_status add_headers_to_revision(
     const size_t bare = all.size;
     hone_status status = all.failed ? hone_pack_fail_memory(r) : HONE_OK;
     for (size_t i = 0; i < details->file_count && status == HONE_OK; i++)
-        if (is_source(details->files[i].name)) status = read_headers(r, &details->files[i], &all);
+        status = read_company(r, &details->files[i], &all);
     if (status == HONE_OK && all.size > bare) {
         hone_hash_key(hone_buffer_string(&all), all.size, key);
         kernel->revision = hone_arena_text(&r->pack->arena, key, strlen(key));
@@ -258,7 +263,7 @@ static hone_status read_body(
     if (status == HONE_OK) status = hone_pack_read_variants(r, object, details, code, &list);
     details->files = list.files;
     details->file_count = list.count;
-    if (status == HONE_OK) status = add_headers_to_revision(r, kernel, details);
+    if (status == HONE_OK) status = add_company_to_revision(r, kernel, details);
     return status == HONE_OK ? ask_judge(r, details) : status;
 }
 

@@ -440,6 +440,59 @@ class Packs(CommandTest):
         self.change("library", sha256=digest(self.pack / "mine.so"))
         self.assertTrue(self.pack_hone("run", "--pack", str(self.pack), CALL, "--json").json["verified"])
 
+    # What lies beside a kernel's file
+
+    def revision(self, name):
+        kernels = self.pack_hone("list", "saxpy", "--json", env={"HONE_PACK_PATH": str(self.pack)}).json["algorithms"][0]["kernels"]
+        return next(row["revision"] for row in kernels if row["name"] == name)
+
+    def test_a_library_is_another_one_when_one_that_it_needs_has_changed(self):
+        self.library()
+        below = self.pack / "lib"
+        below.mkdir()
+        helper, further = below / "libhelper.so", below / "libfurther.so"
+        link = ["cc", "-shared", "-fPIC", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN:$ORIGIN/lib"]
+        revisions = []
+        for number in "1212":
+            (self.folder / "further.c").write_text(f"int further(void) {{ return {number}; }}")
+            subprocess.run([*link, "-o", str(further), str(self.folder / "further.c")], check=True)
+            if not helper.exists():
+                subprocess.run([*link, "-Wl,-soname,libhelper.so", "-o", str(helper), str(further)], check=True)
+                subprocess.run([*link, "-I", str(DATA.parent / "include"), str(self.folder / "library.c"), "-o",
+                                str(self.pack / "mine.so"), str(helper)], check=True)
+                self.change("library", sha256=digest(self.pack / "mine.so"))
+            revisions.append(self.revision("library"))
+        self.assertEqual(revisions[:2], revisions[2:])
+        self.assertNotEqual(revisions[0], revisions[1])
+
+    def test_a_damaged_library_that_another_one_needs_is_read_as_it_is(self):
+        self.library()
+        whole = (self.pack / "mine.so").read_bytes()
+        for size in (5, 64, 100, 4000, len(whole) // 2):
+            (self.pack / "mine.so").write_bytes(whole[:size])
+            self.change("library", sha256=digest(self.pack / "mine.so"))
+            self.assertTrue(self.revision("library"))
+
+    def test_a_source_is_another_one_when_bytes_that_it_assembles_have_changed(self):
+        source, table = self.pack / "blocked.c", self.pack / "table.bin"
+        source.write_text(source.read_text() + '__asm__(".section .rodata\\n.incbin \\"table.bin\\"\\n.text");\n')
+        self.change("blocked", sha256=digest(source))
+        revisions = []
+        for text in ("one", "two"):
+            table.write_text(text)
+            revisions.append(self.revision("blocked"))
+        self.assertNotEqual(*revisions)
+
+    def test_a_library_that_flushes_subnormal_numbers_as_it_is_loaded_is_told_so(self):
+        self.library()
+        source = self.folder / "library.c"
+        source.write_text(source.read_text() + "#include <xmmintrin.h>\n"
+                          "__attribute__((constructor)) static void load(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-I", str(DATA.parent / "include"), str(source), "-o",
+                        str(self.pack / "mine.so")], check=True)
+        self.change("library", sha256=digest(self.pack / "mine.so"))
+        self.assertRegex(self.tune_error(), "flush-to-zero: a library linked with .*-ffast-math .*link it without them")
+
     # Shared libraries
 
     def library(self, abi="HONE_PACK_ABI", query="hone_pack_query", crash="(void)0"):

@@ -200,10 +200,26 @@ void hone_os_state_read(hone_os_state *out)
         out->facts[i] = facts[i].read();
 }
 
+// A library that was linked with -Ofast or -ffast-math has the thread that loads it take subnormal numbers for zero.
+static const char *what_of(size_t fact, const hone_os_state *before, const hone_os_state *now)
+{
+#if defined(__x86_64__)
+    const uint64_t flushes = 0x8040; // flush-to-zero, denormals-are-zero
+    if (facts[fact].read == hone_os_float_mode && (now->facts[fact] & ~before->facts[fact] & flushes) != 0)
+        return "the floating-point mode (subnormal numbers count as zero, flush-to-zero: a library linked with -Ofast "
+               "or "
+               "-ffast-math does so as it is loaded; link it without them)";
+#else
+    (void)before;
+    (void)now;
+#endif
+    return facts[fact].what;
+}
+
 const char *hone_os_state_changed(const hone_os_state *before, const hone_os_state *now, bool of_thread)
 {
     for (size_t i = 0; i < HONE_OS_FACTS; i++)
-        if (before->facts[i] != now->facts[i] && (facts[i].of_thread || !of_thread)) return facts[i].what;
+        if (before->facts[i] != now->facts[i] && (facts[i].of_thread || !of_thread)) return what_of(i, before, now);
     return NULL;
 }
 
