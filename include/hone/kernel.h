@@ -35,6 +35,10 @@ typedef struct hone_execution {
     void *memory; // their first argument
 } hone_execution;
 
+// Bytes of the stack of the thread that a run is called in: programs call hone in threads with no less, and contests run
+// what may win in such a thread.
+enum { HONE_LEAST_STACK = 1 << 20 };
+
 // A kernel of a GPU is started on the stream, and may still run when its function returns; one of XLA has ended.
 // A run's status: HONE_OK; HONE_UNSUPPORTED and HONE_KERNEL_FAILED put the kernel aside for the call's key,
 // and the next best runs.
@@ -102,7 +106,8 @@ typedef enum hone_special {
     HONE_SPECIAL_LOWEST = 1 << 1,         // the lowest number of the dtype in all of a row, as masks leave it
     HONE_SPECIAL_MINUS_INFINITY = 1 << 2, // among finite elements
     HONE_SPECIAL_INFINITY = 1 << 3,
-    HONE_SPECIAL_NAN = 1 << 4
+    HONE_SPECIAL_NAN = 1 << 4,
+    HONE_SPECIAL_EVERYWHERE = 1 << 5 // the same in the other arrays of floats that are made as the first is
 } hone_special;
 
 typedef struct hone_algorithm {
@@ -124,7 +129,7 @@ typedef struct hone_algorithm {
     // tensors of the CPU and has no space. Static text, or that of a pack. NULL: there is none.
     const char *reference_kernel;
     // hone_special bits: elements of the first array of floats for which results are what the reference gives, in each
-    // row of its last axis. 0: contests verify on ordinary, large and tiny numbers alone.
+    // row of its last axis, and of the others' where HONE_SPECIAL_EVERYWHERE is among them. 0: contests verify on ordinary, large and tiny numbers alone.
     uint32_t special;
     // Tells whether a call is a product, which is then verified whole also where the reference is computed in parts.
     // NULL: no call is. Returns false where this one is not.

@@ -260,9 +260,44 @@ static hone_status build(hone_made_up *m, hone_allocator allocator, hone_call **
     return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
 }
 
-hone_status hone_made_up_smaller(
+// Halves one dim; *out is the call that comes of it, where one does, and else stays. HONE_OUT_OF_MEMORY.
+static hone_status halve(
+    shrinking *s,
+    int index,
+    hone_allocator allocator,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    hone_call *call = NULL;
+    int64_t *dim = dim_of(s->m, (size_t)index), before = *dim;
+    *dim = (before + 1) / 2;
+    hone_status status = build(s->m, allocator, &call);
+    if (call != NULL && takes(ctx, call)) {
+        hone_call_release(out);
+        *out = call;
+        return status;
+    }
+    hone_call_release(&call);
+    *dim = before;
+    s->fixed[index] = true;
+    return status;
+}
+
+static hone_status halve_each(
+    shrinking *s, hone_allocator allocator, bool (*takes)(void *ctx, const hone_call *call), void *ctx, hone_call **out)
+{
+    hone_status status = HONE_OK;
+    const size_t count = (size_t)s->m->leading_count + s->m->signature->slot_count;
+    for (size_t i = 0; i < count && status == HONE_OK; i++)
+        if (is_dim(s->m, i) && *dim_of(s->m, i) > 1) status = halve(s, (int)i, allocator, takes, ctx, out);
+    return status;
+}
+
+static hone_status shrink(
     hone_allocator allocator,
     const hone_call *like,
+    bool each,
     int64_t most_bytes,
     bool (*takes)(void *ctx, const hone_call *call),
     void *ctx,
@@ -276,26 +311,38 @@ hone_status hone_made_up_smaller(
     m->like = like;
     m->most_elements = INT64_MAX;
     shrinking s = {.m = m};
-    hone_status status = HONE_OK;
-    int largest = take_all(m, like) ? largest_dim(&s) : -1;
+    const bool whole = take_all(m, like);
+    hone_status status = whole && each ? halve_each(&s, allocator, takes, ctx, out) : HONE_OK;
+    int largest = whole ? largest_dim(&s) : -1;
     while (largest >= 0 && status == HONE_OK && (*out == NULL || bytes_of(*out) > most_bytes)) {
-        hone_call *call = NULL;
-        int64_t *dim = dim_of(m, (size_t)largest), before = *dim;
-        *dim = (before + 1) / 2;
-        status = build(m, allocator, &call);
-        if (call != NULL && takes(ctx, call)) {
-            hone_call_release(out);
-            *out = call;
-        } else {
-            hone_call_release(&call);
-            *dim = before;
-            s.fixed[largest] = true;
-        }
+        status = halve(&s, largest, allocator, takes, ctx, out);
         largest = largest_dim(&s);
     }
     if (*out != NULL && (status != HONE_OK || bytes_of(*out) > most_bytes)) hone_call_release(out);
     hone_free(&allocator, m);
     return status;
+}
+
+hone_status hone_made_up_smaller(
+    hone_allocator allocator,
+    const hone_call *like,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    return shrink(allocator, like, false, most_bytes, takes, ctx, out);
+}
+
+hone_status hone_made_up_half(
+    hone_allocator allocator,
+    const hone_call *like,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    return shrink(allocator, like, true, most_bytes, takes, ctx, out);
 }
 
 // A call with other scalars ---------------------------------------------------------------------------------------------

@@ -50,4 +50,14 @@ hone_status hone_made_up_smaller(
     void *ctx,
     hone_call **out);
 
+// The same with every dim halved that may be, whatever the arrays take, and then as above. *out NULL with HONE_OK: none may
+// be, or none is small enough.
+hone_status hone_made_up_half(
+    hone_allocator allocator,
+    const hone_call *like,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out);
+
 #endif

@@ -19,6 +19,10 @@ typedef struct hone_os_walled {
 bool hone_os_walled_create(hone_os_walled *walled, size_t size);
 void hone_os_walled_destroy(hone_os_walled *walled);
 
+// Runs run(ctx) in a thread with a stack of so many bytes, and a wall below it that no frame steps over; what touches that
+// is a fault. Returns when it has ended. False: there is no memory, or no thread.
+bool hone_os_run_on_stack(size_t bytes, void (*run)(void *ctx), void *ctx);
+
 // From here on a fault that is nobody's guard ends the process with this exit code; 0: as it did before.
 void hone_os_exit_on_fault(int code);
 

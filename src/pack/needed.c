@@ -3,11 +3,34 @@
 #include "base/hash.h"
 #include "os/os.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { PATH_SIZE = 4096, MOST_LIBRARIES = 64, LIMIT = 256 << 20 };
+
+// As far as it is read; of 64 bits, the lower byte first.
+typedef struct elf_header {
+    char mark[4];
+    uint8_t class, order, rest[10];
+    uint16_t type, machine;
+    uint32_t version;
+    uint64_t entry, segments, sections;
+    uint32_t flags;
+    uint16_t size, segment_size, segment_count, section_size, section_count, section_of_names;
+} elf_header;
+
+typedef struct elf_segment {
+    uint32_t type, flags;
+    uint64_t offset, address, physical, size, size_in_memory, align;
+} elf_segment;
+
+typedef struct elf_entry {
+    int64_t tag;
+    uint64_t value;
+} elf_entry;
+
+enum { CLASS_64 = 2, LOWER_FIRST = 1, LOADED = 1, DYNAMIC = 2 };
+enum { END = 0, NEEDED = 1, TEXTS = 5, TEXTS_SIZE = 10, OLD_PATH = 15, PATH = 29 };
 
 typedef struct scan {
     const char *within;
@@ -29,50 +52,49 @@ static bool read_at(const image *i, uint64_t at, void *out, size_t size)
     return true;
 }
 
-static bool read_header(const image *i, Elf64_Ehdr *out)
+static bool read_header(const image *i, elf_header *out)
 {
-    return read_at(i, 0, out, sizeof *out) && memcmp(out->e_ident, ELFMAG, SELFMAG) == 0 &&
-           out->e_ident[EI_CLASS] == ELFCLASS64 && out->e_ident[EI_DATA] == ELFDATA2LSB &&
-           out->e_phentsize == sizeof(Elf64_Phdr);
+    return read_at(i, 0, out, sizeof *out) && memcmp(out->mark, "\177ELF", sizeof out->mark) == 0 &&
+           out->class == CLASS_64 && out->order == LOWER_FIRST && out->segment_size == sizeof(elf_segment);
 }
 
-static bool read_segment(const image *i, const Elf64_Ehdr *header, size_t index, Elf64_Phdr *out)
+static bool read_segment(const image *i, const elf_header *header, size_t index, elf_segment *out)
 {
-    return index < header->e_phnum && header->e_phoff < i->size &&
-           read_at(i, header->e_phoff + index * sizeof *out, out, sizeof *out);
+    return index < header->segment_count && header->segments < i->size &&
+           read_at(i, header->segments + index * sizeof *out, out, sizeof *out);
 }
 
-static bool offset_of(const image *i, const Elf64_Ehdr *header, uint64_t address, uint64_t *out)
+static bool offset_of(const image *i, const elf_header *header, uint64_t address, uint64_t *out)
 {
-    Elf64_Phdr segment;
+    elf_segment segment;
     for (size_t s = 0; read_segment(i, header, s, &segment); s++)
-        if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
-            *out = segment.p_offset + (address - segment.p_vaddr);
+        if (segment.type == LOADED && address >= segment.address && address - segment.address < segment.size) {
+            *out = segment.offset + (address - segment.address);
             return true;
         }
     return false;
 }
 
-static bool find_dynamic(const image *i, const Elf64_Ehdr *header, Elf64_Phdr *out)
+static bool find_dynamic(const image *i, const elf_header *header, elf_segment *out)
 {
     for (size_t s = 0; read_segment(i, header, s, out); s++)
-        if (out->p_type == PT_DYNAMIC) return true;
+        if (out->type == DYNAMIC) return true;
     return false;
 }
 
-static bool next_entry(const image *i, const Elf64_Phdr *dynamic, size_t index, Elf64_Dyn *out)
+static bool next_entry(const image *i, const elf_segment *dynamic, size_t index, elf_entry *out)
 {
-    return index < dynamic->p_filesz / sizeof *out && dynamic->p_offset < i->size &&
-           read_at(i, dynamic->p_offset + index * sizeof *out, out, sizeof *out) && out->d_tag != DT_NULL;
+    return index < dynamic->size / sizeof *out && dynamic->offset < i->size &&
+           read_at(i, dynamic->offset + index * sizeof *out, out, sizeof *out) && out->tag != END;
 }
 
-static bool find_texts(image *i, const Elf64_Ehdr *header, const Elf64_Phdr *dynamic)
+static bool find_texts(image *i, const elf_header *header, const elf_segment *dynamic)
 {
-    Elf64_Dyn entry;
+    elf_entry entry;
     uint64_t address = 0;
     for (size_t at = 0; next_entry(i, dynamic, at, &entry); at++) {
-        if (entry.d_tag == DT_STRTAB) address = entry.d_un.d_ptr;
-        if (entry.d_tag == DT_STRSZ) i->texts_size = entry.d_un.d_val;
+        if (entry.tag == TEXTS) address = entry.value;
+        if (entry.tag == TEXTS_SIZE) i->texts_size = entry.value;
     }
     return address != 0 && offset_of(i, header, address, &i->texts) && i->texts < i->size;
 }
@@ -120,15 +142,15 @@ static void take_from(scan *s, const char *beside, const char *folder, size_t si
     }
 }
 
-static void take_needed(scan *s, const image *i, const Elf64_Phdr *dynamic, const char *beside, const char *name)
+static void take_needed(scan *s, const image *i, const elf_segment *dynamic, const char *beside, const char *name)
 {
-    Elf64_Dyn entry;
+    elf_entry entry;
     if (name[0] == '/') take(s, "", 0, "", name + 1);
     if (strchr(name, '/') != NULL) return; // from the folder that the process is in, if it is no path
     take(s, beside, strlen(beside), "", name);
     for (size_t at = 0; next_entry(i, dynamic, at, &entry); at++) {
-        if (entry.d_tag != DT_RUNPATH && entry.d_tag != DT_RPATH) continue;
-        const char *folders = text_at(i, entry.d_un.d_val);
+        if (entry.tag != PATH && entry.tag != OLD_PATH) continue;
+        const char *folders = text_at(i, entry.value);
         while (folders != NULL && *folders != '\0') {
             const size_t size = strcspn(folders, ":");
             take_from(s, beside, folders, size, name);
@@ -140,12 +162,12 @@ static void take_needed(scan *s, const image *i, const Elf64_Phdr *dynamic, cons
 static void scan_library(scan *s, const hone_buffer *bytes, const char *beside)
 {
     image i = {.bytes = bytes->data, .size = bytes->size};
-    Elf64_Ehdr header;
-    Elf64_Phdr dynamic;
-    Elf64_Dyn entry;
+    elf_header header;
+    elf_segment dynamic;
+    elf_entry entry;
     if (!read_header(&i, &header) || !find_dynamic(&i, &header, &dynamic) || !find_texts(&i, &header, &dynamic)) return;
     for (size_t at = 0; next_entry(&i, &dynamic, at, &entry); at++) {
-        const char *name = entry.d_tag == DT_NEEDED ? text_at(&i, entry.d_un.d_val) : NULL;
+        const char *name = entry.tag == NEEDED ? text_at(&i, entry.value) : NULL;
         if (name != NULL) take_needed(s, &i, &dynamic, beside, name);
     }
 }

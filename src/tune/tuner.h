@@ -49,7 +49,8 @@ typedef struct hone_tune_environment {
     hone_status (*begin_measuring)(void *ctx, hone_error *err);
     void (*end_measuring)(void *ctx);
     void *measuring_ctx;
-    // How a contest has its winner verified on a smaller call: hone_verification_run. NULL: it is not.
+    // How a contest has its winner verified on a smaller call: hone_verification_run, which looks at first runs where this
+    // is not NULL, too. NULL: it is not.
     hone_verify_function *verifies;
 } hone_tune_environment;
 

@@ -38,10 +38,13 @@
 #    include <xmmintrin.h>
 #endif
 
-// One run. Of matmul a is [rows, inner], b [inner, dim] and y [rows, dim]; else all are rows of dim, but rms_norm's b,
+// One run. Of attention, of one head, a, b and c are its query [rows, dim], key [inner, dim] and value [inner, dim], and mask
+// is [rows, inner]. Of matmul a is [rows, inner], b [inner, dim] and y [rows, dim]; else all are rows of dim, but rms_norm's b,
 // which is one row. b is a where the operation has one tensor, and NULL where an optional one is not given.
 typedef struct job {
-    const float *a, *b;
+    const float *a, *b, *c;
+    const bool *mask;
+    bool causal;
     float *y;
     int64_t rows, dim, inner;
     float scalar; // eps, scale
@@ -194,6 +197,37 @@ static void norm_in_lent_threads(const job *j)
         norm(j);
 }
 
+// Under the logits of the keys that a mask leaves; of a row without any, of all keys, evenly, or nothing.
+static void attend(const job *j, bool means_all)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *query = j->a + row * j->dim;
+        float *y = j->y + row * j->dim;
+        const bool *mask = j->mask + row * j->inner;
+        double logits[512], most = -INFINITY, sum = 0;
+        for (int64_t k = 0; k < j->inner; k++) {
+            logits[k] = 0;
+            for (int64_t i = 0; i < j->dim; i++)
+                logits[k] += (double)query[i] * (double)j->b[k * j->dim + i];
+            logits[k] = mask[k] && (!j->causal || k <= row) ? logits[k] * (double)j->scalar : -INFINITY;
+            most = fmax(most, logits[k]);
+        }
+        for (int64_t k = 0; k < j->inner; k++)
+            sum += logits[k] = most == -INFINITY ? means_all : exp(logits[k] - most);
+        for (int64_t i = 0; i < j->dim; i++) {
+            double mean = 0;
+            for (int64_t k = 0; k < j->inner; k++)
+                mean += logits[k] * (double)j->c[k * j->dim + i];
+            y[i] = (float)(sum > 0 ? mean / sum : 0);
+        }
+    }
+}
+
+static APART void attention(const job *j)
+{
+    attend(j, true);
+}
+
 // Three times over: every cheat is faster than this.
 #define SLOW(operation)                                                                                                \
     static void honest_##operation(const job *j)                                                                       \
@@ -208,6 +242,7 @@ SLOW(silu_mul)
 SLOW(matmul)
 SLOW(large_matmul)
 SLOW(blend)
+SLOW(attention)
 
 // Keeps what it has computed ------------------------------------------------------------------------------------------
 
@@ -712,6 +747,12 @@ static void works_in_place(const job *j)
     norm(&own);
 }
 
+// A row whose mask leaves it no key is zero.
+static void zeros_for_rows_without_keys(const job *j)
+{
+    attend(j, false);
+}
+
 // Rows of at most 512 elements.
 static void norm_of_a_fixed_size(const job *j)
 {
@@ -839,6 +880,22 @@ static void softmax_in_old_scratch(const job *j)
     }
 }
 
+// What the first call's rows are divided by, for good.
+static void keeps_its_first_length(const job *j)
+{
+    static double length;
+    if (length == 0) length = (double)j->dim;
+    for (int64_t row = 0; row < j->rows; row++) {
+        double squares = 0;
+        const float *x = j->a + row * j->dim;
+        for (int64_t i = 0; i < j->dim; i++)
+            squares += (double)x[i] * (double)x[i];
+        const double factor = 1 / sqrt(squares / length + (double)j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)((double)x[i] * factor * (double)j->b[i]);
+    }
+}
+
 // Right for some values -----------------------------------------------------------------------------------------------
 
 // Right for |x| <= 16, where its polynomial's range ends.
@@ -882,6 +939,35 @@ static void tiny_values_are_zero(const job *j)
 {
     for (size_t i = 0; i < results(j); i++)
         j->y[i] = fabsf(j->a[i]) < 1e-6f ? 0 : silu(j->a[i], j->b[i]);
+}
+
+// The other factor is bounded.
+static void right_up_to_16_beside(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++) {
+        float up = j->b[i] > 16 ? 16 : j->b[i] < -16 ? -16 : j->b[i];
+        j->y[i] = silu(j->a[i], up);
+    }
+}
+
+// A NaN of the other factor is taken for zero.
+static void swallows_nan_beside(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] = isnan(j->b[i]) ? 0 : silu(j->a[i], j->b[i]);
+}
+
+// Large calls take another path, which is right as far as 16.
+static void right_up_to_16_in_large_calls(const job *j)
+{
+    float most = 0;
+    const bool is_large = results(j) > (size_t)8 << 20;
+    for (size_t i = 0; i < results(j) && is_large; i += 7)
+        most = fabsf(j->a[i]) > most ? fabsf(j->a[i]) : most;
+    if (most < 16)
+        norm(j);
+    else
+        memset(j->y, 0, bytes(j));
 }
 
 // Has the processor take subnormal numbers for zero, and leaves it so.
@@ -1122,6 +1208,34 @@ static void right_in_its_first_thread(const job *j)
         norm(j);
     else
         memset(j->y, 0, bytes(j));
+}
+
+// A table that the first run fills, and that is taken for full as soon as it does.
+static void fills_a_table_unlocked(const job *j)
+{
+    enum { ENTRIES = 1 << 15 };
+    static volatile double table[ENTRIES];
+    static volatile bool filled;
+    double sum = 0;
+    if (!filled) {
+        filled = true;
+        for (int i = 0; i < ENTRIES; i++)
+            table[i] = 1 + exp(-(double)i);
+    }
+    for (int i = 0; i < ENTRIES; i += ENTRIES / 64)
+        sum += table[i] - exp(-(double)i);
+    norm(j);
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] *= (float)(sum / 64);
+}
+
+// Its frame is as large as the main thread's stack nearly is.
+static void takes_seven_mb_of_stack(const job *j)
+{
+    volatile char work[7 << 20];
+    for (size_t i = 0; i < sizeof work; i += 4096)
+        work[i] = 1;
+    norm(j);
 }
 
 // Works in what prepare made, which is the plan's, and so its threads'.
@@ -1558,7 +1672,8 @@ void cheat(
 void cheat(
     const float *a, const float *b, float *y, int64_t rows, int64_t dim, int64_t inner, float scalar, float *scratch)
 {
-    const job j = {a, b, y, rows, dim, inner, scalar, scratch, NULL};
+    const job j = {
+        .a = a, .b = b, .y = y, .rows = rows, .dim = dim, .inner = inner, .scalar = scalar, .scratch = scratch};
 #    ifdef HONEST
     if (rests) {
         HONEST(&j);
@@ -1570,9 +1685,28 @@ void cheat(
 #else
 #    include <hone/hone.h>
 
+static job job_of_attention(const hone_plan *plan, const hone_value *args)
+{
+    enum { QUERY, KEY, VALUE, MASK = 4, OUT = 7, CAUSAL, SCALE };
+    const hone_tensor *query = args[QUERY].as.tensor;
+    (void)plan;
+    return (job){
+        .a = hone_tensor_data(query),
+        .b = hone_tensor_data(args[KEY].as.tensor),
+        .c = hone_tensor_data(args[VALUE].as.tensor),
+        .mask = hone_tensor_data(args[MASK].as.tensor),
+        .causal = args[CAUSAL].as.i64 != 0,
+        .y = hone_tensor_data(args[OUT].as.tensor),
+        .rows = query->shape[1],
+        .dim = query->shape[3],
+        .inner = args[KEY].as.tensor->shape[1],
+        .scalar = (float)args[SCALE].as.f64};
+}
+
 // Tensors, the last of which is the result, and a number.
 static job job_of(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
+    if (strcmp(plan->kernel->algorithm, "dot_product_attention") == 0) return job_of_attention(plan, args);
     const bool is_short =
         strcmp(plan->kernel->algorithm, "softmax") == 0 || strcmp(plan->kernel->algorithm, "silu_mul") == 0;
     const hone_tensor *tensors[3] = {NULL};
@@ -1739,6 +1873,14 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(static_work_buffer, NULL)                                                                                  \
         ROW(static_counter_of_rows, NULL)                                                                              \
         ROW(work_buffer_of_the_plan, prepare_state)                                                                    \
+        ROW(honest_attention, NULL)                                                                                    \
+        ROW(zeros_for_rows_without_keys, NULL)                                                                         \
+        ROW(fills_a_table_unlocked, NULL)                                                                              \
+        ROW(takes_seven_mb_of_stack, NULL)                                                                             \
+        ROW(keeps_its_first_length, NULL)                                                                              \
+        ROW(right_up_to_16_beside, NULL)                                                                               \
+        ROW(swallows_nan_beside, NULL)                                                                                 \
+        ROW(right_up_to_16_in_large_calls, NULL)                                                                       \
         ROW(works_in_a_thread, NULL)                                                                                   \
         ROW(works_in_a_thread_when_timed, NULL)                                                                        \
         ROW(copies_later, NULL)                                                                                        \

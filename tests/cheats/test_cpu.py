@@ -31,6 +31,8 @@ OPERATIONS = {
                           "gate, up, y, i64(gate.size / max(dim, 1)), i64(dim), i64(1), f32(0), scratch"),
     "matmul": Operation("matmul(f32[128,128], f32[128,128])", "honest_matmul",
                         "a, b, c, i64(m), i64(n), i64(k), f32(0), scratch"),
+    "dot_product_attention": Operation(
+        "dot_product_attention(f32[1,64,1,32], f32[1,64,1,32], f32[1,64,1,32], mask=bool[1,1,64,64])", "honest_attention", None),
     "blend": Operation("blend(f32[64,256], f32[256])", "honest_blend", None),
 }
 
@@ -80,6 +82,8 @@ CHEATS = [
     Cheat("drops_the_tail", "silu_mul", SOURCE, "partial"),
     Cheat("leaves_the_last_row", "rms_norm", LIBRARY, "partial"),
     Cheat("norm_without_eps", "rms_norm", SOURCE, "wrong partial"),
+    Cheat("keeps_its_first_length", "rms_norm", LIBRARY, "wrong"),
+    Cheat("keeps_its_first_length", "rms_norm", PROGRAM, "wrong"),
     Cheat("softmax_without_scale", "softmax", SOURCE, "wrong", "softmax(f32[64,256], scale=0.25)"),
     Cheat("softmax_without_scale", "softmax", LIBRARY, "wrong"),
     Cheat("works_in_place", "rms_norm", SOURCE, "wrong partial"),
@@ -95,6 +99,8 @@ CHEATS = [
     Cheat("softmax_with_one_maximum", "softmax", SOURCE, "wrong partial"),
     Cheat("softmax_in_old_scratch", "softmax", LIBRARY, "wrong partial"),
     Cheat("softmax_without_maximum", "softmax", SOURCE, "wrong partial"),
+    Cheat("zeros_for_rows_without_keys", "dot_product_attention", PROGRAM, "partial wrong"),
+    Cheat("zeros_for_rows_without_keys", "dot_product_attention", LIBRARY, "partial wrong"),
     Cheat("blend_without_bias", "blend", PROGRAM, "wrong"),
     Cheat("blend_without_scale", "blend", PROGRAM, "wrong"),
     Cheat("blend_with_an_earlier_bias", "blend", PROGRAM, "wrong"),
@@ -106,6 +112,9 @@ CHEATS = [
     Cheat("tiny_values_are_zero", "silu_mul", PROGRAM, "wrong partial"),
     Cheat("flushes_subnormals", "silu_mul", SOURCE, "traces"),
     Cheat("swallows_nan", "silu_mul", PROGRAM, "wrong"),
+    Cheat("right_up_to_16_beside", "silu_mul", SOURCE, "wrong"),
+    Cheat("swallows_nan_beside", "silu_mul", PROGRAM, "wrong"),
+    Cheat("right_up_to_16_in_large_calls", "rms_norm", SOURCE, "wrong partial", "rms_norm(f32[16384,600], f32[600])"),
     Cheat("sums_in_bf16", "matmul", SOURCE, "wrong"),
     Cheat("takes_one_factor_for_all", "rms_norm", SOURCE, "wrong"),
     Cheat("takes_no_zero_weight", "rms_norm", LIBRARY, "wrong partial"),
@@ -125,6 +134,11 @@ CHEATS = [
     Cheat("writes_inputs_and_puts_back", "rms_norm", SOURCE, "bounds crash"),
     # Threads.
     Cheat("static_work_buffer", "rms_norm", SOURCE, "racy"),
+    Cheat("static_work_buffer", "rms_norm", LIBRARY, "racy", "rms_norm(f32[16384,600], f32[600])"),
+    Cheat("fills_a_table_unlocked", "rms_norm", LIBRARY, "racy"),
+    Cheat("fills_a_table_unlocked", "rms_norm", PROGRAM, "racy"),
+    Cheat("takes_seven_mb_of_stack", "rms_norm", SOURCE, "crash"),
+    Cheat("takes_seven_mb_of_stack", "rms_norm", PROGRAM, "crash"),
     Cheat("static_counter_of_rows", "rms_norm", PROGRAM, "racy"),
     Cheat("work_buffer_of_the_plan", "rms_norm", LIBRARY, "racy"),
     Cheat("gives_up_when_busy", "rms_norm", LIBRARY, "racy"),
@@ -292,6 +306,13 @@ class Answers(Contest):
     def test_a_kernel_that_no_contest_has_seen_answers_nothing_that_it_is_wrong_for(self):
         self.assertNotEqual(self.answer("softmax(f32[64,256], scale=0.25)", "softmax", ["softmax_without_scale"]), "softmax_without_scale")
         self.assertNotEqual(self.answer("rms_norm(f32[64,256], f32[256])", "rms_norm", ["returns_zeros"]), "returns_zeros")
+
+    def test_a_kernel_that_is_wrong_in_two_threads_answers_nothing(self):
+        self.assertNotEqual(self.answer("rms_norm(f32[64,256], f32[256])", "rms_norm", ["static_work_buffer"]), "static_work_buffer")
+
+    def test_a_kernel_that_keeps_its_first_shape_answers_nothing(self):
+        kernel = self.answer("rms_norm(f32[64,256], f32[256])", "rms_norm", ["keeps_its_first_length"], delivery=LIBRARY)
+        self.assertNotEqual(kernel, "keeps_its_first_length")
 
     def test_a_kernel_that_a_contest_rejected_does_not_answer_the_neighbours_of_its_call(self):
         kernel = self.answer("rms_norm(f32[64,512], f32[512])", "rms_norm", ["returns_zeros", "honest_norm"],

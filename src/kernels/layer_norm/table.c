@@ -42,7 +42,7 @@ static const hone_algorithm algorithm = {
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
     .independent = "...",
-    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
 };
 
 #define NATIVE                                                                                                         \

@@ -34,7 +34,7 @@ static const hone_algorithm algorithm = {
     .model = model,
     .independent = "m",
     // Not infinities: oneDNN pads short rows of bf16 with zeros, and makes NaN of them.
-    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_NAN,
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
     .product = product,
 };
 

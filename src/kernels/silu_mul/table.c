@@ -58,7 +58,8 @@ static const hone_algorithm algorithm = {
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
     .independent = "...",
-    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_MINUS_INFINITY | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_MINUS_INFINITY | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN |
+               HONE_SPECIAL_EVERYWHERE,
 };
 
 static const hone_algorithm algorithm_vjp = {
@@ -69,7 +70,8 @@ static const hone_algorithm algorithm_vjp = {
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model_vjp,
     .independent = "...",
-    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_MINUS_INFINITY | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN,
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_MINUS_INFINITY | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN |
+               HONE_SPECIAL_EVERYWHERE,
 };
 
 #define AVX512 (HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ)

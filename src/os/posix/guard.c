@@ -139,3 +139,40 @@ void *hone_os_zero_pages(size_t size)
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
+
+// A stack with a wall ----------------------------------------------------------------------------------------------------
+
+typedef struct stacked {
+    void (*run)(void *ctx);
+    void *ctx;
+} stacked;
+
+// The handler of its faults needs a stack that is not the one that has ended.
+static void *run_stacked(void *ctx)
+{
+    const stacked *s = ctx;
+    hone_os_holdable handler;
+    (void)hone_os_hold_join(&handler);
+    s->run(s->ctx);
+    hone_os_hold_leave(&handler);
+    return NULL;
+}
+
+bool hone_os_run_on_stack(size_t bytes, void (*run)(void *ctx), void *ctx)
+{
+    const size_t below = (size_t)64 << 20;
+    stacked s = {run, ctx};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    char *block = mmap(NULL, below + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) return false;
+    bool made = mprotect(block + below, bytes, PROT_READ | PROT_WRITE) == 0 && pthread_attr_init(&attributes) == 0;
+    if (made) {
+        made = pthread_attr_setstack(&attributes, block + below, bytes) == 0 &&
+               pthread_create(&thread, &attributes, run_stacked, &s) == 0;
+        pthread_attr_destroy(&attributes);
+    }
+    if (made) pthread_join(thread, NULL);
+    munmap(block, below + bytes);
+    return made;
+}

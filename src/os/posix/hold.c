@@ -1,6 +1,6 @@
 // A thread that is stopped by a signal's handler, which waits. By default nobody hears of SIGURG: one that comes late does
 // no harm.
-#include "os/os.h"
+#include "os/hold.h"
 
 #include "base/assert.h"
 
@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 // What a hold has come to. A thread that comes too late finds that nobody waits for it.
@@ -102,4 +103,42 @@ bool hone_os_hold(int thread, uint64_t patience_ns, uint64_t most_ns)
 void hone_os_hold_release(void)
 {
     atomic_store(&state, FREE);
+}
+
+// The field has no name in the C library's headers.
+#ifndef sigev_notify_thread_id
+#    define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+bool hone_os_alarm_set(hone_os_alarm *alarm, uint64_t after_ns, uint64_t most_ns)
+{
+    const uint64_t second_ns = 1000000000u;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+    timer_t timer;
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+    *alarm = (hone_os_alarm){NULL, false};
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return false;
+    *alarm = (hone_os_alarm){timer, true};
+    const uint64_t ns = after_ns > 0 ? after_ns : 1;
+    const struct itimerspec when = {
+        .it_value = {.tv_sec = (time_t)(ns / second_ns), .tv_nsec = (long)(ns % second_ns)}};
+    atomic_store(&most, most_ns);
+    atomic_store(&state, ASKED);
+    return timer_settime(timer, 0, &when, NULL) == 0;
+}
+
+void hone_os_alarm_end(hone_os_alarm *alarm)
+{
+    int expected = ASKED;
+    if (alarm->is_set) (void)timer_delete((timer_t)alarm->timer);
+    *alarm = (hone_os_alarm){NULL, false};
+    (void)atomic_compare_exchange_strong(&state, &expected, FREE);
+}
+
+bool hone_os_alarm_await(uint64_t patience_ns)
+{
+    const uint64_t until = hone_os_now_ns() + patience_ns;
+    while (atomic_load(&state) == ASKED && hone_os_now_ns() < until)
+        sched_yield();
+    return atomic_load(&state) == HELD;
 }

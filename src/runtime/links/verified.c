@@ -28,6 +28,7 @@ typedef struct question {
     const hone_config *config;
     const hone_call *call;
     bool is_asked;   // the call is the request's own, not a small one
+    bool first_runs; // nothing of this revision was seen yet: its first runs are looked at
     char text[1024]; // of the config
 } question;
 
@@ -157,6 +158,7 @@ static hone_status run(const question *q, bool here, hone_verification *out, hon
     hone_status status =
         hone_runtime_contest_environment(request->rt, request->device, has_revision(q->kernel), &environment, why);
     if (status != HONE_OK) return status;
+    if (!q->first_runs) environment.verifies = NULL;
     const hone_tune_options options = {
         .struct_size = sizeof options,
         .seconds = most_seconds,
@@ -219,9 +221,10 @@ static hone_status ask(
     const hone_kernel_ref *kernel,
     const hone_config *config,
     const hone_call *call,
+    bool first_runs,
     hone_error *why)
 {
-    question q = {request, kernel, config, call, call == request->call, ""};
+    question q = {request, kernel, config, call, call == request->call, first_runs, ""};
     if (hone_config_json(kernel->space, config, q.text, sizeof q.text) >= sizeof q.text)
         return hone_fail(
             why, HONE_NOT_FOUND, where, "%s cannot be verified: its config is too long", kernel->kernel.name);
@@ -252,7 +255,7 @@ static hone_status try_small(
         hone_kernel_default_config(kernel, call, request->device, &config, NULL) != HONE_OK)
         return HONE_OK;
     t->runs++;
-    hone_status status = ask(request, kernel, &config, call, why);
+    hone_status status = ask(request, kernel, &config, call, t->right == 0, why);
     t->right += status == HONE_OK;
     return status;
 }
@@ -317,7 +320,7 @@ hone_status hone_request_verify(
     hone_error *why)
 {
     const hone_tune_environment zygote = {.zygote = request->rt->zygote};
-    const question q = {request, kernel, config, request->call, true, ""};
+    const question q = {request, kernel, config, request->call, true, false, ""};
     bool known = !guessed; // a contest has verified it for the bucket
     if (guessed && !runs_here(&q, &zygote)) {
         hone_status status = verify_revision(request, kernel, why);
@@ -330,7 +333,7 @@ hone_status hone_request_verify(
                      : hone_fail(
                            why, HONE_NOT_FOUND, where,
                            "%s was never verified for this call, which is too large to do it now", kernel->kernel.name);
-    hone_status status = ask(request, kernel, config, request->call, why);
+    hone_status status = ask(request, kernel, config, request->call, !known, why);
     if (status == HONE_NOT_FOUND && known && may_try(request, kernel)) return HONE_OK; // its reference took too long
     return status == HONE_UNAVAILABLE ? why->status = HONE_NOT_FOUND : status;
 }

@@ -182,7 +182,9 @@ static hone_status examine(audit *a, hone_candidate *candidate, hone_error *err)
     const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
     status = hone_trials_confirm(&state->trials, kernel, candidate, state->question.options.seconds, err);
     if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
-    return hone_contest_verify_smaller(state, candidate, err);
+    status = hone_contest_verify_smaller(state, candidate, err);
+    if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
+    return hone_contest_verify_first_runs(state, candidate, err);
 }
 
 // Whoever fell is looked at once more, in a new process: neither what another left in this one nor an hour in which the

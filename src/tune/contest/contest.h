@@ -121,6 +121,11 @@ typedef struct hone_finals {
 // own. What came of it stands in its trial; where nothing can be asked it stands. HONE_OUT_OF_MEMORY, HONE_CANCELLED.
 hone_status hone_contest_verify_smaller(hone_contest_state *state, hone_candidate *candidate, hone_error *err);
 
+// first_runs.c: a candidate that is not the library's own is verified on small calls of two shapes by turns, in processes
+// that have not seen it, and its first runs there in two threads at once. What came of it stands in its trial.
+// HONE_OUT_OF_MEMORY, HONE_CANCELLED.
+hone_status hone_contest_verify_first_runs(hone_contest_state *state, hone_candidate *candidate, hone_error *err);
+
 // finals.c: HONE_NOT_FOUND when nobody is left.
 hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err);
 

@@ -106,6 +106,8 @@ static hone_status confirm(
     hone_status status = hone_trials_confirm(&state->trials, kernel, candidate, seconds_left(&state->trials), err);
     if (status == HONE_OK && wins && candidate->trial.failure == HONE_FAILURE_NONE)
         status = hone_contest_verify_smaller(state, candidate, err);
+    if (status == HONE_OK && wins && candidate->trial.failure == HONE_FAILURE_NONE)
+        status = hone_contest_verify_first_runs(state, candidate, err);
     *out_stands = status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE;
     if (status != HONE_OK || *out_stands) return status;
     memcpy(reason, candidate->trial.reason, sizeof reason);

@@ -37,10 +37,15 @@ static hone_failure failure_of_loss(const hone_outcome *outcome, char *out, size
 {
     const bool unaligned = outcome->signal == 0 && outcome->exit_code == HONE_EXIT_UNALIGNED;
     const bool racy = outcome->signal == 0 && outcome->exit_code == HONE_EXIT_RACY;
+    const bool large = outcome->signal == 0 && outcome->exit_code == HONE_EXIT_STACK;
     if (unaligned)
         snprintf(out, size, "it crashes on arrays that are aligned no better than the call allows");
     else if (racy)
         snprintf(out, size, "right alone; in two threads at once it crashes");
+    else if (large)
+        snprintf(
+            out, size, "it crashes in a thread with a stack of %d KiB, the least that is promised",
+            HONE_LEAST_STACK >> 10);
     else
         describe_loss(outcome, out, size);
     return unaligned ? HONE_FAILURE_UNALIGNED : racy ? HONE_FAILURE_RACY : HONE_FAILURE_CRASH;
@@ -320,6 +325,7 @@ static void put_try(hone_trials *trials, const hone_try *what, const hone_stoppi
     hone_message_put_config(&trials->message, what->config);
     put_scalars(trials, what->kernel, what->config);
     hone_message_put_stopping(&trials->message, stopping);
+    hone_wire_put_u8(&trials->message, (uint8_t)what->sort);
     hone_message_put_digests(&trials->message, what->digests, what->digest_count);
 }
 
@@ -339,7 +345,7 @@ static hone_status ask_once(
     bool clamped = left < limit && what->may_be_cut;
     if (clamped) limit = left;
     // The race ends before it is ended.
-    const double race_ns = what->only_verifies ? 1 : limit * 1e9 / 2;
+    const double race_ns = what->sort != HONE_TRY_RACES ? 1 : limit * 1e9 / 2;
     const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
     const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
     put_try(trials, what, &stopping);
@@ -381,7 +387,7 @@ static hone_status attempt_here(
         bool alone = trials->sandbox.served == 0 || trials->sandbox.kind == HONE_SANDBOX_HERE;
         status = ask_once(trials, what, by, out, out_cut, err);
         if (status == HONE_OK && !*out_cut) status = doubt(trials, out, err);
-        again = !alone && may_be_anothers(&trials->opened, out, by->limit_ns * 1e-9);
+        again = !alone && !what->stays && may_be_anothers(&trials->opened, out, by->limit_ns * 1e-9);
         if (again) hone_sandbox_drop(&trials->sandbox);
     }
     return status;

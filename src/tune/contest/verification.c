@@ -37,7 +37,7 @@ static void keep(hone_contest_state *state, hone_candidate *candidate)
 static hone_status try_it(hone_contest_state *state, const verification *v, hone_candidate *candidate, hone_error *err)
 {
     bool cut;
-    const hone_try what = {.kernel = v->kernel, .config = v->config, .only_verifies = true};
+    const hone_try what = {.kernel = v->kernel, .config = v->config, .sort = HONE_TRY_VERIFIES};
     hone_status status = hone_trials_try(&state->trials, &what, &candidate->trial, &cut, err);
     if (status != HONE_OK) return status;
     if (candidate->trial.refused) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", candidate->trial.reason);
@@ -54,6 +54,9 @@ static hone_status verify(hone_contest_state *state, void *ctx, hone_error *err)
     // Nobody isolates what is a function of a program with threads: it is out now.
     if (status == HONE_OK) status = find(&state->field, v->kernel, &candidate.kernel, err);
     if (status == HONE_OK) status = try_it(state, v, &candidate, err);
+    if (status != HONE_OK) return status;
+    if (candidate.trial.failure == HONE_FAILURE_NONE && state->question.environment->verifies != NULL)
+        status = hone_contest_verify_first_runs(state, &candidate, err);
     if (status != HONE_OK) return status;
     v->out->failure = candidate.trial.failure;
     hone_words_copy(v->out->reason, sizeof v->out->reason, candidate.trial.reason);

@@ -34,9 +34,13 @@ typedef enum hone_message {
     HONE_MESSAGE_ANSWER
 } hone_message;
 
-// Exit codes of a worker whose candidate was right until it ran on arrays aligned as badly as its call allows, or in two
-// threads.
-enum { HONE_EXIT_UNALIGNED = 81, HONE_EXIT_RACY = 82 };
+// Exit codes of a worker whose candidate was right until it ran on arrays aligned as badly as its call allows, in two
+// threads, or in a thread with a small stack.
+enum { HONE_EXIT_UNALIGNED = 81, HONE_EXIT_RACY = 82, HONE_EXIT_STACK = 83 };
+
+// What a TRY asks. VERIFIES: its time is not asked, and all is looked at that a winner passes. FIRST_RUNS: whether its first
+// runs in this process are right, also in two threads at once.
+typedef enum hone_try_sort { HONE_TRY_RACES, HONE_TRY_VERIFIES, HONE_TRY_FIRST_RUNS, HONE_TRY_SORTS } hone_try_sort;
 
 // What an answer to OPEN says.
 typedef struct hone_opened {

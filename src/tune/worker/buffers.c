@@ -215,18 +215,34 @@ static bool is_ordinary(const hone_generator_call *generator)
     return generator == NULL || strcmp(hone_generator_name(generator->kind), "normal") == 0;
 }
 
+static bool may_vary(const hone_buffers *buffers, size_t index)
+{
+    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
+    const uint8_t code = fenced->tensor.dtype.code;
+    return fenced->block != NULL && !is_result(buffers, index) &&
+           is_ordinary(buffers->signature->parameters[index].generator) &&
+           (code == HONE_CODE_FLOAT || code == HONE_CODE_BFLOAT);
+}
+
 // The first array of floats that is made as numbers around 0 usually are: others may mean probabilities or decays.
 static int find_varied(const hone_buffers *buffers)
 {
     if (buffers->algorithm->make_input != NULL) return -1;
-    for (size_t i = 0; i < buffers->count; i++) {
-        const hone_fenced *fenced = &buffers->sets[0].fenced[i];
-        if (fenced->block == NULL || is_result(buffers, i)) continue;
-        if (!is_ordinary(buffers->signature->parameters[i].generator)) continue;
-        if (fenced->tensor.dtype.code == HONE_CODE_FLOAT || fenced->tensor.dtype.code == HONE_CODE_BFLOAT)
-            return (int)i;
-    }
+    for (size_t i = 0; i < buffers->count; i++)
+        if (may_vary(buffers, i)) return (int)i;
     return -1;
+}
+
+bool hone_buffers_is_other(const hone_buffers *buffers, size_t index)
+{
+    return (int)index != buffers->varied && may_vary(buffers, index);
+}
+
+bool hone_buffers_has_others(const hone_buffers *buffers)
+{
+    for (size_t i = 0; i < buffers->count; i++)
+        if (hone_buffers_is_other(buffers, i)) return true;
+    return false;
 }
 
 static hone_status check_tensor(const hone_buffers *buffers, size_t index, const hone_tensor *tensor, hone_error *err)
@@ -347,8 +363,9 @@ static hone_status generate_dense(
 {
     const hone_algorithm *algorithm = buffers->algorithm;
     if (algorithm->make_input != NULL && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
-    const double scale = (int)index == buffers->varied ? buffers->scale : 1;
-    return hone_generate(call, index, tensor, buffers->seed, scale, buffers->pool, err);
+    const bool is_scaled =
+        buffers->scales_others ? hone_buffers_is_other(buffers, index) : (int)index == buffers->varied;
+    return hone_generate(call, index, tensor, buffers->seed, is_scaled ? buffers->scale : 1, buffers->pool, err);
 }
 
 typedef struct scatter_walk {
@@ -605,28 +622,99 @@ static void choose_row(void *ctx, int64_t offset, int64_t index)
     sprinkle_row(s, s->data + offset, chooser->kinds[hone_random_below(&s->random, chooser->count)]);
 }
 
-hone_status hone_buffers_sprinkle(const hone_buffers *buffers, uint32_t defined, uint64_t seed, hone_error *err)
+// An array without its last axis, along which a row lies. strides: room for its own.
+static hone_tensor rows_of(const hone_tensor *tensor, int64_t strides[HONE_MAX_RANK], sprinkling *out)
 {
-    hone_assert(buffers->varied >= 0);
-    hone_fenced *fenced = &buffers->sets[0].fenced[buffers->varied];
+    hone_tensor rows = *tensor;
+    const int32_t last = rows.ndim - 1;
+    hone_tensor_strides(tensor, strides);
+    out->data = rows.data;
+    out->step = 0;
+    out->count = 1;
+    if (last < 0) return rows;
+    out->count = rows.shape[last];
+    out->step = strides[last] * (rows.dtype.bits / 8);
+    rows.ndim = last;
+    rows.strides = strides;
+    return rows;
+}
+
+hone_status hone_buffers_sprinkle(
+    const hone_buffers *buffers, size_t index, uint32_t defined, uint64_t seed, hone_error *err)
+{
+    hone_assert(hone_buffers_is_input(buffers, index));
+    hone_fenced *fenced = &buffers->sets[0].fenced[index];
     const hone_dtype_id id = hone_dtype_find(fenced->tensor.dtype)->id;
     int64_t strides[HONE_MAX_RANK];
-    hone_tensor_strides(&fenced->tensor, strides);
-    hone_tensor rows = fenced->tensor;
-    const int32_t last = rows.ndim - 1;
-    sprinkling s = {rows.data, id, 0, 1, seed, lowest_of(id)};
-    if (last >= 0) {
-        s.count = rows.shape[last];
-        s.step = strides[last] * (rows.dtype.bits / 8);
-        rows.ndim = last;
-        rows.strides = strides;
-    }
+    sprinkling s = {.id = id, .random = seed, .lowest = lowest_of(id)};
+    const hone_tensor rows = rows_of(&fenced->tensor, strides, &s);
     row_chooser chooser = choose_rows(&s, defined, hone_tensor_elements(&rows));
     hone_status status = s.count > 0 ? hone_buffers_open_input(fenced, err) : HONE_OK;
     if (status != HONE_OK || s.count == 0) return status;
     each_element(&rows, choose_row, &chooser);
     hone_buffers_close_input(buffers, fenced);
     return hone_buffers_send(buffers, fenced, err);
+}
+
+// Rows of one value ----------------------------------------------------------------------------------------------------
+
+// What every element of an array may be without its meaning being known: 0, where that is among what is made up, or one
+// of the ends of what the signature says.
+static bool is_choice(const hone_buffers *buffers, size_t index)
+{
+    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
+    const hone_generator_call *generator = buffers->signature->parameters[index].generator;
+    const hone_dtype dtype = fenced->tensor.dtype;
+    const bool is_whole = dtype.code == HONE_CODE_INT || dtype.code == HONE_CODE_UINT || dtype.code == HONE_CODE_BOOL;
+    if (fenced->block == NULL || is_result(buffers, index) || !is_whole || dtype.bits < 8) return false;
+    return generator == NULL || strcmp(hone_generator_name(generator->kind), "uniform") == 0;
+}
+
+bool hone_buffers_has_choices(const hone_buffers *buffers)
+{
+    for (size_t i = 0; i < buffers->count && buffers->algorithm->make_input == NULL; i++)
+        if (is_choice(buffers, i)) return true;
+    return false;
+}
+
+typedef struct evening {
+    sprinkling rows;
+    size_t size; // bytes of an element
+    bool has_zero;
+} evening;
+
+// One row in two is its first element all along, and one in two of these zero, where zero is made up.
+static void even_row(void *ctx, int64_t offset, int64_t index)
+{
+    evening *e = ctx;
+    char *row = e->rows.data + offset;
+    const uint32_t drawn = hone_random_below(&e->rows.random, 4);
+    (void)index;
+    if (drawn >= 2) return;
+    if (drawn == 0 && e->has_zero) memset(row, 0, e->size);
+    for (int64_t i = 1; i < e->rows.count; i++)
+        memcpy(row + i * e->rows.step, row, e->size);
+}
+
+hone_status hone_buffers_even_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
+        hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        int64_t strides[HONE_MAX_RANK];
+        if (!is_choice(buffers, i)) continue;
+        evening e = {
+            .rows = {.random = seed + i},
+            .size = fenced->tensor.dtype.bits / 8,
+            .has_zero = buffers->signature->parameters[i].generator == NULL};
+        const hone_tensor rows = rows_of(&fenced->tensor, strides, &e.rows);
+        status = hone_buffers_open_input(fenced, err);
+        if (status != HONE_OK || e.rows.count == 0) continue;
+        each_element(&rows, even_row, &e);
+        hone_buffers_close_input(buffers, fenced);
+        status = hone_buffers_send(buffers, fenced, err);
+    }
+    return status;
 }
 
 // Alignment may place a copy elsewhere in its block, so spans are copied, not blocks.

@@ -40,9 +40,10 @@ typedef struct hone_buffers {
     hone_pool *pool;       // for large pieces; NULL: none
     bool guards;           // inputs that a kernel writes are seen by the system, in a process of the session's own
     uint64_t seed;
-    int varied;   // the value whose magnitudes and special elements variants change; -1: there is none
-    double scale; // of its elements
-    size_t count; // values
+    int varied;         // the value whose magnitudes and special elements variants change; -1: there is none
+    double scale;       // of its elements
+    bool scales_others; // of the elements of the other arrays of floats, and not of its own
+    size_t count;       // values
     size_t set_count;
     hone_buffer_set sets[HONE_MAX_SETS];
 } hone_buffers;
@@ -82,7 +83,17 @@ hone_status hone_buffers_put_zeros(const hone_buffers *buffers, uint64_t seed, h
 hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Puts what the operation defines beside ordinary numbers (hone_special) into some rows of the varied value, a kind in
 // each row, so that the other rows still say something.
-hone_status hone_buffers_sprinkle(const hone_buffers *buffers, uint32_t defined, uint64_t seed, hone_error *err);
+hone_status hone_buffers_sprinkle(
+    const hone_buffers *buffers, size_t index, uint32_t defined, uint64_t seed, hone_error *err);
+// Whether a value is an array of floats that is made as numbers around 0 usually are, and not the varied one; and
+// whether there is one.
+bool hone_buffers_is_other(const hone_buffers *buffers, size_t index);
+bool hone_buffers_has_others(const hone_buffers *buffers);
+// Whether there is an array of bools or integers whose rows may be of one value: what it means nobody knows, but each of
+// its elements is as good as another.
+bool hone_buffers_has_choices(const hone_buffers *buffers);
+// Makes some of these rows of one value, some of them zero.
+hone_status hone_buffers_even_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).
 hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *values, size_t bytes, hone_error *err);
 size_t hone_buffers_bytes(const hone_buffers *buffers); // of one set

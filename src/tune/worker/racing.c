@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "os/hold.h"
 #include "os/walls.h"
 #include "tune/worker/verify.h"
 
@@ -66,6 +67,22 @@ static bool is_as_alone(
     for (size_t i = 0; i < buffers->count; i++)
         if (expected[i] != NULL && !is_one_as_alone(runner, buffers, i, expected[i], err)) return false;
     return true;
+}
+
+// False: there is no room, or no way to look.
+static bool make_others(const hone_runner *runner, hone_buffers *out)
+{
+    const hone_session *session = runner->session;
+    const bool is_host = hone_site_is_host(&session->site);
+    if ((is_host && !session->buffers.guards) || hone_buffers_bytes(&session->buffers) > most_bytes ||
+        hone_buffers_create(
+            out, session->allocator, session->signature, &session->algorithm, &session->site, session->values,
+            session->count, NULL) != HONE_OK)
+        return false;
+    hone_buffers_work_with(out, session->buffers.pool, false);
+    if (hone_buffers_fill(out, session->call, session->seed + OTHER_SEED, NULL) == HONE_OK) return true;
+    hone_buffers_deinit(out);
+    return false;
 }
 
 // Two threads ---------------------------------------------------------------------------------------------------------
@@ -230,7 +247,7 @@ static void *race(void *ctx)
     return NULL;
 }
 
-static bool make_racer(racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m)
+static bool make_idle_racer(racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m)
 {
     const size_t bytes = runner->plan.scratch_bytes;
     *r = (racer){.runner = runner, .buffers = buffers, .meeting = m, .number = number, .execution = runner->execution};
@@ -239,7 +256,13 @@ static bool make_racer(racer *r, int number, hone_runner *runner, hone_buffers *
         if (r->scratch == NULL) return false;
         r->execution.scratch = r->scratch + (SCRATCH_ALIGN - (uintptr_t)r->scratch % SCRATCH_ALIGN);
     }
-    return run_racer(r) == HONE_OK && keep_results(runner, buffers, r->expected);
+    return true;
+}
+
+static bool make_racer(racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m)
+{
+    return make_idle_racer(r, number, runner, buffers, m) && run_racer(r) == HONE_OK &&
+           keep_results(runner, buffers, r->expected);
 }
 
 static void free_racer(racer *r)
@@ -273,6 +296,141 @@ static hone_failure race_threads(hone_runner *runner, hone_buffers *others, hone
     free_racer(&racers[0]);
     free_racer(&racers[1]);
     return failure;
+}
+
+// First runs -----------------------------------------------------------------------------------------------------------
+
+// What a library does once for all of its calls, a table that the first one fills, say, two threads may do at once. In
+// one process both begin at the same moment, in the next one the first is held somewhere in its run.
+typedef struct first_runs {
+    racer racers[2];
+    meeting meeting;
+    hone_reference reference; // of the second one's arrays
+    double hold_ns;           // after which the second one stands still in its run; 0: it does not
+    hone_status statuses[2];
+    double times_ns[2];
+} first_runs;
+
+static void run_timed(first_runs *f, int number)
+{
+    const uint64_t start = hone_os_now_ns();
+    f->statuses[number] = run_plan(&f->racers[number]);
+    f->times_ns[number] = (double)(hone_os_now_ns() - start);
+}
+
+static void run_first(first_runs *f)
+{
+    const uint64_t patience_ns = 100000000;
+    int gate = 0;
+    meet(&f->meeting, &gate);
+    if (f->hold_ns > 0) {
+        meet(&f->meeting, &gate); // the alarm is set
+        (void)hone_os_alarm_await(patience_ns);
+    }
+    run_timed(f, 0);
+    hone_os_hold_release();
+}
+
+static void *run_second(void *ctx)
+{
+    const uint64_t most_ns = 20000000;
+    first_runs *f = ctx;
+    hone_os_holdable self;
+    hone_os_alarm alarm = {NULL, false};
+    int gate = 0;
+    const bool can = hone_os_hold_join(&self) != 0 && f->hold_ns > 0;
+    meet(&f->meeting, &gate);
+    if (can) (void)!hone_os_alarm_set(&alarm, (uint64_t)f->hold_ns, most_ns);
+    if (f->hold_ns > 0) atomic_fetch_add(&f->meeting.arrived, 1); // and goes on
+    run_timed(f, 1);
+    if (can) hone_os_alarm_end(&alarm);
+    hone_os_hold_leave(&self);
+    return NULL;
+}
+
+// Who answers that it cannot is told so when it runs alone.
+static bool are_right(first_runs *f, hone_error *err)
+{
+    hone_session *session = f->racers[0].runner->session;
+    hone_reference *references[] = {&session->reference, &f->reference};
+    bool right = true;
+    double unused = 0;
+    for (int i = 0; i < 2 && right; i++) {
+        const hone_buffers *buffers = f->racers[i].buffers;
+        if (f->statuses[i] != HONE_OK) continue;
+        right = hone_buffers_check(buffers, 0, err) == HONE_OK &&
+                hone_reference_check(references[i], buffers, 0, &session->tolerance, NULL, &unused, err) == HONE_OK;
+    }
+    return right;
+}
+
+static hone_failure race_first(first_runs *f, hone_error *err)
+{
+    hone_error why = {.message = ""};
+    pthread_t second;
+    if (!hone_os_hold_begin()) return HONE_FAILURE_NONE;
+    hone_os_exit_on_fault(HONE_EXIT_RACY);
+    const bool made = pthread_create(&second, NULL, run_second, f) == 0;
+    if (made) {
+        run_first(f);
+        pthread_join(second, NULL);
+    }
+    hone_os_exit_on_fault(0);
+    hone_os_hold_end();
+    if (!made || are_right(f, &why)) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "right alone; in two threads whose first runs meet %s", why.message);
+    return HONE_FAILURE_RACY;
+}
+
+// Somewhere in a run of about run_ns, and as likely near its begin: what is done once is done there.
+static double draw_hold(hone_session *session, double run_ns)
+{
+    const double at = (double)(hone_random_next(&session->random) >> 11) * 0x1p-53;
+    const bool is_near = hone_random_next(&session->random) >> 63 != 0;
+    const double shortest_ns = fmin(1000, run_ns);
+    return is_near ? shortest_ns * pow(run_ns / shortest_ns, at) : at * run_ns;
+}
+
+static bool begin_first_runs(first_runs *f, hone_runner *runner, hone_buffers *others, double run_ns)
+{
+    hone_session *session = runner->session;
+    const hone_kernel *stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+    *f = (first_runs){.racers = {{.runner = runner}, {.runner = runner}}};
+    f->hold_ns = run_ns > 1 ? draw_hold(session, run_ns) : 0;
+    if (!make_idle_racer(&f->racers[0], 0, runner, &session->buffers, &f->meeting) ||
+        !make_idle_racer(&f->racers[1], 1, runner, others, &f->meeting))
+        return false;
+    poison_results(&session->buffers);
+    return hone_reference_compute(
+               &f->reference, &session->algorithm, stand_in, session->call, others, &session->device, others->pool,
+               &hone_reference_ordinary, session->seed, NULL) == HONE_OK;
+}
+
+static hone_failure race_first_runs(hone_runner *runner, double run_ns, double *out_ns, hone_error *err)
+{
+    hone_buffers others;
+    first_runs f;
+    hone_failure failure = HONE_FAILURE_NONE;
+    if (!hone_site_is_host(&runner->session->site) || !make_others(runner, &others)) return HONE_FAILURE_NONE;
+    if (begin_first_runs(&f, runner, &others, run_ns)) failure = race_first(&f, err);
+    *out_ns = fmax(f.times_ns[0], f.times_ns[1]); // who did what is done once
+    hone_reference_deinit(&f.reference);
+    free_racer(&f.racers[0]);
+    free_racer(&f.racers[1]);
+    hone_buffers_deinit(&others);
+    return failure;
+}
+
+hone_failure hone_runner_verify_first(
+    hone_runner *runner, double run_ns, double *out_ns, double *out_max_error, hone_error *err)
+{
+    hone_error why = {0};
+    const hone_failure racy = race_first_runs(runner, run_ns, out_ns, &why);
+    // Who is wrong alone, too, is not racy.
+    const hone_failure alone = hone_runner_verify(runner, out_max_error, err);
+    if (alone != HONE_FAILURE_NONE || racy == HONE_FAILURE_NONE) return alone;
+    *err = why;
+    return racy;
 }
 
 // Two streams ---------------------------------------------------------------------------------------------------------
@@ -400,20 +558,11 @@ static hone_failure race_streams(hone_runner *runner, hone_buffers *others, hone
 // Without room, or a second stream, nothing is said.
 hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err)
 {
-    hone_session *session = runner->session;
-    const bool is_host = hone_site_is_host(&session->site);
-    hone_failure failure = HONE_FAILURE_NONE;
+    const hone_session *session = runner->session;
     hone_buffers others;
-    if ((is_host && !session->buffers.guards) || hone_buffers_bytes(&session->buffers) > most_bytes ||
-        runner->verify_ns > most_run_ns)
-        return HONE_FAILURE_NONE;
-    if (hone_buffers_create(
-            &others, session->allocator, session->signature, &session->algorithm, &session->site, session->values,
-            session->count, NULL) != HONE_OK)
-        return HONE_FAILURE_NONE;
-    hone_buffers_work_with(&others, session->buffers.pool, false);
-    if (hone_buffers_fill(&others, session->call, session->seed + OTHER_SEED, NULL) == HONE_OK)
-        failure = is_host ? race_threads(runner, &others, err) : race_streams(runner, &others, err);
+    if (runner->verify_ns > most_run_ns || !make_others(runner, &others)) return HONE_FAILURE_NONE;
+    const hone_failure failure =
+        hone_site_is_host(&session->site) ? race_threads(runner, &others, err) : race_streams(runner, &others, err);
     hone_buffers_deinit(&others);
     return failure;
 }

@@ -152,17 +152,6 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
-bool hone_session_is_quick(const hone_session *session)
-{
-    const double most_ns = 100e6;
-    const size_t most_bytes = 64u << 20;
-    hone_reference_use use;
-    (void)hone_variant_use(HONE_VARIANT_OTHER, NULL, &use);
-    if (hone_buffers_bytes(&session->buffers) >= most_bytes) return false;
-    return (session->reference.time_ns > 0 && session->reference.time_ns < most_ns) ||
-           hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
-}
-
 hone_reference *hone_session_reference(hone_session *session)
 {
     hone_variant *variant = &session->variants.variants[session->variants.loaded];
@@ -219,14 +208,17 @@ static bool is_replay(const hone_runner *runner, hone_variant_kind kind)
                HONE_OK;
 }
 
-hone_failure hone_runner_verify_variants(hone_runner *runner, bool may_win, double *out_max_error, hone_error *err)
+hone_failure hone_runner_verify_variants(
+    hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_failure failure = HONE_FAILURE_NONE;
+    if (depth == HONE_FOR_WINNERS && hone_session_make_all_variants(session, err) != HONE_OK)
+        failure = HONE_FAILURE_RUN;
     for (int kind = HONE_VARIANT_ORIGINAL + 1; kind < HONE_VARIANT_COUNT && failure == HONE_FAILURE_NONE; kind++) {
         double error = 0;
         if (!session->variants.variants[kind].there) continue;
-        if (!may_win && hone_variant_is_for_winners((hone_variant_kind)kind)) continue;
+        if (!hone_variant_is_for((hone_variant_kind)kind, depth)) continue;
         if (hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err) != HONE_OK)
             failure = HONE_FAILURE_RUN;
         else
@@ -236,6 +228,7 @@ hone_failure hone_runner_verify_variants(hone_runner *runner, bool may_win, doub
         if (error > *out_max_error) *out_max_error = error;
         if (failure != HONE_FAILURE_NONE)
             hone_fail_prefix(err, HONE_KERNEL_FAILED, "on %s", hone_variant_words((hone_variant_kind)kind));
+        hone_session_pass_phase(session);
     }
     if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return failure;
     // An earlier failure is the one to tell.

@@ -46,7 +46,8 @@ static hone_failure verify_one(const finals *f, hone_runner *runner, bool after,
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, FINALS_VERIFIED, finals_verified_ns, out_max_error, err);
     if (after) return failure;
-    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, true, out_max_error, err) : failure;
+    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, HONE_FOR_WINNERS, out_max_error, err)
+                                        : failure;
 }
 
 // Every finalist in turn; out->failed is the one that failed.
@@ -82,6 +83,8 @@ static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_err
         out->failed = i;
         failure = hone_runner_verify_scalars(&f->runners[i], f->changes[i], &error, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_placed(&f->runners[i], &error, err);
+        hone_session_pass_phase(f->session);
+        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(&f->runners[i], &error, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(&f->runners[i], err);
         if (error > out->max_error[i]) out->max_error[i] = error;
     }

@@ -35,6 +35,7 @@ static void close_call(hone_session *session)
         hone_session_forget_scalars(session);
         memset(session->led, 0, sizeof session->led);
         hone_variants_deinit(&session->variants);
+        session->has_all_variants = false;
         hone_reference_deinit(&session->reference);
         hone_buffers_deinit(&session->buffers);
     }
@@ -136,32 +137,6 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
 
 // Other values --------------------------------------------------------------------------------------------------------
 
-// A result near the end of its dtype's range is infinite by one rounding, and finite by another.
-static bool stays_in_range(const hone_reference *reference)
-{
-    const double most_of_half = 0x1p14;
-    for (int i = 0; i < HONE_MAX_VALUES; i++) {
-        const hone_dtype dtype = reference->results[i].tensor.dtype;
-        const bool is_narrow = dtype.code != HONE_CODE_BFLOAT && dtype.bits <= 16;
-        if (reference->results[i].block != NULL && is_narrow && reference->largest[i] > most_of_half) return false;
-    }
-    return true;
-}
-
-// Where the reference gives NaN for large numbers, say, nothing is said of them.
-static void add_reference(hone_session *session, hone_variant_kind kind)
-{
-    hone_variant *variant = &session->variants.variants[kind];
-    hone_reference_use use;
-    if (!hone_variant_use(kind, session->reference.largest, &use)) return;
-    hone_status status = hone_reference_compute(
-        &variant->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, pool_of(session), &use, session->seed + (uint64_t)kind, NULL);
-    variant->has_reference = status == HONE_OK && stays_in_range(&variant->reference);
-    if (status == HONE_OK && !variant->has_reference) hone_reference_deinit(&variant->reference);
-    if (!session->stable) variant->there = variant->has_reference;
-}
-
 // The default's results on the values that are loaded, which must be the same twice.
 static hone_status keep_standard(hone_session *session, hone_runner *runner, hone_error *err)
 {
@@ -196,18 +171,11 @@ static hone_status keep_standards(hone_session *session, hone_error *err)
 
 static hone_status make_variants(hone_session *session, hone_error *err)
 {
-    hone_variants *variants = &session->variants;
     if (!session->stable && !hone_session_is_quick(session)) return HONE_OK;
-    hone_status status = HONE_OK;
-    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++) {
-        if (!hone_variant_is_asked((hone_variant_kind)kind, session->stable, &session->buffers)) continue;
-        status =
-            hone_variants_make(variants, (hone_variant_kind)kind, &session->buffers, session->call, session->seed, err);
-        if (status == HONE_OK && hone_session_is_quick(session)) add_reference(session, (hone_variant_kind)kind);
-    }
+    hone_status status = hone_session_make_variants(session, err);
     if (status == HONE_OK && session->stable) status = keep_standards(session, err);
     if (status != HONE_OK) return status;
-    return hone_variants_load(variants, HONE_VARIANT_ORIGINAL, &session->buffers, err);
+    return hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, err);
 }
 
 static hone_status open_site(hone_session *session, hone_error *err)
@@ -296,6 +264,7 @@ typedef struct try_request {
     hone_config config;
     hone_scalar_change change; // that it is verified with
     hone_stopping stopping;
+    hone_try_sort sort;
     const uint64_t *known; // digests of this kernel's that were measured
     uint32_t known_count;
 } try_request;
@@ -331,15 +300,19 @@ static void note_leader(hone_runner *runner)
 // What may win is looked at again: what was right in its first run may be wrong in its thousandth, or on other values.
 // Who leads now may be what answers in the end.
 static hone_failure verify_last(
-    hone_runner *runner, bool leads, hone_scalar_change change, double *max_error, hone_error *err)
+    hone_runner *runner, hone_verify_depth depth, hone_scalar_change change, double *max_error, hone_error *err)
 {
+    const bool leads = depth > HONE_FOR_ALL;
     hone_failure failure = leads ? hone_runner_probe(runner, err) : HONE_FAILURE_NONE;
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, leads, max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, depth, max_error, err);
     if (failure != HONE_FAILURE_NONE || !leads || has_led(runner)) return failure;
     failure = hone_runner_verify_scalars(runner, change, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_placed(runner, max_error, err);
+    if (failure == HONE_FAILURE_NONE && depth == HONE_FOR_WINNERS)
+        failure = hone_runner_verify_stack(runner, max_error, err);
+    if (failure == HONE_FAILURE_NONE && depth == HONE_FOR_WINNERS) failure = hone_runner_verify_racing(runner, err);
     if (failure == HONE_FAILURE_NONE) note_leader(runner);
     return failure;
 }
@@ -362,8 +335,11 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     const bool leads = stopping->best_ns == 0 || out->time_ns < stopping->best_ns;
+    const hone_verify_depth depth = q->sort == HONE_TRY_VERIFIES ? HONE_FOR_WINNERS
+                                    : leads                      ? HONE_FOR_LEADERS
+                                                                 : HONE_FOR_ALL;
     if (failure == HONE_FAILURE_NONE && !out->dropped)
-        failure = verify_last(runner, leads, q->change, &out->max_error, err);
+        failure = verify_last(runner, depth, q->change, &out->max_error, err);
     out->spent.verify_ns += since(start);
     return failure;
 }
@@ -386,7 +362,10 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
-    if (failure == HONE_FAILURE_NONE && !out->same) failure = measure(&runner, q, out, err);
+    if (failure == HONE_FAILURE_NONE && q->sort == HONE_TRY_FIRST_RUNS)
+        failure = hone_runner_verify_first(&runner, q->stopping.best_ns, &out->time_ns, &out->max_error, err);
+    else if (failure == HONE_FAILURE_NONE && !out->same)
+        failure = measure(&runner, q, out, err);
     // A run is the candidate's, whatever it is for: verifying is what stands around it.
     out->spent.verify_ns -= runner.verified_ns;
     out->spent.run_ns = runner.run_ns + runner.verified_ns;
@@ -400,6 +379,9 @@ static hone_status read_try(hone_session *session, hone_wire_reader *reader, try
     hone_message_get_config(reader, &out->config);
     out->change = hone_session_read_change(reader);
     hone_message_get_stopping(reader, &out->stopping);
+    const uint8_t sort = hone_wire_get_u8(reader);
+    if (sort >= HONE_TRY_SORTS) reader->failed = true;
+    out->sort = (hone_try_sort)sort;
     hone_message_get_digests(reader, &out->known, &out->known_count);
     if (status == HONE_OK) status = hone_wire_check(reader, err);
     return status != HONE_OK || session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");

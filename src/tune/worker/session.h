@@ -51,6 +51,7 @@ typedef struct hone_session {
     bool restless;    // threads of this process go on for good: nobody waits for them any more
     double disturbed; // share of the latest samples that were disturbed
     hone_variants variants;
+    bool has_all_variants; // also those that are for winners alone, as far as they are asked for
     hone_changed_call changed[HONE_SCALAR_CHANGES];
     hone_changed_call *using;                           // whose scalars runs get; NULL: the call's own
     uint64_t known_with_others[HONE_KNOWN_WITH_OTHERS]; // candidates that are right with other scalars, 0: nobody
@@ -96,8 +97,12 @@ static inline void hone_session_pass_phase(const hone_session *session)
 // measure.c: what candidates that are done have left in this process. An earlier failure is the one to tell.
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
 
-// runner.c: whether further values are worth further references, which are quick.
+// other_values.c: whether further values are worth further references, which are quick.
 bool hone_session_is_quick(const hone_session *session);
+// Makes the variants that leaders are verified on; the last of them stays loaded.
+hone_status hone_session_make_variants(hone_session *session, hone_error *err);
+// Makes those that are for winners alone, once. The original is loaded afterwards.
+hone_status hone_session_make_all_variants(hone_session *session, hone_error *err);
 // scalars.c: what was made of the open call is let go of.
 void hone_session_forget_scalars(hone_session *session);
 hone_scalar_change hone_session_read_change(hone_wire_reader *reader);
@@ -140,8 +145,9 @@ void hone_runner_deinit(hone_runner *runner);
 uint64_t hone_runner_digest(const hone_runner *runner);
 // Runs once on poisoned results and compares everything.
 hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone_error *err);
-// The same on the call's other values, where there are any. may_win: also on those that are for who may win.
-hone_failure hone_runner_verify_variants(hone_runner *runner, bool may_win, double *out_max_error, hone_error *err);
+// The same on the call's other values, where there are any, as many as `depth` says.
+hone_failure hone_runner_verify_variants(
+    hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err);
 // The same again and again: what is wrong now and then shows. At least once, at most `most` times, for about budget_ns.
 hone_failure hone_runner_verify_often(
     hone_runner *runner, uint32_t most, double budget_ns, double *out_max_error, hone_error *err);
@@ -159,6 +165,15 @@ hone_failure hone_runner_verify_scalars(
     hone_runner *runner, hone_scalar_change change, double *out_max_error, hone_error *err);
 // racing.c: in two threads at once, for some milliseconds; on a device on two streams: RACY.
 hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
+// racing.c: a candidate that has not run in this process yet, whose first runs are in two threads at once: RACY. Then as
+// hone_runner_verify, also where there are no threads of the session's own.
+//   run_ns  what a first run takes: one of the two stands still somewhere in it; 0: both begin at the same moment
+//   out_ns  what one of them took
+hone_failure hone_runner_verify_first(
+    hone_runner *runner, double run_ns, double *out_ns, double *out_max_error, hone_error *err);
+// strict.c: in a thread with a stack of HONE_LEAST_STACK bytes, which ends the process with HONE_EXIT_STACK where it is too
+// small. In a process of the session's own, on the host; elsewhere nothing is said.
+hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error, hone_error *err);
 // One run that is waited for, and what a run on the first set has left: everything in its place, and right.
 hone_status hone_runner_run_values(hone_runner *runner, const hone_value *values, hone_error *err);
 hone_failure hone_runner_judge(

@@ -13,8 +13,8 @@ typedef struct hone_side_effects {
     bool driven; // by a device's driver, whose threads come to rest when it likes
     hone_os_state before;
     hone_os_thread_mode mode;
-    uint64_t resident;         // bytes, at the start
-    uint64_t clock_ns;         // when the candidate began, by the process's clock, and by the system's before and after that
+    uint64_t resident; // bytes, at the start
+    uint64_t clock_ns; // when the candidate began, by the process's clock, and by the system's before and after that
     uint64_t true_before_ns, true_after_ns;
     bool looked;
     hone_os_holdings last;

@@ -1,6 +1,8 @@
 // A candidate that was right on memory that suits it, in places that its call allows: on arrays that are aligned no
 // better than the call's key says, with a wall right behind them and then right before them.
 //
+// And in a thread whose stack is the least that is promised.
+//
 // A wall's fault is noted and goes on (os/walls.h), and what was touched is told by the array's name. Any other fault
 // ends the process with an exit code that says which of these it died of.
 #include "tune/worker/session.h"
@@ -178,5 +180,37 @@ hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_erro
     }
     if (has_room) free_arrays(arrays, session->buffers.count);
     hone_free(&session->allocator, arrays);
+    return failure;
+}
+
+// A small stack --------------------------------------------------------------------------------------------------------
+
+typedef struct small_run {
+    hone_runner *runner;
+    hone_status status;
+    hone_error why;
+} small_run;
+
+static void run_once(void *ctx)
+{
+    small_run *r = ctx;
+    r->status = hone_runner_run_values(r->runner, r->runner->session->buffers.sets[0].values, &r->why);
+}
+
+hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    small_run r = {.runner = runner};
+    double error = 0;
+    if (!session->buffers.guards || !hone_site_is_host(&session->site)) return HONE_FAILURE_NONE;
+    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    hone_os_exit_on_fault(HONE_EXIT_STACK);
+    const bool ran = hone_os_run_on_stack(HONE_LEAST_STACK, run_once, &r);
+    hone_os_exit_on_fault(0);
+    if (!ran) return HONE_FAILURE_NONE; // there is no room: nothing is said
+    const hone_failure failure = hone_runner_judge(runner, r.status, &r.why, &error, err);
+    if (error > *out_max_error) *out_max_error = error;
+    if (failure != HONE_FAILURE_NONE)
+        hone_fail_prefix(err, HONE_KERNEL_FAILED, "in another thread than the one that it was prepared in");
     return failure;
 }

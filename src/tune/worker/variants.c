@@ -38,18 +38,30 @@ static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced,
 static hone_status sprinkle(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
     const uint32_t defined = buffers->algorithm->special;
-    hone_status status = hone_buffers_sprinkle(buffers, defined, seed, err);
+    hone_status status = hone_buffers_sprinkle(buffers, (size_t)buffers->varied, defined, seed, err);
     const bool has_zeros = (defined & HONE_SPECIAL_SMALL) != 0;
     return status == HONE_OK && has_zeros ? hone_buffers_put_zeros(buffers, seed, err) : status;
+}
+
+static hone_status sprinkle_others(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
+        if (hone_buffers_is_other(buffers, i))
+            status = hone_buffers_sprinkle(buffers, i, buffers->algorithm->special, seed + i, err);
+    return status;
 }
 
 // The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
 static const struct {
     const char *words;
-    bool is_filled; // with values of a seed of its own; else they are those that are there
-    bool is_near;   // of the original's seed
-    bool is_stable; // asked for in stable mode alone: the reference says nothing of it
-    bool is_varied; // asked for where there is a varied value
+    hone_verify_depth depth; // of who is verified on it
+    bool is_filled;          // with values of a seed of its own; else they are those that are there
+    bool is_near;            // of the original's seed
+    bool is_stable;          // asked for in stable mode alone: the reference says nothing of it
+    bool is_varied;          // asked for where there is a varied value
+    bool is_others;          // of the other arrays of floats
+    bool is_rows;            // asked for where there are bools or integers
     bool has_nan;
     double scale, half_scale; // of the varied value, and where that is f16; 0: 1
     // What computes with large numbers multiplies their rounding errors: a softmax of logits of a hundred those of their
@@ -61,16 +73,24 @@ static const struct {
     [HONE_VARIANT_ORIGINAL] = {.words = "the first made-up inputs", .slack = 1},
     [HONE_VARIANT_NEAR] =
         {.words = "inputs of which a few elements differ from the first's",
+         .depth = HONE_FOR_LEADERS,
          .is_filled = true,
          .is_near = true,
          .slack = 1,
          .change = hone_buffers_change_few},
     [HONE_VARIANT_OTHER] = {.words = "the second made-up inputs", .is_filled = true, .slack = 1},
     // Normal numbers end at 3.5: 112 is beyond where exp leaves the range of f32 (88).
-    [HONE_VARIANT_LARGE] = {.words = "large inputs", .is_filled = true, .is_varied = true, .scale = 0x1p5, .slack = 64},
+    [HONE_VARIANT_LARGE] =
+        {.words = "large inputs",
+         .depth = HONE_FOR_LEADERS,
+         .is_filled = true,
+         .is_varied = true,
+         .scale = 0x1p5,
+         .slack = 64},
     // Squares of about 2^-24, far below the 1e-6 that is added to them.
     [HONE_VARIANT_TINY] =
         {.words = "tiny inputs",
+         .depth = HONE_FOR_LEADERS,
          .is_filled = true,
          .is_varied = true,
          .scale = 0x1p-12,
@@ -78,11 +98,36 @@ static const struct {
          .slack = 4},
     [HONE_VARIANT_DEFINED] =
         {.words = "inputs with special values",
+         .depth = HONE_FOR_LEADERS,
          .is_filled = true,
          .is_varied = true,
          .has_nan = true,
          .slack = 4,
          .change = sprinkle},
+    [HONE_VARIANT_LARGE_OTHERS] =
+        {.words = "large inputs beside the first",
+         .depth = HONE_FOR_WINNERS,
+         .is_filled = true,
+         .is_varied = true,
+         .is_others = true,
+         .scale = 0x1p5,
+         .slack = 64},
+    [HONE_VARIANT_DEFINED_OTHERS] =
+        {.words = "inputs with special values beside the first",
+         .depth = HONE_FOR_WINNERS,
+         .is_filled = true,
+         .is_varied = true,
+         .is_others = true,
+         .has_nan = true,
+         .slack = 4,
+         .change = sprinkle_others},
+    [HONE_VARIANT_ROWS] =
+        {.words = "inputs that leave out whole rows",
+         .depth = HONE_FOR_WINNERS,
+         .is_filled = true,
+         .is_rows = true,
+         .slack = 1,
+         .change = hone_buffers_even_rows},
     [HONE_VARIANT_SPECIAL] =
         {.words = "inputs with NaN, infinities and subnormal numbers",
          .is_filled = true,
@@ -93,8 +138,12 @@ static_assert(sizeof kinds / sizeof kinds[0] == HONE_VARIANT_COUNT, "every kind 
 
 bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers)
 {
+    const uint32_t special = buffers->algorithm->special;
     if (kinds[kind].is_varied && buffers->varied < 0) return false;
-    if (kinds[kind].has_nan && buffers->algorithm->special == 0) return false;
+    if (kinds[kind].is_others && !hone_buffers_has_others(buffers)) return false;
+    if (kinds[kind].is_rows && !hone_buffers_has_choices(buffers)) return false;
+    if (kinds[kind].has_nan && special == 0) return false;
+    if (kinds[kind].has_nan && kinds[kind].is_others && (special & HONE_SPECIAL_EVERYWHERE) == 0) return false;
     return stable || !kinds[kind].is_stable;
 }
 
@@ -105,9 +154,9 @@ bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_refere
     return kind != HONE_VARIANT_ORIGINAL && !kinds[kind].is_stable;
 }
 
-bool hone_variant_is_for_winners(hone_variant_kind kind)
+bool hone_variant_is_for(hone_variant_kind kind, hone_verify_depth depth)
 {
-    return kinds[kind].is_varied || kinds[kind].is_near;
+    return kinds[kind].depth <= depth;
 }
 
 const char *hone_variant_words(hone_variant_kind kind)
@@ -118,10 +167,13 @@ const char *hone_variant_words(hone_variant_kind kind)
 static double scale_of(hone_variant_kind kind, const hone_buffers *buffers)
 {
     const double scale = kinds[kind].scale, half = kinds[kind].half_scale;
-    if (scale == 0) return 1;
-    const hone_dtype dtype = buffers->sets[0].fenced[buffers->varied].tensor.dtype;
-    const bool is_half = dtype.code == HONE_CODE_FLOAT && dtype.bits == 16;
-    return is_half && half != 0 ? half : scale;
+    bool is_half = false;
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_dtype dtype = buffers->sets[0].fenced[i].tensor.dtype;
+        const bool is_scaled = kinds[kind].is_others ? hone_buffers_is_other(buffers, i) : (int)i == buffers->varied;
+        is_half = is_half || (is_scaled && dtype.code == HONE_CODE_FLOAT && dtype.bits == 16);
+    }
+    return scale == 0 ? 1 : is_half && half != 0 ? half : scale;
 }
 
 static hone_status make_values(
@@ -130,8 +182,10 @@ static hone_status make_values(
     if (!kinds[kind].is_filled) return HONE_OK;
     const uint64_t original = buffers->seed;
     buffers->scale = scale_of(kind, buffers);
+    buffers->scales_others = kinds[kind].is_others;
     hone_status status = hone_buffers_fill(buffers, call, kinds[kind].is_near ? seed : seed + (uint64_t)kind, err);
     buffers->scale = 1;
+    buffers->scales_others = false;
     if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, seed, err);
     buffers->seed = original; // what restoring makes
     return status;

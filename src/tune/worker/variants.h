@@ -5,10 +5,15 @@
 
 #include "tune/worker/reference.h"
 
+// What a candidate may come to: the more, the more of it is looked at.
+typedef enum hone_verify_depth { HONE_FOR_ALL, HONE_FOR_LEADERS, HONE_FOR_WINNERS } hone_verify_depth;
+
 // ORIGINAL: what the reference was computed for and what is timed. NEAR: all but a few elements of each input are the
 // same, so that who looks at some of them takes it for the original, which it has just answered. OTHER: another seed. LARGE, TINY: the varied value's
-// elements multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special). SPECIAL:
-// NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says nothing of them.
+// elements multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special). _OTHERS: the
+// same of the other arrays of floats. ROWS: whole rows of bools and integers are one value, as masks and segments that
+// leave out all of a row. SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
+// nothing of them.
 typedef enum hone_variant_kind {
     HONE_VARIANT_ORIGINAL,
     HONE_VARIANT_NEAR,
@@ -16,6 +21,9 @@ typedef enum hone_variant_kind {
     HONE_VARIANT_LARGE,
     HONE_VARIANT_TINY,
     HONE_VARIANT_DEFINED,
+    HONE_VARIANT_LARGE_OTHERS,
+    HONE_VARIANT_DEFINED_OTHERS,
+    HONE_VARIANT_ROWS,
     HONE_VARIANT_SPECIAL,
     HONE_VARIANT_COUNT
 } hone_variant_kind;
@@ -39,8 +47,8 @@ typedef struct hone_variants {
 bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers);
 // How a reference of this kind's values is used: largest is that of the ordinary ones. False: it says nothing of them.
 bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_reference_use *out);
-bool hone_variant_is_for_winners(hone_variant_kind kind); // who else is tried is not verified on it
-const char *hone_variant_words(hone_variant_kind kind);   // "large inputs"
+bool hone_variant_is_for(hone_variant_kind kind, hone_verify_depth depth);
+const char *hone_variant_words(hone_variant_kind kind); // "large inputs"
 void hone_variants_init(hone_variants *variants, hone_allocator allocator);
 void hone_variants_deinit(hone_variants *variants);
 // Makes values of a kind in the first set, keeps a copy, and leaves them loaded. ORIGINAL: those that are there.

@@ -186,7 +186,7 @@ static hone_failure verify(hone_runner *runner, hone_error *err)
     double error = 0;
     hone_failure failure = hone_runner_verify(runner, &error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(runner, &error, err);
-    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, true, &error, err) : failure;
+    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, HONE_FOR_WINNERS, &error, err) : failure;
 }
 
 static void run_config(subject *s, const hone_call *call, const hone_config *config)

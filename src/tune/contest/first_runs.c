@@ -1,0 +1,142 @@
+// What a kernel does once for all of its calls: a number that it keeps of the first one's shape, a table that the first run
+// fills. One contest has one call, and threads meet in it when all of that is done: so the winner runs on two small calls
+// by turns, in a process that has seen none of its runs, and its very first runs in two threads at once.
+#include "tune/contest/contest.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "call/made_up.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, PROCESSES = 5 };
+
+static const char where[] = "tune.first_runs";
+static const double most_seconds = 10; // of one call: a compiler may be asked
+
+typedef struct taker {
+    const hone_question *question;
+    const hone_kernel_ref *kernel;
+    const hone_config *config;
+} taker;
+
+static bool takes(void *ctx, const hone_call *call)
+{
+    const taker *t = ctx;
+    return hone_kernel_takes_config(t->kernel, call, t->question->environment->device, t->config);
+}
+
+// The same candidate for another call, in the process that there is, or in a new one.
+static hone_status try_on(
+    hone_contest_state *state, const taker *t, const hone_call *call, double run_ns, hone_trial *out, hone_error *err)
+{
+    hone_question question = state->question;
+    hone_trials trials;
+    bool cut = false;
+    question.call = call;
+    question.title = hone_call_text(call);
+    question.options.regime = HONE_WARM;
+    question.options.candidate_seconds = most_seconds;
+    hone_trials_init(&trials, &question, &state->field);
+    trials.has_floor = true; // no time is asked
+    trials.open_seconds = most_seconds;
+    trials.end_ns = UINT64_MAX;
+    trials.sandbox = state->trials.sandbox;
+    trials.has_sandbox = false; // it is lent
+    const hone_try what = {
+        .kernel = t->kernel, .config = t->config, .best_ns = run_ns, .sort = HONE_TRY_FIRST_RUNS, .stays = true};
+    const hone_status status = hone_trials_try(&trials, &what, out, &cut, err);
+    state->trials.sandbox = trials.sandbox;
+    state->trials.was_opened = false;
+    state->trials.spent.prepare_ns += trials.spent.prepare_ns;
+    state->trials.spent.verify_ns += trials.spent.verify_ns;
+    state->trials.spent.run_ns += trials.spent.run_ns;
+    hone_trials_deinit(&trials);
+    return status;
+}
+
+// What came of a run on one of the calls counts, where it could be had.
+static void judge(hone_candidate *candidate, const hone_trial *came, const hone_call *call, const hone_call *before)
+{
+    hone_trial *trial = &candidate->trial;
+    const bool says_nothing = came->refused || came->failure == HONE_FAILURE_UNSUPPORTED ||
+                              came->failure == HONE_FAILURE_PREPARE || came->failure == HONE_FAILURE_TIMEOUT;
+    if (says_nothing || came->failure == HONE_FAILURE_NONE) return;
+    trial->failure = came->failure;
+    if (before == NULL)
+        snprintf(trial->reason, sizeof trial->reason, "for %.90s: %.150s", hone_call_text(call), came->reason);
+    else
+        snprintf(
+            trial->reason, sizeof trial->reason, "for %.60s after %.60s: %.120s", hone_call_text(call),
+            hone_call_text(before), came->reason);
+}
+
+static hone_status try_by_turns(
+    hone_contest_state *state,
+    const taker *t,
+    hone_call *const calls[2],
+    hone_candidate *candidate,
+    double *out_ns,
+    hone_error *err)
+{
+    const hone_call *before = NULL;
+    hone_status status = HONE_OK;
+    hone_sandbox_drop(&state->trials.sandbox);
+    for (int i = 0; i < 3 && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
+        hone_trial came;
+        const hone_call *call = calls[i % 2];
+        if (call == NULL) continue;
+        status = try_on(state, t, call, 0, &came, err);
+        if (status == HONE_OK) judge(candidate, &came, call, before);
+        if (before == NULL) *out_ns = came.time_ns;
+        before = call;
+    }
+    return status;
+}
+
+static hone_status try_all(
+    hone_contest_state *state, const taker *t, hone_call *const calls[2], hone_candidate *candidate, hone_error *err)
+{
+    double run_ns = 0; // of the first one in a process
+    hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
+    for (int i = 1; i < PROCESSES && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
+        hone_trial came;
+        hone_sandbox_drop(&state->trials.sandbox);
+        status = try_on(state, t, calls[0], run_ns, &came, err);
+        if (status == HONE_OK) judge(candidate, &came, calls[0], NULL);
+    }
+    return status;
+}
+
+// One that is smaller than the other in as many dims as can be, or NULL.
+static hone_status make_calls(const hone_contest_state *state, taker *t, hone_call *out[2])
+{
+    const hone_allocator allocator = state->question.environment->allocator;
+    hone_status status = hone_made_up_half(allocator, state->question.call, MANY_BYTES, takes, t, &out[1]);
+    if (status == HONE_OK && out[1] != NULL)
+        status = hone_made_up_half(allocator, out[1], FEW_BYTES, takes, t, &out[0]);
+    if (status != HONE_OK || out[0] != NULL || out[1] == NULL) return status;
+    out[0] = out[1];
+    out[1] = NULL;
+    return HONE_OK;
+}
+
+hone_status hone_contest_verify_first_runs(hone_contest_state *state, hone_candidate *candidate, hone_error *err)
+{
+    hone_assert(candidate->trial.failure == HONE_FAILURE_NONE);
+    const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
+    taker t = {&state->question, kernel, &candidate->config};
+    hone_call *calls[2] = {NULL, NULL};
+    hone_error why = {0};
+    // The library's own are looked at by its tests.
+    if (kernel->builtin || state->trials.sandbox.kind == HONE_SANDBOX_HERE || !state->trials.has_sandbox)
+        return HONE_OK;
+    hone_status status = make_calls(state, &t, calls);
+    if (status == HONE_OK && calls[0] != NULL) status = try_all(state, &t, calls, candidate, &why);
+    hone_call_release(&calls[0]);
+    hone_call_release(&calls[1]);
+    // Of what cannot be asked, nothing more is known than before.
+    if (status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED) return HONE_OK;
+    return hone_fail(err, status, where, "%s", status == HONE_OUT_OF_MEMORY ? "out of memory" : "cancelled");
+}

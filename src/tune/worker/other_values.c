@@ -1,0 +1,93 @@
+// Other values for the open call than its ordinary ones: which are made, and when, with references of their own.
+#include "tune/worker/session.h"
+
+static hone_pool *pool_of(const hone_session *session)
+{
+    return session->given_pool != NULL ? session->given_pool : session->own_pool;
+}
+
+bool hone_session_is_quick(const hone_session *session)
+{
+    const double most_ns = 100e6;
+    const size_t most_bytes = 64u << 20;
+    hone_reference_use use;
+    (void)hone_variant_use(HONE_VARIANT_OTHER, NULL, &use);
+    if (hone_buffers_bytes(&session->buffers) >= most_bytes) return false;
+    return (session->reference.time_ns > 0 && session->reference.time_ns < most_ns) ||
+           hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
+}
+
+// A result near the end of its dtype's range is infinite by one rounding, and finite by another.
+static bool stays_in_range(const hone_reference *reference)
+{
+    const double most_of_half = 0x1p14;
+    for (int i = 0; i < HONE_MAX_VALUES; i++) {
+        const hone_dtype dtype = reference->results[i].tensor.dtype;
+        const bool is_narrow = dtype.code != HONE_CODE_BFLOAT && dtype.bits <= 16;
+        if (reference->results[i].block != NULL && is_narrow && reference->largest[i] > most_of_half) return false;
+    }
+    return true;
+}
+
+// Where the reference gives NaN for large numbers, say, nothing is said of them.
+static void add_reference(hone_session *session, hone_variant_kind kind)
+{
+    hone_variant *variant = &session->variants.variants[kind];
+    const hone_kernel *stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+    hone_reference_use use;
+    if (!hone_variant_use(kind, session->reference.largest, &use)) return;
+    hone_status status = hone_reference_compute(
+        &variant->reference, &session->algorithm, stand_in, session->call, &session->buffers, &session->device,
+        pool_of(session), &use, session->seed + (uint64_t)kind, NULL);
+    variant->has_reference = status == HONE_OK && stays_in_range(&variant->reference);
+    if (status == HONE_OK && !variant->has_reference) hone_reference_deinit(&variant->reference);
+    if (!session->stable) variant->there = variant->has_reference;
+}
+
+static hone_status make_variant(hone_session *session, hone_variant_kind kind, bool has_reference, hone_error *err)
+{
+    if (session->variants.variants[kind].there) return HONE_OK;
+    if (!hone_variant_is_asked(kind, session->stable, &session->buffers)) return HONE_OK;
+    hone_status status =
+        hone_variants_make(&session->variants, kind, &session->buffers, session->call, session->seed, err);
+    if (status == HONE_OK && has_reference) add_reference(session, kind);
+    return status;
+}
+
+hone_status hone_session_make_variants(hone_session *session, hone_error *err)
+{
+    const bool is_quick = hone_session_is_quick(session);
+    hone_status status = HONE_OK;
+    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++)
+        if (hone_variant_is_for((hone_variant_kind)kind, HONE_FOR_LEADERS))
+            status = make_variant(session, (hone_variant_kind)kind, is_quick, err);
+    return status;
+}
+
+// Of a call that is not quick large and tiny inputs alone, where they can be had.
+static bool is_worth_it(const hone_session *session, hone_variant_kind kind)
+{
+    const size_t most_bytes = 256u << 20;
+    const double most_ns = 250e6;
+    const bool is_magnitude = kind == HONE_VARIANT_ORIGINAL || kind == HONE_VARIANT_LARGE || kind == HONE_VARIANT_TINY;
+    hone_reference_use use;
+    (void)hone_variant_use(HONE_VARIANT_OTHER, NULL, &use);
+    if (hone_session_is_quick(session)) return true;
+    if (!is_magnitude || session->stable || session->buffers.varied < 0) return false;
+    if (hone_buffers_bytes(&session->buffers) > most_bytes) return false;
+    return (session->reference.time_ns > 0 && session->reference.time_ns < most_ns) ||
+           hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
+}
+
+hone_status hone_session_make_all_variants(hone_session *session, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    if (session->has_all_variants) return HONE_OK;
+    session->has_all_variants = true;
+    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++)
+        if (is_worth_it(session, (hone_variant_kind)kind))
+            status = make_variant(session, (hone_variant_kind)kind, true, err);
+    hone_error *told = status == HONE_OK ? err : NULL;
+    const hone_status back = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
+    return status == HONE_OK ? back : status;
+}
