@@ -42,7 +42,8 @@ typedef struct trial {
     cli_pairs pairs;
     cli_ratio ratio;
     verdict verdict;
-    json_t *calls; // NULL: not known
+    json_t *calls;   // NULL: not known
+    bool has_looked; // at the first runs
 } trial;
 
 static double spent(const trial *t)
@@ -90,16 +91,14 @@ static int check_values(const trial *t, const ab_run *run)
 static int fail_limit(const trial *t, const ab_run *run, double limit)
 {
     if (cli_cancel) return EXIT_INTERRUPTED;
-    if (spent(t) >= t->budget)
-        return fail_run(run, "did not end within the budget: give more than --seconds %g", t->budget);
+    if (!t->has_looked) return fail_run(run, "did not end within the budget: give more than --seconds %g", t->budget);
     return fail_run(run, "ran for %.0f s, where a run took %.1f s before: it hangs, and was ended", limit, t->longest);
 }
 
-// How long a run may take.
+// How long a run of a pair may take: the budget says whether one is begun.
 static double limit_of(const trial *t)
 {
-    const double left = t->budget - spent(t);
-    return t->longest == 0 ? left : fmin(left, fmax(least_patience, patience * t->longest));
+    return fmax(least_patience, patience * t->longest);
 }
 
 // A run from start to end; *out_value is its metric.
@@ -208,7 +207,9 @@ static int run_in_turns(trial *t, uint32_t first, double *out_values)
     int status = start_both(t, runs, first);
     if (status == 0) status = take_turns(t, runs, (double)(hone_os_now_ns() - began) / 1e9, out_values);
     for (int i = 0; i < 2; i++)
-        ab_leave(&runs[i], SIGTERM, grace_ns);
+        ab_tell(&runs[i], SIGTERM);
+    for (int i = 0; i < 2; i++)
+        ab_leave(&runs[i], SIGTERM, grace_ns / 3);
     for (int i = 0; i < 2; i++)
         ab_end(&runs[i]);
     t->longest = fmax(t->longest, (double)(hone_os_now_ns() - began) / 1e9);
@@ -231,6 +232,7 @@ static int look_at(trial *t, const ab_side *side, double *out_seconds)
     if (is_endless) ab_leave(&run, SIGINT, grace_ns);
     if (status == 0 && !alternate && !ab_read(&one, 1, SIZE_MAX, in_seconds(limit)))
         status = fail_limit(t, &run, limit);
+    if (status == 0 && alternate && run.pid != 0 && run.count == 0 && !cli_cancel) status = check_values(t, &run);
     if (status == 0 && run.pid != 0) status = fail_limit(t, &run, limit);
     if (status == 0 && cli_cancel) status = EXIT_INTERRUPTED;
     if (status == 0 && !is_endless && !ab_ended_well(&run)) status = EXIT_WORLD;
@@ -263,7 +265,7 @@ static void say_calls(const trial *t)
     if (t->calls == NULL)
         say(t, "which calls of hone's the program makes is not known");
     else if (all == 0)
-        say(t, "the program made no call of hone's that was recorded: what a and b choose cannot change it");
+        say(t, "no call of hone's was recorded in the program: other choices of hone's cannot make a difference");
     else if (differing == 0)
         say(t,
             "none of the program's %zu call%s of hone's is answered otherwise under b: their choices cannot make a"
@@ -281,6 +283,7 @@ static int look_first(trial *t)
     if (status == 0) status = look_at(t, &t->sides[1], &other);
     if (status != 0) return status;
     t->calls = ab_calls(t->cli, t->sides, t->folder);
+    t->has_looked = true;
     say_calls(t);
     return 0;
 }
@@ -339,7 +342,7 @@ static int run_pairs(trial *t)
     int status = 0;
     while (status == 0 && t->verdict == UNDECIDED && !cli_cancel) {
         const double before = spent(t);
-        if (before + t->longest_pair * 1.1 >= t->budget) break;
+        if (before + fmax(t->longest_pair, t->longest) * 1.1 >= t->budget) break;
         status = run_pair(t);
         t->longest_pair = fmax(t->longest_pair, spent(t) - before);
         show_progress(t);
@@ -401,7 +404,7 @@ static void say_verdict(const trial *t)
 {
     const double percent = 100 * fabs(t->ratio.middle - 1);
     const char *faster = t->ratio.middle < 1 ? "less" : "more";
-    char interval[64] = "nothing known of its interval";
+    char interval[64] = "too few pairs for an interval";
     if (t->ratio.low > 0 && isfinite(t->ratio.high))
         snprintf(interval, sizeof interval, "95 %% %.4f to %.4f", t->ratio.low, t->ratio.high);
     if (t->count > 0)

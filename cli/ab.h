@@ -92,6 +92,8 @@ void ab_take_mark(const ab_run *run, ab_mark *out);
 //   still_ns  of that time the program stood still
 double ab_step_ns(const ab_mark *before, const ab_mark *after, uint64_t still_ns);
 void ab_go(ab_run *run);
+// Sends it a signal, and lets it go on.
+void ab_tell(ab_run *run, int signal_number);
 // Asks it to leave by the signal, and kills it where it has not after the time; stays quiet where it has ended.
 void ab_leave(ab_run *run, int signal_number, uint64_t nanoseconds);
 void ab_end(ab_run *run);

@@ -114,7 +114,7 @@ static void keep_tail(ab_run *run, const char *text, size_t size)
 
 static void end_line(ab_run *run, ab_stream *stream)
 {
-    if (stream->line.size > 0) ab_metric_line(run->metric, hone_buffer_string(&stream->line), take_value, run);
+    ab_metric_line(run->metric, hone_buffer_string(&stream->line), take_value, run);
     hone_buffer_clear(&stream->line);
 }
 
@@ -124,7 +124,8 @@ static void take_bytes(ab_run *run, ab_stream *stream, const char *bytes, size_t
     keep_tail(run, bytes, size);
     if (is_output && run->metric->is_json && run->count == 0 && run->whole.size + size < WHOLE_SIZE)
         hone_buffer_append(&run->whole, bytes, size);
-    if (!is_output && run->metric->is_json) return;
+    const ab_metric *metric = run->metric;
+    if (metric->is_json ? !is_output : !metric->is_regex && !metric->is_step) return;
     for (const char *end = bytes + size; bytes < end;) {
         const char *line = memchr(bytes, '\n', (size_t)(end - bytes)), *stop = line == NULL ? end : line;
         if (stream->line.size + (size_t)(stop - bytes) < LINE_SIZE)
@@ -146,7 +147,7 @@ static void read_stream(ab_run *run, ab_stream *stream)
     if (stream->fd < 0) return;
     close(stream->fd);
     stream->fd = -1;
-    end_line(run, stream);
+    if (stream->line.size > 0) end_line(run, stream);
 }
 
 // What an ended program left running keeps its pipes open, and the machine busy.
@@ -166,7 +167,7 @@ static void reap(ab_run *run)
     bury(run);
     for (int i = 0; i < 2; i++) {
         read_stream(run, &run->streams[i]);
-        end_line(run, &run->streams[i]);
+        if (run->streams[i].line.size > 0) end_line(run, &run->streams[i]);
     }
     if (run->metric->is_json && run->count == 0)
         ab_metric_whole(run->metric, hone_buffer_string(&run->whole), take_value, run);
@@ -217,8 +218,12 @@ void ab_stop(ab_run *run)
     siginfo_t info = {0};
     if (run->pid == 0) return;
     kill(-run->pid, SIGSTOP);
-    // Until it stands still, or has ended just before.
-    waitid(P_PID, (id_t)run->pid, &info, WEXITED | WSTOPPED | WNOWAIT);
+    // Until it stands still, or has ended just before. One that waits for a child of vfork() stands still, and is never
+    // seen to.
+    const uint64_t until = hone_os_now_ns() + 100 * ms;
+    while (waitid(P_PID, (id_t)run->pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0 &&
+           hone_os_now_ns() < until)
+        hone_os_sleep_ns(ms / 20);
     look(run);
     run->stopped_ns = hone_os_now_ns();
     run->is_stopped = run->pid != 0;
@@ -278,11 +283,17 @@ void ab_go(ab_run *run)
     run->is_stopped = false;
 }
 
-void ab_leave(ab_run *run, int signal_number, uint64_t nanoseconds)
+void ab_tell(ab_run *run, int signal_number)
 {
     if (run->pid == 0) return;
     kill(-run->pid, signal_number);
     ab_go(run);
+}
+
+void ab_leave(ab_run *run, int signal_number, uint64_t nanoseconds)
+{
+    if (run->pid == 0) return;
+    ab_tell(run, signal_number);
     ab_read(&run, 1, SIZE_MAX, hone_os_now_ns() + nanoseconds);
     if (run->pid == 0) return;
     bury(run);

@@ -395,8 +395,9 @@ int cli_report(hone_cli *cli)
     fleet f = {cli, 0, json_array(), json_array(), json_array(), json_array(), json_object(), 0};
     const int found =
         cli->count > 0 ? read_stores(&f, cli->arguments, cli->count, stores) : read_stores(&f, mine, 1, stores);
-    const bool is_nothing = found == EXIT_USAGE || !any_was_read(stores);
-    status = cli_cancel ? EXIT_INTERRUPTED : is_nothing ? found : write_out(cli, document_of(&f, stores));
+    const bool is_cancelled = cli_cancel != 0, is_nothing = found == EXIT_USAGE || !any_was_read(stores);
+    status = is_cancelled ? EXIT_INTERRUPTED : is_nothing ? found : write_out(cli, document_of(&f, stores));
+    if (is_cancelled || is_nothing) json_decref(stores);
     json_t *const all[] = {f.devices, f.decisions, f.calls, f.contests, f.fastest};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         json_decref(all[i]);

@@ -118,7 +118,7 @@ class Ab(CommandTest):
             (["--b-env", "V=1", "--metric", "[0-9]+", *run], "expected one around the number"),
             (["--b-env", "V=1", "--metric", "(1)", "--metric-json", "a", *run], "expected one of them"),
             (["--b-env", "V=1", "--higher", *run], "--higher"),
-            (["--a", "/nowhere", *run], "there is no such file"),
+            (["--a", str(self.folder / "missing"), *run], "there is no such file"),
             (["--a", str(self.folder), *run], "no pack.json"),
             (["--b-env", "V=1"], "arguments"),
         ):

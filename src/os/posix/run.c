@@ -3,6 +3,7 @@
 #include "os/mutex.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -80,11 +81,14 @@ bool hone_os_find_program(const char *name, char *out, size_t size)
 // Whoever has a folder holds a lock on it, so that one whose owner was killed is known by that nobody does.
 static const char folder_start[] = "hone-build-";
 
+static void remove_whole(const char *folder);
+
+// A link is removed, and what it leads to stays.
 static bool remove_one(void *ctx, const char *name)
 {
     char path[PATH_MAX];
     const int length = snprintf(path, sizeof path, "%s/%s", (const char *)ctx, name);
-    if (length > 0 && (size_t)length < sizeof path) (void)!unlink(path);
+    if (length > 0 && (size_t)length < sizeof path && unlink(path) != 0 && errno == EISDIR) remove_whole(path);
     return true;
 }
 
