@@ -332,14 +332,15 @@ class Ffi(CommandTest):
         for path, text in files_of(page):
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).write_text(text)
-        env = {**self.environment(self.real(HONE_PACK_PATH=None)), "TVM_FFI": str(TVM_FFI), "PATH": f"{BUILD.resolve()}:{os.environ['PATH']}"}
+        env = {**self.environment(self.real(HONE_PACK_PATH=None)), "TVM_FFI": str(TVM_FFI), "LIBHONE_FFI": str(BUILD.resolve() / "libhone_ffi.so"), "PATH": f"{BUILD.resolve()}:{os.environ['PATH']}"}
         printed = {}
         for command in commands_of(page):
             done = subprocess.run(command, shell=True, cwd=self.folder, env=env, text=True, capture_output=True, timeout=500)
             self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
-            printed[command.split()[1]] = done.stdout
+            printed[command.split()[1] if command.startswith("hone") else command.split()[0]] = done.stdout
         self.assertRegex(printed["tune"], r"(?m)^[* ] ffi_silu .* us|^[* ] ffi_silu .* ns")
         self.assertRegex(printed["tune"], r"(?m)^[* ] ffi_silu_new ")
+        self.assertEqual(printed["./host"], "y[0] is 2.000, references as before\nValueError\n")
 
 
 class Gpu(CommandTest):
