@@ -10,7 +10,7 @@ import unittest
 from support import COMMAND, DATA, DONE, NO, NORM, NORM_NEAR, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "ab", "explain", "key", "lock", "record", "stats", "store",
-            "queue", "work", "sync", "space", "simulate", "pack", "doctor", "help"]
+            "queue", "work", "sync", "report", "space", "simulate", "pack", "doctor", "help"]
 
 
 class Readers(CommandTest):
