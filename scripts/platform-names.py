@@ -28,6 +28,7 @@ HOST = "native"
 FOLDERS = {
     "cute": ["cuda", "ffi"],
     "ffi": ["cuda"],
+    "python": ["cuda"],
     "triton": ["cuda"],
     "xla": ["pallas", "cuda"],
 }
