@@ -7,6 +7,7 @@
 
 #include "os/os.h"
 #include "runtime/api/api.h"
+#include "store/ops.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -266,7 +267,7 @@ void ab_time_calls(const ab_side sides[2], json_t *calls)
     char file[AB_PATH_SIZE];
     size_t i, timed = 0;
     json_t *row;
-    snprintf(file, sizeof file, "%s.json", sides[1].store + strlen("sqlite:"));
+    snprintf(file, sizeof file, "%s.json", sides[1].store + strlen(hone_store_default_scheme()));
     json_array_foreach(calls, i, row)
     {
         if (cli_cancel || timed == MOST_TIMED) return;

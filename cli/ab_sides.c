@@ -151,7 +151,8 @@ static int take_what(ab_side *side, const char *folder)
     const char *what = side->what, *at = what == NULL ? NULL : strrchr(what, '@');
     if (what == NULL) return 0;
     if (hone_os_is_folder(what)) return take_folder(side);
-    if (hone_os_is_file(what)) return is_sqlite(what) ? take_store(side, "sqlite:", what) : take_lock(side);
+    if (hone_os_is_file(what))
+        return is_sqlite(what) ? take_store(side, hone_store_default_scheme(), what) : take_lock(side);
     const size_t word = strspn(what, "abcdefghijklmnopqrstuvwxyz");
     if (word > 0 && what[word] == ':') return take_store(side, "", what);
     if (at != NULL) return take_commit(side, at, folder);
@@ -189,7 +190,8 @@ static int find_store(hone_cli *cli, ab_side *side)
     int status = env == NULL ? cli_store_url(cli, side->source, sizeof side->source) : 0;
     if (status != 0) return status;
     hone_error err;
-    if (strcmp(side->source, "none") == 0 || strcmp(side->source, "memory:") == 0) side->source[0] = '\0';
+    if (strcmp(side->source, "none") == 0 || strcmp(side->source, hone_store_scratch_url()) == 0)
+        side->source[0] = '\0';
     if (side->source[0] != '\0' && hone_store_check_url(side->source, &err) != HONE_OK) return cli_fail(&err);
     if (hone_store_is_missing(side->source)) side->source[0] = '\0';
     return 0;
@@ -200,7 +202,8 @@ static int copy_store(ab_side *side, const char *folder)
     hone_store *to = NULL, *from = NULL;
     hone_import_report counts;
     hone_error err;
-    if (snprintf(side->store, sizeof side->store, "sqlite:%s/%s.db", folder, side->name) >= AB_PATH_SIZE)
+    if (snprintf(side->store, sizeof side->store, "%s%s/%s.db", hone_store_default_scheme(), folder, side->name) >=
+        AB_PATH_SIZE)
         return cli_usage("TMPDIR: the path is too long");
     hone_status status = hone_store_open(hone_allocator_system(), side->store, &to, &err);
     if (status == HONE_OK && side->source[0] != '\0') status = cli_open_reading(side->source, &from, &err);
