@@ -56,12 +56,14 @@ static hone_status try_on(
     return status;
 }
 
-// What came of a run on one of the calls counts, where it could be had.
+// What came of a run on one of the calls counts, where it could be had. One that answers an error there gives nobody a
+// wrong result: it may be for calls of some sizes alone.
 static void judge(hone_candidate *candidate, const hone_trial *came, const hone_call *call, const hone_call *before)
 {
     hone_trial *trial = &candidate->trial;
     const bool says_nothing = came->refused || came->failure == HONE_FAILURE_UNSUPPORTED ||
-                              came->failure == HONE_FAILURE_PREPARE || came->failure == HONE_FAILURE_TIMEOUT;
+                              came->failure == HONE_FAILURE_PREPARE || came->failure == HONE_FAILURE_TIMEOUT ||
+                              came->failure == HONE_FAILURE_RUN;
     if (says_nothing || came->failure == HONE_FAILURE_NONE) return;
     trial->failure = came->failure;
     if (before == NULL)
