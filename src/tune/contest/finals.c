@@ -165,6 +165,19 @@ static uint64_t spread_ns(const hone_trials *trials, const hone_finals *finals)
     return pause > pause_ns ? pause : pause_ns;
 }
 
+// In pieces, so that who cancels the contest is heard: where times are unsteady it is seconds.
+static hone_status pause_between(hone_contest_state *state, uint64_t ns, hone_error *err)
+{
+    const uint64_t piece_ns = 100 * 1000 * 1000;
+    for (uint64_t left = ns; left > 0;) {
+        const uint64_t piece = left < piece_ns ? left : piece_ns;
+        if (hone_question_is_cancelled(&state->question)) break;
+        hone_trials_pause(&state->trials, piece);
+        left -= piece;
+    }
+    return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
+}
+
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_trials *trials = &state->trials;
@@ -174,7 +187,8 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         bool certain = hone_finals_settle(finals, state->question.options.seed);
         bool late = hone_trials_now(trials) >= trials->end_ns, unsteady = hone_finals_are_unsteady(finals);
         if (late || (b + 1 >= LEAST_BLOCKS && certain && !unsteady)) break;
-        hone_trials_pause(trials, unsteady ? spread_ns(trials, finals) : pause_ns);
+        status = pause_between(state, unsteady ? spread_ns(trials, finals) : pause_ns, err);
+        if (status != HONE_OK) return status;
     }
     return HONE_OK;
 }

@@ -35,6 +35,8 @@ typedef struct finals_ground {
     hone_block blocks[BLOCKS];
     uint32_t asked;
     uint64_t now_ns, block_ns, paused_ns;
+    uint64_t cancel_ns; // of pauses, after which the caller cancels; 0: he does not
+    volatile int cancel;
     hone_error err;
 } finals_ground;
 
@@ -102,6 +104,7 @@ static void rest(hone_trials *trials, uint64_t ns)
     finals_ground *g = trials->measurer_ctx;
     g->paused_ns += ns;
     g->now_ns += ns;
+    if (g->cancel_ns > 0 && g->paused_ns >= g->cancel_ns) g->cancel = 1;
 }
 
 static const hone_measurer measurer = {.run_rounds = run_rounds, .now_ns = now_ns, .pause = rest};
@@ -535,6 +538,23 @@ static void an_order_that_came_after_the_race_is_looked_at_to_the_end(void **sta
     }
 }
 
+// The pauses between blocks are seconds there.
+static void who_cancels_is_heard_between_blocks(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    for (int64_t i = 0; i < 2; i++) {
+        hone_candidate *candidate = add(&g, 0, 1000, 1 + i, 0);
+        candidate->trial.kept = 1;
+        candidate->trial.kept_ns[0] = i == 0 ? 1000 : 800;
+    }
+    g.cancel_ns = 700000000;
+    g.state.question.options.cancel = &g.cancel;
+    assert_int_equal(run(&g), HONE_CANCELLED);
+    assert_in_range(g.paused_ns, g.cancel_ns, g.cancel_ns + 100000000);
+}
+
 // More than four last where the first block cannot tell them apart.
 static void who_may_well_be_faster_lasts(void **state)
 {
@@ -800,6 +820,7 @@ int main(void)
         cmocka_unit_test(samples_that_were_disturbed_do_not_decide),
         cmocka_unit_test(a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare_them),
         cmocka_unit_test(an_order_that_came_after_the_race_is_looked_at_to_the_end),
+        cmocka_unit_test(who_cancels_is_heard_between_blocks),
         cmocka_unit_test(who_may_well_be_faster_lasts),
         cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),
         cmocka_unit_test(one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_undecided),
