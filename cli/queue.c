@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_SIZE = 1024 };
-
 static const char *const state_names[] = {
     [HONE_JOB_WAITING] = "waiting", [HONE_JOB_HELD] = "held", [HONE_JOB_ASIDE] = "aside"};
 
@@ -23,6 +21,34 @@ static const char *device_text(hone_cli *cli)
     return hone_runtime_devices(cli->rt, &count)[0]->fingerprint;
 }
 
+// What is paused, as a list of device texts; "*": all. NULL: it could not be asked, and *err says why.
+static bool note_pause(void *ctx, const char *device)
+{
+    // Bytes that are no UTF-8, of an older hone, are shown as they can be.
+    if (json_array_append_new(ctx, json_string(device)) != 0)
+        json_array_append_new(ctx, json_string("a device whose name is no UTF-8"));
+    return true;
+}
+
+static json_t *pauses_of(hone_store *store, hone_error *err)
+{
+    json_t *list = json_array();
+    if (hone_queue_visit_pauses(store, note_pause, list, err) == HONE_OK) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static void print_pauses(const json_t *pauses, const char *before)
+{
+    size_t i;
+    const json_t *pause;
+    json_array_foreach(pauses, i, pause)
+    {
+        const char *device = json_string_value(pause);
+        printf("%s%s\n", before, strcmp(device, "*") == 0 ? "all devices" : device);
+    }
+}
+
 // Listing -------------------------------------------------------------------------------------------------------------
 
 typedef struct listing {
@@ -30,17 +56,34 @@ typedef struct listing {
     const char *device;
     cli_table *table; // NULL: JSON
     json_t *rows, *devices;
-    size_t count;
+    uint64_t *dead; // the locks of held jobs whose worker died
+    size_t count, dead_count;
 } listing;
 
-static json_t *row_of(const hone_job *job)
+static bool note_dead(void *ctx, const hone_job *job)
+{
+    listing *list = ctx;
+    list->dead = realloc(list->dead, (list->dead_count + 1) * sizeof *list->dead);
+    if (list->dead == NULL) cli_no_memory();
+    list->dead[list->dead_count++] = job->lock;
+    return true;
+}
+
+static bool is_dead(const listing *list, const hone_job *job)
+{
+    for (size_t i = 0; job->state == HONE_JOB_HELD && i < list->dead_count; i++)
+        if (list->dead[i] == job->lock) return true;
+    return false;
+}
+
+static json_t *row_of(const listing *list, const hone_job *job)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s?, s:s, s:f, s:i, s:f, s:I, s:f, s:i, s:s?, s:s?}", "device", job->key.device,
+        "{s:s, s:s, s:s, s:s, s:s?, s:s, s:f, s:i, s:f, s:I, s:f, s:i, s:s?, s:b, s:s?}", "device", job->key.device,
         "algorithm", job->key.algorithm, "version", job->key.version, "key", job->key.key, "call", job->call, "state",
         state_names[job->state], "priority", job->priority, "round", (int)job->round, "weight_ns", job->weight, "count",
-        (json_int_t)job->count, "seconds", job->seconds, "tries", (int)job->tries, "holder", job->holder, "reason",
-        job->reason);
+        (json_int_t)job->count, "seconds", job->seconds, "tries", (int)job->tries, "holder", job->holder, "dead",
+        is_dead(list, job), "reason", job->reason);
 }
 
 static void table_row(listing *list, const hone_job *job)
@@ -51,11 +94,11 @@ static void table_row(listing *list, const hone_job *job)
     snprintf(round, sizeof round, "%u", (unsigned)job->round);
     snprintf(tries, sizeof tries, "%u", (unsigned)job->tries);
     snprintf(count, sizeof count, "%" PRIu64, job->count);
+    const bool held = job->state == HONE_JOB_HELD;
+    const char *words = aside ? job->reason : held ? job->holder : NULL;
     snprintf(
-        state, sizeof state, "%s%s%.180s", state_names[job->state], aside || job->state == HONE_JOB_HELD ? ": " : "",
-        aside                         ? job->reason != NULL ? job->reason : ""
-        : job->state == HONE_JOB_HELD ? job->holder != NULL ? job->holder : ""
-                                      : "");
+        state, sizeof state, "%s%s%s%.180s", state_names[job->state], aside || held ? ": " : "",
+        is_dead(list, job) ? "its worker died, and another claims it: " : "", words != NULL ? words : "");
     cli_table_row(
         list->table, cli_time_text(job->weight, weight), count, priority, round, tries, job->key.key,
         cli_device_number(list->devices, job->key.device, device), job->call != NULL ? job->call : job->key.algorithm,
@@ -65,14 +108,21 @@ static void table_row(listing *list, const hone_job *job)
 static bool list_job(void *ctx, const hone_job *job)
 {
     listing *list = ctx;
+    hone_error err;
     if (list->device != NULL && strcmp(list->device, job->key.device) != 0 &&
         !hone_queue_fits(job->key.device, list->device) && !hone_queue_fits(list->device, job->key.device))
         return true;
+    if (hone_queue_check_device(job->key.device, &err) != HONE_OK) {
+        fprintf(
+            stderr, "hone: a call of an older hone is passed over: %s; hone queue drop %s takes it away\n", err.message,
+            job->key.key);
+        return true;
+    }
     list->count++;
     if (list->table != NULL)
         table_row(list, job);
     else
-        json_array_append_new(list->rows, row_of(job));
+        json_array_append_new(list->rows, row_of(list, job));
     return !cli_cancel;
 }
 
@@ -88,9 +138,12 @@ static int list(hone_cli *cli, hone_store *store)
         .devices = json_array()};
     if (rows.table != NULL)
         cli_table_row(rows.table, "weight", "calls", "priority", "round", "tries", "key", "device", "call", "state");
-    hone_status status = hone_queue_visit(store, NULL, list_job, &rows, &err);
+    hone_status status = hone_queue_visit_dead(store, note_dead, &rows, &err);
+    if (status == HONE_OK) status = hone_queue_visit(store, NULL, list_job, &rows, &err);
+    json_t *pauses = status == HONE_OK ? pauses_of(store, &err) : NULL;
+    const bool listed = pauses != NULL;
     if (rows.table != NULL && rows.count == 0) {
-        if (status == HONE_OK) printf("nothing is queued\n");
+        if (listed) printf("nothing is queued\n");
         rows.table = NULL;
     }
     if (rows.table != NULL) {
@@ -98,9 +151,14 @@ static int list(hone_cli *cli, hone_store *store)
         cli_print_devices(rows.devices);
     } else
         json_decref(rows.devices);
-    if (cli->options.json && status == HONE_OK) cli_print_json(json_pack("{s:O}", "jobs", rows.rows));
+    if (cli->options.json && listed)
+        cli_print_json(json_pack("{s:O, s:O}", "jobs", rows.rows, "paused", pauses));
+    else
+        print_pauses(pauses, "paused: ");
+    json_decref(pauses);
     json_decref(rows.rows);
-    return status == HONE_OK ? EXIT_DONE : cli_fail(&err);
+    free(rows.dead);
+    return listed ? EXIT_DONE : cli_fail(&err);
 }
 
 // Adding --------------------------------------------------------------------------------------------------------------
@@ -131,9 +189,9 @@ static void tell_elsewhere(const hone_cli *cli, const char *text)
 static int find_device(hone_cli *cli, const hone_call *call, const char **out)
 {
     size_t count = 0;
+    hone_error err;
     *out = device_text(cli);
-    if (*out != NULL && **out == '\0')
-        return cli_usage("--device is empty: expected a fingerprint, or its beginning up to a comma or bar");
+    if (*out != NULL && hone_queue_check_device(*out, &err) != HONE_OK) return cli_usage("--device: %s", err.message);
     if (*out != NULL) {
         tell_elsewhere(cli, *out);
         return 0;
@@ -206,15 +264,20 @@ static int add(hone_cli *cli, hone_store *store)
 typedef struct dropping {
     const char *key;
     const char *device;
-    hone_store_key *keys;
-    char (*texts)[4][TEXT_SIZE];
+    char *(*texts)[5]; // of the key, and the call's
     size_t count, capacity;
 } dropping;
+
+typedef struct dropped {
+    size_t dropped, held;
+} dropped;
 
 static bool note_key(void *ctx, const hone_job *job)
 {
     dropping *d = ctx;
-    const char *const texts[] = {job->key.device, job->key.algorithm, job->key.version, job->key.key};
+    const char *const texts[] = {
+        job->key.device, job->key.algorithm, job->key.version, job->key.key,
+        job->call != NULL ? job->call : job->key.algorithm};
     if (d->key != NULL && strcmp(d->key, job->key.key) != 0) return true;
     if (d->device != NULL && strcmp(d->device, job->key.device) != 0) return true;
     if (d->count == d->capacity) {
@@ -222,55 +285,77 @@ static bool note_key(void *ctx, const hone_job *job)
         d->texts = realloc(d->texts, d->capacity * sizeof *d->texts);
         if (d->texts == NULL) cli_no_memory();
     }
-    for (int i = 0; i < 4; i++)
-        snprintf(d->texts[d->count][i], TEXT_SIZE, "%s", texts[i]);
+    for (int i = 0; i < 5; i++)
+        if ((d->texts[d->count][i] = strdup(texts[i])) == NULL) cli_no_memory();
     d->count++;
     return true;
 }
 
-static int drop_key(hone_cli *cli, hone_store *store, const char *key, size_t *out_dropped)
+static void free_dropping(dropping *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        for (int j = 0; j < 5; j++)
+            free(d->texts[i][j]);
+    free(d->texts);
+}
+
+// What a worker holds is named, and stays.
+static int drop_one(hone_store *store, char *const texts[5], dropped *sum)
+{
+    const hone_store_key whole = {texts[0], texts[1], texts[2], texts[3], NULL};
+    hone_error err;
+    switch (hone_queue_drop(store, &whole, &err)) {
+    case HONE_OK:
+        sum->dropped++;
+        return 0;
+    case HONE_NOT_FOUND:
+        return 0;
+    case HONE_BUSY:
+        sum->held++;
+        fprintf(stderr, "hone: %s: %s\n", texts[4], err.message);
+        return 0;
+    default:
+        return cli_fail(&err);
+    }
+}
+
+static int drop_key(hone_cli *cli, hone_store *store, const char *key, dropped *sum)
 {
     dropping d = {.key = key, .device = device_text(cli)};
     hone_error err;
     int status = hone_queue_visit(store, NULL, note_key, &d, &err) == HONE_OK ? 0 : cli_fail(&err);
-    for (size_t i = 0; i < d.count && status == 0; i++) {
-        const hone_store_key whole = {d.texts[i][0], d.texts[i][1], d.texts[i][2], d.texts[i][3], NULL};
-        const hone_status dropped = hone_queue_drop(store, &whole, &err);
-        if (dropped == HONE_OK)
-            ++*out_dropped;
-        else if (dropped != HONE_NOT_FOUND)
-            status = cli_fail(&err);
-    }
-    free(d.texts);
+    for (size_t i = 0; i < d.count && status == 0; i++)
+        status = drop_one(store, d.texts[i], sum);
+    free_dropping(&d);
     return status;
 }
 
-static int drop_named(hone_cli *cli, hone_store *store, const char *text, size_t *out_dropped)
+static int drop_named(hone_cli *cli, hone_store *store, const char *text, dropped *sum)
 {
     const hone_op *op = NULL;
     hone_call *call = NULL;
-    if (hone_is_key(text)) return drop_key(cli, store, text, out_dropped);
+    if (hone_is_key(text)) return drop_key(cli, store, text, sum);
     int status = cli_parse_call(cli, text, &op, &call);
-    if (status == 0) status = drop_key(cli, store, hone_call_key(call), out_dropped);
+    if (status == 0) status = drop_key(cli, store, hone_call_key(call), sum);
     hone_call_release(&call);
     return status;
 }
 
 static int drop(hone_cli *cli, hone_store *store)
 {
-    size_t dropped = 0;
+    dropped sum = {0};
     int status = 0;
     if (cli->options.all == (cli->count > 1))
         return cli_usage("queue drop needs calls or keys, or --all for all that no worker has");
-    if (cli->options.all) status = drop_key(cli, store, NULL, &dropped);
+    if (cli->options.all) status = drop_key(cli, store, NULL, &sum);
     for (size_t i = 1; i < cli->count && status == 0; i++)
-        status = drop_named(cli, store, cli->arguments[i], &dropped);
+        status = drop_named(cli, store, cli->arguments[i], &sum);
     if (status != 0) return status;
     if (cli->options.json)
-        cli_print_json(json_pack("{s:I}", "dropped", (json_int_t)dropped));
+        cli_print_json(json_pack("{s:I, s:I}", "dropped", (json_int_t)sum.dropped, "held", (json_int_t)sum.held));
     else
-        printf("%zu dropped\n", dropped);
-    return dropped > 0 || cli->options.all ? EXIT_DONE : EXIT_NO;
+        printf("%zu dropped\n", sum.dropped);
+    return sum.held == 0 && (sum.dropped > 0 || cli->options.all) ? EXIT_DONE : EXIT_NO;
 }
 
 // Pausing and counting ------------------------------------------------------------------------------------------------
@@ -282,11 +367,16 @@ static int pause_queue(hone_cli *cli, hone_store *store)
     const char *device = device_text(cli);
     if (cli->count > 1) return cli_usage("queue pause takes no %s: --device names what pauses", cli->arguments[1]);
     if (hone_queue_pause(store, device, on, &err) != HONE_OK) return cli_fail(&err);
+    json_t *pauses = pauses_of(store, &err);
+    if (pauses == NULL) return cli_fail(&err);
     if (cli->options.json)
-        cli_print_json(json_pack("{s:b, s:s?}", "paused", on, "device", device));
-    else
+        cli_print_json(json_pack("{s:b, s:s?, s:O}", "paused", on, "device", device, "paused_devices", pauses));
+    else {
         printf(
             "%s of %s\n", on ? "workers claim nothing" : "workers claim calls", device != NULL ? device : "any device");
+        if (!on) print_pauses(pauses, "still paused: ");
+    }
+    json_decref(pauses);
     return EXIT_DONE;
 }
 
@@ -300,14 +390,20 @@ static int stat(hone_cli *cli, hone_store *store)
     if (hone_queue_count(store, device, &all, &err) != HONE_OK ||
         hone_queue_is_paused(store, device, &paused, &err) != HONE_OK)
         return cli_fail(&err);
+    json_t *pauses = pauses_of(store, &err);
+    if (pauses == NULL) return cli_fail(&err);
     if (cli->options.json)
         cli_print_json(json_pack(
-            "{s:s, s:s?, s:I, s:I, s:I, s:b}", "store", hone_store_url(store), "device", device, "waiting",
-            (json_int_t)all.waiting, "held", (json_int_t)all.held, "aside", (json_int_t)all.aside, "paused", paused));
-    else
+            "{s:s, s:s?, s:I, s:I, s:I, s:b, s:O}", "store", hone_store_url(store), "device", device, "waiting",
+            (json_int_t)all.waiting, "held", (json_int_t)all.held, "aside", (json_int_t)all.aside, "paused", paused,
+            "paused_devices", pauses));
+    else {
         printf(
             "%" PRIu64 " waiting, %" PRIu64 " held by workers, %" PRIu64 " set aside%s\n", all.waiting, all.held,
             all.aside, paused ? "; paused" : "");
+        print_pauses(pauses, "paused: ");
+    }
+    json_decref(pauses);
     return EXIT_DONE;
 }
 

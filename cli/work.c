@@ -36,6 +36,23 @@ static void wait(void *ctx, const char *why)
     fprintf(stderr, "hone: waiting: %s\n", why);
 }
 
+// What waits still, or was given up, is not tuned: a job at night is to see it.
+static bool tell_left(const hone_work_report *report)
+{
+    if (report->paused > 0)
+        fprintf(
+            stderr,
+            "hone: %" PRIu64 " calls wait for a device here that is paused: hone queue pause --off lets workers go "
+            "on, hone queue stat says what is paused\n",
+            report->paused);
+    if (report->standing_aside > 0)
+        fprintf(
+            stderr,
+            "hone: %" PRIu64 " calls are set aside: hone queue list says why, hone queue add takes one up again\n",
+            report->standing_aside);
+    return report->paused + report->standing_aside > 0;
+}
+
 int cli_work(hone_cli *cli)
 {
     hone_work_report report;
@@ -57,13 +74,14 @@ int cli_work(hone_cli *cli)
     cli_progress_end(cli);
     if (cli->options.json)
         cli_print_json(json_pack(
-            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "queued", (json_int_t)report.queued, "tuned",
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "queued", (json_int_t)report.queued, "tuned",
             (json_int_t)report.tuned, "again", (json_int_t)report.again, "known", (json_int_t)report.known, "failed",
-            (json_int_t)report.failed, "aside", (json_int_t)report.aside, "lost", (json_int_t)report.lost));
+            (json_int_t)report.failed, "aside", (json_int_t)report.aside, "lost", (json_int_t)report.lost, "paused",
+            (json_int_t)report.paused, "standing_aside", (json_int_t)report.standing_aside));
     else if (done == HONE_OK || report.tuned + report.again + report.failed + report.aside > 0)
         printf(
             "%" PRIu64 " tuned; %" PRIu64 " contests left open, %" PRIu64 " failed, %" PRIu64 " calls set aside\n",
             report.tuned, report.again, report.failed, report.aside);
     if (done != HONE_OK) return cli_fail(&err);
-    return report.aside > 0 ? EXIT_NO : EXIT_DONE;
+    return tell_left(&report) || report.aside > 0 ? EXIT_NO : EXIT_DONE;
 }

@@ -3,13 +3,15 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "os/os.h"
+#include "store/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 16, LOOKS = 8 };
+enum { CANDIDATES = 16, LOOKS = 8, DEVICE_SIZE = 1025 };
 
 static const char where[] = "queue";
 static const char scheme[] = "hone.queue", pause_operation[] = "pause"; // of foreign configs
@@ -49,6 +51,20 @@ bool hone_queue_fits(const char *text, const char *fingerprint)
     const size_t size = strlen(text);
     if (size == 0 || strncmp(text, fingerprint, size) != 0) return false;
     return fingerprint[size] == '\0' || fingerprint[size] == ',' || fingerprint[size] == '|';
+}
+
+hone_status hone_queue_check_device(const char *device, hone_error *err)
+{
+    const hone_check_field name = {"the device", device, HONE_CHECK_NAME};
+    if (device == NULL || device[0] == '\0')
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "the device is empty: expected a fingerprint, or its beginning up to a comma or bar");
+    hone_status status = hone_check_texts(&name, 1, where, err);
+    if (status != HONE_OK || hone_text_is_utf8(device, strlen(device))) return status;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where,
+        "the device has bytes that are no UTF-8: expected a fingerprint, or its beginning up to a comma or bar");
 }
 
 // The texts that a fingerprint fits: itself, and its beginnings. Returns the length of the next shorter one; 0: no more.
@@ -157,7 +173,7 @@ static hone_status look(hone_queue *queue, candidates *all, hone_error *err)
 {
     const uint64_t now = hone_os_now_ns();
     const bool orphans = queue->orphans_ns == 0 || now - queue->orphans_ns > orphans_pause_ns;
-    char text[1024];
+    char text[DEVICE_SIZE];
     hone_status status = HONE_OK;
     for (size_t i = 0; i < queue->device_count && status == HONE_OK; i++) {
         const char *device = queue->devices[i];
@@ -360,6 +376,8 @@ hone_status hone_queue_add(hone_store *store, hone_job *jobs, size_t count, size
 {
     hone_status status = need_queue(store, err);
     *out_added = 0;
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        status = hone_queue_check_device(jobs[i].key.device, err);
     if (status != HONE_OK || count == 0) return status;
     for (size_t i = 0; i < count; i++) {
         jobs[i].state = HONE_JOB_WAITING;
@@ -432,6 +450,50 @@ hone_status hone_queue_visit(
     return hone_store_unlock(store, status);
 }
 
+// The dead ------------------------------------------------------------------------------------------------------------
+
+typedef struct orphan {
+    const hone_job *job;
+    bool found;
+} orphan;
+
+static bool is_orphan(void *ctx, const hone_job *job)
+{
+    orphan *o = ctx;
+    o->found = job->lock == o->job->lock && is_same(job->holder, o->job->holder);
+    return !o->found;
+}
+
+// The store may tell by its rows; whether the lease is free tells the lease itself. What cannot be asked counts as alive.
+static bool is_dead(hone_store *store, const hone_job *job)
+{
+    const hone_wait none = {.seconds = 0};
+    orphan o = {.job = job};
+    hone_lease lease;
+    if (hone_store_lock(store, where, NULL) != HONE_OK) return false;
+    (void)!hone_store_unlock(
+        store, store->ops->queue->visit(store, job->key.device, HONE_JOB_HELD, true, SIZE_MAX, is_orphan, &o, NULL));
+    if (!o.found || hone_store_lease(store, lock_of(&job->key), &none, &lease, NULL) != HONE_OK) return false;
+    hone_lease_leave(&lease);
+    return true;
+}
+
+hone_status hone_queue_visit_dead(hone_store *store, hone_store_visit_job *visit, void *ctx, hone_error *err)
+{
+    candidates all = {.allocator = &store->allocator};
+    hone_status status = need_queue(store, err);
+    if (status == HONE_OK) status = hone_store_lock(store, where, err);
+    if (status != HONE_OK) return status;
+    status = hone_store_unlock(
+        store, store->ops->queue->visit(store, NULL, HONE_JOB_HELD, false, SIZE_MAX, add_candidate, &all, err));
+    if (status == HONE_OK && all.failed) status = hone_fail_memory(err, where);
+    bool goes_on = status == HONE_OK;
+    for (size_t i = 0; goes_on && i < all.count; i++)
+        if (is_dead(store, &all.items[i].job)) goes_on = visit(ctx, &all.items[i].job);
+    free_candidates(&all);
+    return status;
+}
+
 // Pausing -------------------------------------------------------------------------------------------------------------
 
 static hone_status put_pause(hone_store *store, const char *device, bool on, hone_error *err)
@@ -447,6 +509,8 @@ static hone_status put_pause(hone_store *store, const char *device, bool on, hon
 hone_status hone_queue_pause(hone_store *store, const char *device, bool on, hone_error *err)
 {
     hone_status status = need_queue(store, err);
+    // What an older hone took can be taken back.
+    if (status == HONE_OK && device != NULL && (on || device[0] == '\0')) status = hone_queue_check_device(device, err);
     return status == HONE_OK ? put_pause(store, device, on, err) : status;
 }
 
@@ -473,6 +537,23 @@ hone_status hone_queue_is_paused(hone_store *store, const char *fingerprint, boo
     return status;
 }
 
+typedef struct pauses {
+    hone_queue_visit_pause *visit;
+    void *ctx;
+} pauses;
+
+static bool visit_pause(void *ctx, const hone_store_foreign *mark)
+{
+    const pauses *p = ctx;
+    return strcmp(mark->text, "true") != 0 || p->visit(p->ctx, mark->foreign_key);
+}
+
+hone_status hone_queue_visit_pauses(hone_store *store, hone_queue_visit_pause *visit, void *ctx, hone_error *err)
+{
+    pauses p = {visit, ctx};
+    return hone_store_foreigns(store, scheme, visit_pause, &p, err);
+}
+
 // Counting ------------------------------------------------------------------------------------------------------------
 
 static hone_status count_text(hone_store *store, const char *text, hone_queue_stat *out, hone_error *err)
@@ -490,7 +571,7 @@ static hone_status count_text(hone_store *store, const char *text, hone_queue_st
 
 hone_status hone_queue_count(hone_store *store, const char *device, hone_queue_stat *out, hone_error *err)
 {
-    char text[1024];
+    char text[DEVICE_SIZE];
     hone_status status = need_queue(store, err);
     *out = (hone_queue_stat){0};
     if (status != HONE_OK || device == NULL) return status == HONE_OK ? count_text(store, NULL, out, err) : status;

@@ -59,6 +59,8 @@ void hone_job_claim_drop(hone_job_claim *claim);
 
 // Whether a job of a device text is one of a fingerprint: it is the fingerprint, or its beginning up to a comma or bar.
 bool hone_queue_fits(const char *text, const char *fingerprint);
+// Whether a queue takes a device text: 1 to 1,024 bytes of UTF-8 without control characters. HONE_INVALID_ARGUMENT.
+hone_status hone_queue_check_device(const char *device, hone_error *err);
 // Adds what is not queued yet. The jobs' locks, states and tries are filled in.
 hone_status hone_queue_add(hone_store *store, hone_job *jobs, size_t count, size_t *out_added, hone_error *err);
 // Gives a job another priority, and takes one that was set aside up again. HONE_NOT_FOUND.
@@ -68,9 +70,14 @@ hone_status hone_queue_drop(hone_store *store, const hone_store_key *key, hone_e
 // As hone_queue_ops; those of one state, or of all in the order held, waiting, set aside.
 hone_status hone_queue_visit(
     hone_store *store, const char *device, hone_store_visit_job *visit, void *ctx, hone_error *err);
+// The held ones whose worker died: their lease is free. Texts live as long as the visit.
+hone_status hone_queue_visit_dead(hone_store *store, hone_store_visit_job *visit, void *ctx, hone_error *err);
 // While a device text (NULL: all) is paused, nothing of it is claimed.
 hone_status hone_queue_pause(hone_store *store, const char *device, bool on, hone_error *err);
 hone_status hone_queue_is_paused(hone_store *store, const char *fingerprint, bool *out, hone_error *err);
+// Each device text that is paused; "*": all devices. false: enough.
+typedef bool hone_queue_visit_pause(void *ctx, const char *device);
+hone_status hone_queue_visit_pauses(hone_store *store, hone_queue_visit_pause *visit, void *ctx, hone_error *err);
 typedef struct hone_queue_stat {
     uint64_t waiting, held, aside;
 } hone_queue_stat;

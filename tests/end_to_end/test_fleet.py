@@ -51,7 +51,11 @@ class Queue(CommandTest):
         self.hone("queue", "pause", "--device", "cpu")
         answer = self.hone("work", "--until-empty", *QUICK, code=NO)
         self.assertIn("paused", answer.err)
-        self.hone("queue", "pause", "--device", "cpu", "--off")
+        self.assertIn("paused: cpu\n", self.hone("queue", "list").out)
+        self.assertEqual(self.hone("queue", "stat", "--json").json["paused_devices"], ["cpu"])
+        self.hone("queue", "pause")
+        self.assertIn("still paused: all devices", self.hone("queue", "pause", "--device", "cpu", "--off").out)
+        self.hone("queue", "pause", "--off")
         self.hone("work", "--until-empty", *QUICK)
 
     def test_what_kills_its_workers_is_set_aside_with_the_reason(self):
@@ -63,12 +67,16 @@ class Queue(CommandTest):
             while self.hone("queue", "list", "--json").json["jobs"][0]["tries"] < tries:
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.05)
+            answer = self.hone("queue", "drop", "--all", code=NO)
+            self.assertIn(f"{call}: a worker tunes it now", answer.err)
             worker.kill()
             worker.communicate()
+            self.assertIn("its worker died", self.hone("queue", "list").out)
         answer = self.hone("work", "--until-empty", "--retries", "2", *QUICK, code=None)
         job = self.hone("queue", "list", "--json").json["jobs"][0]
         self.assertEqual((job["state"], job["tries"]), ("aside", 2))
         self.assertIn("2 contests were begun and none ended", job["reason"])
+        self.assertIn("1 calls are set aside", self.hone("work", "--until-empty", *QUICK, code=NO).err)
         self.hone("queue", "add", call)
         self.assertEqual(self.hone("work", "--until-empty", "--json", *QUICK).json["tuned"], 1, answer.err)
 
@@ -90,8 +98,12 @@ class Slips(CommandTest):
     """What is written wrongly is refused, or told."""
 
     def test_devices_stores_and_numbers_that_make_no_sense(self):
-        self.refused("queue", "add", NORM, "--device", "", says="--device is empty")
+        self.refused("queue", "add", NORM, "--device", "", says="the device is empty")
         self.refused("queue", "drop", says="--all")
+        for verb in (["add", NORM], ["pause"]):
+            self.refused("queue", *verb, "--device", "cpu\udcff", says="no UTF-8")
+            self.refused("queue", *verb, "--device", "cpu\x1b[31m", says="control character")
+            self.refused("queue", *verb, "--device", "x" * 1025, says="longer than 1024 bytes")
         self.refused("work", "--retries", "0", says="--retries")
         self.refused("work", "--device", "cuda:7", "--until-empty", code=NO, says="no device 'cuda:7'")
         self.assertIn("another machine", self.hone("queue", "add", NORM, "--device", "nowhere").err)

@@ -112,6 +112,7 @@ static bool fill_one(void *ctx, const hone_store_invocation *invocation)
     const hone_store_key *key = &invocation->key;
     hone_job job = {.priority = f->priority, .count = invocation->count};
     if (invocation->call == NULL && key->spec == NULL) return true;
+    if (hone_queue_check_device(key->device, NULL) != HONE_OK) return true; // no device's fingerprint
     if (!look_at(f, invocation, &job)) return true;
     if (job.round == 0) job.seconds = 0;
     job.key = (hone_store_key){
@@ -373,6 +374,28 @@ static hone_status look_around(working *w, bool *out_any, hone_error *err)
     return status;
 }
 
+static bool is_active(const working *w, const char *fingerprint)
+{
+    for (size_t i = 0; i < w->queue.device_count; i++)
+        if (strcmp(w->active[i], fingerprint) == 0) return true;
+    return false;
+}
+
+// What an empty queue leaves undone for the devices here.
+static hone_status count_left(working *w, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    w->report->paused = w->report->standing_aside = 0;
+    for (size_t i = 0; i < w->device_count && status == HONE_OK; i++) {
+        hone_queue_stat stat;
+        status = hone_queue_count(w->queue.store, w->fingerprints[i], &stat, err);
+        if (status != HONE_OK) return status;
+        if (!is_active(w, w->fingerprints[i])) w->report->paused += stat.waiting;
+        w->report->standing_aside += stat.aside;
+    }
+    return status;
+}
+
 static void await_news(working *w)
 {
     const uint64_t start = hone_os_now_ns();
@@ -397,7 +420,7 @@ static hone_status step(working *w, bool *out_done, hone_error *err)
     if (paused && w->options->until_empty)
         return hone_fail(err, HONE_NOT_FOUND, where, "the queue is paused: hone queue pause --off lets workers go on");
     *out_done = !any && w->options->until_empty;
-    if (*out_done) return HONE_OK;
+    if (*out_done) return count_left(w, err);
     say_wait(w, paused ? "the queue is paused" : any ? "other workers hold what is left" : "nothing waits");
     await_news(w);
     return HONE_OK;

@@ -51,6 +51,8 @@ typedef struct hone_work_options {
 typedef struct hone_work_report {
     // again: contests that were left open, whose call was queued again; known: decided before; lost: ended by another
     uint64_t queued, tuned, again, known, failed, aside, lost;
+    // At the end of until_empty, of the devices here: what waits for one that is paused, and all that is set aside.
+    uint64_t paused, standing_aside;
 } hone_work_report;
 
 // Returns: HONE_OK (nothing waits any more); HONE_CANCELLED; HONE_NOT_FOUND (no such device here; nothing is claimed of a

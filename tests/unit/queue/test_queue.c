@@ -122,6 +122,47 @@ static void what_was_left_open_comes_after_what_nobody_decided(void **state)
     assert_int_equal(claim(f, &claimed), -1);
 }
 
+static void a_device_that_no_message_can_show_is_refused(void **state)
+{
+    fixture *f = *state;
+    char longest[1026];
+    size_t added = 0;
+    memset(longest, 'x', sizeof longest - 1);
+    longest[1025] = '\0';
+    const char *const bad[] = {"", "cpu\xff", "cpu\033[31m", longest};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        hone_job job = {.key = {bad[i], "rms_norm", "1", "0000000000000001", NULL}, .weight = 1, .count = 1};
+        assert_int_equal(hone_queue_add(f->store, &job, 1, &added, &f->err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(f->err.message, "the device"));
+        assert_int_equal(hone_queue_pause(f->store, bad[i], true, &f->err), HONE_INVALID_ARGUMENT);
+    }
+    longest[1024] = '\0';
+    assert_int_equal(add(f, longest, 1, 1, 0), 1);
+    const hone_store_key key = {longest, "rms_norm", "1", "0000000000000001", NULL};
+    check(f, hone_queue_drop(f->store, &key, &f->err));
+}
+
+static bool count_dead(void *ctx, const hone_job *job)
+{
+    *(int *)ctx = *(int *)ctx * 10 + (int)strtol(job->key.key, NULL, 16);
+    return true;
+}
+
+static void a_holder_that_died_is_told_from_one_that_lives(void **state)
+{
+    fixture *f = *state;
+    hone_job_claim lives, dead;
+    int found = 0;
+    add(f, cpu, 1, 2, 0);
+    add(f, cpu, 2, 1, 0);
+    assert_int_equal(claim(f, &lives), 1);
+    assert_int_equal(claim(f, &dead), 2);
+    hone_job_claim_drop(&dead); // as a death does
+    check(f, hone_queue_visit_dead(f->store, count_dead, &found, &f->err));
+    assert_int_equal(found, 2);
+    end(f, &lives, HONE_JOB_DONE, NULL);
+}
+
 static bool see(void *ctx, const hone_job *job)
 {
     snprintf(ctx, 400, "%d %u %s", (int)job->state, (unsigned)job->tries, job->reason != NULL ? job->reason : "");
@@ -261,6 +302,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(the_heaviest_of_the_highest_priority_comes_first),
         TEST(what_was_left_open_comes_after_what_nobody_decided),
+        TEST(a_device_that_no_message_can_show_is_refused),
+        TEST(a_holder_that_died_is_told_from_one_that_lives),
         TEST(what_workers_die_of_is_set_aside_and_can_be_taken_up_again),
         TEST(a_claim_that_another_took_over_ends_nothing),
         TEST(who_drops_leaves_what_a_worker_has),
