@@ -355,6 +355,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
 {
     hone_runner runner;
     hone_side_effects_begin(&session->effects);
+    session->effects.interpreted = hone_platform_facts_of(q->kernel.platform)->is_interpreted;
     uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
     out->spent.prepare_ns = since(start);

@@ -28,12 +28,20 @@ static const char where[] = "tune.side_effects";
 static const struct {
     const char *what;
     uint64_t least; // growth that counts, a run
+    uint64_t least_interpreted;
 } held[HONE_HELD_COUNT] = {
-    [HONE_HELD_HEAP] = {"memory that it does not free", 8},
-    [HONE_HELD_MAPPED] = {"memory that it mapped", 4096},
-    [HONE_HELD_DESCRIPTORS] = {"open files", 1},
-    [HONE_HELD_THREADS] = {"threads", 1},
+    // An interpreter frees what it no longer needs now and then, and keeps memory for what it makes next.
+    [HONE_HELD_HEAP] = {"memory that it does not free", 8, 4096},
+    [HONE_HELD_MAPPED] = {"memory that it mapped", 4096, 65536},
+    [HONE_HELD_DESCRIPTORS] = {"open files", 1, 1},
+    [HONE_HELD_THREADS] = {"threads", 1, 1},
 };
+
+// Of so many runs.
+static uint64_t least_growth(const hone_side_effects *effects, int what, uint32_t runs)
+{
+    return (effects->interpreted ? held[what].least_interpreted : held[what].least) * runs;
+}
 
 void hone_side_effects_init(hone_side_effects *effects, bool shared, bool driven)
 {
@@ -74,7 +82,7 @@ void hone_side_effects_look(hone_side_effects *effects, uint32_t runs)
     hone_os_holdings_read(&now);
     if (effects->looked)
         for (int i = 0; i < HONE_HELD_COUNT; i++)
-            if (held[i].what != NULL && now.amounts[i] >= effects->last.amounts[i] + held[i].least * runs)
+            if (held[i].what != NULL && now.amounts[i] >= effects->last.amounts[i] + least_growth(effects, i, runs))
                 effects->grown[i]++;
     effects->last = now;
     effects->looked = true;
@@ -92,7 +100,7 @@ void hone_side_effects_look_again(hone_side_effects *effects, uint32_t runs)
     hone_os_holdings now;
     hone_os_holdings_read(&now);
     for (int i = 0; i < HONE_HELD_COUNT; i++)
-        if (now.amounts[i] < effects->last.amounts[i] + held[i].least * runs) effects->grown[i] = 0;
+        if (now.amounts[i] < effects->last.amounts[i] + least_growth(effects, i, runs)) effects->grown[i] = 0;
     effects->last = now;
 }
 

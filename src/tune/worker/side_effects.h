@@ -9,8 +9,9 @@
 #include "os/os.h"
 
 typedef struct hone_side_effects {
-    bool shared; // with a host, whose other threads do as they please: only what is this thread's own is looked at
-    bool driven; // by a device's driver, whose threads come to rest when it likes
+    bool shared;      // with a host, whose other threads do as they please: only what is this thread's own is looked at
+    bool driven;      // by a device's driver, whose threads come to rest when it likes
+    bool interpreted; // the candidate is: its interpreter frees memory when it likes. The caller sets it after begin
     hone_os_state before;
     hone_os_thread_mode mode;
     uint64_t resident; // bytes, at the start
