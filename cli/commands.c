@@ -237,7 +237,8 @@ const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 const cli_option cli_option_rows[] = {
     {"json", CLI_FLAG, AT(json), "", "one JSON document on standard output"},
     {"store", CLI_TEXT, AT(store), " URL", "the store, in place of HONE_STORE"},
-    {"seconds", CLI_SECONDS, AT(seconds), " N", "at most so long for a call (default 30)"},
+    {"seconds", CLI_SECONDS, AT(seconds), " N",
+     "at most so long for a call (default 30); ab: for all runs (default 300)"},
     {"batch-seconds", CLI_SECONDS, AT(batch_seconds), " N",
      "at most so long for all calls together: time goes where it saves most"},
     {"evals", CLI_COUNT, AT(evals), " N", "at most so many candidates (default 500)"},

@@ -20,12 +20,12 @@ static const char seen_scheme[] = "hone.seen", sent_scheme[] = "hone.sent.", sen
 typedef struct mirror {
     hone_store base;
     hone_store_options options;
-    hone_store *server;        // NULL: it was not reached yet
-    hone_store *copy, *unsent; // NULL: there is none
-    bool away, told, has_unsent;
-    uint64_t again_ns, pause_ns; // while it is away
-    double seen, noted;          // when the server answered last; as the copy says
-    uint64_t changes;            // of here: how often the server went and came
+    hone_store *server;                   // NULL: it was not reached yet
+    hone_store *copy, *unsent;            // NULL: there is none
+    bool away, refused, told, has_unsent; // refused: it is there, and refuses who asks
+    uint64_t again_ns, pause_ns;          // while it is away
+    double seen, noted;                   // when the server answered last; as the copy says
+    uint64_t changes;                     // of here: how often the server went and came
     char why[300];
     hone_store *within; // of the transaction that is under way
     int depth;
@@ -80,12 +80,18 @@ static const char *copy_time(mirror *m, char out[MARK_SIZE])
     return out;
 }
 
+static const char *going(const mirror *m)
+{
+    return m->refused ? "refuses this program" : "is away";
+}
+
 static void note_away(mirror *m, const hone_error *why)
 {
     char time[MARK_SIZE];
     m->pause_ns = !m->away ? first_pause_ns : m->pause_ns * 2 < most_pause_ns ? m->pause_ns * 2 : most_pause_ns;
     m->again_ns = hone_os_now_ns() + m->pause_ns;
     if (why != NULL) snprintf(m->why, sizeof m->why, "%.280s", why->message);
+    if (why != NULL) m->refused = why->system_code == HONE_STORE_REFUSED;
     if (!m->away) m->changes++;
     m->away = true;
     if (m->told) return;
@@ -93,8 +99,8 @@ static void note_away(mirror *m, const hone_error *why)
     if (m->seen > 0) put_seen(m, m->seen);
     hone_log_write(
         &m->base.log, HONE_LOG_WARNING,
-        "the store's server is away: going on with the copy of %s, and what is decided meanwhile is sent later: %s",
-        copy_time(m, time), m->why);
+        "the store's server %s: going on with the copy of %s, and what is decided meanwhile is sent later: %s",
+        going(m), copy_time(m, time), m->why);
 }
 
 static void send_all(mirror *m);
@@ -132,7 +138,9 @@ static bool goes_away(mirror *m, hone_status status, const hone_error *why)
 
 static hone_status fail_away(const mirror *m, hone_error *err)
 {
-    return hone_fail(err, HONE_UNAVAILABLE, where, "the store's server is away: %s", m->why);
+    (void)!hone_fail(err, HONE_UNAVAILABLE, where, "the store's server %s: %s", going(m), m->why);
+    if (err != NULL && m->refused) err->system_code = HONE_STORE_REFUSED;
+    return HONE_UNAVAILABLE;
 }
 
 static hone_status pass_on(hone_error *err, hone_status status, const hone_error *why)
@@ -934,15 +942,25 @@ const hone_store_ops mirror_ops = {
     .queue = &mirror_queue,
 };
 
-// Two servers' copies do not meet: the URL is in the files' names.
+// Two servers' copies do not meet: what the URL means here and now is in the files' names, else its text.
+static uint64_t identity_of(const mirror *m)
+{
+    char identity[PATH_SIZE] = "";
+    const hone_store_ops *kind = hone_store_kind(m->base.url);
+    if (kind->identify != NULL)
+        kind->identify(&m->base.allocator, m->base.url + strlen(kind->scheme), identity, sizeof identity);
+    const char *text = identity[0] != '\0' ? identity : m->base.url;
+    return hone_hash64(text, strlen(text));
+}
+
 static hone_store *open_file(mirror *m, const char *folder, const char *name)
 {
     char url[PATH_SIZE];
     hone_error why = {.message = ""};
     hone_store *store = NULL;
     const int size = snprintf(
-        url, sizeof url, "%s%s/%016llx-%s.db", hone_store_default_scheme(), folder,
-        (unsigned long long)hone_hash64(m->base.url, strlen(m->base.url)), name);
+        url, sizeof url, "%s%s/%016llx-%s.db", hone_store_default_scheme(), folder, (unsigned long long)identity_of(m),
+        name);
     if (size > 0 && (size_t)size < sizeof url && hone_store_open_with(&m->options, url, &store, &why) == HONE_OK)
         return store;
     hone_log_write(
@@ -998,7 +1016,8 @@ const char *hone_store_away(hone_store *store, char *out, size_t size)
     if (store == NULL || store->ops != &mirror_ops || hone_store_lock(store, where, NULL) != HONE_OK) return out;
     mirror *m = mirror_of(store);
     if (m->away)
-        snprintf(out, size, "the store's server is away, and its copy of %s answers: %s", copy_time(m, time), m->why);
+        snprintf(
+            out, size, "the store's server %s, and its copy of %s answers: %s", going(m), copy_time(m, time), m->why);
     (void)!hone_store_unlock(store, HONE_OK);
     return out;
 }

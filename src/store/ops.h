@@ -22,6 +22,9 @@
 // store with a newer one is refused and left as it was.
 enum { HONE_STORE_SCHEMA = 4 };
 
+// The system_code of HONE_UNAVAILABLE where the server is there and refuses who asks: waiting does not help.
+enum { HONE_STORE_REFUSED = 28000 };
+
 typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
 typedef bool hone_store_visit_measured(void *ctx, const hone_store_measured *measured);
 typedef bool hone_store_visit_invocation(void *ctx, const hone_store_invocation *invocation);
@@ -54,6 +57,9 @@ typedef struct hone_store_ops {
     hone_status (*open_read_only)(
         const hone_allocator *allocator, const hone_log *log, const char *location, hone_store **out, hone_error *err);
     void (*close)(hone_store *store);
+    // With on_server: the server, database and the like that a location means here and now, whatever its options: two
+    // that are alike have the same records. out: a text, empty where they cannot be told.
+    void (*identify)(const hone_allocator *allocator, const char *location, char *out, size_t size);
 
     hone_status (*get)(
         hone_store *store,

@@ -130,6 +130,28 @@ class Away(FleetTest):
         self.assertNotIn("copy of", self.hone("explain", PRODUCT).out)
         self.assertEqual(len(self.hone("store", "list", "--json").lines), 2)
 
+    def test_the_copy_is_of_the_database_and_not_of_the_text(self):
+        here = {"HONE_STORE": "postgresql://?schema=text&connect_timeout=5"}
+        there = {**here, "PGDATABASE": "template1"}
+        self.hone("tune", NORM, *QUICK, env=here)
+        self.server.stop()
+        try:
+            alike = {"HONE_STORE": f"postgresql://hone@/postgres?host={self.server.env['PGHOST']}&schema=text"}
+            self.assertIn("its copy of 20", self.hone("explain", NORM, env=alike).out)
+            self.assertNotIn("answered by store", self.hone("explain", NORM, env=there).out)
+        finally:
+            self.server.start()
+
+    def test_a_server_that_refuses_is_not_waited_for(self):
+        for changes, words in (({"PGDATABASE": "nowhere"}, 'database "nowhere" does not exist'),
+                               ({"PGUSER": "nobody"}, 'role "nobody" does not exist')):
+            env = {**changes, "HONE_STORE": "postgresql:?schema=refused"}
+            self.refused("work", "--until-empty", *QUICK, env=env, code=WORLD, says=words)
+            self.assertIn(words, self.hone("run", NORM, env={**env, "HONE_LOG": "warning"}).err)
+
+    def test_all_can_come_from_libpqs_variables(self):
+        self.hone("store", "stat", env={"HONE_STORE": "postgresql:"})
+
     def test_two_stores_are_kept_alike_while_both_change(self):
         beside = f"sqlite:{self.folder}/beside.db"
         self.hone("tune", NORM, *QUICK)

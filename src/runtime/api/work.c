@@ -426,16 +426,16 @@ static hone_status step(working *w, bool *out_done, hone_error *err)
     return HONE_OK;
 }
 
-static bool is_passing(hone_status status)
+static bool is_passing(hone_status status, const hone_error *why)
 {
-    return status == HONE_UNAVAILABLE || status == HONE_BUSY;
+    return status == HONE_BUSY || (status == HONE_UNAVAILABLE && why->system_code != HONE_STORE_REFUSED);
 }
 
 static hone_status loop(working *w, hone_error *err)
 {
     bool done = false;
     hone_status status = fill(w, err);
-    while ((status == HONE_OK || is_passing(status)) && !done) {
+    while ((status == HONE_OK || is_passing(status, err)) && !done) {
         if (is_cancelled(w)) return hone_fail(err, HONE_CANCELLED, where, "cancelled");
         if (status != HONE_OK) {
             say_wait(w, err->message);

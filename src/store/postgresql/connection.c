@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "store/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,18 @@ static void say_nothing(void *ctx, const char *message)
     (void)message;
 }
 
+// Before there is a session libpq tells no state, but the server's words. One that answers so is not away: nothing
+// changes by waiting.
+static bool is_refusal(const char *words)
+{
+    static const char *const refusals[] = {"authentication failed",   "does not exist",
+                                           "no pg_hba.conf entry",    "no password supplied",
+                                           "not permitted to log in", "permission denied for database"};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (strstr(words, refusals[i]) != NULL) return true;
+    return false;
+}
+
 hone_status hone_pg_connect(const hone_pg_connection *c, PGconn **out, const char *where, hone_error *err)
 {
     static const char *const names[] = {"fallback_application_name", "connect_timeout", "dbname", NULL};
@@ -134,7 +147,9 @@ hone_status hone_pg_connect(const hone_pg_connection *c, PGconn **out, const cha
     *out = NULL;
     if (conn == NULL) return hone_fail_memory(err, where);
     if (c->pq.PQstatus(conn) != CONNECTION_OK) {
-        hone_status status = fail(c->pq.PQerrorMessage(conn), NULL, where, err);
+        const char *words = c->pq.PQerrorMessage(conn);
+        hone_status status = fail(words, NULL, where, err);
+        if (err != NULL && is_refusal(words)) err->system_code = HONE_STORE_REFUSED;
         c->pq.PQfinish(conn);
         return status;
     }
@@ -565,10 +580,11 @@ static hone_status check_address(hone_pg_connection *c, hone_error *err)
 
 static hone_status read_location(hone_pg_connection *c, const char *location, hone_error *err)
 {
-    const size_t size = strlen(location) + sizeof "postgresql:";
+    const size_t size = strlen(location) + sizeof "postgresql://";
     c->address = hone_alloc(&c->allocator, size);
     if (c->address == NULL) return hone_fail_memory(err, open_where);
-    snprintf(c->address, size, "postgresql:%s", location[0] == '\0' ? "//" : location);
+    const bool has_slashes = strncmp(location, "//", 2) == 0;
+    snprintf(c->address, size, "postgresql:%s%s", has_slashes ? "" : "//", location);
     hone_status status = take_schema(c, c->address, err);
     return status == HONE_OK ? check_address(c, err) : status;
 }
@@ -590,6 +606,40 @@ hone_status hone_pg_connection_open(
     if (status == HONE_OK) status = ensure_schema(c, err);
     if (status != HONE_OK) hone_pg_connection_close(c);
     return status;
+}
+
+static void add_identity(const hone_pg_connection *c, const PQconninfoOption *options, char *out, size_t size)
+{
+    static const char *const names[] = {"host", "hostaddr", "port", "dbname", "user"};
+    bool is_known = false;
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (const PQconninfoOption *one = options; one != NULL && one->keyword != NULL && used < size; one++) {
+            if (strcmp(one->keyword, names[i]) != 0) continue;
+            is_known = is_known || (i >= 3 && one->val != NULL && one->val[0] != '\0');
+            used += (size_t)snprintf(out + used, size - used, "%s\n", one->val != NULL ? one->val : "");
+        }
+    if (used < size) used += (size_t)snprintf(out + used, size - used, "%s", c->schema);
+    if (!is_known || used >= size) out[0] = '\0';
+}
+
+void hone_pg_identify(const hone_allocator *allocator, const char *location, char *out, size_t size)
+{
+    // With a mode that there is not libpq fills in what it has found, and does not connect.
+    static const char *const names[] = {"dbname", "sslmode", NULL};
+    hone_pg_connection c = {.allocator = *allocator};
+    out[0] = '\0';
+    if (hone_pq_open(allocator, &c.pq, NULL) != HONE_OK) return;
+    if (read_location(&c, location, NULL) == HONE_OK) {
+        const char *const values[] = {c.address, "none of them", NULL};
+        PGconn *conn = c.pq.PQconnectStartParams(names, values, 1);
+        PQconninfoOption *options = conn != NULL ? c.pq.PQconninfo(conn) : NULL;
+        add_identity(&c, options, out, size);
+        if (options != NULL) c.pq.PQconninfoFree(options);
+        if (conn != NULL) c.pq.PQfinish(conn);
+    }
+    hone_free(allocator, c.address);
+    hone_pq_close(allocator, &c.pq);
 }
 
 void hone_pg_connection_close(hone_pg_connection *c)

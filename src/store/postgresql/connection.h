@@ -55,6 +55,9 @@ hone_status hone_pg_connection_open(
     const char *location,
     bool read_only,
     hone_error *err);
+// Server, database, user and schema, as libpq finds them in the URL, its variables, services and defaults. No server is
+// asked. "": libpq is not there, or does not find them.
+void hone_pg_identify(const hone_allocator *allocator, const char *location, char *out, size_t size);
 void hone_pg_connection_close(hone_pg_connection *connection);
 // Ends the connection, which is made again by the next use.
 void hone_pg_connection_rest(hone_pg_connection *connection);

@@ -10,7 +10,7 @@ static hone_status find(const hone_pq *pq, const char *name, void *out, hone_err
 {
     void *symbol = hone_library_symbol(pq->library, name);
     if (symbol == NULL)
-        return hone_fail(err, HONE_UNAVAILABLE, where, "libpq.so.5 has no function %s: it is older than 9.2", name);
+        return hone_fail(err, HONE_UNAVAILABLE, where, "libpq.so.5 has no function %s: it is older than 9.3", name);
     memcpy(out, &symbol, sizeof symbol);
     return HONE_OK;
 }

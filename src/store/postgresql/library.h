@@ -5,7 +5,7 @@
 #include "hone/status.h"
 #include "os/os.h"
 
-// What is declared of libpq-fe.h, of PostgreSQL 9.2 and later, whose interface stays.
+// What is declared of libpq-fe.h, of PostgreSQL 9.3 and later, whose interface stays.
 typedef struct pg_conn PGconn;
 typedef struct pg_result PGresult;
 typedef struct pg_cancel PGcancel;
@@ -28,6 +28,8 @@ typedef struct PQconninfoOption {
 // name, result, parameters
 #define HONE_PQ_FUNCTIONS(F)                                                                                           \
     F(PQconnectdbParams, PGconn *, (const char *const *names, const char *const *values, int expand))                  \
+    F(PQconnectStartParams, PGconn *, (const char *const *names, const char *const *values, int expand))               \
+    F(PQconninfo, PQconninfoOption *, (PGconn * conn))                                                                 \
     F(PQconninfoParse, PQconninfoOption *, (const char *info, char **words))                                           \
     F(PQconninfoFree, void, (PQconninfoOption * options))                                                              \
     F(PQfreemem, void, (void *memory))                                                                                 \

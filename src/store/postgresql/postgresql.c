@@ -708,6 +708,7 @@ const hone_store_ops hone_postgresql_store_ops = {
     .open = postgresql_open,
     .open_read_only = postgresql_open_read_only,
     .close = postgresql_close,
+    .identify = hone_pg_identify,
     .get = postgresql_get,
     .put_all = postgresql_put_all,
     .remove = postgresql_remove,
