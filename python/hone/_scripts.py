@@ -23,6 +23,7 @@ _WIDE = frozenset(("f16", "f32", "bf16", "f8_e4m3fn", "f8_e5m2"))
 _CPU = frozenset((1, 3))  # DLPack's numbers: the host's memory, pinned or not
 
 live: dict[str, Callable[..., Any]] = {}  # functions of this program, by the digest of their file and their name
+watched: dict[str, tuple[Any, ...]] = {}  # of the same: globals that it reads, with the values that were verified
 in_worker = False
 
 
@@ -204,7 +205,8 @@ class Script:
     """A function for one call and config: called with the values of a run, it fills the results."""
 
     def __init__(self, function: Callable[..., Any], facts: dict[str, Any], config: dict[str, Any], signature: str,
-                 device: tuple[int, int], is_reference: bool):
+                 device: tuple[int, int], is_reference: bool, globals_read: tuple[Any, ...] = ()):
+        self.watched = globals_read
         self.function, self.config, self.is_reference = function, config, is_reference
         self.device = device = (1, 0) if is_reference else device  # references get the host's memory, whatever the call is for
         self.parameters = _parameters(signature)
@@ -232,6 +234,9 @@ class Script:
             return self._run(values)
 
     def _run(self, values: tuple[Any, ...]) -> None:
+        for one in self.watched:
+            if one.has_changed():
+                raise RuntimeError(one.words("it"))
         named: dict[str, Any] = dict(self.config)
         results = []
         for parameter, value in zip(self.parameters, values):
@@ -322,7 +327,8 @@ def prepare(path: str, sha256: str, source: str, entry: str, facts: str, config:
     for parameter in _parameters(signature):
         if parameter["kind"] == "tensor" and any(word in parameter["type"] for word in ("i4[", "u4[")):
             raise NotImplementedError(f"{parameter['name']} may be of i4 or u4, of which arrays of Python know nothing")
-    return Script(function, told, json.loads(config), signature, device, is_reference)
+    read = () if in_worker else watched.get(f"{sha256}:{entry}", ())
+    return Script(function, told, json.loads(config), signature, device, is_reference, read)
 
 
 def _worker_words() -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import hashlib
 import importlib.util
 import inspect
 import linecache
+import math
 import os
 import pathlib
 import site
@@ -21,13 +22,32 @@ import sys
 import sysconfig
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hone import errors
 
 _BUILTINS = frozenset(dir(builtins))
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_GONE = object()
+
+
+@dataclasses.dataclass(frozen=True)
+class Watched:
+    """A global that a function reads, and its value when the function was registered."""
+
+    names: dict[str, Any]
+    name: str
+    value: Any
+
+    def has_changed(self) -> bool:
+        now = self.names.get(self.name, _GONE)
+        return now is not self.value and (type(now) is not type(self.value) or bool(now != self.value))
+
+    def words(self, function: str) -> str:
+        now = self.names.get(self.name, _GONE)
+        return (f"{function} reads {self.name}, which was {self.value!r} when it was registered and is {'gone' if now is _GONE else repr(now)} now: "
+                "register it again, or make it a parameter of the signature")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +57,7 @@ class Source:
     files: dict[str, bytes]  # modules of the program that it imports, by their paths below the folder
     packages: dict[str, str]  # installed packages that it imports, and their versions
     compiles: bool  # something stands around the function: a compiler, which works at the first call
+    watched: tuple[Watched, ...] = ()  # plain values that the text holds as the program had them
 
     @property
     def digest(self) -> str:
@@ -116,6 +137,17 @@ def _globals_of(code: types.CodeType) -> set[str]:
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") and isinstance(instruction.argval, str)}
 
 
+def _read_in_calls(statement: ast.stmt) -> set[str]:
+    """Names of the module that the functions of a statement read when they are called."""
+    code = compile(ast.fix_missing_locations(ast.Module([statement], [])), "<module>", "exec", dont_inherit=True)
+    return set().union(*(_globals_of(one) for one in _codes(code) if one is not code))
+
+
+def _written_in_calls(statements: Iterable[ast.stmt]) -> set[str]:
+    """Names that functions declare global, to write them: counters and caches."""
+    return {name for one in statements for node in ast.walk(one) if isinstance(node, ast.Global) for name in node.names}
+
+
 def _is_main_guard(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and "__name__" in _read(ast.Expr(statement.test))
 
@@ -137,6 +169,43 @@ def _is_dotted(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def _applied(node: ast.FunctionDef | ast.AsyncFunctionDef, function: Any, lines: set[int]) -> list[ast.expr]:
+    """The decorators that a function has behind it. While one registers the function, those above it are still to come."""
+    if plain(function) is function:  # those that it has behind it gave it back
+        return []
+    running = [index for index, one in enumerate(node.decorator_list) if lines & {*range(one.lineno, (one.end_lineno or one.lineno) + 1)}]
+    return node.decorator_list[running[-1] + 1:] if running else node.decorator_list
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+
+
+def _lines_running(names: dict[str, Any]) -> set[int]:
+    """Lines at which calls of a module stand: one that is a decorator's is at work."""
+    frame, lines = sys._getframe(), set()
+    while frame is not None:
+        if frame.f_globals is names:
+            lines.add(frame.f_lineno)
+        frame = frame.f_back  # type: ignore[assignment]
+    return lines
+
+
+def _strip_own(statement: ast.stmt, function: Any, names: dict[str, Any], here: int | None) -> ast.stmt:
+    """Takes decorators off that are not behind the function: a program's own around hone.kernel would register again in the worker.
+
+    Args:
+        here: the line at which the text starts in the file, less one; None: the text is of cells.
+    """
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        live = function if statement.name == plain(function).__name__ else names.get(statement.name)
+        code = getattr(plain(live), "__code__", None)
+        if code is not None and code.co_name == statement.name and (here is None or _first_line(statement) + here == code.co_firstlineno):
+            lines = {line - (here or 0) for line in _lines_running(names)} if live is function else set()
+            statement.decorator_list = _applied(statement, live, lines)
+    return statement
 
 
 def _strip(statement: ast.stmt, names: dict[str, Any]) -> ast.stmt:
@@ -242,9 +311,16 @@ def _with_parents(names: set[str]) -> set[str]:
     return {".".join(name.split(".")[:count]) for name in names for count in range(1, name.count(".") + 2)}
 
 
-def _follow(names: set[str], files: dict[str, bytes], packages: dict[str, str]) -> None:
-    """Adds the modules that are imported, and those that they import."""
+def _attributes(trees: Iterable[ast.AST]) -> set[str]:
+    """``F`` of ``config.F``."""
+    return {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def _follow(names: set[str], files: dict[str, bytes], packages: dict[str, str], body: Iterable[ast.stmt] = ()) -> list[Watched]:
+    """Adds the modules that are imported, and those that they import. Gives what may change of the program's."""
     work, seen = _with_parents(names), set()
+    watched: list[Watched] = []
+    read = _attributes(body)
     while work:
         name = work.pop()
         module = sys.modules.get(name)
@@ -259,12 +335,84 @@ def _follow(names: set[str], files: dict[str, bytes], packages: dict[str, str]) 
             continue
         path = pathlib.Path(str(module.__file__))
         content = path.read_bytes()
-        files[path.relative_to(_root_of(module)).as_posix()] = content or b"\n"  # a pack has no empty files
+        here, changing = _file_as_here(content, module, read)
+        watched += changing
+        files[path.relative_to(_root_of(module)).as_posix()] = here or b"\n"  # a pack has no empty files
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         work |= _with_parents(_imports(ast.parse(content), package)) - seen
+    return watched
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def _literal(value: Any) -> str | None:
+    """The text of a plain value; None where it is of another kind."""
+    kind = type(value)
+    if kind is float:
+        return repr(value) if math.isfinite(value) else "(1e999 - 1e999)" if math.isnan(value) else "1e999" if value > 0 else "-1e999"
+    if value is None or kind in (bool, int, str, bytes):
+        return repr(value)
+    if kind is complex and math.isfinite(value.real) and math.isfinite(value.imag):
+        return repr(value)
+    if kind in (tuple, list):
+        inner = [_literal(one) for one in value]
+        if None in inner:
+            return None
+        text = ", ".join(one for one in inner if one is not None)
+        return f"[{text}]" if kind is list else f"({text}{',' if len(inner) == 1 else ''})"
+    if kind is dict:
+        pairs = [(_literal(key), _literal(one)) for key, one in value.items()]
+        return None if any(None in pair for pair in pairs) else "{" + ", ".join(f"{key}: {one}" for key, one in pairs) + "}"
+    return None
+
+
+def _is_fixed(value: Any) -> bool:
+    """A plain value that cannot be changed in place."""
+    return all(_is_fixed(one) for one in value) if type(value) is tuple else type(value) in (bool, int, float, complex, str, bytes, type(None))
+
+
+def _texts_of(statements: Iterable[ast.stmt]) -> dict[str, str]:
+    """What is bound once, to a literal."""
+    found: dict[str, str] = {}
+    several: set[str] = set()
+    for one in statements:
+        for name in _bound(one):
+            (several.add if name in found else lambda _: None)(name)
+            found.setdefault(name, "")
+        target = one.targets[0] if isinstance(one, ast.Assign) and len(one.targets) == 1 else one.target if isinstance(one, ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value is not None:
+            try:
+                found[target.id] = _literal(ast.literal_eval(one.value)) or ""
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                pass
+    return {name: "" if name in several else text for name, text in found.items()}
+
+
+def _as_here(statements: list[ast.stmt], names: dict[str, Any], read: set[str]) -> tuple[list[ast.stmt], list[Watched]]:
+    """Assignments that give globals the plain values that they have in the program, where the statements do not: what is verified is what
+    runs. They stand behind the statements, which were run with the values of the import."""
+    texts = _texts_of(statements)
+    made: list[ast.stmt] = []
+    watched: list[Watched] = []
+    for name in sorted(read & set(texts) - _written_in_calls(statements)):
+        text = _literal(names[name]) if name in names else None
+        if text is None:
+            continue
+        if text != texts[name]:
+            made += ast.parse(f"{name} = {text}").body
+        if _is_fixed(names[name]):
+            watched.append(Watched(names, name, names[name]))
+    return made, watched
+
+
+def _file_as_here(content: bytes, module: types.ModuleType, read: set[str]) -> tuple[bytes, list[Watched]]:
+    """The same of a module of the program, whose file is kept as it is where no value has changed."""
+    statements = ast.parse(content).body
+    inside = set().union(*(_read_in_calls(one) for one in statements)) | read
+    literals = {name for name, text in _texts_of(statements).items() if text}
+    made, watched = _as_here(statements, vars(module), inside & literals)
+    return (content + b"\n" + _unparse(made).encode() if made else content), watched
 
 
 def _constant(function: Any, name: str, value: Any) -> list[ast.stmt]:
@@ -296,7 +444,10 @@ def _definition(function: Any, entry: str) -> list[ast.stmt]:
             node.targets = [ast.Name(entry, ast.Store())]
             return [node]
         raise _fail(function, "stands inside of an expression: define it with def")
+    if node.name != inner.__name__:  # another stands at its lines by now
+        raise _fail(function, "its file has changed since it was imported: start the program again, or reload the module")
     closed = inspect.getclosurevars(inner).nonlocals
+    _strip_own(node, function, inner.__globals__, inner.__code__.co_firstlineno - 1)
     _strip(node, {**inner.__globals__, **closed})
     before: list[ast.stmt] = []
     for name, value in closed.items():
@@ -368,12 +519,15 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
         text = f"from {inner.__module__} import {function.__name__}\n"
         _follow({inner.__module__}, files, packages)
         return Source(text, function.__name__, files, packages, False)
+    if getattr(module, "__file__", None) is not None and inner.__code__.co_filename.startswith("<"):
+        raise _fail(function, "has no source, for exec or eval made it: define it in a file, or in a cell of a notebook")
     text = _text_of_module(function, module)
     _check_unchanged(function, text)
     names = vars(module) if module is not None else inner.__globals__
     entry = inner.__name__ if inner.__name__.isidentifier() else "function"
     head = ast.parse(text)
-    statements = [_strip(one, names) for one in head.body]
+    here = 0 if getattr(module, "__file__", None) is not None else None
+    statements = [_strip(_strip_own(one, function, names, here), names) for one in head.body]
     own: list[ast.stmt] = []
     named = _global_name(function, names)
     if named is None and ("<locals>" in inner.__qualname__ or inner.__name__ == "<lambda>"):
@@ -386,11 +540,14 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
         if not any(entry in _bound(one) for one in statements):
             raise _fail(function, f"its module binds {entry} nowhere that can be read: define it with def at the top of its module")
     package = getattr(module, "__package__", "") or ""
-    taken = _absolute([*_slice(statements, wanted), *own], package)
+    needed = _slice(statements, wanted)
+    read = set().union(*(_read_in_calls(one) for one in [*needed, *own]))
+    values, watched = _as_here([*needed, *own], names, read - set().union(*(_bound(one) for one in own)))
+    taken = _absolute([*needed, *values, *own], package)
     future = [one for one in head.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
     body = [*future, *(one for one in taken if one not in future)]
-    _follow(_imports(ast.Module(body, []), package), files, packages)
-    return Source(_unparse(body), entry, files, packages, inner is not function)
+    watched += _follow(_imports(ast.Module(body, []), package), files, packages, body)
+    return Source(_unparse(body), entry, files, packages, inner is not function, tuple(watched))
 
 
 def _global_name(function: Any, names: dict[str, Any]) -> str | None:

@@ -45,6 +45,7 @@ class Registered:
     platform: str
     folder: pathlib.Path
     signature: str | None = None  # of an algorithm
+    watched: tuple[_sources.Watched, ...] = dataclasses.field(default=(), compare=False)
 
 
 _lock = threading.RLock()
@@ -128,18 +129,54 @@ def _described(parameters: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(str(one["name"]) for one in parameters)
 
 
+def _check_arguments(name: str, arguments: Any, given: Mapping[str, Any] | None, kinds: set[Any]) -> None:
+    if not isinstance(arguments, Mapping):
+        raise errors.InvalidArgumentError(
+            f"{name}: arguments is a dict, from the function's parameters to the signature's names, and {arguments!r} came")
+    if given is None or inspect.Parameter.VAR_KEYWORD in kinds:
+        return
+    for one in arguments:
+        if one not in given:
+            raise errors.InvalidArgumentError(f"{name}: arguments names {one!r}, and the function's parameters are {', '.join(given) or 'none'}")
+
+
+def _check_text(what: str, value: Any, example: str) -> None:
+    if value is not None and (not isinstance(value, str) or not value.strip()):
+        raise errors.InvalidArgumentError(f"{what} is a text, {example}, and {value!r} came")
+
+
+def _check_decorated(decorator: str, function: Any) -> None:
+    if inspect.isclass(function):
+        raise errors.InvalidArgumentError(f"{decorator} registers functions, and the class {function.__name__} came")
+
+
+_WORDS = frozenset(("and", "or", "not", "in", "if", "else", "true", "false", "True", "False", "None", "none",
+                    "min", "max", "ceildiv", "abs", "log2", "sqrt", "device"))
+
+
+def _check_condition(name: str, condition: str | None, signature: str, space: str | None) -> None:
+    """A name that no call has would be found when the first call comes."""
+    words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", re.sub(r"\"[^\"]*\"|'[^']*'", "", condition or ""))
+    known = {*re.findall(r"[A-Za-z_]\w*", signature.partition("(")[2]), *re.findall(r"[A-Za-z_]\w*", space or "")}
+    for word in words:
+        if word not in known and word not in _WORDS:
+            raise errors.InvalidArgumentError(f"{name}: its condition reads {word}, which neither the signature ({signature}) nor the space has")
+
+
 def plan_call(function: Any, name: str, parameters: list[dict[str, Any]], space: list[str],
                arguments: Mapping[str, str]) -> tuple[list[str], list[str], bool]:
     """What a function is called with: by position, by name, and whether it writes results that it is given."""
     inputs = [one for one in parameters if not one["is_result"]]
     results = [one for one in parameters if one["is_result"]]
     known = {one["name"] for one in parameters} | set(space)
+    given: Mapping[str, inspect.Parameter] | None
     try:
         given = inspect.signature(function).parameters
     except (TypeError, ValueError):  # of C
-        given = {}
-    kinds = {one.kind for one in given.values()}
-    if not given or inspect.Parameter.VAR_POSITIONAL in kinds:
+        given = None
+    kinds = {one.kind for one in (given or {}).values()}
+    _check_arguments(name, arguments, given, kinds)
+    if given is None or inspect.Parameter.VAR_POSITIONAL in kinds:
         return [one["name"] for one in inputs if not one["keyword_only"]], [one["name"] for one in inputs if one["keyword_only"]], False
     positional, keywords, taken = [], [], set()
     for one in given.values():
@@ -168,7 +205,7 @@ def plan_call(function: Any, name: str, parameters: list[dict[str, Any]], space:
     missing = [one["name"] for one in inputs if one["name"] not in taken] + [one for one in space if one not in taken]
     if missing:
         raise errors.InvalidArgumentError(
-            f"{name} does not take {', '.join(missing)}, which its signature or space has: its parameters are {', '.join(given)}")
+            f"{name} does not take {', '.join(missing)}, which its signature or space has: its parameters are {', '.join(given) or 'none'}")
     written = [one["name"] for one in results if one["name"] in taken]
     if written and len(written) < len(results):
         raise errors.InvalidArgumentError(f"{name} takes the result {written[0]} and not all of {_described(results)}: it takes all, or returns all")
@@ -210,7 +247,7 @@ def _python_kernel(function: Any, source: _sources.Source, algorithm: str, name:
     """The kernel in pack.json and its files."""
     space = options.get("space")
     positional, keywords, writes = plan_call(
-        function, name, parameters, _names_of_space(space), options.get("arguments") or {})
+        function, name, parameters, _names_of_space(space), options["arguments"] if options.get("arguments") is not None else {})
     content = source.text.encode()
     file = f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}-{_sha(content)[:12]}.py"
     modules = sorted({path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in source.files})
@@ -222,7 +259,8 @@ def _python_kernel(function: Any, source: _sources.Source, algorithm: str, name:
     if source.files:
         kernel["files"] = [{"file": path, "sha256": _sha(one)} for path, one in sorted(source.files.items())]
     kernel |= space_and_condition(space, options.get("condition"))
-    _scripts.live[f"{_sha(content)}:{source.entry}"] = function
+    key = f"{_sha(content)}:{source.entry}"
+    _scripts.live[key], _scripts.watched[key] = function, source.watched
     return kernel, {file: content, **source.files}
 
 
@@ -272,10 +310,14 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
     Raises:
         InvalidArgumentError: the signature is none, does not fit the function, or is registered with other words.
     """
+    if callable(signature):
+        raise errors.InvalidArgumentError('hone.algorithm is called with a signature: @hone.algorithm("name(x: f32[n]) -> y: f32[n]")')
+    _check_text("independent", independent, "as \"n\" or \"...\"")
     name, version, text, parameters = _hone.signature(signature)
     caller = _caller()
 
     def decorate(function: F) -> F:
+        _check_decorated("hone.algorithm", function)
         source = _sources.source_of(function, caller)
         written = name if version == "1" else f"{name}@v{version}"
         kernel, files = _python_kernel(function, source, written, REFERENCE, parameters, {"arrays": arrays, "priority": 0})
@@ -285,7 +327,7 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
         if tolerance is not None:
             row["tolerance"] = dict(tolerance)
         folder = _write_pack({"hone_pack": 1, "name": name, "algorithms": [row], "kernels": [kernel]}, files)
-        _register(Registered(written, REFERENCE, "python", folder, text))
+        _register(Registered(written, REFERENCE, "python", folder, text, source.watched))
         return function
 
     return decorate
@@ -319,6 +361,14 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         InvalidArgumentError: the function does not fit the algorithm's signature, or the texts are none.
         NotFoundError: there is no such algorithm.
     """
+    if callable(algorithm):
+        raise errors.InvalidArgumentError('hone.kernel is called with the name of an algorithm: @hone.kernel("name")')
+    _check_text("algorithm", algorithm, "the name of an algorithm")
+    _check_text("name", name, "as \"blocks\"")
+    _check_text("condition", condition, "as \"n % 64 == 0\"")
+    _check_text("space", space, "as \"BLOCK: 256..8192 *2\"")
+    if priority is not None and type(priority) is not int:
+        raise errors.InvalidArgumentError(f"priority is an integer, and {priority!r} came")
     caller = _caller()
     if platform == "ffi" and options.get("library") is not None:  # nothing is decorated: the function is the library's
         asked = {"space": space, "condition": condition, "arguments": arguments, "backend": backend, "priority": priority, **options}
@@ -326,6 +376,7 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         return lambda function: function
 
     def decorate(function: F) -> F:
+        _check_decorated("hone.kernel", function)
         chosen = platform or _platform_of(function)
         maker = PLATFORMS.get(chosen)
         if maker is None:
@@ -361,11 +412,12 @@ def _register_python(function: Any, algorithm: str, name: str, options: dict[str
         raise errors.InvalidArgumentError(f"platform \"python\" has no option {unknown[0]!r}")
     if not callable(function):
         raise TypeError(f"a function is asked for, and a {type(function).__name__} came")
-    _, parameters = parameters_of(algorithm)
+    signature, parameters = parameters_of(algorithm)
+    _check_condition(name, options.get("condition"), signature, options.get("space"))
     source = _sources.source_of(function, caller)
     row, files = _python_kernel(function, source, algorithm, name, parameters, options)
     folder = _write_pack({"hone_pack": 1, "name": name, "kernels": [row]}, files)
-    _register(Registered(algorithm, name, "python", folder))
+    _register(Registered(algorithm, name, "python", folder, watched=source.watched))
 
 
 # Functions that leave Python ------------------------------------------------------------------------------------------
@@ -394,8 +446,19 @@ def add_compiled(function: Any, folder: pathlib.Path) -> None:
         _register(Registered(function.algorithm, row["name"], row["platform"], folder))
 
 
+def _check_globals(algorithm: str) -> None:
+    """A worker has globals as they were when a function was registered: what it would verify is to be what runs here."""
+    with _lock:
+        rows = [one for one in _registered.values() if one.algorithm.split("@")[0] == algorithm.split("@")[0]]
+    for row in rows:
+        for one in row.watched:
+            if one.has_changed():
+                raise errors.InvalidArgumentError(one.words(f"{row.algorithm}: {row.name}"))
+
+
 def compile_for(call: Any) -> None:
     """Compiles what a call needs of the functions that leave Python, before it is tuned or decided."""
+    _check_globals(call.operation.name)
     with _lock:
         functions = [one for (algorithm, _), one in _lazy.items() if algorithm.split("@")[0] == call.operation.name.split("@")[0]]
     for function in functions:

@@ -773,7 +773,20 @@ def _grid_text(wanted: list[int], configs: list[dict[str, Any]], numbers: Mappin
     for (one, ours), (other, theirs) in itertools.combinations_with_replacement([*split, *plain], 2):
         if [a * b for a, b in zip(ours, theirs)] == wanted:
             return f"{one} * {other}"
-    return str(wanted[0]) if len({*wanted}) == 1 else None
+    return None
+
+
+def _check_one_program(wanted: list[int], configs: list[dict[str, Any]], numbers: Mapping[int, str]) -> None:
+    """One program may be all that there is, or all that a small example takes."""
+    if {*wanted} != {1}:
+        return
+    for name, value in configs[0].items():
+        if name in OPTIONS or not isinstance(value, int) or isinstance(value, bool):
+            continue
+        text = next((text for size, text in numbers.items() if 1 < size < value), None)
+        if text is not None:
+            raise UnfitError(f"grid: the example starts one program, which may be 1 or ceildiv({text}, {name}): take an example that is larger "
+                             f"than {name} = {value}, or say it, grid=[\"ceildiv({text}, {name})\"] or grid=[\"1\"]")
 
 
 def _grids(launch: _Launch, configs: list[dict[str, Any]], numbers: Mapping[int, str]) -> list[str]:
@@ -787,6 +800,7 @@ def _grids(launch: _Launch, configs: list[dict[str, Any]], numbers: Mapping[int,
     known = configs if callable(launch.grid) else [{**{name: value for name, value in launch.values.items() if name in configs[0]}, **{}}]
     each = each if callable(launch.grid) else each[:1]
     known = [{**configs[0], **one} for one in known]
+    _check_one_program([int(one[0]) for one in each], known, numbers)
     texts = []
     for axis in range(len(each[0])):
         text = _grid_text([int(one[axis]) for one in each], known, numbers)
@@ -865,7 +879,8 @@ def _pack(function: Any, example: Any, configs: Any, reference: Any, folder: Any
     space = configs if isinstance(configs, str) else None
     listed = expand(space)[0] if space else [_config_of(one) if hasattr(one, "kwargs") else dict(one) for one in configs or launch.unwrapped.configs]
     if not listed:
-        listed = [{one.name: launch.values[one.name] for one in jit.params if one.is_constexpr and one.name in launch.values}]
+        listed = [{one.name: launch.values.get(one.name, _default_of(one)) for one in jit.params
+                   if one.is_constexpr and (one.name in launch.values or _default_of(one) is not None)}]
     constexprs = set(itertools.chain.from_iterable(listed))
     constants = {one.name: launch.values[one.name] for one in jit.params
                  if one.is_constexpr and one.name in launch.values and one.name not in constexprs}
@@ -902,6 +917,12 @@ def _pack(function: Any, example: Any, configs: Any, reference: Any, folder: Any
     place, lost = kernels.pack(folder or kernels.cache_folder() / f"{name}-{made._key({}, archs[0])}", name, target=archs, overwrite=overwrite)
     shown = arguments_for(launch.unwrapped, parameters, constexprs | set(constants), _dtypes_of(parameters, {}), told)
     return Packed(place, name, kernels.parameters_of(name)[0], shown, texts, lost)
+
+
+def _default_of(parameter: Any) -> Any:
+    """Of a constexpr whose parameter has one."""
+    default = getattr(parameter, "default", inspect.Parameter.empty)
+    return None if default is inspect.Parameter.empty else getattr(default, "value", default)
 
 
 def _bounds(fixed: Mapping[str, Any], shapes: _Shapes, grid: list[str]) -> list[str]:

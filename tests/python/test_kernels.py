@@ -166,6 +166,36 @@ class Competing(KernelTest):
         self.tuned("t_abs", x)
         self.assertEqual(hone.decide("t_abs", x).kernel, "of_ctypes", hone.explain("t_abs", x))
 
+    def test_a_decorator_of_the_program_around_hones(self):
+        (self.folder / "t_wrapping.py").write_text(textwrap.dedent("""
+            import functools, numpy, hone
+            def K(name):
+                return hone.kernel("t_wrapping", name=name)
+            def counted(function):
+                @functools.wraps(function)
+                def wrapper(*arguments, **keywords):
+                    return function(*arguments, **keywords)
+                return wrapper
+            @hone.algorithm("t_wrapping(x: f32[n]) -> y: f32[n]", independent="n")
+            def reference(x):
+                return x * 2
+            @K("helper")
+            def added(x):
+                return x + x
+            @counted
+            @K("good")
+            @counted
+            def good(x):
+                return added(x)
+        """))
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        import t_wrapping  # noqa: F401
+
+        x = self.x[0]
+        self.tuned("t_wrapping", x, kernel="good")
+        self.assertEqual(hone.decide("t_wrapping", x).kernel, "good", hone.explain("t_wrapping", x))
+
     def test_python_beside_c_for_an_algorithm_of_hone(self):
         @hone.kernel("rms_norm", name="t_numpy")
         def norm(x, weight, eps):
@@ -198,6 +228,59 @@ class Competing(KernelTest):
         self.assertEqual(second.stdout.strip(), "added store 2.0", second.stderr)
 
 
+class Globals(KernelTest):
+    """A worker has globals with the values that the program gave them."""
+
+    def program(self):
+        (self.folder / "t_settings.py").write_text("UNIT = 1.0\nOTHER = 5\n")
+        (self.folder / "t_globals.py").write_text(textwrap.dedent("""
+            import numpy
+            import t_settings
+            FACTOR = 3.0
+            COUNT = 0
+            LIMITS = {"high": 1.0, "low": (0,)}
+            def scaled(x, by):
+                global COUNT
+                COUNT += 1
+                return x * numpy.float32(by * FACTOR * LIMITS["high"] * t_settings.UNIT)
+        """))
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        for name in ("t_settings", "t_globals"):
+            sys.modules.pop(name, None)
+        import t_globals
+        import t_settings
+
+        return t_globals, t_settings
+
+    def test_what_the_program_changed_before_registering_is_what_is_verified(self):
+        module, settings = self.program()
+        module.FACTOR, module.LIMITS["high"], settings.UNIT = 2.0, 0.25, 2.0
+        name = self.algorithm()
+        hone.kernel(name)(module.scaled)
+        self.tuned(name)
+        self.assertEqual(hone.decide(name, self.x).kernel, "scaled", hone.explain(name, self.x))
+        numpy.testing.assert_allclose(hone.run(name, self.x), self.x * 2, rtol=1e-6)
+
+    def test_what_it_changes_later_is_refused_and_runs_nowhere(self):
+        module, settings = self.program()
+        module.FACTOR = 1.0
+        name = self.algorithm()
+        hone.kernel(name)(module.scaled)
+        self.tuned(name)
+        plan = hone.bind(name, self.x)
+        numpy.testing.assert_array_equal(plan(self.x), self.x * 2)
+        module.FACTOR = 3.0
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "scaled reads FACTOR, which was 1.0 when it was registered and is 3.0 now"):
+            self.tuned(name)
+        with self.assertRaisesRegex(hone.HoneError, "FACTOR"):
+            plan(self.x)
+        numpy.testing.assert_allclose(hone.run(name, self.x), self.x * 2, rtol=1e-6)
+        module.FACTOR, settings.UNIT = 1.0, 7.0
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "UNIT"):
+            self.tuned(name)
+
+
 class Refused(KernelTest):
     def refused(self, words, register, kind=hone.InvalidArgumentError):
         with self.assertRaises(kind) as caught:
@@ -224,6 +307,31 @@ class Refused(KernelTest):
         self.refused("platform is", lambda: hone.kernel(name, platform="fortran")(named))
         with self.assertRaises(TypeError):
             hone.kernel(name)(3)
+
+    def test_options_that_say_nothing(self):
+        name = self.algorithm()
+
+        def scaled(x, by):
+            return x * by
+
+        def bare():
+            return 1
+
+        class Holder:
+            pass
+
+        self.refused('@hone.kernel("name")', lambda: hone.kernel(scaled))
+        self.refused('@hone.algorithm("name(', lambda: hone.algorithm(scaled))
+        self.refused("arguments names 'z', and the function's parameters are x, by", lambda: hone.kernel(name, arguments={"z": "x"})(scaled))
+        self.refused("arguments is a dict", lambda: hone.kernel(name, arguments=["x"])(scaled))
+        self.refused("condition reads rows", lambda: hone.kernel(name, condition="rows == 2 and d % 2 == 0")(scaled))
+        self.refused("its parameters are none", lambda: hone.kernel(name)(bare))
+        self.refused("the class Holder came", lambda: hone.kernel(name)(Holder))
+        self.refused("name is a text", lambda: hone.kernel(name, name="")(scaled))
+        self.refused("priority is an integer, and 'high' came", lambda: hone.kernel(name, priority="high")(scaled))
+        self.refused("independent is a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(scaled))
+        self.assertEqual([one.name for one in hone.registry.kernels(name)], ["reference"])
+        hone.kernel(name, condition="x.ndim == 2 and by == 2 and d >= 8")(scaled)
 
     def test_an_algorithm_of_another_signature(self):
         name = self.algorithm()

@@ -286,6 +286,34 @@ class Tutorials(HoneTest):
                 torch.testing.assert_close(came, reference(*example), rtol=1e-2, atol=1e-2)
 
 
+@triton.jit
+def doubled_blocks(x, out, n, BLOCK: tl.constexpr = 256):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+def doubled(x):
+    return x * 2
+
+
+class Grids(HoneTest):
+    def pack(self, size, grid, name):
+        example = {"x": torch.ones(size), "out": torch.ones(size), "n": size}
+        return hone.triton.pack(doubled_blocks, example, reference=doubled, name=name, grid=grid, arch=90, folder=self.folder / name)
+
+    def test_the_grid_of_an_example_reads_the_defaults_of_the_function(self):
+        self.assertEqual(self.pack(1000, (4,), "t_doubled").grid, ["ceildiv(n, BLOCK)"])
+
+    def test_one_program_tells_no_grid(self):
+        for grid in ((1,), lambda meta: (triton.cdiv(100, meta["BLOCK"]),)):
+            with self.assertRaisesRegex(hone.InvalidArgumentError, "take an example that is larger than BLOCK = 256"):
+                self.pack(100, grid, "t_small")
+
+    def test_a_number_that_no_size_gives_is_no_grid(self):
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "are no expression of the sizes"):
+            self.pack(1000, (17,), "t_number")
+
+
 class Decorated(HoneTest):
     def setUp(self):
         super().setUp()
