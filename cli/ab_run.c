@@ -324,7 +324,7 @@ void ab_print_tail(const ab_run *run)
     const char *from = text + size;
     while (from > text && (from[-1] != '\n' || ++lines < 8))
         from--;
-    if (size > 0) fprintf(stderr, "its last lines:\n%.*s\n", (int)(text + size - from), from);
+    if (size > 0) fprintf(stderr, "its last output:\n%.*s\n", (int)(text + size - from), from);
 }
 
 bool ab_ended_well(const ab_run *run)

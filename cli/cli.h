@@ -135,6 +135,7 @@ typedef struct cli_table cli_table;
 cli_table *cli_table_new(size_t columns);
 void cli_table_row(cli_table *table, ...); // `columns` strings
 void cli_table_print(cli_table *table);    // and frees it
+void cli_table_drop(cli_table *table);     // frees one that is not printed; NULL is none
 // Rows begun with a mark ("*" or " ") in place of the indent; one with a "*" is bold on a terminal, unless NO_COLOR is
 // set.
 void cli_table_marked(cli_table *table);

@@ -142,15 +142,14 @@ static int list(hone_cli *cli, hone_store *store)
     if (status == HONE_OK) status = hone_queue_visit(store, NULL, list_job, &rows, &err);
     json_t *pauses = status == HONE_OK ? pauses_of(store, &err) : NULL;
     const bool listed = pauses != NULL;
-    if (rows.table != NULL && rows.count == 0) {
-        if (listed) printf("nothing is queued\n");
-        rows.table = NULL;
-    }
-    if (rows.table != NULL) {
+    if (rows.table != NULL && rows.count > 0) {
         cli_table_print(rows.table);
         cli_print_devices(rows.devices);
-    } else
+    } else {
+        if (rows.table != NULL && listed) printf("nothing is queued\n");
+        cli_table_drop(rows.table);
         json_decref(rows.devices);
+    }
     if (cli->options.json && listed)
         cli_print_json(json_pack("{s:O, s:O}", "jobs", rows.rows, "paused", pauses));
     else

@@ -475,10 +475,35 @@ static int print_text(hone_cli *cli, const statistics *all, const comparison *c)
     return 0;
 }
 
+static int print_all(hone_cli *cli, statistics *all)
+{
+    comparison c = compare(cli, all);
+    int status;
+    if (cli->options.json)
+        status = print_json(cli, all, &c);
+    else if (cli->options.prometheus)
+        status = print_prometheus(cli, all, &c);
+    else
+        status = print_text(cli, all, &c);
+    json_decref(c.unstored);
+    json_decref(c.unasked);
+    return status != 0 ? status : all->status;
+}
+
+static int read_and_print(hone_cli *cli, statistics *all)
+{
+    hone_error err;
+    for (size_t i = 0; i < cli->count; i++)
+        read_path(all, cli->arguments[i]);
+    if (cli->count == 0 && hone_record_get(cli->rt, NULL, add_invocation, all, &err) != HONE_OK) return cli_fail(&err);
+    if (cli->count > 0 && all->documents == 0) return all->status;
+    if (cli->count == 0 && all->count == 0)
+        fprintf(stderr, "hone: the store has no recorded calls: programs record with HONE_RECORD=1\n");
+    return print_all(cli, all);
+}
+
 int cli_stats(hone_cli *cli)
 {
-    statistics all = {.index = json_object(), .kept = json_array()};
-    hone_error err;
     if (cli->options.json && cli->options.prometheus)
         return cli_usage("--json and --prometheus are two forms: give one");
     int status = cli->count == 0 ? cli_find_store(cli) : 0;
@@ -486,23 +511,10 @@ int cli_stats(hone_cli *cli)
     if (cli_lacks_store(cli)) cli->options.store = "none";
     status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
-    for (size_t i = 0; i < cli->count; i++)
-        read_path(&all, cli->arguments[i]);
-    if (cli->count == 0 && hone_record_get(cli->rt, NULL, add_invocation, &all, &err) != HONE_OK) return cli_fail(&err);
-    if (cli->count > 0 && all.documents == 0) return all.status;
-    if (cli->count == 0 && all.count == 0)
-        fprintf(stderr, "hone: the store has no recorded calls: programs record with HONE_RECORD=1\n");
-    comparison c = compare(cli, &all);
-    if (cli->options.json)
-        status = print_json(cli, &all, &c);
-    else if (cli->options.prometheus)
-        status = print_prometheus(cli, &all, &c);
-    else
-        status = print_text(cli, &all, &c);
-    json_decref(c.unstored);
-    json_decref(c.unasked);
+    statistics all = {.index = json_object(), .kept = json_array()};
+    status = read_and_print(cli, &all);
     json_decref(all.index);
     json_decref(all.kept);
     free(all.rows);
-    return status != 0 ? status : all.status;
+    return status;
 }

@@ -95,6 +95,12 @@ void cli_table_print(cli_table *table)
             print_cell(table, row, i);
         puts(bold ? "\033[0m" : "");
     }
+    cli_table_drop(table);
+}
+
+void cli_table_drop(cli_table *table)
+{
+    if (table == NULL) return;
     for (size_t i = 0; i < table->rows * table->columns; i++)
         free(table->cells[i]);
     free(table->cells);

@@ -1,6 +1,8 @@
 // Other values for the open call than its ordinary ones: which are made, and when, with references of their own.
 #include "tune/worker/session.h"
 
+#include "os/limits.h"
+
 static hone_pool *pool_of(const hone_session *session)
 {
     return session->given_pool != NULL ? session->given_pool : session->own_pool;
@@ -64,6 +66,15 @@ hone_status hone_session_make_variants(hone_session *session, hone_error *err)
     return status;
 }
 
+// A copy of the inputs for each of the three kinds, and their own pages, which count once more when they are written.
+// Where there is less, what is made up of ordinary numbers is all that is looked at.
+static bool has_room(size_t bytes)
+{
+    const char *unused_by;
+    const uint64_t left = (uint64_t)hone_os_memory_left("", &unused_by);
+    return left / 4 >= bytes;
+}
+
 // Of a call that is not quick large and tiny inputs alone, where they can be had.
 static bool is_worth_it(const hone_session *session, hone_variant_kind kind)
 {
@@ -74,7 +85,8 @@ static bool is_worth_it(const hone_session *session, hone_variant_kind kind)
     (void)hone_variant_use(HONE_VARIANT_OTHER, NULL, &use);
     if (hone_session_is_quick(session)) return true;
     if (!is_magnitude || session->stable || session->buffers.varied < 0) return false;
-    if (hone_buffers_bytes(&session->buffers) > most_bytes) return false;
+    const size_t bytes = hone_buffers_bytes(&session->buffers);
+    if (bytes > most_bytes || !has_room(bytes)) return false;
     return (session->reference.time_ns > 0 && session->reference.time_ns < most_ns) ||
            hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
 }

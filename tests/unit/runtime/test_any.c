@@ -36,7 +36,7 @@ static void free_state(const hone_kernel *kernel, void *state)
 
 static void fill(const hone_value *args, double by, double cap, double steps)
 {
-    for (int64_t i = 0; i < 4; i++)
+    for (int64_t i = 0; i < args[1].as.tensor->shape[1]; i++)
         *scale_at(args[1].as.tensor, 0, i) = (float)(*scale_at(args[0].as.tensor, 0, i) * by + cap + steps);
 }
 
