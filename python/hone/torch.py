@@ -20,7 +20,7 @@ import os
 import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed
@@ -30,7 +30,10 @@ from torch.autograd.function import _SingleLevelFunction
 from hone import _batching, _hone, agreements, runtimes
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
 
-__all__ = ["agree", "ops"]
+if TYPE_CHECKING:
+    from hone.replacements import Replaced
+
+__all__ = ["agree", "ops", "replace"]
 
 NAMESPACE = "hone"
 # A gradient is an algorithm of its own: silu_mul's is silu_mul_vjp.
@@ -492,6 +495,26 @@ class _Operations(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return [name for name in runtimes.default().algorithms() if name.isidentifier()]
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+def replace(model: torch.nn.Module) -> Replaced:
+    """Puts hone's operations into a model: linear layers, norms, softmax, gated activations, and whatever of it calls
+    ``torch.nn.functional.scaled_dot_product_attention``. The model stays the same object, with its parameters, hooks and
+    ``state_dict``; calls that hone would not answer as torch does run torch's own.
+
+    Returns:
+        What was replaced and what was left, what was hit and gained: print it. ``undo()`` undoes it, and so does the end of ``with``.
+
+    Raises:
+        InvalidArgumentError: it is no module, has been replaced already, or was scripted or traced.
+        RuntimeError: when it runs: torch would record a gradient that hone does not have.
+    """
+    from hone import replacements
+
+    return replacements.replace(model)
 
 
 # Ranks ----------------------------------------------------------------------------------------------------------------

@@ -39,6 +39,9 @@ class Torch(unittest.TestCase):
     def test_the_package_passes_its_tests(self):
         self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_torch")
 
+    def test_models_run_hones_operations(self):
+        self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_replacements")
+
     def test_functions_of_triton_are_kernels(self):
         self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_triton", HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 
