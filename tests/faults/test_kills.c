@@ -1,6 +1,6 @@
 // Eight processes put, and are killed at any moment and started again. What was acknowledged is there in the end, the
-// file verifies, and no lock stays. The arguments: "sqlite:" or "json:", and "put" or "merge", which merges two stores
-// into one.
+// file verifies, and no lock stays. The arguments: "sqlite:" or "json:", "put" or "merge", which merges two stores into
+// one, and how many puts each process does, for a store that is for few records.
 #include "hone/store.h"
 
 #include "records.h"
@@ -26,6 +26,7 @@
 enum { PROCESSES = 8, BATCH = 10, MOST_PUTS = 1000 };
 
 static const char *scheme, *mode;
+static int asked_puts; // 0: as many as the run's load says
 
 // How much is asked of a run.
 typedef struct load {
@@ -35,6 +36,7 @@ typedef struct load {
 static load load_of_run(void)
 {
     bool soak = getenv("HONE_SOAK") != NULL;
+    if (asked_puts > 0) return (load){asked_puts, (asked_puts + 4) / 5};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     if (!soak) return strcmp(scheme, "sqlite:") == 0 ? (load){200, 40} : (load){20, 10};
 #endif
@@ -351,8 +353,9 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_acknowledged_is_missing, set_up, tear_down),
     };
-    if (count != 3) {
-        fprintf(stderr, "usage: %s sqlite:|json: put|merge\n", arguments[0]);
+    asked_puts = count == 4 ? atoi(arguments[3]) : 0;
+    if (count < 3 || count > 4 || asked_puts < 0 || asked_puts > MOST_PUTS || (count == 4 && asked_puts == 0)) {
+        fprintf(stderr, "usage: %s sqlite:|json: put|merge [PUTS, 1 to %d]\n", arguments[0], MOST_PUTS);
         return 2;
     }
     scheme = arguments[1];
