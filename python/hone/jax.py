@@ -22,7 +22,7 @@ import os
 import pathlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,10 @@ from jax.sharding import NamedSharding, PartitionSpec
 from hone import _batching, _hone, agreements, contexts, errors, kernels, runtimes
 from hone.results import Result
 
-__all__ = ["agree", "call", "jit", "kernel", "lower", "tune"]
+if TYPE_CHECKING:
+    from hone.patches import Patched
+
+__all__ = ["agree", "call", "jit", "kernel", "lower", "patch", "tune"]
 
 kernel = functools.partial(kernels.kernel, platform="xla")
 """As :func:`hone.kernel`, of a function of JAX: exported to StableHLO for each call that is tuned, it runs without Python."""
@@ -74,12 +77,24 @@ def _load() -> Any:
                 capsule = jax.ffi.pycapsule(handler)
                 jax.ffi.register_ffi_target(
                     TARGET, {"instantiate": capsule, "execute": capsule}, platform=platform, api_version=1)
+            _let_export()
             library.hone_xla_use.argtypes = [ctypes.c_void_p]
             library.hone_xla_use.restype = None
             library.hone_xla_add_context.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Error)]
             library.hone_xla_prepare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(_Error)]
             _library = library
         return _library
+
+
+def _let_export() -> None:
+    """jax.export takes calls of hone, whose attributes later versions read as well. A JAX that keeps its list elsewhere asks
+    for ``disabled_checks``, in its own words."""
+    try:
+        from jax._src.export._export import _CUSTOM_CALL_TARGETS_GUARANTEED_STABLE as stable
+    except ImportError:
+        return
+    if isinstance(stable, set):
+        stable.add(TARGET)
 
 
 def _check(status: int, error: _Error) -> None:
@@ -436,6 +451,23 @@ def tune(function: Callable[..., Any], *args: Any, options: dict[str, Any] | Non
     return _runtime().offline(text, **{**own, **(options or {})})
 
 
+def patch() -> Patched:
+    """Has JAX's own operations run hone's, in this process: ``dot_general`` (``jnp.matmul``, ``@``, ``jnp.einsum``, ...) where JAX lowers it,
+    ``jax.nn.softmax`` and ``jax.nn.standardize``. Gradients and ``vmap`` stay JAX's; what hone would not answer as JAX does is JAX's.
+    All programs are traced anew.
+
+    Returns:
+        What runs hone's and what was left, with the reasons: print it. ``undo()`` undoes it, and so does the end of ``with``.
+
+    Raises:
+        InvalidArgumentError: it is patched already.
+        UnsupportedError: this JAX does not show how it lowers its primitives.
+    """
+    from hone import patches
+
+    return patches.patch()
+
+
 # Processes of one program ----------------------------------------------------------------------------------------------
 
 _exchanges = 0  # how often the processes have asked each other
@@ -493,3 +525,6 @@ def agree(calls: Iterable[str] | None = None, *, timeout: float = 60.0, check: b
         _exchanges += 1
         prefix = f"hone/agree/{_exchanges}"
     return agreements.agree(_board(state), prefix, state.process_id, state.num_processes, calls, timeout, check)
+
+
+_load()  # programs that jax.export wrote find hone as soon as this module is there

@@ -301,6 +301,66 @@ class Processes(HoneTest):
         self.assertIn("policy fail", known["outcome"])
 
 
+def plain_block(x, w, v):
+    wide = jax.nn.standardize(jnp.einsum("bsd,df->bsf", x, w))
+    return jax.nn.softmax(wide @ v.T)
+
+
+class Patch(HoneTest):
+    """A program that does not name hone."""
+
+    def setUp(self):
+        super().setUp()
+        generator = numpy.random.default_rng(5)
+        self.arrays = [jnp.asarray(generator.standard_normal(shape), jnp.float32) for shape in ((2, 8, 16), (16, 32), (24, 32))]
+        self.program = jax.jit(plain_block)
+        self.loss = jax.grad(lambda *arrays: (self.program(*arrays) ** 2).sum(), (0, 1, 2))
+        self.expected, self.gradients = self.program(*self.arrays), self.loss(*self.arrays)
+
+    def calls(self):
+        return set(re.findall(r'hone_algorithm = "(\w+)"', self.program.lower(*self.arrays).as_text()))
+
+    def test_a_program_runs_hones_operations_and_jaxs_again_in_a_line(self):
+        patched = hone.jax.patch()
+        self.addCleanup(patched.undo)
+        self.assertEqual(self.calls(), {"matmul", "layer_norm", "softmax"})
+        close(self.program(*self.arrays), self.expected)
+        close(plain_block(*self.arrays), self.expected)  # without jit
+        self.assertGreaterEqual(patched.hits["dot_general"], 2)
+        self.assertRegex(str(patched), r"softmax: \d+ places run hone's, 0 JAX's own")
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "already"):
+            hone.jax.patch()
+        patched.undo()
+        self.assertEqual(self.calls(), set())
+        self.assertEqual(jax.nn.softmax.__module__, "jax._src.nn.functions")
+        self.assertTrue((self.program(*self.arrays) == self.expected).all())
+
+    def test_gradients_and_vmap_are_jaxs(self):
+        with hone.jax.patch():
+            for ours, plain in zip(self.loss(*self.arrays), self.gradients):
+                close(ours, plain)
+            x, w, v = self.arrays
+            close(jax.vmap(lambda rows: plain_block(rows[None], w, v)[0])(x), self.expected)
+            second = jax.hessian(lambda x: (jax.nn.softmax(x) ** 2).sum())(jnp.arange(4.0))
+        close(second, jax.hessian(lambda x: (jax.nn.softmax(x) ** 2).sum())(jnp.arange(4.0)))
+
+    def test_what_hone_would_answer_otherwise_is_jaxs_with_the_reason(self):
+        x = self.arrays[0]
+        mesh = Mesh(numpy.array(jax.devices()), ("d",))
+        spread = jax.device_put(x, NamedSharding(mesh, PartitionSpec("d")))
+        with hone.jax.patch() as patched:
+            close(jnp.einsum("bsd,btd->bst", x, x), jnp.einsum("bsd,btd->bst", numpy.asarray(x), numpy.asarray(x)))
+            close(jax.jit(lambda a, b: a @ b)(spread, self.arrays[1]), x @ self.arrays[1])
+            (jnp.ones((4, 4), jnp.int32) @ jnp.ones((4, 4), jnp.int32)).block_until_ready()
+            close(jax.nn.softmax(x, axis=0).sum(0), numpy.ones((8, 16)))
+            close(jax.nn.softmax(x, where=x > 0).sum(), (x > 0).any(-1).sum())
+            jax.export.export(jax.jit(lambda a: a @ a.T))(jax.ShapeDtypeStruct(jax.export.symbolic_shape("n, 4"), jnp.float32))
+        left = patched.left
+        for reason in ("a batch of products", "spread over devices", "of int32", "a shape with symbols"):
+            self.assertIn(reason, left["dot_general"], left)
+        self.assertEqual({*left["softmax"]}, {"not along the last dim", "where is given"})
+
+
 class Handler(HoneTest):
     """Frames that no hone.jax.call would make."""
 
