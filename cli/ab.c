@@ -404,9 +404,10 @@ static void say_verdict(const trial *t)
 {
     const double percent = 100 * fabs(t->ratio.middle - 1);
     const char *faster = t->ratio.middle < 1 ? "less" : "more";
-    char interval[64] = "too few pairs for an interval";
-    if (t->ratio.low > 0 && isfinite(t->ratio.high))
-        snprintf(interval, sizeof interval, "95 %% %.4f to %.4f", t->ratio.low, t->ratio.high);
+    const bool is_known = t->ratio.low > 0 && isfinite(t->ratio.high);
+    char interval[64] = "too few pairs for an interval", wide[96];
+    snprintf(wide, sizeof wide, "the interval holds 1 and is wider than %g %% to either side", 100 * t->threshold);
+    if (is_known) snprintf(interval, sizeof interval, "95 %% %.4f to %.4f", t->ratio.low, t->ratio.high);
     if (t->count > 0)
         printf(
             "b/a %.4f (%s), %zu pair%s, %.0f s; medians %.6g and %.6g%s\n", t->ratio.middle, interval, t->count,
@@ -418,7 +419,7 @@ static void say_verdict(const trial *t)
         printf("no difference: it is certainly below %g %%\n", 100 * t->threshold);
     else
         printf(
-            "undecided: the interval holds 1 and is wider than %g %% to either side; %s\n", 100 * t->threshold,
+            "undecided: %s; %s\n", is_known ? wide : "nothing is known yet",
             cli_cancel ? "interrupted" : "more --seconds may tell");
 }
 
@@ -480,7 +481,11 @@ int cli_ab(hone_cli *cli)
     if (status == 0) status = ab_read_metric(&cli->options, &t.metric);
     if (status != 0) return status;
     if (!hone_os_make_private_folder(t.folder, sizeof t.folder, &hold)) {
-        fprintf(stderr, "hone: no folder of its own can be made in TMPDIR or /tmp\n");
+        const char *folder = hone_os_variable("TMPDIR");
+        const bool is_named = folder != NULL && folder[0] == '/';
+        fprintf(
+            stderr, "hone: no folder can be made in %s: set TMPDIR to one that is there and can be written\n",
+            is_named ? folder : "/tmp");
         status = EXIT_WORLD;
     } else {
         status = compare(&t);

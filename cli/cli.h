@@ -120,6 +120,9 @@ int cli_open_store(hone_cli *cli, hone_store **out);
 bool cli_lacks_store(const hone_cli *cli);
 // Whether it is there, for what only reads it: 0, or EXIT_NO after saying so.
 int cli_find_store(const hone_cli *cli);
+// After cli_open, for commands about the records of the store: one that cannot be opened is no empty one. 0: it is open, or
+// there is to be none.
+int cli_need_store(hone_cli *cli);
 // A store that is there, for what writes nothing to it.
 hone_status cli_open_reading(const char *url, hone_store **out, hone_error *err);
 // Another store, which must be there. Prints what failed.

@@ -177,6 +177,13 @@ int cli_find_store(const hone_cli *cli)
     return EXIT_NO;
 }
 
+int cli_need_store(hone_cli *cli)
+{
+    if (hone_runtime_store(cli->rt) != NULL || cli->rt->store.url == NULL) return 0;
+    fprintf(stderr, "hone: %s\n", hone_runtime_store_reason(cli->rt));
+    return EXIT_WORLD;
+}
+
 int cli_read(const char *path, hone_buffer *out)
 {
     hone_error err;

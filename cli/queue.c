@@ -12,14 +12,48 @@
 static const char *const state_names[] = {
     [HONE_JOB_WAITING] = "waiting", [HONE_JOB_HELD] = "held", [HONE_JOB_ASIDE] = "aside"};
 
-// The device that --device means: "here" is this machine's CPU. NULL: none was given.
-static const char *device_text(hone_cli *cli)
+// Devices -------------------------------------------------------------------------------------------------------------
+
+// "cuda:0": the name of a device on its own machine, and no beginning of a fingerprint.
+static bool is_numbered(const char *text)
+{
+    const size_t type = strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789");
+    if (type == 0 || text[type] != ':' || text[type + 1] == '\0') return false;
+    return strspn(text + type + 1, "0123456789") == strlen(text + type + 1);
+}
+
+// The names of devices here become fingerprints: "here" is this machine's CPU, "cuda:0" as in other commands.
+static int settle_device(hone_cli *cli)
 {
     size_t count = 0;
     const char *text = cli->options.device;
-    if (text == NULL || strcmp(text, "here") != 0) return text;
-    return hone_runtime_devices(cli->rt, &count)[0]->fingerprint;
+    if (text == NULL || (strcmp(text, "here") != 0 && !is_numbered(text))) return 0;
+    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        const hone_device_info *device = devices[i];
+        snprintf(name, sizeof name, "%s:%d", hone_device_type_name(device->device.type), (int)device->device.id);
+        if (strcmp(text, "here") != 0 && strcmp(text, name) != 0) continue;
+        cli->options.device = device->fingerprint;
+        return 0;
+    }
+    fprintf(
+        stderr,
+        "hone: --device %s: this machine has no such device (hone devices); a device of another machine is named by "
+        "its "
+        "fingerprint, or the fingerprint's beginning up to a comma or bar\n",
+        text);
+    return EXIT_NO;
 }
+
+// Whether a job is shown and counted for --device: it is of that device, or of a class that the device is in, or that it
+// names.
+static bool is_of(const char *device, const hone_job *job)
+{
+    return device == NULL || hone_queue_fits(job->key.device, device) || hone_queue_fits(device, job->key.device);
+}
+
+// Pauses --------------------------------------------------------------------------------------------------------------
 
 // What is paused, as a list of device texts; "*": all. NULL: it could not be asked, and *err says why.
 static bool note_pause(void *ctx, const char *device)
@@ -109,9 +143,7 @@ static bool list_job(void *ctx, const hone_job *job)
 {
     listing *list = ctx;
     hone_error err;
-    if (list->device != NULL && strcmp(list->device, job->key.device) != 0 &&
-        !hone_queue_fits(job->key.device, list->device) && !hone_queue_fits(list->device, job->key.device))
-        return true;
+    if (!is_of(list->device, job)) return true;
     if (hone_queue_check_device(job->key.device, &err) != HONE_OK) {
         fprintf(
             stderr, "hone: a call of an older hone is passed over: %s; hone queue drop %s takes it away\n", err.message,
@@ -132,7 +164,7 @@ static int list(hone_cli *cli, hone_store *store)
     if (cli->count > 1) return cli_usage("queue list takes no %s", cli->arguments[1]);
     listing rows = {
         .cli = cli,
-        .device = device_text(cli),
+        .device = cli->options.device,
         .table = cli->options.json ? NULL : cli_table_new(9),
         .rows = json_array(),
         .devices = json_array()};
@@ -163,15 +195,20 @@ static int list(hone_cli *cli, hone_store *store)
 // Adding --------------------------------------------------------------------------------------------------------------
 
 typedef struct adding {
-    size_t added, known;
+    size_t added, known, refused;
 } adding;
 
 static int tell_added(const hone_cli *cli, const adding *sum)
 {
     if (cli->options.json)
-        cli_print_json(json_pack("{s:I, s:I}", "added", (json_int_t)sum->added, "known", (json_int_t)sum->known));
-    else
-        printf("%zu queued, %zu were there already\n", sum->added, sum->known);
+        cli_print_json(json_pack(
+            "{s:I, s:I, s:I}", "added", (json_int_t)sum->added, "known", (json_int_t)sum->known, "refused",
+            (json_int_t)sum->refused));
+    else {
+        printf("%zu queued, %zu were there already", sum->added, sum->known);
+        if (sum->refused > 0) printf(", %zu refused", sum->refused);
+        printf("\n");
+    }
     return EXIT_DONE;
 }
 
@@ -189,7 +226,7 @@ static int find_device(hone_cli *cli, const hone_call *call, const char **out)
 {
     size_t count = 0;
     hone_error err;
-    *out = device_text(cli);
+    *out = cli->options.device;
     if (*out != NULL && hone_queue_check_device(*out, &err) != HONE_OK) return cli_usage("--device: %s", err.message);
     if (*out != NULL) {
         tell_elsewhere(cli, *out);
@@ -231,8 +268,8 @@ static int add_call(hone_cli *cli, hone_store *store, const char *text, adding *
         hone_status done = hone_queue_add(store, &job, 1, &added, &err);
         if (done == HONE_OK && added == 0) done = hone_queue_raise(store, &job.key, job.priority, &err);
         if (done != HONE_OK) status = cli_fail(&err);
-        sum->added += added;
-        sum->known += 1 - added;
+        sum->added += done == HONE_OK && added > 0;
+        sum->known += done == HONE_OK && added == 0;
     }
     hone_call_release(&call);
     return status;
@@ -246,16 +283,23 @@ static int add(hone_cli *cli, hone_store *store)
     if (cli->count == 1) {
         hone_tune_options options;
         cli_tune_options(cli, &options);
-        if (hone_work_fill(cli->rt, device_text(cli), &options, (double)cli->options.priority, &sum.added, &err) !=
+        if (hone_work_fill(cli->rt, cli->options.device, &options, (double)cli->options.priority, &sum.added, &err) !=
             HONE_OK)
             return cli_fail(&err);
         if (cli->options.json) return tell_added(cli, &sum);
         printf("%zu recorded calls queued\n", sum.added);
         return EXIT_DONE;
     }
-    for (size_t i = 1; i < cli->count && status == 0; i++)
-        status = add_call(cli, store, cli->arguments[i], &sum);
-    return status == 0 ? tell_added(cli, &sum) : status;
+    // One that is refused keeps nobody from the others; a store that cannot be written does.
+    for (size_t i = 1; i < cli->count && status != EXIT_WORLD; i++) {
+        const int one = add_call(cli, store, cli->arguments[i], &sum);
+        if (one == 0) continue;
+        fprintf(stderr, "hone: not queued: %s\n", cli->arguments[i]);
+        sum.refused++;
+        if (status == 0 || one == EXIT_WORLD) status = one;
+    }
+    if (sum.added + sum.known > 0 || status == 0) (void)tell_added(cli, &sum);
+    return status;
 }
 
 // Dropping ------------------------------------------------------------------------------------------------------------
@@ -278,7 +322,7 @@ static bool note_key(void *ctx, const hone_job *job)
         job->key.device, job->key.algorithm, job->key.version, job->key.key,
         job->call != NULL ? job->call : job->key.algorithm};
     if (d->key != NULL && strcmp(d->key, job->key.key) != 0) return true;
-    if (d->device != NULL && strcmp(d->device, job->key.device) != 0) return true;
+    if (d->device != NULL && !hone_queue_fits(d->device, job->key.device)) return true;
     if (d->count == d->capacity) {
         d->capacity = d->capacity == 0 ? 16 : 2 * d->capacity;
         d->texts = realloc(d->texts, d->capacity * sizeof *d->texts);
@@ -320,7 +364,7 @@ static int drop_one(hone_store *store, char *const texts[5], dropped *sum)
 
 static int drop_key(hone_cli *cli, hone_store *store, const char *key, dropped *sum)
 {
-    dropping d = {.key = key, .device = device_text(cli)};
+    dropping d = {.key = key, .device = cli->options.device};
     hone_error err;
     int status = hone_queue_visit(store, NULL, note_key, &d, &err) == HONE_OK ? 0 : cli_fail(&err);
     for (size_t i = 0; i < d.count && status == 0; i++)
@@ -363,7 +407,7 @@ static int pause_queue(hone_cli *cli, hone_store *store)
 {
     hone_error err;
     const bool on = !cli->options.off;
-    const char *device = device_text(cli);
+    const char *device = cli->options.device;
     if (cli->count > 1) return cli_usage("queue pause takes no %s: --device names what pauses", cli->arguments[1]);
     if (hone_queue_pause(store, device, on, &err) != HONE_OK) return cli_fail(&err);
     json_t *pauses = pauses_of(store, &err);
@@ -379,14 +423,38 @@ static int pause_queue(hone_cli *cli, hone_store *store)
     return EXIT_DONE;
 }
 
+typedef struct counting {
+    const char *device;
+    hone_queue_stat sum;
+} counting;
+
+static bool count_job(void *ctx, const hone_job *job)
+{
+    counting *c = ctx;
+    if (!is_of(c->device, job)) return true;
+    c->sum.waiting += job->state == HONE_JOB_WAITING;
+    c->sum.held += job->state == HONE_JOB_HELD;
+    c->sum.aside += job->state == HONE_JOB_ASIDE;
+    return true;
+}
+
+static hone_status count_jobs(hone_store *store, const char *device, hone_queue_stat *out, hone_error *err)
+{
+    counting c = {.device = device};
+    if (device == NULL) return hone_queue_count(store, NULL, out, err);
+    const hone_status status = hone_queue_visit(store, NULL, count_job, &c, err);
+    *out = c.sum;
+    return status;
+}
+
 static int stat(hone_cli *cli, hone_store *store)
 {
     hone_queue_stat all;
     hone_error err;
     bool paused = false;
     if (cli->count > 1) return cli_usage("queue stat takes no %s", cli->arguments[1]);
-    const char *device = device_text(cli);
-    if (hone_queue_count(store, device, &all, &err) != HONE_OK ||
+    const char *device = cli->options.device;
+    if (count_jobs(store, device, &all, &err) != HONE_OK ||
         hone_queue_is_paused(store, device, &paused, &err) != HONE_OK)
         return cli_fail(&err);
     json_t *pauses = pauses_of(store, &err);
@@ -427,5 +495,6 @@ int cli_queue(hone_cli *cli)
         fprintf(stderr, "hone: %s\n", hone_runtime_store_reason(cli->rt));
         return EXIT_WORLD;
     }
-    return verb->run(cli, store);
+    status = settle_device(cli);
+    return status == 0 ? verb->run(cli, store) : status;
 }

@@ -176,5 +176,6 @@ int cli_record(hone_cli *cli)
     if (verb == NULL) return EXIT_USAGE;
     if (!verb->makes && cli_lacks_store(cli)) cli->options.store = "none";
     int status = cli_open(cli, HONE_POLICY_TUNE);
+    if (status == 0) status = cli_need_store(cli);
     return status != 0 ? status : verb->run(cli, NULL);
 }

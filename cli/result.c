@@ -3,6 +3,7 @@
 
 #include "platforms/platform.h"
 #include "runtime/api/api.h"
+#include "store/mirror.h"
 #include "tune/result/result.h"
 
 #include <math.h>
@@ -377,6 +378,11 @@ int cli_say_stored(const hone_cli *cli, const hone_result *total)
     if (cli->options.no_store || !any_tuned(total)) return 0;
     if (atomic_load(&cli->rt->unstored) > 0) return EXIT_NO;
     if (url == NULL && !cli->options.json) printf("not stored: %s\n", hone_runtime_store_reason(cli->rt));
-    if (url != NULL && !cli->options.json) printf("stored in %s\n", url);
+    if (url == NULL || cli->options.json) return 0;
+    char away[600];
+    if (hone_store_away(hone_runtime_store(cli->rt), away, sizeof away)[0] == '\0')
+        printf("stored in %s\n", url);
+    else
+        printf("kept here, and sent to %s by the next that finds its server: %s\n", url, away);
     return 0;
 }

@@ -510,6 +510,7 @@ int cli_stats(hone_cli *cli)
     if (status != 0) return status;
     if (cli_lacks_store(cli)) cli->options.store = "none";
     status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
+    if (status == 0 && cli->count == 0) status = cli_need_store(cli);
     if (status != 0) return status;
     statistics all = {.index = json_object(), .kept = json_array()};
     status = read_and_print(cli, &all);

@@ -78,7 +78,8 @@ int cli_work(hone_cli *cli)
             (json_int_t)report.tuned, "again", (json_int_t)report.again, "known", (json_int_t)report.known, "failed",
             (json_int_t)report.failed, "aside", (json_int_t)report.aside, "lost", (json_int_t)report.lost, "paused",
             (json_int_t)report.paused, "standing_aside", (json_int_t)report.standing_aside));
-    else if (done == HONE_OK || report.tuned + report.again + report.failed + report.aside > 0)
+    else if (
+        done == HONE_OK || done == HONE_CANCELLED || report.tuned + report.again + report.failed + report.aside > 0)
         printf(
             "%" PRIu64 " tuned; %" PRIu64 " contests left open, %" PRIu64 " failed, %" PRIu64 " calls set aside\n",
             report.tuned, report.again, report.failed, report.aside);

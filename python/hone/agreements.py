@@ -209,15 +209,14 @@ def agree(
     """One exchange of all ranks over a board. ``prefix`` is the same on all of them, and no other exchange's."""
     if not timeout > 0:
         raise InvalidArgumentError(f"the timeout is {timeout!r}, expected seconds above 0")
-    if isinstance(calls, str):
-        raise InvalidArgumentError(f"calls is a text, expected a list of call texts: [{calls!r}]")
+    texts = _list_of(calls)
     runtime = runtime if runtime is not None else runtimes.default()
     timeout = min(timeout, threading.TIMEOUT_MAX / 4)
     start = time.monotonic()
     failure: HoneError | None = None
     document, digest = "", ""
     try:
-        document, digest = runtime.agree(None if calls is None else [*calls])
+        document, digest = runtime.agree(texts)
         if not json.loads(document)["rows"]:
             raise InvalidArgumentError(
                 "there is no call to agree on: name some, calls=[...], or make or bind them before, which is what counts without"
@@ -244,15 +243,29 @@ def agree(
     return agreement.check() if check else agreement
 
 
+def _list_of(calls: Iterable[str] | None) -> list[str] | None:
+    if calls is None:
+        return None
+    if isinstance(calls, (str, bytes)) or not isinstance(calls, Iterable):
+        raise InvalidArgumentError(f"calls is {calls!r}, expected a list of call texts")
+    texts = [*calls]
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidArgumentError(f"calls has {text!r}, expected call texts")
+    return texts
+
+
 def say(calls: Iterable[str] | None = None) -> tuple[str, str]:
     """What this process would choose, as ``(document, digest)``, for means of a program's own.
 
     Args:
         calls: call texts; None: all that the runtime was asked for until now.
     """
-    return runtimes.default().agree(None if calls is None else [*calls])  # type: ignore[no-any-return]
+    return runtimes.default().agree(_list_of(calls))  # type: ignore[no-any-return]
 
 
 def compare(documents: Sequence[str | None]) -> list[Difference]:
     """What differs between the documents of ranks, in their order; None for a rank that has none."""
+    if isinstance(documents, (str, bytes)):
+        raise InvalidArgumentError("documents is one text, expected a list of the ranks' documents, None for a rank without one")
     return [Difference(**row) for row in _hone.compare_agreements([*documents])]

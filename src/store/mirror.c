@@ -103,7 +103,7 @@ static void note_away(mirror *m, const hone_error *why)
         going(m), copy_time(m, time), m->why);
 }
 
-static void send_all(mirror *m);
+static hone_status send_all(mirror *m);
 
 // The server, where it can be asked now.
 static hone_store *reach(mirror *m)
@@ -119,14 +119,15 @@ static hone_store *reach(mirror *m)
         note_away(m, &why);
         return NULL;
     }
+    // One that answers and takes nothing, since its disk is full, is away still.
+    if (m->has_unsent && send_all(m) == HONE_UNAVAILABLE) return NULL;
     if (m->away) {
         m->changes++;
         if (m->told) hone_log_write(&m->base.log, HONE_LOG_INFO, "the store's server is back");
     }
     m->away = m->told = false;
     note_seen(m);
-    if (m->has_unsent) send_all(m);
-    return m->away ? NULL : m->server;
+    return m->server;
 }
 
 static bool goes_away(mirror *m, hone_status status, const hone_error *why)
@@ -432,7 +433,8 @@ static hone_status send_locked(hone_store *unsent, void *ctx, hone_error *err)
     return status == HONE_OK ? forget_sent(unsent, s, err) : status;
 }
 
-static void send_all(mirror *m)
+// HONE_UNAVAILABLE: the server is away.
+static hone_status send_all(mirror *m)
 {
     char random[MARK_SIZE], scheme[MARK_SIZE + sizeof sent_scheme];
     hone_error why = {.message = ""};
@@ -455,6 +457,7 @@ static void send_all(mirror *m)
             &m->base.log, HONE_LOG_WARNING, "what was decided while the store's server was away was not sent yet: %s",
             why.message);
     free_keys(&s);
+    return status;
 }
 
 // Decisions -----------------------------------------------------------------------------------------------------------
@@ -953,6 +956,21 @@ static uint64_t identity_of(const mirror *m)
     return hone_hash64(text, strlen(text));
 }
 
+// A file of something else in a folder of hone's own is moved aside, and another one is begun.
+static bool move_aside(mirror *m, const char *url)
+{
+    char moved[PATH_SIZE];
+    const char *path = url + strlen(hone_store_default_scheme());
+    const int size =
+        snprintf(moved, sizeof moved, "%s.damaged-%016llx", path, (unsigned long long)hone_os_random_seed());
+    if (size <= 0 || (size_t)size >= sizeof moved) return false;
+    if (hone_os_rename(path, moved, NULL) != HONE_OK) return false;
+    hone_log_write(
+        &m->base.log, HONE_LOG_WARNING, "%s is no store of hone; it was moved to %s, and a new one was begun", path,
+        moved);
+    return true;
+}
+
 static hone_store *open_file(mirror *m, const char *folder, const char *name)
 {
     char url[PATH_SIZE];
@@ -961,8 +979,11 @@ static hone_store *open_file(mirror *m, const char *folder, const char *name)
     const int size = snprintf(
         url, sizeof url, "%s%s/%016llx-%s.db", hone_store_default_scheme(), folder, (unsigned long long)identity_of(m),
         name);
-    if (size > 0 && (size_t)size < sizeof url && hone_store_open_with(&m->options, url, &store, &why) == HONE_OK)
-        return store;
+    hone_status status = HONE_INVALID_ARGUMENT;
+    if (size > 0 && (size_t)size < sizeof url) status = hone_store_open_with(&m->options, url, &store, &why);
+    if (status == HONE_INCOMPATIBLE && why.system_code == HONE_STORE_FOREIGN && move_aside(m, url))
+        status = hone_store_open_with(&m->options, url, &store, &why);
+    if (status == HONE_OK) return store;
     hone_log_write(
         &m->base.log, HONE_LOG_WARNING, "there is no %s of the store on the server here: %s",
         strcmp(name, "copy") == 0 ? "copy" : "file for what cannot be sent", why.message);
@@ -1003,7 +1024,7 @@ hone_status hone_store_open_mirrored(
         return pass_on(err, status, &why);
     } else {
         note_seen(m);
-        if (m->has_unsent) send_all(m);
+        if (m->has_unsent) (void)!send_all(m);
     }
     *out = store;
     return HONE_OK;

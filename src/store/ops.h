@@ -24,6 +24,8 @@ enum { HONE_STORE_SCHEMA = 4 };
 
 // The system_code of HONE_UNAVAILABLE where the server is there and refuses who asks: waiting does not help.
 enum { HONE_STORE_REFUSED = 28000 };
+// That of HONE_INCOMPATIBLE where a file is of something else, and not of a newer hone.
+enum { HONE_STORE_FOREIGN = 28001 };
 
 typedef bool hone_store_visit_decision(void *ctx, const hone_store_decision *decision);
 typedef bool hone_store_visit_measured(void *ctx, const hone_store_measured *measured);

@@ -57,6 +57,15 @@ class Ab(CommandTest):
     def test_equal_programs_are_called_equal(self):
         self.assertEqual(self.ab("--b-env", "OTHER=1", *SAYS).json["verdict"], "same")
 
+    def test_few_pairs_have_no_interval(self):
+        answer = self.hone("ab", "--seconds", "2.2", "--b-env", "D=1", "--", "sleep", "0.4", code=NO)
+        self.assertIn("too few pairs for an interval", answer.out)
+        self.assertIn("undecided: nothing is known yet; more --seconds may tell", answer.out)
+
+    def test_a_folder_for_temporary_files_that_is_not_there_is_named(self):
+        self.refused("ab", "--b-env", "V=2", "--", "true", env={"TMPDIR": "/nowhere"}, code=WORLD,
+                     says="no folder can be made in /nowhere")
+
     def test_what_the_budget_does_not_decide_is_undecided(self):
         program = "import random; print(random.uniform(10, 1000))"
         found = self.ab("--metric", "([0-9.]+)", "--b-env", "OTHER=1", "--", sys.executable, "-c", program,

@@ -7,7 +7,7 @@ import sqlite3
 import time
 
 from fleet import FleetTest
-from support import COMMAND, NO, NORM, PRODUCT, QUICK, WORLD, DONE, CommandTest
+from support import COMMAND, DONE, INTERRUPTED, NO, NORM, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 SOAK = os.environ.get("HONE_SOAK") == "1"
 LITTLE = ["--seconds", "0.5", "--evals", "4"]
@@ -88,6 +88,45 @@ class Queue(CommandTest):
         self.assertIn("checksum", answer.err)
         self.assertEqual(self.hone("store", "list").out.count("rms_norm"), 0)
 
+    def test_a_call_that_is_refused_keeps_nobody_from_the_others(self):
+        answer = self.hone("queue", "add", NORM, "nonsense(f32[4])", PRODUCT, code=NO)
+        self.assertIn("not queued: nonsense(f32[4])", answer.err)
+        self.assertIn("2 queued, 0 were there already, 1 refused", answer.out)
+        again = self.hone("queue", "add", NORM, "rms_norm(", "--json", code=USAGE).json
+        self.assertEqual((again["added"], again["known"], again["refused"]), (0, 1, 1))
+
+    def test_devices_are_named_as_elsewhere_and_by_the_beginning_of_their_fingerprint(self):
+        self.hone("queue", "add", NORM, "--device", "cpu:0")
+        self.hone("queue", "add", PRODUCT, "--device", "here")
+        jobs = self.hone("queue", "list", "--json", "--device", "cpu:0").json["jobs"]
+        self.assertEqual({job["device"] for job in jobs}, {self.fingerprint()})
+        for device, count in (("cpu", 2), ("cpu:0", 2), ("cuda", 0)):
+            self.assertEqual(len(self.hone("queue", "list", "--json", "--device", device).json["jobs"]), count)
+            self.assertEqual(self.hone("queue", "stat", "--json", "--device", device).json["waiting"], count)
+        for verb in (["add", NORM], ["list"], ["pause"], ["drop", "--all"]):
+            self.refused("queue", *verb, "--device", "cuda:0", code=NO, says=["no such device", "fingerprint"])
+        self.assertIn("0 dropped", self.hone("queue", "drop", "--all", "--device", "cuda").out)
+        self.assertIn("2 dropped", self.hone("queue", "drop", "--all", "--device", "cpu").out)
+
+    def test_a_worker_that_is_interrupted_says_what_it_did(self):
+        worker = self.start("work", *QUICK)
+        self.hone("queue", "add", NORM)
+        self.assertIn(NORM, worker.stdout.readline())
+        worker.send_signal(signal.SIGINT)
+        out, _ = worker.communicate(timeout=30)
+        self.assertIn("1 tuned; 0 contests left open", out)
+        self.assertEqual(worker.returncode, INTERRUPTED)
+        idle = self.start("work", *QUICK)
+        self.assertIn("nothing waits", idle.stderr.readline())
+        idle.send_signal(signal.SIGINT)
+        out, _ = idle.communicate(timeout=30)
+        self.assertIn("0 tuned", out)
+
+    def test_a_store_that_cannot_be_opened_is_no_empty_one(self):
+        (self.folder / "store.db").write_text("text")
+        for arguments in (["record", "list"], ["stats"], ["tune", "--recorded"], ["queue", "list"], ["work"]):
+            self.refused(*arguments, code=WORLD, says="no store of hone")
+
     def test_stores_without_a_queue_say_so(self):
         for url in ("memory:", f"json:{self.folder}/json"):
             answer = self.hone("queue", "add", NORM, env={"HONE_STORE": url}, code=WORLD)
@@ -122,7 +161,8 @@ class Away(FleetTest):
         try:
             answer = self.hone("explain", NORM)
             self.assertIn("its copy of 20", answer.out)
-            self.hone("tune", PRODUCT, *QUICK)
+            answer = self.hone("tune", PRODUCT, *QUICK)
+            self.assertIn(f"kept here, and sent to {self.store} by the next that finds its server", answer.out)
             self.assertIn("answered by store", self.hone("explain", PRODUCT).out)
             self.refused("queue", "list", code=WORLD, says="server is away")
         finally:
@@ -139,6 +179,22 @@ class Away(FleetTest):
             alike = {"HONE_STORE": f"postgresql://hone@/postgres?host={self.server.env['PGHOST']}&schema=text"}
             self.assertIn("its copy of 20", self.hone("explain", NORM, env=alike).out)
             self.assertNotIn("answered by store", self.hone("explain", NORM, env=there).out)
+        finally:
+            self.server.start()
+
+    def test_a_copy_that_is_something_else_is_begun_anew(self):
+        self.hone("tune", NORM, *QUICK)
+        copies = self.folder / "cache" / "hone" / "copies"
+        for copy in list(copies.glob("*.db")):
+            for beside in copies.glob(f"{copy.name}-*"):
+                beside.unlink()
+            copy.write_text("text\n")
+        answer = self.hone("explain", NORM)
+        self.assertEqual(answer.err.count("is no store of hone; it was moved to"), 2, answer.err)
+        self.assertEqual(len(list(copies.glob("*.damaged-*"))), 2)
+        self.server.stop()
+        try:
+            self.assertIn("its copy of 20", self.hone("explain", NORM).out)
         finally:
             self.server.start()
 

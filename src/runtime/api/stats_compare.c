@@ -279,6 +279,28 @@ static void find_nearest(const comparison *c, hone_stats_finding *found, hone_ne
     found->differs = nearest->rows[0].differs;
 }
 
+// What a guess was made from serves, though nobody asked for it.
+static void leave_out_neighbours(comparison *c)
+{
+    size_t looked = 0;
+    for (size_t i = 0; i < c->call_count && c->unasked_count > 0 && looked < HONE_STATS_NEAREST; i++) {
+        const wanted *call = &c->calls[i];
+        hone_neighbours nearest = {.count = 0};
+        if (!call->is_guess || call->found.source != HONE_SOURCE_TRANSFER) continue;
+        hone_stats_finding found = call->found;
+        looked++;
+        find_nearest(c, &found, &nearest);
+        size_t kept = 0;
+        for (size_t j = 0; j < c->unasked_count; j++) {
+            bool is_used = false;
+            for (size_t k = 0; k < nearest.count; k++)
+                is_used = is_used || strcmp(nearest.rows[k].key, c->unasked[j].key.key) == 0;
+            if (!is_used) c->unasked[kept++] = c->unasked[j];
+        }
+        c->unasked_count = kept;
+    }
+}
+
 typedef bool finding_visit(void *ctx, const hone_stats_finding *finding);
 
 static void tell(comparison *c, finding_visit *visit, void *ctx)
@@ -286,6 +308,7 @@ static void tell(comparison *c, finding_visit *visit, void *ctx)
     size_t told = 0;
     bool on = true;
     qsort(c->calls, c->call_count, sizeof c->calls[0], compare_weights);
+    leave_out_neighbours(c);
     for (size_t i = 0; i < c->call_count && on; i++) {
         hone_neighbours nearest;
         if (!is_unstored(c, &c->calls[i])) continue;

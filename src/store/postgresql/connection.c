@@ -92,6 +92,7 @@ static hone_status status_of(const char *state)
     if (is_state(state, "40")) return HONE_BUSY;                                        // rolled back, deadlock
     if (is_state(state, "42P01") || is_state(state, "42703")) return HONE_INCOMPATIBLE; // no such table, column
     if (is_state(state, "08") || is_state(state, "57P")) return HONE_UNAVAILABLE;       // connection, shut down
+    if (is_state(state, "53")) return HONE_UNAVAILABLE; // its disk is full, no memory, no more sessions
     return HONE_IO;
 }
 
@@ -163,9 +164,10 @@ static hone_status set_up_session(hone_pg_connection *c, const char *where, hone
     char sql[256];
     char *schema = c->pq.PQescapeIdentifier(c->conn, c->schema, strlen(c->schema));
     if (schema == NULL) return hone_fail_memory(err, where);
+    // Who runs the server may have made it, or the user, one that only reads: that stands.
     snprintf(
-        sql, sizeof sql, "SET search_path TO %s; SET default_transaction_read_only TO %s", schema,
-        c->read_only ? "on" : "off");
+        sql, sizeof sql, "SET search_path TO %s%s", schema,
+        c->read_only ? "; SET default_transaction_read_only TO on" : "");
     c->pq.PQfreemem(schema);
     PGresult *result = c->pq.PQexec(c->conn, sql);
     hone_status status = HONE_OK;

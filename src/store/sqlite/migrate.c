@@ -2,6 +2,7 @@
 #include "store/sqlite/migrate.h"
 
 #include "base/error.h"
+#include "store/ops.h"
 #include "store/sqlite/damage.h"
 #include "store/sqlite/place.h"
 #include "store/sqlite/put.h"
@@ -36,10 +37,13 @@ static hone_status check_schema(hone_connection *connection, int64_t *out_versio
     if (status == HONE_OK && application != APPLICATION_ID)
         status = read_integer(connection, "SELECT count(*) FROM sqlite_master", &tables, err);
     if (status != HONE_OK) return status;
-    if (application != APPLICATION_ID && (tables != 0 || application != 0 || *out_version != 0))
-        return hone_fail(
+    if (application != APPLICATION_ID && (tables != 0 || application != 0 || *out_version != 0)) {
+        (void)!hone_fail(
             err, HONE_INCOMPATIBLE, where,
             "%s: an SQLite database of something else; it was left as it was: name another path", connection->path);
+        if (err != NULL) err->system_code = HONE_STORE_FOREIGN;
+        return HONE_INCOMPATIBLE;
+    }
     if (*out_version > HONE_SQL_SCHEMA)
         return hone_fail(
             err, HONE_INCOMPATIBLE, where,

@@ -225,10 +225,12 @@ static hone_status check_owner(const hone_connection *connection, const char *fi
     bool is_store = false;
     hone_status status = hone_harvest_look(&connection->allocator, file, &is_store, err);
     if (status != HONE_OK || is_store) return status;
-    return hone_fail(
+    (void)!hone_fail(
         err, HONE_INCOMPATIBLE, open_where,
         "%s: it is no store of hone, also no damaged one; it was left as it was: name another path, or move it away",
         connection->path);
+    if (err != NULL) err->system_code = HONE_STORE_FOREIGN;
+    return HONE_INCOMPATIBLE;
 }
 
 // Under the lock: what another process has mended meanwhile is opened, and what is damaged still is moved.
