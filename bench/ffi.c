@@ -2,7 +2,8 @@
 // arguments that stand ready (TVMFFIFunctionCall), in turn. HONE_TVM_FFI or the loader has libtvm_ffi.so.
 //
 //   bench_ffi LIBRARY         on the CPU, as a row of scripts/bench
-//   bench_ffi LIBRARY cuda    on the first GPU, in words; LIBRARY is of ffi_library.cu
+//   bench_ffi LIBRARY cuda [CUBIN]   on the first GPU, in words; LIBRARY is of ffi_library.cu. CUBIN: of its kernel alone,
+//                                    which the driver's own cuLaunchKernel launches in turn with them
 #include "base/hash.h"
 #include "bench.h"
 #include "folder.h"
@@ -83,6 +84,7 @@ static char *read_file(const char *path, size_t *out_size)
         exit(1);
     }
     fclose(file);
+    bytes[*out_size] = '\0'; // code may be text
     return bytes;
 }
 
@@ -180,54 +182,99 @@ static int on_the_cpu(hone_runtime *rt, const char *folder, const char *library)
     return 0;
 }
 
-static double time_round(subject *s, const cuda_driver *driver, int (*run)(void *ctx, uint64_t count))
+// The kernel inside of the function, as the driver launches it.
+typedef struct raw_launch {
+    const cuda_driver *driver;
+    cuda_function *function;
+    void *data[TENSORS];
+} raw_launch;
+
+static int run_raw(void *ctx, uint64_t count)
+{
+    raw_launch *raw = ctx;
+    int n = ELEMENTS, failed = 0;
+    float scale = 1;
+    void *arguments[] = {&raw->data[0], &raw->data[1], &raw->data[2], &n, &scale};
+    for (uint64_t i = 0; i < count; i++)
+        failed |= raw->driver->launch(raw->function, 1, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL) != CUDA_SUCCESS;
+    return failed;
+}
+
+static bench_side side_of_cubin(const char *path, raw_launch *raw)
+{
+    size_t size = 0;
+    cuda_module *module = NULL;
+    char *image = read_file(path, &size);
+    const bool is_loaded = raw->driver->module_load(&module, image, 0, NULL, NULL) == CUDA_SUCCESS &&
+                           raw->driver->module_get_function(&raw->function, module, "product") == CUDA_SUCCESS;
+    free(image);
+    if (is_loaded) return (bench_side){run_raw, raw};
+    fprintf(stderr, "bench_ffi: %s is no code for this GPU with a kernel product\n", path);
+    exit(1);
+}
+
+static double time_round(bench_side side, const cuda_driver *driver)
 {
     const uint64_t start = bench_now_ns();
-    if (run(s, LAUNCHES) != 0) exit(1);
+    if (side.run(side.ctx, LAUNCHES) != 0) {
+        fprintf(stderr, "bench_ffi: a launch failed\n");
+        exit(1);
+    }
     const double took = (double)(bench_now_ns() - start) / LAUNCHES;
     (void)driver->stream_synchronize(NULL);
     return took;
 }
 
-static int ascending(const void *a, const void *b)
+enum { PLAN, OWN, RAW, SIDES };
+
+// What a bound plan takes more than another side, in the same round.
+static void print_more(const char *name, double samples[SIDES][ROUNDS], int other)
 {
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
+    double more[ROUNDS], plan[ROUNDS], others[ROUNDS], low, high;
+    for (int round = 0; round < ROUNDS; round++) {
+        plan[round] = samples[PLAN][round];
+        others[round] = samples[other][round];
+        more[round] = plan[round] - others[round];
+    }
+    const double more_ns = bench_median(more, ROUNDS);
+    bench_interval(more, ROUNDS, &low, &high); // they are sorted now
+    printf(
+        "%s %.1f ns, a bound plan %.1f ns: %+.1f ns, 95 %% interval %+.1f to %+.1f\n", name,
+        bench_median(others, ROUNDS), bench_median(plan, ROUNDS), more_ns, low, high);
 }
 
-static int on_a_gpu(hone_runtime *rt, const char *folder, const char *library)
+static void compare_launches(const bench_side sides[SIDES], int count, const cuda_driver *driver)
 {
-    static double own[ROUNDS], plan[ROUNDS], more[ROUNDS];
+    static double samples[SIDES][ROUNDS];
+    for (int round = -3; round < ROUNDS; round++)
+        for (int i = 0; i < count; i++) {
+            const int side = (i + round + 3) % count; // each is first in its turn
+            const double took = time_round(sides[side], driver);
+            if (round >= 0) samples[side][round] = took;
+        }
+    print_more("tvm-ffi's own call", samples, OWN);
+    if (count > RAW) print_more("cuLaunchKernel", samples, RAW);
+}
+
+static int on_a_gpu(hone_runtime *rt, const char *folder, const char *library, const char *cubin)
+{
     const hone_allocator system = hone_allocator_system();
     hone_platform_instance *cuda = NULL;
     hone_error err = {.message = ""};
     cuda_context *before = NULL;
     subject s = {.plan = NULL};
-    void *data[TENSORS];
-    double low, high;
+    raw_launch raw = {.function = NULL};
     check(hone_cuda_platform.open(&system, NULL, &cuda, &err), &err);
     for (int i = 0; i < TENSORS; i++)
-        check(hone_cuda_allocate(cuda, &cuda->gpus[0].info, 4 * ELEMENTS, &data[i], &err), &err);
-    fill_arguments(&s, (hone_device){HONE_DEVICE_CUDA, 0}, data);
+        check(hone_cuda_allocate(cuda, &cuda->gpus[0].info, 4 * ELEMENTS, &raw.data[i], &err), &err);
+    fill_arguments(&s, (hone_device){HONE_DEVICE_CUDA, 0}, raw.data);
     make_function(&s, library);
     bind(rt, folder, &s);
     check(hone_cuda_enter(cuda, &cuda->gpus[0], &before, &err), &err);
-    for (int round = -3; round < ROUNDS; round++) {
-        const bool first = round % 2 == 0;
-        double took[2];
-        took[first] = time_round(&s, &cuda->driver, first ? run_plan : run_own);
-        took[!first] = time_round(&s, &cuda->driver, first ? run_own : run_plan);
-        if (round < 0) continue;
-        own[round] = took[0];
-        plan[round] = took[1];
-        more[round] = took[1] - took[0];
-    }
-    const double own_ns = bench_median(own, ROUNDS), plan_ns = bench_median(plan, ROUNDS);
-    qsort(more, ROUNDS, sizeof *more, ascending);
-    bench_interval(more, ROUNDS, &low, &high);
-    printf(
-        "tvm-ffi's own call %.1f ns, a bound plan %.1f ns: %+.1f ns, 95 %% interval %+.1f to %+.1f\n", own_ns, plan_ns,
-        more[ROUNDS / 2], low, high);
+    raw.driver = &cuda->driver;
+    const bench_side sides[SIDES] = {
+        {run_plan, &s}, {run_own, &s}, cubin != NULL ? side_of_cubin(cubin, &raw) : (bench_side){NULL, NULL}};
+    compare_launches(sides, cubin != NULL ? SIDES : RAW, &cuda->driver);
     hone_plan_release(&s.plan);
     return 0;
 }
@@ -238,15 +285,16 @@ int main(int argc, char **argv)
     hone_runtime *rt = NULL;
     hone_error err = {.message = ""};
     hone_runtime_options options = {.struct_size = sizeof options, .store = "none"};
-    const bool is_gpu = argc == 3 && strcmp(argv[2], "cuda") == 0;
+    const bool is_gpu = (argc == 3 || argc == 4) && strcmp(argv[2], "cuda") == 0;
     if (argc != 2 && !is_gpu) {
-        fprintf(stderr, "usage: bench_ffi LIBRARY [cuda], without HONE_PACK_PATH\n");
+        fprintf(stderr, "usage: bench_ffi LIBRARY [cuda [CUBIN]], without HONE_PACK_PATH\n");
         return 2;
     }
     if (bench_folder_make(folder) != 0) return 1;
     write_pack(folder, argv[1], is_gpu ? "gpu" : "cpu");
     check(hone_runtime_open(&options, &rt, &err), &err);
-    const int failed = is_gpu ? on_a_gpu(rt, folder, argv[1]) : on_the_cpu(rt, folder, argv[1]);
+    const int failed =
+        is_gpu ? on_a_gpu(rt, folder, argv[1], argc == 4 ? argv[3] : NULL) : on_the_cpu(rt, folder, argv[1]);
     hone_runtime_close(&rt);
     bench_folder_remove(folder);
     return failed;

@@ -7,7 +7,7 @@
 
 namespace ffi = tvm::ffi;
 
-static __global__ void product(const float *x, const float *y, float *z, int n, float scale)
+extern "C" __global__ void product(const float *x, const float *y, float *z, int n, float scale)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) z[i] = x[i] * y[i] * scale;

@@ -197,6 +197,14 @@ static bool join(char out[CLI_HUB_PATH], const char *a, const char *b)
     return true;
 }
 
+// What has no digest: the metadata and its signature, and what an interpreter of Python leaves.
+static bool is_left_out(const char *below, const char *name)
+{
+    const size_t size = strlen(name);
+    return strcmp(below, "metadata.json") == 0 || strcmp(below, "metadata.json.sigstore") == 0 ||
+           (size > 4 && strcmp(name + size - 4, ".pyc") == 0);
+}
+
 static bool visit(void *ctx, const char *name)
 {
     walk *w = ctx;
@@ -213,7 +221,7 @@ static bool visit(void *ctx, const char *name)
         w->below[depth] = '\0';
         return w->status == EXIT_DONE;
     }
-    if (begins(below, "metadata.json")) return true; // and its signature
+    if (is_left_out(below, name)) return true;
     if (size > 3 && strcmp(name + size - 3, ".so") == 0 && w->libraries++ == 0)
         snprintf(w->choice->library, sizeof w->choice->library, "%.4000s", path);
     w->status = check_file(w, path, below);
@@ -228,14 +236,19 @@ static int check_files(const char *folder, const json_t *metadata, cli_hub_choic
     hone_error err;
     if (digest != NULL && !json_is_null(digest) &&
         (!json_is_object(files) || algorithm == NULL || strcmp(algorithm, "sha256") != 0))
-        return refuse("%s: the digests of metadata.json are by %s, expected sha256", folder, algorithm);
+        return refuse(
+            "%s: the digests of metadata.json are by %s, expected sha256", folder,
+            algorithm != NULL ? algorithm : "nothing");
     if (hone_os_list_folder(folder, visit, &w, &err) != HONE_OK) return cli_fail(&err);
     if (w.status != EXIT_DONE) return w.status;
     if (files != NULL && w.seen != json_object_size(files))
         return refuse("%s lacks files that metadata.json lists%s", folder, "");
     if (w.libraries != 1)
         return refuse("%s has %s, expected one", folder, w.libraries == 0 ? "no library" : "several libraries");
-    printf(files != NULL ? "   %zu files are as metadata.json says\n" : "   metadata.json has no digests\n", w.seen);
+    if (files != NULL)
+        printf("   %zu files are as metadata.json says\n", w.seen);
+    else
+        printf("   metadata.json has no digests: nothing tells whether these are the files that were published\n");
     return EXIT_DONE;
 }
 
@@ -270,6 +283,17 @@ static bool find_revision(const char *folder, char repo[CLI_HUB_NAME], char comm
     return true;
 }
 
+// What one row of a kernels.lock locks, by the names of kernels 0.17, and by those of other releases. NULL: another
+// repository.
+static const char *commit_of(const json_t *row, const char *repo)
+{
+    const json_t *dependency = json_object_get(row, "dependency"), *lock = json_object_get(row, "lock");
+    const char *id = json_string_value(
+        json_object_get(dependency != NULL ? dependency : row, dependency != NULL ? "repo-id" : "repo_id"));
+    const char *commit = json_string_value(json_object_get(lock != NULL ? lock : row, lock != NULL ? "commit" : "sha"));
+    return id != NULL && strcmp(id, repo) == 0 ? commit : NULL;
+}
+
 static int check_lock(const char *folder, const char *lock, cli_hub_choice *choice)
 {
     char repo[CLI_HUB_NAME] = "";
@@ -279,21 +303,21 @@ static int check_lock(const char *folder, const char *lock, cli_hub_choice *choi
     if (!is_known)
         return refuse(
             "%s is no snapshot of Hugging Face's cache (.../snapshots/COMMIT), so that nobody can tell whether it is "
-            "what "
-            "%s locks",
+            "what %s locks",
             folder, lock);
     int status = read_json(lock, &rows);
-    const json_t *row, *locked = NULL;
+    const json_t *row;
+    const char *locked = NULL; // several versions of one may be locked
     size_t i;
     json_array_foreach(rows, i, row)
     {
-        const char *id = json_string_value(json_object_get(json_object_get(row, "dependency"), "repo-id"));
-        if (id != NULL && strcmp(id, repo) == 0) locked = json_object_get(json_object_get(row, "lock"), "commit");
+        const char *commit = commit_of(row, repo);
+        if (commit != NULL && (locked == NULL || strcmp(commit, choice->commit) == 0)) locked = commit;
     }
-    if (status == EXIT_DONE && json_string_value(locked) == NULL)
+    if (status == EXIT_DONE && locked == NULL)
         status = refuse("%s does not lock %s", lock, repo);
-    else if (status == EXIT_DONE && strcmp(json_string_value(locked), choice->commit) != 0)
-        status = refuse("%s locks commit %s, and the folder is another", lock, json_string_value(locked));
+    else if (status == EXIT_DONE && strcmp(locked, choice->commit) != 0)
+        status = refuse("%s locks commit %s, and the folder is another", lock, locked);
     else if (status == EXIT_DONE)
         printf("   %s locks this commit of %s\n", lock, repo);
     json_decref(rows);

@@ -281,7 +281,7 @@ class Ffi(CommandTest):
             self.assertIn(says, answer.err)
         self.assertFalse((self.folder / "none").exists())
 
-    def hub(self, root, *variants):
+    def hub(self, root, *variants, digests=True):
         """A folder in the layout of Hugging Face's kernels."""
         for name in variants:
             folder = root / "build" / name
@@ -292,7 +292,10 @@ class Ffi(CommandTest):
                      for path in folder.rglob("*") if path.is_file()}
             (folder / "metadata.json").write_text(json.dumps(
                 {"id": "norms_cpu_1", "name": "norms", "version": 1, "license": "Apache-2.0", "python-depends": [],
-                 "backend": {"type": "cpu"}, "digest": {"algorithm": "sha256", "files": files}}))
+                 "backend": {"type": "cpu"}, **({"digest": {"algorithm": "sha256", "files": files}} if digests else {})}))
+            (folder / "__pycache__").mkdir()
+            (folder / "__pycache__" / "x.pyc").write_bytes(b"left by an interpreter")
+            (folder / "norms" / "y.pyc").write_bytes(b"left by an interpreter")
         return root
 
     def test_of_hugging_faces_variants_the_fitting_one_is_taken_and_each_is_explained(self):
@@ -308,11 +311,18 @@ class Ffi(CommandTest):
         self.assertEqual(row["producer"], {"kernel": "norms_cpu_1", "variant": cpu, "commit": "ab" * 20})
         self.hone("pack", "check", "--run", str(self.folder / "begun"), env=env)
 
-        def lock(commit, name="someone/norms"):
-            return self.write("kernels.lock", json.dumps([{"dependency": {"repo-id": name, "version": 1}, "lock": {"commit": commit}}]))
+        def lock(commit, name="someone/norms", *more):
+            rows = [{"dependency": {"repo-id": name, "version": 1}, "lock": {"commit": commit}}, *more]
+            return self.write("kernels.lock", json.dumps(rows))
 
-        answer = self.hone(*new, str(self.folder / "locked"), "--kernels-lock", lock("ab" * 20), env=env)
-        self.assertIn("locks this commit of someone/norms", answer.out)
+        another = {"repo_id": "someone/else", "sha": "cd" * 20, "variants": {}}  # as other releases of kernels write it
+        second = {"dependency": {"repo-id": "someone/norms", "version": 2}, "lock": {"commit": "cd" * 20}}
+        for index, path in enumerate((lock("ab" * 20), lock("ab" * 20, "someone/norms", second),
+                                      self.write("other.lock", json.dumps([another, {**another, "repo_id": "someone/norms", "sha": "ab" * 20}])))):
+            answer = self.hone(*new, str(self.folder / f"locked{index}"), "--kernels-lock", path, env=env)
+            self.assertIn("locks this commit of someone/norms", answer.out)
+        answer = self.hone(*new, str(self.folder / "never"), "--kernels-lock", self.write("other.lock", json.dumps([another])), env=env, code=1)
+        self.assertIn("does not lock someone/norms", answer.err)
         for commit, name, says in (("cd" * 20, "someone/norms", "locks commit cdcdcdcd"), ("ab" * 20, "a/b", "does not lock someone/norms")):
             answer = self.hone(*new, str(self.folder / "never"), "--kernels-lock", lock(commit, name), env=env, code=1)
             self.assertIn(says, answer.err)
@@ -326,6 +336,13 @@ class Ffi(CommandTest):
         shutil.rmtree(variant)
         self.assertIn("no variant fits this machine", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
         self.assertFalse((self.folder / "never").exists())
+
+    def test_a_folder_without_digests_is_taken_and_that_is_said(self):
+        root = self.hub(self.folder / "norms", f"tvm-ffi01-cpu-{os.uname().machine}-linux", digests=False)
+        answer = self.hone("pack", "new", "--from", str(root), "-o", str(self.folder / "begun"), env=self.real(HONE_PACK_PATH=""))
+        self.assertIn("metadata.json has no digests: nothing tells whether", answer.out)
+        row = json.loads((self.folder / "begun" / "pack.json").read_text())["kernels"][0]
+        self.assertEqual(row["sha256"], hashlib.sha256(self.right.read_bytes()).hexdigest())
 
     def test_the_page_is_true(self):
         page = (ROOT / "docs" / "ffi.md").read_text()
