@@ -215,6 +215,7 @@ class Script:
         self.positional: list[str] = facts["positional"]
         self.keywords: list[str] = facts["keywords"]
         self.writes: bool = facts.get("writes", False)
+        self.lends: bool = facts.get("lends", False)  # memory that may be written, all of it: DLPack knows no other
         self.settling = 3 if in_worker and facts.get("compiles") else 0  # runs in which a compiler may work
         if device[0] not in _CPU and not isinstance(self.family, _Torch):
             raise NotImplementedError(f"its arrays are {facts.get('arrays', 'numpy')}'s, and the call's lie on a GPU: torch's can")
@@ -243,7 +244,7 @@ class Script:
             if type(value) is tuple:
                 is_result = parameter["is_result"]
                 name = value[1]
-                value = self.family.view(value, self.device, is_result)
+                value = self.family.view(value, self.device, is_result or self.lends)
                 if is_result:
                     results.append((parameter["name"], value))
                 elif self.is_reference and name in _WIDE:

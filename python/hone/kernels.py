@@ -212,7 +212,7 @@ def plan_call(function: Any, name: str, parameters: list[dict[str, Any]], space:
     return positional, keywords, bool(written)
 
 
-def _names_of_space(space: str | None) -> list[str]:
+def names_of_space(space: str | None) -> list[str]:
     lines = [line for line in _space_lines(space) if not line.startswith("where ")]
     return [line.split(":")[0].strip() for line in lines]
 
@@ -226,7 +226,7 @@ def space_and_condition(space: str | None, condition: str | None) -> dict[str, A
     lines = _space_lines(space)
     if condition is None:
         return {"space": lines} if lines else {}
-    if set(re.findall(r"[A-Za-z_]\w*", condition)) & set(_names_of_space(space)):
+    if set(re.findall(r"[A-Za-z_]\w*", condition)) & set(names_of_space(space)):
         return {"space": [*lines, f"where {condition}"]}
     return {"condition": condition, **({"space": lines} if lines else {})}
 
@@ -245,14 +245,21 @@ def _arrays_of(source: _sources.Source, asked: str | None) -> str:
 def _python_kernel(function: Any, source: _sources.Source, algorithm: str, name: str, parameters: list[dict[str, Any]],
                    options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The kernel in pack.json and its files."""
+    plan = plan_call(function, name, parameters, names_of_space(options.get("space")),
+                     options["arguments"] if options.get("arguments") is not None else {})
+    return _python_row(function, source, algorithm, name, plan, options)
+
+
+def _python_row(function: Any, source: _sources.Source, algorithm: str, name: str, plan: tuple[list[str], list[str], bool],
+                options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The same of a function whose call is planned."""
     space = options.get("space")
-    positional, keywords, writes = plan_call(
-        function, name, parameters, _names_of_space(space), options["arguments"] if options.get("arguments") is not None else {})
+    positional, keywords, writes = plan
     content = source.text.encode()
     file = f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}-{_sha(content)[:12]}.py"
     modules = sorted({path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in source.files})
     facts = {"arrays": _arrays_of(source, options.get("arrays")), "positional": positional, "keywords": keywords, "writes": writes,
-             "packages": source.packages, "compiles": source.compiles, "modules": modules}
+             "packages": source.packages, "compiles": source.compiles, "modules": modules, **({"lends": True} if options.get("lends") else {})}
     kernel = {"algorithm": algorithm, "name": name, "platform": "python", "backend": options.get("backend") or ("cpu" if name == REFERENCE or facts["arrays"] != "torch" else "any"),
               "priority": options.get("priority", 10), "file": file, "sha256": _sha(content), "entry": source.entry, "facts": facts,
               "producer": {"tool": "hone.kernel", "hone": _hone.version()}}
@@ -347,8 +354,8 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
     Args:
         algorithm: its name, with a version where one is meant.
         platform: ``"python"``: any callable, in a worker of Python for contests and in this process for calls. ``"ffi"``: a function
-            of a shared library, ``library=PATH, function=NAME, arguments="x, y, f64(eps)"`` (docs/ffi.md), which is registered at once
-            and decorates nothing. None: by what the function is.
+            of a shared library, ``library=PATH, function=NAME, arguments="x, y, f64(eps)"``, or an object of tvm_ffi, ``function=OBJECT``
+            (docs/ffi.md), which is registered at once and decorates nothing. None: by what the function is.
         name: None: the function's.
         space: what can be tuned, ``"BLOCK: 256..8192 *2; num_warps: 2..16 *2"`` (docs/spaces.md): the function gets the values by name.
         condition: what a call must fulfil, an expression.
@@ -370,9 +377,11 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
     if priority is not None and type(priority) is not int:
         raise errors.InvalidArgumentError(f"priority is an integer, and {priority!r} came")
     caller = _caller()
-    if platform == "ffi" and options.get("library") is not None:  # nothing is decorated: the function is the library's
-        asked = {"space": space, "condition": condition, "arguments": arguments, "backend": backend, "priority": priority, **options}
-        _register_library(None, algorithm, name or str(options.get("function", algorithm.partition("@")[0])), asked, caller)
+    if platform == "ffi" and (options.get("library") is not None or callable(options.get("function"))):  # nothing is decorated
+        asked = {"space": space, "condition": condition, "arguments": arguments, "arrays": arrays, "backend": backend, "priority": priority,
+                 **options}
+        given = options.get("function", algorithm.partition("@")[0])
+        _register_library(None, algorithm, name or (given if isinstance(given, str) else "function"), asked, caller)
         return lambda function: function
 
     def decorate(function: F) -> F:
@@ -415,9 +424,23 @@ def _register_python(function: Any, algorithm: str, name: str, options: dict[str
     signature, parameters = parameters_of(algorithm)
     _check_condition(name, options.get("condition"), signature, options.get("space"))
     source = _sources.source_of(function, caller)
-    row, files = _python_kernel(function, source, algorithm, name, parameters, options)
+    _add_python(algorithm, name, source, _python_kernel(function, source, algorithm, name, parameters, options))
+
+
+def _add_python(algorithm: str, name: str, source: _sources.Source, made: tuple[dict[str, Any], dict[str, bytes]]) -> None:
+    row, files = made
     folder = _write_pack({"hone_pack": 1, "name": name, "kernels": [row]}, files)
     _register(Registered(algorithm, name, "python", folder, watched=source.watched))
+
+
+def add_planned(function: Any, source: _sources.Source, algorithm: str, name: str, plan: tuple[list[str], list[str], bool],
+                options: dict[str, Any]) -> None:
+    """Registers what is called by position with values that are named, as a function of Python.
+
+    Args:
+        plan: names by position, names by keyword, and whether it writes the results that it is given.
+    """
+    _add_python(algorithm, name, source, _python_row(function, source, algorithm, name, plan, options))
 
 
 # Functions that leave Python ------------------------------------------------------------------------------------------

@@ -19,14 +19,63 @@ SIGNATURE = "silu_mul(gate: T[..., dim], up: T[..., dim]) -> y: T[..., dim] wher
 SOURCE = """
 #include <cmath>
 #include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/error.h>
 #include <tvm/ffi/function.h>
+#include <tvm/ffi/optional.h>
 namespace ffi = tvm::ffi;
 void silu_mul(ffi::TensorView gate, ffi::TensorView up, ffi::TensorView y)
 {
     const float *g = (const float *)gate.data_ptr(), *u = (const float *)up.data_ptr();
     for (int64_t i = 0; i < gate.numel(); i++) ((float *)y.data_ptr())[i] = g[i] / (1 + std::exp(-g[i])) * u[i];
 }
+void keeping(ffi::Tensor gate, ffi::TensorView up, ffi::TensorView y, int64_t count)
+{
+    static ffi::Optional<ffi::Tensor> kept;
+    if (count != 4) TVM_FFI_THROW(ValueError) << "not 4";
+    kept = gate;
+    silu_mul(gate, up, y);
+}
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(silu_mul, silu_mul);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(keeping, keeping);
+"""
+
+# A program that holds objects of functions: of a library, and of Python's functions that tvm-ffi has wrapped.
+PROGRAM = """
+import sys
+import numpy
+import tvm_ffi
+import hone
+
+library = tvm_ffi.load_module({library!r})
+silu, keeping = library.silu_mul, library.keeping
+returning = tvm_ffi.convert(lambda gate, up: tvm_ffi.from_dlpack(numpy.from_dlpack(gate) / (1 + numpy.exp(-numpy.from_dlpack(gate))) * numpy.from_dlpack(up)))
+speaking = tvm_ffi.convert(lambda gate, up: "a text")
+kernels = {{"silu": (silu, "gate, up, y"), "returning": (returning, "gate, up -> y"), "keeping": (keeping, "gate, up, y, i64(4)"),
+           "counting": (keeping, "gate, up, y, 5"), "speaking": (speaking, "gate, up -> y")}}
+
+if __name__ == "__main__":
+    gate, up = (numpy.random.default_rng(3).standard_normal((8, 64)).astype(numpy.float32) for _ in range(2))
+    for name, (function, arguments) in kernels.items():
+        hone.kernel("silu_mul", platform="ffi", name=name, function=function, arguments=arguments)
+    for name in kernels:
+        try:
+            hone.tune("silu_mul", gate, up, seconds=1, evaluations=3, kernel=name, progress=False)
+        except hone.HoneError as error:
+            print(name, "loses:", error)
+            continue
+        numpy.testing.assert_allclose(hone.run("silu_mul", gate, up), gate / (1 + numpy.exp(-gate)) * up, rtol=1e-5)
+        before = sys.getrefcount(gate), sys.getrefcount(silu)
+        for _ in range(1000):
+            hone.run("silu_mul", gate, up)
+        print(name, "is right, references", "as before" if (sys.getrefcount(gate), sys.getrefcount(silu)) == before else "changed")
+    for options in ({{"function": tvm_ffi.convert(lambda *given: None), "arguments": "gate, up, y"}}, {{"function": silu}},
+                    {{"function": silu, "arguments": "gate, wait, y"}}, {{"function": silu, "arguments": "gate, up"}},
+                    {{"function": silu, "arguments": "gate, up, y, i64(dim * 2)"}}, {{"function": silu, "arguments": "gate, up, y", "scratch": "4"}},
+                    {{"function": lambda *given: None, "arguments": "gate, up, y"}}):
+        try:
+            hone.kernel("silu_mul", platform="ffi", name="wrong", **options)
+        except hone.HoneError as error:
+            print("refused:", error)
 """
 
 
@@ -72,9 +121,21 @@ class Libraries(HoneTest):
             with self.assertRaises(hone.HoneError) as caught:
                 hone.kernel("silu_mul", platform="ffi", name="wrong", **options)
             self.assertIn(says, str(caught.exception))
-        with self.assertRaises(hone.HoneError) as caught:
-            hone.kernel("silu_mul", platform="ffi")(tvm_ffi().convert(lambda *given: None))
-        self.assertIn("cannot leave this process", str(caught.exception))
+
+    def test_an_object_of_a_function_competes_in_a_worker_that_makes_it_again(self):
+        program = self.folder / "program.py"
+        program.write_text(PROGRAM.format(library=str(self.library)))
+        env = {**os.environ, "HONE_STORE": self.store, "PYTHONPATH": os.pathsep.join([str(TVM_FFI.parent), *sys.path])}
+        done = subprocess.run([sys.executable, str(program)], env=env, text=True, capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = done.stdout.splitlines()
+        for line, says in zip(lines, (
+                "silu is right, references as before", "returning is right, references as before", "keeps 1 references to argument 0",
+                "ValueError: not 4", "returns a str, expected a tensor", "give it a name in your module first", "arguments: is missing",
+                "wait is neither in the signature", "y are all given to the function, or all returned", "'i64(dim * 2)'", "has no option 'scratch'",
+                "functions of Python are platform")):
+            self.assertIn(says, line)
+        self.assertEqual(len(lines), 12, done.stdout)
 
 
 class AsLibrary(HoneTest):
