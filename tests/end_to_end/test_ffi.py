@@ -125,6 +125,33 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(elsewhere, elsewhere);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(abroad, abroad);
 """
 
+# The same in C: what surrounds it is wrong.
+IN_C = """
+#include <math.h>
+#include <stdint.h>
+struct value { int32_t kind; uint32_t size; union { void *pointer; double number; }; };
+struct tensor { void *data; int32_t device[2], rank; uint8_t dtype[4]; int64_t *shape; };
+static struct tensor *of(const struct value *v) { return (struct tensor *)((char *)v->pointer + (v->kind == 70 ? 24 : 0)); }
+int __tvm_ffi_rms_norm(void *self, const struct value *given, int32_t count, struct value *result)
+{
+    const float *x = of(&given[0])->data, *w = of(&given[1])->data;
+    float *y = of(&given[2])->data;
+    for (int64_t row = 0; row < of(&given[0])->shape[0]; row++) {
+        const int64_t dim = of(&given[1])->shape[0];
+        double sum = 0;
+        for (int64_t i = 0; i < dim; i++) sum += (double)x[row * dim + i] * x[row * dim + i];
+        for (int64_t i = 0; i < dim; i++) y[row * dim + i] = (float)(x[row * dim + i] / sqrt(sum / (double)dim + given[3].number) * w[i]);
+    }
+    return AROUND;
+}
+"""
+THREADS = """
+#include <pthread.h>
+#include <unistd.h>
+static void *wait_long(void *ctx) { for (volatile int i = 0; ; i++) if (WAIT) usleep(WAIT); return ctx; }
+__attribute__((constructor)) static void start(void) { pthread_t thread; pthread_create(&thread, NULL, wait_long, NULL); }
+"""
+
 CRASHING = """
 #include <stdlib.h>
 __attribute__((constructor)) static void crash(void) { abort(); }
@@ -239,6 +266,46 @@ class Ffi(CommandTest):
         self.hone("pack", "check", "--run", str(folder), env=self.real(HONE_PACK_PATH=""), code=1)
         answer = self.hone("tune", NORM, "--seconds", "2", "--evals", "20", "--fresh", "--json", env=self.real()).json["entries"][0]
         self.assertNotEqual(answer["kernel"], "rms_norm")
+
+    def load_of(self, library):
+        """What hone says of a library of rms_norm when it is alone."""
+        self.pack(library, ("rms_norm", "x, weight, y, f64(eps)", {}))
+        answer = self.tune("rms_norm")
+        self.assertNotEqual(answer.code, 0)
+        return answer.out + answer.err
+
+    def compile_c(self, name, text, *options):
+        source, library = self.folder / f"{name}.c", self.folder / f"{name}.so"
+        source.write_text(text)
+        subprocess.run(["cc", "-O1", "-fPIC", "-shared", str(source), "-o", str(library), *options, "-lm"], check=True, timeout=100)
+        return library
+
+    def test_libraries_that_cannot_be_loaded_here_lose_with_the_loaders_words(self):
+        self.compile_c("none", "int nobody(void) { return 0; }", f"-Wl,-soname,libnobody_has_this.so")
+        needing = self.compile_c("needing", "int nobody(void);" + IN_C.replace("AROUND", "nobody()"), str(self.folder / "none.so"))
+        self.assertIn("libnobody_has_this.so", self.load_of(needing))
+        later = self.compile_c("later", "int TVMFFIOfALaterVersion(void);" + IN_C.replace("AROUND", "TVMFFIOfALaterVersion()"))
+        self.assertIn("TVMFFIOfALaterVersion", self.load_of(later))
+        foreign = bytearray(self.compile_c("foreign", IN_C.replace("AROUND", "0")).read_bytes())
+        foreign[18] = 243  # RISC-V
+        (self.folder / "foreign.so").write_bytes(foreign)
+        self.assertIn("is for another machine", self.load_of(self.folder / "foreign.so"))
+        (self.folder / "foreign.so").write_bytes(b"no library")
+        self.assertIn("no shared library", self.load_of(self.folder / "foreign.so"))
+
+    def test_another_version_of_tvm_ffi_is_named_with_the_one_that_is_known(self):
+        later = self.compile_c("libtvm_ffi", "#include <stdint.h>\nvoid TVMFFIGetVersion(uint32_t *out) { out[0] = 0; out[1] = 2; out[2] = 3; }")
+        self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", {}))
+        self.assert_loses("rms_norm", "is version 0.2.3: hone knows version 0.1 of apache-tvm-ffi", env=self.real(HONE_TVM_FFI=str(later)))
+
+    def test_a_function_that_fails_without_a_word_loses_and_so_does_a_library_whose_thread_runs_on(self):
+        silent = self.compile_c("silent", IN_C.replace("AROUND", "-1"))
+        self.assertIn("failed without a word", self.load_of(silent))
+        running = self.compile_c("running", THREADS.replace("WAIT", "0") + IN_C.replace("AROUND", "0"), "-pthread")
+        self.assertIn("thread", self.load_of(running))
+        sleeping = self.compile_c("sleeping", THREADS.replace("WAIT", "100000") + IN_C.replace("AROUND", "0"), "-pthread")  # as a pool's
+        self.pack(sleeping, ("rms_norm", "x, weight, y, f64(eps)", {}))
+        self.assertEqual(self.tune("rms_norm").code, 0)
 
     def test_without_tvm_ffi_its_package_is_named_and_nothing_else(self):
         self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", {}))
@@ -358,6 +425,18 @@ class Ffi(CommandTest):
         self.assertRegex(printed["tune"], r"(?m)^[* ] ffi_silu .* us|^[* ] ffi_silu .* ns")
         self.assertRegex(printed["tune"], r"(?m)^[* ] ffi_silu_new ")
         self.assertEqual(printed["./host"], "y[0] is 2.000, references as before\nValueError\n")
+
+
+    @unittest.skipUnless(shutil.which("rustc") or os.environ.get("HONE_REQUIRE"), "there is no rustc (Debian's package rustc)")
+    def test_a_program_in_rust_calls_hone(self):
+        places = [str(TVM_FFI / "lib"), str(BUILD.resolve())]
+        program = self.folder / "host"
+        subprocess.run(["rustc", "-O", str(ROOT / "examples" / "tvm_ffi.rs"), "-o", str(program), *(word for place in places for word in ("-L", place)),
+                        "-C", f"link-arg=-Wl,-rpath,{','.join(f'-rpath,{place}' for place in places).removeprefix('-rpath,')}"],
+                       check=True, timeout=300, cwd=self.folder)
+        done = subprocess.run([str(program)], env=self.environment(self.real(HONE_PACK_PATH=None)), text=True, capture_output=True, timeout=300)
+        self.assertEqual((done.returncode, done.stdout), (
+            0, "y[0] is 2.000\nValueError: hone: rms_norm: weight is a tensor f32[4,256], expected T[dim]\n"), done.stderr)
 
 
 class Gpu(CommandTest):
