@@ -17,7 +17,7 @@ typedef enum hone_platform {
     HONE_CUDA,
     HONE_TRITON,
     HONE_CUTE,
-    HONE_TILELANG, // a known name without a loader
+    HONE_TILELANG, // C that TileLang writes, on the CPU
     HONE_XLA,
     HONE_PALLAS,
     HONE_NULL,   // the skeleton to copy; never asked for by "any"

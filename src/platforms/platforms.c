@@ -7,6 +7,7 @@
 #include "platforms/opencl/opencl.h"
 #include "platforms/platform.h"
 #include "platforms/python/python.h"
+#include "platforms/tilelang/tilelang.h"
 #include "platforms/triton/triton.h"
 #include "platforms/xla/xla.h"
 
@@ -18,20 +19,13 @@
 
 #include <stdio.h>
 
-// A name that programs may write, with nothing behind it.
-static const hone_platform_ops no_tilelang = {
-    .struct_size = sizeof(hone_platform_ops),
-    .facts = {.platform = HONE_TILELANG, .name = "tilelang"},
-    .reason = "tilelang is a known name without a loader: its kernels cannot be run by hone",
-};
-
 const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
     [HONE_NATIVE] = &hone_native_platform, // C, and functions of this process
-    [HONE_OPENCL] = &hone_opencl_platform, [HONE_CUDA] = &hone_cuda_platform,
-    [HONE_TRITON] = &hone_triton_platform, // over CUDA's driver
-    [HONE_CUTE] = &hone_cute_platform,     // over CUDA's driver
-    [HONE_TILELANG] = &no_tilelang,
-    [HONE_XLA] = &hone_xla_platform, // modules of StableHLO
+    [HONE_OPENCL] = &hone_opencl_platform,     [HONE_CUDA] = &hone_cuda_platform,
+    [HONE_TRITON] = &hone_triton_platform,     // over CUDA's driver
+    [HONE_CUTE] = &hone_cute_platform,         // over CUDA's driver
+    [HONE_TILELANG] = &hone_tilelang_platform, // C that it writes, on the CPU
+    [HONE_XLA] = &hone_xla_platform,           // modules of StableHLO
     [HONE_PALLAS] = &hone_pallas_platform,
     [HONE_NULL] = &hone_null_platform, // the skeleton
     [HONE_FFI] = &hone_ffi_platform,   // libraries for tvm-ffi

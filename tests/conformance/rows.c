@@ -53,6 +53,29 @@ const char *row_algorithm(sample k)
         .refused = "argument 2 has 4 bytes at 16 in the function, and 8 at 16",                                        \
         .loses = "argument 2 has 4 bytes"}
 
+// Of C, whoever wrote it.
+#define NATIVE_VARIANTS                                                                                                \
+    [RIGHT] = {.text = C_KERNEL("y[i] = 3 * x[i];"), .entry = "scale"},                                                \
+    [CONFIGURED] = {.text = C_KERNEL("y[i] = (n == 1000 ? used : 3) * x[i];"), .entry = "scale", .fields = SPACE},     \
+    [SHIFTED] =                                                                                                        \
+        {.text = "void shift(const float *x, double alpha, float *y, long n) {"                                        \
+                 " for (long i = 0; i < n; i++) y[i] = (float)(used * x[i] + alpha); }\n",                             \
+         .entry = "shift",                                                                                             \
+         .arguments = "x, f64(alpha), y, i64(n)",                                                                      \
+         .fields = SPACE},                                                                                             \
+    [WRONG] = {.text = C_KERNEL("y[i] = 2 * x[i];"), .entry = "scale", .loses = OTHER},                                \
+    [OVERRUN] = {.text = C_KERNEL("y[n + 4] = y[i] = 3 * x[i];"), .entry = "scale", .loses = PAST},                    \
+    [FAILING] = {.text = C_KERNEL("*(volatile int *)8 = 1;"), .entry = "scale", .loses = "signal"},                    \
+    [HANGING] =                                                                                                        \
+        {.text = C_KERNEL("for (volatile int busy = 1; busy;) y[i] = 3 * x[i];"), .entry = "scale", .loses = ENDED},   \
+    [BROKEN] = {.text = C_KERNEL("nonsense;"), .entry = "scale", .refused = "nonsense", .loses = "nonsense"},          \
+    [MISLISTED] = {                                                                                                    \
+        .text = C_KERNEL("y[i] = 3 * x[i];"),                                                                          \
+        .entry = "scale",                                                                                              \
+        .arguments = "x, y, i64(z)",                                                                                   \
+        .refused = "'z'",                                                                                              \
+        .loses = "'z'"}
+
 #define OPENCL_SHIFTED                                                                                                 \
     [SHIFTED] = {                                                                                                      \
         .text = "__kernel void shifted(__global const float *x, __global float *y, int n, float alpha) {"              \
@@ -161,33 +184,20 @@ static const row rows[] = {
         .fields = "",
         .factor = 3,
 
-        .variants =
-            {
-                [RIGHT] = {.text = C_KERNEL("y[i] = 3 * x[i];"), .entry = "scale"},
-                [CONFIGURED] =
-                    {.text = C_KERNEL("y[i] = (n == 1000 ? used : 3) * x[i];"), .entry = "scale", .fields = SPACE},
-                [SHIFTED] =
-                    {.text = "void shift(const float *x, double alpha, float *y, long n) {"
-                             " for (long i = 0; i < n; i++) y[i] = (float)(used * x[i] + alpha); }\n",
-                     .entry = "shift",
-                     .arguments = "x, f64(alpha), y, i64(n)",
-                     .fields = SPACE},
-                [WRONG] = {.text = C_KERNEL("y[i] = 2 * x[i];"), .entry = "scale", .loses = OTHER},
-                [OVERRUN] = {.text = C_KERNEL("y[n + 4] = y[i] = 3 * x[i];"), .entry = "scale", .loses = PAST},
-                [FAILING] = {.text = C_KERNEL("*(volatile int *)8 = 1;"), .entry = "scale", .loses = "signal"},
-                [HANGING] =
-                    {.text = C_KERNEL("for (volatile int busy = 1; busy;) y[i] = 3 * x[i];"),
-                     .entry = "scale",
-                     .loses = ENDED},
-                [BROKEN] =
-                    {.text = C_KERNEL("nonsense;"), .entry = "scale", .refused = "nonsense", .loses = "nonsense"},
-                [MISLISTED] =
-                    {.text = C_KERNEL("y[i] = 3 * x[i];"),
-                     .entry = "scale",
-                     .arguments = "x, y, i64(z)",
-                     .refused = "'z'",
-                     .loses = "'z'"},
-            },
+        .variants = {NATIVE_VARIANTS},
+    },
+    {
+        .name = "tilelang",
+        .platform = HONE_TILELANG,
+        .device = HONE_DEVICE_CPU,
+        .place = "cpu:0",
+        .backend = "cpu",
+        .extension = "c",
+        .arguments = "x, y, i64(n)",
+        .fields = "",
+        .factor = 3,
+
+        .variants = {NATIVE_VARIANTS},
     },
     {
         .name = "opencl",
@@ -332,13 +342,12 @@ static const row rows[] = {
             {
                 [RIGHT] = {.text = MODULE_RIGHT},
                 [CONFIGURED] =
-                    {.text =
-                         MODULE(
-                             "%x: tensor<${x.type}>, %y: tensor<${y.type}>",
-                             "%u = stablehlo.constant dense<${used}.0> : tensor<${x.type}> "
-                             "%d = stablehlo.add %x, %x : tensor<${x.type}> "
-                             "%s = stablehlo.add %d, %u : tensor<${x.type}> "
-                             "%0 = stablehlo.subtract %s, %u : tensor<${x.type}>"),
+                    {.text = MODULE(
+                         "%x: tensor<${x.type}>, %y: tensor<${y.type}>",
+                         "%u = stablehlo.constant dense<${used}.0> : tensor<${x.type}> "
+                         "%d = stablehlo.add %x, %x : tensor<${x.type}> "
+                         "%s = stablehlo.add %d, %u : tensor<${x.type}> "
+                         "%0 = stablehlo.subtract %s, %u : tensor<${x.type}>"),
                      .fields = SPACE},
                 MODULE_SHIFTED,
                 [WRONG] =

@@ -98,7 +98,8 @@ class Devices(CommandTest):
         for row in platforms:
             self.has_fields(row, {"platform": str, "available": bool, "reason": (str, NULL), "devices": list})
             self.assertEqual(row["available"], row["reason"] is None)
-            self.assertEqual(row["available"], len(row["devices"]) > 0)
+            if row["platform"] != "tilelang":  # whose kernels run on native's device
+                self.assertEqual(row["available"], len(row["devices"]) > 0)
             for device in row["devices"]:
                 self.has_fields(device, {"name": str, "fingerprint": str, "backend": str, "threads": int})
 

@@ -439,6 +439,68 @@ class Ffi(CommandTest):
             0, "y[0] is 2.000\nValueError: hone: rms_norm: weight is a tensor f32[4,256], expected T[dim]\n"), done.stderr)
 
 
+# What TileLang 0.1.15 wrote for target "c".
+TILELANG = """// tilelang target: {"kind":"c","tag":"","keys":["cpu"],"host":{"kind":"c","tag":"","keys":["cpu"]}}
+#include <tl_templates/cpp/common.h>
+
+#ifdef __cplusplus
+extern "C"
+#endif
+int32_t main_kernel(float* W, float* X, float* Y, int32_t M, int32_t N, float eps);
+#ifdef __cplusplus
+extern "C"
+#endif
+float sqrtf(float);
+#ifdef __cplusplus
+extern "C"
+#endif
+int32_t main_kernel(float* W, float* X, float* Y, int32_t M, int32_t N, float eps) {
+  float s[1];
+  for (int32_t bx = 0; bx < M; ++bx) {
+    s[0] = 0.000000e+00f;
+    for (int32_t i = 0; i < N; ++i) {
+      s[0] = (s[0] + (X[((((int64_t)bx) * ((int64_t)N)) + ((int64_t)i))] * X[((((int64_t)bx) * ((int64_t)N)) + ((int64_t)i))]));
+    }
+    for (int32_t i_1 = 0; i_1 < N; ++i_1) {
+      Y[((((int64_t)bx) * ((int64_t)N)) + ((int64_t)i_1))] = ((X[((((int64_t)bx) * ((int64_t)N)) + ((int64_t)i_1))] * (1.000000e+00f / sqrtf(((s[0] / ((float)N)) + eps)))) * W[((int64_t)i_1)]);
+    }
+  }
+  return 0;
+}
+"""
+
+
+class TileLang(CommandTest):
+    def pack(self, **changes):
+        folder = self.folder / "pack"
+        (folder / "tl_templates" / "cpp").mkdir(parents=True, exist_ok=True)
+        (folder / "norm.c").write_text(TILELANG)
+        (folder / "norm.so").write_bytes(b"a library")
+        (folder / "tl_templates" / "cpp" / "common.h").write_text("#include <stdint.h>\n")
+        def digest(name):
+            return hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+        header, file = "tl_templates/cpp/common.h", changes.get("file", "norm.c")
+        row = {"algorithm": "rms_norm", "name": "norm", "platform": "tilelang", "backend": "cpu", "signature": SIGNATURE, "file": file,
+               "sha256": digest(file), "files": [{"file": header, "sha256": digest(header)}], "entry": "main_kernel",
+               "arguments": "weight, x, y, i32(x.size / dim), i32(dim), f32(eps)", **changes}
+        (folder / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "pack", "kernels": [row]}))
+        return folder
+
+    def test_what_tilelang_wrote_for_the_cpu_is_tuned_and_answers(self):
+        env = {"HONE_PACK_PATH": str(self.pack())}
+        answer = self.hone("tune", NORM, "--kernel", "norm", "--seconds", "20", "--evals", "1", "--fresh", env=env, code=None)
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        answer = self.hone("run", NORM, "--json", env=env).json
+        self.assertEqual((answer["kernel"], answer["platform"]), ("norm", "tilelang"))
+
+    def test_what_it_makes_for_gpus_and_its_libraries_are_refused_with_what_to_do(self):
+        for changes, says in (({"backend": "gpu"}, "is one for platform cuda"), ({"file": "norm.so"}, "name the C that TileLang writes"),
+                              ({"entry": "no name"}, "is no name of a function of C")):
+            answer = self.hone("pack", "check", str(self.pack(**changes)), code=1)
+            self.assertIn(says, answer.out + answer.err)
+
+
 class Gpu(CommandTest):
     """On the fake driver, whose memory is the host's, and the fake tvm-ffi."""
 
