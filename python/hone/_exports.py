@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import itertools
@@ -31,6 +32,15 @@ def _wide() -> Any:
     return enable(True)
 
 
+def _unsharded() -> Any:
+    """One device: shardings that a function names are no operations of Shardy's, which not every plugin reads."""
+    try:
+        from jax._src.config import use_shardy_partitioner
+    except ImportError:
+        return contextlib.nullcontext()
+    return use_shardy_partitioner(False)
+
+
 def _module(function: Any, inputs: list[Any], place: str) -> bytes:
     """A portable artifact."""
     import jax
@@ -39,7 +49,8 @@ def _module(function: Any, inputs: list[Any], place: str) -> bytes:
     from jaxlib.mlir.dialects import stablehlo
 
     checks = [export.DisabledSafetyCheck.custom_call(name) for name in _CALLS]
-    exported = export.export(jax.jit(function), platforms=[place], disabled_checks=checks)(*inputs)
+    with _unsharded():
+        exported = export.export(jax.jit(function, keep_unused=True), platforms=[place], disabled_checks=checks)(*inputs)
     context = ir.Context()
     stablehlo.register_dialect(context)
     text = stablehlo.deserialize_portable_artifact(context, exported.mlir_module_serialized)

@@ -137,3 +137,11 @@ class _Registry(KernelRegistry):
 
 
 kernel_registry = _Registry(implementations.kernel_registry)
+
+
+if __name__ == "__main__":
+    import sys
+
+    from hone import ejkernel_packs
+
+    sys.exit(ejkernel_packs.main())

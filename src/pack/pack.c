@@ -205,9 +205,11 @@ static hone_status mark_reference(hone_pack_reading *r, size_t kernel)
     r->pack->kernels[kernel].is_reference = true;
     if (details->refusal != NULL) return HONE_OK;
     const hone_platform_facts *facts = r->platforms->find(details->platform);
-    if (!facts->is_host && !facts->is_interpreted) {
-        char words[80];
-        snprintf(words, sizeof words, "is not of platform %s", host_name(r->platforms->find));
+    const bool is_module = facts->is_module && r->pack->kernels[kernel].backend == HONE_CPU;
+    if (!facts->is_host && !facts->is_interpreted && !is_module) {
+        char words[120];
+        snprintf(
+            words, sizeof words, "is not of platform %s, and no module for backend cpu", host_name(r->platforms->find));
         return refuse_reference(r, details, words);
     }
     if (hone_space_parameters(details->space) > 0)

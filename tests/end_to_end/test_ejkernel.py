@@ -27,6 +27,26 @@ def run_ejkernel(script, *arguments, timeout=500):
         raise AssertionError(f"ejkernel could not be called (scripts/setup python):\n{made.stderr}")
 
 
+# Names that ejkernel's registry has for implementations of these operations.
+ALIASES = {"apply_native_sparse_attention": "native_sparse_attention", "kda": "kernel_delta_attention", "mamba1": "state_space_v1",
+           "ssm1": "state_space_v1", "mamba2": "state_space_v2", "ssm2": "state_space_v2"}
+# What ejkernel itself does not lower under jit, and what no plugin of PJRT can compile.
+NOT_LOWERED = {"deepseek_attn", "lightning_attn", "native_sparse_attention"}
+NOT_EXPORTED = {"all_gather_matmul": "it runs across devices", "reduce_scatter_matmul": "it runs across devices",
+                "gated_delta_rule": "it calls lapack_strsm_ffi", "ragged_gated_delta_rule": "it calls lapack_strsm_ffi",
+                **dict.fromkeys(NOT_LOWERED, "ejkernel does not trace it")}
+PLUGIN = PACKAGES / "xla_plugins" / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
+
+
+def make_pack(*words):
+    """python -m hone.ejkernel: its exit code, and what it prints."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
+    env |= {"JAX_PLATFORMS": "cpu", "JAXTYPING_DISABLE": "1",
+            "PYTHONPATH": os.pathsep.join(map(str, (BUILD.resolve() / "python", PACKAGES, PACKAGES / "ejkernel-imports")))}
+    made = subprocess.run([sys.executable, "-B", "-m", "hone.ejkernel", *map(str, words)], capture_output=True, text=True, timeout=500, env=env)
+    return made.returncode, made.stdout + made.stderr
+
+
 @unittest.skipUnless((BUILD / "python").exists(), "the Python package is not built")
 class Python(unittest.TestCase):
     def test_programs_of_ejkernel_run_what_hone_tuned(self):
@@ -104,6 +124,48 @@ class Ejkernel(StoreTest):
         for key, row in proved.items():
             self.assertEqual((row["call"], row["reason"]), (known[key]["call"], known[key]["reason"]))
         self.assertEqual([row for row in alone.values() if row["tunable"] and row["matched"] != "proved"], [])
+
+    def with_pack(self, folder, *words, code=0):
+        return self.hone(*words, "--pack", str(folder), code=code, env={"HONE_PJRT_PLUGIN": str(PLUGIN), "HONE_COMPILE_CACHE": str(self.folder / "cache")})
+
+    @unittest.skipUnless((BUILD / "python").exists(), "the Python package is not built")
+    def test_an_installed_ejkernel_becomes_a_pack_for_what_hone_does_not_have(self):
+        calls, program, pack = self.made / "calls.json", self.made / "program.mlir", self.folder / "pack"
+        code, out = make_pack(program, "-o", pack)
+        self.assertEqual(code, 1)
+        self.assertRegex(out, "recurrent@v0:[0-9a-f]{16}: its label has a hash alone: give the record")
+        code, out = make_pack(calls, program, "-o", pack)
+        self.assertEqual(code, 0, out)
+        self.assertRegex(out, r"1 algorithms\n  recurrent_\w+: triton, gpu: ")
+        self.hone("record", "import", str(calls))
+        listed = {row["algorithm"]: row for row in self.with_pack(pack, "offline", "--list", "--json", str(program)).json["operations"]}
+        self.assertRegex(listed["recurrent"]["call"], r"recurrent_\w+\(f32\[1,32,4,16\]")
+        self.assertEqual({row["tunable"] for row in listed.values()}, {True})
+        result = self.with_pack(pack, "offline", str(program), "--seconds", "1", "--evals", "4", "--json").json
+        chosen = {entry["algorithm"].split("_")[0]: entry["kernel"] for entry in result["entries"]}
+        self.assertEqual(chosen["recurrent"], "xla")
+
+    @unittest.skipUnless(os.environ.get("HONE_SOAK") == "1", "calls all of ejkernel: HONE_SOAK=1")
+    def test_each_operation_of_ejkernel_is_tuned_or_listed_with_the_reason(self):
+        made, pack = self.folder / "all", self.folder / "pack"
+        made.mkdir()
+        run_ejkernel("ejkernel_all.py", made, timeout=3600)
+        self.assertEqual({*json.loads((made / "failed.json").read_text())}, NOT_LOWERED)
+        code, out = make_pack(made / "calls.json", "-o", pack)
+        self.assertEqual(code, 1)
+        listed = dict(line[2:].split(": ", 1) for line in out.splitlines() if line.startswith("- "))
+        reasons = {name.split("@")[0]: reason for name, reason in listed.items()}
+        self.assertEqual({*reasons}, {*NOT_EXPORTED})
+        for name, words in NOT_EXPORTED.items():
+            self.assertIn(words, reasons[name])
+        self.hone("record", "import", str(made / "calls.json"))
+        programs = {path.stem: path for path in made.glob("*.mlir")}
+        algorithms = {"flash_attention", *programs, *NOT_LOWERED, *ALIASES}
+        self.assertEqual(len(algorithms), 47)
+        for name, path in programs.items():
+            with self.subTest(name):
+                out = self.with_pack(pack, "offline", str(path), "--seconds", "1", "--evals", "3", "--json", code=None)
+                self.assertEqual(out.code, 1 if name in NOT_EXPORTED else 0, out.err)
 
     def test_where_the_keys_are_cut_the_table_says_so(self):
         operations = self.listed("program.hlo")

@@ -77,9 +77,10 @@ static void choose_parts(hone_reference *reference, const hone_call *call, uint6
 }
 
 // A kernel that stands for the reference's function has to be prepared.
-static hone_status run_plan(hone_plan *plan, const hone_value *values, double *out_ns, hone_error *err)
+static hone_status run_prepared(
+    hone_platform_instance *instance, hone_plan *plan, const hone_value *values, double *out_ns, hone_error *err)
 {
-    hone_status status = hone_platform_prepare(NULL, plan, &plan->state, &plan->scratch_bytes, err);
+    hone_status status = hone_platform_prepare(instance, plan, &plan->state, &plan->scratch_bytes, err);
     if (status != HONE_OK) return status;
     hone_allocator allocator = hone_allocator_system();
     hone_execution execution = {.struct_size = sizeof execution, .scratch_bytes = plan->scratch_bytes};
@@ -92,7 +93,22 @@ static hone_status run_plan(hone_plan *plan, const hone_value *values, double *o
         status = plan->run(plan, values, &execution);
     *out_ns = (double)(hone_os_now_ns() - start);
     hone_free(&allocator, block);
-    hone_platform_release(NULL, plan->kernel, plan->state);
+    hone_platform_release(instance, plan->kernel, plan->state);
+    return status;
+}
+
+// A module needs its platform's instance, which opens its plugin for the run alone.
+static hone_status run_plan(hone_plan *plan, const hone_value *values, double *out_ns, hone_error *err)
+{
+    static const hone_log silent = {0};
+    const hone_platform home = hone_platform_home(plan->kernel->platform);
+    const hone_platform_ops *ops =
+        hone_platform_facts_of(plan->kernel->platform)->is_module ? hone_platform_ops_of(home) : NULL;
+    hone_allocator allocator = hone_allocator_system();
+    hone_platform_instance *instance = NULL;
+    hone_status status = ops != NULL ? ops->open(&allocator, &silent, &instance, err) : HONE_OK;
+    if (status == HONE_OK) status = run_prepared(instance, plan, values, out_ns, err);
+    if (instance != NULL) ops->close(&instance);
     return status;
 }
 

@@ -355,7 +355,8 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
 {
     hone_runner runner;
     hone_side_effects_begin(&session->effects);
-    session->effects.interpreted = hone_platform_facts_of(q->kernel.platform)->is_interpreted;
+    const hone_platform_facts *facts = hone_platform_facts_of(q->kernel.platform);
+    session->effects.interpreted = facts->is_interpreted || facts->is_module; // XLA's threads free what they please
     uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
     out->spent.prepare_ns = since(start);

@@ -246,6 +246,31 @@ static void a_reference_runs_on_the_cpu_and_has_nothing_to_choose(void **state)
     fixture_close(&f);
 }
 
+static void a_module_is_a_reference_where_it_runs_on_the_cpu(void **state)
+{
+    static const char *const backends[] = {"cpu", "gpu"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char text[400];
+        fixture f;
+        fixture_open(&f);
+        snprintf(
+            text, sizeof text,
+            "{'hone_pack': 1, 'algorithms': [{'signature': 'saxpy(x: f32[n]) -> y: f32[n]', 'reference': 'r'}],"
+            "'kernels': [{'algorithm': 'saxpy', 'name': 'r', 'platform': 'xla', 'backend': '%s', 'arguments': 'x', "
+            "'file': 'a.c', 'sha256': '%%'}]}",
+            backends[i]);
+        fixture_pack(&f, text);
+        assert_int_equal(fixture_read(&f), HONE_OK);
+        const char *refusal = fixture_kernel(&f, 0)->refusal;
+        if (i == 0)
+            assert_null(refusal);
+        else
+            assert_non_null(strstr(refusal, "is not of platform native, and no module for backend cpu"));
+        fixture_close(&f);
+    }
+}
+
 static hone_status refuse_second(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
 {
     assert_true(variant >= kernel->variants && variant < kernel->variants + kernel->variant_count);
@@ -318,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_document_too_large_is_refused),
         cmocka_unit_test(one_bad_kernel_loses_alone),
         cmocka_unit_test(a_reference_runs_on_the_cpu_and_has_nothing_to_choose),
+        cmocka_unit_test(a_module_is_a_reference_where_it_runs_on_the_cpu),
         cmocka_unit_test(the_platform_has_a_word_on_every_variant),
         cmocka_unit_test(the_revision_changes_with_the_kernel_alone),
         cmocka_unit_test(every_allocation_may_fail),
