@@ -161,6 +161,24 @@ class AsLibrary(HoneTest):
                             (TypeError, lambda: self.module.hone_run(x))):
             self.assertRaises(error, call)
 
+    def test_programs_of_jax_call_it_through_jax_tvm_ffi(self):
+        try:
+            import jax_tvm_ffi
+        except ImportError:
+            if os.environ.get("HONE_REQUIRE"):
+                raise
+            self.skipTest("jax_tvm_ffi is not installed: scripts/setup python")
+        import jax
+
+        norm = self.ffi.convert(lambda *given: self.module.hone_run("rms_norm", *given))  # texts of more than 7 characters do not arrive
+        jax_tvm_ffi.register_ffi_target("hone.norm", norm, ["args", "rets"], platform="cpu")
+        jax_tvm_ffi.register_ffi_target("hone.run", self.module.hone_run, ["attrs.algorithm", "args", "rets"], platform="cpu")
+        like = jax.ShapeDtypeStruct(self.x.shape, self.x.dtype)
+        y = jax.jit(lambda x, weight: jax.ffi.ffi_call("hone.norm", like)(x, weight))(self.x, self.weight)
+        numpy.testing.assert_allclose(numpy.asarray(y), self.right, rtol=1e-5)
+        y = jax.jit(lambda x: jax.ffi.ffi_call("hone.run", like)(x, algorithm="softmax"))(self.x)
+        numpy.testing.assert_allclose(numpy.asarray(y).sum(-1), numpy.ones(4), rtol=1e-5)
+
     def test_references_are_as_many_after_100000_calls(self):
         y = numpy.zeros_like(self.x)
         arrays = (self.x, self.weight, y)
