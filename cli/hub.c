@@ -38,22 +38,30 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-// The newest CUDA that the driver of a GPU here runs, 1300; 0: there is none.
-static int cuda_here(hone_cli *cli)
+// The first GPU of NVIDIA's.
+typedef struct gpu {
+    int cuda;       // the newest that its driver runs, 1300; 0: there is no GPU; UNKNOWN_CUDA
+    int capability; // 90 for 9.0
+} gpu;
+
+enum { UNKNOWN_CUDA = 9999 };
+
+static gpu find_gpu(hone_cli *cli)
 {
     size_t count;
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     for (size_t i = 0; i < count; i++) {
         int major = 0, minor = 0;
         if (devices[i]->device.type != HONE_DEVICE_CUDA) continue;
-        const char *at = devices[i]->runtime != NULL ? strstr(devices[i]->runtime, "CUDA ") : NULL;
-        if (at == NULL || sscanf(at, "CUDA %d.%d", &major, &minor) < 1) return 9999;
-        return major * 100 + minor;
+        const char *at = devices[i]->driver != NULL ? strstr(devices[i]->driver, "CUDA ") : NULL;
+        const bool is_known = at != NULL && sscanf(at, "CUDA %d.%d", &major, &minor) >= 1;
+        return (gpu){is_known ? major * 100 + minor : UNKNOWN_CUDA, devices[i]->capability};
     }
-    return 0;
+    return (gpu){0, 0};
 }
 
-static void judge_backend(variant *v, const char *backend, int cuda)
+// A driver runs what was built for its own CUDA and for earlier ones.
+static void judge_backend(variant *v, const char *backend, const gpu *here)
 {
     v->backend_version = strcmp(backend, "cpu") == 0 ? 0 : -1;
     if (v->backend_version == 0) return;
@@ -63,16 +71,56 @@ static void judge_backend(variant *v, const char *backend, int cuda)
     }
     const int version = atoi(backend + 2), major = version / 10, minor = version % 10;
     v->backend_version = major * 100 + minor;
-    if (cuda == 0)
+    if (here->cuda == 0)
         snprintf(v->why_not, sizeof v->why_not, "is for CUDA %d.%d, and there is no NVIDIA GPU here", major, minor);
-    else if (cuda != 9999 && (major != cuda / 100 || minor > cuda % 100))
+    else if (v->backend_version > here->cuda)
         snprintf(
             v->why_not, sizeof v->why_not, "is for CUDA %d.%d, and the driver here is of CUDA %d.%d", major, minor,
-            cuda / 100, cuda % 100);
+            here->cuda / 100, here->cuda % 100);
+}
+
+// "9.0", which later ones of 9 run, "9.0a", which no other runs, or "9.0+PTX", which all later ones compile.
+static bool runs_arch(const char *arch, int capability)
+{
+    int major = 0, minor = 0, used = 0;
+    if (sscanf(arch, "%d.%d%n", &major, &minor, &used) != 2) return true; // of a form that hone does not know
+    const int wanted = 10 * major + minor;
+    if (strstr(arch + used, "+PTX") != NULL) return wanted <= capability;
+    return arch[used] == '\0' ? major == capability / 10 && wanted <= capability : wanted == capability;
+}
+
+// By the capabilities that its metadata names. Metadata that cannot be read is told where the variant is taken.
+static void judge_archs(variant *v, const char *build, const gpu *here)
+{
+    char path[2 * CLI_HUB_PATH];
+    hone_buffer text;
+    hone_error err;
+    size_t i, used = 0;
+    const json_t *arch;
+    char named[80] = "";
+    snprintf(path, sizeof path, "%s/%s/metadata.json", build, v->name);
+    hone_buffer_init(&text, hone_allocator_system());
+    const bool is_read = hone_os_read_file(path, METADATA_LIMIT, &text, &err) == HONE_OK;
+    json_t *metadata = is_read ? json_loadb(text.data, text.size, 0, NULL) : NULL;
+    const json_t *archs = json_object_get(json_object_get(metadata, "backend"), "archs");
+    bool runs = json_array_size(archs) == 0;
+    json_array_foreach(archs, i, arch)
+    {
+        const char *name = json_is_string(arch) ? json_string_value(arch) : "";
+        runs = runs || runs_arch(name, here->capability);
+        if (used + 20 < sizeof named)
+            used += (size_t)snprintf(named + used, sizeof named - used, "%s%.16s", i > 0 ? ", " : "", name);
+    }
+    if (!runs)
+        snprintf(
+            v->why_not, sizeof v->why_not, "has code for compute capability %s, and the GPU here is of %d.%d", named,
+            here->capability / 10, here->capability % 10);
+    json_decref(metadata);
+    hone_buffer_deinit(&text);
 }
 
 // "tvm-ffi01-cu128-x86_64-linux".
-static void judge(variant *v, int cuda)
+static void judge(variant *v, const char *build, const gpu *gpu_here)
 {
     char backend[32] = "", machine[32] = "", os[32] = "";
     int major = 0, minor = 0;
@@ -92,7 +140,8 @@ static void judge(variant *v, int cuda)
     else if (strcmp(machine, here.machine) != 0)
         snprintf(v->why_not, sizeof v->why_not, "is for %.31s, and this machine is %.31s", machine, here.machine);
     else
-        judge_backend(v, backend, cuda);
+        judge_backend(v, backend, gpu_here);
+    if (v->why_not[0] == '\0' && v->backend_version > 0) judge_archs(v, build, gpu_here);
 }
 
 static bool take_variant(void *ctx, const char *name)
@@ -110,13 +159,13 @@ static int by_name(const void *a, const void *b)
 }
 
 // The fitting one of the highest CUDA, else that of the CPU. NULL: none fits.
-static const variant *best_of(variants *all, int cuda)
+static const variant *best_of(variants *all, const char *build, const gpu *here)
 {
     const variant *best = NULL;
     qsort(all->items, all->count, sizeof *all->items, by_name);
     for (size_t i = 0; i < all->count; i++) {
         variant *v = &all->items[i];
-        judge(v, cuda);
+        judge(v, build, here);
         if (v->why_not[0] == '\0' && (best == NULL || v->backend_version > best->backend_version)) best = v;
     }
     return best;
@@ -336,7 +385,8 @@ int cli_hub_choose(hone_cli *cli, const char *folder, const char *lock, cli_hub_
     snprintf(build, sizeof build, "%.4000s/build", folder);
     if (!hone_os_is_folder(build)) snprintf(build, sizeof build, "%.4000s", folder);
     (void)hone_os_list_folder(build, take_variant, all, NULL);
-    const variant *best = best_of(all, cuda_here(cli));
+    const gpu here = find_gpu(cli);
+    const variant *best = best_of(all, build, &here);
     printf("%s\n", build);
     explain(all, best);
     if (best != NULL) snprintf(out->variant, sizeof out->variant, "%s", best->name);

@@ -531,6 +531,23 @@ class Gpu(CommandTest):
             self.assertNotEqual(answer.code, 0)
             self.assertIn(says, answer.out + answer.err)
 
+    def test_the_variant_for_the_driver_and_the_gpu_is_taken(self):
+        machine = os.uname().machine  # the fake GPU is of capability 9.0, its driver of CUDA 13.0
+        archs = {"cpu": None, "cu126": ["8.0", "9.0"], "cu128": ["8.0", "8.6+PTX"], "cu129": ["9.0a"], "cu130": ["8.0", "9.2", "10.0a"],
+                 "cu131": ["9.0"]}
+        for name, named in archs.items():
+            folder = self.folder / "norms" / "build" / f"tvm-ffi01-{name}-{machine}-linux"
+            folder.mkdir(parents=True)
+            shutil.copy(FAKES / "fake_export.so", folder / "norms.so")
+            (folder / "metadata.json").write_text(json.dumps({"id": "norms", "backend": {"type": "cuda", "archs": named or []}}))
+        env = self.gpu(HONE_PACK_PATH="")
+        for taken in ("cu129", "cu128", "cu126", "cpu"):
+            answer = self.hone("pack", "new", "--from", str(self.folder / "norms"), "-o", str(self.folder / taken), env=env)
+            for says in (f"{taken}-{machine}-linux fits, and is taken", "is for CUDA 13.1, and the driver here is of CUDA 13.0",
+                         "has code for compute capability 8.0, 9.2, 10.0a, and the GPU here is of 9.0"):
+                self.assertIn(says, answer.out)
+            shutil.rmtree(self.folder / "norms" / "build" / f"tvm-ffi01-{taken}-{machine}-linux")
+
     def test_on_a_gpu_the_stream_stands_in_the_environment(self):
         folder = self.folder / "pack"
         folder.mkdir()
