@@ -131,6 +131,25 @@ class Call(HoneTest):
         close(attention(q, q[0]), jnp.stack([Plain.attention(one * 64 ** -0.5 * 8, q[0], q[0]) for one in q]))
         self.assertEqual(calls(attention, q, q[0])[0][0].split(",")[0], "flash_attention(f32[4")
 
+    def test_a_residual_is_added_and_the_sum_normalised(self):
+        for dtype, allowed in ((jnp.float32, 1e-4), (jnp.bfloat16, 2e-2)):
+            x, residual, w = X.astype(dtype), X[::-1].astype(dtype), W.astype(dtype)
+            total, y = jax.jit(functools.partial(hone.jax.call, "add_rms_norm"))(x, residual, w)
+            close(total, x + residual, 0, 0)
+            close(y, rms(total, w), allowed, allowed)
+            close(jax.vmap(functools.partial(hone.jax.call, "add_rms_norm"), (0, 0, None))(x, residual, w)[1], y, allowed, allowed)
+
+    def test_heads_are_turned_as_jax_turns_them(self):
+        x = X.reshape(2, 8, 4, 32)
+        angles = numpy.arange(8)[:, None] * 10000.0 ** (-numpy.arange(16) / 16)
+        cos, sin = jnp.asarray(numpy.cos(angles), jnp.float32), jnp.asarray(numpy.sin(angles), jnp.float32)
+        pairs = (x[..., :16] + 1j * x[..., 16:]) * (cos + 1j * sin)[:, None]
+        rope = functools.partial(hone.jax.call, "rope")
+        close(jax.jit(rope)(x, cos, sin), jnp.concatenate([pairs.real, pairs.imag], -1))
+        close(jax.vmap(rope, (0, None, None))(x, cos, sin), rope(x, cos, sin))
+        pairs = (x[..., ::2] + 1j * x[..., 1::2]) * (cos + 1j * sin)[:, None]
+        close(rope(x, cos, sin, interleaved=True), jnp.stack([pairs.real, pairs.imag], -1).reshape(x.shape))
+
     def test_a_gradient_that_is_not_there_is_refused(self):
         with self.assertRaisesRegex(TypeError, "rms_norm has no gradient.*rms_norm_vjp"):
             jax.grad(lambda x: rms(x, W).sum())(X)

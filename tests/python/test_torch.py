@@ -190,6 +190,7 @@ def segments(*shape):
 
 # Calls of every algorithm: tensors, scalars, and the dims of the first tensor that may change from call to call.
 CALLS = {
+    "add_rms_norm": [((r(3, 5, 8), r(3, 5, 8), r(8)), {"eps": 1e-5}), ((r(8, 3).t(), r(3, 8), r(8)), {})],
     "attention": [((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {}),
                   ((r(2, 6, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 7)), {"causal": True, "softmax_scale": 0.3, "sliding_window": 3})],
     "biased_attention": [
@@ -209,6 +210,8 @@ CALLS = {
     "mean_pooling": [((r(2, 64, 8),), {"chunk_size": 16})],
     "reduction": [((r(3, 5),), {})],
     "rms_norm": [((r(3, 5, 8), r(8)), {"eps": 1e-5}), ((r(8, 3).t(), r(8)), {})],
+    "rope": [((r(2, 5, 3, 8), r(5, 4), r(5, 4)), {}), ((r(5, 3, 8).bfloat16(), r(5, 3), r(5, 3)), {"interleaved": True}),
+             ((r(2, 3, 5, 8).transpose(1, 2), r(5, 4), r(5, 4)), {})],
     "rwkv4": [((r(8).abs(), r(8), r(2, 5, 8), r(2, 5, 8)), {}),
               ((r(8).abs(), r(8), r(2, 5, 8), r(2, 5, 8), r(2, 3, 8)), {})],
     "silu_mul": [((r(3, 8), r(3, 8)), {})],

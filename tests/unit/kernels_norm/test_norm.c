@@ -1,4 +1,4 @@
-// rms_norm and softmax: every kernel at configs from its space against the reference, and the rules by hand.
+// The kernels of rows: every kernel at configs from its space against the reference, and the rules by hand.
 #include "contest.h"
 
 #include "kernels/tables.h"
@@ -21,6 +21,14 @@ static const int64_t shapes[][3] = {
 };
 static const char *const dtypes[] = {"f32", "bf16", "f16"};
 
+static bool can_run(const contest *own, const char *name)
+{
+    for (size_t i = 0; i < own->table->count; i++)
+        if (strcmp(own->table->kernels[i].name, name) == 0)
+            return (own->table->kernels[i].needs & own->device.features) == own->table->kernels[i].needs;
+    return false;
+}
+
 static void each_shape(const hone_kernel_table *table, const char *format, size_t configs)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -38,6 +46,19 @@ static void every_rms_norm_meets_its_reference(void **state)
     each_shape(&hone_rms_norm_table, "rms_norm(%s[%d,%d,%d], %s[%d])", 4);
 }
 
+static void every_add_rms_norm_meets_its_reference(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+            char array[60], text[200];
+            const int a = (int)shapes[i][0], b = (int)shapes[i][1], c = (int)shapes[i][2];
+            snprintf(array, sizeof array, "%s[%d,%d,%d]", dtypes[k], a, b, c);
+            snprintf(text, sizeof text, "add_rms_norm(%s, %s, %s[%d])", array, array, dtypes[k], c);
+            contest_once(&hone_add_rms_norm_table, text, 6);
+        }
+}
+
 static void every_layer_norm_meets_its_reference(void **state)
 {
     (void)state;
@@ -45,6 +66,24 @@ static void every_layer_norm_meets_its_reference(void **state)
     each_shape(&hone_layer_norm_table, "layer_norm(%s[%d,%d,%d], bias=%s[%d])", 4);
     each_shape(&hone_layer_norm_table, "layer_norm(%s[%d,%d,%d], subtract_mean=false)", 2);
     contest_once(&hone_layer_norm_table, "layer_norm(bf16[5,37], f32[37], f16[37])", 4);
+}
+
+// Heads of even sizes, turned in whole and in part.
+static void every_rope_meets_its_reference(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t k = 0; k < 2 * sizeof dtypes / sizeof *dtypes; k++) {
+            char tables[40], text[200];
+            const int heads = (int)shapes[i][0], tokens = (int)shapes[i][1], half = (int)shapes[i][2];
+            const char *interleaved = k % 2 ? "true" : "false", *table = dtypes[(i + k) % 3];
+            const int dim = 2 * half + (int)(i % 3) * 5;
+            snprintf(tables, sizeof tables, "%s[%d,%d]", table, tokens, half);
+            snprintf(
+                text, sizeof text, "rope(%s[2,%d,%d,%d], %s, %s, interleaved=%s)", dtypes[k / 2], tokens, heads, dim,
+                tables, tables, interleaved);
+            contest_once(&hone_rope_table, text, 4);
+        }
 }
 
 static void every_softmax_meets_its_reference(void **state)
@@ -82,6 +121,58 @@ static void rms_norm_divides_by_the_root_of_the_mean_square(void **state)
     contest_expect(&own, 2, 0, 30 / sqrt(13), 1e-5); // (9 + 16) / 2 + 0.5
     contest_expect(&own, 2, 1, 4 / sqrt(13), 1e-5);
     contest_deinit(&own);
+}
+
+// In f16 the sum of 2048 and 1 is 2048.
+static void add_rms_norm_stores_the_rounded_sum_and_gives_its_norm(void **state)
+{
+    static const char *const names[] = {"reference", "portable", "avx2", "avx512"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        contest own;
+        contest_init(&own, &hone_add_rms_norm_table, "add_rms_norm(f16[1,2], f16[1,2], f16[2], eps=0.5)", 0, 1);
+        if (can_run(&own, names[i])) {
+            for (size_t value = 0; value < 3; value++)
+                for (int64_t j = 0; j < 2; j++)
+                    contest_set(&own, value, j, (const double[3][2]){{2048, 3}, {1, 4}, {1, 1024}}[value][j]);
+            contest_run_kernel(&own, names[i]);
+            contest_expect(&own, 3, 0, 2048, 0);
+            contest_expect(&own, 3, 1, 7, 0);
+            const double root = sqrt((2048.0 * 2048 + 49) / 2 + 0.5);
+            contest_expect(&own, 4, 0, 2048 / root, 1e-3);
+            contest_expect(&own, 4, 1, 7 * 1024 / root, 4e-3);
+        }
+        contest_deinit(&own);
+    }
+}
+
+// Two positions; in f32 the second element of a pair is behind the first or a half behind it, and the fifth is no pair's.
+static void rope_turns_each_pair_by_its_angle_in_both_layouts(void **state)
+{
+    static const char *const names[] = {"reference", "portable", "avx2", "avx512"};
+    static const double cos[] = {1, 0, 0.6, -1}, sin[] = {0, 1, 0.8, 0};
+    static const double halves[] = {1, -4, 3, 2, 5, 0.6 - 2.4, -2, 1.8 + 0.8, -4, 5};
+    static const double interleaved[] = {1, 2, -4, 3, 5, 0.6 - 1.6, 1.2 + 0.8, -3, -4, 5};
+    (void)state;
+    for (size_t k = 0; k < 2 * sizeof names / sizeof *names; k++) {
+        contest own;
+        contest_init(
+            &own, &hone_rope_table,
+            k % 2 ? "rope(f32[2,1,5], f32[2,2], f32[2,2], interleaved=true)" : "rope(f32[2,1,5], f32[2,2], f32[2,2])",
+            0, 1);
+        if (can_run(&own, names[k / 2])) {
+            for (int64_t i = 0; i < 10; i++)
+                contest_set(&own, 0, i, (double)(i % 5 + 1));
+            for (int64_t i = 0; i < 4; i++) {
+                contest_set(&own, 1, i, cos[i]);
+                contest_set(&own, 2, i, sin[i]);
+            }
+            contest_run_kernel(&own, names[k / 2]);
+            for (int64_t i = 0; i < 10; i++)
+                contest_expect(&own, 3, i, (k % 2 ? interleaved : halves)[i], 1e-6);
+        }
+        contest_deinit(&own);
+    }
 }
 
 static void layer_norm_divides_what_is_left_of_the_mean_by_its_spread(void **state)
@@ -129,14 +220,6 @@ static void softmax_of_equal_elements_is_even_and_scale_sharpens(void **state)
 }
 
 static const char *const softmaxes[] = {"reference", "portable", "avx2", "avx512"};
-
-static bool can_run(const contest *own, const char *name)
-{
-    for (size_t i = 0; i < own->table->count; i++)
-        if (strcmp(own->table->kernels[i].name, name) == 0)
-            return (own->table->kernels[i].needs & own->device.features) == own->table->kernels[i].needs;
-    return false;
-}
 
 static void each_softmax(const char *call, void (*set)(contest *own), void (*check)(const contest *own))
 {
@@ -209,6 +292,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rms_norm_meets_its_reference),
+        cmocka_unit_test(every_add_rms_norm_meets_its_reference),
+        cmocka_unit_test(add_rms_norm_stores_the_rounded_sum_and_gives_its_norm),
+        cmocka_unit_test(every_rope_meets_its_reference),
+        cmocka_unit_test(rope_turns_each_pair_by_its_angle_in_both_layouts),
         cmocka_unit_test(every_layer_norm_meets_its_reference),
         cmocka_unit_test(layer_norm_divides_what_is_left_of_the_mean_by_its_spread),
         cmocka_unit_test(a_mean_far_from_zero_costs_a_layer_norm_no_digits),

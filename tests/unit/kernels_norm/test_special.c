@@ -211,6 +211,38 @@ static void every_rms_norm_gives_what_the_reference_gives(void **state)
         each_row(&hone_rms_norm_table, calls[i], 4);
 }
 
+static void every_add_rms_norm_gives_what_the_reference_gives(void **state)
+{
+    (void)state;
+    each_row(&hone_add_rms_norm_table, "add_rms_norm(%s[3,%d], %s[3,%d], %s[%d])", 4);
+    each_row(&hone_add_rms_norm_table, "add_rms_norm(%s[3,%d], %s[3,%d], %s[%d], eps=0.0)", 4);
+}
+
+// What is not finite reaches its pair and no other. Elements of 1e38 and more are left out: their products are formed in
+// f32.
+static void every_rope_gives_what_the_reference_gives(void **state)
+{
+    static filling *const kinds[] = {
+        around_1e10, squares_too_small, subnormal,    both_signs_of_1e30,  zero,
+        one_nan,     nan_at_the_end,    one_infinity, half_minus_infinity, all_minus_infinity,
+    };
+    static const int halves[] = {1, 3, 16, 33, 64};
+    (void)state;
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
+        for (size_t k = 0; k < 6 * sizeof kinds / sizeof *kinds; k++) {
+            const char *dtype = dtypes[k % 3];
+            char text[200];
+            contest own;
+            snprintf(
+                text, sizeof text, "rope(%s[3,2,%d], f32[3,%d], f32[3,%d], interleaved=%s)", dtype, 2 * halves[i] + 3,
+                halves[i], halves[i], k / 3 % 2 ? "true" : "false");
+            start(&own, &hone_rope_table, text);
+            fill(&own, 0, 2 * halves[i] + 3, 2 * halves[i] + 3, kinds[k / 6]);
+            contest_run(&own, 3);
+            contest_deinit(&own);
+        }
+}
+
 static void every_layer_norm_gives_what_the_reference_gives(void **state)
 {
     static const char *const calls[] = {
@@ -445,9 +477,15 @@ static void what_is_empty_is_computed_as_the_reference_does(void **state)
         const hone_kernel_table *table;
         const char *call;
     } calls[] = {
+        {&hone_rope_table, "rope(f32[0,2,6], f32[0,3], f32[0,3])"},
+        {&hone_rope_table, "rope(f32[2,0,6], f32[2,3], f32[2,3])"},
+        {&hone_rope_table, "rope(f16[2,2,6], f32[2,0], f32[2,0])"},
+        {&hone_rope_table, "rope(f32[2,2,0], f32[2,0], f32[2,0], interleaved=true)"},
         {&hone_softmax_table, "softmax(f32[3,0])"},
         {&hone_softmax_table, "softmax(bf16[0,9])"},
         {&hone_rms_norm_table, "rms_norm(f32[3,0], f32[0])"},
+        {&hone_add_rms_norm_table, "add_rms_norm(f32[3,0], f32[3,0], f32[0])"},
+        {&hone_add_rms_norm_table, "add_rms_norm(bf16[0,9], bf16[0,9], bf16[9])"},
         {&hone_layer_norm_table, "layer_norm(f32[3,0], f32[0], f32[0])"},
         {&hone_silu_mul_table, "silu_mul(f32[3,0], f32[3,0])"},
         {&hone_reduction_table, "reduction(f32[3,0])"},
@@ -551,6 +589,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_softmax_gives_what_the_reference_gives),
         cmocka_unit_test(every_rms_norm_gives_what_the_reference_gives),
+        cmocka_unit_test(every_add_rms_norm_gives_what_the_reference_gives),
+        cmocka_unit_test(every_rope_gives_what_the_reference_gives),
         cmocka_unit_test(every_layer_norm_gives_what_the_reference_gives),
         cmocka_unit_test(every_silu_mul_gives_what_the_reference_gives),
         cmocka_unit_test(every_reduction_gives_what_the_reference_gives),

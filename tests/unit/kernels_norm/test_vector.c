@@ -1,6 +1,9 @@
 // The vector functions that have an error of their own, in their portable form; the others compute the same polynomial.
 #include "kernels/vector/portable.h"
 
+#define VEC_NAME(name) name##_portable
+#include "kernels/vector/pairs.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,6 +66,25 @@ static void the_hyperbolic_tangent_is_within_its_bound(void **state)
     assert_true(worst(tangent, tanh, 1e-6f, 1e-3f, 100000) <= 4);
 }
 
+static void lanes_are_unzipped_and_zipped_again(void **state)
+{
+    (void)state;
+    float numbers[2 * VEC_WIDTH];
+    for (int i = 0; i < 2 * VEC_WIDTH; i++)
+        numbers[i] = (float)i;
+    vec a = vec_load(numbers, HONE_F32, 0), b = vec_load(numbers, HONE_F32, VEC_WIDTH);
+    vec_unzip(&a, &b);
+    for (int i = 0; i < VEC_WIDTH; i++) {
+        assert_true(a[i] == (float)(2 * i));
+        assert_true(b[i] == (float)(2 * i + 1));
+    }
+    vec_zip(&a, &b);
+    for (int i = 0; i < VEC_WIDTH; i++) {
+        assert_true(a[i] == (float)i);
+        assert_true(b[i] == (float)(VEC_WIDTH + i));
+    }
+}
+
 static void nothing_remains_of_minus_infinity_and_nan_stays(void **state)
 {
     (void)state;
@@ -98,6 +120,7 @@ int main(void)
         cmocka_unit_test(two_to_a_power_is_within_its_bound),
         cmocka_unit_test(the_exponential_is_within_its_bound),
         cmocka_unit_test(the_hyperbolic_tangent_is_within_its_bound),
+        cmocka_unit_test(lanes_are_unzipped_and_zipped_again),
         cmocka_unit_test(nothing_remains_of_minus_infinity_and_nan_stays),
         cmocka_unit_test(every_half_comes_back_as_it_was),
     };

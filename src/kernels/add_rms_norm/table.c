@@ -1,0 +1,71 @@
+// add_rms_norm: its signature, its kernels, and what is known of them without running them.
+#include "kernels/add_rms_norm/add_rms_norm.h"
+#include "kernels/tables.h"
+#include "kernels/vector/arguments.h"
+
+static const char space[] = "unroll: 1..8 *2 default 4\n"
+                            "rows_per_task: 1..256 *4 default 4\n"
+                            "store: cached | streamed\n"
+                            "threads: 1..64 *2\n"
+                            "where threads <= device.threads";
+
+static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    (void)kernel;
+    for (size_t i = ADD_RMS_NORM_X; i <= ADD_RMS_NORM_Y; i++)
+        if (!hone_last_axis_is_dense(call, i, why)) return false;
+    return true;
+}
+
+static void model(const hone_call *call, hone_cost *out_cost)
+{
+    double elements = (double)hone_tensor_elements(hone_call_tensor(call, ADD_RMS_NORM_X));
+    double size = hone_call_dtype(call, "T")->bits / 8.0;
+    out_cost->bytes = (4 * elements + (double)hone_dim_of(call, "dim")) * size;
+    out_cost->operations = 5 * elements;
+}
+
+// A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
+static bool heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, ADD_RMS_NORM_X)) * 8;
+    out_config->count = 4;
+    out_config->values[RMS_NORM_UNROLL] = 4;
+    out_config->values[RMS_NORM_ROWS_PER_TASK] = hone_rows_per_task(dim * 8, 1 << 16, 256);
+    out_config->values[RMS_NORM_STORE] = hone_exceeds_cache(device, bytes);
+    out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, bytes >> 18);
+    return true;
+}
+
+// The sum of two floats is the double's, rounded, so that all kernels have one sum, and y is off by what rms_norm's may
+// be. A kernel of others that normalises the sum before it is rounded is off by half an eps of y more: one eps in all.
+static const hone_algorithm algorithm = {
+    .struct_size = sizeof algorithm,
+    .signature = "add_rms_norm(x: T[..., dim], residual: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> "
+                 "(sum: T[..., dim], y: T[..., dim]) where T in f32, f16, bf16",
+    .reference = hone_add_rms_norm_reference,
+    .tolerance = {.relative = 1e-5, .scale = 1},
+    .model = model,
+    .independent = "...",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
+};
+
+#define NATIVE                                                                                                         \
+    HONE_KERNEL, .algorithm = "add_rms_norm", .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,            \
+                 .supports = supports, .heuristic = heuristic
+
+static const hone_kernel kernels[] = {
+    {NATIVE, .name = "avx512", .priority = 30, .run = hone_add_rms_norm_avx512,
+     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ},
+    {NATIVE, .name = "avx2", .priority = 20, .run = hone_add_rms_norm_avx2,
+     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
+    {NATIVE, .name = "portable", .priority = 10, .run = hone_add_rms_norm_portable},
+    {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_CPU, .priority = 5,
+     .space = hone_add_rms_norm_xla_space, .code = &hone_add_rms_norm_xla_code},
+    {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .is_reference = true, .run = hone_add_rms_norm_reference},
+};
+
+const hone_kernel_table hone_add_rms_norm_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};

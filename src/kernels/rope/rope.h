@@ -1,0 +1,39 @@
+// Rotary embedding: the first 2 * half elements of each head are pairs, and pair i is turned by the angle whose cosine and
+// sine stand in row `position` of the tables: (a, b) becomes (a cos - b sin, b cos + a sin). Pair i is elements i and
+// half + i, or interleaved 2 i and 2 i + 1. Elements behind the pairs are copied.
+#ifndef HONE_KERNELS_ROPE_H
+#define HONE_KERNELS_ROPE_H
+
+#include "kernels/vector/rows.h"
+
+#include "hone/kernel.h"
+
+// The order of values, and of the space's parameters.
+enum { ROPE_X, ROPE_COS, ROPE_SIN, ROPE_Y, ROPE_INTERLEAVED };
+enum { ROPE_TOKENS_PER_TASK, ROPE_STORE, ROPE_THREADS };
+
+// Heads of x or y: a row is the first head of a token, and the next one is `head` elements behind it.
+typedef struct hone_rope_heads {
+    hone_rows tokens;
+    int64_t head;
+} hone_rope_heads;
+
+// A table: row p is of position p.
+typedef struct hone_rope_angles {
+    const char *data;
+    int64_t row, step;
+} hone_rope_angles;
+
+typedef struct hone_rope {
+    hone_rope_heads x, y;
+    hone_rope_angles cos, sin;
+    int64_t positions, heads, half; // token t stands at position t % positions
+    bool interleaved;
+    hone_dtype_id dtype, table_dtype;
+} hone_rope;
+
+hone_rope hone_rope_of(const hone_plan *plan, const hone_value *args);
+
+hone_run_function hone_rope_reference, hone_rope_portable, hone_rope_avx2, hone_rope_avx512;
+
+#endif

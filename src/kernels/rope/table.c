@@ -1,0 +1,72 @@
+// rope: its signature, its kernels, and what is known of them without running them.
+#include "kernels/rope/rope.h"
+#include "kernels/tables.h"
+#include "kernels/vector/arguments.h"
+
+static const char space[] = "tokens_per_task: 1..256 *4 default 4\n"
+                            "store: cached | streamed\n"
+                            "threads: 1..64 *2\n"
+                            "where threads <= device.threads";
+
+static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    (void)kernel;
+    for (size_t i = ROPE_X; i <= ROPE_Y; i++)
+        if (!hone_last_axis_is_dense(call, i, why)) return false;
+    return true;
+}
+
+static void model(const hone_call *call, hone_cost *out_cost)
+{
+    double elements = (double)hone_tensor_elements(hone_call_tensor(call, ROPE_X));
+    double angles = 2.0 * (double)hone_tensor_elements(hone_call_tensor(call, ROPE_COS));
+    out_cost->bytes =
+        (2 * elements * hone_call_dtype(call, "T")->bits + angles * hone_call_dtype(call, "C")->bits) / 8.0;
+    double dim = (double)hone_dim_of(call, "dim");
+    out_cost->operations = dim > 0 ? 6 * elements / dim * (double)hone_dim_of(call, "half") : 0;
+}
+
+// A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
+static bool heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    int64_t token = hone_dim_of(call, "heads") * hone_dim_of(call, "dim") * 4;
+    int64_t bytes = hone_tensor_elements(hone_call_tensor(call, ROPE_X)) * 4;
+    out_config->count = 3;
+    out_config->values[ROPE_TOKENS_PER_TASK] = hone_rows_per_task(token, 1 << 16, 256);
+    out_config->values[ROPE_STORE] = hone_exceeds_cache(device, bytes);
+    out_config->values[ROPE_THREADS] = hone_threads_for(device, bytes >> 18);
+    return true;
+}
+
+// An element is a cos - b sin with two products and a sum that round, by half an eps of |a cos| + |b sin| and of the
+// element in f32. By Cauchy |a cos| + |b sin| <= |(a, b)| |(cos, sin)|, which is the length of the pair that comes out and
+// so at most sqrt(2) times its larger element: .71 eps of the largest element of the output, and the rounding of its own.
+static const hone_algorithm algorithm = {
+    .struct_size = sizeof algorithm,
+    .signature = "rope(x: T[..., seq, heads, dim], cos: C[seq, half] ~ uniform(-1, 1), "
+                 "sin: C[seq, half] ~ uniform(-1, 1), *, interleaved: bool = false) -> y: T[..., seq, heads, dim] "
+                 "where T in f32, f16, bf16 where C in f32, f16, bf16 where 2 * half <= dim",
+    .reference = hone_rope_reference,
+    .tolerance = {.relative = 1e-5, .scale = 1},
+    .model = model,
+    .independent = "...",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
+};
+
+#define NATIVE                                                                                                         \
+    HONE_KERNEL, .algorithm = "rope", .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,                    \
+                 .supports = supports, .heuristic = heuristic
+
+static const hone_kernel kernels[] = {
+    {NATIVE, .name = "avx512", .priority = 30, .run = hone_rope_avx512,
+     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ},
+    {NATIVE, .name = "avx2", .priority = 20, .run = hone_rope_avx2,
+     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
+    {NATIVE, .name = "portable", .priority = 10, .run = hone_rope_portable},
+    {HONE_KERNEL, .algorithm = "rope", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .is_reference = true, .run = hone_rope_reference},
+};
+
+const hone_kernel_table hone_rope_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};
