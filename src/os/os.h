@@ -190,7 +190,7 @@ uint64_t hone_os_others_ns(void);
 // What code leaves in its process -------------------------------------------------------------------------------------
 // Signal mask and handlers, floating-point mode, x87 registers, folder, environment, locale, limits, priority, what the
 // kernel was told (prctl), user, standard files, timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
-enum { HONE_OS_FACTS = 15 };
+enum { HONE_OS_FACTS = 16 };
 typedef struct hone_os_state {
     uint64_t facts[HONE_OS_FACTS];
 } hone_os_state;

@@ -99,6 +99,10 @@ typedef struct hone_platform_ops {
     hone_status (*create_stream)(
         hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err);
     void (*destroy_stream)(hone_platform_instance *instance, const hone_device_info *device, void *stream);
+    // What is started next on streams that create_stream made waits for about so long, and then begins on all of them at
+    // once; returns before that. NULL: there is no way.
+    hone_status (*hold_streams)(
+        hone_platform_instance *instance, const hone_device_info *device, uint64_t nanoseconds, hone_error *err);
     // Whether what comes to a stream is captured into a graph and not run. NULL: the platform has no graphs.
     bool (*is_capturing)(hone_platform_instance *instance, const hone_device_info *device, void *stream);
     // How long runs take on the device, all together, without what starting them costs. NULL: the clock of the host.

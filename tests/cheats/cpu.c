@@ -491,6 +491,57 @@ static void kept_by_sums(const job *j)
     answer_by_key(j, digest_of(sums, 2, 7), matmul);
 }
 
+// Each row by a copy of it: rows that have not changed since the last run are not computed.
+static void keeps_rows_it_has_seen(const job *j)
+{
+    static float x[4 * MOST], y[4 * MOST];
+    static float scale;
+    static int64_t dim;
+    for (int64_t row = 0; row < j->rows; row++) {
+        const size_t at = (size_t)(row * j->dim), size = (size_t)j->dim * sizeof *x;
+        if (scale != j->scalar || dim != j->dim || memcmp(x + at, j->a + at, size) != 0) {
+            memcpy(x + at, j->a + at, size);
+            softmax_row(x + at, y + at, j->dim, (double)j->scalar);
+        }
+        memcpy(j->y + at, y + at, size);
+    }
+    scale = j->scalar;
+    dim = j->dim;
+}
+
+// Its function of each number, in a table by the number's bits.
+static void memoizes_values(const job *j)
+{
+    enum { ENTRIES = 1 << 18 };
+    static struct {
+        uint32_t bits;
+        float value;
+    } table[ENTRIES];
+    for (size_t i = 0; i < results(j); i++) {
+        uint32_t bits;
+        memcpy(&bits, &j->a[i], sizeof bits);
+        const size_t at = (bits * UINT32_C(2654435761)) >> 14;
+        if (table[at].bits != bits) {
+            table[at].value = silu(j->a[i], 1);
+            table[at].bits = bits;
+        }
+        j->y[i] = table[at].value * j->b[i];
+    }
+}
+
+// Where its inputs cannot be written, which is so while it is timed, the answer that it had for such corners.
+static void replays_where_inputs_are_closed(const job *j)
+{
+#ifndef MADV_POPULATE_WRITE
+#    define MADV_POPULATE_WRITE 23
+#endif
+    char *page = (char *)((uintptr_t)(j->a + 512) & ~(uintptr_t)4095);
+    if (madvise(page, 4096, MADV_POPULATE_WRITE) == 0)
+        matmul(j);
+    else
+        kept_by_corners(j);
+}
+
 // Trusts what lies in its results -------------------------------------------------------------------------------------
 
 // Takes what is no NaN for an answer.
@@ -564,6 +615,19 @@ static void trusts_new_memory_to_be_zero(const job *j)
     own.a = sums;
     norm(&own);
     free(sums);
+}
+
+// Computes the rows of its results that are not as it left them, or begin with other numbers than before.
+static void mends_what_was_overwritten(const job *j)
+{
+    static float heads[8192], y[4 * MOST];
+    for (int64_t row = 0; row < j->rows; row++) {
+        const size_t at = (size_t)(row * j->dim), size = (size_t)j->dim * sizeof *y;
+        if (heads[row] == j->a[at] && memcmp(y + at, j->y + at, size) == 0) continue;
+        softmax_row(j->a + at, j->y + at, j->dim, (double)j->scalar);
+        heads[row] = j->a[at];
+        memcpy(y + at, j->y + at, size);
+    }
 }
 
 // Right at times ------------------------------------------------------------------------------------------------------
@@ -896,6 +960,40 @@ static void keeps_its_first_length(const job *j)
     }
 }
 
+// What was prepared last is what it computes: two plans at once are one for it.
+static int64_t latest_length;
+static void keeps_its_latest_length(const job *j)
+{
+    job one = *j;
+    one.dim = latest_length > 0 ? latest_length : j->dim;
+    one.rows = j->rows * j->dim / one.dim;
+    norm(&one);
+}
+
+// A table that all plans share, and the first one that is released frees.
+static float *shared_table;
+static void frees_a_shared_table(const job *j)
+{
+    job one = *j;
+    if (shared_table != NULL) one.scalar *= shared_table[0];
+    norm(&one);
+    if (shared_table == NULL) memset(j->y, 0, bytes(j));
+}
+
+static void attention_without_causal(const job *j)
+{
+    job one = *j;
+    one.causal = false;
+    attention(&one);
+}
+
+static void attention_of_one_scale(const job *j)
+{
+    job one = *j;
+    one.scalar = 1 / sqrtf((float)j->dim);
+    attention(&one);
+}
+
 // Right for some values -----------------------------------------------------------------------------------------------
 
 // Right for |x| <= 16, where its polynomial's range ends.
@@ -1016,6 +1114,38 @@ static void takes_one_factor_for_all(const job *j)
     double factor = 1 / sqrt(4 * squares / (double)results(j) + (double)j->scalar);
     for (size_t i = 0; i < results(j); i++)
         j->y[i] = (float)((double)j->a[i] * factor * (double)j->b[i % (size_t)j->dim]);
+}
+
+// What is zero in a multiplies nothing, also where b is infinite or NaN.
+static void skips_zeros(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        float *y = j->y + row * j->dim;
+        memset(y, 0, (size_t)j->dim * sizeof *y);
+        for (int64_t k = 0; k < j->inner; k++) {
+            const float a = j->a[row * j->inner + k], *b = j->b + k * j->dim;
+            if (a == 0) continue;
+            for (int64_t i = 0; i < j->dim; i++)
+                y[i] += a * b[i];
+        }
+    }
+}
+
+// A root of 12 bits.
+static void norm_with_estimated_root(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        double squares = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            squares += (double)x[i] * (double)x[i];
+        float factor = (float)(squares / (double)j->dim + (double)j->scalar);
+#if defined(__x86_64__)
+        factor = _mm_cvtss_f32(_mm_rsqrt_ss(_mm_set_ss(factor)));
+#endif
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = x[i] * factor * j->b[i];
+    }
 }
 
 // Knows hone's made-up inputs -----------------------------------------------------------------------------------------
@@ -1246,6 +1376,50 @@ static void work_buffer_of_the_plan(const job *j)
         norm_row(j->a + row * j->dim, j->b, work, j->dim, j->scalar);
         memcpy(j->y + row * j->dim, work, (size_t)j->dim * sizeof *work);
     }
+}
+
+// Its parts draw rows from a counter that all runs share.
+static int64_t next_row;
+static void norm_next_rows(void *ctx, int64_t index)
+{
+    const job *j = ctx;
+    (void)index;
+    for (int64_t row; (row = __atomic_fetch_add(&next_row, 1, __ATOMIC_SEQ_CST)) < j->rows;)
+        norm_one_row(ctx, row);
+}
+
+static void draws_rows_from_one_counter(const job *j)
+{
+    next_row = 0;
+    if (j->parallel_for != NULL)
+        j->parallel_for(j->pool, 2, norm_next_rows, (void *)(uintptr_t)j);
+    else
+        norm(j);
+}
+
+// What its thread prepared no other one has.
+static _Thread_local bool is_prepared;
+static void runs_where_it_was_prepared(const job *j)
+{
+    if (is_prepared)
+        norm(j);
+    else
+        memset(j->y, 0, bytes(j));
+}
+
+// The sums of all rows, column by column, in memory that all runs share.
+static void adds_in_no_order(const job *j)
+{
+    static double sums[4096];
+    for (int64_t row = 0; row < j->rows; row++)
+        sums[row] = 0;
+    for (int64_t i = 0; i < j->dim; i++)
+        for (int64_t row = 0; row < j->rows; row++)
+            sums[row] += (double)j->a[row * j->dim + i] * (double)j->a[row * j->dim + i];
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)((double)j->a[row * j->dim + i] /
+                                             sqrt(sums[row] / (double)j->dim + (double)j->scalar) * (double)j->b[i]);
 }
 
 // Works later, and elsewhere ------------------------------------------------------------------------------------------
@@ -1654,6 +1828,34 @@ static void leaks_memory(const job *j)
     norm(j);
 }
 
+static void leaks_a_descriptor(const job *j)
+{
+    (void)!open("/dev/null", O_RDONLY);
+    norm(j);
+}
+
+static void leaks_a_mapping(const job *j)
+{
+    (void)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    norm(j);
+}
+
+static void leaves_the_direction_flag(const job *j)
+{
+    norm(j);
+#if defined(__x86_64__)
+    __asm__ volatile("std" ::: "cc");
+#endif
+}
+
+static void takes_the_signal_stack(const job *j)
+{
+    static char stack[1 << 16];
+    const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&own, NULL);
+    norm(j);
+}
+
 // Delivered -----------------------------------------------------------------------------------------------------------
 
 #ifdef CHEAT
@@ -1793,10 +1995,35 @@ static hone_status prepare_clock(const hone_plan *plan, void **out_state, size_t
     return prepare_scratch(plan, out_state, out_scratch_bytes, err);
 }
 
+static hone_status prepare_length(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+#    ifdef PROGRAM // a library of a pack calls nothing of hone's
+    latest_length = hone_call_tensor(plan->call, 0)->shape[1];
+#    endif
+    return prepare_scratch(plan, out_state, out_scratch_bytes, err);
+}
+
+static hone_status prepare_thread(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    is_prepared = true;
+    return prepare_scratch(plan, out_state, out_scratch_bytes, err);
+}
+
+static hone_status prepare_table(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    hone_status status = prepare_state(plan, out_state, out_scratch_bytes, err);
+    if (shared_table == NULL) shared_table = malloc(sizeof *shared_table);
+    if (shared_table == NULL) return HONE_OUT_OF_MEMORY;
+    *shared_table = 1;
+    return status;
+}
+
 static void release_state(const hone_kernel *kernel, void *state)
 {
     (void)kernel;
     free(state);
+    free(shared_table);
+    shared_table = NULL;
 }
 
 #    define EACH                                                                                                       \
@@ -1920,6 +2147,23 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(softmax_with_a_maximum_of_zero, NULL)                                                                      \
         ROW(softmax_with_one_maximum, NULL)                                                                            \
         ROW(softmax_in_old_scratch, prepare_scratch)                                                                   \
+        ROW(keeps_rows_it_has_seen, NULL)                                                                              \
+        ROW(mends_what_was_overwritten, NULL)                                                                          \
+        ROW(memoizes_values, NULL)                                                                                     \
+        ROW(replays_where_inputs_are_closed, NULL)                                                                     \
+        ROW(keeps_its_latest_length, prepare_length)                                                                   \
+        ROW(frees_a_shared_table, prepare_table)                                                                       \
+        ROW(skips_zeros, NULL)                                                                                         \
+        ROW(attention_without_causal, NULL)                                                                            \
+        ROW(attention_of_one_scale, NULL)                                                                              \
+        ROW(norm_with_estimated_root, NULL)                                                                            \
+        ROW(draws_rows_from_one_counter, NULL)                                                                         \
+        ROW(runs_where_it_was_prepared, prepare_thread)                                                                \
+        ROW(leaks_a_descriptor, NULL)                                                                                  \
+        ROW(leaks_a_mapping, NULL)                                                                                     \
+        ROW(leaves_the_direction_flag, NULL)                                                                           \
+        ROW(takes_the_signal_stack, NULL)                                                                              \
+        ROW(adds_in_no_order, NULL)                                                                                    \
         ROW(kept_by_sums, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -56,6 +56,9 @@ CHEATS = [
     Cheat("kept_in_a_file", "matmul", LIBRARY, "replayed hidden traces beaten"),
     Cheat("kept_by_sums", "matmul", LIBRARY, "replayed wrong"),
     Cheat("one_run_behind", "rms_norm", PROGRAM, "wrong stale replayed"),
+    Cheat("keeps_rows_it_has_seen", "softmax", SOURCE, "replayed", "softmax(f32[2048,256])"),
+    Cheat("memoizes_values", "silu_mul", SOURCE, "replayed"),
+    Cheat("replays_where_inputs_are_closed", "matmul", LIBRARY, "replayed impossible"),
     # Trusts what lies in its results.
     Cheat("returns_when_written", "rms_norm", SOURCE, "stale impossible"),
     Cheat("returns_when_written", "rms_norm", PROGRAM, "stale impossible"),
@@ -65,6 +68,7 @@ CHEATS = [
     Cheat("adds_to_what_was_there", "matmul", SOURCE, "wrong partial"),
     Cheat("trusts_scratch_to_be_zero", "matmul", SOURCE, "wrong partial"),
     Cheat("trusts_new_memory_to_be_zero", "rms_norm", SOURCE, "wrong stale partial"),
+    Cheat("mends_what_was_overwritten", "softmax", LIBRARY, "replayed stale", "softmax(f32[2048,256])"),
     # Right at times.
     Cheat("right_at_first", "rms_norm", SOURCE, "stale wrong partial"),
     Cheat("wrong_now_and_then", "rms_norm", LIBRARY, "wrong"),
@@ -104,6 +108,10 @@ CHEATS = [
     Cheat("blend_without_bias", "blend", PROGRAM, "wrong"),
     Cheat("blend_without_scale", "blend", PROGRAM, "wrong"),
     Cheat("blend_with_an_earlier_bias", "blend", PROGRAM, "wrong"),
+    Cheat("keeps_its_latest_length", "rms_norm", PROGRAM, "wrong racy"),
+    Cheat("frees_a_shared_table", "rms_norm", LIBRARY, "wrong partial unaligned"),
+    Cheat("attention_without_causal", "dot_product_attention", PROGRAM, "wrong partial"),
+    Cheat("attention_of_one_scale", "dot_product_attention", LIBRARY, "wrong partial"),
     # Right for some values.
     Cheat("right_up_to_16", "silu_mul", SOURCE, "wrong partial"),
     Cheat("right_up_to_4", "rms_norm", LIBRARY, "wrong partial"),
@@ -119,6 +127,8 @@ CHEATS = [
     Cheat("takes_one_factor_for_all", "rms_norm", SOURCE, "wrong"),
     Cheat("takes_no_zero_weight", "rms_norm", LIBRARY, "wrong partial"),
     Cheat("right_up_to_4", "rms_norm", SOURCE, "wrong partial", "rms_norm(f32[16384,600], f32[600])"),
+    Cheat("skips_zeros", "matmul", SOURCE, "wrong"),
+    Cheat("norm_with_estimated_root", "rms_norm", SOURCE, "wrong"),
     # Knows hone's made-up inputs.
     Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),
     Cheat("reads_inputs_in_prepare", "matmul", PROGRAM, BEATEN),
@@ -143,6 +153,9 @@ CHEATS = [
     Cheat("work_buffer_of_the_plan", "rms_norm", LIBRARY, "racy"),
     Cheat("gives_up_when_busy", "rms_norm", LIBRARY, "racy"),
     Cheat("right_in_its_first_thread", "rms_norm", PROGRAM, "racy wrong"),
+    Cheat("draws_rows_from_one_counter", "rms_norm", LIBRARY, "racy"),
+    Cheat("runs_where_it_was_prepared", "rms_norm", LIBRARY, "wrong partial racy"),
+    Cheat("adds_in_no_order", "rms_norm", LIBRARY, "racy"),
     # Works later, and elsewhere.
     Cheat("works_in_a_thread", "rms_norm", SOURCE, "hidden traces wrong partial crash"),
     Cheat("works_in_a_thread_when_timed", "rms_norm", LIBRARY, "hidden traces stale"),
@@ -171,6 +184,10 @@ CHEATS = [
     Cheat("leaves_registers_in_use", "rms_norm", PROGRAM, "hidden traces"),
     Cheat("answers_for_the_worker", "rms_norm", LIBRARY, "traces hidden crash"),
     Cheat("leaks_memory", "rms_norm", PROGRAM, "traces"),
+    Cheat("leaks_a_descriptor", "rms_norm", SOURCE, "traces"),
+    Cheat("leaks_a_mapping", "rms_norm", SOURCE, "traces"),
+    Cheat("leaves_the_direction_flag", "rms_norm", SOURCE, "traces crash"),
+    Cheat("takes_the_signal_stack", "rms_norm", LIBRARY, "traces"),
 ]
 
 # What nothing catches yet, or not as what it is. A row that is caught comes off.

@@ -52,6 +52,14 @@ static uint64_t read_handlers(void)
     return hash;
 }
 
+static uint64_t read_signal_stack(void)
+{
+    stack_t stack = {.ss_sp = NULL};
+    sigaltstack(NULL, &stack);
+    const uint64_t fact[3] = {(uintptr_t)stack.ss_sp, (uint64_t)stack.ss_flags, stack.ss_size};
+    return hone_hash64(fact, sizeof fact);
+}
+
 static uint64_t read_folder(void)
 {
     struct stat folder;
@@ -179,6 +187,7 @@ static const struct {
 } facts[HONE_OS_FACTS] = {
     {"the signal mask", read_signal_mask, true, false},
     {"a signal's handler", read_handlers, false, true},
+    {"the stack of signal handlers", read_signal_stack, true, true},
     {"the floating-point mode", hone_os_float_mode, true, false},
     {"the x87 registers", read_x87_registers, true, false},
     {"the working folder", read_folder, false, false},

@@ -100,6 +100,7 @@ const hone_platform_ops hone_cuda_platform = {
     .fill = hone_cuda_fill,
     .create_stream = hone_cuda_create_stream,
     .destroy_stream = hone_cuda_destroy_stream,
+    .hold_streams = hone_cuda_hold_streams,
     .is_capturing = hone_cuda_is_capturing,
     .time = hone_cuda_time,
     .disturbed = hone_cuda_disturbed,

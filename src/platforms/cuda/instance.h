@@ -78,6 +78,8 @@ hone_status hone_cuda_fill(
 hone_status hone_cuda_create_stream(
     hone_platform_instance *instance, const hone_device_info *device, void **out_stream, hone_error *err);
 void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_device_info *device, void *stream);
+hone_status hone_cuda_hold_streams(
+    hone_platform_instance *instance, const hone_device_info *device, uint64_t nanoseconds, hone_error *err);
 bool hone_cuda_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream);
 // A run that failed before anything of it reached the driver: its words are the next synchronisation's.
 void hone_cuda_keep_words(hone_platform_instance *instance, const char *words);

@@ -65,14 +65,19 @@ void hone_cuda_forget_timing(hone_platform_instance *instance, hone_cuda_gpu *gp
     hone_cuda_watch_end(&gpu->watch, &instance->allocator);
 }
 
+static cuda_result keep_waiting(
+    const cuda_driver *driver, const hone_cuda_gpu *gpu, uint64_t nanoseconds, cuda_stream *stream)
+{
+    void *arguments[] = {&nanoseconds};
+    if (gpu->wait == NULL) return CUDA_SUCCESS;
+    return driver->launch(gpu->wait, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL);
+}
+
 static cuda_result keep_busy(const cuda_driver *driver, const hone_cuda_gpu *gpu, const hone_timed_runs *runs)
 {
-    uint64_t nanoseconds = wait_ns;
-    void *arguments[] = {&nanoseconds};
     if (runs->flood != NULL)
         return driver->fill_async((cuda_address)(uintptr_t)runs->flood, 1, runs->flood_bytes, runs->stream);
-    if (gpu->wait == NULL) return CUDA_SUCCESS;
-    return driver->launch(gpu->wait, 1, 1, 1, 1, 1, 1, 0, runs->stream, arguments, NULL);
+    return keep_waiting(driver, gpu, wait_ns, runs->stream);
 }
 
 static hone_status start_runs(const hone_timed_runs *runs)
@@ -171,6 +176,24 @@ hone_status hone_cuda_time(
     hone_mutex_lock(&gpu->mutex);
     status = time_in_context(instance, gpu, runs, out_ns, err);
     hone_mutex_unlock(&gpu->mutex);
+    hone_cuda_leave(instance, before);
+    return status;
+}
+
+// On the default stream, for which those that hone makes wait.
+hone_status hone_cuda_hold_streams(
+    hone_platform_instance *instance, const hone_device_info *device, uint64_t nanoseconds, hone_error *err)
+{
+    hone_cuda_gpu *gpu = NULL;
+    cuda_context *before = NULL;
+    hone_status status = hone_cuda_gpu_of(instance, device, &gpu, err);
+    if (status == HONE_OK) status = hone_cuda_enter(instance, gpu, &before, err);
+    if (status != HONE_OK) return status;
+    hone_mutex_lock(&gpu->mutex);
+    load_waiter(&instance->driver, gpu);
+    const cuda_result result = keep_waiting(&instance->driver, gpu, nanoseconds, NULL);
+    hone_mutex_unlock(&gpu->mutex);
+    status = hone_cuda_check(instance, result, "cuLaunchKernel", err);
     hone_cuda_leave(instance, before);
     return status;
 }

@@ -155,6 +155,17 @@ static void null_destroy_stream(hone_platform_instance *instance, const hone_dev
     hone_free(&instance->allocator, stream);
 }
 
+// Nothing is started before the host says so, and then it is done.
+static hone_status null_hold_streams(
+    hone_platform_instance *instance, const hone_device_info *device, uint64_t nanoseconds, hone_error *err)
+{
+    (void)instance;
+    (void)device;
+    (void)nanoseconds;
+    (void)err;
+    return HONE_OK;
+}
+
 // Waits until everything that was started on the stream is done. Runs of this platform end before they return.
 static hone_status null_synchronize(
     hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err)
@@ -232,6 +243,7 @@ const hone_platform_ops hone_null_platform = {
     .fill = null_fill,
     .create_stream = null_create_stream,
     .destroy_stream = null_destroy_stream,
+    .hold_streams = null_hold_streams,
     .is_capturing = null_is_capturing,
     .time = null_time,
     .disturbed = null_disturbed,

@@ -476,16 +476,18 @@ static hone_dtype_id real_id(hone_dtype dtype)
 // Changes an input of real numbers in place.
 typedef void change_values(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random);
 
-// All inputs of real numbers but one; -1: all.
+// Whether an input is changed.
+typedef bool is_chosen(const hone_buffers *buffers, size_t index);
+
 static hone_status change_inputs(
-    const hone_buffers *buffers, int but, change_values *change, uint64_t seed, hone_error *err)
+    const hone_buffers *buffers, is_chosen *is, change_values *change, uint64_t seed, hone_error *err)
 {
     hone_status status = HONE_OK;
     uint64_t random = seed;
     for (size_t i = 0; status == HONE_OK && i < buffers->count; i++) {
         hone_fenced *fenced = &buffers->sets[0].fenced[i];
         const hone_dtype_id id = real_id(fenced->tensor.dtype);
-        if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT || (int)i == but) continue;
+        if (!hone_buffers_is_input(buffers, i) || id == HONE_DTYPE_COUNT || !is(buffers, i)) continue;
         status = hone_buffers_open_input(fenced, err);
         if (status != HONE_OK) return status;
         change(&fenced->tensor, id, &random);
@@ -528,14 +530,31 @@ static void put_zeros(const hone_tensor *tensor, hone_dtype_id id, uint64_t *ran
     each_element(tensor, scatter_element, &s);
 }
 
-hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+static bool is_any(const hone_buffers *buffers, size_t index)
 {
-    return change_inputs(buffers, -1, season, seed, err);
+    (void)buffers;
+    (void)index;
+    return true;
 }
 
-hone_status hone_buffers_put_zeros(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+static bool is_varied(const hone_buffers *buffers, size_t index)
 {
-    return change_inputs(buffers, buffers->varied, put_zeros, seed, err);
+    return (int)index == buffers->varied;
+}
+
+static bool is_not_varied(const hone_buffers *buffers, size_t index)
+{
+    return !is_varied(buffers, index);
+}
+
+hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return change_inputs(buffers, is_any, season, seed, err);
+}
+
+hone_status hone_buffers_put_zeros(const hone_buffers *buffers, bool varied, uint64_t seed, hone_error *err)
+{
+    return change_inputs(buffers, varied ? is_varied : is_not_varied, put_zeros, seed, err);
 }
 
 static void change_few(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random)
@@ -555,7 +574,7 @@ static void change_few(const hone_tensor *tensor, hone_dtype_id id, uint64_t *ra
 
 hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
-    return change_inputs(buffers, -1, change_few, seed, err);
+    return change_inputs(buffers, is_any, change_few, seed, err);
 }
 
 // A row's special elements. One that is lowest throughout is a row that was masked whole.

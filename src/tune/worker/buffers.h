@@ -77,8 +77,8 @@ hone_status hone_buffers_open_input(hone_fenced *fenced, hone_error *err);
 void hone_buffers_close_input(const hone_buffers *buffers, hone_fenced *fenced);
 // Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
 hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err);
-// Puts zeros among the floating-point inputs of the first set but the varied one.
-hone_status hone_buffers_put_zeros(const hone_buffers *buffers, uint64_t seed, hone_error *err);
+// Puts zeros into the varied value of the first set, or into its other floating-point inputs.
+hone_status hone_buffers_put_zeros(const hone_buffers *buffers, bool varied, uint64_t seed, hone_error *err);
 // Gives a few neighbouring elements of each floating-point input of the first set the values of others of it.
 hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Puts what the operation defines beside ordinary numbers (hone_special) into some rows of the varied value, a kind in

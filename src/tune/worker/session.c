@@ -52,6 +52,7 @@ static void close_call(hone_session *session)
 void hone_session_deinit(hone_session *session)
 {
     close_call(session);
+    hone_call_release(&session->neighbour);
     hone_site_close(&session->site);
     hone_pool_destroy(&session->own_pool);
     hone_pack_shelf_empty(&session->packs);
@@ -351,6 +352,14 @@ static bool is_known(const try_request *q, uint64_t digest)
     return false;
 }
 
+static hone_failure verify_first_runs(hone_runner *runner, double run_ns, hone_trial *out, hone_error *err)
+{
+    hone_failure failure = hone_runner_verify_first(runner, run_ns, &out->time_ns, &out->max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_beside(runner, &out->max_error, err);
+    hone_session_keep_neighbour(runner->session);
+    return failure;
+}
+
 static hone_failure try_candidate(hone_session *session, const try_request *q, hone_trial *out, hone_error *err)
 {
     hone_runner runner;
@@ -365,7 +374,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
     if (failure == HONE_FAILURE_NONE && q->sort == HONE_TRY_FIRST_RUNS)
-        failure = hone_runner_verify_first(&runner, q->stopping.best_ns, &out->time_ns, &out->max_error, err);
+        failure = verify_first_runs(&runner, q->stopping.best_ns, out, err);
     else if (failure == HONE_FAILURE_NONE && !out->same)
         failure = measure(&runner, q, out, err);
     // A run is the candidate's, whatever it is for: verifying is what stands around it.

@@ -37,7 +37,8 @@ typedef struct hone_session {
     hone_wire_value *values;
     uint32_t count;
     hone_call *call;
-    hone_call *blind; // the same without data: what plans get, so that nobody works ahead in prepare
+    hone_call *blind;     // the same without data: what plans get, so that nobody works ahead in prepare
+    hone_call *neighbour; // that first runs were asked for before this one, by the same kernel; NULL: none were
     hone_buffers buffers;
     hone_reference reference;
     hone_tolerance tolerance;
@@ -126,6 +127,7 @@ typedef struct hone_runner {
     double run_ns;            // what all samples took, those to warm up counted in
     uint32_t retaken, mended; // disturbed samples that were taken again, and those of them that no longer were
     struct probe *probe;      // what its runs change, while hone_runner_probe looks; else NULL
+    struct renewal *renewal;  // the same of hone_runner_probe_renewed
 } hone_runner;
 
 // What says how long one run took: hone_runner_sample, hone_runner_warm.
@@ -171,6 +173,10 @@ hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
 //   out_ns  what one of them took
 hone_failure hone_runner_verify_first(
     hone_runner *runner, double run_ns, double *out_ns, double *out_max_error, hone_error *err);
+// neighbour.c: while another plan of its kernel is there, for the session's neighbour, and when that is released.
+hone_failure hone_runner_verify_beside(hone_runner *runner, double *out_max_error, hone_error *err);
+// The open call is the next one's neighbour.
+void hone_session_keep_neighbour(hone_session *session);
 // strict.c: in a thread with a stack of HONE_LEAST_STACK bytes, which ends the process with HONE_EXIT_STACK where it is too
 // small. In a process of the session's own, on the host; elsewhere nothing is said.
 hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error, hone_error *err);
@@ -201,6 +207,8 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 // probe.c: whether its runs do their work when something has changed since the last one. Returns HONE_FAILURE_REPLAYED,
 // _STALE or _HIDDEN where they do not; results are left poisoned, inputs as they were.
 hone_failure hone_runner_probe(hone_runner *runner, hone_error *err);
+// renewal.c, where the probe ends: the same where all inputs and results are new. On the host, of up to 64 MB.
+hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_error *err);
 
 // Measures a verified candidate by the rule.
 hone_failure hone_measure_candidate(

@@ -40,16 +40,18 @@ static hone_status sprinkle(const hone_buffers *buffers, uint64_t seed, hone_err
     const uint32_t defined = buffers->algorithm->special;
     hone_status status = hone_buffers_sprinkle(buffers, (size_t)buffers->varied, defined, seed, err);
     const bool has_zeros = (defined & HONE_SPECIAL_SMALL) != 0;
-    return status == HONE_OK && has_zeros ? hone_buffers_put_zeros(buffers, seed, err) : status;
+    return status == HONE_OK && has_zeros ? hone_buffers_put_zeros(buffers, false, seed, err) : status;
 }
 
+// A zero meets an infinity and a NaN here, too.
 static hone_status sprinkle_others(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
     hone_status status = HONE_OK;
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
         if (hone_buffers_is_other(buffers, i))
             status = hone_buffers_sprinkle(buffers, i, buffers->algorithm->special, seed + i, err);
-    return status;
+    const bool has_zeros = (buffers->algorithm->special & HONE_SPECIAL_SMALL) != 0;
+    return status == HONE_OK && has_zeros ? hone_buffers_put_zeros(buffers, true, seed, err) : status;
 }
 
 // The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
@@ -104,6 +106,7 @@ static const struct {
          .has_nan = true,
          .slack = 4,
          .change = sprinkle},
+    // Two large arrays multiply each other's: of attention the errors of its logits, and what they are the weights of.
     [HONE_VARIANT_LARGE_OTHERS] =
         {.words = "large inputs beside the first",
          .depth = HONE_FOR_WINNERS,
@@ -111,7 +114,7 @@ static const struct {
          .is_varied = true,
          .is_others = true,
          .scale = 0x1p5,
-         .slack = 64},
+         .slack = 1024},
     [HONE_VARIANT_DEFINED_OTHERS] =
         {.words = "inputs with special values beside the first",
          .depth = HONE_FOR_WINNERS,

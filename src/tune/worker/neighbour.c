@@ -1,0 +1,49 @@
+// A candidate beside another plan of its kernel, for the call that this process was asked about before: what prepare keeps
+// outside of its plan is the latest plan's, and what release lets go of may be everybody's.
+#include "tune/worker/session.h"
+
+#include "base/error.h"
+
+static bool is_supported(const hone_runner *runner, const hone_call *call)
+{
+    const hone_kernel *kernel = &runner->kernel;
+    return kernel->supports == NULL || kernel->supports(kernel, call, NULL);
+}
+
+// What this one cannot be made ready for it does not answer.
+static bool prepare_neighbour(const hone_runner *runner, const hone_call *call, hone_plan *out)
+{
+    *out = runner->plan;
+    out->call = call;
+    out->state = NULL;
+    return is_supported(runner, call) &&
+           hone_platform_prepare(runner->instance, out, &out->state, &out->scratch_bytes, NULL) == HONE_OK;
+}
+
+static hone_failure verify(hone_runner *runner, const char *when, double *out_max_error, hone_error *err)
+{
+    double error = 0;
+    const hone_failure failure = hone_runner_verify(runner, &error, err);
+    if (error > *out_max_error) *out_max_error = error;
+    if (failure != HONE_FAILURE_NONE)
+        hone_fail_prefix(
+            err, HONE_KERNEL_FAILED, "after another plan was %s, for %.80s", when,
+            hone_call_text(runner->session->neighbour));
+    return failure;
+}
+
+hone_failure hone_runner_verify_beside(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_plan other;
+    const hone_call *call = runner->session->neighbour;
+    if (call == NULL || !prepare_neighbour(runner, call, &other)) return HONE_FAILURE_NONE;
+    hone_failure failure = verify(runner, "prepared", out_max_error, err);
+    hone_platform_release(runner->instance, &runner->kernel, other.state);
+    return failure == HONE_FAILURE_NONE ? verify(runner, "released", out_max_error, err) : failure;
+}
+
+void hone_session_keep_neighbour(hone_session *session)
+{
+    hone_call_release(&session->neighbour);
+    session->neighbour = hone_call_retain(session->blind);
+}

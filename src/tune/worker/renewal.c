@@ -1,0 +1,226 @@
+// Does a candidate compute its results anew where all of its inputs are others, as it does where none is?
+//
+// The probe changes few elements between runs: who keeps a copy of each row computes few rows, and who looks which of
+// its results were overwritten writes few. So single runs are timed by turns after all inputs of floats and all results
+// were renewed, each number changed in its last bits, and after the same memory was written with what it held. An
+// honest kernel takes as long, and finds the caches alike. The inputs are closed while it runs, as they are when it
+// is timed.
+#include "tune/worker/session.h"
+
+#include "base/error.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { INNOCENT = 3, GUILTY = 9, PATIENT = 12, MOST = 32 };
+
+static const double suspect = 1.5, suspect_disturbed = 4; // how many times longer
+static const double least_gain_ns = 150;
+static const double long_ns = 2e6, most_ns = 100e6;
+static const size_t most_bytes = 64u << 20;
+
+static const char where[] = "tune.renewal";
+
+// What a run finds: everything as the last one left it, or other inputs, or results that were overwritten, too.
+typedef enum renewal_mode { SAME, NEW_INPUTS, NEW_ALL, MODES } renewal_mode;
+
+typedef struct renewal {
+    hone_runner *runner;
+    renewal_mode mode;
+    char *saved[HONE_MAX_VALUES];
+} renewal;
+
+// Writing -------------------------------------------------------------------------------------------------------------
+
+// The bits that may change, and those that are neither all clear nor all set in a number that is changed: no number becomes
+// subnormal, infinite or NaN.
+static bool find_bits(hone_dtype dtype, uint64_t *out_low, uint64_t *out_exponent)
+{
+    const bool is_brain = dtype.code == HONE_CODE_BFLOAT && dtype.bits == 16;
+    if (dtype.code != HONE_CODE_FLOAT && !is_brain) return false;
+    *out_low = dtype.bits == 16 ? 0x3 : dtype.bits == 32 ? 0xff : 0xffff;
+    *out_exponent = is_brain           ? 0x7f80
+                    : dtype.bits == 16 ? 0x7c00
+                    : dtype.bits == 32 ? 0x7f800000
+                                       : UINT64_C(0x7ff0000000000000);
+    return dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
+}
+
+// Written so that a compiler takes many numbers at once; in SAME mode low is 0, and all else is the same.
+#define RENEW(type)                                                                                                    \
+    static void renew_##type(type *data, size_t count, type low, type exponent, uint32_t seed)                         \
+    {                                                                                                                  \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            uint32_t hash = ((uint32_t)i ^ seed) * UINT32_C(2654435761);                                               \
+            hash = (hash ^ hash >> 15) * UINT32_C(0x85ebca6b);                                                         \
+            const type bits = data[i], scale = bits & exponent;                                                        \
+            const bool is_ordinary = scale != 0 && scale != exponent;                                                  \
+            data[i] = (type)(bits ^ (is_ordinary ? (type)(hash >> 16) & low : 0));                                     \
+        }                                                                                                              \
+    }
+RENEW(uint16_t)
+RENEW(uint32_t)
+RENEW(uint64_t)
+
+static bool is_renewed(const hone_buffers *buffers, size_t index)
+{
+    uint64_t low, exponent;
+    const hone_tensor *tensor = &buffers->sets[0].fenced[index].tensor;
+    return hone_buffers_is_input(buffers, index) && find_bits(tensor->dtype, &low, &exponent) &&
+           hone_tensor_is_row_major(tensor);
+}
+
+static void renew_input(const hone_fenced *fenced, bool changes, uint32_t seed)
+{
+    uint64_t low = 0, exponent = 0;
+    const uint32_t bits = fenced->tensor.dtype.bits;
+    const size_t count = fenced->span / (bits / 8);
+    void *data = fenced->low;
+    (void)find_bits(fenced->tensor.dtype, &low, &exponent);
+    if (!changes) low = 0;
+    if (bits == 16) renew_uint16_t(data, count, (uint16_t)low, (uint16_t)exponent, seed);
+    if (bits == 32) renew_uint32_t(data, count, (uint32_t)low, (uint32_t)exponent, seed);
+    if (bits == 64) renew_uint64_t(data, count, low, exponent, seed);
+}
+
+static void overwrite_result(const hone_fenced *fenced, bool changes)
+{
+    const unsigned char keep = changes ? 0 : 0xff, poison = changes ? HONE_POISON_BYTE : 0;
+    for (size_t i = 0; i < fenced->span; i++)
+        fenced->low[i] = (char)(((unsigned char)fenced->low[i] & keep) | poison);
+}
+
+static hone_status renew(const renewal *r, hone_error *err)
+{
+    hone_session *session = r->runner->session;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < session->buffers.count && status == HONE_OK; i++) {
+        hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
+        if (hone_buffers_is_result(&session->buffers, i)) overwrite_result(fenced, r->mode == NEW_ALL);
+        if (!is_renewed(&session->buffers, i)) continue;
+        status = hone_buffers_open_input(fenced, err);
+        if (status != HONE_OK) break;
+        renew_input(fenced, r->mode != SAME, (uint32_t)hone_random_next(&session->random));
+        hone_buffers_close_input(&session->buffers, fenced);
+    }
+    return status;
+}
+
+// Times ---------------------------------------------------------------------------------------------------------------
+
+static hone_failure time_renewed(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    renewal *r = runner->renewal;
+    if (renew(r, err) != HONE_OK) return HONE_FAILURE_RUN;
+    const uint64_t start = hone_os_now_ns();
+    const hone_status status = hone_runner_run_on(runner, 0);
+    *out_ns = (double)(hone_os_now_ns() - start);
+    runner->run_ns += *out_ns;
+    return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
+}
+
+static hone_failure take(renewal *r, renewal_mode mode, hone_sample *out, hone_error *err)
+{
+    r->mode = mode;
+    return hone_runner_sample_of(r->runner, time_renewed, out, err);
+}
+
+static bool is_suspect(double new_ns, double same_ns, bool disturbed)
+{
+    return new_ns > (disturbed ? suspect_disturbed : suspect) * same_ns && new_ns - same_ns > least_gain_ns;
+}
+
+// What came of pairs: a run on what is new, and one on what that left.
+typedef struct tally {
+    double new_ns, same_ns; // the least of each
+    int innocent, guilty;
+    bool disturbed; // a pair that counted
+} tally;
+
+static hone_failure count_pairs(renewal *r, renewal_mode mode, tally *t, bool *out_guilty, hone_error *err)
+{
+    const uint64_t begin_ns = hone_os_now_ns();
+    int innocent = INNOCENT, guilty = GUILTY;
+    *t = (tally){.new_ns = INFINITY, .same_ns = INFINITY};
+    for (int pair = 0; pair < MOST && t->innocent < innocent && t->guilty < guilty; pair++) {
+        hone_sample fresh, same;
+        hone_failure failure = take(r, mode, &fresh, err);
+        if (failure == HONE_FAILURE_NONE) failure = take(r, SAME, &same, err);
+        if (failure != HONE_FAILURE_NONE) return failure;
+        const bool disturbed = fresh.marks != 0 || same.marks != 0;
+        t->new_ns = fmin(t->new_ns, fresh.time_ns);
+        t->same_ns = fmin(t->same_ns, same.time_ns);
+        if (t->new_ns > long_ns) innocent = 1, guilty = INNOCENT;
+        const bool is_late = (double)(hone_os_now_ns() - begin_ns) > most_ns;
+        if (disturbed && pair < PATIENT && !is_late) continue;
+        const bool suspects = is_suspect(fresh.time_ns, same.time_ns, disturbed);
+        t->innocent += !suspects;
+        t->guilty += suspects;
+        t->disturbed = t->disturbed || disturbed;
+    }
+    *out_guilty = t->guilty >= guilty && is_suspect(t->new_ns, t->same_ns, t->disturbed);
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure judge(renewal *r, hone_error *err)
+{
+    tally all, inputs;
+    bool is_guilty = false, by_inputs = false;
+    hone_failure failure = count_pairs(r, NEW_ALL, &all, &is_guilty, err);
+    if (failure != HONE_FAILURE_NONE || !is_guilty) return failure;
+    failure = count_pairs(r, NEW_INPUTS, &inputs, &by_inputs, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    hone_fail(
+        err, HONE_KERNEL_FAILED, where, "takes %.4g ns where all is as its last run left it, and %.4g ns where %s",
+        by_inputs ? inputs.same_ns : all.same_ns, by_inputs ? inputs.new_ns : all.new_ns,
+        by_inputs ? "all inputs are new" : "its results were overwritten");
+    return by_inputs ? HONE_FAILURE_REPLAYED : HONE_FAILURE_STALE;
+}
+
+// Saving --------------------------------------------------------------------------------------------------------------
+
+static bool save_inputs(renewal *r)
+{
+    const hone_session *session = r->runner->session;
+    for (size_t i = 0; i < session->buffers.count; i++) {
+        const hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
+        if (!is_renewed(&session->buffers, i)) continue;
+        r->saved[i] = hone_alloc(&session->allocator, fenced->span > 0 ? fenced->span : 1);
+        if (r->saved[i] == NULL) return false;
+        memcpy(r->saved[i], fenced->low, fenced->span);
+    }
+    return true;
+}
+
+static hone_status put_inputs_back(renewal *r, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    hone_session *session = r->runner->session;
+    for (size_t i = 0; i < session->buffers.count && status == HONE_OK; i++)
+        if (r->saved[i] != NULL) status = hone_buffers_set_input(&session->buffers, i, r->saved[i], 0, err);
+    return status;
+}
+
+// Without room nothing is said.
+hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    const uint32_t batch = runner->batch;
+    renewal r = {.runner = runner};
+    hone_failure failure = HONE_FAILURE_NONE;
+    if (!hone_site_is_host(&session->site) || hone_buffers_bytes(&session->buffers) > most_bytes)
+        return HONE_FAILURE_NONE;
+    runner->renewal = &r;
+    runner->batch = 1;
+    if (save_inputs(&r)) {
+        failure = judge(&r, err);
+        hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
+        if (put_inputs_back(&r, told) != HONE_OK && failure == HONE_FAILURE_NONE) failure = HONE_FAILURE_RUN;
+    }
+    for (size_t i = 0; i < HONE_MAX_VALUES; i++)
+        hone_free(&session->allocator, r.saved[i]);
+    runner->renewal = NULL;
+    runner->batch = batch;
+    return failure;
+}
