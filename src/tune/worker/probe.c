@@ -311,5 +311,5 @@ hone_failure hone_runner_probe(hone_runner *runner, hone_error *err)
     runner->probe = NULL;
     runner->batch = batch;
     hone_free(&session->allocator, p);
-    return failure == HONE_FAILURE_NONE ? hone_runner_probe_renewed(runner, err) : failure;
+    return failure;
 }

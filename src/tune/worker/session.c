@@ -309,7 +309,8 @@ static hone_failure verify_last(
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, depth, max_error, err);
     if (failure != HONE_FAILURE_NONE || !leads || has_led(runner)) return failure;
-    failure = hone_runner_verify_scalars(runner, change, max_error, err);
+    failure = hone_runner_probe_renewed(runner, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_scalars(runner, change, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_placed(runner, max_error, err);
     if (failure == HONE_FAILURE_NONE && depth == HONE_FOR_WINNERS)
         failure = hone_runner_verify_stack(runner, max_error, err);

@@ -207,7 +207,7 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 // probe.c: whether its runs do their work when something has changed since the last one. Returns HONE_FAILURE_REPLAYED,
 // _STALE or _HIDDEN where they do not; results are left poisoned, inputs as they were.
 hone_failure hone_runner_probe(hone_runner *runner, hone_error *err);
-// renewal.c, where the probe ends: the same where all inputs and results are new. On the host, of up to 64 MB.
+// renewal.c: the same where all inputs and results are new. On the host, of up to 64 MB.
 hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_error *err);
 
 // Measures a verified candidate by the rule.
