@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 1000, JOBS = 100000, CLAIMS = 300, READERS = 50, KINDS = 8, BATCH = 500, MOST_TIMES = 4096 };
+enum { KEYS = 1000, JOBS = 100000, CLAIMS = 300, READERS = 50, WORKERS = 8, KINDS = 8, BATCH = 500, MOST_TIMES = 4096 };
 
 static const char url[] = "postgresql://?schema=bench_fleet";
 static const char *const kinds[KINDS] = {
@@ -268,9 +268,38 @@ static void *read_on(void *ctx)
     return NULL;
 }
 
-static void bench_readers(void)
+typedef struct claimer {
+    pthread_t thread;
+    uint64_t until_ns, claims;
+    const char *kind;
+} claimer;
+
+// A worker whose contests take 10 ms, and which stores what it decides.
+static void *claim_on(void *ctx)
+{
+    claimer *w = ctx;
+    hone_store *store = open_store();
+    hone_queue queue;
+    hone_error err;
+    char key[20];
+    check(hone_queue_init(&queue, store, &w->kind, 1, &err), &err);
+    for (; bench_now_ns() < w->until_ns; w->claims++) {
+        hone_job_claim claim;
+        check(hone_queue_claim(&queue, &claim, &err), &err);
+        hone_os_sleep_ns(10000000);
+        const hone_store_decision one = decision_of((int)(w->claims % KEYS), key);
+        check(hone_store_put(store, &one, &err), &err);
+        check(hone_job_claim_end(&claim, HONE_JOB_DONE, 0, NULL, &err), &err);
+    }
+    hone_store_close(&store);
+    return NULL;
+}
+
+static void bench_readers(int workers)
 {
     static reader readers[READERS];
+    static claimer claimers[WORKERS];
+    uint64_t claims = 0;
     hone_store *store = open_store();
     char key[20];
     uint64_t gets = 0;
@@ -281,7 +310,13 @@ static void bench_readers(void)
         const hone_store_decision one = decision_of(i, key);
         check(hone_store_put(store, &one, &err), &err);
     }
+    if (workers > 0) fill(store, JOBS);
+    for (int i = 0; i < workers; i++) {
+        claimers[i] = (claimer){.until_ns = bench_now_ns() + (uint64_t)(seconds * 1e9), .kind = kinds[i % KINDS]};
+        pthread_create(&claimers[i].thread, NULL, claim_on, &claimers[i]);
+    }
     for (int i = 0; i < READERS; i++) {
+        readers[i] = (reader){.gets = 0};
         readers[i].until_ns = bench_now_ns() + (uint64_t)(seconds * 1e9);
         pthread_create(&readers[i].thread, NULL, read_on, &readers[i]);
     }
@@ -290,9 +325,14 @@ static void bench_readers(void)
         gets += readers[i].gets;
         if (readers[i].slowest_ns > slowest) slowest = readers[i].slowest_ns;
     }
+    for (int i = 0; i < workers; i++) {
+        pthread_join(claimers[i].thread, NULL);
+        claims += claimers[i].claims;
+    }
     printf(
-        "{\"name\":\"50 readers\",\"gets_per_second\":%.0f,\"slowest_ms\":%.1f}\n", (double)gets / seconds,
-        slowest / 1e6);
+        "{\"name\":\"50 readers, %d "
+        "workers\",\"gets_per_second\":%.0f,\"slowest_ms\":%.1f,\"calls_per_second\":%.0f}\n",
+        workers, (double)gets / seconds, slowest / 1e6, (double)claims / seconds);
     hone_store_close(&store);
 }
 
@@ -394,6 +434,9 @@ int main(int argc, char **argv)
     if (strcmp(what, "simulate") == 0) return argc == 5 ? simulate(atoi(argv[2]), atoi(argv[3]), atof(argv[4])) : 2;
     if (what[0] == '\0' || strcmp(what, "get-put") == 0) bench_get_put();
     if (what[0] == '\0' || strcmp(what, "claims") == 0) bench_claims();
-    if (what[0] == '\0' || strcmp(what, "readers") == 0) bench_readers();
+    if (what[0] == '\0' || strcmp(what, "readers") == 0) {
+        bench_readers(0);
+        bench_readers(WORKERS);
+    }
     return 0;
 }
