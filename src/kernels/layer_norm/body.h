@@ -70,21 +70,32 @@ HONE_INLINE float squares_around(
     return square;
 }
 
+// Elements from i on, `away` from the mean and scaled, with their weights and biases.
+HONE_INLINE vec weigh(const norm *job, vec away, int64_t i, int64_t count)
+{
+    const bool whole = count >= VEC_WIDTH;
+    vec value = away;
+    if (job->weight != NULL)
+        value =
+            vec_mul(value, whole ? vec_load(job->weight, HONE_F32, i) : vec_load_part(job->weight, HONE_F32, i, count));
+    if (job->bias != NULL)
+        value = vec_add(value, whole ? vec_load(job->bias, HONE_F32, i) : vec_load_part(job->bias, HONE_F32, i, count));
+    return value;
+}
+
 HONE_INLINE void multiply(
     const norm *job, void *y, const void *x, hone_dtype_id dtype, float mean, float rest, float factor)
 {
     const int64_t length = job->of.x.length;
     const vec middle = vec_set(mean), left = vec_set(rest), scale = vec_set(factor);
-    for (int64_t i = 0; i < length; i += VEC_WIDTH) {
-        const int64_t part = length - i < VEC_WIDTH ? length - i : VEC_WIDTH;
-        vec value = vec_mul(vec_sub(vec_sub(load_rest(x, dtype, i, length), middle), left), scale);
-        if (job->weight != NULL) value = vec_mul(value, load_rest(job->weight, HONE_F32, i, length));
-        if (job->bias != NULL) value = vec_add(value, load_rest(job->bias, HONE_F32, i, length));
-        if (part < VEC_WIDTH)
-            vec_store_part(y, dtype, i, part, value);
-        else
-            vec_store(y, dtype, i, value);
+    int64_t i = 0;
+    for (; i + VEC_WIDTH <= length; i += VEC_WIDTH) {
+        vec value = vec_mul(vec_sub(vec_sub(vec_load(x, dtype, i), middle), left), scale);
+        vec_store(y, dtype, i, weigh(job, value, i, VEC_WIDTH));
     }
+    if (i == length) return;
+    vec value = vec_mul(vec_sub(vec_sub(vec_load_part(x, dtype, i, length - i), middle), left), scale);
+    vec_store_part(y, dtype, i, length - i, weigh(job, value, i, length - i));
 }
 
 HONE_INLINE void normalise(const norm *job, int64_t row, hone_dtype_id dtype)

@@ -1,5 +1,10 @@
+if(DNNL_INCLUDE)
+    set(onednn onednn.c)
+else()
+    set(onednn onednn_absent.c)
+endif()
 hone_kernel(
     TABLES layer_norm
-    SOURCES table.c
+    SOURCES table.c ${onednn}
     PORTABLE reference.c
     EACH_SET body.h)

@@ -1,11 +1,16 @@
 // layer_norm: its signature, its kernels, and what is known of them without running them.
 #include "kernels/layer_norm/layer_norm.h"
+#include "kernels/layer_norm/onednn.h"
+#include "kernels/rivals/rivals.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
 static const char space[] = "rows_per_task: 1..256 *4 default 4\n"
                             "threads: 1..64 *2\n"
                             "where threads <= device.threads";
+
+static const char onednn_space[] = "threads: 1..64 *2\n"
+                                   "where threads <= device.threads";
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -32,6 +37,16 @@ static bool heuristic(
     return true;
 }
 
+static bool onednn_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    hone_config own;
+    heuristic(kernel, call, device, &own);
+    out_config->count = 1;
+    out_config->values[0] = own.values[LAYER_NORM_THREADS];
+    return true;
+}
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature =
@@ -54,6 +69,10 @@ static const hone_kernel kernels[] = {
      .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ},
     {NATIVE, .name = "avx2", .priority = 20, .run = hone_layer_norm_avx2,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
+    {HONE_KERNEL, .algorithm = "layer_norm", .name = "onednn", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = onednn_space, .supports = hone_layer_norm_onednn_supports,
+     .heuristic = onednn_heuristic, .prepare = hone_layer_norm_onednn_prepare,
+     .release = hone_layer_norm_onednn_release, .run = hone_layer_norm_onednn},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_layer_norm_portable},
     {HONE_KERNEL, .algorithm = "layer_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_layer_norm_reference},

@@ -32,7 +32,7 @@ static const struct {
     FUNCTION(primitive_attr_destroy),  FUNCTION(primitive_desc_create),
     FUNCTION(primitive_desc_query_md), FUNCTION(primitive_desc_destroy),
     FUNCTION(primitive_create),        FUNCTION(primitive_execute),
-    FUNCTION(primitive_destroy),
+    FUNCTION(primitive_destroy),       FUNCTION(layer_normalization_forward_desc_init),
 #undef FUNCTION
 };
 

@@ -24,6 +24,7 @@ typedef struct hone_onednn {
     __typeof__(dnnl_memory_destroy) *memory_destroy;
     __typeof__(dnnl_matmul_desc_init) *matmul_desc_init;
     __typeof__(dnnl_softmax_v2_forward_desc_init) *softmax_v2_forward_desc_init;
+    __typeof__(dnnl_layer_normalization_forward_desc_init) *layer_normalization_forward_desc_init;
     __typeof__(dnnl_primitive_attr_create) *primitive_attr_create;
     __typeof__(dnnl_primitive_attr_set_scratchpad_mode) *primitive_attr_set_scratchpad_mode;
     __typeof__(dnnl_primitive_attr_destroy) *primitive_attr_destroy;
@@ -42,11 +43,11 @@ hone_status hone_onednn_open(hone_onednn *out, hone_error *err);
 void hone_onednn_close(hone_onednn *onednn);
 
 // A primitive with as many sets of memory objects as run at the same time, so that runs share nothing.
-enum { HONE_ONEDNN_OPERANDS = 3 };
+enum { HONE_ONEDNN_OPERANDS = 4 };
 typedef struct hone_onednn_primitive hone_onednn_primitive;
 
 // Makes a primitive of an operation descriptor (dnnl_matmul_desc_t and the like) over operands.
-//   operands, arguments  count (at most 3) memory descriptors and their DNNL_ARG_*
+//   operands, arguments  count (at most 4) memory descriptors and their DNNL_ARG_*
 //   *out                 owns onednn from then on, also after a failure
 hone_status hone_onednn_primitive_create(
     hone_onednn *onednn,
