@@ -15,6 +15,7 @@ from support import HoneTest
 
 X, W = np.ones((4, 64), np.float32), np.ones(64, np.float32)
 NORM, OTHER = "rms_norm(f32[4,64], f32[64])", "rms_norm(f32[8,64], f32[64])"
+PRODUCT = "matmul(f32[32,32], f32[32,32])"
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 
@@ -38,11 +39,12 @@ class Counts(HoneTest):
 
     def test_what_is_stored_is_compared_with_what_is_asked_for(self):
         runtime = hone.Runtime(store="memory:", environment=False)
-        runtime.tune(NORM, seconds=0.3, evaluations=3)
+        runtime.tune(NORM, seconds=0.3, evaluations=3)  # from which the other one's answer is transferred
+        runtime.tune(PRODUCT, seconds=0.3, evaluations=3)
         runtime.run("rms_norm", np.ones((8, 64), np.float32), W)
         unstored, unasked = runtime.stats().compare()
         self.assertEqual([(call.call, call.differs) for call in unstored], [(OTHER, ("x.shape[0]: 8, stored 4",))])
-        self.assertEqual([call.call for call in unasked], [NORM])
+        self.assertEqual([call.call for call in unasked], [PRODUCT])
         with self.assertRaisesRegex(hone.UnavailableError, "there is no store"):
             hone.Runtime(store="none", environment=False).stats().compare()
 
@@ -127,6 +129,11 @@ class Agreements(HoneTest):
         for calls, timeout, words in ((NORM, 5, "expected a list"), ([NORM], 0, "seconds above 0"), ([NORM], -1, "above 0")):
             with self.assertRaisesRegex(hone.InvalidArgumentError, words):
                 hone.agreements.agree(self.board({}), "p", 0, 1, calls, timeout, True)
+        for calls in (NORM, [3], 5):
+            with self.assertRaisesRegex(hone.InvalidArgumentError, "call texts"):
+                hone.agreements.say(calls)
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "one text"):
+            hone.agreements.compare("{}")
 
 
 if __name__ == "__main__":
