@@ -127,8 +127,34 @@ def _show_jax(array: Any) -> Any:
     return array.block_until_ready()
 
 
+def _show_buffer(value: Any) -> Any:
+    """Memory that another object owns, as it is."""
+    import numpy
+
+    return numpy.asarray(value)
+
+
+def _show_list(value: Any) -> Any:
+    """A copy that nothing can be written to; numbers with a point are float32, as torch and JAX have it."""
+    import numpy
+
+    try:
+        array = numpy.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"a list that is no array came: {error}") from error
+    if array.dtype == object or array.dtype.kind in "US":
+        raise TypeError("a list of other things than numbers came: an array is asked for, or a list of numbers, as deep as it has dims")
+    array = array.astype(numpy.float32) if array.dtype == numpy.float64 else array.copy()
+    array.flags.writeable = False
+    return array
+
+
 def exporter(kind: type) -> Show | None:
     """What shows arrays of a type: gives back a capsule, or the array that is to show itself. None: they do themselves."""
+    if kind is list:
+        return _show_list
+    if kind is memoryview or (kind.__module__, kind.__name__) == ("array", "array"):
+        return _show_buffer
     words = _refusal(kind)
     if words is not None:
         return _refuse(words)

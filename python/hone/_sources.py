@@ -530,6 +530,9 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
     statements = [_strip(_strip_own(one, function, names, here), names) for one in head.body]
     own: list[ast.stmt] = []
     named = _global_name(function, names)
+    if named is None and "<locals>" not in inner.__qualname__ and "." in inner.__qualname__:
+        owner = inner.__qualname__.rpartition(".")[0]
+        raise _fail(function, f"is a function of the class {owner}: define it with def at the top of its module, or write a function that calls it")
     if named is None and ("<locals>" in inner.__qualname__ or inner.__name__ == "<lambda>"):
         own = _definition(function, entry)
         wanted = set().union(*(_read(one) for one in own)) - {entry}

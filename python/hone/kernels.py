@@ -150,6 +150,16 @@ def _check_decorated(decorator: str, function: Any) -> None:
         raise errors.InvalidArgumentError(f"{decorator} registers functions, and the class {function.__name__} came")
 
 
+def _check_independent(independent: str | None, signature: str) -> None:
+    """A dim that no parameter has would be found when a call is cut."""
+    dims = {*re.findall(r"[A-Za-z_]\w*|\.\.\.", " ".join(re.findall(r"\[([^\]]*)\]", signature)))}
+    for word in re.findall(r"[^\s:,]+", independent or ""):
+        if word not in dims:
+            raise errors.InvalidArgumentError(
+                f"independent names {word!r}, which is no dim of {signature}: it lists dims along which parts can be computed one by one "
+                f"({', '.join(sorted(dims)) or 'the signature has none'}); leave it out where there are none")
+
+
 _WORDS = frozenset(("and", "or", "not", "in", "if", "else", "true", "false", "True", "False", "None", "none",
                     "min", "max", "ceildiv", "abs", "log2", "sqrt", "device"))
 
@@ -321,6 +331,7 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
         raise errors.InvalidArgumentError('hone.algorithm is called with a signature: @hone.algorithm("name(x: f32[n]) -> y: f32[n]")')
     _check_text("independent", independent, "as \"n\" or \"...\"")
     name, version, text, parameters = _hone.signature(signature)
+    _check_independent(independent, text)
     caller = _caller()
 
     def decorate(function: F) -> F:

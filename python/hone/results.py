@@ -179,10 +179,10 @@ class Result(Context):
 
     def table(self) -> str:
         """A row for each call: what was chosen, how fast it is, and what came next."""
-        rows = [("call", "kernel", "config", "time", "next best", "slower")]
+        rows = [("call", "kernel", "config", "time", "next best", "takes")]
         for one in self.decisions:
             config = " ".join(f"{name}={value}" for name, value in one.config.items())
-            slower = f"{one.ratio:.2f} times" if one.runner_up and one.ratio > 0 else ""
+            slower = f"{one.ratio:.2f} times as long" if one.runner_up and one.ratio > 0 else ""
             rows.append((one.call, f"{one.platform}/{one.kernel}", config, _time_text(one.time_ns), one.runner_up, slower))
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]

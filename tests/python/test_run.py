@@ -219,8 +219,8 @@ class Run(HoneTest):
             hone.run("rms_norm", x, w, x, x)
         with self.assertRaisesRegex(TypeError, "x is given twice"):
             hone.run("rms_norm", x, w, x=x)
-        with self.assertRaisesRegex(TypeError, "x: .*__dlpack__.*list"):
-            hone.run("rms_norm", x.tolist(), w)
+        with self.assertRaisesRegex(TypeError, "x: .*__dlpack__.*tuple"):
+            hone.run("rms_norm", tuple(x), w)
         with self.assertRaisesRegex(BufferError, "weight: an array of int4 came"):
             hone.run("rms_norm", x, w.astype(ml_dtypes.int4))
         with self.assertRaisesRegex(BufferError, "DLPack 2.0"):
@@ -366,6 +366,19 @@ class Bind(HoneTest):
             plan(x)
         with self.assertRaisesRegex(TypeError, "arrays alone"):
             plan(x, w, y, eps=1.0)
+
+    def test_lists_and_memory_of_others_are_taken(self):
+        x, w = arrays()
+        for given in (x.tolist(), memoryview(x)):
+            numpy.testing.assert_allclose(hone.run("rms_norm", given, memoryview(w)), norm(x, w), rtol=1e-5)
+        y = numpy.zeros_like(x)
+        hone.run("rms_norm", x.tolist(), w, y=memoryview(y))
+        numpy.testing.assert_allclose(y, norm(x, w), rtol=1e-5)
+        with self.assertRaisesRegex(Exception, "y is a result, and the array that came for it is read-only"):
+            hone.run("rms_norm", x, w, y=[[0.0] * 64] * 8)
+        for bad in ([[1.0], [1.0, 2.0]], ["a", "b"]):
+            with self.assertRaisesRegex(TypeError, "a list"):
+                hone.run("softmax", bad)
 
     def test_a_plan_outlives_its_runtime(self):
         x, w = arrays()
