@@ -123,11 +123,14 @@ class Clocks(FleetTest):
         self.hone("queue", "add", *wanted)
         # It holds a call, and dies.
         victim = self.start("work", "--seconds", "60", "--patience", "500", env=fast, start_new_session=True)
+        self.addCleanup(victim.kill)
         deadline = time.monotonic() + 30
         while self.hone("queue", "stat", "--json").json["held"] == 0:
             self.assertLess(time.monotonic(), deadline)
         # While it lives nobody takes its call, whatever the time is.
         workers = [self.start("work", *LITTLE, env=env) for env in ({}, slow, fast)]
+        for worker in workers:
+            self.addCleanup(worker.kill)
         while (stat := self.hone("queue", "stat", "--json").json)["waiting"] > 0 or stat["held"] > 1:
             self.assertLess(time.monotonic(), deadline)
         self.assertEqual(stat["held"], 1)
