@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -95,8 +96,8 @@ class Ejkernel(StoreTest):
             self.assertEqual(self.hone("explain", call, "--json").json["source"], "store")
         again = self.hone("tune", "--recorded", "--seconds", "1", "--evals", "6", code=None).out
         # But for those whose contest could not tell who is the fastest: they are taken up again.
-        self.assertRegex(again, "[1-5] of 6 calls were decided already")
-        self.assertNotIn("spread", again)
+        decided = int(re.search("([1-5]) of 6 calls were decided already", again).group(1))
+        self.assertEqual(again.count("spread"), len(TUNED) - decided)
 
     def test_a_program_alone_is_enough(self):
         operations = self.listed("program.mlir")
@@ -128,7 +129,6 @@ class Ejkernel(StoreTest):
     def with_pack(self, folder, *words, code=0):
         return self.hone(*words, "--pack", str(folder), code=code, env={"HONE_PJRT_PLUGIN": str(PLUGIN), "HONE_COMPILE_CACHE": str(self.folder / "cache")})
 
-    @unittest.skipUnless((BUILD / "python").exists(), "the Python package is not built")
     def test_an_installed_ejkernel_becomes_a_pack_for_what_hone_does_not_have(self):
         calls, program, pack = self.made / "calls.json", self.made / "program.mlir", self.folder / "pack"
         code, out = make_pack(program, "-o", pack)
@@ -145,27 +145,29 @@ class Ejkernel(StoreTest):
         chosen = {entry["algorithm"].split("_")[0]: entry["kernel"] for entry in result["entries"]}
         self.assertEqual(chosen["recurrent"], "xla")
 
-    @unittest.skipUnless(os.environ.get("HONE_SOAK") == "1", "calls all of ejkernel: HONE_SOAK=1")
-    def test_each_operation_of_ejkernel_is_tuned_or_listed_with_the_reason(self):
-        made, pack = self.folder / "all", self.folder / "pack"
-        made.mkdir()
-        run_ejkernel("ejkernel_all.py", made, timeout=3600)
-        self.assertEqual({*json.loads((made / "failed.json").read_text())}, NOT_LOWERED)
-        code, out = make_pack(made / "calls.json", "-o", pack)
-        self.assertEqual(code, 1)
-        listed = dict(line[2:].split(": ", 1) for line in out.splitlines() if line.startswith("- "))
-        reasons = {name.split("@")[0]: reason for name, reason in listed.items()}
-        self.assertEqual({*reasons}, {*NOT_EXPORTED})
-        for name, words in NOT_EXPORTED.items():
-            self.assertIn(words, reasons[name])
-        self.hone("record", "import", str(made / "calls.json"))
-        programs = {path.stem: path for path in made.glob("*.mlir")}
-        algorithms = {"flash_attention", *programs, *NOT_LOWERED, *ALIASES}
-        self.assertEqual(len(algorithms), 47)
-        for name, path in programs.items():
-            with self.subTest(name):
-                out = self.with_pack(pack, "offline", str(path), "--seconds", "1", "--evals", "3", "--json", code=None)
-                self.assertEqual(out.code, 1 if name in NOT_EXPORTED else 0, out.err)
+    # Minutes: of an ordinary run the one test above is a part of it.
+    if os.environ.get("HONE_SOAK") == "1":
+
+        def test_each_operation_of_ejkernel_is_tuned_or_listed_with_the_reason(self):
+            made, pack = self.folder / "all", self.folder / "pack"
+            made.mkdir()
+            run_ejkernel("ejkernel_all.py", made, timeout=3600)
+            self.assertEqual({*json.loads((made / "failed.json").read_text())}, NOT_LOWERED)
+            code, out = make_pack(made / "calls.json", "-o", pack)
+            self.assertEqual(code, 1)
+            listed = dict(line[2:].split(": ", 1) for line in out.splitlines() if line.startswith("- "))
+            reasons = {name.split("@")[0]: reason for name, reason in listed.items()}
+            self.assertEqual({*reasons}, {*NOT_EXPORTED})
+            for name, words in NOT_EXPORTED.items():
+                self.assertIn(words, reasons[name])
+            self.hone("record", "import", str(made / "calls.json"))
+            programs = {path.stem: path for path in made.glob("*.mlir")}
+            algorithms = {"flash_attention", *programs, *NOT_LOWERED, *ALIASES}
+            self.assertEqual(len(algorithms), 47)
+            for name, path in programs.items():
+                with self.subTest(name):
+                    out = self.with_pack(pack, "offline", str(path), "--seconds", "1", "--evals", "3", "--json", code=None)
+                    self.assertEqual(out.code, 1 if name in NOT_EXPORTED else 0, out.err)
 
     def test_where_the_keys_are_cut_the_table_says_so(self):
         operations = self.listed("program.hlo")

@@ -169,10 +169,14 @@ hone_status hone_cuda_enter(
     hone_status status = need_context(instance, gpu, &context, err);
     if (status != HONE_OK) return status;
     (void)instance->driver.context_get_current(out_before);
+    // To set what is set already is a call of the driver for nothing, twice in each run of a function of tvm-ffi.
+    if (*out_before == context) return HONE_OK;
     return hone_cuda_check(instance, instance->driver.context_set_current(context), "cuCtxSetCurrent", err);
 }
 
 void hone_cuda_leave(hone_platform_instance *instance, cuda_context *before)
 {
-    (void)instance->driver.context_set_current(before);
+    cuda_context *current = NULL;
+    (void)instance->driver.context_get_current(&current);
+    if (current != before) (void)instance->driver.context_set_current(before);
 }
