@@ -4,20 +4,16 @@
 
 #include "base/error.h"
 
-static bool is_supported(const hone_runner *runner, const hone_call *call)
-{
-    const hone_kernel *kernel = &runner->kernel;
-    return kernel->supports == NULL || kernel->supports(kernel, call, NULL);
-}
-
-// What this one cannot be made ready for it does not answer.
+// What this one cannot be made ready for it does not answer, and why is nobody's to hear: kernels write it all the same.
 static bool prepare_neighbour(const hone_runner *runner, const hone_call *call, hone_plan *out)
 {
+    const hone_kernel *kernel = &runner->kernel;
+    hone_error unheard = {.message = ""};
     *out = runner->plan;
     out->call = call;
     out->state = NULL;
-    return is_supported(runner, call) &&
-           hone_platform_prepare(runner->instance, out, &out->state, &out->scratch_bytes, NULL) == HONE_OK;
+    if (kernel->supports != NULL && !kernel->supports(kernel, call, &unheard)) return false;
+    return hone_platform_prepare(runner->instance, out, &out->state, &out->scratch_bytes, &unheard) == HONE_OK;
 }
 
 static hone_failure verify(hone_runner *runner, const char *when, double *out_max_error, hone_error *err)
