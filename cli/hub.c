@@ -128,7 +128,9 @@ static void judge(variant *v, const char *build, const gpu *gpu_here)
     v->why_not[0] = '\0';
     v->backend_version = -1;
     if (begins(v->name, "torch"))
-        snprintf(v->why_not, sizeof v->why_not, "is a variant of torch: hone loads those of tvm-ffi");
+        snprintf(
+            v->why_not, sizeof v->why_not,
+            "is a variant of torch: a program of Python imports it, and hone.kernel takes its functions");
     else if (
         sscanf(v->name, "tvm-ffi%1d%d-%31[^-]-%31[^-]-%31[^-]", &major, &minor, backend, machine, os) != 5 ||
         uname(&here) != 0)

@@ -26,6 +26,32 @@ def tensors():
     return torch.from_numpy(X.copy()), torch.from_numpy(W.copy())
 
 
+# What kernels.get_local_kernel does behind its choice of a variant: its folder on the path, and an import.
+PROGRAM_OF_THE_HUB = """
+import pathlib
+import sys
+
+import numpy as np
+import torch
+import hone
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "build" / "torch-universal"))
+import hub_relu
+
+@hone.algorithm("h_relu(x: f32[n, d]) -> y: f32[n, d]")
+def reference(x):
+    return np.maximum(x, 0)
+
+@hone.kernel("h_relu", arrays="torch")
+def hugging_face(x):
+    return hub_relu.relu(x)
+
+x = torch.randn(32, 64)
+hone.tune("h_relu", x, seconds=20, evaluations=1, progress=False)
+print(hone.decide("h_relu", x).kernel, torch.equal(hone.run("h_relu", x), torch.relu(x)))
+"""
+
+
 class OfAnOlderTorch(torch.Tensor):
     """Tensors that bring no table of C functions, as those of torch before it had one."""
 
@@ -63,6 +89,17 @@ class Functions(HoneTest):
             torch.testing.assert_close(hone.run("t_gelu", x).double(), right, rtol=1e-2, atol=1e-2)
             fast = torch.compile(lambda one: hone.torch.ops.t_gelu(one), fullgraph=True, backend="eager")
             torch.testing.assert_close(fast(x).double(), right, rtol=1e-2, atol=1e-2)
+
+
+    def test_a_variant_of_torch_in_a_folder_of_hugging_faces_is_a_kernel_where_it_is_imported(self):
+        folder = self.folder / "build" / "torch-universal" / "hub_relu"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("from . import parts\n\ndef relu(x):\n    return parts.clamped(x)\n")
+        (folder / "parts.py").write_text("import torch\n\ndef clamped(x):\n    return torch.clamp(x, min=0)\n")
+        (self.folder / "program.py").write_text(PROGRAM_OF_THE_HUB)
+        env = {**os.environ, "HONE_STORE": "none", "HONE_COMPILE_CACHE": str(self.folder / "cache")}
+        done = subprocess.run([sys.executable, str(self.folder / "program.py")], env=env, capture_output=True, text=True, timeout=300)
+        self.assertEqual((done.returncode, done.stdout), (0, "hugging_face True\n"), done.stderr)
 
 
 class Arrays(HoneTest):
