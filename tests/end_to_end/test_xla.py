@@ -13,7 +13,7 @@ class Xla(CommandTest):
         return {"HONE_PJRT_PLUGIN": str(PLUGIN), "HONE_COMPILE_CACHE": str(self.folder / "cache"), **changes}
 
     def kernels(self, call, *options):
-        answer = self.hone("tune", call, "--seconds", "20", "--evals", "16", "--json", *options, env=self.with_plugin())
+        answer = self.hone("tune", call, "--seconds", "8", "--evals", "16", "--json", *options, env=self.with_plugin())
         rows = answer.json["entries"][0]["evidence"]["kernels"]
         return {(row["kernel"], row["platform"]): row for row in rows if row["tried"]}
 
@@ -63,7 +63,7 @@ class Xla(CommandTest):
         # once more, with another epsilon: which of the three may win can differ between two contests.
         configs = 3
         folder = self.folder / "cache"
-        arguments = ["tune", "rms_norm(f32[16,256], f32[256])", "--platform", "xla", "--seconds", "60", "--evals", "20", "--fresh"]
+        arguments = ["tune", "rms_norm(f32[16,256], f32[256])", "--platform", "xla", "--seconds", "20", "--evals", "20", "--fresh"]
         self.hone(*arguments, env=self.with_plugin())
         compiled = self.written(folder)
         self.assertIn(len(compiled), range(configs + 1, 2 * configs + 1))

@@ -210,6 +210,8 @@ static void the_very_call_is_verified_too(void **state)
     assert_string_equal(decide(g, "grow(f32[512], factor=0.5)").kernel, "plain");
 }
 
+// ThreadSanitizer lets no child of a process with threads start any, and what is verified runs in two.
+#ifndef __SANITIZE_THREAD__
 // A decision of a contest for a call of 512, as a store has it.
 static void put_decision(ground *g)
 {
@@ -301,6 +303,8 @@ static void plans_of_what_another_process_found_wrong_are_taken_back(void **stat
     assert_string_equal(decision.kernel, "plain");
 }
 
+#endif
+
 static bool count_verified(void *ctx, const hone_store_key *key, const hone_store_measurement *row)
 {
     (void)key;
@@ -341,8 +345,10 @@ int main(void)
         WITH_GROUND(who_allows_it_gets_what_was_never_verified),
         WITH_GROUND(a_program_with_threads_is_told_no_lies_either),
         WITH_GROUND(the_very_call_is_verified_too),
+#ifndef __SANITIZE_THREAD__
         WITH_GROUND(what_a_contest_found_right_for_the_bucket_is_verified_for_each_call_of_it),
         WITH_GROUND(plans_of_what_another_process_found_wrong_are_taken_back),
+#endif
         WITH_GROUND(what_was_verified_is_remembered_by_its_revision),
     };
     return cmocka_run_group_tests_name("runtime_verified", tests, NULL, NULL);
