@@ -3,6 +3,8 @@
     PYTHONPATH=build/python:build-python python3 bench/jax_block.py tune FILE   # lowers, tunes with build/hone, keeps the result
     PYTHONPATH=build/python:build-python python3 bench/jax_block.py FILE        # measures with it
 
+With `train` in front of the other words the step is one of training: the loss and its gradients by the input and all parameters.
+
 Both sides take turns in one process: the heuristic, what was tuned, and plain JAX. Each ratio is the median over the rounds,
 with the 95 % interval of a bootstrap.
 """
@@ -24,7 +26,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax  # noqa: E402
 import numpy  # noqa: E402
-from block import Hone, Plain, block, made  # noqa: E402
+from block import Hone, Plain, block, loss, made  # noqa: E402
 
 import hone.jax  # noqa: E402
 
@@ -42,7 +44,7 @@ def tune(step, x, p, path):
 def measure(step, x, p):
     start = time.perf_counter()
     for _ in range(10):
-        step(x, p).block_until_ready()
+        jax.block_until_ready(step(x, p))
     return (time.perf_counter() - start) / 10
 
 
@@ -55,12 +57,15 @@ def interval(ratios):
 def main():
     path = pathlib.Path(sys.argv[-1])
     x, p = made(tokens=128, width=256, hidden=1024, words=2048)
-    step, plain = (jax.jit(functools.partial(block, ops, heads=4)) for ops in (Hone, Plain))
-    if sys.argv[1] == "tune":
+    is_trained = sys.argv[1] == "train"
+    steps = [functools.partial(loss if is_trained else block, ops, heads=4) for ops in (Hone, Plain)]
+    step, plain = (jax.jit(jax.value_and_grad(one, argnums=(0, 1)) if is_trained else one) for one in steps)
+    if "tune" in sys.argv[1:-1]:
         return tune(step, x, p, path)
     result = hone.Result.load(path)
     expected = plain(x, p)
-    print("largest difference to plain JAX:", float(abs(step(x, p) - expected).max()))
+    differences = jax.tree.map(lambda one, other: float(abs(one - other).max()), step(x, p), expected)
+    print("largest difference to plain JAX:", max(jax.tree.leaves(differences)))
     times = {"heuristic": [], "tuned": [], "plain JAX": []}
     for _ in range(ROUNDS):
         times["heuristic"].append(measure(step, x, p))

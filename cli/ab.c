@@ -4,9 +4,6 @@
 // where a program's memory lies is drawn at its start, and moves its speed by as much as one looks for.
 #include "ab.h"
 
-#include "base/error.h"
-#include "base/random.h"
-#include "os/os.h"
 #include "pairs.h"
 
 #include <math.h>
@@ -48,12 +45,12 @@ typedef struct trial {
 
 static double spent(const trial *t)
 {
-    return (double)(hone_os_now_ns() - t->started_ns) / 1e9;
+    return (double)(cli_now_ns() - t->started_ns) / 1e9;
 }
 
 static uint64_t in_seconds(double seconds)
 {
-    return hone_os_now_ns() + (uint64_t)(fmax(seconds, 0) * 1e9);
+    return cli_now_ns() + (uint64_t)(fmax(seconds, 0) * 1e9);
 }
 
 // Values of a run -----------------------------------------------------------------------------------------------------
@@ -143,10 +140,10 @@ static int start_both(trial *t, ab_run runs[2], uint32_t first)
         size_t count = 0;
         for (int i = 0; i < 2; i++)
             if (!runs[i].is_stopped) going[count++] = &runs[i];
-        ab_read(going, count, 1, hone_os_now_ns() + tick_ns);
+        ab_read(going, count, 1, cli_now_ns() + tick_ns);
         for (size_t i = 0; i < count && status == 0; i++) {
             if (going[i]->count > 0) ab_stop(going[i]);
-            if (going[i]->pid == 0 || cli_cancel || hone_os_now_ns() >= until) status = fail_ended(t, going[i], 0);
+            if (going[i]->pid == 0 || cli_cancel || cli_now_ns() >= until) status = fail_ended(t, going[i], 0);
         }
     }
     return status;
@@ -156,7 +153,7 @@ static int start_both(trial *t, ab_run runs[2], uint32_t first)
 static bool take_turn(const trial *t, ab_run *run, ab_mark *mark, double *out)
 {
     const ab_mark before = *mark;
-    const uint64_t gone_on = hone_os_now_ns(), still = gone_on - run->stopped_ns;
+    const uint64_t gone_on = cli_now_ns(), still = gone_on - run->stopped_ns;
     const uint64_t until = in_seconds(limit_of(t)), least = gone_on + turn_ns;
     ab_run *one = run;
     ab_go(run);
@@ -182,8 +179,8 @@ static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *ou
     for (int i = 0; i < 2; i++)
         ab_take_mark(&runs[i], &marks[i]);
     while (ended < 0 && count < MOST_TURNS &&
-           (count < LEAST_TURNS || hone_os_now_ns() < (count < GOOD_TURNS ? most : least))) {
-        const int first = (int)hone_random_below(&t->random, 2);
+           (count < LEAST_TURNS || cli_now_ns() < (count < GOOD_TURNS ? most : least))) {
+        const int first = (int)cli_random_below(&t->random, 2);
         for (int i = 0; i < 2 && ended < 0; i++) {
             const int side = i == 0 ? first : !first;
             if (!take_turn(t, &runs[side], &marks[side], &turns[side][count])) ended = side;
@@ -203,16 +200,16 @@ static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *ou
 static int run_in_turns(trial *t, uint32_t first, double *out_values)
 {
     ab_run runs[2] = {{.streams = {{.fd = -1}, {.fd = -1}}}, {.streams = {{.fd = -1}, {.fd = -1}}}};
-    const uint64_t began = hone_os_now_ns();
+    const uint64_t began = cli_now_ns();
     int status = start_both(t, runs, first);
-    if (status == 0) status = take_turns(t, runs, (double)(hone_os_now_ns() - began) / 1e9, out_values);
+    if (status == 0) status = take_turns(t, runs, (double)(cli_now_ns() - began) / 1e9, out_values);
     for (int i = 0; i < 2; i++)
         ab_tell(&runs[i], SIGTERM);
     for (int i = 0; i < 2; i++)
         ab_leave(&runs[i], SIGTERM, grace_ns / 3);
     for (int i = 0; i < 2; i++)
         ab_end(&runs[i]);
-    t->longest = fmax(t->longest, (double)(hone_os_now_ns() - began) / 1e9);
+    t->longest = fmax(t->longest, (double)(cli_now_ns() - began) / 1e9);
     return status;
 }
 
@@ -314,7 +311,7 @@ static void keep_pair(trial *t, const double *values)
 static int run_pair(trial *t)
 {
     double values[2] = {1, 1};
-    const uint32_t first = hone_random_below(&t->random, 2);
+    const uint32_t first = cli_random_below(&t->random, 2);
     int status = 0;
     if (t->metric.is_step)
         status = run_in_turns(t, first, values);
@@ -470,8 +467,8 @@ int cli_ab(hone_cli *cli)
     trial t = {
         .cli = cli,
         .program = cli->arguments,
-        .random = cli->options.seed > 0 ? (uint64_t)cli->options.seed : hone_os_random_seed(),
-        .started_ns = hone_os_now_ns(),
+        .random = cli->options.seed > 0 ? (uint64_t)cli->options.seed : cli_random_seed(),
+        .started_ns = cli_now_ns(),
         .budget = cli->options.seconds > 0 ? cli->options.seconds : default_seconds,
         .threshold = (cli->options.threshold > 0 ? cli->options.threshold : default_threshold) / 100,
         .run_seconds = -1,
@@ -480,8 +477,8 @@ int cli_ab(hone_cli *cli)
     int status = check_options(cli);
     if (status == 0) status = ab_read_metric(&cli->options, &t.metric);
     if (status != 0) return status;
-    if (!hone_os_make_private_folder(t.folder, sizeof t.folder, &hold)) {
-        const char *folder = hone_os_variable("TMPDIR");
+    if (!cli_make_private_folder(t.folder, sizeof t.folder, &hold)) {
+        const char *folder = getenv("TMPDIR");
         const bool is_named = folder != NULL && folder[0] == '/';
         fprintf(
             stderr, "hone: no folder can be made in %s: set TMPDIR to one that is there and can be written\n",
@@ -489,7 +486,7 @@ int cli_ab(hone_cli *cli)
         status = EXIT_WORLD;
     } else {
         status = compare(&t);
-        hone_os_remove_private_folder(t.folder, &hold);
+        cli_remove_private_folder(t.folder, &hold);
     }
     ab_free_sides(t.sides);
     ab_free_metric(&t.metric);

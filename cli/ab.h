@@ -2,7 +2,6 @@
 #ifndef HONE_CLI_AB_H
 #define HONE_CLI_AB_H
 
-#include "base/buffer.h"
 #include "cli.h"
 
 #include <regex.h>
@@ -47,7 +46,7 @@ void ab_metric_whole(const ab_metric *metric, const char *text, void (*take)(voi
 
 typedef struct ab_stream {
     int fd; // -1: at its end
-    hone_buffer line;
+    cli_text line;
 } ab_stream;
 
 // What a program's threads had been given at the end of a step.
@@ -69,7 +68,7 @@ typedef struct ab_run {
     pid_t pid; // 0: ended, and reaped
     bool is_stopped;
     ab_stream streams[2]; // standard output, standard error
-    hone_buffer whole;    // standard output, where its lines have had no JSON value
+    cli_text whole;       // standard output, where its lines have had no JSON value
     char tail[AB_TAIL_SIZE];
     double *values; // of the metric, in their order; of steps none
     size_t count, capacity;

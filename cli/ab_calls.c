@@ -5,7 +5,6 @@
 // A side's environment is entered in a child of fork: variables, packs and lock files are read once in a process.
 #include "ab.h"
 
-#include "os/os.h"
 #include "runtime/api/api.h"
 #include "store/ops.h"
 
@@ -55,18 +54,18 @@ typedef struct listing {
 
 static void append_text(void *ctx, const char *text, size_t size)
 {
-    hone_buffer_append(ctx, text, size);
+    cli_text_append(ctx, text, size);
 }
 
 static json_t *explained(const hone_op *op, const hone_call *call)
 {
-    hone_buffer text;
+    cli_text text;
     hone_error err;
-    hone_buffer_init(&text, hone_allocator_system());
+    cli_text_init(&text);
     json_t *found = hone_explain(op, call, HONE_JSON, append_text, &text, &err) == HONE_OK
-                        ? json_loads(hone_buffer_string(&text), 0, NULL)
+                        ? json_loads(cli_text_string(&text), 0, NULL)
                         : NULL;
-    hone_buffer_deinit(&text);
+    cli_text_deinit(&text);
     return found;
 }
 
@@ -358,5 +357,5 @@ void ab_print_calls(const json_t *calls, double seconds)
         }
     }
     cli_table_print(table);
-    if (left > 0) printf("  and %zu more (--json has all)\n", left);
+    if (left > 0) cli_say("  and %zu more (--json has all)\n", left);
 }

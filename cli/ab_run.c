@@ -2,8 +2,6 @@
 // stopped and let go on, and ended with all that it started in its group.
 #include "ab.h"
 
-#include "os/os.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,14 +52,14 @@ int ab_start(const ab_side *side, const ab_metric *metric, char *const *program,
 {
     int pipes[2][2] = {{-1, -1}, {-1, -1}};
     *out = (ab_run){.side = side, .metric = metric, .streams = {{.fd = -1}, {.fd = -1}}};
-    hone_buffer_init(&out->whole, hone_allocator_system());
+    cli_text_init(&out->whole);
     for (int i = 0; i < 2; i++) {
-        hone_buffer_init(&out->streams[i].line, hone_allocator_system());
+        cli_text_init(&out->streams[i].line);
         if (make_pipe(pipes[i])) out->streams[i].fd = pipes[i][0];
     }
     fflush(NULL);
     const bool ready = out->streams[0].fd >= 0 && out->streams[1].fd >= 0;
-    out->started_ns = hone_os_now_ns();
+    out->started_ns = cli_now_ns();
     out->pid = ready ? fork() : -1;
     if (out->pid == 0) become(side, program, records, (int[2]){pipes[0][1], pipes[1][1]});
     const int why = errno;
@@ -81,7 +79,7 @@ int ab_start(const ab_side *side, const ab_metric *metric, char *const *program,
 static void take_value(void *ctx, double value)
 {
     ab_run *run = ctx;
-    run->value_ns = hone_os_now_ns();
+    run->value_ns = cli_now_ns();
     if (run->metric->is_step) {
         run->count++;
         return;
@@ -114,8 +112,8 @@ static void keep_tail(ab_run *run, const char *text, size_t size)
 
 static void end_line(ab_run *run, ab_stream *stream)
 {
-    ab_metric_line(run->metric, hone_buffer_string(&stream->line), take_value, run);
-    hone_buffer_clear(&stream->line);
+    ab_metric_line(run->metric, cli_text_string(&stream->line), take_value, run);
+    cli_text_clear(&stream->line);
 }
 
 static void take_bytes(ab_run *run, ab_stream *stream, const char *bytes, size_t size)
@@ -123,13 +121,13 @@ static void take_bytes(ab_run *run, ab_stream *stream, const char *bytes, size_t
     const bool is_output = stream == &run->streams[0];
     keep_tail(run, bytes, size);
     if (is_output && run->metric->is_json && run->count == 0 && run->whole.size + size < WHOLE_SIZE)
-        hone_buffer_append(&run->whole, bytes, size);
+        cli_text_append(&run->whole, bytes, size);
     const ab_metric *metric = run->metric;
     if (metric->is_json ? !is_output : !metric->is_regex && !metric->is_step) return;
     for (const char *end = bytes + size; bytes < end;) {
         const char *line = memchr(bytes, '\n', (size_t)(end - bytes)), *stop = line == NULL ? end : line;
         if (stream->line.size + (size_t)(stop - bytes) < LINE_SIZE)
-            hone_buffer_append(&stream->line, bytes, (size_t)(stop - bytes));
+            cli_text_append(&stream->line, bytes, (size_t)(stop - bytes));
         if (line != NULL) end_line(run, stream);
         bytes = line == NULL ? end : line + 1;
     }
@@ -163,14 +161,14 @@ static void reap(ab_run *run)
     siginfo_t info = {0};
     if (run->pid == 0 || waitid(P_PID, (id_t)run->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
         return;
-    run->ended_ns = hone_os_now_ns();
+    run->ended_ns = cli_now_ns();
     bury(run);
     for (int i = 0; i < 2; i++) {
         read_stream(run, &run->streams[i]);
         if (run->streams[i].line.size > 0) end_line(run, &run->streams[i]);
     }
     if (run->metric->is_json && run->count == 0)
-        ab_metric_whole(run->metric, hone_buffer_string(&run->whole), take_value, run);
+        ab_metric_whole(run->metric, cli_text_string(&run->whole), take_value, run);
 }
 
 static void look(ab_run *run)
@@ -192,7 +190,7 @@ static void wait_for_output(ab_run *const *runs, size_t count, uint64_t until_ns
                 fds[used++] = (struct pollfd){.fd = runs[i]->streams[s].fd, .events = POLLIN};
             waits_for_end = waits_for_end || runs[i]->streams[s].fd < 0;
         }
-    const uint64_t now = hone_os_now_ns(), left = until_ns > now ? (until_ns - now + ms - 1) / ms : 0;
+    const uint64_t now = cli_now_ns(), left = until_ns > now ? (until_ns - now + ms - 1) / ms : 0;
     const uint64_t most = waits_for_end ? 1 : TICK_MS;
     poll(fds, used, (int)(left < most ? left : most));
 }
@@ -206,7 +204,7 @@ bool ab_read(ab_run *const *runs, size_t count, size_t values, uint64_t until_ns
             all = all && (runs[i]->pid == 0 || runs[i]->count >= values);
         }
         if (all) return true;
-        if (cli_cancel || hone_os_now_ns() >= until_ns) return false;
+        if (cli_cancel || cli_now_ns() >= until_ns) return false;
         wait_for_output(runs, count, until_ns);
     }
 }
@@ -220,12 +218,12 @@ void ab_stop(ab_run *run)
     kill(-run->pid, SIGSTOP);
     // Until it stands still, or has ended just before. One that waits for a child of vfork() stands still, and is never
     // seen to.
-    const uint64_t until = hone_os_now_ns() + 100 * ms;
+    const uint64_t until = cli_now_ns() + 100 * ms;
     while (waitid(P_PID, (id_t)run->pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0 &&
-           hone_os_now_ns() < until)
-        hone_os_sleep_ns(ms / 20);
+           cli_now_ns() < until)
+        cli_sleep_ns(ms / 20);
     look(run);
-    run->stopped_ns = hone_os_now_ns();
+    run->stopped_ns = cli_now_ns();
     run->is_stopped = run->pid != 0;
 }
 
@@ -294,10 +292,10 @@ void ab_leave(ab_run *run, int signal_number, uint64_t nanoseconds)
 {
     if (run->pid == 0) return;
     ab_tell(run, signal_number);
-    ab_read(&run, 1, SIZE_MAX, hone_os_now_ns() + nanoseconds);
+    ab_read(&run, 1, SIZE_MAX, cli_now_ns() + nanoseconds);
     if (run->pid == 0) return;
     bury(run);
-    run->ended_ns = hone_os_now_ns();
+    run->ended_ns = cli_now_ns();
 }
 
 void ab_end(ab_run *run)
@@ -305,9 +303,9 @@ void ab_end(ab_run *run)
     ab_leave(run, SIGKILL, 0);
     for (int i = 0; i < 2; i++) {
         if (run->streams[i].fd >= 0) close(run->streams[i].fd);
-        hone_buffer_deinit(&run->streams[i].line);
+        cli_text_deinit(&run->streams[i].line);
     }
-    hone_buffer_deinit(&run->whole);
+    cli_text_deinit(&run->whole);
     free(run->values);
     *run = (ab_run){.streams = {{.fd = -1}, {.fd = -1}}};
 }

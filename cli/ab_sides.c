@@ -93,7 +93,7 @@ static int take_commit(ab_side *side, const char *at, const char *folder)
         snprintf(out, sizeof out, "%s/%s-pack", folder, side->name) >= AB_PATH_SIZE ||
         snprintf(archive, sizeof archive, "%s/%s.tar", folder, side->name) >= AB_PATH_SIZE)
         return refuse(side, "the path is too long");
-    if (at[1] == '-' || at[1] == '\0') return refuse(side, "behind the last @ stands no commit");
+    if (at[1] == '-' || at[1] == '\0') return refuse(side, "expected a commit after the last @");
     if (hone_os_make_folders(out, &err) != HONE_OK) return cli_fail(&err);
     int status = run_command(
         side, (const char *[]){"git", "-C", pack, "archive", "--format=tar", "-o", archive, at + 1, ".", NULL});

@@ -20,6 +20,37 @@ static const char *verdict_of(const hone_audited *audited, double threshold)
     return audited->regret > 0 && audited->regret_low <= 0 ? "not surely beaten" : "right";
 }
 
+// The kernel is not registered here (its pack or program is not), or cannot run: nothing can be said of the choice.
+static bool is_out_of_reach(const hone_cli *cli, const hone_audited *audited)
+{
+    if (audited->served) return audited->failure == HONE_FAILURE_UNSUPPORTED;
+    size_t count = 0;
+    const hone_kernel_ref **kernels = NULL;
+    bool is_here = false;
+    if (hone_registry_kernels(cli->rt, audited->algorithm, &kernels, &count, NULL) != HONE_OK) return true;
+    for (size_t i = 0; i < count; i++)
+        is_here = is_here || strcmp(hone_kernel_of(kernels[i])->name, audited->kernel) == 0;
+    hone_kernels_free(cli->rt, &kernels);
+    return !is_here;
+}
+
+// The worst of the choices: one that does not pass, else one that was out of reach.
+static int judge(const hone_cli *cli, const hone_audit *audit, uint32_t *out_of_reach)
+{
+    int status = EXIT_DONE;
+    *out_of_reach = 0;
+    for (size_t i = 0; i < hone_audit_size(audit); i++) {
+        const hone_audited *audited = hone_audit_choice(audit, i);
+        if (is_out_of_reach(cli, audited)) {
+            ++*out_of_reach;
+            if (status == EXIT_DONE) status = EXIT_WORLD;
+        } else if (!audited->passed) {
+            status = EXIT_NO;
+        }
+    }
+    return status;
+}
+
 static void print_row(cli_table *table, const hone_audited *audited, double threshold)
 {
     char time[32] = "", drift[32] = "", regret[64] = "", fastest[HONE_NAME_SIZE + 40] = "", share[32] = "";
@@ -42,15 +73,15 @@ static void print_fallen(const hone_audited *audited)
     char time[32] = "";
     const char *name = name_of(audited);
     if (audited->taken_back && audited->next_kernel[0] == '\0')
-        printf("  %s: taken back, and no other that was measured passes: the chain decides (hone explain)\n", name);
+        cli_say("  %s: taken back, and no other that was measured passes: the chain decides (hone explain)\n", name);
     if (audited->next_kernel[0] != '\0') {
         cli_time_text(audited->next_ns, time);
-        printf(
+        cli_say(
             "  %s: %s: %s %s, %s when it was tuned\n", name, audited->taken_back ? "taken back; now" : "the next best",
             audited->next_kernel, audited->next_config, time);
     }
     if (audited->pinned[0] != '\0')
-        printf(
+        cli_say(
             "  %s: %s pins %s still: hone lock writes what the store has now\n", name, audited->pinned,
             audited->kernel);
 }
@@ -58,11 +89,11 @@ static void print_fallen(const hone_audited *audited)
 static void print_notes(const hone_audited *audited)
 {
     if (audited->changed[0] != '\0')
-        printf("  %s: measured in another environment: %s\n", name_of(audited), audited->changed);
-    if (audited->reason[0] != '\0') printf("  %s: %s\n", name_of(audited), audited->reason);
+        cli_say("  %s: measured in another environment: %s\n", name_of(audited), audited->changed);
+    if (audited->reason[0] != '\0') cli_say("  %s: %s\n", name_of(audited), audited->reason);
     print_fallen(audited);
     if (audited->flipped)
-        printf(
+        cli_say(
             "  %s: %s %s, stored; faster now: %s %s\n", name_of(audited), audited->kernel, audited->config,
             audited->best_kernel, audited->best_config);
 }
@@ -71,16 +102,19 @@ static void print_sum(const hone_audit *audit, double threshold)
 {
     hone_audit_summary sum;
     hone_audit_sum(audit, &sum);
-    printf("%u of %u choices measured", sum.measured, sum.choices);
+    cli_say("%u of %u choices measured", sum.measured, sum.choices);
     if (sum.measured > 0)
-        printf(
+        cli_say(
             ": regret %.2f %% in the mean, %.2f %% at worst; %u flipped (%.0f %%); drift %+.1f %% in the median",
             100 * sum.mean_regret, 100 * sum.worst_regret, sum.flipped, 100 * sum.flip_rate, 100 * sum.median_drift);
-    printf("\n");
-    if (sum.changed > 0) printf("%u were measured in another environment\n", sum.changed);
-    if (sum.not_served > 0) printf("%u are not served by this library (hone store prune drops them)\n", sum.not_served);
-    if (sum.failed > 0) printf("%u fell out, %u of them taken back\n", sum.failed, sum.taken_back);
-    if (sum.past > sum.failed) printf("%u past the threshold of %g %%\n", sum.past - sum.failed, threshold);
+    cli_say("\n");
+    if (sum.changed > 0) cli_say("%u were measured in another environment\n", sum.changed);
+    if (sum.not_served > 0)
+        cli_say(
+            "%u %s not served by this library (hone store prune drops %s)\n", sum.not_served,
+            sum.not_served == 1 ? "is" : "are", sum.not_served == 1 ? "it" : "them");
+    if (sum.failed > 0) cli_say("%u rejected, %u of them taken back\n", sum.failed, sum.taken_back);
+    if (sum.past > sum.failed) cli_say("%u past the threshold of %g %%\n", sum.past - sum.failed, threshold);
 }
 
 static void print_audit(const hone_audit *audit, double threshold)
@@ -131,8 +165,9 @@ static int update(hone_cli *cli, const hone_audit *audit)
 static int check_options(const hone_cli *cli)
 {
     const cli_options *options = &cli->options;
-    if (options->recorded || options->fresh || options->cold || options->kernel != NULL || options->platform != NULL ||
-        options->evals > 0 || options->patience > 0 || options->report != NULL || options->t4 != NULL)
+    if (options->recorded || options->fresh || options->cold || options->regime != NULL || options->kernel != NULL ||
+        options->platform != NULL || options->evals > 0 || options->patience > 0 || options->report != NULL ||
+        options->t4 != NULL)
         return cli_usage("--audit takes stored choices as they are, with --threshold, --update, --no-store, --seconds, "
                          "--wait, --seed, "
                          "--in-process, --store and --json (hone help tune)");
@@ -161,11 +196,20 @@ int cli_audit(hone_cli *cli)
     if (cli->options.json)
         printed = print_document(audit);
     else if (sum.choices == 0)
-        printf("the store has no choice for this machine\n");
+        cli_say("the store has no choice for this machine\n");
     else
         print_audit(audit, threshold);
     if (cli->options.update && status == EXIT_DONE) status = update(cli, audit);
+    uint32_t out_of_reach = 0;
+    const int verdict = judge(cli, audit, &out_of_reach);
     hone_audit_release(&audit);
-    if (status == EXIT_DONE && printed == EXIT_DONE && sum.past > 0 && !cli->options.update) status = EXIT_NO;
+    if (out_of_reach > 0)
+        fprintf(
+            stderr,
+            "hone: %u choice%s not looked at: the kernel is not here, or cannot run here (name its pack with --pack, "
+            "its program with --program)\n",
+            out_of_reach, out_of_reach == 1 ? " was" : "s were");
+    if (status == EXIT_DONE && printed == EXIT_DONE && (!cli->options.update || verdict == EXIT_WORLD))
+        status = verdict;
     return status == EXIT_DONE ? printed : status;
 }

@@ -76,10 +76,10 @@ static const hone_parameter *next_of(const hone_signature *signature, kind wante
     return NULL;
 }
 
-static void add(hone_buffer *out, const char *format, const char *name)
+static void add(cli_text *out, const char *format, const char *name)
 {
-    if (out->size > 0) hone_buffer_text(out, ", ");
-    hone_buffer_format(out, format, name);
+    if (out->size > 0) cli_text_put(out, ", ");
+    cli_text_format(out, format, name);
 }
 
 // What is passed where the signature has nothing of that kind left.
@@ -90,7 +90,7 @@ static const char *otherwise(const taken *item)
 }
 
 // Tensors and scalars in the signature's order, each kind for itself. False: scratch memory is among them.
-static bool write_arguments(const hone_signature *signature, const list *types, hone_buffer *out)
+static bool write_arguments(const hone_signature *signature, const list *types, cli_text *out)
 {
     static const char *const formats[] = {"%s", "i64(%s)", "f64(%s)", "bool(%s)", "text(%s)"};
     size_t at[TEXT + 1] = {0};
@@ -106,7 +106,7 @@ static bool write_arguments(const hone_signature *signature, const list *types, 
     for (size_t i = 0, written = 0; types->returned > 0 && i < hone_signature_count(signature); i++) {
         const hone_parameter *parameter = hone_signature_parameter(signature, i);
         if (!parameter->is_result) continue;
-        hone_buffer_format(out, written++ == 0 ? " -> %s" : ", %s", parameter->name);
+        cli_text_format(out, written++ == 0 ? " -> %s" : ", %s", parameter->name);
     }
     return !needs_scratch;
 }
@@ -130,54 +130,49 @@ static void guess(const hone_signature *signature, list *out)
 // An algorithm of its own -------------------------------------------------------------------------------------------
 
 // A first signature: tensors of one shape, the last of which is the result unless it is returned; scalars behind them.
-static void write_signature(const char *function, const list *types, hone_buffer *out)
+static void write_signature(const char *function, const list *types, cli_text *out)
 {
     static const char *const scalars[] = {"", ": i64 = 0", ": f64 = 0.0", ": bool = false", ": str = none"};
     size_t tensors = 0, written = 0;
     for (size_t i = 0; i < types->count; i++)
         tensors += types->items[i].kind == TENSOR && !types->items[i].is_optional;
     const size_t parameters = types->returned > 0 || tensors == 0 ? tensors : tensors - 1;
-    hone_buffer_format(out, "%s(", function);
+    cli_text_format(out, "%s(", function);
     for (size_t i = 0; i < parameters; i++)
-        hone_buffer_format(out, "%sx%zu: T[...]", i == 0 ? "" : ", ", i);
+        cli_text_format(out, "%sx%zu: T[...]", i == 0 ? "" : ", ", i);
     for (size_t i = 0; i < types->count; i++) {
         const kind of = types->items[i].kind;
         if (of == TENSOR || of > TRUTH) continue;
-        hone_buffer_format(
-            out, "%sa%zu%s",
-            written > 0      ? ", "
-            : parameters > 0 ? ", *, "
-                             : "*, ",
-            written, scalars[of]);
+        cli_text_format(out, "%sa%zu%s", written > 0 ? ", " : parameters > 0 ? ", *, " : "*, ", written, scalars[of]);
         written++;
     }
-    hone_buffer_text(out, ") -> y: T[...] where T in f32");
+    cli_text_put(out, ") -> y: T[...] where T in f32");
 }
 
 json_t *cli_begin_kernel(hone_cli *cli, const char *function, const json_t *schema, json_t **out_algorithm)
 {
     const hone_allocator system = hone_allocator_system();
     hone_error err;
-    hone_buffer text, arguments;
+    cli_text text, arguments;
     hone_signature *own = NULL;
     list types = {.count = 3, .items = {{TENSOR, false}, {TENSOR, false}, {TENSOR, false}}};
-    hone_buffer_init(&text, system);
-    hone_buffer_init(&arguments, system);
+    cli_text_init(&text);
+    cli_text_init(&arguments);
     *out_algorithm = NULL;
     const bool is_known = schema != NULL && read_schema(schema, &types);
     const hone_op *op = hone_op_find(cli->rt, function, &err);
     const hone_signature *signature = op != NULL ? hone_op_signature(op) : NULL;
     if (op == NULL) {
         write_signature(function, &types, &text);
-        if (hone_signature_parse(system, hone_buffer_string(&text), &own, &err) == HONE_OK) signature = own;
-        *out_algorithm = json_pack("{s:s}", "signature", hone_buffer_string(&text));
+        if (hone_signature_parse(system, cli_text_string(&text), &own, &err) == HONE_OK) signature = own;
+        *out_algorithm = json_pack("{s:s}", "signature", cli_text_string(&text));
     } else if (!is_known) {
         guess(signature, &types);
     }
     const bool has_scratch = signature != NULL && !write_arguments(signature, &types, &arguments);
     json_t *row = json_pack(
         "{s:s, s:s, s:s, s:s}", "algorithm", function, "name", function, "entry", function, "arguments",
-        hone_buffer_string(&arguments));
+        cli_text_string(&arguments));
     if (has_scratch) json_object_set_new(row, "scratch", json_integer(1 << 20));
     json_object_set_new(
         row, "description",
@@ -185,7 +180,7 @@ json_t *cli_begin_kernel(hone_cli *cli, const char *function, const json_t *sche
             is_known ? "begun from the types of the function: look at the order of its arguments, and at signature"
                      : "begun from the function's name alone: say what it takes in arguments, and look at signature"));
     hone_signature_release(&own);
-    hone_buffer_deinit(&text);
-    hone_buffer_deinit(&arguments);
+    cli_text_deinit(&text);
+    cli_text_deinit(&arguments);
     return row;
 }

@@ -3,7 +3,6 @@
 #include "cli.h"
 
 #include "inputs.h"
-#include "os/os.h"
 #include "runtime/api/api.h"
 
 #include <math.h>
@@ -122,11 +121,11 @@ static const hone_kernel_ref *chosen_kernel(const bench_field *field, hone_decis
 // On a device with what starting the runs costs, as a program pays it: `hone tune` measures without.
 static double time_batch(const bench_field *field, const bench_lane *lane, uint32_t batch)
 {
-    uint64_t start = hone_os_now_ns();
+    uint64_t start = cli_now_ns();
     for (uint32_t i = 0; i < batch; i++)
         if (lane->plan->run(lane->plan, field->inputs.values, NULL) != HONE_OK) return INFINITY;
     if (cli_inputs_wait(&field->inputs, NULL) != HONE_OK) return INFINITY;
-    return (double)(hone_os_now_ns() - start) / batch;
+    return (double)(cli_now_ns() - start) / batch;
 }
 
 // Batches long enough for the clock, then rounds in turn until the time is up.
@@ -139,8 +138,8 @@ static void measure(bench_field *field, double seconds)
         const double whole = field->inputs.ops != NULL ? 200000 : 20000;
         field->lanes[i].batch = once < whole ? (uint32_t)(whole / (once + 1)) + 1 : 1;
     }
-    uint64_t end = hone_os_now_ns() + (uint64_t)(seconds * 1e9);
-    while (field->rounds < MAX_ROUNDS && (field->rounds < 3 || hone_os_now_ns() < end) && !cli_cancel) {
+    uint64_t end = cli_now_ns() + (uint64_t)(seconds * 1e9);
+    while (field->rounds < MAX_ROUNDS && (field->rounds < 3 || cli_now_ns() < end) && !cli_cancel) {
         for (size_t i = 0; i < field->count; i++) {
             bench_lane *lane = &field->lanes[(i + field->rounds) % field->count];
             lane->samples[field->rounds] = time_batch(field, lane, lane->batch);
@@ -190,7 +189,7 @@ static json_t *report(bench_field *field)
 
 static void print_rows(const bench_field *field, const json_t *rows)
 {
-    printf("%s\n", hone_call_text(field->call));
+    cli_say("%s\n", hone_call_text(field->call));
     cli_table *table = cli_table_new(6);
     cli_table_row(table, " ", "kernel", "what", "time", "spread", "config");
     size_t i;

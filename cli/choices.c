@@ -49,25 +49,32 @@ static int take_answer(duel *d, const char *text, hone_source link, const char *
     return EXIT_DONE;
 }
 
-static void list_names(const duel *d, hone_buffer *out)
+static void list_names(const duel *d, cli_text *out)
 {
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(d->op->algorithm, &count);
     for (size_t i = 0; i < count; i++) {
         if (kernels[i]->kernel.is_reference) continue;
-        hone_buffer_format(out, "%s%s", out->size > 0 ? ", " : "", kernels[i]->kernel.name);
+        cli_text_format(out, "%s%s", out->size > 0 ? ", " : "", kernels[i]->kernel.name);
     }
 }
 
 static int fail_unknown(const duel *d, const char *text, int size)
 {
-    hone_buffer names;
-    hone_buffer_init(&names, hone_allocator_system());
+    size_t count = 0;
+    char given[HONE_NAME_SIZE];
+    cli_meant meant = {.given = given, .before = ""};
+    cli_text names;
+    cli_text_init(&names);
     list_names(d, &names);
+    snprintf(given, sizeof given, "%.*s", size, text);
+    const hone_kernel_ref *const *kernels = hone_registry_list(d->op->algorithm, &count);
+    for (size_t i = 0; i < count; i++)
+        cli_meant_by(&meant, kernels[i]->kernel.name);
     int status = refuse(
-        text, EXIT_USAGE, "unknown kernel '%.*s' of %s; expected default, stored, or one of %s", size, text,
-        d->op->algorithm->name, hone_buffer_string(&names));
-    hone_buffer_deinit(&names);
+        text, EXIT_USAGE, "unknown kernel '%s' of %s%s; expected default, stored, or one of %s", given,
+        d->op->algorithm->name, cli_meant_text(&meant), cli_text_string(&names));
+    cli_text_deinit(&names);
     return status;
 }
 
@@ -157,9 +164,9 @@ static void print_document(const duel *d)
 
 static void print_table(const duel *d)
 {
-    printf("%s\n", hone_call_text(d->call));
+    cli_say("%s\n", hone_call_text(d->call));
     cli_table *table = cli_table_new(8);
-    cli_table_row(table, " ", "kernel", "time", "over fastest", "95 %", "samples", "disturbed", "config");
+    cli_table_row(table, " ", "kernel", "time", "time / fastest", "95 %", "samples", "disturbed", "config");
     for (size_t i = 0; i < d->count; i++) {
         const hone_compared *one = &d->results[i];
         char time[32], ratio[32] = "-", interval[64] = "too few samples", samples[16], disturbed[16], config[256];

@@ -2,8 +2,9 @@
 #ifndef HONE_CLI_CLI_H
 #define HONE_CLI_CLI_H
 
-#include "base/buffer.h"
 #include "hone/hone.h"
+#include "system.h"
+#include "text.h"
 
 #include <jansson.h>
 
@@ -19,14 +20,14 @@ typedef struct cli_names {
 
 // Every option of every command; a command lists the names of those that it takes.
 typedef struct cli_options {
-    bool adjacent, json, stable, list, unproved, validate, cold, recorded, fresh, count, verbose, no_store, in_process,
-        check, reseal, until_empty, no_recorded, watch, all, off, measurements, dry_run, audit, update, racing, run,
-        allow_missing, expect_all, higher, prometheus;
+    bool adjacent, json, stable, list, unproved, validate, cold, no_cold, recorded, fresh, count, verbose, no_store,
+        in_process, check, reseal, until_empty, no_recorded, watch, all, off, measurements, dry_run, audit, update,
+        racing, run, allow_missing, expect_all, higher, prometheus;
     const char *store, *platform, *kernel, *spec, *format, *device, *foreign_device, *lock, *report, *at, *rank,
-        *neighbours, *t4, *a, *b, *metric, *metric_json, *step, *output, *from, *kernels_lock;
+        *neighbours, *t4, *regime, *a, *b, *metric, *metric_json, *step, *output, *from, *kernels_lock;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
-    cli_names warm, packs, choices, a_env, b_env;
+    cli_names warm, packs, programs, choices, a_env, b_env;
     int64_t priority, retries, evals, patience, seed, sample, calls;
 } cli_options;
 
@@ -87,8 +88,9 @@ int cli_pack_new(hone_cli *cli, hone_store *store);
 
 extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[], cli_queue_verbs[];
 
-// NULL: there is none of this name.
+// NULL: no such command.
 const cli_command *cli_find_command(const char *name);
+int cli_refuse_command(const char *name); // says that there is none, and which was probably meant
 bool cli_takes(const cli_command *command, const char *option);
 // The verb that the first argument names; NULL, after saying which there are: it names none.
 const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cli_verb *verbs);
@@ -100,10 +102,17 @@ extern volatile int cli_cancel;
 int cli_open(hone_cli *cli, hone_policy policy);
 // The same without a lock file, whatever HONE_LOCK says: for commands that are about it.
 int cli_open_unlocked(hone_cli *cli, hone_policy policy);
+// Loads the libraries of --program, before the runtime is opened: what it forks then has their functions. Prints what
+// failed (program.c).
+int cli_load_programs(const hone_cli *cli);
+// Has them register what they have.
+int cli_register_programs(const hone_cli *cli);
 // The lock file that --lock or HONE_LOCK names; NULL when neither does.
 const char *cli_lock_path(const hone_cli *cli);
 // Prints "hone: ..." on standard error and returns the exit code of the status.
 int cli_fail(const hone_error *err);
+// The same of a call text, or of an algorithm's name: names the algorithm that was probably meant.
+int cli_fail_call(hone_cli *cli, const char *text, const hone_error *err);
 // The same of what a file holds: "hone: FILE: ...". "-" is standard input.
 int cli_fail_in(const char *file, const hone_error *err);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -127,18 +136,48 @@ int cli_need_store(hone_cli *cli);
 hone_status cli_open_reading(const char *url, hone_store **out, hone_error *err);
 // Another store, which must be there. Prints what failed.
 int cli_open_other(const char *url, hone_store **out);
-// Reads a file ("-": standard input) into a buffer. Prints what failed.
-int cli_read(const char *path, hone_buffer *out);
+// Reads a file ("-": standard input). Prints what failed.
+int cli_read(const char *path, cli_text *out);
 
 // Says that there is no memory, and leaves.
 void cli_no_memory(void) __attribute__((noreturn));
 
-// A table of aligned columns: cells are copied; a column that is numbers in every row is flushed right.
+// Columns of standard output: COLUMNS, else the terminal's; 0: a pipe or a file, where no line is broken.
+size_t cli_width(void);
+void cli_wrap_prose(bool on);                         // at 80 columns also into a pipe, and without an indent below
+size_t cli_text_width(const char *text, size_t size); // columns that UTF-8 text takes
+// What the first part of a text takes that no line break divides; out_size: with the space behind it.
+size_t cli_word_width(const char *text, size_t *out_size);
+// How much of a text goes on one line of this width: whole words, or the first parts of one that is wider.
+size_t cli_break(const char *text, size_t size, size_t width);
+// Prints lines of text; what is wider than the standard output goes on below, indented.
+void cli_print_lines(const char *text);
+// Control characters other than those of `but` become blanks and question marks.
+void cli_make_printable(char *text, const char *but);
+// printf for such lines: prints when a line is complete. Control characters are not passed on.
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// One line for kernels that cannot run here.
+void cli_say_elsewhere(const char *indent, size_t count);
+// Replaces the line of progress on standard error, cut to the terminal's width.
+void cli_print_progress(const char *text);
+
+// The name that a misspelt one is nearest to.
+typedef struct cli_meant {
+    const char *given, *before; // "--" before options
+    size_t slips;
+    char name[96], text[128];
+} cli_meant;
+void cli_meant_by(cli_meant *meant, const char *name); // one that there is
+const char *cli_meant_text(cli_meant *meant);          // "; did you mean tune?", or ""
+
+// A table of aligned columns: cells are copied; a column that is numbers in every row is flushed right. Where it is wider
+// than standard output, columns of words are narrowed and their cells go on below; where that is not enough, so do the
+// last columns of each row.
 typedef struct cli_table cli_table;
 cli_table *cli_table_new(size_t columns);
 void cli_table_row(cli_table *table, ...); // `columns` strings
 void cli_table_print(cli_table *table);    // and frees it
-void cli_table_drop(cli_table *table);     // frees one that is not printed; NULL is none
+void cli_table_drop(cli_table *table);     // frees a table without printing it; NULL does nothing
 // Rows begun with a mark ("*" or " ") in place of the indent; one with a "*" is bold on a terminal, unless NO_COLOR is
 // set.
 void cli_table_marked(cli_table *table);
@@ -147,17 +186,20 @@ void cli_table_marked(cli_table *table);
 char *cli_device_number(json_t *devices, const char *fingerprint, char out[24]);
 // What stands behind the numbers, a line each, below the table; and drops the list.
 void cli_print_devices(json_t *devices);
+// Whether its kernels run where an interpreter is alone: in no process of this command.
+bool cli_platform_is_interpreted(hone_platform platform);
 
 // Times for people: "1.31 ms", "0.84 us". Returns out.
 char *cli_time_text(double nanoseconds, char out[32]);
 // A config as a JSON object of the caller's.
 json_t *cli_config_object(const hone_space *space, const hone_config *config);
-// The most that this machine's CPU can do, measured once a boot and kept (peak.c): f32 operations a second, else bytes
-// read a second.
+// What the most of a machine is asked of: operations a second of f32, of bf16, bytes read a second.
+typedef enum cli_peak_kind { CLI_PEAK_F32, CLI_PEAK_BF16, CLI_PEAK_BYTES } cli_peak_kind;
+// The most that this machine's CPU can do, measured once a boot and kept (peak.c).
 // 0: it cannot be told here, and cli_peak_lacks says why ("" where nothing lacks).
-//   seen  what was reached already: a peak below it is measured again
-double cli_peak(hone_cli *cli, bool arithmetic, double seen);
-const char *cli_peak_lacks(bool arithmetic);
+//   seen  what was reached already: a peak below it is measured again, and is that at least
+double cli_peak(hone_cli *cli, cli_peak_kind kind, double seen);
+const char *cli_peak_lacks(cli_peak_kind kind);
 // The libraries of others that compete, a line each, asked of a worker once a command; "" when none is here or nobody
 // can be asked.
 const char *cli_libraries(hone_cli *cli);
@@ -177,12 +219,14 @@ void cli_progress_end(const hone_cli *cli);
 // What --platform, --kernel and HONE_WORKER name must be there. Prints what is not.
 int cli_check_names(hone_cli *cli);
 // Options common to tune and offline.
+// Whether --regime and --cold name one regime; else what is wrong is printed, and the code to leave with.
+int cli_check_regime(const cli_options *options);
 void cli_tune_options(hone_cli *cli, hone_tune_options *out);
 // Of a result whose calls were many: the code of the last one that failed, EXIT_DONE when none did.
 int cli_result_code(const hone_result *result);
 // Prints a result document as tables (result.c).
 int cli_print_result(hone_cli *cli, const hone_result *result);
-// Says where it is stored. What was to be stored and is not was told of on the way: EXIT_NO.
+// Says where it is stored. EXIT_NO when something was not stored, which was reported before.
 int cli_say_stored(const hone_cli *cli, const hone_result *result);
 // Whether a file that an option names can be written. Prints why not.
 int cli_check_file(const char *option, const char *path);

@@ -1,6 +1,5 @@
 // What the command can do: its commands, and the options that they take. To add a command: a row here, its function in
 // a file of its own, and its line in docs/man/hone.1 and docs/cli.md. Help and completion read these tables.
-#include "base/assert.h"
 #include "cli.h"
 
 #include <assert.h>
@@ -10,22 +9,22 @@
 
 const cli_command cli_commands[] = {
     {.name = "devices",
-     .summary = "platforms, their devices and fingerprints, or what is missing",
+     .summary = "platforms with their devices and fingerprints, or what is missing",
      .options = "json",
      .help = "A platform that cannot run here is shown with the reason and what to install.",
      .run = cli_devices},
     {.name = "list",
      .arguments = "[ALGORITHM]",
      .summary = "algorithms with their signatures and kernels",
-     .options = "json validate verbose pack",
+     .options = "json validate verbose all pack program",
      .help = "--validate compares the signatures of all kernels of each algorithm, every pair; a mismatch is exit 1.",
      .most = 1,
      .run = cli_list},
     {.name = "tune",
      .arguments = "CALL...",
      .summary = "find the fastest correct kernel and config for each call",
-     .options = "json store seconds batch-seconds evals patience calls wait platform kernel cold stable "
-                "seed recorded fresh no-store in-process report t4 audit threshold update pack",
+     .options = "json store seconds batch-seconds evals patience calls wait platform kernel cold regime stable "
+                "seed recorded fresh no-store in-process report t4 audit threshold update all pack program",
      .help =
          "All kernels compete; every candidate runs in a worker process, is verified against the reference and\n"
          "measured.\n"
@@ -35,19 +34,22 @@ const cli_command cli_commands[] = {
          "--recorded tunes the recorded calls that have no verified answer, heaviest first; then those that were left\n"
          "undecided, with twice the seconds each time, at most eight times --seconds.\n"
          "--fresh measures also what the store has measured already, and forgets what failed.\n"
-         "--audit looks at stored choices again, of the calls or all, as a contest looks at its winner, and measures\n"
-         "them beside their runners-up and the default: exit 1 when one falls out or is past the threshold. What\n"
-         "falls out is taken back, and the next best serves (not with --no-store); --update tunes these anew.",
+         "--audit verifies stored choices again, of the calls or all, as a contest verifies its winner, and measures\n"
+         "them against their runners-up and the default: exit 1 when one is rejected or past the threshold, 3\n"
+         "when a kernel is not here or cannot run here. A rejected one is taken back, and the next best serves (not\n"
+         "with --no-store); --update tunes these anew.",
      .run = cli_tune},
     {.name = "offline",
      .arguments = "PROGRAM...",
      .summary = "tune every labelled operation of lowered programs",
      .options = "json list unproved store seconds batch-seconds evals patience calls wait platform kernel "
-                "cold stable seed fresh no-store pack allow-missing expect-all",
+                "cold no-cold regime stable seed fresh no-store pack program allow-missing expect-all",
      .help =
          "Reads StableHLO and HLO, as text (with locations: without, there are no labels) and in their binary\n"
          "forms, plain or gzipped; - is standard input. --list only shows what was found.\n"
          "--unproved tunes also what was matched by operands alone, and expects it.\n"
+         "What reads mostly arrays that a step reads once, of more than the caches hold, is measured cold; --no-cold: "
+         "is not.\n"
          "The exit code is 1 when an operation could not be tuned; with --allow-missing only when none could.\n"
          "--expect-all tunes nothing: it is 1 unless every operation is decided in the store, and says which is not.",
      .least = 1,
@@ -55,15 +57,15 @@ const cli_command cli_commands[] = {
     {.name = "run",
      .arguments = "CALL",
      .summary = "run once on made-up inputs and check against the reference",
-     .options = "json store seed pack",
-     .help = "A call that nobody has tuned is tuned first (HONE_POLICY=heuristic: is not).",
+     .options = "json store seed pack program",
+     .help = "A call that is not tuned yet is tuned first (not with HONE_POLICY=heuristic).",
      .least = 1,
      .most = 1,
      .run = cli_run},
     {.name = "bench",
      .arguments = "CALL...",
-     .summary = "every kernel side by side, interleaved: default, heuristic and chosen",
-     .options = "json store seed seconds wait pack choice",
+     .summary = "time every kernel side by side: default, heuristic and chosen",
+     .options = "json store seed seconds wait pack program choice",
      .help = "Nothing is stored. Kernels run in this process.\n"
              "--choice 'KERNEL CONFIG', twice or more, measures only these choices for one call: each verified first,\n"
              "in a worker process, in turns of random order; samples that other work disturbed are taken again and do\n"
@@ -74,24 +76,23 @@ const cli_command cli_commands[] = {
      .run = cli_bench},
     {.name = "ab",
      .arguments = "-- PROGRAM [ARGUMENT...]",
-     .summary = "what other choices are worth to a whole program: it runs under a and under b in turns",
+     .summary = "compare two sets of choices by a whole program, run under each in turn",
      .options = "json store a b a-env b-env metric metric-json higher step seconds threshold seed",
      .help =
-         "--a and --b are a lock file, a store, a pack's folder, or FOLDER@COMMIT of a pack in git; a side that names\n"
-         "none is the program as it runs today. Runs come in pairs of random order, until it is certain which is\n"
-         "better, or that they differ by less than --threshold, or --seconds (default 300) are spent. The interval "
-         "may\n"
-         "be looked at whenever one likes: in 19 of 20 trials it never leaves the truth out.\n"
+         "--a and --b are a lock file, a store, a pack's folder, or FOLDER@COMMIT of a pack in git; a side without\n"
+         "one is the program as it runs today. Runs come in pairs of random order, until it is certain which is\n"
+         "better, or that they differ by less than --threshold, or --seconds (default 300) are spent. The interval is\n"
+         "valid at any time: in 19 of 20 trials it always contains the true ratio.\n"
          "The metric is the program's wall time, or what it prints: of several values in a run the median counts.\n"
-         "--step is for programs that print a line at every step, and much the surest on a busy machine: both run at\n"
-         "once and take turns, one standing still, so that what changes on the machine changes for both.\n"
+         "--step is for programs that print a line at every step, and by far the most reliable on a busy machine:\n"
+         "both run at once and take turns, one stopped while the other runs, so that both see the same machine.\n"
          "Programs run on copies of the stores. Exit 1 when b is worse, or it is not known.",
      .least = 1,
      .run = cli_ab},
     {.name = "explain",
      .arguments = "CALL",
      .summary = "why a call gets the kernel it gets",
-     .options = "json store pack",
+     .options = "json store all pack program",
      .help = "Never tunes. Exit 1 when nothing answers.",
      .least = 1,
      .most = 1,
@@ -99,14 +100,14 @@ const cli_command cli_commands[] = {
     {.name = "key",
      .arguments = "CALL",
      .summary = "canonical JSON and call key",
-     .options = "json spec",
+     .options = "json spec pack program",
      .help = "--spec FILE prints the key of a canonical text (- is standard input).",
      .most = 1,
      .run = cli_key},
     {.name = "lock",
      .arguments = "[CALL...]",
-     .summary = "pin the stored choices in hone.lock, or see whether they drifted",
-     .options = "json store lock device check reseal",
+     .summary = "pin the stored choices in hone.lock, or check them for drift",
+     .options = "json store lock device check reseal program",
      .help = "Writes every choice that the store answers with, or those of the calls and the device that are named;\n"
              "other lines of the file stay. The file is --lock, else HONE_LOCK, else hone.lock in this folder.\n"
              "--check writes nothing: exit 1 and a diff where the file and the store differ.\n"
@@ -122,7 +123,7 @@ const cli_command cli_commands[] = {
      .run = cli_record},
     {.name = "stats",
      .arguments = "[FILE...]",
-     .summary = "what was hit, what is stored and never asked for, asked for and never stored",
+     .summary = "hits and misses; decisions never used, calls never decided",
      .options = "json prometheus store pack",
      .help =
          "FILE is what programs wrote that ran with HONE_STATS=FILE, of as many processes as there were, a folder of\n"
@@ -131,54 +132,53 @@ const cli_command cli_commands[] = {
      .run = cli_stats},
     {.name = "store",
      .arguments = "VERB [ARGUMENT...]",
-     .summary = "what is remembered",
+     .summary = "the store: stored decisions, listed, moved, compared and cleaned up",
      .options = "json store format device foreign-device measurements dry-run verbose",
      .help =
          "--format is hone (result documents, the default), ejkernel (persistent caches) or tokamax (cache files);\n"
-         "import tells it from the text. --device FINGERPRINT exports one device's decisions, --measurements also\n"
-         "what they rest on. --verbose tells of every entry, and of times that differ. An export for ejkernel has the\n"
-         "decisions that its executor can look for, and tells of the others; --foreign-device is its name of the GPU.",
+         "import detects it. --device FINGERPRINT exports one device's decisions, --measurements also\n"
+         "what they rest on. --verbose reports every entry, and times that differ. An export for ejkernel has the\n"
+         "decisions that its executor can look up, and reports the others; --foreign-device is its name of the GPU.",
      .verbs = cli_store_verbs,
      .least = 1,
      .run = cli_store},
     {.name = "queue",
      .arguments = "VERB [CALL|KEY...]",
-     .summary = "calls that wait in the store for a machine that tunes them",
+     .summary = "calls in the store that wait to be tuned",
      .options = "json store device priority calls seconds all off pack",
      .help =
-         "add without calls queues the recorded ones that nobody has decided, heaviest first, and those whose contest\n"
+         "add without calls queues the recorded ones that are not decided, heaviest first, and those whose contest\n"
          "was left open. DEVICE is a fingerprint, or the beginning of one up to a comma: any device of the class may\n"
          "tune it. add of a call that was set aside takes it up again. Stores json: and memory: have no queue.",
      .verbs = cli_queue_verbs,
      .least = 1,
      .run = cli_queue},
     {.name = "work",
-     .summary = "tune what waits in the store's queue for the devices here",
-     .options =
-         "json store device until-empty no-recorded retries seconds evals patience wait platform kernel cold stable "
-         "in-process pack",
+     .summary = "tune queued calls for the devices of this machine",
+     .options = "json store device until-empty no-recorded retries seconds evals patience wait platform kernel cold "
+                "regime stable "
+                "in-process pack",
      .help = "Claims the heaviest call that fits a device here, tunes it, stores the answer, and goes on until it is\n"
-             "interrupted. Any number of workers may share a store, on one machine or, on a server, on many; what a\n"
-             "worker holds that dies is claimed by another, which goes on with what was measured. DEVICE is cpu,\n"
+             "interrupted. Any number of workers may share a store, on one machine or, on a server, on many; when a\n"
+             "worker dies, another claims its call and goes on with what was measured. DEVICE is cpu,\n"
              "cuda:1 or a fingerprint. Exit 1 when a call was set aside.",
      .run = cli_work},
     {.name = "sync",
      .arguments = "URL",
-     .summary = "this store and another one, both ways: the better decision of two stays",
+     .summary = "merge this store and another one both ways; the better decision wins",
      .options = "json store watch",
-     .help =
-         "Decisions, measurements and aliases; not recorded calls, nor the queue. A store that is not there is made.\n"
-         "With --watch again whenever one of the two changes, until it is interrupted.",
+     .help = "Decisions, measurements and aliases; not recorded calls, nor the queue. A store that does not exist is "
+             "created.\n"
+             "With --watch again whenever one of the two changes, until it is interrupted.",
      .least = 1,
      .most = 1,
      .run = cli_sync},
     {.name = "report",
      .arguments = "[URL...] -o FILE",
-     .summary = "stores as one page for a browser: what is covered, stale, undecided, who tuned what when",
+     .summary = "stores as one HTML page: coverage, stale and undecided decisions, history",
      .options = "json store output",
-     .help =
-         "Of the stores that are named, else of the user's. The page is one file, which loads nothing from anywhere.\n"
-         "Reads stores and writes nothing to them. --json prints the page's data instead.",
+     .help = "Of the stores that are named, else of the user's. The page is one self-contained file.\n"
+             "Reads stores and writes nothing to them. --json prints the page's data instead.",
      .run = cli_report},
     {.name = "space",
      .arguments = "FILE",
@@ -197,19 +197,18 @@ const cli_command cli_commands[] = {
      .summary = "the tuner against a recorded space",
      .options = "json seed evals seconds patience racing warm",
      .help = "SPACE is a cache file of Kernel Tuner or T4 results, plain or gzipped. Shows what the tuner would try,\n"
-             "in its order, and what that would cost. Each config is paid for whole, unless --racing stops losers and\n"
-             "pays run by run.\n"
-             "--warm OTHER... hands on the 8 best configs of each other recorded space.",
+             "in its order, and what that would cost. Each config costs all of its samples, unless --racing stops\n"
+             "losers early.\n"
+             "--warm OTHER... starts with the 8 best configs of each other recorded space.",
      .least = 1,
      .run = cli_simulate},
     {.name = "pack",
      .arguments = "VERB [DIR...]",
-     .summary = "kernels that come as folders: what they hold, and what is wrong",
+     .summary = "kernel packs: list them, check them, start a new one",
      .options = "json run from output kernels-lock",
      .help =
          "A kernel that is refused never runs; the others of its pack do. hone tune --pack DIR tunes with a pack.\n"
-         "Nothing of a pack is executed, but with check --run: its libraries are loaded, each in a process of its "
-         "own.\n"
+         "Nothing of a pack is executed, except by check --run, which loads its libraries, each in its own process.\n"
          "new --from LIBRARY.so writes DIR/pack.json (-o DIR, else the library's name) with a row for each "
          "exported\n"
          "function, and copies the library. A library that describes its functions is loaded in a process of its own.\n"
@@ -219,7 +218,7 @@ const cli_command cli_commands[] = {
      .least = 1,
      .run = cli_pack},
     {.name = "doctor",
-     .summary = "stores, lock file, clock, governor, libraries: what to do",
+     .summary = "check stores, lock file, clock, governor and libraries, with advice",
      .options = "json store lock",
      .help = "Reads every record of the store, and sets damaged ones aside. Exit 1 when a check fails.",
      .run = cli_doctor},
@@ -237,30 +236,31 @@ const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 const cli_option cli_option_rows[] = {
     {"json", CLI_FLAG, AT(json), "", "one JSON document on standard output"},
     {"store", CLI_TEXT, AT(store), " URL", "the store, in place of HONE_STORE"},
-    {"seconds", CLI_SECONDS, AT(seconds), " N",
-     "at most so long for a call (default 30); ab: for all runs (default 300)"},
+    {"seconds", CLI_SECONDS, AT(seconds), " N", "time limit for a call (default 30); ab: for all runs (default 300)"},
     {"batch-seconds", CLI_SECONDS, AT(batch_seconds), " N",
-     "at most so long for all calls together: time goes where it saves most"},
-    {"evals", CLI_COUNT, AT(evals), " N", "at most so many candidates (default 500)"},
-    {"patience", CLI_COUNT, AT(patience), " N", "stop after so many candidates without a gain"},
+     "time limit for all calls together: time goes where it saves most"},
+    {"evals", CLI_COUNT, AT(evals), " N", "at most N candidates (default 500)"},
+    {"patience", CLI_COUNT, AT(patience), " N", "stop after N candidates without a gain"},
     {"calls", CLI_COUNT, AT(calls), " N",
-     "the call will be made so often: stop when a step costs more than it saves over them"},
-    {"wait", CLI_SECONDS, AT(wait), " N",
-     "at most so many seconds for another process that tunes or measures (default 600)"},
+     "expected number of calls: stop when a step costs more than it saves over them"},
+    {"wait", CLI_SECONDS, AT(wait), " N", "seconds to wait for another process that tunes or measures (default 600)"},
     {"platform", CLI_TEXT, AT(platform), " NAME", "only kernels of this platform"},
     {"kernel", CLI_TEXT, AT(kernel), " NAME", "only the kernel of this name"},
-    {"cold", CLI_FLAG, AT(cold), "", "measure with the data flushed out of the caches"},
-    {"stable", CLI_FLAG, AT(stable), "",
-     "only what gives the very bits of the default may win, so that results do not change"},
+    {"cold", CLI_FLAG, AT(cold), "", "measure with data flushed from the caches"},
+    {"no-cold", CLI_FLAG, AT(no_cold), "", "measure with warm caches, whatever the program reads once a step"},
+    {"regime", CLI_TEXT, AT(regime), " NAME",
+     "what a time is of: warm (default), cold, graph (a run in a graph that is replayed), eager (one run, launch and "
+     "wait counted in)"},
+    {"stable", CLI_FLAG, AT(stable), "", "only candidates whose results are bit-identical to the default's may win"},
     {"seed", CLI_NUMBER, AT(seed), " N", "of inputs and sampling (default: tune draws one, others take 0)"},
     {"recorded", CLI_FLAG, AT(recorded), "", "the recorded calls, heaviest first"},
-    {"report", CLI_TEXT, AT(report), " FILE",
-     "write a page to look at in a browser: every config, parameters, the finals"},
+    {"report", CLI_TEXT, AT(report), " FILE", "write an HTML report: every config, parameters, finals, roofline"},
     {"t4", CLI_TEXT, AT(t4), " FILE",
      "write what was tried of the chosen kernel, or of --kernel, as T4 results; for one call"},
-    {"audit", CLI_FLAG, AT(audit), "", "look at stored choices again; exit 1 when one is not right any more"},
+    {"audit", CLI_FLAG, AT(audit), "", "verify stored choices again; exit 1 when one is no longer right"},
     {"threshold", CLI_PERCENT, AT(threshold), " PCT",
-     "tune --audit: how much slower than another a choice may be (default 5); ab: what is no difference (default 1)"},
+     "tune --audit: how much slower than another a choice may be (default 5); ab: what counts as no difference "
+     "(default 1)"},
     {"a", CLI_TEXT, AT(a), " WHAT", "one side: a lock file, a store, a pack's folder, or FOLDER@COMMIT"},
     {"b", CLI_TEXT, AT(b), " WHAT", "the other side"},
     {"a-env", CLI_LIST, AT(a_env), " NAME=VALUE", "a variable of a's programs; may be given several times"},
@@ -274,27 +274,29 @@ const cli_option cli_option_rows[] = {
     {"higher", CLI_FLAG, AT(higher), "", "the metric is better when it is higher"},
     {"step", CLI_TEXT, AT(step), " REGEX",
      "lines that end a step: both sides run at once, take turns of a step, and hone takes the time"},
-    {"update", CLI_FLAG, AT(update), "", "with --audit: tune those that did not pass anew"},
+    {"update", CLI_FLAG, AT(update), "", "with --audit: tune again those that did not pass"},
     {"fresh", CLI_FLAG, AT(fresh), "", "measure again what the store has measured"},
     {"pack", CLI_LIST, AT(packs), " DIR", "also the kernels of this pack; may be given several times"},
+    {"program", CLI_LIST, AT(programs), " LIBRARY.so",
+     "also what this library of a program registers; may be given several times"},
     {"choice", CLI_LIST, AT(choices), " CHOICE", "'KERNEL CONFIG', KERNEL, stored or default: only these"},
     {"run", CLI_FLAG, AT(run), "", "check: load the libraries of packs, each in a process of its own"},
     {"from", CLI_TEXT, AT(from), " LIBRARY.so|FOLDER", "new: what the pack is made from"},
     {"kernels-lock", CLI_TEXT, AT(kernels_lock), " FILE", "new: the kernels.lock that the folder has to match"},
-    {"racing", CLI_FLAG, AT(racing), "", "stop losers early, and pay run by run"},
+    {"racing", CLI_FLAG, AT(racing), "", "stop losers early"},
     {"warm", CLI_LIST, AT(warm), " OTHER...", "begin with the best configs of other recorded spaces"},
     {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},
     {"in-process", CLI_FLAG, AT(in_process), "", "allow candidates that cannot be isolated to run in this process"},
-    {"until-empty", CLI_FLAG, AT(until_empty), "", "leave when nothing waits any more, nor is held by others"},
+    {"until-empty", CLI_FLAG, AT(until_empty), "", "exit when nothing waits and no other worker holds a call"},
     {"no-recorded", CLI_FLAG, AT(no_recorded), "", "only what is queued: recorded calls are not added"},
-    {"retries", CLI_COUNT, AT(retries), " N", "set a call aside after so many contests that did not end (default 3)"},
+    {"retries", CLI_COUNT, AT(retries), " N", "set a call aside after N contests that did not end (default 3)"},
     {"priority", CLI_NUMBER, AT(priority), " N", "higher ones are claimed first (default 0)"},
-    {"all", CLI_FLAG, AT(all), "", "all of them"},
-    {"off", CLI_FLAG, AT(off), "", "go on"},
+    {"all", CLI_FLAG, AT(all), "", "also kernels that cannot run here, each with its reason; queue drop: every call"},
+    {"off", CLI_FLAG, AT(off), "", "pause: resume"},
     {"watch", CLI_FLAG, AT(watch), "", "go on until interrupted"},
     {"list", CLI_FLAG, AT(list), "", "only show"},
-    {"allow-missing", CLI_FLAG, AT(allow_missing), "", "that some operations cannot be tuned is no failure"},
-    {"expect-all", CLI_FLAG, AT(expect_all), "", "for CI: only look whether the store has every operation"},
+    {"allow-missing", CLI_FLAG, AT(allow_missing), "", "operations that cannot be tuned are not a failure"},
+    {"expect-all", CLI_FLAG, AT(expect_all), "", "for CI: only check that the store has every operation"},
     {"prometheus", CLI_FLAG, AT(prometheus), "", "Prometheus' text on standard output"},
     {"unproved", CLI_FLAG, AT(unproved), "", "also what was matched by operands alone"},
     {"validate", CLI_FLAG, AT(validate), "", "compare the kernels' signatures"},
@@ -342,12 +344,16 @@ const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cl
 {
     char known[256] = "";
     size_t used = 0;
+    cli_meant meant = {.given = cli->arguments[0], .before = ""};
     for (const cli_verb *verb = verbs; verb->name != NULL; verb++) {
         if (strcmp(verb->name, cli->arguments[0]) == 0) return verb;
+        cli_meant_by(&meant, verb->name);
         const char *between = verb == verbs ? "" : verb[1].name != NULL ? ", " : " or ";
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", between, verb->name);
-        hone_assert(used < sizeof known);
+        assert(used < sizeof known);
     }
-    (void)cli_usage("unknown verb %s of %s: expected %s (hone help %s)", cli->arguments[0], command, known, command);
+    (void)cli_usage(
+        "unknown verb %s of %s: expected %s%s (hone help %s)", cli->arguments[0], command, known,
+        cli_meant_text(&meant), command);
     return NULL;
 }

@@ -1,8 +1,7 @@
 // What the commands share: opening, failing, reading, tables, progress.
 #include "cli.h"
 
-#include "base/memory.h"
-#include "os/os.h"
+#include "registry/names.h"
 #include "runtime/api/api.h"
 #include "store/ops.h"
 
@@ -40,8 +39,9 @@ static int load_packs(const hone_cli *cli)
 
 static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
 {
-    const char *environment = hone_os_variable("HONE_POLICY");
-    const int wrong = check_store(cli);
+    const char *environment = getenv("HONE_POLICY");
+    int wrong = check_store(cli);
+    if (wrong == 0) wrong = cli_load_programs(cli);
     if (wrong != 0) return wrong;
     hone_runtime_options options = {
         .struct_size = sizeof options,
@@ -49,9 +49,14 @@ static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
         .policy = environment != NULL && environment[0] != '\0' ? HONE_POLICY_DEFAULT : policy,
         .log = print_log,
         .lock_file = lock,
+        // Functions of a program are measured in forks of a process that has them, too.
+        .flags = cli->options.programs.count > 0 ? HONE_RUNTIME_ZYGOTE : 0,
     };
     hone_error err;
-    if (hone_runtime_open(&options, &cli->rt, &err) == HONE_OK) return load_packs(cli);
+    if (hone_runtime_open(&options, &cli->rt, &err) == HONE_OK) {
+        wrong = load_packs(cli);
+        return wrong == 0 ? cli_register_programs(cli) : wrong;
+    }
     // A lock file that is not there is no answer to what was asked.
     int status = cli_fail(&err);
     return status == EXIT_NO ? EXIT_WORLD : status;
@@ -69,7 +74,7 @@ int cli_open_unlocked(hone_cli *cli, hone_policy policy)
 
 const char *cli_lock_path(const hone_cli *cli)
 {
-    const char *path = cli->options.lock != NULL ? cli->options.lock : hone_os_variable("HONE_LOCK");
+    const char *path = cli->options.lock != NULL ? cli->options.lock : getenv("HONE_LOCK");
     return path == NULL || path[0] == '\0' || strcmp(path, "none") == 0 ? NULL : path;
 }
 
@@ -95,6 +100,23 @@ int cli_fail(const hone_error *err)
     return cli_exit_code(err->status);
 }
 
+int cli_fail_call(hone_cli *cli, const char *text, const hone_error *err)
+{
+    char name[HONE_NAME_SIZE];
+    char **names = NULL;
+    size_t count = 0;
+    cli_meant meant = {.given = name, .before = ""};
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "( @"), text);
+    const bool is_misspelt = err->status == HONE_NOT_FOUND && hone_op_find(cli->rt, name, NULL) == NULL;
+    if (is_misspelt && hone_registry_algorithms(cli->rt, &names, &count, NULL) == HONE_OK) {
+        for (size_t i = 0; i < count; i++)
+            cli_meant_by(&meant, names[i]);
+        hone_names_free(cli->rt, &names);
+    }
+    fprintf(stderr, "hone: %s%s\n", err->message, cli_meant_text(&meant));
+    return cli_exit_code(err->status);
+}
+
 int cli_fail_in(const char *file, const hone_error *err)
 {
     fprintf(stderr, "hone: %s: %s\n", strcmp(file, "-") == 0 ? "standard input" : file, err->message);
@@ -115,13 +137,13 @@ int cli_usage(const char *format, ...)
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call)
 {
     hone_error err;
-    return hone_runtime_parse_call(cli->rt, text, op, call, &err) == HONE_OK ? 0 : cli_fail(&err);
+    return hone_runtime_parse_call(cli->rt, text, op, call, &err) == HONE_OK ? 0 : cli_fail_call(cli, text, &err);
 }
 
 int cli_store_url(const hone_cli *cli, char *out, size_t size)
 {
     char fallback[PATH_SIZE];
-    const char *url = cli->options.store != NULL ? cli->options.store : hone_os_variable("HONE_STORE");
+    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
     hone_default_store_url(fallback, sizeof fallback);
     if (url == NULL) url = fallback;
     int used = snprintf(out, size, "%s", url[0] == '\0' ? "none" : url);
@@ -184,12 +206,12 @@ int cli_need_store(hone_cli *cli)
     return EXIT_WORLD;
 }
 
-int cli_read(const char *path, hone_buffer *out)
+int cli_read(const char *path, cli_text *out)
 {
     hone_error err;
-    hone_buffer_init(out, hone_allocator_system());
-    if (hone_os_read_file(path, FILE_LIMIT, out, &err) == HONE_OK) return 0;
-    hone_buffer_deinit(out);
+    cli_text_init(out);
+    if (cli_read_file(path, FILE_LIMIT, out, &err) == HONE_OK) return 0;
+    cli_text_deinit(out);
     (void)cli_fail(&err);
     return EXIT_WORLD;
 }
@@ -239,18 +261,22 @@ void cli_print_json(json_t *value)
 void cli_progress(void *cli_pointer, const hone_progress *progress)
 {
     const hone_cli *cli = cli_pointer;
-    char best[32];
+    char best[32], line[256], left[32] = "";
     if (!cli->progress) return;
     if (progress->waiting != NULL) {
-        fprintf(stderr, "\r\033[K%.60s  waits for %s", progress->call, progress->waiting);
-        fflush(stderr);
+        snprintf(line, sizeof line, "%.60s  waits for %s", progress->call, progress->waiting);
+        cli_print_progress(line);
         return;
     }
-    fprintf(
-        stderr, "\r\033[K%.60s  %u/%u  best %s %s", progress->call, progress->done, progress->total,
-        progress->best_kernel != NULL ? progress->best_kernel : "-", cli_time_text(progress->best_ns, best));
-    if (progress->remaining_seconds >= 0) fprintf(stderr, "  %.0f s left", progress->remaining_seconds);
-    fflush(stderr);
+    // What is left of the search: the finals come after it, and take seconds.
+    if (progress->remaining_seconds >= 0.5) snprintf(left, sizeof left, "  %.0f s left", progress->remaining_seconds);
+    if (progress->remaining_seconds >= 0 && progress->remaining_seconds < 0.5)
+        snprintf(left, sizeof left, "  finishing");
+    snprintf(
+        line, sizeof line, "%u/%u%s  best %s %s  %s", progress->done, progress->total, left,
+        progress->best_kernel != NULL ? progress->best_kernel : "-", cli_time_text(progress->best_ns, best),
+        progress->call);
+    cli_print_progress(line);
 }
 
 void cli_progress_end(const hone_cli *cli)
@@ -258,9 +284,23 @@ void cli_progress_end(const hone_cli *cli)
     if (cli->progress) fputs("\r\033[K", stderr);
 }
 
+int cli_check_regime(const cli_options *options)
+{
+    hone_regime regime = options->cold ? HONE_COLD : HONE_WARM;
+    if (options->regime == NULL) return EXIT_DONE;
+    if (!hone_regime_by_name(options->regime, &regime) || hone_regime_is_stable(regime))
+        return cli_usage(
+            "--regime is '%s', expected warm, cold, graph or eager (--stable is for itself)", options->regime);
+    if (options->cold && regime != HONE_COLD)
+        return cli_usage("--cold and --regime %s: give one of them", options->regime);
+    return EXIT_DONE;
+}
+
 void cli_tune_options(hone_cli *cli, hone_tune_options *out)
 {
     const cli_options *options = &cli->options;
+    hone_regime regime = options->cold ? HONE_COLD : HONE_WARM;
+    if (options->regime != NULL) (void)hone_regime_by_name(options->regime, &regime);
     *out = (hone_tune_options){
         .struct_size = sizeof *out,
         .batch_seconds = options->batch_seconds,
@@ -270,7 +310,8 @@ void cli_tune_options(hone_cli *cli, hone_tune_options *out)
         .patience = (uint32_t)options->patience,
         .wait_seconds = options->wait,
         .isolation = options->in_process ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
-        .regime = options->cold ? HONE_COLD : HONE_WARM,
+        .regime = regime,
+        .same_regime = options->no_cold || options->cold || options->regime != NULL,
         .stable = options->stable,
         .seed = (uint64_t)options->seed,
         .no_store = options->no_store,

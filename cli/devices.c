@@ -38,6 +38,11 @@ static json_t *devices_of(hone_cli *cli, hone_platform platform)
     return list;
 }
 
+bool cli_platform_is_interpreted(hone_platform platform)
+{
+    return hone_platform_facts_of(platform)->is_interpreted;
+}
+
 static json_t *document(hone_cli *cli)
 {
     json_t *platforms = json_array();
@@ -59,7 +64,7 @@ static json_t *document(hone_cli *cli)
 static void print_detail(const json_t *device, const char *name)
 {
     const char *words = json_string_value(json_object_get(device, name));
-    if (words != NULL && words[0] != '\0') printf("  %s %s\n", name, words);
+    if (words != NULL && words[0] != '\0') cli_say("  %s %s\n", name, words);
 }
 
 static void print_device(const json_t *device)
@@ -67,13 +72,13 @@ static void print_device(const json_t *device)
     static const char *const details[] = {"architecture", "driver", "runtime", "compiler", "fingerprint"};
     const double gib = (double)json_integer_value(json_object_get(device, "memory_bytes")) / (1 << 30);
     const json_int_t clock = json_integer_value(json_object_get(device, "clock_mhz"));
-    printf(
+    cli_say(
         "  %s, %s, %s, %d threads", json_string_value(json_object_get(device, "name")),
         json_string_value(json_object_get(device, "backend")), json_string_value(json_object_get(device, "device")),
         (int)json_integer_value(json_object_get(device, "threads")));
-    if (gib > 0) printf(", %.1f GiB", gib);
-    if (clock > 0) printf(", %d MHz", (int)clock);
-    printf("\n");
+    if (gib > 0) cli_say(", %.1f GiB", gib);
+    if (clock > 0) cli_say(", %d MHz", (int)clock);
+    cli_say("\n");
     for (size_t i = 0; i < sizeof details / sizeof *details; i++)
         print_detail(device, details[i]);
 }
@@ -82,7 +87,7 @@ static void print_lines(const char *text)
 {
     while (*text != '\0') {
         size_t size = strcspn(text, "\n");
-        printf("  %.*s\n", (int)size, text);
+        cli_say("  %.*s\n", (int)size, text);
         text += size + (text[size] != '\0');
     }
 }
@@ -94,7 +99,7 @@ static void print_text(const json_t *root)
     json_array_foreach(json_object_get(root, "platforms"), i, platform)
     {
         const char *reason = json_string_value(json_object_get(platform, "reason"));
-        printf("%-9s %s\n", json_string_value(json_object_get(platform, "platform")), reason == NULL ? "" : reason);
+        cli_say("%-9s %s\n", json_string_value(json_object_get(platform, "platform")), reason == NULL ? "" : reason);
         print_lines(json_string_value(json_object_get(platform, "plugins")));
         json_array_foreach(json_object_get(platform, "devices"), j, device) print_device(device);
     }

@@ -161,8 +161,8 @@ int cli_doctor(hone_cli *cli)
                       "{s:s, s:b, s:s, s:s?}", "name", checks[i].name, "ok", result.ok, "detail", result.detail,
                       "advice", result.advice));
         if (cli->options.json) continue;
-        printf("%-12s %-6s %s\n", checks[i].name, result.ok ? "ok" : "FAILED", result.detail);
-        if (result.advice != NULL) printf("%-12s        %s\n", "", result.advice);
+        cli_say("%-12s %-6s %s\n", checks[i].name, result.ok ? "ok" : "FAILED", result.detail);
+        if (result.advice != NULL) cli_say("%-12s        %s\n", "", result.advice);
     }
     if (cli->options.json) cli_print_json(json_pack("{s:O}", "checks", rows));
     json_decref(rows);

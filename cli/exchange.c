@@ -87,7 +87,7 @@ typedef struct importing {
 
 // tokamax ships files of no bytes for what it has not tuned on a device. One that is named without its format is
 // damaged.
-static bool is_passed_over(importing *i, const char *path, const hone_buffer *text)
+static bool is_passed_over(importing *i, const char *path, const cli_text *text)
 {
     const bool may_be_tokamax = i->format == HONE_EXCHANGE_TOKAMAX || (i->format == HONE_EXCHANGE_ANY && i->in_folder);
     if (text->size > 0 || !may_be_tokamax) return false;
@@ -98,16 +98,15 @@ static bool is_passed_over(importing *i, const char *path, const hone_buffer *te
 
 static int add_file(importing *i, const char *path)
 {
-    hone_buffer text;
+    cli_text text;
     hone_error err;
     int status = cli_read(path, &text);
     if (status != 0) return status;
     i->files++;
-    hone_status added =
-        is_passed_over(i, path, &text)
-            ? HONE_OK
-            : hone_importer_add(i->importer, path, i->format, hone_buffer_string(&text), text.size, &err);
-    hone_buffer_deinit(&text);
+    hone_status added = is_passed_over(i, path, &text)
+                            ? HONE_OK
+                            : hone_importer_add(i->importer, path, i->format, cli_text_string(&text), text.size, &err);
+    cli_text_deinit(&text);
     if (added == HONE_OK) return 0;
     // One damaged file among a folder's, as tokamax ships, keeps no other out; the exit code is then no success.
     if (!i->in_folder || i->format != HONE_EXCHANGE_TOKAMAX || added != HONE_CORRUPT) return cli_fail(&err);
@@ -239,16 +238,16 @@ static int export_text(exporting *e, hone_store *store, const char *file, char *
     return hone_export(store, &e->options, out, out_size, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
-static void append_pair(hone_buffer *out, hone_view key, hone_view value)
+static void append_pair(cli_text *out, hone_view key, hone_view value)
 {
-    if (out->size > 1 && out->data[out->size - 1] != '{') hone_buffer_text(out, ", ");
-    hone_buffer_append(out, key.data, key.size);
-    hone_buffer_text(out, ": ");
-    hone_buffer_append(out, value.data, value.size);
+    if (out->size > 1 && out->data[out->size - 1] != '{') cli_text_put(out, ", ");
+    cli_text_append(out, key.data, key.size);
+    cli_text_put(out, ": ");
+    cli_text_append(out, value.data, value.size);
 }
 
 // The pairs of an object, but those whose keys are in `but`; keys: those that were seen, as texts.
-static void append_pairs(hone_texts *texts, hone_view object, const json_t *but, json_t *keys, hone_buffer *out)
+static void append_pairs(hone_texts *texts, hone_view object, const json_t *but, json_t *keys, cli_text *out)
 {
     hone_view key, value;
     for (hone_json_walk walk = hone_json_walk_of(object); hone_json_walk_next(&walk, &key, &value);) {
@@ -259,51 +258,51 @@ static void append_pairs(hone_texts *texts, hone_view object, const json_t *but,
 }
 
 // What ejkernel put into its file since, or hone never read, stays there before what is written.
-static int keep_theirs(const char *path, const char *text, size_t size, hone_buffer *out)
+static int keep_theirs(const char *path, const char *text, size_t size, cli_text *out)
 {
-    hone_buffer there, written;
+    cli_text there, written;
     hone_view old, new;
     hone_error err;
-    hone_buffer_init(&written, hone_allocator_system());
+    cli_text_init(&written);
     int status = cli_read(path, &there);
     if (status != 0) return status;
     hone_texts texts = {.arena = {.allocator = hone_allocator_system()}};
     json_t *keys = json_object();
-    const hone_view bytes = {hone_buffer_string(&there), there.size};
+    const hone_view bytes = {cli_text_string(&there), there.size};
     if (hone_json_text_check(bytes, HONE_JSON_PYTHON, &old, &err) != HONE_OK || !hone_json_is_object(old)) {
-        fprintf(stderr, "hone: %s: is no cache of ejkernel's, a JSON object: it is left as it is\n", path);
+        fprintf(stderr, "hone: %s: is not a cache of ejkernel (a JSON object): it is left as it is\n", path);
         status = EXIT_WORLD;
     } else if (hone_json_text_check((hone_view){text, size}, HONE_JSON_PYTHON, &new, &err) != HONE_OK)
         status = cli_fail(&err);
     if (status == 0) {
         append_pairs(&texts, new, NULL, keys, &written);
-        hone_buffer_char(out, '{');
+        cli_text_char(out, '{');
         append_pairs(&texts, old, keys, NULL, out);
-        if (written.size > 0) hone_buffer_format(out, "%s%s", out->size > 1 ? ", " : "", hone_buffer_string(&written));
-        hone_buffer_char(out, '}');
+        if (written.size > 0) cli_text_format(out, "%s%s", out->size > 1 ? ", " : "", cli_text_string(&written));
+        cli_text_char(out, '}');
     }
     json_decref(keys);
     hone_arena_destroy(&texts.arena);
-    hone_buffer_deinit(&written);
-    hone_buffer_deinit(&there);
+    cli_text_deinit(&written);
+    cli_text_deinit(&there);
     return status;
 }
 
 static int export_file(exporting *e, hone_store *store, const char *file, const char *path)
 {
     hone_error err;
-    hone_buffer both;
+    cli_text both;
     char *text = NULL;
     size_t size = 0;
-    hone_buffer_init(&both, hone_allocator_system());
+    cli_text_init(&both);
     int status = export_text(e, store, file, &text, &size);
     const bool is_shared = e->options.format == HONE_EXCHANGE_EJKERNEL && hone_os_is_plain_file(path);
     if (status == 0 && is_shared) status = keep_theirs(path, text, size, &both);
-    const char *whole = is_shared ? hone_buffer_string(&both) : text;
+    const char *whole = is_shared ? cli_text_string(&both) : text;
     if (status == 0 && hone_os_replace_file(path, whole, is_shared ? both.size : size, &err) != HONE_OK)
         status = cli_fail(&err);
     hone_text_free(text);
-    hone_buffer_deinit(&both);
+    cli_text_deinit(&both);
     return status;
 }
 

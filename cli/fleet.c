@@ -37,7 +37,7 @@ static json_int_t device_of(const fleet *f, const char *fingerprint)
     return (json_int_t)i;
 }
 
-// As this machine knows it; NULL: it is none of this machine's.
+// As this machine knows it; NULL: it is not a device of this machine.
 static const hone_device_info *device_here(const fleet *f, const char *fingerprint)
 {
     size_t count = 0;
@@ -307,7 +307,7 @@ static int read_stores(fleet *f, char *const *urls, size_t count, json_t *rows)
     if (stores == NULL) cli_no_memory();
     for (size_t i = 0; i < count && !cli_cancel; i++) {
         json_t *row = json_pack("{s:s}", "url", urls[i]);
-        if (row == NULL) row = json_pack("{s:s}", "url", "(a name that is no UTF-8)");
+        if (row == NULL) row = json_pack("{s:s}", "url", "(a name that is not UTF-8)");
         json_array_append_new(rows, row);
         f->store = (int)i;
         const int opened = open_store(urls[i], &stores[i], row);

@@ -24,6 +24,7 @@ static const struct {
     {"HONE_STORE_SYNC", "full: a put waits for the disk; unset: it survives a crash of the process"},
     {"HONE_UNVERIFIED", "allow: kernels of packs and of programs answer without being verified before; default refuse"},
     {"HONE_STABLE", "1: only decisions that were tuned with --stable are served, and all tuning is stable"},
+    {"HONE_REGIME", "warm, cold, graph or eager: whose decisions are served first, and what a miss is tuned for"},
     {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
     {"HONE_WORKER_CONFINE", "off: workers keep the user's rights to write files and to reach the network; unset: on"},
     {"HONE_DEVICE_LOCKS",
@@ -40,6 +41,8 @@ static const struct {
     {"HONE_PJRT_PLUGIN", "PJRT plugins, cpu=PATH,cuda=PATH; unset: those of Python packages"},
     {"HONE_NUMPY_OPENBLAS", "numpy's OpenBLAS, or its folder numpy.libs; unset: that of Python, or of its packages"},
     {"HONE_SCIPY_OPENBLAS", "scipy's OpenBLAS, or its folder scipy.libs; likewise"},
+    {"HONE_ONEDNN3",
+     "oneDNN 3, or the folder that it lies in; unset: that of the system, or of PyPI's onednn-cpu-gomp"},
     {"HONE_OPENCL", "path of OpenCL's loader; unset: libOpenCL.so.1"},
     {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},
 };
@@ -47,7 +50,7 @@ static const struct {
 static void print_variable(const char *name, const char *meaning)
 {
     const char *value = getenv(name);
-    printf("%-18s %s\n%-18s now: %s\n", name, meaning, "", value == NULL ? "(unset)" : value);
+    cli_say("%-18s %s\n%-18s now: %s\n", name, meaning, "", value == NULL ? "(unset)" : value);
 }
 
 // Their meaning lists the kinds of stores that there are.
@@ -76,40 +79,94 @@ static void print_environment(void)
 
 static void print_commands(void)
 {
-    printf("usage: hone COMMAND [OPTION]... [ARGUMENT]...\n\n");
+    cli_say("usage: hone COMMAND [OPTION]... [ARGUMENT]...\n\n");
     for (size_t i = 0; i < cli_command_count; i++)
-        printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
-    printf("\nhone help COMMAND shows a command's page, hone help environment the HONE_* variables.\n"
-           "A call is one quoted argument: 'matmul(f32[512,512], f32[512,512], transpose_b=true)'\n"
-           "Exit: 0 done, 1 the answer is no, 2 wrong use, 3 a failure of the world, 130 interrupted.\n");
+        cli_say("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
+    cli_say("\nhone help COMMAND shows a command's page, hone help environment the HONE_* variables.\n"
+            "A call is one quoted argument: 'matmul(f32[512,512], f32[512,512], transpose_b=true)'\n"
+            "Exit: 0 done, 1 the answer is no, 2 wrong use, 3 something outside hone failed, 130 interrupted.\n");
+}
+
+enum { USAGE_SIZE = 64, LEAST_COLUMN = 18 };
+
+static void verb_usage(const cli_verb *verb, char out[USAGE_SIZE])
+{
+    snprintf(out, USAGE_SIZE, "%s %s", verb->name, verb->arguments);
+}
+
+static void option_usage(const cli_option *option, char out[USAGE_SIZE])
+{
+    snprintf(out, USAGE_SIZE, "--%s%s", option->name, option->value);
+}
+
+static int wider(int column, const char *usage)
+{
+    const int width = (int)strlen(usage);
+    return width > column ? width : column;
 }
 
 static void print_verbs(const cli_verb *verbs)
 {
+    char usage[USAGE_SIZE];
+    int column = LEAST_COLUMN;
     for (const cli_verb *verb = verbs; verb->name != NULL; verb++) {
-        char usage[64];
-        snprintf(usage, sizeof usage, "%s %s", verb->name, verb->arguments);
-        printf("  %-18s %s\n", usage, verb->meaning);
+        verb_usage(verb, usage);
+        column = wider(column, usage);
     }
+    for (const cli_verb *verb = verbs; verb->name != NULL; verb++) {
+        verb_usage(verb, usage);
+        cli_say("  %-*s  %s\n", column, usage, verb->meaning);
+    }
+}
+
+static void print_options(const cli_command *command)
+{
+    char usage[USAGE_SIZE];
+    int column = LEAST_COLUMN;
+    for (size_t i = 0; i < cli_option_count; i++) {
+        option_usage(&cli_option_rows[i], usage);
+        if (cli_takes(command, cli_option_rows[i].name)) column = wider(column, usage);
+    }
+    for (size_t i = 0; i < cli_option_count; i++) {
+        option_usage(&cli_option_rows[i], usage);
+        if (cli_takes(command, cli_option_rows[i].name))
+            cli_say("  %-*s  %s\n", column, usage, cli_option_rows[i].meaning);
+    }
+}
+
+// Lines of a help text that end within a sentence are one.
+static void print_prose(const char *text)
+{
+    cli_say("\n");
+    cli_wrap_prose(true);
+    for (const char *at = text; *at != '\0'; at++) {
+        const bool is_within = *at == '\n' && at > text && at[-1] != '.' && at[-1] != ':';
+        cli_say("%c", is_within ? ' ' : *at);
+    }
+    cli_say("\n");
+    cli_wrap_prose(false);
 }
 
 static void print_command(const cli_command *command)
 {
     const char *arguments = command->arguments != NULL ? command->arguments : "";
-    printf("usage: hone %s [OPTION]... %s\n%s\n", command->name, arguments, command->summary);
+    cli_say("usage: hone %s [OPTION]... %s\n%s\n", command->name, arguments, command->summary);
     if (command->verbs != NULL) {
-        printf("\n");
+        cli_say("\n");
         print_verbs(command->verbs);
     }
-    if (command->help != NULL) printf("\n%s\n", command->help);
-    if (command->options != NULL) printf("\n");
-    for (size_t i = 0; i < cli_option_count; i++) {
-        const cli_option *option = &cli_option_rows[i];
-        if (!cli_takes(command, option->name)) continue;
-        char name[64];
-        snprintf(name, sizeof name, "--%s%s", option->name, option->value);
-        printf("  %-18s %s\n", name, option->meaning);
-    }
+    if (command->help != NULL) print_prose(command->help);
+    if (command->options == NULL) return;
+    cli_say("\n");
+    print_options(command);
+}
+
+int cli_refuse_command(const char *name)
+{
+    cli_meant meant = {.given = name, .before = ""};
+    for (size_t i = 0; i < cli_command_count; i++)
+        cli_meant_by(&meant, cli_commands[i].name);
+    return cli_usage("unknown command '%s'%s (hone help lists them)", name, cli_meant_text(&meant));
 }
 
 int cli_help(hone_cli *cli)
@@ -128,5 +185,5 @@ int cli_help(hone_cli *cli)
         print_command(command);
         return EXIT_DONE;
     }
-    return cli_usage("there is no command '%s' (hone help lists them)", name);
+    return cli_refuse_command(name);
 }

@@ -3,8 +3,9 @@
 #define HONE_CLI_HUB_H
 
 #include "cli.h"
+#include "pack/hub.h"
 
-enum { CLI_HUB_PATH = 4096, CLI_HUB_NAME = 256 };
+enum { CLI_HUB_PATH = HONE_HUB_PATH, CLI_HUB_NAME = HONE_HUB_NAME };
 
 typedef struct cli_hub_choice {
     char library[CLI_HUB_PATH];                                         // the variant's one library
@@ -14,6 +15,6 @@ typedef struct cli_hub_choice {
 // Chooses the variant that fits this machine, prints why each other one does not, and compares its files with the digests of
 // its metadata.json, and its revision with the lock file. Returns an exit status after printing what failed.
 //   lock  NULL: none is asked for
-int cli_hub_choose(hone_cli *cli, const char *folder, const char *lock, cli_hub_choice *out);
+int cli_hub_choose(const char *folder, const char *lock, cli_hub_choice *out);
 
 #endif

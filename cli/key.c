@@ -18,17 +18,17 @@ static int print_key(hone_cli *cli, const char *key, const char *spec)
 }
 
 // What hone and ejkernel make canonical texts of has these members.
-static int check_spec(const char *file, const hone_buffer *text)
+static int check_spec(const char *file, const cli_text *text)
 {
     static const char *const members[] = {"args_spec", "kwargs_spec"};
     json_t *document = NULL;
     hone_error err;
-    hone_status status = hone_json_parse(hone_buffer_string(text), text->size, &document, &err);
+    hone_status status = hone_json_parse(cli_text_string(text), text->size, &document, &err);
     for (size_t i = 0; i < sizeof members / sizeof *members && status == HONE_OK; i++)
         if (json_object_get(document, members[i]) == NULL)
             status = hone_fail(
                 &err, HONE_CORRUPT, "key",
-                "it is no canonical text of a call, a JSON object with \"args_spec\" and "
+                "it is not the canonical text of a call: expected a JSON object with \"args_spec\" and "
                 "\"kwargs_spec\" (hone key CALL prints one): \"%s\" is missing",
                 members[i]);
     json_decref(document);
@@ -38,16 +38,16 @@ static int check_spec(const char *file, const hone_buffer *text)
 // A canonical text is hashed as it stands, but for the newline that an editor left at its end.
 static int key_of_spec(hone_cli *cli)
 {
-    hone_buffer text;
+    cli_text text;
     int status = cli_read(cli->options.spec, &text);
     if (status != 0) return status;
     while (text.size > 0 && (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == '\r'))
         text.data[--text.size] = '\0';
     char key[HONE_KEY_SIZE];
-    hone_hash_key(hone_buffer_string(&text), text.size, key);
+    hone_hash_key(cli_text_string(&text), text.size, key);
     status = check_spec(cli->options.spec, &text);
-    if (status == 0) status = print_key(cli, key, hone_buffer_string(&text));
-    hone_buffer_deinit(&text);
+    if (status == 0) status = print_key(cli, key, cli_text_string(&text));
+    cli_text_deinit(&text);
     return status;
 }
 

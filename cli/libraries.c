@@ -56,8 +56,8 @@ void cli_print_libraries(hone_cli *cli)
     size_t size;
     bool is_below;
     while ((line = cli_library_line(&text, &size, &is_below)) != NULL) {
-        printf("%s%.*s", between, (int)size, line);
+        cli_say("%s%.*s", between, (int)size, line);
         between = "; ";
     }
-    if (between[0] == ';') putchar('\n');
+    if (between[0] == ';') cli_say("\n");
 }

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "call/call.h"
 #include "lock/lock.h"
-#include "os/os.h"
 #include "runtime/api/api.h"
 
 #include <stdio.h>
@@ -375,7 +374,7 @@ static int with_store(session *s)
 static int reseal(hone_cli *cli, const char *path)
 {
     if (cli->count > 0 || cli->options.check || cli->options.device != NULL)
-        return cli_usage("lock --reseal takes no calls, no --check and no --device: it keeps every line as it stands");
+        return cli_usage("lock --reseal takes no calls, no --check and no --device: it keeps every line as it is");
     hone_lock *lock = NULL;
     hone_error err;
     hone_status status = hone_lock_read(hone_allocator_system(), path, HONE_LOCK_UNSEALED, &lock, &err);

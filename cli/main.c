@@ -58,6 +58,27 @@ static int read_value(cli_options *options, size_t index, const char *text)
     return 0;
 }
 
+static int refuse_option(const cli_command *command, const char *text)
+{
+    char name[64];
+    cli_meant meant = {.given = name, .before = "--"};
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text + strspn(text, "-"));
+    for (size_t i = 0; i < cli_option_count; i++)
+        if (cli_takes(command, cli_option_rows[i].name)) cli_meant_by(&meant, cli_option_rows[i].name);
+    return cli_usage(
+        "%s takes no option %s%s (hone help %s)", command->name, text, cli_meant_text(&meant), command->name);
+}
+
+// getopt_long takes the beginning of a name for the name. An option that is added later would break scripts which rely
+// on that. given: what getopt has just read, with its value where that stands apart.
+static int check_whole(char **given, const char *value, const char *name)
+{
+    const char *text = value != NULL && value == given[-1] ? given[-2] : given[-1];
+    const size_t size = strcspn(text, "=");
+    if (size == strlen(name) + 2 && strncmp(text + 2, name, size - 2) == 0) return 0;
+    return cli_usage("%.*s is an abbreviation: write --%s", (int)size, text, name);
+}
+
 // Options may stand before or after arguments; getopt_long moves them to the front.
 static int read_options(const cli_command *command, int argc, char **argv, hone_cli *cli)
 {
@@ -84,9 +105,9 @@ static int read_options(const cli_command *command, int argc, char **argv, hone_
         }
         if (found == ':') return cli_usage("%s needs a value (hone help %s)", argv[optind - 1], command->name);
         if (found == 'o') return cli_usage("%s takes no option -o (hone help %s)", command->name, command->name);
-        if (found < FIRST_OPTION)
-            return cli_usage("%s takes no option %s (hone help %s)", command->name, argv[optind - 1], command->name);
-        int status = read_value(&cli->options, (size_t)(found - FIRST_OPTION), optarg);
+        if (found < FIRST_OPTION) return refuse_option(command, argv[optind - 1]);
+        int status = check_whole(argv + optind, optarg, cli_option_rows[found - FIRST_OPTION].name);
+        if (status == 0) status = read_value(&cli->options, (size_t)(found - FIRST_OPTION), optarg);
         if (status != 0) return status;
     }
     cli->arguments = argv + optind;
@@ -135,7 +156,7 @@ int main(int argc, char **argv)
     }
     const char *name = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ? "help" : argv[1];
     const cli_command *command = cli_find_command(name);
-    if (command == NULL) return cli_usage("there is no command '%s' (hone help lists them)", name);
+    if (command == NULL) return cli_refuse_command(name);
     int status = read_options(command, argc - 1, argv + 1, &cli);
     if (status != 0) return status < 0 ? EXIT_DONE : status;
     watch_signals();

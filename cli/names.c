@@ -1,12 +1,11 @@
 // What options and the environment name has to be there: a slip is told before anything is measured.
 #include "cli.h"
 
-#include "os/os.h"
-#include "registry/registry.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int check_platform(const hone_cli *cli)
 {
@@ -24,21 +23,22 @@ static hone_status add_kernels(hone_cli *cli, const char *algorithm, json_t *nam
     hone_error err;
     hone_status status = hone_registry_kernels(cli->rt, algorithm, &kernels, &count, &err);
     for (size_t i = 0; status == HONE_OK && i < count; i++) {
-        *found |= strcmp(kernels[i]->kernel.name, wanted) == 0;
-        json_object_set_new(names, kernels[i]->kernel.name, json_true());
+        const char *name = hone_kernel_of(kernels[i])->name;
+        *found |= strcmp(name, wanted) == 0;
+        json_object_set_new(names, name, json_true());
     }
     hone_kernels_free(cli->rt, &kernels);
     return status;
 }
 
-static void put_names(hone_buffer *out, const json_t *names)
+static void put_names(cli_text *out, const json_t *names)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)names, name, value)
     {
-        if (out->size > 0) hone_buffer_text(out, ", ");
-        hone_buffer_text(out, name);
+        if (out->size > 0) cli_text_put(out, ", ");
+        cli_text_put(out, name);
     }
 }
 
@@ -54,27 +54,40 @@ static int check_kernel(hone_cli *cli)
     json_t *names = json_object();
     for (size_t i = 0; i < count && !found; i++)
         if (add_kernels(cli, algorithms[i], names, wanted, &found) != HONE_OK) break;
-    hone_buffer list;
-    hone_buffer_init(&list, hone_allocator_system());
+    cli_text list;
+    cli_text_init(&list);
     put_names(&list, names);
+    cli_meant meant = {.given = wanted, .before = ""};
+    const char *name;
+    json_t *value;
+    json_object_foreach(names, name, value) cli_meant_by(&meant, name);
     if (!found)
-        cli_usage("--kernel is '%s', which no kernel is called; there are: %s", wanted, hone_buffer_string(&list));
-    hone_buffer_deinit(&list);
+        cli_usage(
+            "--kernel is '%s', and there is no kernel of that name%s; there are: %s", wanted, cli_meant_text(&meant),
+            cli_text_string(&list));
+    cli_text_deinit(&list);
     json_decref(names);
     hone_names_free(cli->rt, &algorithms);
     return found ? 0 : EXIT_USAGE;
 }
 
+static bool is_program(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0;
+}
+
 static int check_worker(void)
 {
-    const char *path = hone_os_variable("HONE_WORKER");
-    if (path == NULL || path[0] == '\0' || hone_os_is_executable(path)) return 0;
-    return cli_usage("HONE_WORKER is '%s', which is no program that can be run: name the path of hone-worker", path);
+    const char *path = getenv("HONE_WORKER");
+    if (path == NULL || path[0] == '\0' || is_program(path)) return 0;
+    return cli_usage("HONE_WORKER is '%s', which cannot be run: give the path of hone-worker", path);
 }
 
 int cli_check_names(hone_cli *cli)
 {
     int status = check_platform(cli);
     if (status == 0) status = check_kernel(cli);
+    if (status == 0) status = cli_check_regime(&cli->options);
     return status == 0 ? check_worker() : status;
 }

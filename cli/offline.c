@@ -16,11 +16,13 @@ static json_t *label_row(const hone_operation *operation)
 static json_t *operation_row(const hone_operation *operation)
 {
     json_t *count = operation->count < 0 ? json_null() : json_integer((json_int_t)operation->count);
+    json_t *once = operation->once_bytes < 0 ? json_null() : json_integer((json_int_t)operation->once_bytes);
     return json_pack(
-        "{s:s, s:s?, s:s?, s:o, s:o, s:s, s:s?, s:s?, s:b, s:s?, s:s?, s:s?}", "algorithm", operation->algorithm,
-        "version", operation->version, "key", operation->key, "label", label_row(operation), "count", count, "matched",
-        hone_match_name(operation->matched), "call", operation->call, "call_key", operation->call_key, "tunable",
-        operation->tunable, "reason", operation->reason, "where", operation->path, "arrays", operation->arrays);
+        "{s:s, s:s?, s:s?, s:o, s:o, s:s, s:s?, s:s?, s:b, s:s?, s:s?, s:s?, s:s, s:o}", "algorithm",
+        operation->algorithm, "version", operation->version, "key", operation->key, "label", label_row(operation),
+        "count", count, "matched", hone_match_name(operation->matched), "call", operation->call, "call_key",
+        operation->call_key, "tunable", operation->tunable, "reason", operation->reason, "where", operation->path,
+        "arrays", operation->arrays, "regime", operation->regime == HONE_COLD ? "cold" : "warm", "once_bytes", once);
 }
 
 static json_t *program_document(const char *path, const hone_program *program)
@@ -28,85 +30,113 @@ static json_t *program_document(const char *path, const hone_program *program)
     json_t *operations = json_array();
     for (size_t i = 0; i < hone_program_operations(program); i++)
         json_array_append_new(operations, operation_row(hone_program_operation(program, i)));
+    const int64_t step = hone_program_step_bytes(program);
     return json_pack(
-        "{s:s, s:s, s:s, s:s?, s:o}", "program", path, "dialect", hone_program_dialect(program), "form",
-        hone_program_form(program), "note", hone_program_note(program), "operations", operations);
+        "{s:s, s:s, s:s, s:s?, s:o, s:o}", "program", path, "dialect", hone_program_dialect(program), "form",
+        hone_program_form(program), "note", hone_program_note(program), "step_bytes",
+        step < 0 ? json_null() : json_integer((json_int_t)step), "operations", operations);
 }
 
-static void append_argument(hone_buffer *out, const char *name, const json_t *value)
+static void append_argument(cli_text *out, const char *name, const json_t *value)
 {
     if (json_is_null(value) || json_is_false(value)) return;
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
-    hone_buffer_format(out, "%s%s=", out->data[out->size - 1] == '(' ? "" : ", ", name);
+    cli_text_format(out, "%s%s=", out->data[out->size - 1] == '(' ? "" : ", ", name);
     if (json_is_string(value))
-        hone_buffer_text(out, json_string_value(value));
+        cli_text_put(out, json_string_value(value));
     else
-        hone_buffer_text(out, text != NULL ? text : "?");
+        cli_text_put(out, text != NULL ? text : "?");
     free(text);
 }
 
 // What is known of an operation that has no call: the arguments of its label, else the arrays that it reads.
-static void append_operation(hone_buffer *out, const hone_operation *operation)
+static void append_operation(cli_text *out, const hone_operation *operation)
 {
     json_t *payload = operation->payload != NULL ? json_loads(operation->payload, 0, NULL) : NULL;
     const json_t *arguments = json_object_get(payload, "arguments");
     if (arguments == NULL) arguments = json_object_get(payload, "kwargs");
     if (arguments == NULL) arguments = payload;
-    hone_buffer_format(out, "%s(", operation->algorithm);
+    cli_text_format(out, "%s(", operation->algorithm);
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)arguments, name, value) append_argument(out, name, value);
-    if (payload == NULL && operation->arrays != NULL) hone_buffer_text(out, operation->arrays);
-    hone_buffer_char(out, ')');
+    if (payload == NULL && operation->arrays != NULL) cli_text_put(out, operation->arrays);
+    cli_text_char(out, ')');
     json_decref(payload);
 }
 
 // The call, or what is known of it, and why it is not tuned.
-static void append_call(hone_buffer *out, const hone_operation *operation)
+static void append_call(cli_text *out, const hone_operation *operation)
 {
     if (operation->call != NULL)
-        hone_buffer_text(out, operation->call);
+        cli_text_put(out, operation->call);
     else
         append_operation(out, operation);
-    if (operation->reason != NULL) hone_buffer_format(out, ": %s", operation->reason);
+    if (operation->reason != NULL) cli_text_format(out, ": %s", operation->reason);
 }
 
 static void add_row(cli_table *table, const hone_operation *operation)
 {
     char count[24] = "-";
-    hone_buffer call;
+    cli_text call;
     if (operation->count >= 0) snprintf(count, sizeof count, "%" PRId64, operation->count);
-    hone_buffer_init(&call, hone_allocator_system());
+    cli_text_init(&call);
     append_call(&call, operation);
     // A label that brings its arguments needs no key; of others it was cut off.
     const char *key = operation->key != NULL ? operation->key : operation->payload != NULL ? "-" : "cut";
     cli_table_row(
         table, operation->tunable ? " " : "-", operation->algorithm, key, count, hone_match_name(operation->matched),
-        operation->path != NULL ? operation->path : "-", hone_buffer_string(&call));
-    hone_buffer_deinit(&call);
+        operation->path != NULL ? operation->path : "-", cli_text_string(&call));
+    cli_text_deinit(&call);
+}
+
+static const char *bytes_text(int64_t bytes, char out[32])
+{
+    const bool large = bytes >= 1000000;
+    snprintf(out, 32, "%.1f %s", (double)bytes / (large ? 1e6 : 1e3), large ? "MB" : "kB");
+    return out;
+}
+
+// Which calls are measured cold, and why.
+static void print_cold(const hone_program *program)
+{
+    size_t cold = 0;
+    char bytes[32];
+    for (size_t i = 0; i < hone_program_operations(program); i++) {
+        const hone_operation *operation = hone_program_operation(program, i);
+        if (operation->regime != HONE_COLD) continue;
+        if (cold++ == 0)
+            cli_say(
+                "  measured cold (--no-cold: are not), since a step reads %s, more than the caches hold:\n",
+                bytes_text(hone_program_step_bytes(program), bytes));
+        cli_say(
+            "    %s reads %s that nothing else of a step reads\n",
+            operation->call != NULL ? operation->call : operation->algorithm, bytes_text(operation->once_bytes, bytes));
+    }
 }
 
 static void print_text(const char *path, const hone_program *program)
 {
     size_t operations = hone_program_operations(program);
-    printf("%s: %s, %zu operation%s\n", path, hone_program_form(program), operations, operations == 1 ? "" : "s");
-    if (hone_program_note(program) != NULL) printf("  note: %s\n", hone_program_note(program));
+    cli_say("%s: %s, %zu operation%s\n", path, hone_program_form(program), operations, operations == 1 ? "" : "s");
+    if (hone_program_note(program) != NULL) cli_say("  note: %s\n", hone_program_note(program));
     if (operations == 0) return;
     cli_table *table = cli_table_new(7);
     cli_table_row(table, " ", "operation", "key", "count", "matched", "where", "call");
     for (size_t i = 0; i < operations; i++)
         add_row(table, hone_program_operation(program, i));
     cli_table_print(table);
+    print_cold(program);
 }
 
 static int read_program(hone_cli *cli, const char *path, hone_program **program)
 {
-    hone_buffer text;
+    cli_text text;
     int status = cli_read(path, &text);
     if (status != 0) return status;
     hone_error err;
-    hone_status read = hone_program_read(cli->rt, path, hone_buffer_string(&text), text.size, program, &err);
-    hone_buffer_deinit(&text);
+    hone_status read = hone_program_read(cli->rt, path, cli_text_string(&text), text.size, program, &err);
+    cli_text_deinit(&text);
     return read == HONE_OK ? 0 : cli_fail(&err);
 }
 
@@ -135,8 +165,8 @@ static int check_left(const hone_cli *cli, const char *path, const hone_program 
     }
     if (left == 0 || cli->options.allow_missing) return EXIT_DONE;
     fprintf(
-        stderr, "hone: %s: %zu of its %zu operations could not be tuned (--allow-missing: that is no failure)\n", path,
-        left, operations);
+        stderr, "hone: %s: %zu of its %zu operations could not be tuned (--allow-missing: that is not a failure)\n",
+        path, left, operations);
     return EXIT_NO;
 }
 
@@ -202,14 +232,14 @@ static int expect_all(hone_cli *cli, const char *path, const hone_program *progr
         json_array_append_new(missing, row);
         if (cli->options.json) continue;
         hone_operation shown = *operation;
-        hone_buffer call;
+        cli_text call;
         shown.reason = reason;
-        hone_buffer_init(&call, hone_allocator_system());
+        cli_text_init(&call);
         append_call(&call, &shown);
-        printf(
+        cli_say(
             "missing: %s at %s: %s\n", operation->key != NULL ? operation->key : operation->algorithm,
-            operation->path != NULL ? operation->path : "-", hone_buffer_string(&call));
-        hone_buffer_deinit(&call);
+            operation->path != NULL ? operation->path : "-", cli_text_string(&call));
+        cli_text_deinit(&call);
     }
     const size_t hits = operations - json_array_size(missing);
     if (cli->options.json)
@@ -217,7 +247,7 @@ static int expect_all(hone_cli *cli, const char *path, const hone_program *progr
             "{s:s, s:I, s:I, s:O}", "program", path, "operations", (json_int_t)operations, "hits", (json_int_t)hits,
             "missing", missing));
     else
-        printf("%s: %zu of %zu operations are decided in the store\n", path, hits, operations);
+        cli_say("%s: %zu of %zu operations are decided in the store\n", path, hits, operations);
     if (operations == 0) fprintf(stderr, "hone: %s has no labelled operation\n", path);
     json_decref(missing);
     return operations > 0 && hits == operations ? EXIT_DONE : EXIT_NO;
@@ -235,6 +265,8 @@ int cli_offline(hone_cli *cli)
 {
     if (cli->options.expect_all && (cli->options.list || cli->options.allow_missing))
         return cli_usage("--expect-all goes without --list and --allow-missing (hone help offline)");
+    if (cli->options.no_cold && cli->options.cold)
+        return cli_usage("--no-cold goes without --cold (hone help offline)");
     int status = cli_open(cli, cli->options.expect_all ? HONE_POLICY_HEURISTIC : HONE_POLICY_TUNE);
     if (status == 0) status = cli_check_names(cli);
     if (status != 0) return status;

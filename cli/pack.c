@@ -8,6 +8,7 @@ typedef struct listing {
     hone_cli *cli;
     json_t *packs;
     size_t refused;
+    size_t unrun; // functions of Python, which --run was to look at
 } listing;
 
 static json_t *pack_of(listing *all, const hone_pack_entry *entry)
@@ -34,9 +35,12 @@ static void take(void *ctx, const hone_pack_entry *entry)
 {
     listing *all = ctx;
     const bool is_kernel = entry->kernel[0] != '\0';
-    const bool refused = entry->status != HONE_OK;
-    const char *why = refused ? entry->reason : absent(all, entry);
+    // A pack may have kernels for other machines.
+    const bool refused = entry->status != HONE_OK && entry->status != HONE_UNAVAILABLE;
+    const char *why = entry->status != HONE_OK ? entry->reason : absent(all, entry);
     all->refused += refused;
+    all->unrun +=
+        all->cli->options.run && why != NULL && !refused && is_kernel && cli_platform_is_interpreted(entry->platform);
     json_array_append_new(
         json_object_get(pack_of(all, entry), "kernels"),
         json_pack(
@@ -59,7 +63,7 @@ static void print_text(const json_t *packs)
     const json_t *pack, *row;
     json_array_foreach(packs, i, pack)
     {
-        printf("%s%s  %s\n", i == 0 ? "" : "\n", text_of(pack, "pack"), text_of(pack, "folder"));
+        cli_say("%s%s  %s\n", i == 0 ? "" : "\n", text_of(pack, "pack"), text_of(pack, "folder"));
         cli_table *table = cli_table_new(9);
         cli_table_row(table, " ", "kernel", "algorithm", "platform", "backend", "variants", "files", "revision", "");
         json_array_foreach(json_object_get(pack, "kernels"), j, row)
@@ -76,7 +80,7 @@ static void print_text(const json_t *packs)
         cli_table_print(table);
         json_array_foreach(json_object_get(pack, "kernels"), j, row)
         {
-            if (json_is_true(json_object_get(row, "refused"))) printf("   %s\n", text_of(row, "reason"));
+            if (json_is_true(json_object_get(row, "refused"))) cli_say("   %s\n", text_of(row, "reason"));
         }
     }
 }
@@ -88,7 +92,7 @@ static void print(listing *all)
         return;
     }
     if (json_array_size(all->packs) == 0 && all->cli->count == 1)
-        printf("no packs: name folders in HONE_PACK_PATH, or here\n");
+        cli_say("no packs: name folders in HONE_PACK_PATH, or here\n");
     print_text(all->packs);
     json_decref(all->packs);
 }
@@ -112,7 +116,7 @@ static int note_failure(listing *all, const char *folder, const hone_error *why)
     return why->status == HONE_CORRUPT || why->status == HONE_INCOMPATIBLE ? EXIT_NO : code;
 }
 
-// A pack that is none is an answer, too: no.
+// A folder that is not a pack is an answer, too: no.
 static int show(listing *all, bool lists)
 {
     hone_error err;
@@ -126,7 +130,15 @@ static int show(listing *all, bool lists)
     }
     if (lists) (void)!hone_pack_list(rt, take, all, &err);
     print(all);
-    return worst == EXIT_DONE && all->refused > 0 ? EXIT_NO : worst;
+    if (all->unrun > 0) {
+        fprintf(
+            stderr,
+            "hone: nothing was run of %zu functions of Python: this command runs none. A program of Python with "
+            "HONE_PACK_PATH verifies each before it first runs, and hone.tune measures it\n",
+            all->unrun);
+        if (worst == EXIT_DONE) worst = EXIT_WORLD;
+    }
+    return all->refused > 0 && (worst == EXIT_DONE || all->unrun > 0) ? EXIT_NO : worst;
 }
 
 static int list(hone_cli *cli, hone_store *store)

@@ -5,6 +5,7 @@
 #include "exports.h"
 #include "hub.h"
 #include "os/os.h"
+#include "os/plain_file.h"
 #include "platforms/platform.h"
 #include "runtime/state/runtime.h"
 
@@ -20,6 +21,7 @@ typedef struct making {
     const char *library;
     hone_buffer bytes;
     json_t *functions, *described; // names of functions; of those that describe themselves
+    size_t left_out;               // functions beyond those that a pack may have
 } making;
 
 // The platform whose functions are known by how they are named.
@@ -37,9 +39,12 @@ static void take_symbol(void *ctx, const char *symbol)
     if (strncmp(symbol, metadata, strlen(metadata)) == 0)
         json_object_set_new(m->described, symbol + strlen(metadata), json_null());
     else if (
-        strncmp(symbol, prefix, strlen(prefix)) == 0 && symbol[strlen(prefix)] != '_' && strlen(symbol) < NAME_SIZE &&
-        json_array_size(m->functions) < FUNCTIONS)
+        strncmp(symbol, prefix, strlen(prefix)) != 0 || symbol[strlen(prefix)] == '_' || strlen(symbol) >= NAME_SIZE)
+        return;
+    else if (json_array_size(m->functions) < FUNCTIONS)
         json_array_append_new(m->functions, json_string(symbol + strlen(prefix)));
+    else
+        m->left_out++;
 }
 
 // What the library says of its functions, in a process of its own; {} where that fails, for names are enough.
@@ -143,12 +148,15 @@ static int begin(making *m, const char *folder, const char *name, const cli_hub_
     ask(m);
     json_t *pack = pack_of(m, name, name_of(m->library), hub);
     const int status = write_pack(m, folder, name_of(m->library), pack);
+    if (m->left_out > 0)
+        fprintf(
+            stderr, "hone: %zu more functions of %s are left out: a pack has at most %d kernels\n", m->left_out,
+            m->library, (int)FUNCTIONS);
     if (status == EXIT_DONE)
         printf(
-            "%s: %zu functions. Look at signature and arguments of each, take out what is no kernel, then: hone pack "
-            "check "
-            "--run %s\n",
-            path, json_array_size(m->functions), folder);
+            "%s: %zu function%s. Check the signature and the arguments of each, remove what is not a kernel, then run: "
+            "hone pack check --run %s\n",
+            path, json_array_size(m->functions), json_array_size(m->functions) == 1 ? "" : "s", folder);
     json_decref(pack);
     return status;
 }
@@ -156,9 +164,9 @@ static int begin(making *m, const char *folder, const char *name, const cli_hub_
 static int read_library(making *m)
 {
     hone_error err;
-    if (hone_os_read_file(m->library, LIBRARY_LIMIT, &m->bytes, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_os_read_plain_file(m->library, LIBRARY_LIMIT, &m->bytes, &err) != HONE_OK) return cli_fail(&err);
     if (!cli_exports(m->bytes.data, m->bytes.size, take_symbol, m)) {
-        fprintf(stderr, "hone: %s is no shared library of 64 bits\n", m->library);
+        fprintf(stderr, "hone: %s is not a 64-bit shared library\n", m->library);
         return EXIT_NO;
     }
     if (json_array_size(m->functions) > 0) return EXIT_DONE;
@@ -177,7 +185,7 @@ int cli_pack_new(hone_cli *cli, hone_store *store)
     making m = {.cli = cli, .platform = platform_of_exports(), .library = from};
     if (from == NULL) return cli_usage("pack new needs --from LIBRARY.so, or a folder of Hugging Face's kernels");
     const bool is_hub = hone_os_is_folder(from);
-    int status = is_hub ? cli_hub_choose(cli, from, cli->options.kernels_lock, &hub) : EXIT_DONE;
+    int status = is_hub ? cli_hub_choose(from, cli->options.kernels_lock, &hub) : EXIT_DONE;
     if (status != EXIT_DONE) return status;
     if (is_hub) m.library = hub.library;
     const int size = (int)strcspn(name_of(m.library), ".");

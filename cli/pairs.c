@@ -14,9 +14,9 @@
 // money is split over eight shares.
 #include "pairs.h"
 
-#include "base/assert.h"
 #include "cli.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static double scale_of(const cli_pairs *pairs)
 
 void cli_pairs_add(cli_pairs *pairs, double ratio)
 {
-    hone_assert(ratio > 0 && isfinite(ratio));
+    assert(ratio > 0 && isfinite(ratio));
     if (pairs->count == pairs->capacity) {
         pairs->capacity = pairs->capacity == 0 ? 64 : pairs->capacity * 2;
         pairs->logs = realloc(pairs->logs, pairs->capacity * sizeof *pairs->logs);

@@ -17,14 +17,14 @@ enum { PATH_SIZE = 4096, FILE_LIMIT = 64 << 10 };
 static hone_peak peak;
 static char lacks[240];
 
-static double one_of(const hone_peak *all, bool arithmetic)
+static double *one_of(hone_peak *all, cli_peak_kind kind)
 {
-    return arithmetic ? all->operations : all->bytes;
+    return kind == CLI_PEAK_F32 ? &all->operations : kind == CLI_PEAK_BF16 ? &all->of_bf16 : &all->bytes;
 }
 
-const char *cli_peak_lacks(bool arithmetic)
+const char *cli_peak_lacks(cli_peak_kind kind)
 {
-    return one_of(&peak, arithmetic) > 0 ? "" : lacks;
+    return *one_of(&peak, kind) > 0 ? "" : lacks;
 }
 
 // What was kept -------------------------------------------------------------------------------------------------------
@@ -68,8 +68,10 @@ static bool read_kept(const json_t *origin, hone_peak *out)
     json_t *root = here ? json_loadb(text.data, text.size, 0, NULL) : NULL;
     hone_buffer_deinit(&text);
     *out = (hone_peak){
-        json_number_value(json_object_get(root, "operations")), json_number_value(json_object_get(root, "bytes"))};
-    here = json_equal(json_object_get(root, "of"), origin) && is_speed(out->operations) && is_speed(out->bytes);
+        json_number_value(json_object_get(root, "operations")), json_number_value(json_object_get(root, "of_bf16")),
+        json_number_value(json_object_get(root, "bytes"))};
+    here = json_equal(json_object_get(root, "of"), origin) && is_speed(out->operations) && is_speed(out->of_bf16) &&
+           is_speed(out->bytes);
     json_decref(root);
     return here;
 }
@@ -79,7 +81,9 @@ static void keep(json_t *origin, const hone_peak *best)
 {
     char path[PATH_SIZE], folder[PATH_SIZE];
     if (best->bytes <= 0 || !path_of(path, sizeof path) || !hone_os_folder_of(path, folder, sizeof folder)) return;
-    json_t *root = json_pack("{s:O, s:f, s:f}", "of", origin, "operations", best->operations, "bytes", best->bytes);
+    json_t *root = json_pack(
+        "{s:O, s:f, s:f, s:f}", "of", origin, "operations", best->operations, "of_bf16", best->of_bf16, "bytes",
+        best->bytes);
     char *text = json_dumps(root, JSON_INDENT(1));
     if (text != NULL && hone_os_make_folders(folder, NULL) == HONE_OK)
         (void)hone_os_replace_file(path, text, strlen(text), NULL);
@@ -108,7 +112,7 @@ static hone_peak measure(hone_cli *cli)
     const hone_device_info *cpu = cli->rt->cpu;
     hone_pool *pool = hone_runtime_pool(cli->rt);
     const hone_allocator allocator = hone_allocator_system();
-    hone_peak now = {0, 0};
+    hone_peak now = {0};
     const char *by;
     hone_error err = {.message = ""};
     const int64_t left = hone_os_memory_left("", &by);
@@ -119,7 +123,7 @@ static hone_peak measure(hone_cli *cli)
         &allocator, cpu->features, cpu->threads, memory, pool != NULL ? hone_pool_run : NULL, pool, &now, &err);
     if (status != HONE_OK) {
         snprintf(lacks, sizeof lacks, "it was not measured: %.200s", err.message);
-        now = (hone_peak){0, 0};
+        now = (hone_peak){0};
     }
     return now;
 }
@@ -129,18 +133,26 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
-// One that was kept may have been measured on a busier machine than this is now.
-double cli_peak(hone_cli *cli, bool arithmetic, double seen)
+static hone_peak greatest(hone_peak a, hone_peak b)
+{
+    return (hone_peak){greater(a.operations, b.operations), greater(a.of_bf16, b.of_bf16), greater(a.bytes, b.bytes)};
+}
+
+// One that was kept may have been measured on a busier machine than this is now. What was reached all the same, by
+// instructions that no loop here has, is the most that is known; it is not kept.
+double cli_peak(hone_cli *cli, cli_peak_kind kind, double seen)
 {
     static bool is_known, is_fresh;
     json_t *origin = is_fresh ? NULL : make_origin(cli->rt->cpu);
     if (!is_known) is_known = origin != NULL && read_kept(origin, &peak);
-    if (!is_fresh && (!is_known || one_of(&peak, arithmetic) < seen)) {
-        const hone_peak kept = is_known ? peak : (hone_peak){0, 0}, now = measure(cli);
-        peak = (hone_peak){greater(kept.operations, now.operations), greater(kept.bytes, now.bytes)};
+    if (!is_fresh && (!is_known || *one_of(&peak, kind) < seen)) {
+        const hone_peak kept = is_known ? peak : (hone_peak){0}, now = measure(cli);
+        peak = greatest(kept, now);
         if (origin != NULL) keep(origin, &peak);
         is_known = is_fresh = true;
     }
     json_decref(origin);
-    return one_of(&peak, arithmetic);
+    double *one = one_of(&peak, kind);
+    if (*one > 0 && *one < seen) *one = seen;
+    return *one;
 }

@@ -60,7 +60,7 @@ static bool note_pause(void *ctx, const char *device)
 {
     // Bytes that are no UTF-8, of an older hone, are shown as they can be.
     if (json_array_append_new(ctx, json_string(device)) != 0)
-        json_array_append_new(ctx, json_string("a device whose name is no UTF-8"));
+        json_array_append_new(ctx, json_string("a device whose name is not UTF-8"));
     return true;
 }
 
@@ -79,7 +79,7 @@ static void print_pauses(const json_t *pauses, const char *before)
     json_array_foreach(pauses, i, pause)
     {
         const char *device = json_string_value(pause);
-        printf("%s%s\n", before, strcmp(device, "*") == 0 ? "all devices" : device);
+        cli_say("%s%s\n", before, strcmp(device, "*") == 0 ? "all devices" : device);
     }
 }
 
@@ -178,7 +178,7 @@ static int list(hone_cli *cli, hone_store *store)
         cli_table_print(rows.table);
         cli_print_devices(rows.devices);
     } else {
-        if (rows.table != NULL && listed) printf("nothing is queued\n");
+        if (rows.table != NULL && listed) cli_say("nothing is queued\n");
         cli_table_drop(rows.table);
         json_decref(rows.devices);
     }
@@ -205,9 +205,9 @@ static int tell_added(const hone_cli *cli, const adding *sum)
             "{s:I, s:I, s:I}", "added", (json_int_t)sum->added, "known", (json_int_t)sum->known, "refused",
             (json_int_t)sum->refused));
     else {
-        printf("%zu queued, %zu were there already", sum->added, sum->known);
-        if (sum->refused > 0) printf(", %zu refused", sum->refused);
-        printf("\n");
+        cli_say("%zu queued, %zu were there already", sum->added, sum->known);
+        if (sum->refused > 0) cli_say(", %zu refused", sum->refused);
+        cli_say("\n");
     }
     return EXIT_DONE;
 }
@@ -287,7 +287,7 @@ static int add(hone_cli *cli, hone_store *store)
             HONE_OK)
             return cli_fail(&err);
         if (cli->options.json) return tell_added(cli, &sum);
-        printf("%zu recorded calls queued\n", sum.added);
+        cli_say("%zu recorded calls queued\n", sum.added);
         return EXIT_DONE;
     }
     // One that is refused keeps nobody from the others; a store that cannot be written does.
@@ -397,7 +397,7 @@ static int drop(hone_cli *cli, hone_store *store)
     if (cli->options.json)
         cli_print_json(json_pack("{s:I, s:I}", "dropped", (json_int_t)sum.dropped, "held", (json_int_t)sum.held));
     else
-        printf("%zu dropped\n", sum.dropped);
+        cli_say("%zu dropped\n", sum.dropped);
     return sum.held == 0 && (sum.dropped > 0 || cli->options.all) ? EXIT_DONE : EXIT_NO;
 }
 
@@ -415,7 +415,7 @@ static int pause_queue(hone_cli *cli, hone_store *store)
     if (cli->options.json)
         cli_print_json(json_pack("{s:b, s:s?, s:O}", "paused", on, "device", device, "paused_devices", pauses));
     else {
-        printf(
+        cli_say(
             "%s of %s\n", on ? "workers claim nothing" : "workers claim calls", device != NULL ? device : "any device");
         if (!on) print_pauses(pauses, "still paused: ");
     }
@@ -465,7 +465,7 @@ static int stat(hone_cli *cli, hone_store *store)
             (json_int_t)all.waiting, "held", (json_int_t)all.held, "aside", (json_int_t)all.aside, "paused", paused,
             "paused_devices", pauses));
     else {
-        printf(
+        cli_say(
             "%" PRIu64 " waiting, %" PRIu64 " held by workers, %" PRIu64 " set aside%s\n", all.waiting, all.held,
             all.aside, paused ? "; paused" : "");
         print_pauses(pauses, "paused: ");
@@ -476,7 +476,7 @@ static int stat(hone_cli *cli, hone_store *store)
 
 const cli_verb cli_queue_verbs[] = {
     {"list", "", "what waits, who holds what, and what was set aside and why", list, 1, false},
-    {"add", "[CALL...]", "calls; without any the recorded ones that nobody has decided", add, 1, true},
+    {"add", "[CALL...]", "calls; without any, the recorded ones that are not decided", add, 1, true},
     {"drop", "CALL|KEY...", "takes away what no worker has; --all: everything", drop, 1, false},
     {"pause", "", "workers claim nothing more, of --device or at all, until --off", pause_queue, 1, true},
     {"stat", "", "counts", stat, 1, false},

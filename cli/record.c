@@ -1,8 +1,6 @@
 // hone record
 #include "cli.h"
 
-#include "os/os.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +9,8 @@
 static json_t *row_of(hone_runtime *rt, const hone_store_invocation *invocation)
 {
     char first[24], last[24];
-    hone_os_format_utc(invocation->first, first);
-    hone_os_format_utc(invocation->last, last);
+    cli_utc_text(invocation->first, first);
+    cli_utc_text(invocation->last, last);
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s, s:s?, s:s?, s:b}", "device", invocation->key.device,
         "algorithm", invocation->key.algorithm, "version", invocation->key.version, "key", invocation->key.key, "spec",
@@ -120,21 +118,21 @@ static int import(hone_cli *cli, hone_store *store)
     if (cli->count < 2) return cli_usage("record import needs files (- is standard input)");
     size_t total = 0;
     for (size_t i = 1; i < cli->count; i++) {
-        hone_buffer document;
+        cli_text document;
         int status = cli_read(cli->arguments[i], &document);
         if (status != 0) return status;
         size_t count = 0;
         hone_error err;
-        hone_status read = hone_record_import(cli->rt, hone_buffer_string(&document), document.size, &count, &err);
+        hone_status read = hone_record_import(cli->rt, cli_text_string(&document), document.size, &count, &err);
         if (read == HONE_OK) read = hone_record_flush(cli->rt, &err);
-        hone_buffer_deinit(&document);
+        cli_text_deinit(&document);
         if (read != HONE_OK) return cli_fail_in(cli->arguments[i], &err);
         total += count;
     }
     if (cli->options.json)
         cli_print_json(json_pack("{s:I}", "imported", (json_int_t)total));
     else
-        printf("%zu recorded call%s imported\n", total, total == 1 ? "" : "s");
+        cli_say("%zu recorded call%s imported\n", total, total == 1 ? "" : "s");
     return EXIT_DONE;
 }
 
@@ -154,11 +152,11 @@ static int export(hone_cli *cli, hone_store *store)
     char *text_of = json_dumps(document, JSON_INDENT(1));
     size_t count = json_array_size(json_object_get(document, "invocations"));
     json_decref(document);
-    if (hone_os_replace_file(path, text_of, strlen(text_of), &err) != HONE_OK) status = cli_fail(&err);
+    if (cli_write_file(path, text_of, strlen(text_of), &err) != HONE_OK) status = cli_fail(&err);
     free(text_of);
     if (status == EXIT_DONE && cli->options.json) cli_print_json(json_pack("{s:I}", "exported", (json_int_t)count));
     if (status == EXIT_DONE && !cli->options.json)
-        printf("%zu recorded call%s exported\n", count, count == 1 ? "" : "s");
+        cli_say("%zu recorded call%s exported\n", count, count == 1 ? "" : "s");
     return status;
 }
 

@@ -2,9 +2,8 @@
 #include "cli.h"
 
 #include "base/error.h"
-#include "os/os.h"
-#include "report/t4.h"
 #include "runtime/api/api.h"
+#include "simulate/t4.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +51,7 @@ static hone_status write_page(const char *path, const hone_result *result, hone_
 {
     char *page = NULL;
     hone_status status = hone_result_report(result, &page, err);
-    if (status == HONE_OK) status = hone_os_replace_file(path, page, strlen(page), err);
+    if (status == HONE_OK) status = cli_write_file(path, page, strlen(page), err);
     hone_text_free(page);
     return status;
 }
@@ -74,7 +73,7 @@ static hone_status write_t4(const hone_cli *cli, const hone_result *result, hone
     hone_buffer text;
     hone_buffer_init(&text, hone_allocator_system());
     status = hone_result_t4(result, 0, kernel, ref->space, &text, err);
-    if (status == HONE_OK) status = hone_os_replace_file(cli->options.t4, text.data, text.size, err);
+    if (status == HONE_OK) status = cli_write_file(cli->options.t4, text.data, text.size, err);
     hone_buffer_deinit(&text);
     return status;
 }

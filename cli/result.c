@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "platforms/platform.h"
+#include "registry/names.h"
 #include "runtime/api/api.h"
 #include "store/mirror.h"
 #include "tune/result/result.h"
@@ -31,35 +32,65 @@ static bool is_library(const char *kernel)
     return false;
 }
 
-// What a run of this call moves and computes; zeros when the algorithm does not say.
-static hone_cost cost_of(hone_cli *cli, const char *call_text)
+// What a run of a call moves and computes; zeros when the algorithm does not say.
+typedef struct call_cost {
+    double bytes, operations;
+    bool reads_bf16; // products of bf16 may be what does the operations
+    bool cold;       // it was measured on data that no cache holds
+} call_cost;
+
+static bool reads_bf16(const hone_call *call)
 {
-    hone_cost cost = {0, 0};
+    const hone_signature *signature = hone_call_signature(call);
+    for (size_t i = 0; i < hone_signature_count(signature); i++) {
+        const hone_tensor *tensor = hone_call_tensor(call, i);
+        if (tensor != NULL && !hone_signature_parameter(signature, i)->is_result &&
+            tensor->dtype.code == HONE_CODE_BFLOAT && tensor->dtype.bits == 16)
+            return true;
+    }
+    return false;
+}
+
+static bool is_cold(const json_t *evidence)
+{
+    return strncmp(text(evidence, "regime"), "cold", 4) == 0;
+}
+
+static call_cost cost_of(hone_cli *cli, const char *call_text, bool cold)
+{
+    call_cost cost = {0};
+    hone_cost model = {0, 0};
     char name[HONE_NAME_SIZE];
     hone_call *call = NULL;
     if (hone_call_text_name(call_text, name, sizeof name, NULL, 0, NULL) != HONE_OK) return cost;
     const hone_op *op = hone_op_find(cli->rt, name, NULL);
     if (op == NULL || op->algorithm->algorithm.model == NULL) return cost;
     if (hone_call_parse(hone_allocator_system(), hone_op_signature(op), call_text, &call, NULL) != HONE_OK) return cost;
-    op->algorithm->algorithm.model(call, &cost);
+    op->algorithm->algorithm.model(call, &model);
+    cost = (call_cost){model.bytes, model.operations, reads_bf16(call), cold};
     hone_call_release(&call);
     return cost;
 }
 
 // Arithmetic that outweighs its memory is told in GFLOP/s, the rest in GB/s, each with its share of the peak.
-static bool is_arithmetic(const hone_cost *cost)
+static bool is_arithmetic(const call_cost *cost)
 {
     return cost->operations > 8 * cost->bytes;
 }
 
-// Data of which the last cache holds a good part is not all read from memory, whose speed then bounds nothing.
-static bool is_in_cache(const hone_cli *cli, const hone_cost *cost)
+static cli_peak_kind peak_of(const call_cost *cost)
 {
-    return !is_arithmetic(cost) && cost->bytes < 2 * (double)cli->rt->cpu->l3_bytes;
+    return !is_arithmetic(cost) ? CLI_PEAK_BYTES : cost->reads_bf16 ? CLI_PEAK_BF16 : CLI_PEAK_F32;
+}
+
+// Data of which the last cache holds a good part is not all read from memory, whose speed then bounds nothing.
+static bool is_in_cache(const hone_cli *cli, const call_cost *cost)
+{
+    return !is_arithmetic(cost) && !cost->cold && cost->bytes < 2 * (double)cli->rt->cpu->l3_bytes;
 }
 
 // on_cpu: the peaks are those of the CPU, and say nothing of another device.
-static void rate_cells(hone_cli *cli, const hone_cost *cost, bool on_cpu, double time_ns, char rate[24], char share[24])
+static void rate_cells(hone_cli *cli, const call_cost *cost, bool on_cpu, double time_ns, char rate[24], char share[24])
 {
     rate[0] = share[0] = '\0';
     if (time_ns <= 0 || cost->bytes <= 0) return;
@@ -67,7 +98,7 @@ static void rate_cells(hone_cli *cli, const hone_cost *cost, bool on_cpu, double
     const double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
     snprintf(rate, 24, "%.1f", value);
     if (!on_cpu) return;
-    const double best = in_cache ? 0 : cli_peak(cli, arithmetic, value * 1e9) / 1e9;
+    const double best = in_cache ? 0 : cli_peak(cli, peak_of(cost), value * 1e9) / 1e9;
     if (best > 0)
         snprintf(share, 24, "%.0f %%", 100 * value / best);
     else
@@ -99,7 +130,7 @@ static unsigned rejected_count(const json_t *kernel)
 }
 
 static void kernel_row(
-    hone_cli *cli, cli_table *table, const json_t *kernel, const json_t *entry, const hone_cost *cost)
+    hone_cli *cli, cli_table *table, const json_t *kernel, const json_t *entry, const call_cost *cost)
 {
     char config[256], time[32], rate[24], share[24], spread[24] = "", tried[24];
     double time_ns = number(kernel, "time_ns");
@@ -139,7 +170,7 @@ static const json_t *best_library(hone_cli *cli, const json_t *kernels)
 
 static void print_samples(const char *what, double samples)
 {
-    printf("; too few samples to compare with %s (%.0f)", what, samples);
+    cli_say("; too few samples to compare with %s (%.0f)", what, samples);
 }
 
 // The interval of a ratio lies inside that of the least of one over the most of the other.
@@ -149,12 +180,12 @@ static void print_over_library(hone_cli *cli, const json_t *kernels, const json_
     const json_t *library = best_library(cli, kernels);
     double time_ns = number(evidence, "time_ns");
     if (library == NULL || strcmp(text(library, "kernel"), chosen) == 0) return;
-    snprintf(what, sizeof what, "the best library (%.*s)", HONE_NAME_SIZE - 1, text(library, "kernel"));
+    snprintf(what, sizeof what, "the best library, %.*s", HONE_NAME_SIZE - 1, text(library, "kernel"));
     if (number(library, "samples") < LEAST_SAMPLES || number(evidence, "samples") < LEAST_SAMPLES)
         print_samples(what, fmin(number(library, "samples"), number(evidence, "samples")));
     else
-        printf(
-            "; %.2fx %s (%.2f to %.2f)", number(library, "time_ns") / time_ns, what,
+        cli_say(
+            "; %.2f times as fast as %s (95 %% %.2f to %.2f)", number(library, "time_ns") / time_ns, what,
             number(library, "low_ns") / number(evidence, "high_ns"),
             number(library, "high_ns") / number(evidence, "low_ns"));
 }
@@ -178,7 +209,7 @@ static void print_over_default(const json_t *kernels, const json_t *evidence)
     if (samples < LEAST_SAMPLES || number(evidence, "samples") < LEAST_SAMPLES)
         print_samples("the default", fmin(samples, number(evidence, "samples")));
     else
-        printf(", %.2fx the default", default_ns / number(evidence, "time_ns"));
+        cli_say(", %.2f times as fast as the default", default_ns / number(evidence, "time_ns"));
 }
 
 // Gains of the choice: over the runner-up, the best library, the default.
@@ -186,19 +217,33 @@ static void print_gains(hone_cli *cli, const json_t *entry, const json_t *eviden
 {
     const json_t *kernels = json_object_get(evidence, "kernels");
     const char *chosen = text(entry, "kernel"), *second = text(evidence, "runner_up");
-    printf("  chosen %s", chosen);
+    cli_say("  chosen %s", chosen);
     if (second[0] != '\0' && number(evidence, "rounds") >= LEAST_SAMPLES)
-        printf(
-            ": %.2fx %s (95 %% %.2f to %.2f)", number(evidence, "ratio"),
+        cli_say(
+            ": %.2f times as fast as %s (95 %% %.2f to %.2f)", number(evidence, "ratio"),
             strcmp(second, chosen) == 0 ? "its next config" : second, number(evidence, "ratio_low"),
             number(evidence, "ratio_high"));
     else if (second[0] != '\0')
         print_samples(strcmp(second, chosen) == 0 ? "its next config" : second, number(evidence, "rounds"));
     print_over_default(kernels, evidence);
     print_over_library(cli, kernels, evidence, chosen);
-    printf(
+    cli_say(
         "; verified against %s, error %.2g of what is allowed\n", text(evidence, "verified_against"),
         number(evidence, "max_error"));
+}
+
+// What the times are of, where that is not usual.
+static void print_regime(const json_t *evidence)
+{
+    hone_regime regime = HONE_WARM;
+    if (!hone_regime_by_name(text(evidence, "regime"), &regime)) return;
+    static const char *const words[HONE_REGIME_COUNT] = {
+        [HONE_COLD] = "times are of runs with data flushed from the caches",
+        [HONE_GRAPH] = "times are of a run among others in a graph that is replayed",
+        [HONE_EAGER] = "times are of one run by the host's clock, its launch and the wait for its end counted in",
+    };
+    const char *meaning = words[hone_regime_with(regime, false)];
+    if (meaning != NULL) cli_say("  regime %s: %s\n", hone_regime_name(regime), meaning);
 }
 
 static void print_totals(const json_t *evidence)
@@ -207,26 +252,36 @@ static void print_totals(const json_t *evidence)
     size_t i;
     const json_t *kernel;
     json_array_foreach(json_object_get(evidence, "kernels"), i, kernel) rejected += rejected_count(kernel);
-    printf(
-        "  %d measured, %u rejected, %.1f s", (int)number(evidence, "measured"), rejected, number(evidence, "seconds"));
+    cli_say(
+        "  %d measured%s, %u rejected, %.1f s", (int)number(evidence, "measured"), is_cold(evidence) ? " cold" : "",
+        rejected, number(evidence, "seconds"));
     if (number(evidence, "run_seconds") > 0)
-        printf(
+        cli_say(
             ": prepare %.1f, verify %.1f, run %.1f, wait %.1f", number(evidence, "prepare_seconds"),
             number(evidence, "verify_seconds"), number(evidence, "run_seconds"), number(evidence, "wait_seconds"));
-    printf("\n");
+    cli_say("\n");
 }
 
 // Which is the fastest was left open: why, and what would settle it.
 static void print_undecided(const json_t *evidence)
 {
     const char *why = text(evidence, "undecided");
-    if (why[0] != '\0') printf("  undecided: %s\n", why);
+    if (why[0] != '\0') cli_say("  undecided: %s\n", why);
 }
 
 // Kernels that were tried stand in the table; the others below it, each reason once.
 static bool competed(const json_t *kernel)
 {
     return number(kernel, "time_ns") > 0 || number(kernel, "tried") > 0;
+}
+
+// What cannot run here is counted, unless --all asks for each.
+static size_t count_elsewhere(const json_t *kernels)
+{
+    size_t i, count = 0;
+    const json_t *kernel;
+    json_array_foreach(kernels, i, kernel) count += json_is_true(json_object_get(kernel, "elsewhere"));
+    return count;
 }
 
 static bool is_absent_for(const json_t *kernels, size_t index, const char *reason)
@@ -242,24 +297,27 @@ static bool is_first_absent(const json_t *kernels, size_t index, const char *rea
     return is_absent_for(kernels, index, reason);
 }
 
-static void print_absent(const json_t *kernels)
+static void print_absent(const hone_cli *cli, const json_t *kernels)
 {
+    const size_t elsewhere = cli->options.all ? 0 : count_elsewhere(kernels);
     for (size_t i = 0; i < json_array_size(kernels); i++) {
+        if (elsewhere > 0 && json_is_true(json_object_get(json_array_get(kernels, i), "elsewhere"))) continue;
         const char *reason = text(json_array_get(kernels, i), "reason");
         if (!is_first_absent(kernels, i, reason)) continue;
         const char *between = reason[0] != '\0' ? "  not competing: " : "  never tried: ";
         for (size_t j = i; j < json_array_size(kernels); j++) {
             if (!is_absent_for(kernels, j, reason)) continue;
-            printf("%s%s", between, text(json_array_get(kernels, j), "kernel"));
+            cli_say("%s%s", between, text(json_array_get(kernels, j), "kernel"));
             between = ", ";
         }
-        printf(": %s\n", reason[0] != '\0' ? reason : "the time or the evaluations were spent before its turn");
+        cli_say(": %s\n", reason[0] != '\0' ? reason : "the time or the evaluations were spent before its turn");
     }
+    if (elsewhere > 0) cli_say_elsewhere("  ", elsewhere);
 }
 
 static void print_contest(hone_cli *cli, const json_t *entry, const json_t *kernels)
 {
-    hone_cost cost = cost_of(cli, text(entry, "call"));
+    call_cost cost = cost_of(cli, text(entry, "call"), is_cold(json_object_get(entry, "evidence")));
     cli_table *table = cli_table_new(8);
     cli_table_marked(table);
     cli_table_row(
@@ -272,15 +330,15 @@ static void print_contest(hone_cli *cli, const json_t *entry, const json_t *kern
     const json_t *kernel;
     json_array_foreach(kernels, i, kernel) if (competed(kernel)) kernel_row(cli, table, kernel, entry, &cost);
     cli_table_print(table);
-    const char *lacks = is_in_cache(cli, &cost) ? "" : cli_peak_lacks(is_arithmetic(&cost));
-    if (lacks[0] != '\0') printf("  peak: %s\n", lacks);
+    const char *lacks = is_in_cache(cli, &cost) ? "" : cli_peak_lacks(peak_of(&cost));
+    if (lacks[0] != '\0') cli_say("  peak: %s\n", lacks);
     json_array_foreach(kernels, i, kernel)
     {
         if (!competed(kernel) || !is_library(text(kernel, "kernel"))) continue;
         cli_print_libraries(cli);
         break;
     }
-    print_absent(kernels);
+    print_absent(cli, kernels);
 }
 
 // An answer that no contest of this command's found: it brings its evidence, and no kernels that were tried.
@@ -294,25 +352,28 @@ static void print_decided(const json_t *entry, const json_t *evidence)
     char config[256], time[32];
     double time_ns = number(evidence, "time_ns");
     config_cell(json_object_get(entry, "config"), config, sizeof config);
-    printf("  decided already (%s): %s", text(entry, "source"), text(entry, "kernel"));
-    if (config[0] != '\0') printf(" %s", config);
-    if (time_ns > 0) printf(", %s", cli_time_text(time_ns, time));
-    if (text(evidence, "started")[0] != '\0') printf(", measured %s", text(evidence, "started"));
-    putchar('\n');
+    cli_say("  decided already (%s): %s", text(entry, "source"), text(entry, "kernel"));
+    if (config[0] != '\0') cli_say(" %s", config);
+    if (time_ns > 0) cli_say(", %s", cli_time_text(time_ns, time));
+    if (text(evidence, "started")[0] != '\0')
+        cli_say(", measured %s%s", is_cold(evidence) ? "cold " : "", text(evidence, "started"));
+    cli_say("\n");
 }
 
 static void print_entry(hone_cli *cli, const json_t *entry)
 {
     const json_t *evidence = json_object_get(entry, "evidence");
-    printf("%s\n", text(entry, "call"));
+    cli_say("%s\n", text(entry, "call"));
     if (is_decided_already(entry)) {
         print_decided(entry, evidence);
         if (text(evidence, "verified_against")[0] != '\0') print_gains(cli, entry, evidence);
+        print_regime(evidence);
         print_undecided(evidence);
         return;
     }
     print_contest(cli, entry, json_object_get(evidence, "kernels"));
     print_gains(cli, entry, evidence);
+    print_regime(evidence);
     print_totals(evidence);
     print_undecided(evidence);
 }
@@ -325,9 +386,9 @@ static void print_decided_count(const json_t *entries, size_t failed)
     json_array_foreach(entries, i, entry) decided += is_decided_already(entry);
     if (decided == 0) return;
     if (decided == count)
-        printf("every call was decided already: nothing was measured (--fresh measures again)\n");
+        cli_say("every call was decided already: nothing was measured (--fresh measures again)\n");
     else
-        printf("%zu of %zu calls were decided already (--fresh measures them again)\n", decided, count);
+        cli_say("%zu of %zu calls were decided already (--fresh measures them again)\n", decided, count);
 }
 
 int cli_result_code(const hone_result *result)

@@ -1,7 +1,7 @@
 // hone simulate
 #include "cli.h"
 
-#include "tune/simulate/simulate.h"
+#include "simulate/simulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int add_warm(warm *w, const hone_recorded *space, const char *path, uint3
     if (hone_recorded_open(hone_allocator_system(), path, &other, &err) != HONE_OK) return fail_open(&err);
     w->count += hone_simulate_warm(space, other, source, w->priors + w->count, &foreign);
     if (foreign > 0)
-        fprintf(stderr, "hone: %s: %zu of its best configs are none of this space: left out\n", path, foreign);
+        fprintf(stderr, "hone: %s: %zu of its best configs are not in this space and are left out\n", path, foreign);
     hone_recorded_destroy(&other);
     return EXIT_DONE;
 }

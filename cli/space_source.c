@@ -1,14 +1,12 @@
 // Constraints answer through the library; the configs of a file are a list, asked the same questions.
 #include "space_source.h"
 
-#include "base/random.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_gzipped(const hone_buffer *bytes)
+static bool is_gzipped(const cli_text *bytes)
 {
     return bytes->size > 1 && (uint8_t)bytes->data[0] == 0x1f && (uint8_t)bytes->data[1] == 0x8b;
 }
@@ -18,15 +16,15 @@ static bool is_json(const char *text)
     return text[strspn(text, " \t\r\n")] == '{';
 }
 
-static bool is_recorded(hone_buffer *bytes)
+static bool is_recorded(cli_text *bytes)
 {
-    const char *text = hone_buffer_string(bytes);
+    const char *text = cli_text_string(bytes);
     if (is_gzipped(bytes)) return true;
     if (!is_json(text) || strstr(text, "\"ConfigurationSpace\"") != NULL) return false;
     return strstr(text, "\"tune_params") != NULL || strstr(text, "\"results\"") != NULL;
 }
 
-static hone_status parse_recorded(cli_space_source *source, const char *path, const hone_buffer *bytes, hone_error *err)
+static hone_status parse_recorded(cli_space_source *source, const char *path, const cli_text *bytes, hone_error *err)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     hone_status status =
@@ -35,9 +33,9 @@ static hone_status parse_recorded(cli_space_source *source, const char *path, co
     return status;
 }
 
-static hone_status parse(cli_space_source *source, hone_buffer *bytes, hone_error *err)
+static hone_status parse(cli_space_source *source, cli_text *bytes, hone_error *err)
 {
-    const char *text = hone_buffer_string(bytes);
+    const char *text = cli_text_string(bytes);
     if (is_json(text)) return hone_space_parse_t1(hone_allocator_system(), text, bytes->size, &source->space, err);
     return hone_space_parse(hone_allocator_system(), text, &source->space, err);
 }
@@ -45,14 +43,14 @@ static hone_status parse(cli_space_source *source, hone_buffer *bytes, hone_erro
 int cli_space_open(cli_space_source *source, const char *path)
 {
     hone_error err = {0};
-    hone_buffer bytes;
+    cli_text bytes;
     *source = (cli_space_source){0};
     int status = cli_read(path, &bytes);
     if (status != 0) return status;
     bool recorded = is_recorded(&bytes);
     hone_status parsed = recorded ? parse_recorded(source, path, &bytes, &err) : parse(source, &bytes, &err);
     if (parsed == HONE_OK) parsed = hone_space_bind(source->space, NULL, NULL, &source->bound, &err);
-    hone_buffer_deinit(&bytes);
+    cli_text_deinit(&bytes);
     if (parsed == HONE_OK) return 0;
     return recorded ? cli_fail(&err) : cli_fail_in(path, &err); // a recorded space's reader names the file
 }
@@ -82,7 +80,7 @@ hone_status cli_space_at(const cli_space_source *source, uint64_t rank, hone_con
 {
     if (source->recorded == NULL) return hone_bound_space_at(source->bound, rank, out, err);
     size_t count = hone_recorded_count(source->recorded);
-    if (rank >= count) return not_recorded(err, "there is no such rank", count);
+    if (rank >= count) return not_recorded(err, "no such rank", count);
     *out = hone_recorded_configs(source->recorded)[rank];
     return HONE_OK;
 }
@@ -127,7 +125,7 @@ static hone_status sample_recorded(
     memcpy(configs, hone_recorded_configs(source->recorded), all * sizeof *configs);
     if (*count > all) *count = all;
     for (size_t i = 0; i < *count; i++) {
-        size_t other = i + hone_random_below(&seed, (uint32_t)(all - i));
+        size_t other = i + cli_random_below(&seed, (uint32_t)(all - i));
         out[i] = configs[other];
         configs[other] = configs[i];
     }

@@ -1,9 +1,6 @@
 // hone stats: what was hit, of documents that HONE_STATS=FILE made, of recorded calls, or of a store's.
 #include "cli.h"
 
-#include "base/text.h"
-#include "os/os.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,14 +69,14 @@ static uint64_t add(uint64_t a, uint64_t b)
 // Adds a row to the one of the same call and choice.
 static void add_row(statistics *all, const hone_stats_row *row)
 {
-    hone_buffer name;
+    cli_text name;
     const hone_store_key *key = &row->key;
     const char *parts[] = {key->device, key->algorithm, key->version,  key->key,    key->spec,
                            row->call,   row->kernel,    row->platform, row->config, hone_source_name(row->source)};
-    hone_buffer_init(&name, hone_allocator_system());
+    cli_text_init(&name);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        hone_buffer_format(&name, "%s\n", or_empty(parts[i]));
-    json_t *place = json_object_get(all->index, hone_buffer_string(&name));
+        cli_text_format(&name, "%s\n", or_empty(parts[i]));
+    json_t *place = json_object_get(all->index, cli_text_string(&name));
     if (place == NULL) {
         if (all->count == all->capacity) {
             all->capacity = 2 * all->capacity + 64;
@@ -87,8 +84,7 @@ static void add_row(statistics *all, const hone_stats_row *row)
             if (all->rows == NULL) cli_no_memory();
         }
         place = json_integer((json_int_t)all->count);
-        if (name.failed || json_object_set_new_nocheck(all->index, hone_buffer_string(&name), place) != 0)
-            cli_no_memory();
+        if (name.failed || json_object_set_new_nocheck(all->index, cli_text_string(&name), place) != 0) cli_no_memory();
         all->rows[all->count++] = *row;
     } else {
         hone_stats_row *known = &all->rows[json_integer_value(place)];
@@ -96,14 +92,16 @@ static void add_row(statistics *all, const hone_stats_row *row)
         known->misses = add(known->misses, row->misses);
         known->decided_seconds += row->decided_seconds;
     }
-    hone_buffer_deinit(&name);
+    cli_text_deinit(&name);
 }
 
 // What would move a terminal's cursor is no name that hone gives.
 static bool is_plain(const json_t *object, const char *name)
 {
     const char *text = text_of(object, name);
-    return text == NULL || hone_text_control(text, strlen(text)) == strlen(text);
+    for (; text != NULL && *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) return false;
+    return true;
 }
 
 static bool read_key(const json_t *object, hone_stats_row *row)
@@ -163,7 +161,7 @@ static void take_statistics(statistics *all, json_t *document, const char *file,
     {
         if (read_row(all, object, &row)) continue;
         char why[80];
-        snprintf(why, sizeof why, "row %zu is none of statistics: the document is left out", i + 1);
+        snprintf(why, sizeof why, "row %zu is not a row of statistics: the document is left out", i + 1);
         refuse(all, file, line, why);
         return;
     }
@@ -238,7 +236,7 @@ static void read_lines(statistics *all, const char *file, const char *text, size
             found++;
             if (document == NULL) {
                 char words[JSON_ERROR_TEXT_LENGTH + 100];
-                snprintf(words, sizeof words, "is no statistics document (%s): it is left out", why.text);
+                snprintf(words, sizeof words, "is not a document of statistics (%s): it is left out", why.text);
                 refuse(all, file, number, words);
             } else {
                 take_statistics(all, document, file, number);
@@ -253,21 +251,21 @@ static void read_lines(statistics *all, const char *file, const char *text, size
 
 static void read_file(statistics *all, const char *path)
 {
-    hone_buffer text;
+    cli_text text;
     const int status = cli_read(path, &text);
     if (status != 0) {
         all->status = EXIT_WORLD;
         return;
     }
-    json_t *document = json_loadb(hone_buffer_string(&text), text.size, 0, NULL);
+    json_t *document = json_loadb(cli_text_string(&text), text.size, 0, NULL);
     if (json_object_get(document, "hone_record") != NULL)
         take_record(all, document, path);
     else if (document != NULL && text.size > 0)
         take_statistics(all, document, path, 0);
     else
-        read_lines(all, path, hone_buffer_string(&text), text.size);
+        read_lines(all, path, cli_text_string(&text), text.size);
     json_decref(document);
-    hone_buffer_deinit(&text);
+    cli_text_deinit(&text);
 }
 
 typedef struct folder {
@@ -292,12 +290,12 @@ static void read_path(statistics *all, const char *path)
     hone_error err;
     size_t i;
     const json_t *name;
-    if (!hone_os_is_folder(path)) {
+    if (!cli_is_folder(path)) {
         read_file(all, path);
         return;
     }
     f.names = json_array();
-    if (hone_os_list_folder(path, note_name, &f, &err) != HONE_OK) {
+    if (cli_list_folder(path, note_name, &f, &err) != HONE_OK) {
         (void)cli_fail(&err);
         all->status = EXIT_WORLD;
     } else if (json_array_size(f.names) == 0) {
@@ -359,28 +357,28 @@ static comparison compare(hone_cli *cli, const statistics *all)
 
 static void into_buffer(void *ctx, const char *text, size_t size)
 {
-    hone_buffer_append(ctx, text, size);
+    cli_text_append(ctx, text, size);
 }
 
 // The statistics in a form of the library's.
-static int print_to(hone_cli *cli, const statistics *all, hone_stats_format format, hone_buffer *out)
+static int print_to(hone_cli *cli, const statistics *all, hone_stats_format format, cli_text *out)
 {
     hone_error err;
     static const hone_stats_row none;
-    hone_buffer_init(out, hone_allocator_system());
+    cli_text_init(out);
     const hone_stats_row *rows = all->count > 0 ? all->rows : &none;
     if (hone_stats_print(cli->rt, rows, all->count, format, into_buffer, out, &err) == HONE_OK) return 0;
-    hone_buffer_deinit(out);
+    cli_text_deinit(out);
     return cli_fail(&err);
 }
 
 static int print_json(hone_cli *cli, const statistics *all, const comparison *c)
 {
-    hone_buffer text;
+    cli_text text;
     const int status = print_to(cli, all, HONE_STATS_JSON, &text);
     if (status != 0) return status;
-    json_t *document = json_loadb(hone_buffer_string(&text), text.size, 0, NULL);
-    hone_buffer_deinit(&text);
+    json_t *document = json_loadb(cli_text_string(&text), text.size, 0, NULL);
+    cli_text_deinit(&text);
     if (document == NULL) cli_no_memory();
     json_object_set_new(document, "documents", json_integer((json_int_t)all->documents));
     json_object_set_new(document, "counts_bound", json_boolean(all->without_bound == 0));
@@ -392,13 +390,13 @@ static int print_json(hone_cli *cli, const statistics *all, const comparison *c)
 
 static int print_prometheus(hone_cli *cli, const statistics *all, const comparison *c)
 {
-    hone_buffer text;
+    cli_text text;
     const int status = print_to(cli, all, HONE_STATS_PROMETHEUS, &text);
     if (status != 0) return status;
-    fwrite(hone_buffer_string(&text), 1, text.size, stdout);
-    hone_buffer_deinit(&text);
+    fwrite(cli_text_string(&text), 1, text.size, stdout);
+    cli_text_deinit(&text);
     if (!c->is_done) return 0;
-    printf(
+    cli_say(
         "# HELP hone_asked_never_stored Calls that were guessed or not answered, and are not stored.\n"
         "# TYPE hone_asked_never_stored gauge\nhone_asked_never_stored %zu\n"
         "# HELP hone_stored_never_asked Stored choices that no call asked for.\n"
@@ -447,29 +445,29 @@ static void print_findings(const comparison *c)
 {
     size_t i, j;
     const json_t *row, *line;
-    if (json_array_size(c->unstored) > 0) printf("asked for, never stored\n");
+    if (json_array_size(c->unstored) > 0) cli_say("asked for, never stored\n");
     json_array_foreach(c->unstored, i, row)
     {
-        printf(
+        cli_say(
             "  %" JSON_INTEGER_FORMAT " calls  %s, %s %s\n", json_integer_value(json_object_get(row, "calls")),
             call_text(row), text_of(row, "link"), or_empty(text_of(row, "kernel")));
-        if (text_of(row, "nearest") != NULL) printf("    nearest %s\n", text_of(row, "nearest"));
-        json_array_foreach(json_object_get(row, "differs"), j, line) printf("      %s\n", json_string_value(line));
+        if (text_of(row, "nearest") != NULL) cli_say("    nearest %s\n", text_of(row, "nearest"));
+        json_array_foreach(json_object_get(row, "differs"), j, line) cli_say("      %s\n", json_string_value(line));
     }
-    if (json_array_size(c->unasked) > 0) printf("stored, never asked for\n");
-    json_array_foreach(c->unasked, i, row) printf("  %s, %s\n", call_text(row), or_empty(text_of(row, "kernel")));
+    if (json_array_size(c->unasked) > 0) cli_say("stored, never asked for\n");
+    json_array_foreach(c->unasked, i, row) cli_say("  %s, %s\n", call_text(row), or_empty(text_of(row, "kernel")));
 }
 
 static int print_text(hone_cli *cli, const statistics *all, const comparison *c)
 {
-    hone_buffer line;
+    cli_text line;
     const int status = print_to(cli, all, HONE_STATS_LINE, &line);
     if (status != 0) return status;
-    if (all->documents > 0) printf("%zu document%s: ", all->documents, all->documents == 1 ? "" : "s");
-    if (all->is_recorded) printf("recorded, hits and decided ones as one: ");
-    fwrite(hone_buffer_string(&line), 1, line.size, stdout);
-    hone_buffer_deinit(&line);
-    if (all->without_bound > 0) printf("%zu did not count runs of bound plans\n", all->without_bound);
+    if (all->documents > 0) cli_say("%zu document%s: ", all->documents, all->documents == 1 ? "" : "s");
+    if (all->is_recorded) cli_say("recorded, hits and decided ones as one: ");
+    cli_say("%s", cli_text_string(&line));
+    cli_text_deinit(&line);
+    if (all->without_bound > 0) cli_say("%zu did not count runs of bound plans\n", all->without_bound);
     print_rows(all);
     print_findings(c);
     return 0;

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "call/call.h"
 #include "hone/offline.h"
+#include "registry/names.h"
 #include "tune/tuner.h"
 
 #include <inttypes.h>
@@ -50,9 +51,10 @@ static bool list_row(void *ctx, const hone_store_decision *row)
     if (list->table == NULL)
         cli_print_json(entry_of(row));
     else {
+        const bool is_warm = row->regime == HONE_WARM;
         snprintf(
-            source, sizeof source, "%.50s%s", row->source != NULL ? row->source : "",
-            is_undecided(row) ? ", undecided" : "");
+            source, sizeof source, "%.30s%s%s%s", row->source != NULL ? row->source : "", is_warm ? "" : ", ",
+            is_warm ? "" : hone_regime_name(row->regime), is_undecided(row) ? ", undecided" : "");
         cli_table_row(
             list->table, row->key.algorithm, row->key.key, cli_device_number(list->devices, row->key.device, number),
             row->kernel, cli_time_text(row->time_ns, time), source, row->config, row->call);
@@ -129,7 +131,7 @@ static int show_entries(hone_cli *cli, json_t *rows)
     json_array_foreach(rows, i, row)
     {
         char *text = json_dumps(row, (cli->options.json ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(12));
-        printf("%s\n", text);
+        puts(text);
         free(text);
     }
     return json_array_size(rows) > 0 ? EXIT_DONE : EXIT_NO;
@@ -152,21 +154,21 @@ static int put(hone_cli *cli, hone_store *store)
 {
     const char *file = cli->count > 1 ? cli->arguments[1] : "-";
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
-    hone_buffer document;
+    cli_text document;
     if (status == 0) status = cli_read(file, &document);
     if (status != 0) return status;
     hone_result *result = NULL;
     hone_error err;
-    hone_status done = hone_result_parse(cli->rt, hone_buffer_string(&document), document.size, &result, &err);
+    hone_status done = hone_result_parse(cli->rt, cli_text_string(&document), document.size, &result, &err);
     if (done == HONE_OK) done = hone_result_store(result, store, &err);
     size_t count = done == HONE_OK ? hone_result_size(result) : 0;
     hone_result_release(&result);
-    hone_buffer_deinit(&document);
+    cli_text_deinit(&document);
     if (done != HONE_OK) return cli_fail_in(file, &err);
     if (cli->options.json)
         cli_print_json(json_pack("{s:I}", "stored", (json_int_t)count));
     else
-        printf("%zu stored\n", count);
+        cli_say("%zu stored\n", count);
     return EXIT_DONE;
 }
 
@@ -201,7 +203,7 @@ static int remove_entries(hone_cli *cli, hone_store *store)
     }
     size_t count = json_array_size(found.rows);
     if (status == 0 && cli->options.json) cli_print_json(json_pack("{s:I}", "removed", (json_int_t)count));
-    if (status == 0 && !cli->options.json) printf("%zu removed\n", count);
+    if (status == 0 && !cli->options.json) cli_say("%zu removed\n", count);
     if (status == 0 && count == 0) {
         say_what_serves(cli, store);
         status = EXIT_NO;
@@ -229,12 +231,12 @@ static int stat(hone_cli *cli, hone_store *store)
         {"bytes", "bytes", count.bytes},
     };
     json_t *object = json_pack("{s:s, s:I}", "store", hone_store_url(store), "schema", (json_int_t)count.schema);
-    if (!cli->options.json) printf("%s\n", hone_store_url(store));
+    if (!cli->options.json) cli_say("%s\n", hone_store_url(store));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_object_set_new(object, rows[i].name, json_integer((json_int_t)rows[i].count));
-        if (!cli->options.json) printf("%" PRIu64 " %s, ", rows[i].count, rows[i].words);
+        if (!cli->options.json) cli_say("%" PRIu64 " %s, ", rows[i].count, rows[i].words);
     }
-    if (!cli->options.json) printf("schema %u\n", count.schema);
+    if (!cli->options.json) cli_say("schema %u\n", count.schema);
     if (cli->options.json)
         cli_print_json(object);
     else
@@ -259,7 +261,7 @@ static void show_quarantine(const json_t *rows)
     {
         const char *kind, *record, *reason;
         json_unpack((json_t *)(uintptr_t)row, "{s:s, s:s, s:s}", "kind", &kind, "record", &record, "reason", &reason);
-        printf("%s: %s: %.200s\n", kind, reason, record);
+        cli_say("%s: %s: %.200s\n", kind, reason, record);
     }
 }
 
@@ -280,7 +282,7 @@ static int verify(hone_cli *cli, hone_store *store)
             rows));
     } else if (status == EXIT_DONE) {
         show_quarantine(rows);
-        printf(
+        cli_say(
             "%" PRIu64 " sound records, %" PRIu64 " damaged ones set aside now, %" PRIu64 " in all\n", health.records,
             health.set_aside, health.quarantined);
     }

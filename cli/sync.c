@@ -1,7 +1,6 @@
 // hone sync: a store here and another one, both ways, by the rule of merges.
 #include "cli.h"
 
-#include "os/os.h"
 #include "store/ops.h"
 
 #include <stdio.h>
@@ -41,7 +40,7 @@ static void tell(const hone_cli *cli, const char *url, const moved *m)
             "decisions", (json_int_t)taken(&m->there), "measurements", (json_int_t)m->there.measurements, "refused",
             (json_int_t)m->there.outcomes[HONE_IMPORT_REFUSED]));
     else
-        printf(
+        cli_say(
             "%zu decisions and %zu measurements came, %zu and %zu went to %s\n", taken(&m->here), m->here.measurements,
             taken(&m->there), m->there.measurements, url);
     fflush(stdout);
@@ -59,7 +58,7 @@ static void await_change(hone_store *here, hone_store *there, uint64_t seen[2])
     const uint64_t now[2] = {seen[0], seen[1]};
     uint64_t look_ns = LOOK_NS;
     while (!cli_cancel) {
-        hone_os_sleep_ns(look_ns);
+        cli_sleep_ns(look_ns);
         seen[0] = changes_of(here, now[0]);
         seen[1] = changes_of(there, now[1]);
         if (seen[0] != now[0] || seen[1] != now[1]) return;
@@ -79,7 +78,7 @@ static int watch(const hone_cli *cli, hone_store *here, hone_store *there, const
         if (status == HONE_OK && (moved_at_all(&m.here) + moved_at_all(&m.there) > 0 || !told)) tell(cli, url, &m);
         if (status == HONE_UNAVAILABLE || status == HONE_BUSY) {
             if (told) fprintf(stderr, "hone: waiting: %s\n", err.message);
-            hone_os_sleep_ns(ask_ns);
+            cli_sleep_ns(ask_ns);
         } else if (status != HONE_OK)
             return cli_fail(&err);
         told = status == HONE_OK;

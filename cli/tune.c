@@ -1,9 +1,6 @@
 // hone tune
 #include "cli.h"
 
-#include "runtime/api/api.h"
-#include "tune/result/result.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +29,7 @@ static int tune_calls(hone_cli *cli, const hone_tune_options *options, hone_resu
         hone_error err;
         hone_status status = hone_tune_text(cli->rt, cli->arguments[i], options, &result, &err);
         cli_progress_end(cli);
-        if (status != HONE_OK) worst = cli_fail(&err);
+        if (status != HONE_OK) worst = cli_fail_call(cli, cli->arguments[i], &err);
         int added = result == NULL ? 0 : add_result(total, result);
         if (added != 0) return added;
     }
@@ -45,7 +42,7 @@ static int tune_recorded(hone_cli *cli, const hone_tune_options *options, hone_r
     hone_status status = hone_tune_recorded(cli->rt, options, total, &err);
     cli_progress_end(cli);
     if (status != HONE_OK) return cli_fail(&err);
-    if (hone_result_size(*total) == 0 && hone_result_status(*total) == HONE_OK && !cli->options.json)
+    if (hone_result_size(*total) == 0 && cli_result_code(*total) == EXIT_DONE && !cli->options.json)
         printf("every recorded call of the devices here is decided already, or none is recorded\n");
     return cli_result_code(*total);
 }

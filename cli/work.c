@@ -17,12 +17,12 @@ static void say(void *ctx, const hone_worked *worked)
     if (cli->options.json) return;
     const char *call = job->call != NULL ? job->call : job->key.algorithm;
     if (worked->reason != NULL) {
-        printf("%s: %s\n", call, worked->reason);
+        cli_say("%s: %s\n", call, worked->reason);
     } else if (worked->known) {
-        printf("%s: was decided already\n", call);
+        cli_say("%s: was decided already\n", call);
     } else {
         const hone_decision *decision = result->count > 0 ? &result->entries[0].decision : NULL;
-        printf(
+        cli_say(
             "%s: %s %s in %.1f s%s\n", call, decision != NULL ? decision->kernel : "decided",
             decision != NULL ? cli_time_text(decision->evidence.time_ns, time) : "", worked->seconds,
             worked->end == HONE_JOB_OPEN ? "; which is the fastest was left open" : "");
@@ -80,7 +80,7 @@ int cli_work(hone_cli *cli)
             (json_int_t)report.paused, "standing_aside", (json_int_t)report.standing_aside));
     else if (
         done == HONE_OK || done == HONE_CANCELLED || report.tuned + report.again + report.failed + report.aside > 0)
-        printf(
+        cli_say(
             "%" PRIu64 " tuned; %" PRIu64 " contests left open, %" PRIu64 " failed, %" PRIu64 " calls set aside\n",
             report.tuned, report.again, report.failed, report.aside);
     if (done != HONE_OK) return cli_fail(&err);

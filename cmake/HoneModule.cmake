@@ -29,12 +29,15 @@ endfunction()
 
 set_property(GLOBAL PROPERTY HONE_MODULES "")
 
-# hone_module(NAME [FOLDERS folder...] SOURCES file... USES module-or-library...). FOLDERS: the order of its sub-folders, each of
-# which uses only those before it, as scripts/layers.py checks; `.` is the module's own files.
+# hone_module(NAME [APART] [FOLDERS folder...] SOURCES file... USES module-or-library...). FOLDERS: the order of its sub-folders, each of
+# which uses only those before it, as scripts/layers.py checks; `.` is the module's own files. APART: not a part of libhone; who
+# needs the module takes its objects beside the library.
 function(hone_module name)
-    cmake_parse_arguments(ARG "" "" "FOLDERS;SOURCES;USES" ${ARGN})
+    cmake_parse_arguments(ARG "APART" "" "FOLDERS;SOURCES;USES" ${ARGN})
     add_library(hone_${name} STATIC ${ARG_SOURCES})
     set_target_properties(hone_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON C_STANDARD 11 C_EXTENSIONS OFF)
     target_link_libraries(hone_${name} PUBLIC hone_options ${ARG_USES})
-    set_property(GLOBAL APPEND PROPERTY HONE_MODULES hone_${name})
+    if(NOT ARG_APART)
+        set_property(GLOBAL APPEND PROPERTY HONE_MODULES hone_${name})
+    endif()
 endfunction()

@@ -27,26 +27,35 @@ static hone_status scale_add_blocked(const hone_plan *plan, const hone_value *ar
     return HONE_OK;
 }
 
+static const hone_algorithm axpy = {
+    .struct_size = sizeof axpy,
+    .signature = "axpy(x: f32[n], y: f32[n], *, alpha: f64 = 1.0) -> z: f32[n]",
+    .reference = scale_add};
+static const hone_kernel kernels[] = {
+    {HONE_KERNEL, .algorithm = "axpy", .name = "plain", .platform = HONE_NATIVE, .backend = HONE_CPU, .run = scale_add},
+    {HONE_KERNEL, .algorithm = "axpy", .name = "blocked", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .space = "block: 64..1024 *4", .run = scale_add_blocked},
+};
+
+// Under this name the command finds it, too: cc -shared -fPIC register.c -o libaxpy.so -lhone, and
+// hone tune --program ./libaxpy.so 'axpy(f32[100000], f32[100000], alpha=2.0)'
+HONE_API hone_program_register_function hone_program_register;
+
+hone_status hone_program_register(hone_runtime *rt, hone_error *err)
+{
+    const hone_status status = hone_register_algorithm(rt, &axpy, err);
+    return status == HONE_OK ? hone_register_kernels(rt, kernels, 2, err) : status;
+}
+
 int main(void)
 {
-    const hone_algorithm axpy = {
-        .struct_size = sizeof axpy,
-        .signature = "axpy(x: f32[n], y: f32[n], *, alpha: f64 = 1.0) -> z: f32[n]",
-        .reference = scale_add};
-    const hone_kernel kernels[] = {
-        {HONE_KERNEL, .algorithm = "axpy", .name = "plain", .platform = HONE_NATIVE, .backend = HONE_CPU,
-         .run = scale_add},
-        {HONE_KERNEL, .algorithm = "axpy", .name = "blocked", .platform = HONE_NATIVE, .backend = HONE_CPU,
-         .space = "block: 64..1024 *4", .run = scale_add_blocked},
-    };
     hone_runtime *rt = NULL;
     hone_error err;
     hone_result *result = NULL;
     // These kernels are functions of this program; in_process is the consent to run them here while tuning.
     hone_tune_options options = {.struct_size = sizeof options, .isolation = HONE_ISOLATION_IN_PROCESS, .seconds = 2};
     hone_status status = hone_runtime_open(NULL, &rt, &err);
-    if (status == HONE_OK) status = hone_register_algorithm(rt, &axpy, &err);
-    if (status == HONE_OK) status = hone_register_kernels(rt, kernels, 2, &err);
+    if (status == HONE_OK) status = hone_program_register(rt, &err);
     if (status == HONE_OK)
         status = hone_tune_text(rt, "axpy(f32[100000], f32[100000], alpha=2.0)", &options, &result, &err);
     if (status == HONE_OK)

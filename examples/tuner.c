@@ -21,7 +21,7 @@ static hone_status tune(void *ctx, hone_tuning *tuning, hone_error *err)
 {
     int *tries = ctx, least = 1 << 30;
     size_t count;
-    const hone_tuning_kernel *kernels = hone_tuning_kernels(tuning, &count);
+    const hone_tuning_kernel *const *kernels = hone_tuning_kernels(tuning, &count);
     for (size_t i = 0; i < count; i++) {
         for (int n = 0; n < EACH; n++) {
             hone_config config;
@@ -31,8 +31,8 @@ static hone_status tune(void *ctx, hone_tuning *tuning, hone_error *err)
             if (status == HONE_OK) status = hone_tuning_try(tuning, i, &config, &tried, err);
             if (status != HONE_OK) return status; // HONE_CANCELLED: the budget is spent
             ++*tries;
-            if (tried.failure != HONE_FAILURE_NONE || threads_of(&kernels[i], &config) >= least) continue;
-            least = threads_of(&kernels[i], &config);
+            if (tried.failure != HONE_FAILURE_NONE || threads_of(kernels[i], &config) >= least) continue;
+            least = threads_of(kernels[i], &config);
             if (hone_tuning_choose(tuning, i, &config, err) != HONE_OK) return err->status;
         }
     }
@@ -45,7 +45,7 @@ int main(void)
     hone_result *result = NULL;
     hone_error err;
     int tries = 0;
-    const hone_tuner tuner = {.name = "least_threads", .run = tune, .ctx = &tries};
+    const hone_tuner tuner = {.struct_size = sizeof tuner, .name = "least_threads", .run = tune, .ctx = &tries};
     const hone_tune_options options = {.struct_size = sizeof options, .seconds = 3, .tuner = &tuner};
     hone_status status = hone_runtime_open(NULL, &rt, &err);
     if (status == HONE_OK) status = hone_tune_text(rt, "rms_norm(f32[64,1024], f32[1024])", &options, &result, &err);

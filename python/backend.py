@@ -1,31 +1,49 @@
 """Builds wheels and source archives of the Python package, as PEP 517 asks: `python -m build` in the tree's root.
 
 A wheel takes what CMake builds in build-wheel/, or in the build folder that HONE_BUILD or `-Cbuild=FOLDER` names. It holds
-the extension, libhone, hone-worker and the libraries that they need beyond the C library's own.
+the extension, libhone, the command and the worker, with the libraries that they need inside, and the licenses of these. Its
+tag names the oldest C library that has every symbol that the files ask for.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import io
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sysconfig
 import tarfile
 import tempfile
 import tomllib
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Of the machine that the wheel is installed on: the C library, its loader, and the compiler's.
-OF_THE_SYSTEM = re.compile(r"^(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+))\.so")
+# Of the machine that the wheel is installed on, beside libhone itself.
+OF_THE_SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread))\.so\.\d+|libhone\.so\.\d+")
+OLDEST = 17  # manylinux_2_17 is the oldest tag that PyPI takes of those for a version of the C library
+# What is linked in, by Debian's packages, which say the version and the license.
+# What is linked in: library, Debian's package of it, which knows its version and the text of its license, and the license's name.
+INSIDE = (("jansson", "libjansson-dev", "MIT"), ("sqlite", "libsqlite3-dev", "blessing"),
+          ("nettle", "nettle-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later"),
+          ("libunistring", "libunistring-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later"), ("zlib", "zlib1g-dev", "Zlib"),
+          ("xxhash", "libxxhash-dev", "BSD-2-Clause"), ("cpu_features", "libcpu-features-dev", "Apache-2.0"))
+LIBXSMM = ("libxsmm", "libxsmm-dev", "BSD-3-Clause")
+NAMES = {"libhone_wheel_library.so": "libhone.so.0", "hone_wheel_command": "hone", "hone_wheel_worker": "hone-worker"}
+# The command stands in the package, beside the worker and the plugins that it finds there.
+COMMAND = b"""#!python
+import importlib.util, os, sys
+program = os.path.join(os.path.dirname(importlib.util.find_spec("hone").origin), "hone")
+os.execv(program, [program, *sys.argv[1:]])
+"""
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files make the same wheel
 
 
-def _project():
+def read_project():
     with open(ROOT / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)["project"]
     version = re.search(r"project\(hone VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
@@ -43,42 +61,52 @@ def _build(settings):
     if not (folder / "CMakeCache.txt").exists():
         _run("cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DHONE_TESTS=OFF", "-DHONE_BENCH=OFF",
              *(["-G", "Ninja"] if shutil.which("ninja") else []))
-    _run("cmake", "--build", folder, "--parallel")
+    _run("cmake", "--build", folder, "--parallel", "--target", "hone_wheel")
     return folder
 
 
-def _needed(file):
-    """What a library or program is linked with: names and paths."""
-    out = subprocess.run(["ldd", str(file)], check=True, capture_output=True, text=True).stdout
-    return dict(re.findall(r"^\s*(\S+) => (/\S+)", out, re.MULTILINE))
-
-
-def _add_libraries(package):
-    for file in [*package.glob("*.so*"), package / "hone-worker"]:
-        for name, path in _needed(file).items():
-            if not OF_THE_SYSTEM.match(name) and not (package / name).exists():
-                shutil.copyfile(path, package / name)
-    # The library goes by its soname: a wheel has no links.
-    for file in package.glob("libhone.so.*.*"):
-        file.replace(package / re.match(r"libhone\.so\.\d+", file.name).group())
+def _check(file):
+    """That a library or program needs nothing that a machine may lack; the version of the C library that it asks for."""
+    out = subprocess.run(["readelf", "-dV", str(file)], check=True, capture_output=True, text=True).stdout
+    others = [name for name in re.findall(r"\(NEEDED\).*\[(.+)\]", out) if not OF_THE_SYSTEM.fullmatch(name)]
+    if others:
+        raise RuntimeError(f"{file.name} is linked with {', '.join(others)}: a wheel stands alone")
+    return max([OLDEST, *(int(minor) for minor in re.findall(r"Name: GLIBC_2\.(\d+)", out))])
 
 
 def _staged(settings, folder):
-    build = _build(settings)
-    _run("cmake", "--install", build, "--prefix", folder, "--component", "python", "--strip")
+    """Lays what the wheel holds into the folder; the version of the C library that it asks for."""
+    _run("cmake", "--install", _build(settings), "--prefix", folder, "--component", "wheel", "--strip")
     package = folder / "hone"
-    if not (package / "_hone.abi3.so").exists():
-        raise RuntimeError(f"{build} has no Python package: Python's headers were missing (scripts/setup installs them)")
-    for link in package.glob("libhone.so.*"):
-        if link.is_symlink():
-            link.unlink()
-    _add_libraries(package)
+    for name, new in NAMES.items():
+        (package / name).replace(package / new)
+    return max(_check(file) for file in package.iterdir() if file.read_bytes()[:4] == b"\x7fELF")
 
 
-def _metadata(project):
-    lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {project['version']}",
-             f"Summary: {project['description']}", f"License: {project['license']['text']}",
-             f"Requires-Python: {project['requires-python']}"]
+def _of_debian(package):
+    """The version of a package and the text of its license."""
+    out = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
+    license = pathlib.Path("/usr/share/doc", package, "copyright")
+    if out.returncode != 0 or not license.exists():
+        raise RuntimeError(f"the license of what is linked in is that of Debian's {package}, which is missing: scripts/setup build")
+    return out.stdout, license.read_bytes()
+
+
+def bill_of_materials(project, inside, versions):
+    """What a release is made of, as CycloneDX 1.5: inside are rows of INSIDE, versions what is known of them."""
+    def component(name, license, **more):
+        return {"type": "library", "name": name, **more, "licenses": [{"expression": license}]}
+    return json.dumps({
+        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+        "metadata": {"component": component("hone", project["license"], version=project["version"])},
+        "components": [component(name, license, **({"version": versions[package]} if package in versions else {}))
+                       for name, package, license in inside]}, indent=1) + "\n"
+
+
+def _metadata(project, licenses=("LICENSE",)):
+    lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {project['version']}",
+             f"Summary: {project['description']}", f"License-Expression: {project['license']}",
+             *[f"License-File: {name}" for name in licenses], f"Requires-Python: {project['requires-python']}"]
     lines += [f"Requires-Dist: {one}" for one in project["dependencies"]]
     for extra, needs in project["optional-dependencies"].items():
         lines += [f"Provides-Extra: {extra}", *[f'Requires-Dist: {one}; extra == "{extra}"' for one in needs]]
@@ -86,8 +114,8 @@ def _metadata(project):
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", readme])
 
 
-def _tag():
-    return f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+def _tag(minor):
+    return f"cp311-abi3-manylinux_2_{minor}_{os.uname().machine}"
 
 
 def _write(wheel, name, data, executable=False):
@@ -99,35 +127,53 @@ def _write(wheel, name, data, executable=False):
     return f"{name},sha256={digest},{len(data)}"
 
 
+def _stem(project):
+    return f"{project['name'].replace('-', '_')}-{project['version']}"
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    project = _project()
-    stem = f"{project['name']}-{project['version']}"
+    project = read_project()
+    stem = _stem(project)
     info = f"{stem}.dist-info"
-    path = pathlib.Path(wheel_directory) / f"{stem}-{_tag()}.whl"
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path, "w") as wheel:
+    with tempfile.TemporaryDirectory() as folder:
         staged = pathlib.Path(folder)
-        _staged(config_settings, staged)
-        record = [_write(wheel, str(file.relative_to(staged)), file.read_bytes(), os.access(file, os.X_OK))
-                  for file in sorted(staged.rglob("*")) if file.is_file()]
-        record.append(_write(wheel, f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes()))
-        record.append(_write(wheel, f"{info}/METADATA", _metadata(project).encode()))
-        kind = f"Wheel-Version: 1.0\nGenerator: hone\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
-        record.append(_write(wheel, f"{info}/WHEEL", kind.encode()))
+        tag = _tag(_staged(config_settings, staged))
+        inside = [*INSIDE, *([LIBXSMM] if (staged / "hone/libhone_libxsmm.so").exists() else [])]
+        known = {package: _of_debian(package) for _, package, _ in inside}
+        files = {str(file.relative_to(staged)): file.read_bytes() for file in sorted(staged.rglob("*")) if file.is_file()}
+        programs = {name for name in files if os.access(staged / name, os.X_OK)} | {f"{stem}.data/scripts/hone"}
+    files[f"{stem}.data/scripts/hone"] = COMMAND
+    files[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    for name, package, _ in inside:
+        files[f"{info}/licenses/{name}"] = known[package][1]
+    versions = {package: version for package, (version, _) in known.items()}
+    files[f"{info}/sboms/hone.cdx.json"] = bill_of_materials(project, inside, versions).encode()
+    files[f"{info}/METADATA"] = _metadata(project, ["LICENSE", *(name for name, _, _ in inside)]).encode()
+    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: hone\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
+    path = pathlib.Path(wheel_directory) / f"{stem}-{tag}.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        record = [_write(wheel, name, data, name in programs) for name, data in files.items()]
         _write(wheel, f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,", ""]).encode())
     return path.name
 
 
+def archive(path, stem, more=()):
+    """Everything that git tracks, and more files (name, bytes), as stem.tar.gz: the same files make the same archive."""
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], check=True, capture_output=True).stdout
+    time = int(subprocess.run(["git", "-C", str(ROOT), "log", "-1", "--format=%ct"], check=True, capture_output=True).stdout)
+    tracked = ((name, ROOT / name) for name in sorted(filter(None, listed.decode().split("\0"))) if (ROOT / name).is_file())
+    with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed, \
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, data, mode in [*((name, file.read_bytes(), 0o755 if os.access(file, os.X_OK) else 0o644) for name, file in tracked),
+                                 *((name, data, 0o644) for name, data in more)]:
+            info = tarfile.TarInfo(f"{stem}/{name}")
+            info.size, info.mode, info.mtime = len(data), mode, time
+            tar.addfile(info, io.BytesIO(data))
+
+
 def build_sdist(sdist_directory, config_settings=None):
     """Everything that git tracks."""
-    project = _project()
-    stem = f"{project['name']}-{project['version']}"
-    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], check=True, capture_output=True).stdout
-    with tempfile.TemporaryDirectory() as folder:
-        info = pathlib.Path(folder) / "PKG-INFO"
-        info.write_text(_metadata(project))
-        with tarfile.open(pathlib.Path(sdist_directory) / f"{stem}.tar.gz", "w:gz") as archive:
-            for name in filter(None, listed.decode().split("\0")):
-                if (ROOT / name).is_file():
-                    archive.add(ROOT / name, f"{stem}/{name}")
-            archive.add(info, f"{stem}/PKG-INFO")
-    return f"{stem}.tar.gz"
+    project = read_project()
+    name = f"{_stem(project)}.tar.gz"
+    archive(pathlib.Path(sdist_directory) / name, _stem(project), [("PKG-INFO", _metadata(project).encode())])
+    return name

@@ -27,6 +27,12 @@ CIRCLES = {
     "store/sqlite": ([7], "a connection, which is opened, salvaged and opened again"),
 }
 
+# Files of the command that still include headers of src/: what they take from there, the public API lacks. A file that needs
+# none any more leaves the list, and none comes to it. system.c is how the others get at the operating system.
+COMMAND = set("""ab_calls.c ab_sides.c bench.c choices.c common.c devices.c doctor.c doctor_files.c doctor_machine.c exchange.c
+    fleet.c help.c hub.c hub.h inputs.c inputs.h key.c libraries.c list.c lock.c pack_new.c peak.c queue.c report.c
+    result.c run.c simulate.c space.c space_source.h store.c sync.c system.c work.c worker.c""".split())
+
 # The C library, as far as it asks nothing of the operating system.
 C_HEADERS = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign stdarg
     stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar wctype""".split())
@@ -127,10 +133,23 @@ class Includes:
                     yield f"{name}:{number}: includes {match.group(2)}: {why}"
 
 
+def command_problems(root):
+    pattern = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
+    for path in sorted((root / "cli").glob("*.[ch]")):
+        private = [name for name in pattern.findall(path.read_text()) if "/" in name and not name.startswith("hone/")]
+        if private and path.name not in COMMAND:
+            yield f"cli/{path.name}: includes {private[0]}: the command uses hone/*.h; what it lacks there belongs into the API"
+        if not private and path.name in COMMAND:
+            yield f"COMMAND of scripts/layers.py has {path.name}, which includes hone/*.h alone: take it out"
+    for name in sorted(COMMAND):
+        if not (root / "cli" / name).exists():
+            yield f"COMMAND of scripts/layers.py has {name}, and cli/{name} is not there: take it out"
+
+
 # Symbols --------------------------------------------------------------------------------------------------------------
 
 class Objects:
-    """The objects of libhone and libhone_xla, what each defines, and what each uses of another."""
+    """The objects of libhone, libhone_xla and the modules apart, what each defines, and what each uses of another."""
 
     def __init__(self, build):
         self.build = build
@@ -151,7 +170,7 @@ class Objects:
         plan = self.build / "build.ninja"
         if not plan.exists():
             return None
-        lines = (line for line in plan.open() if re.match(r"build libhone_(static\.a|xla\.so):", line))
+        lines = (line for line in plan.open() if re.match(r"build (libhone_(static\.a|xla\.so)|src/\w+/libhone_(recorded|simulate)\.a):", line))
         return sorted({word for line in lines for word in line.split() if word.endswith(".o")})
 
     def read(self):
@@ -301,7 +320,7 @@ def main():
     root = arguments.root.resolve()
     order = modules_in_order(root)
     objects = Objects((arguments.build or root / "build").resolve())
-    problems = list(Includes(root, order).problems())
+    problems = [*Includes(root, order).problems(), *command_problems(root)]
     unread = objects.read()
     if arguments.circles and not unread:
         for folder, found in circles(objects).items():

@@ -1,7 +1,7 @@
 // Code that a platform compiles or loads: what a kernel of cuda or opencl, or of a pack, has in place of functions.
 //
 // Texts are expressions of the language of spaces (docs/spaces.md) over the kernel's parameters, the call's dims and
-// scalars, and the device. docs/cuda.md and docs/opencl.md have the whole with an example. What is said of NVIDIA's
+// scalars, and the device. docs/cuda.md and docs/opencl.md have complete examples. What is documented for NVIDIA
 // GPUs alone is refused on opencl, where a block is a work-group and a thread a work-item.
 #ifndef HONE_CODE_H
 #define HONE_CODE_H
@@ -14,7 +14,7 @@ extern "C" {
 
 enum {
     HONE_CODE_COOPERATIVE = 1 << 0,        // all blocks run at the same time and may wait for each other
-    HONE_CODE_PROGRAMMATIC_LAUNCH = 1 << 1 // may begin before the kernel in front of it has ended
+    HONE_CODE_PROGRAMMATIC_LAUNCH = 1 << 1 // may begin before the preceding kernel has ended
 };
 
 // One of source, file and binary is given. Zero means none, or the default.
@@ -33,7 +33,7 @@ typedef struct hone_code {
     const char *shared;    // bytes of dynamic shared memory; NULL: none. Not on opencl
     const char *constants; // further macros: "DIM = dim, ROWS = rows"
     const char *options;   // further options of the compiler, with spaces between them
-    const char *condition; // what the call and the device must fulfil: "dim % 8 == 0"; NULL: nothing
+    const char *condition; // what must be true of the call and the device: "dim % 8 == 0"; NULL: nothing
     const char *target;    // "sm_80": this compute capability or a later one; "sm_90a": exactly this; "cl_12": OpenCL
                            // 1.2 or later; NULL: any
     uint32_t align;        // of every tensor's data, in bytes; 0: its element's

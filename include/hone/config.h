@@ -20,10 +20,21 @@ typedef struct hone_config {
     int64_t values[HONE_MAX_PARAMETERS];
 } hone_config;
 
-// Whether measurements were taken with the data in the caches or flushed out of them; and whether only candidates whose
-// results are bit-equal to the default's could win (hone_tune_options.stable). Decisions of each stand beside each
-// other.
-typedef enum hone_regime { HONE_WARM = 0, HONE_COLD = 1, HONE_WARM_STABLE = 2, HONE_COLD_STABLE = 3 } hone_regime;
+// What the time of a run is: warm, on the device with the data in the caches; cold, with the data flushed out of them;
+// graph, of one of several runs in a graph that is captured once and replayed; eager, by the host's clock, of one run
+// with its launch and the wait for its end. A stable regime: only candidates whose results are bit-equal to the
+// default's could win (hone_tune_options.stable). Each regime has a decision of its own.
+typedef enum hone_regime {
+    HONE_WARM = 0,
+    HONE_COLD = 1,
+    HONE_WARM_STABLE = 2,
+    HONE_COLD_STABLE = 3,
+    HONE_GRAPH = 4,
+    HONE_EAGER = 5,
+    HONE_GRAPH_STABLE = 6,
+    HONE_EAGER_STABLE = 7,
+    HONE_REGIME_COUNT
+} hone_regime;
 
 // Who answered a call, in the order in which the chain asks.
 typedef enum hone_source {
@@ -42,7 +53,7 @@ typedef enum hone_source {
 // "override", "overlay", ... ; "none" for HONE_SOURCE_NONE. Static.
 HONE_API const char *hone_source_name(hone_source source);
 
-// How candidates fell out of a contest.
+// Why candidates were rejected in a contest.
 typedef enum hone_failure {
     HONE_FAILURE_NONE = 0,
     HONE_FAILURE_UNSUPPORTED, // the kernel refused the call
@@ -50,19 +61,21 @@ typedef enum hone_failure {
     HONE_FAILURE_RUN,         // the kernel returned a failure
     HONE_FAILURE_WRONG,       // an output differs from the reference by more than the tolerance
     HONE_FAILURE_BOUNDS,      // bytes outside its outputs, or inputs, were written
-    HONE_FAILURE_CRASH,       // the worker died of a signal or left
+    HONE_FAILURE_CRASH,       // the worker died of a signal or exited
     HONE_FAILURE_TIMEOUT,     // the time limit passed
     HONE_FAILURE_TRACES,      // it changed its process, or left something in it: a handler, a thread, a child, memory
-    HONE_FAILURE_UNSTABLE,    // an output differs in its bits from the default's, where that was asked for
-    HONE_FAILURE_REPLAYED,    // it keeps answers: inputs it has seen take it far less time than new ones
-    HONE_FAILURE_STALE,       // a run that was timed left in an output what was there before
+    HONE_FAILURE_UNSTABLE,    // an output is not bit-identical to the default's, where that was asked for
+    HONE_FAILURE_REPLAYED,    // it caches results: known inputs take far less time than new ones
+    HONE_FAILURE_STALE,       // a timed run left old contents in an output
     HONE_FAILURE_IMPOSSIBLE,  // its time is below what moving its bytes or doing its operations takes on the device
-    HONE_FAILURE_HIDDEN,      // it worked on after it had returned, or changed what its time is taken with
+    HONE_FAILURE_HIDDEN,      // it went on working after it returned, or tampered with the clock
     HONE_FAILURE_UNALIGNED,   // it fails on arrays that are aligned no better than its call allows
     HONE_FAILURE_RACY,        // it is right alone and wrong in two threads at once
     HONE_FAILURE_PARTIAL,     // some of an output was never written
     HONE_FAILURE_COUNT
 } hone_failure;
+
+enum { HONE_FAILURE_ROOM = 32 }; // size of arrays with an element for each hone_failure, with room for later versions
 
 // "unsupported", "prepare", "run", "wrong", "bounds", "crash", "timeout", "traces", "unstable", "replayed", "stale",
 // "impossible", "hidden", "unaligned", "racy", "partial"; "none". Static.
@@ -73,26 +86,26 @@ typedef struct hone_evidence {
     double time_ns, low_ns, high_ns; // median and its 95 % interval
     uint32_t samples, rounds;
     hone_regime regime;
-    char runner_up[HONE_NAME_SIZE];        // kernel of the second best, "" when there was none
+    char runner_up[HONE_NAME_SIZE];        // kernel of the second best; "": there was none
     double ratio, ratio_low, ratio_high;   // runner-up's time over the winner's, with its 95 % interval
     double default_time_ns;                // of the heuristic's or default config
     char verified_against[HONE_NAME_SIZE]; // "reference"; "" means unverified
-    char verified_by[64];        // what of the results was compared: "whole", "Freivalds' check + 36 of 4096 parts"
+    char verified_by[64];        // how the results were compared: "whole", "Freivalds' check + 36 of 4096 parts"
     double tolerance, max_error; // error allowed and seen, in units of the tolerance rule
-    // What no run can take less than, by what it must read, write and compute and what the device can do at best: a
-    // candidate below it falls out as impossible. 0: nothing is known; and what that rests on, in words.
+    // The shortest time that a run can take, by what it must read, write and compute and what the device can do at best: a
+    // faster candidate is rejected as impossible. 0: not known. And what this rests on, as text.
     double floor_ns;
     char floor[120];
-    uint32_t measured;                     // candidates that were timed
-    uint32_t rejected[HONE_FAILURE_COUNT]; // candidates that fell out, by kind
-    double seconds;                        // the contest took
-    double allowed_seconds;                // it might have taken
+    uint32_t measured;                    // candidates that were timed
+    uint32_t rejected[HONE_FAILURE_ROOM]; // rejected candidates, by kind
+    double seconds;                       // that the contest took
+    double allowed_seconds;               // that it was allowed
     // Of them: preparing (processes, inputs, the reference, kernels), verifying, runs that were measured or warmed up, and
     // the rest: waiting until threads rest, pauses, deciding what is next. 0: not known.
     double prepare_seconds, verify_seconds, run_seconds, wait_seconds;
     double load;        // load average at the start
     uint32_t throttled; // times that heat or power slowed a core during the contest
-    double stolen;      // share of the contest's time that the host kept from this machine
+    double stolen;      // share of the contest's time that the host took from this machine
     double disturbed;   // share of the contest's samples that other work on the machine disturbed
     // Why the contest left open which is the fastest, and what would settle it ("7 of 9 kernels were never tried, 38 % of
     // the samples were disturbed; try --seconds 30"); "" when it did not.
@@ -102,11 +115,11 @@ typedef struct hone_evidence {
     char hone_version[16];
     char started[24]; // UTC, "2026-11-20T12:34:56Z"
     char who[64];     // "user@host"; "" unless that was asked for (HONE_RUNTIME_PROVENANCE)
-    // Of an answer that was taken from near calls (HONE_SOURCE_TRANSFER): by what share it is expected to be slower
+    // Of an answer that was taken from similar calls (HONE_SOURCE_TRANSFER): by what share it is expected to be slower
     // than the best there is, and which calls those are.
     double predicted_regret;
     char neighbours[400];
-    char tuner[64]; // of the caller's own that proposed what was tried (hone_tune_options.tuner); "": hone's
+    char tuner[64]; // the caller's tuner, if it proposed the configs (hone_tune_options.tuner); "": hone's
 } hone_evidence;
 
 #ifdef __cplusplus

@@ -20,7 +20,7 @@ typedef enum hone_platform {
     HONE_TILELANG, // C that TileLang writes, on the CPU
     HONE_XLA,
     HONE_PALLAS,
-    HONE_NULL,   // the skeleton to copy; never asked for by "any"
+    HONE_NULL,   // the template for new platforms; "any" never selects it
     HONE_FFI,    // functions of shared libraries for tvm-ffi
     HONE_PYTHON, // functions of Python
     HONE_PLATFORM_COUNT,
@@ -40,7 +40,7 @@ typedef enum hone_backend {
 
 HONE_API const char *hone_platform_name(hone_platform platform); // "native"; "auto"; "none"
 HONE_API const char *hone_backend_name(hone_backend backend);
-// Exact lower-case names. HONE_INVALID_ARGUMENT lists the names there are.
+// Exact lower-case names. HONE_INVALID_ARGUMENT lists the known names.
 HONE_API HONE_MUST_CHECK hone_status hone_platform_parse(const char *name, hone_platform *out, hone_error *err);
 HONE_API HONE_MUST_CHECK hone_status hone_backend_parse(const char *name, hone_backend *out, hone_error *err);
 
@@ -65,7 +65,7 @@ typedef struct hone_device_info {
     size_t struct_size;
     hone_platform platform;
     hone_backend backend;                 // CPU, GPU or TPU
-    hone_device device;                   // what tensors on it say
+    hone_device device;                   // the device field of tensors on it
     const char *name;                     // "AMD EPYC 9654"
     const char *fingerprint;              // docs/fingerprints.md: equal on machines that may share decisions
     uint64_t features;                    // HONE_CPU_*
@@ -73,13 +73,13 @@ typedef struct hone_device_info {
     int64_t l1_bytes, l2_bytes, l3_bytes; // data caches, of one core (l3: shared); 0 when not known
     int64_t memory_bytes;
     int64_t smem_bytes, sms; // GPU: shared memory a block, multiprocessors; else 0
-    const char *driver;      // name and version of its driver; NULL: it has none, or it is not known
+    const char *driver;      // name and version of its driver; NULL: no driver, or not known
     int32_t capability;      // NVIDIA: compute capability, 90 for 9.0; opencl: the device's OpenCL, 30 for 3.0; else 0
     int32_t clock_mhz;       // the highest; 0: not known
-    // For people, and NULL where there is none or it is not known: "sm_90"; name and version of what runs kernels, and
-    // of what compiles them.
+    // For people; NULL where it is not known: "sm_90"; name and version of what runs kernels, and of what compiles
+    // them.
     const char *architecture, *runtime, *compiler;
-    double memory_rate; // GPU: bytes a second that its memory moves at best, by its clock and width; 0: not known
+    double memory_rate; // GPU: peak bytes a second of its memory, from its clock and width; 0: not known
 } hone_device_info;
 
 #ifdef __cplusplus

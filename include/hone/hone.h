@@ -1,33 +1,32 @@
-// All of hone. A first look: docs/README is one page; examples/ has programs under 60 lines.
+// All of hone, in three tiers. A first look: docs/README is one page; examples/ has short programs.
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
 
-#include "hone/agree.h"
+// 1. What an application needs: a runtime, operations, calls and plans, kernels of its own, tuning, contexts.
 #include "hone/allocator.h"
+#include "hone/args.h"
 #include "hone/code.h"
 #include "hone/config.h"
 #include "hone/device.h"
-#include "hone/interchange.h"
-#include "hone/interpreter.h"
 #include "hone/kernel.h"
-#include "hone/lock.h"
-#include "hone/offline.h"
 #include "hone/overlay.h"
-#include "hone/own_cache.h"
-#include "hone/pack.h"
 #include "hone/plan.h"
 #include "hone/policy.h"
-#include "hone/record.h"
 #include "hone/registry.h"
 #include "hone/runtime.h"
 #include "hone/select.h"
 #include "hone/signature.h"
 #include "hone/space.h"
-#include "hone/stats.h"
 #include "hone/status.h"
-#include "hone/store.h"
 #include "hone/tensor.h"
 #include "hone/tune.h"
 #include "hone/value.h"
+
+// 2. What outlives the process: records, and values of a program's own.
+#include "hone/own_cache.h"
+#include "hone/store.h"
+
+// 3. For tools that look after stores, packs, programs and many processes.
+#include "hone/admin.h"
 
 #endif

@@ -1,9 +1,9 @@
 // Moving decisions between stores and programs: hone's own bundles, ejkernel's persistent caches, tokamax's cache
 // files.
 //
-// A bundle is a result document (docs/formats.md). What comes from another system cannot be checked by hone, so it is
-// kept as it came, never served, and handed back unchanged; a loader and a dumper of the caller's can say what it
-// means.
+// A bundle is a result document (docs/formats.md). hone cannot check configs of another system, so they
+// are kept as they came, never served, and returned unchanged; a loader and a dumper of the caller's can translate
+// them.
 #ifndef HONE_INTERCHANGE_H
 #define HONE_INTERCHANGE_H
 
@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 typedef enum hone_exchange {
-    HONE_EXCHANGE_ANY = 0,  // reading: told from the text; writing: hone's
+    HONE_EXCHANGE_ANY = 0,  // reading: detected from the text; writing: hone's
     HONE_EXCHANGE_HONE,     // result documents
     HONE_EXCHANGE_EJKERNEL, // "device|operation@vN|key": config
     HONE_EXCHANGE_TOKAMAX,  // arguments: {config: times}, both as JSON in strings
@@ -24,34 +24,36 @@ typedef enum hone_exchange {
 
 // "hone", "ejkernel", "tokamax"; "any". Static.
 HONE_API const char *hone_exchange_name(hone_exchange format);
-// HONE_INVALID_ARGUMENT with the names there are.
+// HONE_INVALID_ARGUMENT lists the known names.
 HONE_API HONE_MUST_CHECK hone_status hone_exchange_parse(const char *name, hone_exchange *out, hone_error *err);
 
-// What another system's configs mean. Texts that a function hands out stay valid until it is called again.
+// Translates another system's configs. Texts that a function returns stay valid until it is called again.
 typedef struct hone_codec {
     size_t struct_size;
     // Makes a decision of a foreign entry. decision comes with the entry's device, algorithm, version and key; the rest
     // is the loader's, above all kernel, platform and config, and all may be changed. It is checked against the
     // kernel's space like any other and stored as not verified.
-    // Returns: HONE_OK; HONE_NOT_FOUND: it says nothing to hone and is kept as it came; else the entry is refused with
-    // err's words.
+    // Returns: HONE_OK; HONE_NOT_FOUND: hone has no use for it, and it is kept as it came; else the entry is refused with
+    // err's message.
     hone_status (*load)(void *ctx, const hone_store_foreign *entry, hone_store_decision *decision, hone_error *err);
     // Writes a decision as an entry of another system. entry comes with scheme, operation, device and key; the text,
     // one JSON value, is the dumper's, and the rest may be changed.
-    // Returns: HONE_OK; HONE_NOT_FOUND: the decision is left out; else the export fails with err's words.
+    // Returns: HONE_OK; HONE_NOT_FOUND: the decision is left out; else the export fails with err's message.
     hone_status (*dump)(void *ctx, const hone_store_decision *decision, hone_store_foreign *entry, hone_error *err);
     void *ctx;
 } hone_codec;
 
-// What became of one entry of an import, a merge or an export.
+// The outcome of one entry of an import, a merge or an export.
 typedef enum hone_import_outcome {
     HONE_IMPORT_TAKEN,   // stored now
-    HONE_IMPORT_KEPT,    // what is stored is better, and stays
+    HONE_IMPORT_KEPT,    // the stored one is better, and stays
     HONE_IMPORT_EQUAL,   // was stored already
     HONE_IMPORT_FOREIGN, // another system's: kept as it came, never served
     HONE_IMPORT_REFUSED, // not stored
     HONE_IMPORT_COUNT
 } hone_import_outcome;
+
+enum { HONE_IMPORT_ROOM = 8 }; // size of an array with an element for each outcome, with room for later versions
 
 // "taken", "kept", "equal", "foreign", "refused". Static.
 HONE_API const char *hone_import_outcome_name(hone_import_outcome outcome);
@@ -64,15 +66,15 @@ typedef struct hone_import_line {
 } hone_import_line;
 
 typedef struct hone_import_report {
-    size_t outcomes[HONE_IMPORT_COUNT];
-    size_t aliases;      // foreign keys that now lead to calls of hone's
-    size_t measurements; // and failures
+    size_t outcomes[HONE_IMPORT_ROOM]; // by hone_import_outcome
+    size_t aliases;                    // foreign keys that now lead to calls of hone
+    size_t measurements;               // and failures
 } hone_import_report;
 
 typedef struct hone_import_options {
     size_t struct_size;
     const hone_codec *codec; // NULL: none
-    // Told of each entry, in order, once all is stored; borrowed texts.
+    // Called for each entry, in order, once all is stored; borrowed texts.
     void (*line)(void *ctx, const hone_import_line *line);
     void *ctx;
 } hone_import_options;
@@ -80,8 +82,8 @@ typedef struct hone_import_options {
 // Collects documents, and stores what they hold in one transaction.
 typedef struct hone_importer hone_importer;
 
-// rt may be NULL: then nothing is known about kernels, and configs of hone's are taken unchecked (who serves them
-// checks).
+// rt may be NULL: then nothing is known about kernels, and configs of hone's are taken unchecked (they
+// are checked when they are served).
 // options may be NULL and are copied.
 HONE_API HONE_MUST_CHECK hone_status
 hone_importer_create(hone_runtime *rt, const hone_import_options *options, hone_importer **out, hone_error *err);
@@ -89,28 +91,33 @@ HONE_API void hone_importer_destroy(hone_importer **importer);
 // Reads one document; single entries that are wrong are refused, each with its reason, when the import is committed.
 //   origin  path of the file, for messages; tokamax's operation and device are its name and its folder's
 //   text    at most 1 GiB; copied
-// Returns: HONE_OK; HONE_CORRUPT (no document of that format: nothing of it is taken); HONE_INCOMPATIBLE (of a newer
+// Returns: HONE_OK; HONE_CORRUPT (not a document of that format: nothing of it is taken); HONE_INCOMPATIBLE (of a newer
 // hone);
 //          HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_importer_add(
     hone_importer *importer, const char *origin, hone_exchange format, const char *text, size_t size, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status hone_importer_commit_sized(
+    hone_importer *importer, hone_store *store, hone_import_report *out, size_t size, hone_error *err);
 // Stores all that was added, in one transaction: decisions by the rule of hone_store_merge. Once an importer.
 // Returns: HONE_OK, also when entries were refused; as hone_store_merge: then the store is as it was.
-HONE_API HONE_MUST_CHECK hone_status
-hone_importer_commit(hone_importer *importer, hone_store *store, hone_import_report *out, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_importer_commit(
+    hone_importer *importer, hone_store *store, hone_import_report *out, hone_error *err)
+{
+    return hone_importer_commit_sized(importer, store, out, sizeof *out, err);
+}
 
 typedef struct hone_export_options {
     size_t struct_size;
     hone_exchange format;
-    const hone_codec *codec; // its dumper writes decisions for ejkernel; NULL: in the words of ejkernel's kernels
+    const hone_codec *codec; // its dumper writes decisions for ejkernel; NULL: under the names of ejkernel's kernels
     const char *device;      // only this fingerprint's decisions; NULL: all
-    const char *file;        // only what stands in this file of hone_export_files; NULL: all
+    const char *file;        // only what belongs into this file of hone_export_files; NULL: all
     bool measurements;       // bundles: also everything that was measured, and that failed
-    // Told of what is left out, with the reason; not where `file` is given, for it is told of by hone_export_files.
+    // Called for what is left out, with the reason; not where `file` is given, since hone_export_files calls it.
     void (*line)(void *ctx, const hone_import_line *line);
     void *ctx;
     // Knows ejkernel's operations (docs/foreign-operations.md), buckets, and which CPU is this one. NULL: no decision is
-    // written in ejkernel's words.
+    // translated for ejkernel.
     hone_runtime *rt;
     const char *foreign_device; // what ejkernel calls the GPU, "NVIDIA H200|VERSION OF JAX'S PLATFORM"; NULL: not known
 } hone_export_options;
@@ -133,11 +140,21 @@ HONE_API HONE_MUST_CHECK hone_status hone_export_files(
     void *ctx,
     hone_error *err);
 
-// Puts what `from` holds into `to`: decisions by the rule of hone_store_merge, measurements and failures where they
+HONE_API HONE_MUST_CHECK hone_status hone_store_merge_from_sized(
+    hone_store *to,
+    hone_store *from,
+    const hone_import_options *options,
+    hone_import_report *out,
+    size_t size,
+    hone_error *err);
+// Copies the records of `from` into `to`: decisions by the rule of hone_store_merge, measurements and failures where they
 // rest on more, aliases and foreign configs where there are none. Counts of calls are left out: they would be added
 // twice. options may be NULL; its codec is not used.
-HONE_API HONE_MUST_CHECK hone_status hone_store_merge_from(
-    hone_store *to, hone_store *from, const hone_import_options *options, hone_import_report *out, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_store_merge_from(
+    hone_store *to, hone_store *from, const hone_import_options *options, hone_import_report *out, hone_error *err)
+{
+    return hone_store_merge_from_sized(to, from, options, out, sizeof *out, err);
+}
 
 typedef enum hone_difference {
     HONE_ONLY_LEFT,
@@ -157,17 +174,22 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_diff(
     void *ctx,
     hone_error *err);
 
-// What prune took away, or would.
+// What prune removed, or would remove.
 typedef struct hone_prune_report {
     size_t decisions;    // that no kernel here can serve: gone, changed, or with another space
     size_t measurements; // and failures, of kernels that changed or are gone
     size_t quarantined;  // records that were set aside
 } hone_prune_report;
 
-// Takes away what can never be served again, of algorithms that are registered here at the same version: others are
-// some other program's. With dry_run it only counts.
-HONE_API HONE_MUST_CHECK hone_status
-hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status hone_store_prune_sized(
+    hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, size_t size, hone_error *err);
+// Removes what can never be served again, of algorithms that are registered here at the same version: others belong to
+// other programs. With dry_run it only counts.
+HONE_MUST_CHECK static inline hone_status hone_store_prune(
+    hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err)
+{
+    return hone_store_prune_sized(rt, store, dry_run, out, sizeof *out, err);
+}
 
 #ifdef __cplusplus
 }

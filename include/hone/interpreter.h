@@ -41,6 +41,9 @@ typedef struct hone_interpreter {
     //   words  why it failed, up to size bytes
     hone_status (*run)(
         void *state, const hone_value *args, size_t count, const hone_execution *execution, char *words, size_t size);
+    // Of a worker: called once, before the first question, to load what candidates need and none of them is to wait for.
+    // NULL: there is nothing.
+    void (*start)(void);
 } hone_interpreter;
 
 // Lends an interpreter, for good; a second one takes the place of the first. Before hone_runtime_open. NULL is refused.

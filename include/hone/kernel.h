@@ -17,7 +17,7 @@ typedef struct hone_kernel hone_kernel;
 // Runs body(ctx, i) for every i in [0, count), in any order, possibly at the same time, and returns when all are done.
 typedef void hone_parallel_for(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 
-// What one run brings. NULL in place of one, and every zero field, means the default: the calling thread
+// What the caller provides for one run. NULL in its place, and every zero field, means the default: the calling thread
 // with hone's own pool beside it, the default stream, scratch memory that hone lends where the kernel asked for some.
 typedef struct hone_execution {
     size_t struct_size;
@@ -28,19 +28,19 @@ typedef struct hone_execution {
     hone_parallel_for *parallel_for; // the host's own pool in place of hone's
     void *pool;                      // its first argument
     // The host's memory of the device, in the order of the stream, in place of the driver's: for a run that needs some
-    // beside its tensors and finds no scratch. NULL in both: there is none. `take` answers NULL when it has none left;
-    // what it gives is given back within the run, behind the launch. On OpenCL it is a cl_mem of the run's context.
+    // beside its tensors and finds no scratch. NULL in both: not available. `take` returns NULL when none is left;
+    // what it returned is given back within the run, after the launch. On OpenCL it is a cl_mem of the run's context.
     void *(*take)(void *memory, size_t size);
     void (*give_back)(void *memory, void *taken, size_t size);
     void *memory; // their first argument
 } hone_execution;
 
-// Bytes of the stack of the thread that a run is called in: programs call hone in threads with no less, and contests run
-// what may win in such a thread.
+// The smallest stack, in bytes, of a thread that calls hone. Contests run finalists in a thread with a stack of this
+// size.
 enum { HONE_LEAST_STACK = 1 << 20 };
 
 // A kernel of a GPU is started on the stream, and may still run when its function returns; one of XLA has ended.
-// A run's status: HONE_OK; HONE_UNSUPPORTED and HONE_KERNEL_FAILED put the kernel aside for the call's key,
+// A run's status: HONE_OK; HONE_UNSUPPORTED and HONE_KERNEL_FAILED disable the kernel for the call's key,
 // and the next best runs.
 typedef hone_status hone_run_function(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
@@ -55,11 +55,11 @@ struct hone_plan {
     size_t scratch_bytes;
     hone_parallel_for *parallel_for; // hone's own pool
     void *pool;
-    // Keeps why a run of this thread fails, up to 255 bytes, and returns status; NULL: nobody listens. hone_plan_fail.
+    // Keeps the reason why a run of this thread fails, up to 255 bytes, and returns status; may be NULL. See hone_plan_fail.
     hone_status (*say)(const hone_plan *plan, hone_status status, const char *words);
 };
 
-// For kernels: ends a run that fails with words that reach the caller's error, the log and the contest's table:
+// For kernels: ends a failing run with a reason, which reaches the caller's error, the log and the contest's table:
 //     return hone_plan_fail(plan, HONE_KERNEL_FAILED, "the device has no memory left");
 // On the thread that was called. A run that does not fail pays nothing.
 static inline hone_status hone_plan_fail(const hone_plan *plan, hone_status status, const char *words)
@@ -76,6 +76,15 @@ HONE_API void hone_plan_parallel_for(
     int64_t count,
     void (*body)(void *ctx, int64_t index),
     void *ctx);
+// The same for bodies that have memory of their own, a part of the scratch memory say: `worker` is below `workers`, and no
+// two bodies run at the same time with one number.
+HONE_API void hone_plan_parallel_workers(
+    const hone_plan *plan,
+    const hone_execution *execution,
+    int32_t workers,
+    int64_t count,
+    void (*body)(void *ctx, int64_t index, int32_t worker),
+    void *ctx);
 
 // How large an error a kernel may have against the reference: |out - ref| <= absolute + relative * |ref| + scale *
 // eps(dtype) * magnitude, where magnitude is what the reference gives beside the result (for a matrix product,
@@ -87,7 +96,7 @@ typedef struct hone_tolerance {
 } hone_tolerance;
 
 // What a run costs at least, whatever computes it. For GB/s, GFLOP/s and share of peak in tables, and for the floor of
-// contests: a candidate that takes less than the device needs for this is impossible, and falls out.
+// contests: a candidate that takes less than the device needs for this is impossible, and is rejected.
 typedef struct hone_cost {
     double bytes;      // moved: what must be read of the inputs, once, and the outputs, once
     double operations; // floating point
@@ -100,7 +109,7 @@ typedef struct hone_product {
     int32_t b_rows; // the axis of b that has k
 } hone_product;
 
-// What an operation gives a meaning beside ordinary numbers. Contests verify kernels on rows that hold it.
+// Special values that an operation defines results for. Contests verify kernels on rows that contain them.
 typedef enum hone_special {
     HONE_SPECIAL_SMALL = 1 << 0,          // zeros of both signs and subnormal numbers
     HONE_SPECIAL_LOWEST = 1 << 1,         // the lowest number of the dtype in all of a row, as masks leave it
@@ -126,7 +135,7 @@ typedef struct hone_algorithm {
     // leading dims). NULL: results are always verified whole. Static text.
     const char *independent;
     // In place of `reference`: the name of a kernel of this algorithm, registered before the first contest, that takes
-    // tensors of the CPU and has no space. Static text, or that of a pack. NULL: there is none.
+    // tensors of the CPU and has no space. Static text, or that of a pack. NULL: none.
     const char *reference_kernel;
     // hone_special bits: elements of the first array of floats for which results are what the reference gives, in each
     // row of its last axis, and of the others' where HONE_SPECIAL_EVERYWHERE is among them. 0: contests verify on ordinary, large and tiny numbers alone.
@@ -167,15 +176,18 @@ struct hone_kernel {
     uint64_t (*digest)(const hone_plan *plan);
     const char
         *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was
-                  // measured with this one worth a second look; NULL: none
+                  // measured with this one worth measuring again; NULL: none
     const hone_code *code; // for platforms that compile or load: run and prepare may then be NULL. Copied.
-    // Writes the path of the library's file, where the loader does not find it by its soname; loads nothing. False: it
-    // is not here. NULL: `library` says it.
+    // Writes the path of the library's file where the loader does not find it by its soname; loads nothing. False: it
+    // is not here. NULL: the loader finds `library`.
     bool (*find_library)(const hone_kernel *kernel, char *path, size_t size);
 };
 
 // First in an initialiser: {HONE_KERNEL, .algorithm = "rms_norm", ...}. C++17 calls hone_kernel_init.
-#define HONE_KERNEL .struct_size = sizeof(hone_kernel)
+#define HONE_KERNEL    .struct_size = sizeof(hone_kernel)
+#define HONE_ALGORITHM .struct_size = sizeof(hone_algorithm)
+// Among them, for a function of the program's own: .platform and .backend.
+#define HONE_ON_CPU .platform = HONE_NATIVE, .backend = HONE_CPU
 
 static inline void hone_kernel_init(hone_kernel *kernel)
 {

@@ -42,20 +42,25 @@ enum {
     HONE_LOCK_UNSEALED = 1 << 0 // the hash is not compared: to write a file anew after an edit by hand
 };
 // Reads a file of at most 32 MiB. flags: HONE_LOCK_* or 0.
-// Returns: HONE_OK; HONE_NOT_FOUND (no such file); HONE_CORRUPT with the line, what came and what was expected, also
+// Returns: HONE_OK; HONE_NOT_FOUND (no such file); HONE_CORRUPT with the line, what it has and what was expected, also
 // when the hash does not match; HONE_INCOMPATIBLE (a newer format); HONE_INVALID_ARGUMENT (too large); HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status
 hone_lock_read(hone_allocator allocator, const char *path, unsigned flags, hone_lock **out, hone_error *err);
 // Replaces the file in one step: readers see the old lines or the new. HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_lock_write(const hone_lock *lock, const char *path, hone_error *err);
 
+HONE_API HONE_MUST_CHECK hone_status
+hone_lock_put_sized(hone_lock *lock, const hone_lock_line *line, size_t size, hone_error *err);
 // Adds a line, or replaces the one of equal algorithm, version, key and device. All is copied.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (a field that is missing or no such thing: by its name); HONE_OUT_OF_MEMORY.
-HONE_API HONE_MUST_CHECK hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_error *err);
-// Adds what a store answers with: its decisions, warm before cold. A NULL field of the filter matches all; filter may
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (a field that is missing or invalid, by name); HONE_OUT_OF_MEMORY.
+HONE_MUST_CHECK static inline hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_error *err)
+{
+    return hone_lock_put_sized(lock, line, sizeof *line, err);
+}
+// Adds a store's decisions, warm before cold. A NULL field of the filter matches all; filter may
 // be NULL. accept (NULL: all) may leave decisions out; it is called under the store's lock and must not call the store.
-// Returns: what hone_store_scan answers; HONE_INVALID_ARGUMENT with the key of a decision that no line can hold (its
-// config is no object of numbers, strings and booleans), before which some may have been added; HONE_OUT_OF_MEMORY.
+// Returns: as hone_store_scan; HONE_INVALID_ARGUMENT with the key of a decision that no line can hold (its config is
+// not an object of numbers, strings and booleans), before which some may have been added; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_lock_put_store(
     hone_lock *lock,
     hone_store *store,
@@ -70,8 +75,8 @@ HONE_API const hone_lock_line *hone_lock_at(const hone_lock *lock, size_t index)
 // The line of a call on a device; NULL when there is none. Borrowed until the lock changes.
 HONE_API const hone_lock_line *hone_lock_get(
     const hone_lock *lock, const char *algorithm, const char *version, const char *key, const char *device);
-// Visits, in order, what differs: a line that only one has (the other is NULL), or two that choose differently. What
-// call text says is no choice. Returns how many there were.
+// Visits, in order, what differs: a line that only one has (the other is NULL), or two that choose differently. Call
+// text is not compared. Returns how many there were.
 HONE_API size_t hone_lock_compare(
     const hone_lock *before,
     const hone_lock *after,

@@ -1,14 +1,14 @@
-// Caches of a program's own: what it finds out about its operations, as JSON, for a device, an operation and the key of a
-// call. In memory, or in a store, where other processes find it. What hone decides about its own kernels stands in the same
-// stores and does not meet them.
+// Caches of a program's own: values as JSON that it keeps for a device, an operation and the key of a call. In memory, or
+// in a store, where other processes find them. hone's decisions about its own kernels may be in the same stores; the two
+// are kept apart.
 //
 //   hone_own_cache *cache = NULL;
 //   hone_own_cache_options options = {.struct_size = sizeof options, .name = "my_kernels", .url = "sqlite:team.db"};
 //   hone_own_cache_open(&options, &cache, &err);
 //   hone_own_cache_put(cache, &(hone_own_value){"gpu:0", "matmul@v1", "key123", "{\"rows\":128}"}, &err);
 //
-// Devices, operations and keys are any texts in UTF-8, the empty one among them; a value is any JSON text, also with
-// Python's NaN and Infinity, and comes back byte for byte. hone.PersistentCache of Python reads and writes the same.
+// Devices, operations and keys are any texts in UTF-8, including the empty one; a value is any JSON text, also with
+// Python's NaN and Infinity, and is returned byte for byte. hone.PersistentCache of Python reads and writes the same.
 // Threads: every function may be called from any thread, but for close.
 #ifndef HONE_OWN_CACHE_H
 #define HONE_OWN_CACHE_H
@@ -26,7 +26,7 @@ typedef struct hone_own_value {
     const char *device;
     const char *operation;
     const char *key;
-    const char *json; // not looked at where a key is asked for
+    const char *json; // ignored where only the key matters
 } hone_own_value;
 
 enum { HONE_OWN_KEY_SIZE = 256 };
@@ -35,18 +35,18 @@ enum { HONE_OWN_KEY_SIZE = 256 };
 typedef struct hone_own_cache_options {
     size_t struct_size;
     hone_allocator allocator; // reallocate NULL: the system's
-    const char *name;         // caches of different names do not know of each other; needed where there is a store
+    const char *name;         // caches of different names are separate; required with a store
     const char *url;          // of a store, opened now and closed with the cache
     hone_store *store;        // in place of url: borrowed until the cache is closed. Neither: the values are in memory
-    bool no_overlays;         // overlays that are entered do not go before its values
-    // Makes a key of what the program knows of a call, `what` as hone_own_cache_make_key was given it: writes at most size
-    // bytes with a NUL. Called by any thread, several at once. NULL: see there.
+    bool no_overlays;         // overlays that are entered do not shadow its values
+    // Makes a key of a call from `what`, the argument of hone_own_cache_make_key: writes at most size bytes with a NUL.
+    // Called by any thread, several at once. NULL: see there.
     hone_status (*make_key)(void *ctx, const void *what, char *out, size_t size, hone_error *err);
     void *make_key_ctx;
 } hone_own_cache_options;
 
 //   options  NULL: all defaults, a cache in memory; copied
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (a store without a name; url and store; a name that is none); as hone_store_open.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (a store without a name; url and store; an invalid name); as hone_store_open.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_open(const hone_own_cache_options *options, hone_own_cache **out, hone_error *err);
 // No thread may be inside a call. Sets *cache to NULL.
@@ -54,11 +54,11 @@ HONE_API void hone_own_cache_close(hone_own_cache **cache);
 
 // The value of a key: that of the newest overlay which is entered and has it, else the cache's.
 //   out_json  the caller's: hone_text_free (hone/tune.h)
-// Returns: HONE_OK; HONE_NOT_FOUND; HONE_INVALID_ARGUMENT (a text is NULL or no UTF-8); as hone_store_get.
+// Returns: HONE_OK; HONE_NOT_FOUND; HONE_INVALID_ARGUMENT (a text is NULL or invalid UTF-8); as hone_store_get.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_get(hone_own_cache *cache, const hone_own_value *key, char **out_json, hone_error *err);
-// Keeps a value in place of the one that is there; all threads, and processes, see it at once.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (also: json is no JSON text), and nothing is changed; as hone_store_put.
+// Stores a value, replacing an earlier one; all threads and processes see it at once.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (also: json is not JSON), and nothing is changed; as hone_store_put.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_put(hone_own_cache *cache, const hone_own_value *value, hone_error *err);
 // How many values it has, overlays not counted.
@@ -70,13 +70,13 @@ HONE_API HONE_MUST_CHECK hone_status hone_own_cache_keys(
     bool (*visit)(void *ctx, const char *device, const char *operation, const char *key),
     void *ctx,
     hone_error *err);
-// Forgets all that was put, for every process that shares its store. What was imported from ejkernel's file stays.
+// Removes all values that were put, for every process that shares the store. Values imported from ejkernel's file stay.
 // Returns: HONE_OK; as hone_store_put.
 HONE_API HONE_MUST_CHECK hone_status hone_own_cache_clear(hone_own_cache *cache, hone_error *err);
-// The key of what the program knows of a call, by the cache's generator. Without one `what` is a JSON text with a NUL, and the
+// The key of a call from what the program knows of it, by the cache's generator. Without one `what` is a JSON text with a NUL, and the
 // key the first 16 hex digits of SHA-256 over it as Python's json.dumps(sort_keys=True, separators=(",", ":")) writes it.
 //   size  of out; HONE_OWN_KEY_SIZE is enough for hone's
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (no JSON, or out is too small); what the generator returns, with its words.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (not JSON, or out is too small); what the generator returns, with its message.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_make_key(const hone_own_cache *cache, const void *what, char *out, size_t size, hone_error *err);
 

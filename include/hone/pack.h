@@ -1,4 +1,4 @@
-// Packs: kernels that come as a folder with a pack.json, with nothing to compile into the program. docs/packs.md tells
+// Packs: kernels that come as a folder with a pack.json, with nothing to compile into the program. docs/packs.md says
 // how to write one, docs/formats.md has the format.
 //
 // Packs are named by HONE_PACK_PATH, folders separated by ':' (each a pack, or a folder of packs), or by
@@ -7,8 +7,8 @@
 //
 // What a pack holds is checked before it is used: texts, sizes, the SHA-256 of each file, that none lies outside the
 // folder.
-// A kernel that fails a check loses alone: it stands in the registry where it can be named, never runs, and says why in
-// hone_explain, hone list and hone pack check. A pack is code: who loads one runs it.
+// A kernel that fails a check is refused alone: it is in the registry, where it can be named, and never runs; hone_explain,
+// hone list and hone pack check say why. A pack is code: loading one may run it.
 #ifndef HONE_PACK_H
 #define HONE_PACK_H
 
@@ -21,10 +21,10 @@ extern "C" {
 
 // Reads a pack and registers its algorithms and kernels. They stay until the runtime is closed; loading the same folder
 // again does nothing.
-//   folder  borrowed; has pack.json in it. Files are read again when a kernel is prepared, and must then be as they were.
+//   folder  borrowed; has pack.json in it. Files are read again when a kernel is prepared, and must not have changed.
 // Threads: any, while others call.
 // Returns: HONE_OK, also when some or all of the kernels were refused (hone_pack_list says which and why);
-// HONE_NOT_FOUND (no such folder, or no pack.json in it); HONE_CORRUPT (no JSON, or not that of a pack);
+// HONE_NOT_FOUND (no such folder, or no pack.json in it); HONE_CORRUPT (not JSON, or not that of a pack);
 // HONE_INCOMPATIBLE (a later format);
 // HONE_IO; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_pack_load(hone_runtime *rt, const char *folder, hone_error *err);
@@ -36,20 +36,20 @@ typedef struct hone_pack_entry {
     const char *folder;     // without links
     const char *algorithm;  // "matmul", "saxpy@v2"
     const char *kernel;     // "": this is an algorithm of the pack that was refused, a nameless kernel, or the pack
-    hone_platform platform; // HONE_PLATFORM_NONE: none that hone knows
+    hone_platform platform; // HONE_PLATFORM_NONE: unknown to hone
     hone_backend backend;
     size_t variants;      // explicit configs, each with code of its own; 0: the space's
     size_t files;         // that the kernel is made of
-    const char *revision; // the digest of all of them, and of what is said of the kernel
-    hone_status status;   // HONE_OK: nothing is wrong with it, as far as that shows without its device
-    const char *reason;   // in words; NULL with HONE_OK
+    const char *revision; // the digest of all of them, and of the kernel's row
+    hone_status status;   // HONE_OK: nothing is wrong with it, as far as can be seen without its device
+    const char *reason;   // details; NULL with HONE_OK
 } hone_pack_entry;
 
 // Visits every kernel of the packs that are loaded, those of HONE_PACK_PATH first, and every pack that could not be.
 // Threads: any. Returns: HONE_OK; HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
 hone_pack_list(hone_runtime *rt, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err);
-// Reads a pack and visits its kernels without registering anything. rt tells which algorithms there are beside the
+// Reads a pack and visits its kernels without registering anything. rt has the algorithms beside the
 // pack's.
 //   runs  its libraries are loaded, each in a process of its own, and asked for their functions; else nothing of the
 //         pack is executed
@@ -64,8 +64,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
 
 // Shared libraries of packs -------------------------------------------------------------------------------------------
 //
-// A library of a pack for platform native has one function that is looked for, and that answers with a table. It needs
-// these headers and links nothing of hone.
+// A library of a pack for platform native exports one function, which returns a table. It needs these headers and links
+// nothing of hone.
 
 enum { HONE_PACK_ABI = 1 };
 
@@ -87,7 +87,7 @@ typedef struct hone_pack_library {
 
 // Exported as hone_pack_query, extern "C".
 //   abi   the newest that the caller knows
-// Returns a table that stays, or NULL when it has none that old.
+// Returns a table that stays valid, or NULL when it has none for that version.
 typedef const hone_pack_library *hone_pack_query_function(uint32_t abi);
 
 #ifdef __cplusplus

@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-// Runs the operation on args (parameters, then results, then keyword-only): the first call of a kind goes down
-// the chain, later ones are a table hit that allocates nothing, takes no lock, makes no system call and logs nothing.
+// Runs the operation on args (parameters, then results, then keyword-only): the first call of a kind goes through
+// the chain; later ones are a table hit, which allocates nothing, takes no lock, makes no system call and logs nothing.
 //   execution  NULL: this thread, hone's pool beside it
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT with words; HONE_NOT_FOUND (policy fail or frozen);
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT with details; HONE_NOT_FOUND (policy fail or frozen);
 //          HONE_UNSUPPORTED: the stream is being captured into a graph, and nothing is ready for this call: make it before;
 //          HONE_KERNEL_FAILED when every kernel that could run it failed.
 HONE_API HONE_MUST_CHECK hone_status
@@ -24,8 +24,8 @@ hone_run(const hone_op *op, const hone_value *args, size_t count, const hone_exe
 //   *out_plan  the caller's; hone_plan_release; NULL after a failure
 HONE_API HONE_MUST_CHECK hone_status
 hone_bind(const hone_op *op, const hone_value *args, size_t count, const hone_plan **out_plan, hone_error *err);
-// What a run of a bound plan has to say of the failure that it answered, as the kernel said it, or its platform: fills
-// err and returns status. On the thread that ran it, before the next run.
+// After a run of a bound plan failed: fills err with the reason that its kernel or platform gave, and returns status.
+// On the thread that ran it, before the next run.
 HONE_API hone_status hone_plan_failed(const hone_plan *plan, hone_status status, hone_error *err);
 // Whether the chain would still answer a plan's call with it. A bound plan keeps its choice until it is released,
 // whatever is decided meanwhile, by this process or by another that shares the store (seen within two seconds): then

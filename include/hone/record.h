@@ -16,7 +16,7 @@ HONE_API void hone_record_enable(hone_runtime *rt, bool on);
 // Counts one call of a descriptor, whether or not recording is on.
 HONE_API HONE_MUST_CHECK hone_status
 hone_record_invocation(hone_runtime *rt, const hone_call *call, uint64_t count, hone_error *err);
-// Visits what is known of a device (NULL: of all), memory and store added up, heaviest first, until visit returns
+// Visits the recorded calls of a device (NULL: of all), memory and store added up, heaviest first, until visit returns
 // false.
 HONE_API HONE_MUST_CHECK hone_status hone_record_get(
     hone_runtime *rt,
@@ -24,18 +24,18 @@ HONE_API HONE_MUST_CHECK hone_status hone_record_get(
     bool (*visit)(void *ctx, const hone_store_invocation *invocation),
     void *ctx,
     hone_error *err);
-// Whether a recorded call has a verified decision by now, as hone_tune_recorded asks it, whoever answered it when it was
-// made: of today's environment where its device is here, else one that is stored. Also inside a visit.
+// Whether a recorded call has a verified decision by now, as hone_tune_recorded checks, whatever answered it at the
+// time: one of today's environment where its device is here, else one that is stored. May be called inside a visit.
 HONE_API bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocation *invocation);
-// Forgets them, in memory and store.
+// Removes them, in memory and store.
 HONE_API HONE_MUST_CHECK hone_status hone_record_clear(hone_runtime *rt, const char *device, hone_error *err);
 // Writes what is in memory to the store. Also done at close.
 HONE_API HONE_MUST_CHECK hone_status hone_record_flush(hone_runtime *rt, hone_error *err);
 // Descriptors that were not recorded because the table was full and there was no store.
 HONE_API uint64_t hone_record_dropped(hone_runtime *rt);
 // Reads a record document (formats.md), hone's own or ejkernel's words (op, key, spec). Sound entries are taken
-// also when others are not: then the answer is HONE_CORRUPT with the first one's fault. *out_count (may be NULL)
-// says in every case how many were taken.
+// also when others are not: then the status is HONE_CORRUPT with the first one's fault. *out_count (may be NULL)
+// is how many were taken, in every case.
 HONE_API HONE_MUST_CHECK hone_status
 hone_record_import(hone_runtime *rt, const char *json, size_t size, size_t *out_count, hone_error *err);
 

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 // Registers an algorithm. A second one of equal name and version is refused unless its signature and
-// reference are the same. What is refused leaves nothing behind.
+// reference are the same. A refused registration changes nothing.
 HONE_API HONE_MUST_CHECK hone_status
 hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algorithm, hone_error *err);
 // Registers operations of other libraries that are calls of hone's algorithms: an array of rows as JSON
@@ -29,10 +29,17 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_register_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err);
 // The same, replacing duplicates. Plans of replaced kernels are made anew at the next call, but for those that are
 // bound: they go on with the kernel that they were bound to. A replaced kernel is freed, with what was made for it,
-// once no bound plan, no list of hone_registry_kernels and no running call, contest or explanation has it. Its
-// functions and user pointer must stay all the same: when the last of them lets go is not told.
+// once no bound plan, no list of hone_registry_kernels and no running call, contest or explanation uses it. Its
+// functions and user pointer must stay valid: there is no notification when the last user is gone.
 HONE_API HONE_MUST_CHECK hone_status
 hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count, hone_error *err);
+
+// A program's shared library exports a function of this name and type, with C linkage and default visibility, so that
+// `hone --program LIBRARY` has its operations. It registers algorithms and kernels with the runtime that the command has
+// opened, and is called once, in the command's only thread. A status that is not HONE_OK ends the command with err's
+// message.
+#define HONE_PROGRAM_REGISTER "hone_program_register"
+typedef hone_status hone_program_register_function(hone_runtime *rt, hone_error *err);
 
 typedef struct hone_query {
     const char *algorithm;
@@ -40,17 +47,17 @@ typedef struct hone_query {
     hone_backend backend; // NONE: hardware that is present; ANY: only "any" kernels, then the default backend's; or one
 } hone_query;
 
-// A kernel of the registry. What hone_registry_get gave lives as long as the runtime, also when it was replaced: there
-// is no way to give it back.
+// A kernel of the registry. The result of hone_registry_get lives as long as the runtime, also when it is replaced: it
+// cannot be released.
 typedef struct hone_kernel_ref hone_kernel_ref;
 
 // The kernel of highest priority among the matches (then the earliest registered), after bounded fall-backs:
 // backend any falls back to the default backend; another backend on platform xla falls back to backend any.
-// Returns: HONE_OK; HONE_NOT_FOUND naming the query and what there is; HONE_INVALID_ARGUMENT.
+// Returns: HONE_OK; HONE_NOT_FOUND with the query and the candidates; HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
 hone_registry_get(hone_runtime *rt, const hone_query *query, const hone_kernel_ref **out_kernel, hone_error *err);
 HONE_API const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel);
-// Runs what was got with its default config, checked like any call; unsupported parameters are refused before
+// Runs such a kernel with its default config, checked like any call; unsupported parameters are refused before
 // the kernel runs, and a failure becomes HONE_KERNEL_FAILED with algorithm, kernel, call text and cause.
 HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(
     const hone_kernel_ref *kernel,

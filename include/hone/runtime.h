@@ -16,14 +16,14 @@ typedef struct hone_runtime hone_runtime;
 enum {
     HONE_RUNTIME_NO_BUILTINS = 1 << 0,    // without the built-in algorithms and kernels
     HONE_RUNTIME_NO_ENVIRONMENT = 1 << 1, // HONE_* variables are not read
-    HONE_RUNTIME_STABLE = 1 << 4,         // stores answer with decisions that were tuned stable only, and all that is
-                                          // tuned is (hone_tune_options.stable); HONE_STABLE=1 means the same
+    HONE_RUNTIME_STABLE = 1 << 4,         // stores answer only with decisions that were tuned stable, and contests
+                                          // are stable (hone_tune_options.stable); same as HONE_STABLE=1
     HONE_RUNTIME_UNVERIFIED = 1 << 5, // kernels that are not built in answer unverified; HONE_UNVERIFIED=allow means
                                       // the same
-    HONE_RUNTIME_KEEP_IN_MEMORY = 1 << 6, // what is tuned stays in this process: nothing of contests goes to the store
-    HONE_RUNTIME_PROVENANCE = 1 << 3,     // the evidence of what is tuned names user and host
-    HONE_RUNTIME_ZYGOTE = 1 << 2          // forks a small process now, while there is one thread, from which tuning
-                                          // later isolates kernels that are functions of this program
+    HONE_RUNTIME_KEEP_IN_MEMORY = 1 << 6, // results of contests stay in this process and are not stored
+    HONE_RUNTIME_PROVENANCE = 1 << 3,     // evidence names user and host
+    HONE_RUNTIME_ZYGOTE = 1 << 2          // forks a helper process now, while there is one thread; tuning later uses
+                                          // it to isolate kernels that are functions of this program
 };
 
 // Zero means default everywhere. First field: sizeof of the struct.
@@ -34,48 +34,50 @@ typedef struct hone_runtime_options {
     hone_policy policy; // HONE_POLICY_DEFAULT: HONE_POLICY, else heuristic
     unsigned flags;     // HONE_RUNTIME_*
     size_t plan_cache_bytes; // cap of the shared plan table; 0: 64 MiB
-    int32_t threads;         // of hone's own pool, the caller counted in; 0: the device's usable threads
+    int32_t threads;         // of hone's own pool, including the caller; 0: the device's usable threads
     void (*log)(void *ctx, int level, const char *message); // level 0 error, 1 warning, 2 info, 3 debug; any thread
     void *log_ctx;
     int log_level;            // 0: HONE_LOG, else warnings
-    const char *device_locks; // folder of the locks by which processes take turns on a device; "none": they do not;
+    const char *device_locks; // folder of the locks by which processes take turns on a device; "none": no locks;
                               // NULL: HONE_DEVICE_LOCKS, else the user's own
     const char *lock_file;    // path of a lock file (hone/lock.h); NULL: HONE_LOCK, else none; "" or "none": none
     const char *system_store; // URL of a store under the user's, read and never written; NULL: HONE_SYSTEM_STORE, else
                               // none; "" or "none": none
+    hone_regime regime;       // decisions of this regime are looked up first, and misses are tuned in it: HONE_COLD,
+                              // HONE_GRAPH or HONE_EAGER; HONE_WARM: HONE_REGIME, else warm
 } hone_runtime_options;
 
-// Opens a runtime. A store that cannot be opened is no failure: the chain goes on without it and says so to the log and
-// in hone_explain. The store is opened at the first miss that asks it, and devices are looked for by the first call
-// that needs them: a driver can take longer to wake than a program that never uses it takes to run. A lock file is read
+// Opens a runtime. A store that cannot be opened is not a failure: the chain goes on without it, and the log and
+// hone_explain say so. The store is opened at the first miss that asks it, and devices are detected by the first call
+// that needs them, since starting a driver can take longer than a program that never uses it. A lock file is read
 // now, and one that cannot be read is a failure: a program that was meant to be pinned must not run unpinned.
 //   options  NULL: all defaults; borrowed for the call
 // Threads: every function that takes a runtime may be called from any thread, except open and close.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (an environment value or option that is none); HONE_OUT_OF_MEMORY; and what
-// hone_lock_read answers of a lock file.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (an invalid environment value or option); HONE_OUT_OF_MEMORY; and what
+// hone_lock_read returns for the lock file.
 HONE_API HONE_MUST_CHECK hone_status
 hone_runtime_open(const hone_runtime_options *options, hone_runtime **out, hone_error *err);
-// Waits for nothing: no thread may be inside a call. Plans that are still bound keep what they need. Sets *rt to NULL.
+// Does not wait: no thread may be inside a call. Plans that are still bound keep what they need. Sets *rt to NULL.
 HONE_API void hone_runtime_close(hone_runtime **rt);
 
-// The devices of every platform that has some. Borrowed from the runtime.
+// All devices, of every platform. Borrowed from the runtime.
 HONE_API const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count);
 // Whether a platform can run here; *out_reason (may be NULL) says why not and what to install, else NULL. Static or
 // runtime's memory.
 HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason);
-// What runs the kernels of a platform that has no devices itself, and of which version: lines for people, cut to size
-// bytes with a NUL. "": its devices say it, or it is not here. May load libraries. Returns the bytes that the whole
-// takes without the NUL.
+// What runs the kernels of a platform without devices of its own, with versions: lines for people, cut to size bytes
+// including a NUL. "": its devices tell, or the platform is not here. May load libraries. Returns the length of the
+// whole text without the NUL.
 HONE_API size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size);
 
 // Streams of a device: what hone_execution.stream is, NULL for the default one.
-// Whether what comes to a stream is being captured into a graph and not run; false on devices without graphs. hone_run
-// answers HONE_UNSUPPORTED there where it would have to decide.
+// Whether a stream is being captured into a graph; false on devices without graphs. On such a stream hone_run returns
+// HONE_UNSUPPORTED for a call that it would have to decide.
 // Returns: HONE_OK; HONE_UNAVAILABLE (no platform here has the device); HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
 hone_stream_is_captured(hone_runtime *rt, hone_device device, void *stream, bool *out, hone_error *err);
-// Waits until everything that was started on a stream is done, and says what failed there. Not while it is captured.
-// Returns: HONE_OK; HONE_UNAVAILABLE (no platform here has the device); HONE_KERNEL_FAILED in the driver's words.
+// Waits until everything that was started on a stream is done, and reports what failed there. Not during capture.
+// Returns: HONE_OK; HONE_UNAVAILABLE (no platform here has the device); HONE_KERNEL_FAILED with the driver's message.
 HONE_API HONE_MUST_CHECK hone_status
 hone_stream_synchronize(hone_runtime *rt, hone_device device, void *stream, hone_error *err);
 
@@ -87,7 +89,7 @@ hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error 
 // The same, NULL when there is none.
 HONE_API const hone_op *hone_op_find(hone_runtime *rt, const char *name, hone_error *err);
 HONE_API hone_signature *hone_op_signature(const hone_op *op);
-// Dims along which its parts do not touch each other (hone_algorithm.independent); NULL: none are known.
+// Dims along which a call splits into independent parts (hone_algorithm.independent); NULL: none are known.
 HONE_API const char *hone_op_independent(const hone_op *op);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ extern "C" {
 typedef struct hone_decision {
     char algorithm[HONE_NAME_SIZE];
     char version[16];
-    char key[20]; // the key it stands under: the call's, or its bucket's
+    char key[20]; // the key it was found under: the call's, or its bucket's
     char kernel[HONE_NAME_SIZE];
     hone_platform platform;
     hone_backend backend;
@@ -25,18 +25,28 @@ typedef struct hone_decision {
     bool verified;
     bool bucketed; // found under the bucket's key
     bool system;   // found in the system store, under the user's
-    // Not "": it was measured in an environment that differs in something that counts (docs/fingerprints.md), and this
+    // Not "": it was measured in an environment that differs in something that matters (docs/fingerprints.md), and this
     // says in what. It is served, and noted so that `hone tune --recorded` measures it again.
     char changed[128];
     hone_evidence evidence;
 } hone_decision;
 
+HONE_API HONE_MUST_CHECK hone_status hone_decide_sized(
+    const hone_op *op, const hone_value *args, size_t count, hone_decision *out, size_t size, hone_error *err);
 // The chain, without running. Under HONE_POLICY_TUNE this tunes.
+HONE_MUST_CHECK static inline hone_status hone_decide(
+    const hone_op *op, const hone_value *args, size_t count, hone_decision *out, hone_error *err)
+{
+    return hone_decide_sized(op, args, count, out, sizeof *out, err);
+}
 HONE_API HONE_MUST_CHECK hone_status
-hone_decide(const hone_op *op, const hone_value *args, size_t count, hone_decision *out, hone_error *err);
-// The same for a description.
-HONE_API HONE_MUST_CHECK hone_status
-hone_decide_call(const hone_op *op, const hone_call *call, hone_decision *out, hone_error *err);
+hone_decide_call_sized(const hone_op *op, const hone_call *call, hone_decision *out, size_t size, hone_error *err);
+// The same for a call without data.
+HONE_MUST_CHECK static inline hone_status hone_decide_call(
+    const hone_op *op, const hone_call *call, hone_decision *out, hone_error *err)
+{
+    return hone_decide_call_sized(op, call, out, sizeof *out, err);
+}
 
 typedef enum hone_format { HONE_TEXT, HONE_JSON } hone_format;
 // Receives pieces of text in order.
@@ -47,12 +57,28 @@ typedef void hone_sink(void *ctx, const char *text, size_t size);
 HONE_API HONE_MUST_CHECK hone_status
 hone_explain(const hone_op *op, const hone_call *call, hone_format format, hone_sink *sink, void *ctx, hone_error *err);
 
+HONE_API HONE_MUST_CHECK hone_status hone_cache_get_sized(
+    hone_runtime *rt,
+    const char *device,
+    const char *algorithm,
+    const char *key,
+    hone_decision *out,
+    size_t size,
+    hone_error *err);
 // The memory cache, keyed (fingerprint, algorithm@version, call key); get sees the overlays of the current context
 // first.
 // device NULL: the CPU's fingerprint.
-HONE_API HONE_MUST_CHECK hone_status hone_cache_get(
-    hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err);
-HONE_API HONE_MUST_CHECK hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_cache_get(
+    hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err)
+{
+    return hone_cache_get_sized(rt, device, algorithm, key, out, sizeof *out, err);
+}
+HONE_API HONE_MUST_CHECK hone_status
+hone_cache_put_sized(hone_runtime *rt, const hone_entry *entry, size_t size, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error *err)
+{
+    return hone_cache_put_sized(rt, entry, sizeof *entry, err);
+}
 HONE_API void hone_cache_clear(hone_runtime *rt);
 HONE_API size_t hone_cache_size(hone_runtime *rt);
 // Calls visit for each key until it returns false; the order is that of insertion.

@@ -6,7 +6,7 @@
 // results, and makes inputs for tuning.
 //
 // The order of values in C: positional parameters, results, keyword-only parameters; trailing ones may be
-// left out when they have a default or allow none; none given where it is not allowed means the default.
+// left out when they have a default or are nullable; none passed for one that is not nullable means the default.
 #ifndef HONE_SIGNATURE_H
 #define HONE_SIGNATURE_H
 
@@ -32,7 +32,7 @@ typedef enum hone_role {
     HONE_ROLE_VALUE,  // the value itself
     HONE_ROLE_BUCKET, // an integer > 0 rounded up to a power of two, others as they are
     HONE_ROLE_IGNORE, // left out; kernels read it from their arguments
-    HONE_ROLE_ANY     // a number: the value; where it has no decision that for any value answers
+    HONE_ROLE_ANY     // a number: the value; without a decision for it, that for any value answers
 } hone_role;
 
 // One parameter or result. Lives as long as its signature.
@@ -43,11 +43,11 @@ typedef struct hone_parameter {
     bool is_result;
     bool is_inout; // a result that may be exactly the memory of one parameter
     bool keyword_only;
-    bool nullable;            // "?": none is allowed
+    bool nullable;            // "?": may be none
     bool has_default;         // may be left out; always with nullable
     hone_value default_value; // scalars; NONE for a nullable parameter's "= none", and for an expression
     const char *type_text;    // the type as written, normalised: "T[n, k] if transpose_b else [k, n]"
-    const char *default_text; // of a default that each call's dims say: "1 / sqrt(dim)"; NULL: default_value is it
+    const char *default_text; // of a default computed from each call's dims: "1 / sqrt(dim)"; NULL: default_value
 } hone_parameter;
 
 // Parses text. *out is the caller's (hone_signature_release); NULL after a failure.
@@ -75,7 +75,7 @@ typedef struct hone_call hone_call;
 //   values  in the order of values in C; borrowed for the call
 //   count   may be less than hone_signature_count; results may be left out as none only in a description
 //   describe  true: results may be none (their shapes are inferred) and data may be NULL
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT naming the parameter, what came and what the signature asks:
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT with the parameter, what was given and what the signature expects:
 //   "matmul: b[0] is 511 but k is 512 (from a[1])"; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_call_bind(
     hone_allocator allocator,
@@ -87,7 +87,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_call_bind(
     hone_error *err);
 // Reads call text, "matmul(f32[512,512], f32[512,512], transpose_b=true) @cpu:0", into a description. The name must
 // be the signature's, and so the version where one is written.
-// Returns: as hone_call_bind; what is no call text is HONE_INVALID_ARGUMENT with the offset and what was expected.
+// Returns: as hone_call_bind; HONE_INVALID_ARGUMENT with the offset and what was expected for an invalid call text.
 HONE_API HONE_MUST_CHECK hone_status hone_call_parse(
     hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err);
 // The algorithm name, and "@v" version or "", that call text starts with. out_version may be NULL.
@@ -96,7 +96,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_call_text_name(
 // Reads a canonical call spec (formats.md) by parameter names, also one written by ejkernel.
 // Parameters that the signature does not have must be null or one of the known defaults; otherwise
 // HONE_UNSUPPORTED with the parameter and its value. A spec names no device: the tensors are on cpu:0.
-// Returns: HONE_OK; HONE_UNSUPPORTED (also a value that the signature cannot hold); HONE_CORRUPT (no spec);
+// Returns: HONE_OK; HONE_UNSUPPORTED (also a value that the signature cannot hold); HONE_CORRUPT (not a spec);
 // HONE_INVALID_ARGUMENT (dims, types and conditions, as hone_call_bind); HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_call_from_spec(
     hone_allocator allocator,
@@ -112,11 +112,11 @@ HONE_API const hone_signature *hone_call_signature(const hone_call *call);
 // One value per parameter and result, in the order of values in C, defaults filled in. Tensors point into
 // the call. Borrowed from the call.
 HONE_API const hone_value *hone_call_values(const hone_call *call);
-// The tensor at an index; NULL for a scalar or a none.
+// The tensor at an index; NULL for a scalar or an argument that was left out.
 HONE_API const hone_tensor *hone_call_tensor(const hone_call *call, size_t index);
 // The value of a named dim ("m"), a scalar parameter or "x.shape[1]"-like expression over them.
-// For supports, heuristic and model functions. HONE_NOT_FOUND for an unknown name and for a none;
-// HONE_INVALID_ARGUMENT for what is no integer. A bare name allocates nothing.
+// For supports, heuristic and model functions. HONE_NOT_FOUND for an unknown name and for an argument that is
+// none; HONE_INVALID_ARGUMENT for anything but an integer. A bare name allocates nothing.
 HONE_API HONE_MUST_CHECK hone_status hone_call_dim(const hone_call *call, const char *name, int64_t *out_value);
 // The dtype bound to a type variable, "T"; NULL when there is none.
 HONE_API const hone_dtype_info *hone_call_dtype(const hone_call *call, const char *variable);

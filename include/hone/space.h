@@ -6,11 +6,11 @@
 // docs/spaces.md has the language. Expressions may use the space's parameters, the call's dims and scalars,
 // and device.threads, device.l1_bytes, ... (0 where the device does not say). A parameter hides a dim of its name.
 //
-// A config is valid when every constraint is true for it. Constraints are asked as soon as the last parameter
-// that they read is set, in the order of the text, and so are the parts that `and` joins: one that is false refuses
-// whatever the rest says. A constraint that cannot be evaluated (division by zero, overflow, a type that does not
-// fit) is an error of the space: whoever meets it answers HONE_INVALID_ARGUMENT with the constraint and the config;
-// `b != 0 and a % b == 0` keeps clear of it.
+// A config is valid when every constraint is true for it. Constraints are evaluated as soon as the last parameter
+// that they read is set, in the order of the text, and so are the parts joined by `and`: one that is false refuses the
+// config whatever the rest says. A constraint that cannot be evaluated (division by zero, overflow, a type that does not
+// fit) is an error of the space: the function that meets it returns HONE_INVALID_ARGUMENT with the constraint and the
+// config; write `b != 0 and a % b == 0` to avoid it.
 // At most 32 parameters; 65,536 values of a range, 4,096 of a list.
 #ifndef HONE_SPACE_H
 #define HONE_SPACE_H
@@ -41,12 +41,12 @@ HONE_API const char *hone_space_parameter_name(const hone_space *space, size_t i
 // Values of one parameter; value_text is the value at position: numbers in their shortest form, quotes left off.
 HONE_API size_t hone_space_values(const hone_space *space, size_t index);
 HONE_API const char *hone_space_value_text(const hone_space *space, size_t index, size_t position);
-// The product of the numbers of values, constraints not asked; UINT64_MAX on overflow.
+// The product of the numbers of values, without regard to constraints; UINT64_MAX on overflow.
 HONE_API uint64_t hone_space_cartesian(const hone_space *space);
 
 // A space with a call's dims and scalars and a device's limits filled in: what can be enumerated.
 //   call, device  NULL when the constraints use neither; borrowed only for this call
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT for a name that is nowhere, an overflow or a division by zero in
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT for an unknown name, an overflow or a division by zero in
 // an expression without parameters.
 typedef struct hone_bound_space hone_bound_space;
 HONE_API HONE_MUST_CHECK hone_status hone_space_bind(
@@ -63,12 +63,12 @@ HONE_API HONE_MUST_CHECK hone_status hone_bound_space_enumerate(
     const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err);
 // The number of valid configs; UINT64_MAX when there are more than that. Nothing is enumerated: parameters that no
 // constraint connects are counted apart, and beginnings that leave the same choices only once, so that 10^12 configs
-// take as long as a thousand. What was found out is kept with the bound space.
-// Returns: HONE_OK; HONE_UNSUPPORTED with bounds in the words when the constraints tie more together than 32 MiB can
+// take as long as a thousand. The count is kept with the bound space.
+// Returns: HONE_OK; HONE_UNSUPPORTED, with bounds in the message, when the constraints connect more than 32 MiB can
 // hold; HONE_INVALID_ARGUMENT for a constraint that cannot be evaluated; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_count(const hone_bound_space *space, uint64_t *out_count, hone_error *err);
-// Bounds of that number, which are sure: equal when it is known. UINT64_MAX: that many or more.
+// Certain bounds of that number: equal when it is known. UINT64_MAX: that many or more.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_bounds(const hone_bound_space *space, uint64_t *out_low, uint64_t *out_high, hone_error *err);
 // Every valid config of a space that can be counted has a rank below their number: the config of a rank, and the rank
@@ -79,7 +79,7 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_at(const hone_bound_space *space, uint64_t rank, hone_config *out_config, hone_error *err);
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_rank(const hone_bound_space *space, const hone_config *config, uint64_t *out_rank, hone_error *err);
-// Up to count distinct valid configs, uniformly, in random order, the same for the same seed; *out_count says how many:
+// Up to count distinct valid configs, uniformly, in random order, the same for the same seed; *out_count is how many:
 // fewer than count when there are no more. By rank where configs have one (a larger sample then begins with the smaller
 // one of the same seed); else by drawing until the constraints hold, at most 4,000,000 times, and when that finds too
 // little by enumerating through a reservoir. Of a space with more than 10^7 values to try for that, what was drawn is
@@ -95,7 +95,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_bound_space_sample(
 // Calls visit for each valid config that differs from config in one parameter, until it returns false: parameters in
 // their order, values in theirs. config must be of the space's values; the constraints may refuse it.
 //   HAMMING   the parameter has any other value
-//   ADJACENT  the value before or behind its own in its list
+//   ADJACENT  the value before or after its own in its list
 // Nothing is enumerated: it takes as long as testing each neighbour. config is borrowed for the visit.
 typedef enum hone_neighbourhood { HONE_NEIGHBOURS_HAMMING = 0, HONE_NEIGHBOURS_ADJACENT = 1 } hone_neighbourhood;
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_neighbours(
@@ -107,10 +107,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_bound_space_neighbours(
     hone_error *err);
 // The config of the defaults ("default LITERAL", else a parameter's first value); when the constraints
 // refuse it, the first valid config. HONE_NOT_FOUND when the space is empty for this call; HONE_UNSUPPORTED when
-// 20,000,000 values tried in the order of the text led to none.
+// 20,000,000 values tried in the order of the text gave no valid config.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_default(const hone_bound_space *space, hone_config *out_config, hone_error *err);
-// HONE_OK when config is one of the space's and every constraint holds; else HONE_INVALID_ARGUMENT with which fails.
+// HONE_OK when config is one of the space's and every constraint holds; else HONE_INVALID_ARGUMENT with the reason.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_check(const hone_bound_space *space, const hone_config *config, hone_error *err);
 
@@ -118,7 +118,7 @@ hone_bound_space_check(const hone_bound_space *space, const hone_config *config,
 // Writers put at most size bytes with a NUL and return the bytes that the whole takes without it.
 HONE_API size_t hone_config_text(const hone_space *space, const hone_config *config, char *out, size_t size);
 HONE_API size_t hone_config_json(const hone_space *space, const hone_config *config, char *out, size_t size);
-// Readers ask for every parameter, and for nothing else. HONE_INVALID_ARGUMENT names the parameter and its values.
+// Readers expect every parameter, and nothing else. HONE_INVALID_ARGUMENT names the parameter and its values.
 HONE_API HONE_MUST_CHECK hone_status
 hone_config_from_text(const hone_space *space, const char *text, hone_config *out_config, hone_error *err);
 HONE_API HONE_MUST_CHECK hone_status

@@ -5,8 +5,8 @@
 //
 // A store may be shared by threads and, in a file, by processes. A visit sees records borrowed, for the time of
 // its call, and under the store's lock: it keeps what it wants and returns; calling the same store from it is
-// refused. A record that fails its checksum, or cannot be one, is set aside (hone_store_quarantine), told to the log
-// and counts as missing.
+// refused. A record that fails its checksum, or cannot be one, is set aside (hone_store_quarantine), reported to the
+// log, and counts as missing.
 #ifndef HONE_STORE_H
 #define HONE_STORE_H
 
@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct hone_store hone_store;
 
-// What every record stands under. Keys are columns, never joined strings. Strings are borrowed.
+// The key of every record. Keys are columns, never joined strings. Strings are borrowed.
 typedef struct hone_store_key {
     const char *device;    // fingerprint
     const char *algorithm; // lower case
@@ -41,7 +41,7 @@ typedef struct hone_store_decision {
     hone_regime regime;
     double time_ns;
     const char *evidence;    // JSON object (formats.md)
-    const char *environment; // JSON object: what may differ without making the decision worthless
+    const char *environment; // JSON object: what may differ without making the decision invalid
 } hone_store_decision;
 
 // One (kernel, config) of a key, measured, independent of any list of candidates.
@@ -53,7 +53,7 @@ typedef struct hone_store_measurement {
     double time_ns, low_ns, high_ns;
     uint32_t samples;
     double max_error;        // in units of the tolerance; negative: not verified
-    hone_failure failure;    // not NONE: it fell out, times mean nothing
+    hone_failure failure;    // not NONE: it was rejected, and the times mean nothing
     const char *reason;      // of a failure; may be NULL
     const char *environment; // JSON object: what it was measured with (docs/fingerprints.md); NULL: not known
     const char *measured;    // when, UTC, "2026-11-20T12:34:56Z"; NULL: not known
@@ -71,7 +71,7 @@ typedef struct hone_store_invocation {
     const char *decided; // source that answered last; may be NULL. hone_record_is_decided: whether it is decided now
 } hone_store_invocation;
 
-// Another system's key for a call, pointing at hone's.
+// Another system's key for a call, and the key that hone has for it.
 typedef struct hone_store_alias {
     const char *scheme;    // "ejkernel"
     const char *operation; // "flash_attention@v2"
@@ -80,7 +80,7 @@ typedef struct hone_store_alias {
     hone_store_key key;       // hone's; device may be NULL
 } hone_store_alias;
 
-// Another system's config, kept as it came and never served: hone cannot check it, but can hand it back unchanged. So are
+// Another system's config, kept as it came and never served: hone cannot check it, but can return it unchanged. So are
 // the values of a program's own caches, each cache a scheme.
 typedef struct hone_store_foreign {
     const char *scheme;    // "ejkernel", "tokamax"
@@ -95,7 +95,7 @@ typedef struct hone_store_foreign {
 // wait for the disk; normal, the default, may lose the last ones when the power fails, never the file ("json:" always
 // waits).
 // Threads: every function of a store may be called from any thread.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that is not there yet);
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that this build lacks);
 //          HONE_IO; HONE_CORRUPT; HONE_INCOMPATIBLE (a newer schema).
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hone_error *err);
@@ -104,14 +104,14 @@ hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hon
 typedef struct hone_store_options {
     size_t struct_size;
     hone_allocator allocator; // reallocate NULL: the system's
-    // Told once of each thing that is not as it should be and that the store mended or goes on without: damage and
-    // where it went, a disk that is no place for a store. Called under the store's lock, as a visit is. level 0 error,
+    // Called once for each problem that the store repaired or works around: damage and
+    // where it went, a disk that is unsuitable for a store. Called under the store's lock, as a visit is. level 0 error,
     // 1 warning.
     void (*log)(void *ctx, int level, const char *message);
     void *log_ctx;
-    // Nothing is written to the store or beside it, be it allowed or not: no record, no lock, no folder, no newer
-    // schema, and a damaged file stays where it is. The file must be there, and who replaces it does so as a whole: it
-    // is looked at without locks, unless somebody writes to it just now. "sqlite:" and "postgresql:" can; others are
+    // Nothing is written to the store or beside it, even where that is permitted: no record, no lock, no folder, no newer
+    // schema, and a damaged file stays where it is. The file must exist, and be replaced only as a whole: it is read
+    // without locks, unless another process is writing to it. For "sqlite:" and "postgresql:"; other kinds return
     // HONE_UNSUPPORTED.
     bool read_only;
 } hone_store_options;
@@ -122,7 +122,7 @@ hone_store_open_with(const hone_store_options *options, const char *url, hone_st
 HONE_API void hone_store_close(hone_store **store);
 HONE_API const char *hone_store_url(const hone_store *store);
 
-// Looks one decision up. One whose spec is there and differs from the key's, where that is there, is another call's:
+// Looks one decision up. Where the record and the key both have a spec and these differ, the record is another call's:
 // HONE_NOT_FOUND.
 // Returns: HONE_OK (visited), HONE_NOT_FOUND, HONE_BUSY, HONE_IO, HONE_CORRUPT.
 HONE_API HONE_MUST_CHECK hone_status hone_store_get(
@@ -132,16 +132,24 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     void (*visit)(void *ctx, const hone_store_decision *decision),
     void *ctx,
     hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status hone_store_put_all_sized(
+    hone_store *store, const hone_store_decision *decisions, size_t count, size_t size, hone_error *err);
 // key.key is a call's key, 16 lower-case hex digits, and config a JSON object: HONE_INVALID_ARGUMENT else.
-// Replaces the decision of the same device, algorithm, version, key and regime, whatever it rests on: who puts
-// knows better. To keep the better of the two, use hone_store_merge.
-HONE_API HONE_MUST_CHECK hone_status
-hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err);
+// Replaces the decision of the same device, algorithm, version, key and regime, whatever its evidence.
+// To keep the better of the two, use hone_store_merge.
+HONE_MUST_CHECK static inline hone_status hone_store_put(
+    hone_store *store, const hone_store_decision *decision, hone_error *err)
+{
+    return hone_store_put_all_sized(store, decision, 1, sizeof *decision, err);
+}
 // All or none, in one transaction.
-HONE_API HONE_MUST_CHECK hone_status
-hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_store_put_all(
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+{
+    return hone_store_put_all_sized(store, decisions, count, sizeof *decisions, err);
+}
 
-// What became of a decision that was merged.
+// The outcome of merging a decision.
 typedef enum hone_merge_outcome {
     HONE_MERGE_TAKEN, // it is stored now
     HONE_MERGE_KEPT,  // the stored one is better and stays
@@ -149,6 +157,14 @@ typedef enum hone_merge_outcome {
 } hone_merge_outcome;
 typedef void hone_merge_visit(void *ctx, size_t index, hone_merge_outcome outcome, const char *reason);
 
+HONE_API HONE_MUST_CHECK hone_status hone_store_merge_sized(
+    hone_store *store,
+    const hone_store_decision *decisions,
+    size_t count,
+    size_t size,
+    hone_merge_visit *on_outcome,
+    void *ctx,
+    hone_error *err);
 // Puts the decisions, each where it is better than the stored one of its key, in one transaction. The first of these
 // that tells the two apart decides:
 //   1. verified before unverified
@@ -157,18 +173,21 @@ typedef void hone_merge_visit(void *ctx, size_t index, hone_merge_outcome outcom
 //   4. of one kernel and config, the later measured
 //   5. the one measured first stays, unless the later is faster beyond the noise: its whole 95 % interval lies below the
 //      other's, or its contest timed the other as the runner-up and the ratio's interval lies above 1
-// When evidence says not when, what is stored counts as measured first. The loser is kept in the winner's evidence,
+// When the evidence has no time, the stored one counts as measured first. The loser is kept in the winner's evidence,
 // under "also": the last four that differ in kernel, config or revision. A decision whose canonical text differs from
 // the stored one's is another call's and is not taken.
 //   on_outcome  called once for each decision in order, after all are stored; reason is static; may be NULL
 // Returns: as hone_store_put_all; on failure the store is as it was and nothing is visited.
-HONE_API HONE_MUST_CHECK hone_status hone_store_merge(
+HONE_MUST_CHECK static inline hone_status hone_store_merge(
     hone_store *store,
     const hone_store_decision *decisions,
     size_t count,
     hone_merge_visit *on_outcome,
     void *ctx,
-    hone_error *err);
+    hone_error *err)
+{
+    return hone_store_merge_sized(store, decisions, count, sizeof *decisions, on_outcome, ctx, err);
+}
 
 // Removes the decisions of a key, warm and cold, with its measurements and failures. HONE_NOT_FOUND when there was
 // nothing.
@@ -181,17 +200,26 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
     void *ctx,
     hone_error *err);
 
-// Replaces what was measured, or failed, with the same kernel, config and regime before.
-HONE_API HONE_MUST_CHECK hone_status hone_store_put_measurement(
-    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err);
-// Visits what was measured under a key by regime, kernel and config; then what failed.
+HONE_API HONE_MUST_CHECK hone_status hone_store_put_measurement_sized(
+    hone_store *store,
+    const hone_store_key *key,
+    const hone_store_measurement *measurement,
+    size_t size,
+    hone_error *err);
+// Replaces the earlier measurement or failure of the same kernel, config and regime.
+HONE_MUST_CHECK static inline hone_status hone_store_put_measurement(
+    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
+{
+    return hone_store_put_measurement_sized(store, key, measurement, sizeof *measurement, err);
+}
+// Visits the measurements of a key by regime, kernel and config; then the failures.
 HONE_API HONE_MUST_CHECK hone_status hone_store_measurements(
     hone_store *store,
     const hone_store_key *key,
     bool (*visit)(void *ctx, const hone_store_measurement *measurement),
     void *ctx,
     hone_error *err);
-// Visits what was measured under every key that the filter lets through, in key order; then what failed. filter as in
+// Visits the measurements of every key that matches the filter, in key order; then the failures. filter as in
 // hone_store_scan.
 HONE_API HONE_MUST_CHECK hone_status hone_store_scan_measurements(
     hone_store *store,
@@ -200,9 +228,14 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_scan_measurements(
     void *ctx,
     hone_error *err);
 
+HONE_API HONE_MUST_CHECK hone_status hone_store_add_invocations_sized(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, size_t size, hone_error *err);
 // Adds to what is stored: counts add up, first is the earliest, last the latest. All or none.
-HONE_API HONE_MUST_CHECK hone_status
-hone_store_add_invocations(hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_store_add_invocations(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
+{
+    return hone_store_add_invocations_sized(store, invocations, count, sizeof *invocations, err);
+}
 // Heaviest first. device NULL: all.
 HONE_API HONE_MUST_CHECK hone_status hone_store_invocations(
     hone_store *store,
@@ -214,7 +247,12 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_store_clear_invocations(hone_store *store, const char *device, hone_error *err);
 
 HONE_API HONE_MUST_CHECK hone_status
-hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err);
+hone_store_put_alias_sized(hone_store *store, const hone_store_alias *alias, size_t size, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_store_put_alias(
+    hone_store *store, const hone_store_alias *alias, hone_error *err)
+{
+    return hone_store_put_alias_sized(store, alias, sizeof *alias, err);
+}
 // Visits the alias of a foreign key. HONE_NOT_FOUND when there is none.
 HONE_API HONE_MUST_CHECK hone_status hone_store_get_alias(
     hone_store *store,
@@ -232,9 +270,14 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_aliases(
     void *ctx,
     hone_error *err);
 
+HONE_API HONE_MUST_CHECK hone_status hone_store_put_foreign_sized(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, size_t size, hone_error *err);
 // Replaces what is stored of the same scheme, operation, device and foreign key. All or none.
-HONE_API HONE_MUST_CHECK hone_status
-hone_store_put_foreign(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_store_put_foreign(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
+{
+    return hone_store_put_foreign_sized(store, foreigns, count, sizeof *foreigns, err);
+}
 // Visits the one of a scheme, operation, device and foreign key; text and origin of key are not looked at. HONE_NOT_FOUND
 // when there is none.
 HONE_API HONE_MUST_CHECK hone_status hone_store_get_foreign(
@@ -251,10 +294,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_foreigns(
     void *ctx,
     hone_error *err);
 
-// Takes away those of a scheme: a program's cache that forgets.
+// Removes those of a scheme, as when a program clears its cache.
 HONE_API HONE_MUST_CHECK hone_status hone_store_clear_foreigns(hone_store *store, const char *scheme, hone_error *err);
 
-// A record that was set aside: it is served no more, and kept for who wants to know.
+// A record that was set aside: it is no longer served, and is kept for inspection.
 typedef struct hone_store_quarantined {
     const char *kind;   // of record: "decision", "measurement", ... (docs/formats.md); a damaged line's file in "json:"
     const char *record; // JSON object of its columns, as far as they could be read; the line as it stands
@@ -272,19 +315,29 @@ typedef struct hone_store_health {
     uint64_t set_aside;   // damaged ones that were found now
     uint64_t quarantined; // set aside now and before
 } hone_store_health;
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_verify_sized(hone_store *store, hone_store_health *out, size_t size, hone_error *err);
 // Reads all that the store holds, and sets aside what is damaged.
-// Returns: HONE_OK, also when there was damage; HONE_CORRUPT: the file itself is damaged, and records may be missing.
-// What is
-//          sound is carried over into a new store, where it can be written (docs/store.md): verify that one;
+// Returns: HONE_OK, also when there was damage;
+//          HONE_CORRUPT: the file itself is damaged, and records may be missing. Where the store can be written, the
+//          sound records are carried over into a new one (docs/store.md): verify that one;
 //          HONE_BUSY, HONE_IO.
-HONE_API HONE_MUST_CHECK hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err)
+{
+    return hone_store_verify_sized(store, out, sizeof *out, err);
+}
 
 typedef struct hone_store_stat {
     uint64_t decisions, measurements, failures, invocations, aliases, foreigns, quarantined;
     uint64_t bytes;
     uint32_t schema;
 } hone_store_stat;
-HONE_API HONE_MUST_CHECK hone_status hone_store_get_stat(hone_store *store, hone_store_stat *out, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_get_stat_sized(hone_store *store, hone_store_stat *out, size_t size, hone_error *err);
+HONE_MUST_CHECK static inline hone_status hone_store_get_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    return hone_store_get_stat_sized(store, out, sizeof *out, err);
+}
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 // Tensors, element types and devices, laid out as DLPack lays them out.
 //
-// A hone_tensor has the layout of DLPack's DLTensor (48 bytes), so numpy, torch and JAX hand theirs over
-// as they are. It is a view: it owns neither data, shape nor strides.
+// A hone_tensor has the layout of DLPack's DLTensor (48 bytes), so arrays of numpy, torch and JAX
+// can be passed as they are. It is a view: it owns neither data, shape nor strides.
 // Source of the layout and of the numbers: dlpack.h, DLPack 1.1.
 #ifndef HONE_TENSOR_H
 #define HONE_TENSOR_H
@@ -72,7 +72,7 @@ typedef enum hone_dtype_id {
     HONE_DTYPE_COUNT
 } hone_dtype_id;
 
-// One element type in the words and numbers of everybody who names it. -1 or NULL: that system has none.
+// The names and numbers of one element type in other systems. -1 or NULL: that system does not have it.
 typedef struct hone_dtype_info {
     hone_dtype_id id;
     hone_dtype dtype;       // DLPack
@@ -87,7 +87,7 @@ typedef struct hone_dtype_info {
     uint8_t bits;           // of one element
 } hone_dtype_info;
 
-// The row of an id; NULL for a number that is none. Static memory.
+// The row of an id; NULL for an invalid number. Static memory.
 HONE_API const hone_dtype_info *hone_dtype_info_of(hone_dtype_id id);
 // The row whose DLPack triple equals dtype; NULL when hone does not know it. Static memory.
 HONE_API const hone_dtype_info *hone_dtype_find(hone_dtype dtype);

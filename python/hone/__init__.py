@@ -90,7 +90,8 @@ def tune(operation: str | None = None, *arrays: Any, **keywords: Any) -> Result:
         arrays: their contents are not looked at; inputs are made up.
         keywords: scalars of the call, and options:
             ``seconds`` (at most so long, 30), ``evaluations`` (at most so many candidates, 500), ``patience``,
-            ``candidate_seconds``, ``wait_seconds``, ``isolation`` (``"worker"`` or ``"in_process"``), ``cold``, ``seed``,
+            ``candidate_seconds``, ``wait_seconds``, ``isolation`` (``"worker"`` or ``"in_process"``), ``cold``,
+            ``regime`` (``"warm"``, ``"cold"``, ``"graph"`` or ``"eager"``: what a time is of), ``seed``,
             ``store`` (keep it, True), ``fresh``, ``keep_existing``, ``platform``, ``kernel``, ``stable``,
             ``expected_calls``, ``batch_seconds``, ``progress`` (a callable that gets a dict; True: tqdm's bar; False: none;
             None: tqdm's where there is a terminal), ``tuner`` (a function of the program's own, which gets a
@@ -131,6 +132,7 @@ def offline(program: Any, *, unproved: bool = False, **options: Any) -> Result:
 
     Args:
         unproved: also operations that were matched by their operands alone.
+        options: those of :func:`tune`; ``same_regime``: no call is measured cold because the program reads its arrays once a step.
     """
     return default().offline(program, unproved=unproved, **options)
 

@@ -109,7 +109,7 @@ def write(tool: str, folder: pathlib.Path, pack: dict[str, Any], overwrite: bool
         try:
             before = json.loads(path.read_text())
         except ValueError:
-            sys.exit(f"{tool}: {path} is no JSON: mend it, or write it anew with --overwrite")
+            sys.exit(f"{tool}: {path} is not JSON: fix it, or replace it with --overwrite")
         marked, told = merge(marked, before)
     path.write_text(json.dumps(marked, indent=1) + "\n")
     return told

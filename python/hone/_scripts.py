@@ -8,8 +8,9 @@ import json
 import os
 import platform
 import sys
+import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hone import _hone
@@ -25,6 +26,7 @@ _CPU = frozenset((1, 3))  # DLPack's numbers: the host's memory, pinned or not
 live: dict[str, Callable[..., Any]] = {}  # functions of this program, by the digest of their file and their name
 watched: dict[str, tuple[Any, ...]] = {}  # of the same: globals that it reads, with the values that were verified
 in_worker = False
+imports: set[str] = set()  # what takes long to import and functions of this program use: a worker imports it before it takes a candidate
 
 
 # Arrays over memory of hone's -----------------------------------------------------------------------------------------
@@ -187,18 +189,38 @@ def _x64() -> Any:
 # One function ---------------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _same_environment() -> Any:
-    """Compilers tell each other by variables, which is no deed of the candidate's."""
-    before = dict(os.environ)
-    try:
-        yield
-    finally:
-        for name in [name for name in os.environ if name not in before]:
-            del os.environ[name]
-        for name, value in before.items():
-            if os.environ.get(name) != value:
-                os.environ[name] = value
+class _Environment:
+    """What compilers write into the environment to tell each other is no deed of the candidate's: it is taken back when the last of the
+    runs and imports that are under way has ended. A compiler may work in any run, where it meets another shape or alignment."""
+
+    def __init__(self) -> None:
+        self.lock, self.under_way = threading.Lock(), 0
+        self.before: dict[Any, Any] = {}
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.under_way == 0:
+                self.before = dict(os.environ._data)  # type: ignore[attr-defined]
+            self.under_way += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.under_way -= 1
+            if self.under_way == 0 and os.environ._data != self.before:  # type: ignore[attr-defined]
+                self._restore()
+
+    def _restore(self) -> None:
+        now = os.environ._data  # type: ignore[attr-defined]
+        for name in [name for name in now if name not in self.before]:
+            os.unsetenv(name)
+            del now[name]
+        for name, value in self.before.items():
+            if now.get(name) != value:
+                os.putenv(name, value)
+                now[name] = value
+
+
+_same_environment = _Environment()
 
 
 class Script:
@@ -216,15 +238,14 @@ class Script:
         self.keywords: list[str] = facts["keywords"]
         self.writes: bool = facts.get("writes", False)
         self.lends: bool = facts.get("lends", False)  # memory that may be written, all of it: DLPack knows no other
-        self.settling = 3 if in_worker and facts.get("compiles") else 0  # runs in which a compiler may work
+        self.compiles = in_worker and bool(facts.get("compiles"))
         if device[0] not in _CPU and not isinstance(self.family, _Torch):
             raise NotImplementedError(f"its arrays are {facts.get('arrays', 'numpy')}'s, and the call's lie on a GPU: torch's can")
 
     def __call__(self, values: tuple[Any, ...], stream: int) -> None:
-        if self.settling == 0:
+        if not self.compiles:
             return self._call(values, stream)
-        self.settling -= 1
-        with _same_environment():
+        with _same_environment:
             return self._call(values, stream)
 
     def _call(self, values: tuple[Any, ...], stream: int) -> None:
@@ -320,7 +341,7 @@ def prepare(path: str, sha256: str, source: str, entry: str, facts: str, config:
     told = json.loads(facts)
     function = None if in_worker else live.get(f"{sha256}:{entry}")
     if function is None:
-        with _same_environment() if in_worker else contextlib.nullcontext():
+        with _same_environment if in_worker else contextlib.nullcontext():
             module = _load(path, sha256, source, told.get("modules", []))
         function = getattr(module, entry, None)
         if not callable(function):
@@ -336,10 +357,20 @@ def _worker_words() -> tuple[str, ...]:
     path = [place for place in sys.path if isinstance(place, str)]
     if not sys.executable:
         return ()
-    program = f"import sys; sys.path[:] = {path!r}\nfrom hone import _worker\n_worker.main()"
+    program = f"import sys; sys.path[:] = {path!r}\nfrom hone import _worker\n_worker.main({sorted(imports)!r})"
     return sys.executable, "-c", program
 
 
+def need(packages: Mapping[str, str], compiles: bool) -> None:
+    """Notes what a function imports."""
+    found = {name for name in ("torch", "jax") if name in packages}
+    if compiles and "torch" in found:
+        found.add("torch._inductor.compile_fx")
+    if not found <= imports:
+        imports.update(found)
+        lend()
+
+
 def lend() -> None:
-    """Lends this interpreter to libhone; again where sys.path has changed."""
+    """Lends this interpreter to libhone; again where sys.path or what workers import has changed."""
     _hone.lend(prepare, f"Python {platform.python_version()}", _worker_words())

@@ -193,25 +193,37 @@ def _lines_running(names: dict[str, Any]) -> set[int]:
     return lines
 
 
+def _definitions(statement: ast.stmt) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """What a statement of a module defines, also under its if, try and with."""
+    if isinstance(statement, _DEFINITIONS):
+        yield statement
+        return
+    for field in ("body", "orelse", "finalbody", "handlers"):
+        for one in getattr(statement, field, []):
+            yield from _definitions(one)
+
+
 def _strip_own(statement: ast.stmt, function: Any, names: dict[str, Any], here: int | None) -> ast.stmt:
     """Takes decorators off that are not behind the function: a program's own around hone.kernel would register again in the worker.
 
     Args:
         here: the line at which the text starts in the file, less one; None: the text is of cells.
     """
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        live = function if statement.name == plain(function).__name__ else names.get(statement.name)
+    for node in _definitions(statement):
+        if isinstance(node, ast.ClassDef):
+            continue
+        live = function if node.name == plain(function).__name__ else names.get(node.name)
         code = getattr(plain(live), "__code__", None)
-        if code is not None and code.co_name == statement.name and (here is None or _first_line(statement) + here == code.co_firstlineno):
+        if code is not None and code.co_name == node.name and (here is None or _first_line(node) + here == code.co_firstlineno):
             lines = {line - (here or 0) for line in _lines_running(names)} if live is function else set()
-            statement.decorator_list = _applied(statement, live, lines)
+            node.decorator_list = _applied(node, live, lines)
     return statement
 
 
 def _strip(statement: ast.stmt, names: dict[str, Any]) -> ast.stmt:
-    if isinstance(statement, _DEFINITIONS):
-        statement.decorator_list = [
-            one for one in statement.decorator_list
+    for node in _definitions(statement):
+        node.decorator_list = [
+            one for one in node.decorator_list
             if not (_is_dotted(one.func if isinstance(one, ast.Call) else one) and _decorates(one, names))]
     return statement
 
@@ -276,7 +288,7 @@ def _installed() -> tuple[str, ...]:
 def _is_programs(module: types.ModuleType | None) -> bool:
     """A module of the program's own: no package that is installed, nor one of a folder of packages."""
     path = getattr(module, "__file__", None)
-    if path is None or not path.endswith(".py"):
+    if path is None or not path.endswith(".py") or module.__name__.split(".")[0] == "hone":
         return False
     real = os.path.realpath(path)
     if real.startswith(_installed()):

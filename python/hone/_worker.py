@@ -3,11 +3,19 @@ descriptor 3."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import sys
+from collections.abc import Iterable
 
 
-def main() -> None:
+def main(imports: Iterable[str] = ()) -> None:
+    """Works for libhone.
+
+    Args:
+        imports: modules that candidates use and that take seconds to import, which are to be none of theirs.
+    """
     # Compilers of functions work in this process: children of theirs would outlive a candidate.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     from hone import _hone, _scripts
@@ -15,6 +23,12 @@ def main() -> None:
     _scripts.in_worker = True
     # A candidate that forks would answer twice.
     os.register_at_fork(after_in_child=lambda: os._exit(70))
-    code = _hone.work(3)
+
+    def load() -> None:
+        for name in imports:
+            with contextlib.suppress(Exception):  # a candidate that needs it says so
+                importlib.import_module(name)
+
+    code = _hone.work(3, load)
     sys.stdout = sys.stderr = None  # type: ignore[assignment]
     os._exit(code)

@@ -180,7 +180,7 @@ def _object(data: bytes) -> dict[str, Any]:
     except ValueError:
         if data.strip(b" \t\r\n\0")[:1] in (b"", b"{"):
             raise
-        raise _NoCache("it is no JSON, and was left as it is") from None
+        raise _NoCache("it is not JSON, and was left as it is") from None
     if not isinstance(values, dict) or any(name.count("|") < 2 for name in values):
         raise _NoCache("it is JSON of something else, and was left as it is")
     return values

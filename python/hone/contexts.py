@@ -7,13 +7,14 @@ A context is entered with ``with``, is current for the task or thread that enter
 from __future__ import annotations
 
 import contextvars
+import dataclasses
 import inspect
 import json
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from hone import _hone
 
@@ -76,7 +77,7 @@ class Context:
             self._derived[parent_number] = native
         return native
 
-    def __enter__(self) -> Context:
+    def __enter__(self) -> Self:
         previous = _current.get()
         native = self._native(previous)
         _hone.contexts_used()
@@ -94,6 +95,10 @@ class Context:
         _entered.set(rest)
         _make_current(previous)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is read belongs to the default runtime of the process that reads it. Links pickle as functions do: by their names."""
+        return _read, (self._changes,)
+
     def __or__(self, other: Context) -> Context:
         """Both: ``self`` first, ``other`` over it."""
         if not isinstance(other, Context):
@@ -101,33 +106,89 @@ class Context:
         return Context(self._runtime, self._changes + other._changes)
 
 
+def _read(changes: tuple[Change, ...]) -> Context:
+    from hone import runtimes
+
+    return Context(runtimes.default(), changes)
+
+
 def _config_text(config: Config) -> str | None:
     return config if config is None or isinstance(config, str) else json.dumps(config)
 
 
-def overlay_change(overlay: Any) -> Change:
-    return lambda runtime, parent: runtime.derive(parent, overlay, None, None, None, None, False, None)
+class _Overlay:
+    """Decisions that go before others: what the library made of them, and what says them to another process."""
+
+    def __init__(self, told: Callable[[], tuple[str, Any]], native: Any = None):
+        self.told, self.native = told, native
+
+    def __call__(self, runtime: Any, parent: Any) -> Any:
+        if self.native is None:
+            kind, rows = self.told()
+            self.native = runtime.overlay(rows) if kind == "rows" else runtime.parse_result(rows).overlay()
+        return runtime.derive(parent, self.native, None, None, None, None, False, None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _told_overlay, (self.told(),)
+
+
+def _told_overlay(told: tuple[str, Any]) -> _Overlay:
+    return _Overlay(lambda: told)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Override:
+    algorithm: str
+    kernel: str
+    platform: str | None
+    config: str | None
+    store: bool
+
+    def __call__(self, runtime: Any, parent: Any) -> Any:
+        return runtime.derive(parent, None, self.algorithm, self.kernel, self.platform, self.config, self.store, None)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Policy:
+    name: str
+
+    def __call__(self, runtime: Any, parent: Any) -> Any:
+        return runtime.derive(parent, None, None, None, None, None, False, self.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chain:
+    links: tuple[tuple[str, Link | None], ...]
+    persist: bool | None
+
+    def __call__(self, runtime: Any, parent: Any) -> Any:
+        rows = [(source, None if own is None else _name_of(own), own and _link(own, parent)) for source, own in self.links]
+        return runtime.derive_chain(parent, rows, self.persist)
+
+
+def overlay_change(native: Any, told: Callable[[], tuple[str, Any]]) -> Change:
+    """
+    Args:
+        told: the rows of entries, ``("rows", rows)``, or a result's document, ``("json", text)``.
+    """
+    return _Overlay(told, native)
 
 
 def override_change(algorithm: str, kernel: str, config: Config, platform: str | None, store: bool) -> Change:
-    text = _config_text(config)
-    return lambda runtime, parent: runtime.derive(parent, None, algorithm, kernel, platform, text, store, None)
+    return _Override(algorithm, kernel, platform, _config_text(config), store)
 
 
 def policy_change(name: str) -> Change:
-    return lambda runtime, parent: runtime.derive(parent, None, None, None, None, None, False, name)
+    return _Policy(name)
 
 
 def chain_change(links: Mapping[str, Link | None], persist: bool | None) -> Change:
     if not isinstance(links, Mapping):
         raise TypeError(f"links are a mapping from names of links to functions or None, and a {type(links)} came")
-    rows = [(source, None if own is None else _name_of(own), own) for source, own in links.items()]
-
-    def change(runtime: Any, parent: Any) -> Any:
-        return runtime.derive_chain(
-            parent, [(source, name, own and _link(own, parent)) for source, name, own in rows], persist)
-
-    return change
+    for own in links.values():
+        if own is not None:
+            _name_of(own)
+    return _Chain(tuple(links.items()), persist)
 
 
 # Functions that stand for links by their names, as long as they live: two of one name are told apart by a number.

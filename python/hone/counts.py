@@ -83,6 +83,10 @@ class Stats:
         self._prometheus = runtime.stats_text(_PROMETHEUS)
         self.rows = [Counted(**_fields(Counted, row)) for row in json.loads(self._json)["rows"]]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The counts alone: what they were counted in belongs to its process."""
+        return {**vars(self), "_runtime": None}
+
     @property
     def hits(self) -> int:
         return sum(row.hits for row in self.rows)

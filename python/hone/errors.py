@@ -16,7 +16,7 @@ class HoneError(Exception):
 
 
 class InvalidArgumentError(HoneError, ValueError):
-    """The call itself is wrong: mend the caller."""
+    """The call itself is wrong: fix the caller."""
 
 
 class OutOfMemoryError(HoneError, MemoryError):

@@ -31,7 +31,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
-from hone import _batching, _hone, agreements, contexts, errors, kernels, runtimes
+from hone import _batching, _gradients, _hone, agreements, contexts, errors, kernels, runtimes
 from hone.results import Result
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ kernel = functools.partial(kernels.kernel, platform="xla")
 """As :func:`hone.kernel`, of a function of JAX: exported to StableHLO for each call that is tuned, it runs without Python."""
 
 TARGET = "hone_call"
-# A gradient is an algorithm of its own: rms_norm's is rms_norm_vjp.
-GRADIENT_SUFFIX = "_vjp"
 
 _lock = threading.Lock()
 _library: Any = None
@@ -282,14 +280,11 @@ mlir.register_lowering(_call_p, functools.partial(_lower, device=2), platform="c
 
 def _no_gradient(primals: Any, tangents: Any, *, algorithm: str, **parameters: Any) -> Any:
     algorithm = algorithm.split("@")[0]
-    if algorithm + GRADIENT_SUFFIX in _runtime().algorithms():
+    if _gradients.has(algorithm, _runtime().algorithms()):
         raise TypeError(
             f"{algorithm} is differentiated in reverse mode and once: by jax.grad and jax.vjp, and neither by jax.jvp nor by "
             "jax.hessian")
-    raise TypeError(
-        f"{algorithm} has no gradient: hone has no algorithm named {algorithm}{GRADIENT_SUFFIX}, which would take its "
-        "arrays, its results' cotangents and its scalars, and give its arrays' cotangents. Differentiate another form of "
-        "it, or wrap it in jax.custom_vjp")
+    raise TypeError(f"{_gradients.is_missing(algorithm)}. Differentiate another form of it, or wrap it in jax.custom_vjp")
 
 
 ad.primitive_jvps[_call_p] = _no_gradient
@@ -367,7 +362,8 @@ def call(operation: str, *arrays: Any, **scalars: Any) -> Any:
 
     Raises:
         InvalidArgumentError: while tracing: names the parameter, what came, and what the signature asks.
-        TypeError: differentiated, and there is no algorithm of the same name with ``_vjp`` behind it.
+        TypeError: differentiated, and there is no algorithm of the same name with ``_vjp`` behind it, or it takes that array
+            for a constant.
 
     ``vmap`` puts the batch into a leading dim along which the algorithm's parts do not touch each other; where there is
     none, the calls are made one after the other.
@@ -379,33 +375,107 @@ def call(operation: str, *arrays: Any, **scalars: Any) -> Any:
     fixed = tuple(sorted((key, _scalar(value, key, known.name)) for key, value in values.items()))
     parameters = dict(algorithm=f"{known.name}@v{known.version}", given=given, scalars=fixed, context=_context())
     operands = _alike([jnp.asarray(tensor) for tensor in tensors if tensor is not None])
-    results = _differentiable(runtime, known.name, parameters)(*operands)
+    results = _differentiable(runtime, known.name, rows, parameters, operands)(*operands)
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _differentiable(runtime: Any, name: str, parameters: dict[str, Any]) -> Callable[..., Any]:
-    """The call with the gradient that the registry has for it, if any: NAME_vjp(arrays, cotangents of the results, *,
-    scalars) -> cotangents of the arrays."""
-    def bind(*operands: Any) -> Any:
-        return tuple(_call_p.bind(*operands, **parameters))
+def _bind(parameters: dict[str, Any], *operands: Any) -> tuple[Any, ...]:
+    return tuple(_call_p.bind(*operands, **parameters))
 
-    if name + GRADIENT_SUFFIX not in runtime.algorithms():
+
+def _product(parameters: dict[str, Any], a: Any, b: Any, transpose_b: bool) -> Any:
+    return _bind(dict(parameters, scalars=(("transpose_b", transpose_b),)), *_alike([a, b]))[0]
+
+
+def _differentiable(
+    runtime: Any, name: str, rows: Any, parameters: dict[str, Any], like: Sequence[Any]
+) -> Callable[..., Any]:
+    """The call with its gradient, if it has one (_gradients.py).
+
+    Args:
+        rows: the parameters of the signature.
+        like: the operands, or others of their dtypes.
+    """
+    bind = functools.partial(_bind, parameters)
+    if not _gradients.has(name, runtime.algorithms()):
         return bind
-    backward = dict(parameters, algorithm=name + GRADIENT_SUFFIX)
-    gradient, rows = _operation(runtime, backward["algorithm"])
-    taken = {row["name"] for row in rows}
-    backward["scalars"] = tuple((key, value) for key, value in parameters["scalars"] if key in taken)
-
-    def forward(*operands: Any) -> Any:
-        return bind(*operands), operands
-
-    def reverse(operands: Any, cotangents: Any) -> Any:
-        given = parameters["given"] + (True,) * len(cotangents)
-        return tuple(_call_p.bind(*operands, *cotangents, **dict(backward, given=given)))
-
+    dtypes = [operand.dtype for operand in like]
+    reverse = (_Products(rows, parameters, like) if name == _gradients.PRODUCT else _Vjp(runtime, name, rows, parameters))
     function = jax.custom_vjp(bind)
-    function.defvjp(forward, reverse)
-    return function
+
+    # JAX asks for this one where it differentiates, and says by which operands.
+    def forward(*primals: Any) -> Any:
+        refused = reverse.refused([primal.perturbed for primal in primals])
+        if refused is not None:
+            raise TypeError(f"{refused}. Put jax.lax.stop_gradient around it, or differentiate another form of {name}")
+        operands = tuple(primal.value for primal in primals)
+        results = bind(*operands)
+        return results, (tuple(operand if i in reverse.arrays else None for i, operand in enumerate(operands)),
+                         tuple(result if i in reverse.results else None for i, result in enumerate(results)))
+
+    def backward(kept: Any, cotangents: Any) -> Any:
+        dense = [jnp.zeros(one.shape, one.dtype) if isinstance(one, jax.custom_derivatives.SymbolicZero) else one for one in cotangents]
+        made = reverse(*kept, dense)
+        return tuple(None if one is None else one.astype(dtype) for one, dtype in zip(made, dtypes))
+
+    function.defvjp(forward, backward, symbolic_zeros=True)
+
+    # Eager shard_map differentiates nothing, and JAX refuses rules with symbolic zeros there instead of dropping them as it
+    # does others.
+    def in_shards_as_well(*operands: Any) -> Any:
+        try:
+            return function(*operands)
+        except NotImplementedError as error:
+            if "shard_map" not in str(error):
+                raise
+            return bind(*operands)
+
+    return in_shards_as_well
+
+
+class _Products:
+    """The gradient of a product."""
+
+    arrays, results = {0, 1}, set[int]()
+
+    def __init__(self, rows: Any, parameters: dict[str, Any], like: Sequence[Any]):
+        tensors = [row["name"] for row in rows if row["kind"] == "tensor" and not row["is_result"]]
+        given = [name for name, there in zip(tensors, parameters["given"]) if there]
+        self.parameters, self.given = parameters, [*given, *dict(parameters["scalars"])]
+        self.ndims = [operand.ndim for operand in like]
+
+    def refused(self, differentiated: Sequence[bool]) -> str | None:
+        return _gradients.product_refused(self.given, self.ndims)
+
+    def __call__(self, operands: Sequence[Any], results: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
+        transpose_b = bool(dict(self.parameters["scalars"]).get("transpose_b", False))
+        product = functools.partial(_product, self.parameters)
+        return _gradients.of_product(operands, cotangents[0], transpose_b, product, jnp.transpose)
+
+
+class _Vjp:
+    """The algorithm NAME_vjp. Operands are those that are given: numbers of the signature's arrays count the others as well."""
+
+    def __init__(self, runtime: Any, name: str, rows: Any, parameters: dict[str, Any]):
+        gradient, own = _operation(runtime, _gradients.of(name))
+        self.plan = _gradients.plan(name, rows, own, parameters["given"])
+        self.places = [i for i, there in enumerate(parameters["given"]) if there]
+        taken = self.plan.taken("array")
+        self.arrays = {at for at, place in enumerate(self.places) if place in taken}
+        self.results = self.plan.taken("result")
+        self.parameters = dict(parameters, algorithm=f"{gradient.name}@v{gradient.version}",
+                               scalars=tuple((key, value) for key, value in parameters["scalars"] if key in self.plan.scalars))
+
+    def refused(self, differentiated: Sequence[bool]) -> str | None:
+        asked = dict(zip(self.places, differentiated))
+        return self.plan.refused([asked.get(i, False) for i in range(len(self.plan.arrays))])
+
+    def __call__(self, operands: Sequence[Any], results: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
+        values = {"array": dict(zip(self.places, operands)), "result": dict(enumerate(results)), "cotangent": dict(enumerate(cotangents))}
+        tensors = [values[kind].get(index) for kind, index in self.plan.takes]
+        given = tuple(tensor is not None for tensor in tensors)
+        made = _bind(dict(self.parameters, given=given), *_alike([tensor for tensor in tensors if tensor is not None]))
+        return [made[self.plan.gives[place]] if place in self.plan.gives else None for place in self.places]
 
 
 # --- tuning

@@ -278,6 +278,7 @@ def _python_row(function: Any, source: _sources.Source, algorithm: str, name: st
     kernel |= space_and_condition(space, options.get("condition"))
     key = f"{_sha(content)}:{source.entry}"
     _scripts.live[key], _scripts.watched[key] = function, source.watched
+    _scripts.need(source.packages, source.compiles)
     return kernel, {file: content, **source.files}
 
 
@@ -388,7 +389,10 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
     if priority is not None and type(priority) is not int:
         raise errors.InvalidArgumentError(f"priority is an integer, and {priority!r} came")
     caller = _caller()
-    if platform == "ffi" and (options.get("library") is not None or callable(options.get("function"))):  # nothing is decorated
+    if platform is not None and platform not in PLATFORMS:
+        raise errors.InvalidArgumentError(
+            f"platform is {', '.join(sorted(PLATFORMS))}, and {platform!r} came: kernels of others come in packs (docs/packs.md)")
+    if platform == "ffi" and ("library" in options or "function" in options):  # nothing is decorated
         asked = {"space": space, "condition": condition, "arguments": arguments, "arrays": arrays, "backend": backend, "priority": priority,
                  **options}
         given = options.get("function", algorithm.partition("@")[0])
@@ -397,11 +401,7 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
 
     def decorate(function: F) -> F:
         _check_decorated("hone.kernel", function)
-        chosen = platform or _platform_of(function)
-        maker = PLATFORMS.get(chosen)
-        if maker is None:
-            raise errors.InvalidArgumentError(
-                f"platform is {', '.join(sorted(PLATFORMS))}, and {chosen!r} came: kernels of others come in packs (docs/packs.md)")
+        maker = PLATFORMS[platform or _platform_of(function)]
         asked = {"space": space, "condition": condition, "arguments": arguments, "arrays": arrays, "backend": backend, **options}
         if priority is not None:
             asked["priority"] = priority

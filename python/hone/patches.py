@@ -192,7 +192,7 @@ def _patched_standardize(patched: Patched, original: Callable[..., Any]) -> Call
         if mean is not None or variance is not None or where is not None:
             reason = "mean, variance or where is given"
         elif not isinstance(epsilon, (int, float, numpy.number)):
-            reason = "epsilon is no number"
+            reason = "epsilon is not a number"
         patched._note("standardize", reason)
         if reason is not None:
             return original(x, axis, mean, variance, epsilon, where, **options)

@@ -22,7 +22,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import hone.torch
-from hone import runtimes
+from hone import _gradients, runtimes
 from hone.errors import InvalidArgumentError
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -57,7 +57,7 @@ class Site:
     hone_seconds: float | None = None
     settings: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
     calls: dict[Any, tuple[Callable[..., Any], Callable[..., Any]]] = dataclasses.field(default_factory=dict, repr=False)
-    has_gradient: bool = False
+    trained_on: frozenset[str] = frozenset()
     is_measured: bool = False
 
     def note(self, reason: str | None, tensors: tuple[torch.Tensor, ...], ours: Callable[..., Any], torchs: Callable[..., Any]) -> None:
@@ -73,13 +73,14 @@ class Site:
             self.calls.setdefault(key, (ours, torchs))
 
     def refuse_training(self, tensors: tuple[torch.Tensor | None, ...]) -> None:
-        if self.has_gradient or not torch.is_grad_enabled():
+        if not torch.is_grad_enabled():
             return
-        if any(tensor is not None and tensor.requires_grad for tensor in tensors):
-            raise RuntimeError(
-                f"{self.name or 'the model'} ({self.kind}) runs hone's {self.operation}, which has no gradient (hone has no algorithm named "
-                f"{self.operation}_vjp), and torch would record one: run the model under torch.no_grad(), or take torch's own back by "
-                "undo() of what hone.torch.replace gave")
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad and tensor.device.type not in self.trained_on:
+                raise RuntimeError(
+                    f"{self.name or 'the model'} ({self.kind}) runs hone's {self.operation}, whose gradient has no kernel for "
+                    f"{tensor.device.type} (hone.registry.kernels({_gradients.of(self.operation)!r})), and torch would record one: run the "
+                    "model under torch.no_grad(), or take torch's own back by undo() of what hone.torch.replace gave")
 
 
 def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
@@ -474,7 +475,6 @@ def replace(model: nn.Module) -> Replaced:
     """See :func:`hone.torch.replace`."""
     _refuse(model)
     model = getattr(model, "_orig_mod", model)  # of torch.compile
-    algorithms = set(runtimes.default().algorithms())
     found: list[tuple[str, nn.Module, Found]] = []
     left: dict[str, str] = {}
     for name, module in model.named_modules():
@@ -489,11 +489,17 @@ def replace(model: nn.Module) -> Replaced:
     sites = []
     for name, module, (front, operation, settings) in found:
         site = Site(name, type(module).__name__, operation, module, type(module), settings=settings,
-                    has_gradient=f"{operation}{hone.torch.GRADIENT_SUFFIX}" in algorithms)
+                    trained_on=_trained_on(operation))
         vars(module)["_hone_site"] = site
         module.__class__ = _derived(front, type(module))
         sites.append(site)
     return Replaced(sites, left)
+
+
+def _trained_on(operation: str) -> frozenset[str]:
+    """The devices of torch that an operation's gradient has a kernel for."""
+    backends = {kernel["backend"] for kernel in runtimes.default().kernels(_gradients.of(operation))}
+    return frozenset(device for device, backend in (("cpu", "cpu"), ("cuda", "gpu")) if backends & {backend, "any"})
 
 
 def _parent(model: nn.Module, name: str) -> nn.Module | None:

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from hone.contexts import Context, overlay_change
 
@@ -96,9 +96,9 @@ class Result(Context):
 
     def __init__(self, runtime: Any, native: Any):
         self._result = native
-        super().__init__(runtime, [overlay_change(native.overlay())])
+        super().__init__(runtime, [overlay_change(native.overlay(), lambda: ("json", native.json()))])
 
-    def __enter__(self) -> Context:
+    def __enter__(self) -> Self:
         entered = super().__enter__()
         _entered.set((self, *_entered.get()))
         return entered

@@ -10,15 +10,15 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, NoReturn, TypedDict, Unpack
 
 from hone import _hone
 from hone.audits import Audit
-from hone.contexts import Config, Context, Link, chain_change, entry_row, override_change, overlay_change, policy_change
+from hone.contexts import Change, Config, Context, Link, chain_change, entry_row, override_change, overlay_change, policy_change
 from hone.counts import Stats
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError
 from hone.results import Decision, Result, call_of_label
-from hone.tuning import options_of, watched
+from hone.tuning import beside_text, options_of, watched
 
 _KEY = re.compile("[0-9a-f]{16}")
 _log = logging.getLogger("hone")
@@ -39,6 +39,24 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)
 
 
+Regime = Literal["warm", "cold", "graph", "eager"]
+
+
+class Options(TypedDict, total=False):
+    """What :class:`Runtime` is opened with."""
+
+    store: str | None
+    policy: str | None
+    lock_file: str | None
+    system_store: str | None
+    threads: int
+    stable: bool
+    unverified: bool
+    persist: bool
+    environment: bool
+    regime: Regime | None
+
+
 class Runtime(_hone.Runtime):
     """A runtime of its own. The functions of the module use the default one, which is opened when it is first needed.
 
@@ -53,9 +71,11 @@ class Runtime(_hone.Runtime):
         unverified: kernels that are not built in answer without being verified before.
         persist: whether what is tuned goes to the store; False: it stays in this process.
         environment: whether ``HONE_*`` variables are read.
+        regime: decisions of this regime are looked up first, and misses are tuned in it: ``"warm"``, ``"cold"``,
+            ``"graph"`` (calls run inside CUDA graphs) or ``"eager"`` (one by one); None: ``HONE_REGIME``, else warm.
     """
 
-    def __init__(self, **options: Any):
+    def __init__(self, **options: Unpack[Options]):
         _open.add(self)
         for folder in _packs:
             _load(self, folder)
@@ -81,7 +101,7 @@ class Runtime(_hone.Runtime):
                 return named
         if isinstance(operation, str) and "(" in operation:
             if arrays or scalars:
-                raise TypeError("a call text has its arguments in it; none can come beside it")
+                raise TypeError(beside_text(operation, scalars))
             return self.operation(operation.split("(")[0].strip()).parse(operation)
         return self.call(operation, *arrays, **scalars)
 
@@ -156,7 +176,7 @@ class Runtime(_hone.Runtime):
         if policy is not None:
             changes.append(policy_change(policy))
         if overlay is not None:
-            changes.append(overlay_change(self._overlay_of(overlay)))
+            changes.append(self._overlay_of(overlay))
         for algorithm, choice in dict(override or {}).items():
             kernel, config = (choice, None) if isinstance(choice, str) else choice
             changes.append(override_change(algorithm, kernel, config, None, False))
@@ -168,10 +188,14 @@ class Runtime(_hone.Runtime):
         """See :func:`hone.override`."""
         return Context(self, [override_change(algorithm, kernel, config, platform, store)])
 
-    def _overlay_of(self, overlay: Any) -> Any:
+    def _overlay_of(self, overlay: Any) -> Change:
         if isinstance(overlay, Result):
-            return overlay._result.overlay()
-        return self.overlay([entry_row(entry) for entry in overlay])
+            return overlay_change(overlay._result.overlay(), lambda: ("json", overlay.to_json()))
+        rows = [entry_row(entry) for entry in overlay]
+        return overlay_change(self.overlay(rows), lambda: ("rows", rows))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Runtime holds threads, files and devices of its process, and cannot be pickled: hand its options on, and open one there")
 
 
 def default() -> Runtime:

@@ -147,7 +147,7 @@ def _reasons(algorithm: str, given: Arguments) -> Iterator[str]:
                 yield f"{name} is {value!r}"
         elif name in row.scalars:
             if not (value is None or isinstance(value, (bool, int, float))):
-                yield f"{name} is no number"
+                yield f"{name} is not a number"
         elif name in row.means_nothing:
             if not row.means_nothing[name](given):
                 yield f"{name} is {value!r}"

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from hone import _hone, runtimes
 from hone.errors import HoneError, UnsupportedError
@@ -198,6 +198,9 @@ class Store:
     def stat(self) -> dict[str, int]:
         """How many decisions, measurements, failures, ... it holds, and its size in bytes."""
         return self._open().stat()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} holds files and connections of its process, and cannot be pickled: hand its URL on, and open it there")
 
     def __repr__(self) -> str:
         return f"<hone.Store {'closed' if self._native is None else self.url}>"

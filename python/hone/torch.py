@@ -27,17 +27,15 @@ import torch.distributed
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
-from hone import _batching, _hone, agreements, runtimes
+from hone import _batching, _gradients, _hone, agreements, runtimes
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
     from hone.replacements import Replaced
 
-__all__ = ["agree", "ops", "replace"]
+__all__ = ["agree", "matmul", "ops", "replace"]
 
 NAMESPACE = "hone"
-# A gradient is an algorithm of its own: silu_mul's is silu_mul_vjp.
-GRADIENT_SUFFIX = "_vjp"
 # Under autocast these, and all whose name ends so, take their tensors in autocast's dtype, as torch's own products do; all others
 # in the widest that came.
 LOWERED = ("matmul", "gated_linear_unit", "attention")
@@ -242,6 +240,7 @@ class _Operation:
         for overload, writes in (("", False), (".out", True)):
             _library.define(name + overload + _schema(self.parameters, operation.asks_axes, writes), tags=tags)
         self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
+        self.packet.__doc__ = operation.signature
         self._implement(self.packet.default, self._recorded, True)
         self._implement(self.packet.out, self._recorded_out, False)
         self._rules()
@@ -343,24 +342,68 @@ class _Operation:
             torch.autograd.graph.increment_version(keywords[row["name"]])
         self.packet.out.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **keywords)
 
-    def gradients(self, args: Sequence[Any], keywords: dict[str, Any], cotangents: Sequence[Any]) -> list[Any]:
-        """One for each argument by place, None for what is no tensor."""
-        backward = self.name + GRADIENT_SUFFIX
-        if backward not in runtimes.default().algorithms():
-            raise RuntimeError(
-                f"{NAMESPACE}::{self.name} has no gradient: hone has no algorithm named {backward}, which would take its arrays, its "
-                "results' cotangents and its scalars, and give its arrays' cotangents. Differentiate another form of it, or wrap it "
-                "in torch.autograd.Function")
-        operation = _registered(backward)
+    def gradient_plan(self, given: Sequence[bool]) -> _gradients.Plan:
+        """How the algorithm of the gradient is called."""
+        gradient = _registered(_gradients.of(self.name))
+        return _gradients.plan(self.name, self.parameters, gradient.parameters, given)
+
+    def kept(self, args: Sequence[Any]) -> tuple[set[int], set[int]]:
+        """The arguments by place and the results that the gradient takes; without a gradient none."""
+        if self.name == _gradients.PRODUCT or not _gradients.has(self.name, runtimes.default().algorithms()):
+            return set(range(len(args))), set()
         named = dict(zip(self.by_place, args))
-        tensors = [named.get(row["name"]) for row in self.tensors]
-        scalars = {row["name"] for row in operation.parameters if row["kind"] != "tensor"}
-        given = {**{name: value for name, value in named.items() if not isinstance(value, torch.Tensor)}, **keywords}
+        plan = self.gradient_plan([named.get(row["name"]) is not None for row in self.tensors])
+        names = {plan.arrays[i] for i in plan.taken("array")}
+        return {i for i, name in enumerate(self.by_place[:len(args)]) if name in names}, plan.taken("result")
+
+    def gradients(
+        self, args: Sequence[Any], results: dict[int, Any], keywords: dict[str, Any], cotangents: Sequence[Any], like: Sequence[Any]
+    ) -> list[Any]:
+        """One for each argument by place, None for what is no tensor.
+
+        Args:
+            args: by place; None as well for arrays that are not kept.
+            results: those that are kept.
+            like: the dtype of each argument that asks for its gradient, else None.
+        """
         plain = [cotangent.contiguous() for cotangent in cotangents]  # sum()'s has one element, and not every kernel takes strides
-        made = operation.packet.default(*tensors, *plain, **{name: value for name, value in given.items() if name in scalars})
-        made = made if isinstance(made, tuple) else (made,)
-        of = dict(zip((row["name"] for row, tensor in zip(self.tensors, tensors) if tensor is not None), made))
-        return [of.get(name) for name in self.by_place[:len(args)]]
+        of = self._cotangents(dict(zip(self.by_place, args)), results, keywords, plain, dict(zip(self.by_place, like)))
+        return [None if dtype is None else of[name].to(dtype) for name, dtype in zip(self.by_place, like)]
+
+    def _cotangents(
+        self, named: dict[str, Any], results: dict[int, Any], keywords: dict[str, Any], cotangents: Sequence[Any], like: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Of each array that has one, by name."""
+        if self.name == _gradients.PRODUCT:
+            given = {name: value for name, value in {**named, **keywords}.items() if value is not None}
+            refused = _gradients.product_refused(given, [value.dim() for value in given.values() if isinstance(value, torch.Tensor)])
+            if refused is not None:
+                raise RuntimeError(f"{NAMESPACE}::{refused}. Differentiate another form of it")
+
+            def product(a: Any, b: Any, transpose_b: bool) -> Any:
+                return self.packet.default(a, b, transpose_b=transpose_b)
+
+            made = _gradients.of_product(
+                [named["a"], named["b"]], cotangents[0], keywords.get("transpose_b", False), product, lambda one: one.t().contiguous(),
+                (like.get("a") is not None, like.get("b") is not None))
+            return {"a": made[0], "b": made[1]}
+        if not _gradients.has(self.name, runtimes.default().algorithms()):
+            raise RuntimeError(f"{NAMESPACE}::{_gradients.is_missing(self.name)}. Differentiate another form of it, or wrap it in "
+                               "torch.autograd.Function")
+        operation = _registered(_gradients.of(self.name))
+        plan = self.gradient_plan([like.get(row["name"]) is not None or named.get(row["name"]) is not None for row in self.tensors])
+        refused = plan.refused([like.get(name) is not None for name in plan.arrays])
+        if refused is not None:
+            raise RuntimeError(f"{NAMESPACE}::{refused}. Give it detached, or differentiate another form of {self.name}")
+        values = {"array": {i: named.get(name) for i, name in enumerate(plan.arrays)}, "result": results,
+                  "cotangent": dict(enumerate(cotangents))}
+        is_turned = keywords.get("axes") == "bhsd"  # the gradient's arrays are [batch, position, head, element]
+        tensors = [values[kind][index] for kind, index in plan.takes]
+        tensors = [one.transpose(1, 2) if is_turned else one for one in tensors]
+        given = {**{name: value for name, value in named.items() if not isinstance(value, torch.Tensor)}, **keywords}
+        made = operation.packet.default(*tensors, **{name: value for name, value in given.items() if name in plan.scalars and value is not None})
+        made = [one.transpose(1, 2) if is_turned else one for one in (made if isinstance(made, tuple) else (made,))]
+        return {plan.arrays[array]: made[result] for array, result in plan.gives.items()}
 
     # --- vmap
 
@@ -439,17 +482,23 @@ class _Function(_SingleLevelFunction):
         with torch._C._AutoDispatchBelowAutograd():
             results = operation.packet.default(*args, **keywords)
         ctx.operation, ctx.keywords = operation, keywords
+        made = results if isinstance(results, tuple) else (results,)
+        places, numbers = operation.kept(args)
         ctx.others = [None if isinstance(value, torch.Tensor) else value for value in args]
-        ctx.places = [i for i, value in enumerate(args) if isinstance(value, torch.Tensor)]
-        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        ctx.places = [i for i in sorted(places) if isinstance(args[i], torch.Tensor)]
+        ctx.results = sorted(numbers)
+        ctx.dtypes = [value.dtype if isinstance(value, torch.Tensor) else None for value in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.places), *(made[i] for i in ctx.results))
         return results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        args = list(ctx.others)
-        for i, tensor in zip(ctx.places, ctx.saved_tensors):
+        args, saved = list(ctx.others), list(ctx.saved_tensors)
+        for i, tensor in zip(ctx.places, saved):
             args[i] = tensor
-        return None, None, *ctx.operation.gradients(args, ctx.keywords, cotangents)
+        results = dict(zip(ctx.results, saved[len(ctx.places):]))
+        like = [dtype if asked else None for dtype, asked in zip(ctx.dtypes, ctx.needs_input_grad[2:])]
+        return None, None, *ctx.operation.gradients(args, results, ctx.keywords, cotangents, like)
 
 
 def _spread(operand: torch.Tensor, axis: int | None, size: int) -> torch.Tensor:
@@ -498,6 +547,18 @@ class _Operations(types.ModuleType):
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
+
+
+def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The product that ``torch.matmul`` gives, of all shapes and dtypes that it takes.
+
+    hone's ``matmul`` computes it where it comes to one product of two matrices of float16, bfloat16 or float32: vectors are matrices
+    of one row or column, leading dims of ``a`` are rows. Products of other dtypes, and of a ``b`` with leading dims, are torch's own.
+    """
+    if a.dtype not in _WIDTHS or b.dtype not in _WIDTHS or not 1 <= b.dim() <= 2 or a.dim() < 1:
+        return torch.matmul(a, b)
+    made = ops.matmul(a.reshape(-1, a.shape[-1]), b if b.dim() == 2 else b.unsqueeze(1))
+    return made.reshape((*a.shape[:-1], *(b.shape[1:] if b.dim() == 2 else ())))  # type: ignore[no-any-return]
 
 
 def replace(model: torch.nn.Module) -> Replaced:

@@ -943,14 +943,30 @@ def _same(one: Any, other: Any) -> bool:
     return one.data_ptr() == other.data_ptr() and tuple(one.shape) == tuple(other.shape)
 
 
+def _reference_names(reference: Any) -> tuple[list[str], int]:
+    """The parameters of a reference, and how many of them have no default."""
+    shown = f"{type(reference).__name__} {getattr(reference, '__name__', reference)!s}"
+    advice = "write a function around it, with a parameter for each tensor that is read: def right(x): return torch.exp(x)"
+    if not callable(reference):
+        raise UnfitError(f"reference is a function that computes what is right, and {reference!r} came")
+    try:
+        parameters = inspect.signature(reference).parameters.values()
+    except (TypeError, ValueError):
+        raise UnfitError(f"the reference is the {shown}, which does not tell what parameters it has: {advice}") from None
+    if any(one.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for one in parameters):
+        raise UnfitError(f"the reference is the {shown}, which takes any arguments: {advice}")
+    return [one.name for one in parameters], sum(one.default is inspect.Parameter.empty for one in parameters)
+
+
 def _roles(launch: _Launch, passed: Mapping[str, Any], reference: Any,
            example: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Tensors that are read, results, and scalars, by the reference's names."""
-    names = [one.name for one in inspect.signature(reference).parameters.values()]
+    names, needed = _reference_names(reference)
     if launch.result is not None:
         values = list(example.values()) if isinstance(example, Mapping) else list(example)
-        if len(names) > len(values):
+        if needed > len(values):
             raise UnfitError(f"the reference takes {', '.join(names)}, and the example has {len(values)} arguments")
+        names = names[:len(values)]
         named = dict(zip(names, values))
         came = launch.result if isinstance(launch.result, (tuple, list)) else (launch.result,)
         results = {("y" if len(came) == 1 else f"y{index}"): one for index, one in enumerate(came)}
@@ -958,6 +974,8 @@ def _roles(launch: _Launch, passed: Mapping[str, Any], reference: Any,
         named = {}
         for one in names:
             found = [value for parameter, value in passed.items() if parameter == one or _plain(parameter) == _plain(one)]
+            if not found and names.index(one) >= needed:
+                continue
             if not found:
                 raise UnfitError(f"the reference takes {one}, and the function has no argument of that name ({', '.join(passed)})")
             named[one] = found[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 
 OPTIONS = frozenset(
     "evaluations seconds patience candidate_seconds wait_seconds isolation cold seed store fresh keep_existing platform "
-    "kernel stable expected_calls batch_seconds progress tuner".split()
+    "kernel stable expected_calls batch_seconds progress tuner same_regime regime".split()
 )
 
 Progress = Callable[[dict[str, Any]], object]
@@ -56,7 +57,7 @@ class TuningKernel:
 
         Raises:
             InvalidArgumentError: its space refuses the config.
-            UnsupportedError: the kernel was put aside, since it crashes or hangs.
+            UnsupportedError: the kernel was disabled, since it crashes or hangs.
             CancelledError: the contest's seconds or evaluations are spent. A tuner that lets it pass has done its work.
         """
         if not isinstance(config, Mapping):
@@ -97,7 +98,7 @@ class Tuning:
         fastest wins.
 
         Raises:
-            InvalidArgumentError: it was not tried, or has fallen out.
+            InvalidArgumentError: it was not tried, or was rejected.
         """
         self._native.choose(kernel._index, json.dumps(dict(config)))
 
@@ -134,6 +135,13 @@ def options_of(runtime: Any, operation: Any, keywords: dict[str, Any]) -> tuple[
         parameters = {row["name"] for row in runtime.operation(operation).parameters}
     scalars = {name: value for name, value in keywords.items() if name in parameters or name not in OPTIONS}
     return scalars, {name: value for name, value in keywords.items() if name not in scalars}
+
+
+def beside_text(call: str, given: Mapping[str, Any]) -> str:
+    """Why a call text takes no arguments beside it; names the option that was probably meant."""
+    meant = [near for name in given for near in difflib.get_close_matches(name, OPTIONS, 1, 0.8)]
+    got = ", ".join(given) if given else "an array"
+    return f"{call} has its arguments in its text and takes no others: got {got}" + (f"; did you mean {meant[0]}?" if meant else "")
 
 
 class _Bar:

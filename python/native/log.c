@@ -46,9 +46,24 @@ static int tell_all(void *none)
     return 0;
 }
 
+// A call that waits for its first run is told of while it waits, by who holds none of hone's locks then.
+static void tell_wait(const char *text)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *made = PyObject_CallFunction(native.log, "iN", LOG_WAIT, native_text(text));
+    if (made == NULL) PyErr_Clear();
+    Py_XDECREF(made);
+    PyGILState_Release(lock);
+}
+
 void native_log(void *ctx, int level, const char *text)
 {
     (void)ctx;
+    if (level > LOG_WARNING && strncmp(text, "first run of ", strlen("first run of ")) == 0) {
+        tell_wait(text);
+        return;
+    }
+    if (level > LOG_WARNING && getenv("HONE_LOG") == NULL) return; // asked for because of these words alone
     const size_t size = strlen(text) + 1;
     message *m = malloc(sizeof *m + size); // not Python's: that asks for the interpreter's lock
     if (m == NULL) return;

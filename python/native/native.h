@@ -88,6 +88,9 @@ void native_keep_exception(hone_error *err);
 
 // --- log.c
 
+// Of the levels that hone_runtime_options has; LOG_WAIT: what a call waits for, or has waited for.
+enum { LOG_WAIT = -1, LOG_WARNING = 1, LOG_INFO = 2 };
+
 // A log callback of hone's: what comes goes to Python's logging, soon. Needs no lock of the interpreter's; ctx is not
 // used.
 void native_log(void *ctx, int level, const char *text);
@@ -257,6 +260,11 @@ PyObject *native_scripts_check(native_runtime *runtime, PyObject *folder);
 
 // The context that the calling code is in, borrowed from *out_owner (a new reference, or NULL). False: an exception.
 bool native_context_current(hone_context **out, PyObject **out_owner);
+
+// tuning.c
+extern const char *const native_regime_names[HONE_REGIME_COUNT];
+// warm, cold, graph or eager by name; NULL: warm. False: an exception is set.
+bool native_regime(const char *name, hone_regime *out);
 
 // --- the types, each made by its file
 

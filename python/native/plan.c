@@ -305,6 +305,19 @@ static PyObject *represent(PyObject *self)
     return PyUnicode_FromFormat("<hone plan of %s for %s>", plan->kernel->name, hone_call_text(plan->call));
 }
 
+static PyObject *refuse_pickle(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return PyErr_Format(
+        PyExc_TypeError,
+        "%R holds code and memory of its process, and cannot be pickled: hand the call on, and bind it there", self);
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", refuse_pickle, METH_NOARGS, "Raises TypeError: a plan belongs to its process."},
+    {0},
+};
+
 static PyGetSetDef fields[] = {
     {"kernel", get_kernel, NULL, "Name of the kernel that it runs.", NULL},
     {"text", get_text, NULL, "Call text of what was bound.", NULL},
@@ -315,11 +328,8 @@ static PyGetSetDef fields[] = {
 PyTypeObject *native_plan_make_type(PyObject *module)
 {
     PyType_Slot slots[] = {
-        {Py_tp_dealloc, (void *)dealloc},
-        {Py_tp_call, (void *)call},
-        {Py_tp_repr, (void *)represent},
-        {Py_tp_getset, fields},
-        {0},
+        {Py_tp_dealloc, (void *)dealloc}, {Py_tp_call, (void *)call}, {Py_tp_repr, (void *)represent},
+        {Py_tp_methods, methods},         {Py_tp_getset, fields},     {0},
     };
     return native_make_type(module, "hone._hone.Plan", sizeof(native_plan), slots);
 }

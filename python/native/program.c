@@ -46,11 +46,12 @@ static PyObject *count_of(int64_t count)
 static PyObject *operation_dict(const hone_operation *operation)
 {
     return Py_BuildValue(
-        "{s:s,s:z,s:z,s:s,s:N,s:s,s:z,s:z,s:N,s:z,s:z,s:z}", "algorithm", operation->algorithm, "version",
+        "{s:s,s:z,s:z,s:s,s:N,s:s,s:z,s:z,s:N,s:z,s:z,s:z,s:s,s:N}", "algorithm", operation->algorithm, "version",
         operation->version, "key", operation->key, "label", operation->label, "count", count_of(operation->count),
         "matched", hone_match_name(operation->matched), "call", operation->call, "call_key", operation->call_key,
         "tunable", PyBool_FromLong(operation->tunable), "reason", operation->reason, "where", operation->path, "arrays",
-        operation->arrays);
+        operation->arrays, "regime", operation->regime == HONE_COLD ? "cold" : "warm", "once_bytes",
+        count_of(operation->once_bytes));
 }
 
 static PyObject *get_operations(PyObject *object, void *closure)

@@ -7,18 +7,19 @@
 
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"store",  "policy",     "lock_file",   "system_store", "threads",
-                            "stable", "unverified", "environment", "persist",      NULL};
-    hone_runtime_options options = {.struct_size = sizeof options, .log = native_log};
-    const char *policy = NULL;
+    static char *names[] = {"store",      "policy",      "lock_file", "system_store", "threads", "stable",
+                            "unverified", "environment", "persist",   "regime",       NULL};
+    hone_runtime_options options = {.struct_size = sizeof options, .log = native_log, .log_level = LOG_INFO};
+    const char *policy = NULL, *regime = NULL;
     int stable = 0, unverified = 0, environment = 1, persist = 1;
     hone_runtime *rt = NULL;
     hone_status status;
     hone_error err;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "|$zzzzipppp", names, &options.store, &policy, &options.lock_file, &options.system_store,
-            &options.threads, &stable, &unverified, &environment, &persist))
+            args, keywords, "|$zzzzippppz", names, &options.store, &policy, &options.lock_file, &options.system_store,
+            &options.threads, &stable, &unverified, &environment, &persist, &regime))
         return NULL;
+    if (!native_regime(regime, &options.regime)) return NULL;
     if (policy != NULL && hone_policy_parse(policy, &options.policy, &err) != HONE_OK) return native_raise(&err);
     options.flags = (stable ? HONE_RUNTIME_STABLE : 0u) | (unverified ? HONE_RUNTIME_UNVERIFIED : 0u) |
                     (environment ? 0u : HONE_RUNTIME_NO_ENVIRONMENT) | (persist ? 0u : HONE_RUNTIME_KEEP_IN_MEMORY);
@@ -300,8 +301,6 @@ static PyObject *method_recorded(PyObject *object, PyObject *none)
     Py_DECREF(calls.list);
     return native_raise(&err);
 }
-
-enum { LOG_WARNING = 1 }; // of the levels that hone_runtime_options has
 
 static void tell_unwritten(const hone_error *err)
 {

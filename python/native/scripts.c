@@ -10,20 +10,28 @@ static PyObject *
     prepare_script; // Python: prepare(path, sha256, source, entry, facts, config, call text, ...) -> run(values, stream)
 static char name[64];
 
+// What moves a terminal's cursor or turns text around is shown as its number: it would speak for hone.
+static PyObject *without_controls(PyObject *said)
+{
+    PyObject *module = PyImport_ImportModule("hone._logging");
+    PyObject *text = module != NULL ? PyObject_CallMethod(module, "plain", "O", said) : NULL;
+    Py_XDECREF(module);
+    return text;
+}
+
 // "ModuleNotFoundError: No module named 'numba'" of the exception that is set, and whether it is one of these.
 static void take_words(char *out, size_t size, bool *out_missing, bool *out_memory)
 {
     PyObject *value = native_take_exception(), *kind = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__");
-    PyObject *text = PyObject_Str(value);
+    PyObject *said = PyObject_Str(value), *text = said != NULL ? without_controls(said) : NULL;
     const char *words = text != NULL ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     const char *type = kind != NULL ? PyUnicode_AsUTF8AndSize(kind, NULL) : NULL;
     *out_missing = PyErr_GivenExceptionMatches(value, PyExc_ImportError);
     *out_memory = PyErr_GivenExceptionMatches(value, PyExc_MemoryError);
     snprintf(out, size, "%s: %s", type != NULL ? type : "an exception", words != NULL ? words : "");
-    for (char *at = out; *at != '\0'; at++)
-        if (*at == '\n') *at = ' ';
     PyErr_Clear();
     Py_XDECREF(text);
+    Py_XDECREF(said);
     Py_XDECREF(kind);
     Py_DECREF(value);
 }
@@ -127,19 +135,37 @@ static hone_status run(
     return status;
 }
 
-static hone_interpreter interpreter = {
-    .struct_size = sizeof interpreter, .name = name, .prepare = prepare, .release = release, .run = run};
+static PyObject *started; // of a worker: what it calls first
 
-// A process may start a worker meanwhile: what stood there before stays.
+static void start(void)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *done = started != NULL ? PyObject_CallFunctionObjArgs(started, NULL) : NULL;
+    if (done == NULL) PyErr_Clear();
+    Py_XDECREF(done);
+    PyGILState_Release(lock);
+}
+
+static hone_interpreter interpreter = {
+    .struct_size = sizeof interpreter,
+    .name = name,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+    .start = start,
+};
+
+// A process may start a worker meanwhile: what stood there before stays, named behind the end of what takes its place.
 static bool keep_worker(PyObject *words)
 {
     const Py_ssize_t count = PyTuple_Size(words);
-    const char **kept = count > 0 ? calloc((size_t)count + 1, sizeof *kept) : NULL;
+    const char **kept = count > 0 ? calloc((size_t)count + 2, sizeof *kept) : NULL;
     for (Py_ssize_t i = 0; kept != NULL && i < count; i++) {
         const char *word = native_utf8(PyTuple_GetItem(words, i));
         kept[i] = word != NULL ? strdup(word) : NULL;
         if (kept[i] == NULL) return false;
     }
+    if (kept != NULL) kept[count + 1] = (const char *)interpreter.worker;
     interpreter.worker = kept;
     return true;
 }
@@ -163,7 +189,7 @@ PyObject *native_scripts_work(PyObject *module, PyObject *args)
 {
     int fd, code;
     (void)module;
-    if (!PyArg_ParseTuple(args, "i", &fd)) return NULL;
+    if (!PyArg_ParseTuple(args, "iO", &fd, &started)) return NULL;
     Py_BEGIN_ALLOW_THREADS code = hone_interpreter_work(fd);
     Py_END_ALLOW_THREADS return PyLong_FromLong(code);
 }

@@ -101,10 +101,9 @@ static void copy_decision(void *ctx, const hone_store_decision *row)
 
 static PyObject *found_dict(const found_decision *found)
 {
-    static const char *const regimes[] = {"warm", "cold", "warm-stable", "cold-stable"};
     PyObject *dict = Py_BuildValue(
         "{s:N,s:d,s:s}", "verified", PyBool_FromLong(found->verified), "time_ns", found->time_ns, "regime",
-        regimes[found->regime]);
+        native_regime_names[found->regime]);
     for (size_t i = 0; dict != NULL && i < FOUND_TEXTS; i++) {
         PyObject *text = Py_BuildValue("z", found->texts[i]);
         if (text == NULL || PyDict_SetItemString(dict, names[i], text) != 0) Py_CLEAR(dict);
@@ -121,7 +120,7 @@ static PyObject *method_get(PyObject *object, PyObject *args)
     hone_error err;
     if (!PyArg_ParseTuple(args, "ssssz", &key.device, &key.algorithm, &key.version, &key.key, &key.spec)) return NULL;
     hone_store *store = ((native_store *)object)->store;
-    Py_BEGIN_ALLOW_THREADS for (int i = HONE_WARM; i <= HONE_COLD_STABLE && status == HONE_NOT_FOUND; i++) status =
+    Py_BEGIN_ALLOW_THREADS for (int i = HONE_WARM; i < HONE_REGIME_COUNT && status == HONE_NOT_FOUND; i++) status =
         hone_store_get(store, &key, (hone_regime)i, copy_decision, &found, &err);
     Py_END_ALLOW_THREADS PyObject *dict = NULL;
     if (found.found)

@@ -48,13 +48,13 @@ static PyObject *method_kernels(PyObject *self, PyObject *none)
     size_t count;
     hone_tuning *tuning = tuning_of(self);
     if (tuning == NULL) return NULL;
-    const hone_tuning_kernel *kernels = hone_tuning_kernels(tuning, &count);
+    const hone_tuning_kernel *const *kernels = hone_tuning_kernels(tuning, &count);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < count; i++)
         native_append(
             &list, Py_BuildValue(
-                       "(sssN)", kernels[i].name, hone_platform_name(kernels[i].platform),
-                       hone_backend_name(kernels[i].backend), config_text(&kernels[i], &kernels[i].default_config)));
+                       "(sssN)", kernels[i]->name, hone_platform_name(kernels[i]->platform),
+                       hone_backend_name(kernels[i]->backend), config_text(kernels[i], &kernels[i]->default_config)));
     return list;
 }
 
@@ -71,7 +71,7 @@ static PyObject *method_propose(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS status = hone_tuning_propose(tuning, (size_t)kernel, &config, &err);
     Py_END_ALLOW_THREADS if (status == HONE_NOT_FOUND) Py_RETURN_NONE;
     if (status != HONE_OK) return native_raise(&err);
-    return config_text(&hone_tuning_kernels(tuning, &count)[kernel], &config);
+    return config_text(hone_tuning_kernels(tuning, &count)[kernel], &config);
 }
 
 // Reads (kernel, config). False with an exception set.
@@ -82,11 +82,11 @@ static bool read_choice(hone_tuning *tuning, PyObject *args, size_t *out_kernel,
     size_t count;
     hone_error err;
     if (tuning == NULL || !PyArg_ParseTuple(args, "ns", &kernel, &text)) return false;
-    const hone_tuning_kernel *kernels = hone_tuning_kernels(tuning, &count);
+    const hone_tuning_kernel *const *kernels = hone_tuning_kernels(tuning, &count);
     *out_kernel = (size_t)kernel;
     memset(out_config, 0, sizeof *out_config);
     if (*out_kernel >= count) return true; // hone says so
-    if (hone_config_from_json(kernels[kernel].space, text, strlen(text), out_config, &err) == HONE_OK) return true;
+    if (hone_config_from_json(kernels[kernel]->space, text, strlen(text), out_config, &err) == HONE_OK) return true;
     native_raise(&err);
     return false;
 }

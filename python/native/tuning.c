@@ -2,6 +2,7 @@
 #include "native.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // What the callbacks of a contest need. They are called without the interpreter's lock.
 typedef struct contest {
@@ -82,6 +83,39 @@ static int read_count(PyObject *object, void *out)
     return 1;
 }
 
+const char *const native_regime_names[HONE_REGIME_COUNT] = {
+    [HONE_WARM] = "warm",
+    [HONE_COLD] = "cold",
+    [HONE_WARM_STABLE] = "warm-stable",
+    [HONE_COLD_STABLE] = "cold-stable",
+    [HONE_GRAPH] = "graph",
+    [HONE_EAGER] = "eager",
+    [HONE_GRAPH_STABLE] = "graph-stable",
+    [HONE_EAGER_STABLE] = "eager-stable",
+};
+
+bool native_regime(const char *name, hone_regime *out)
+{
+    static const hone_regime asked[] = {HONE_WARM, HONE_COLD, HONE_GRAPH, HONE_EAGER};
+    *out = HONE_WARM;
+    if (name == NULL) return true;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        *out = asked[i];
+        if (strcmp(native_regime_names[asked[i]], name) == 0) return true;
+    }
+    PyErr_Format(PyExc_ValueError, "regime is 'warm', 'cold', 'graph' or 'eager', not '%s'", name);
+    return false;
+}
+
+static bool read_regime(const char *name, bool cold, hone_regime *out)
+{
+    if (!native_regime(name, out)) return false;
+    if (name == NULL && cold) *out = HONE_COLD;
+    if (!cold || *out == HONE_COLD) return true;
+    PyErr_Format(PyExc_ValueError, "cold=True and regime='%s': give one of them", name);
+    return false;
+}
+
 static bool read_options(PyObject *keywords, hone_tune_options *out, contest *callables)
 {
     static char *names[] = {
@@ -103,21 +137,24 @@ static bool read_options(PyObject *keywords, hone_tune_options *out, contest *ca
         "batch_seconds",
         "progress",
         "tuner",
+        "same_regime",
+        "regime",
         NULL};
-    int cold = 0, store = 1, fresh = 0, keep = 0, stable = 0;
-    const char *isolation = NULL;
+    int same_regime = 0, cold = 0, store = 1, fresh = 0, keep = 0, stable = 0;
+    const char *isolation = NULL, *regime = NULL;
     unsigned long long seed = 0;
     PyObject *none = PyTuple_New(0);
     *out = (hone_tune_options){.struct_size = sizeof *out};
-    bool parsed =
-        none != NULL && PyArg_ParseTupleAndKeywords(
-                            none, keywords, "|$O&dO&ddzpKpppzzpddOO", names, read_count, &out->evaluations,
-                            &out->seconds, read_count, &out->patience, &out->candidate_seconds, &out->wait_seconds,
-                            &isolation, &cold, &seed, &store, &fresh, &keep, &out->platform, &out->kernel, &stable,
-                            &out->expected_calls, &out->batch_seconds, &callables->progress, &callables->tuner);
+    bool parsed = none != NULL &&
+                  PyArg_ParseTupleAndKeywords(
+                      none, keywords, "|$O&dO&ddzpKpppzzpddOOpz", names, read_count, &out->evaluations, &out->seconds,
+                      read_count, &out->patience, &out->candidate_seconds, &out->wait_seconds, &isolation, &cold, &seed,
+                      &store, &fresh, &keep, &out->platform, &out->kernel, &stable, &out->expected_calls,
+                      &out->batch_seconds, &callables->progress, &callables->tuner, &same_regime, &regime);
     Py_XDECREF(none);
     if (!parsed) return false;
-    out->regime = cold ? HONE_COLD : HONE_WARM;
+    if (!read_regime(regime, cold != 0, &out->regime)) return false;
+    out->same_regime = same_regime || regime != NULL;
     out->seed = seed;
     out->no_store = !store;
     out->fresh = fresh;
@@ -161,7 +198,7 @@ static bool run_contest(contest_function *function, void *subject, PyObject *key
     if (!read_options(keywords, &options, &self)) return false;
     if (!native_context_current(&context, &entered)) return false;
     name_tuner(&self);
-    const hone_tuner tuner = {.name = self.tuner_name, .run = run_tuner, .ctx = &self};
+    const hone_tuner tuner = {.struct_size = sizeof tuner, .name = self.tuner_name, .run = run_tuner, .ctx = &self};
     options.progress = on_progress;
     options.progress_ctx = &self;
     options.cancel = &self.cancel;

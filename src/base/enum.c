@@ -27,5 +27,6 @@ hone_status hone_enum_refuse(const hone_enum *words, const char *where, const ch
         used +=
             (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > words->first ? ", " : "", words->words[i]);
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "'%s' is none of: %s (exact, lower case)", word == NULL ? "" : word, known);
+        err, HONE_INVALID_ARGUMENT, where, "'%s' is not one of: %s (exact, lower case)", word == NULL ? "" : word,
+        known);
 }

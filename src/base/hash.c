@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 
+#include <nettle/base64.h>
 #include <nettle/sha2.h>
 #include <string.h>
 
@@ -44,6 +45,26 @@ void hone_hash_sha256(const void *text, size_t size, char out_hex[HONE_SHA256_HE
     uint8_t bytes[SHA256_DIGEST_SIZE];
     digest(text, size, bytes);
     write_hex(bytes, SHA256_DIGEST_SIZE, out_hex);
+}
+
+bool hone_hash_base64(const char *algorithm, const void *bytes, size_t size, char out[HONE_HASH_BASE64_SIZE])
+{
+    uint8_t made[SHA512_DIGEST_SIZE];
+    size_t made_size = SHA256_DIGEST_SIZE;
+    struct sha512_ctx state;
+    if (strcmp(algorithm, "sha256") == 0) {
+        digest(bytes, size, made);
+    } else if (strcmp(algorithm, "sha512") == 0) {
+        made_size = SHA512_DIGEST_SIZE;
+        sha512_init(&state);
+        sha512_update(&state, size, bytes);
+        sha512_digest(&state, made_size, made);
+    } else {
+        return false;
+    }
+    base64_encode_raw(out, made_size, made);
+    out[BASE64_ENCODE_RAW_LENGTH(made_size)] = '\0';
+    return true;
 }
 
 bool hone_is_key(const char *text)

@@ -15,6 +15,9 @@ void hone_hash_key(const void *text, size_t size, char out_key[HONE_KEY_SIZE]);
 bool hone_is_key(const char *text);
 // All 64 digits.
 void hone_hash_sha256(const void *text, size_t size, char out_hex[HONE_SHA256_HEX_SIZE]);
+// A digest by the algorithm of that name, "sha256" or "sha512", in base64 with its padding. False: there is no such one.
+enum { HONE_HASH_BASE64_SIZE = 89 };
+bool hone_hash_base64(const char *algorithm, const void *bytes, size_t size, char out[HONE_HASH_BASE64_SIZE]);
 // XXH3, 64 bits.
 uint64_t hone_hash64(const void *bytes, size_t size);
 // A number for what was hashed so far and for what comes now.

@@ -195,13 +195,14 @@ static hone_status fail_at(const check *c, hone_error *err)
         column = *p == '\n' ? 1 : column + 1;
         line += *p == '\n';
     }
-    return hone_fail(err, HONE_CORRUPT, where, "no JSON: line %zu, column %zu: %s", line, column, c->why);
+    return hone_fail(err, HONE_CORRUPT, where, "not JSON: line %zu, column %zu: %s", line, column, c->why);
 }
 
 hone_status hone_json_text_check(hone_view text, hone_json_dialect dialect, hone_view *out_value, hone_error *err)
 {
     check c = {.start = text.data, .at = text.data, .end = text.data + text.size, .dialect = dialect};
-    if (!hone_text_is_utf8(text.data, text.size)) return hone_fail(err, HONE_CORRUPT, where, "no JSON: it is no UTF-8");
+    if (!hone_text_is_utf8(text.data, text.size))
+        return hone_fail(err, HONE_CORRUPT, where, "not JSON: it is not UTF-8");
     skip_space(&c);
     const char *from = c.at;
     bool ok = check_value(&c);

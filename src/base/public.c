@@ -24,5 +24,5 @@ const char *hone_status_name(hone_status status)
 
 const char *hone_version(void)
 {
-    return "0.1.0";
+    return HONE_VERSION;
 }

@@ -266,7 +266,7 @@ static hone_status evaluate_dim(binder *b, const hone_dim *d, int64_t *out)
         value = b->call->slots[d->slot];
     }
     if (value.kind != HONE_SCALAR_INT || value.as.i64 < 0)
-        return wrong(b, "the dim %.*s is no whole number from 0 on", (int)d->text.size, d->text.data);
+        return wrong(b, "the dim %.*s is not a whole number, 0 or more", (int)d->text.size, d->text.data);
     *out = value.as.i64;
     return HONE_OK;
 }

@@ -347,7 +347,7 @@ static hone_status encode_dict(encoder *e, const json_t *argument)
         const json_t *item = json_array_get(items, i);
         pairs[i].value = json_array_get(item, 1);
         if (!read_key(json_array_get(item, 0), &pairs[i]))
-            status = wrong(e, "a dict's key is no str, int, float, bool or none");
+            status = wrong(e, "a dict's key is not a str, int, float, bool or none");
     }
     if (status == HONE_OK) status = encode_pairs(e, pairs, count);
     hone_free(&e->out->allocator, pairs);

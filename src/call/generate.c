@@ -433,7 +433,8 @@ hone_status hone_generate(
     hone_error *err)
 {
     if (hone_call_tensor(call, index) == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: value %zu is no tensor", call->signature->name, index);
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "%s: value %zu is not a tensor", call->signature->name, index);
     const hone_call_parameter *p = &call->signature->parameters[index];
     filling f = {.call = call, .err = err, .name = p->shown.name, .tensor = tensor};
     f.dtype = hone_dtype_find(tensor->dtype);

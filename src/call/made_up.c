@@ -260,10 +260,12 @@ static hone_status build(hone_made_up *m, hone_allocator allocator, hone_call **
     return status == HONE_OUT_OF_MEMORY ? status : HONE_OK;
 }
 
-// Halves one dim; *out is the call that comes of it, where one does, and else stays. HONE_OUT_OF_MEMORY.
-static hone_status halve(
+// Gives one dim another size; *out is the call that comes of it, where one does, and else stays. HONE_OUT_OF_MEMORY.
+static hone_status resize(
     shrinking *s,
     int index,
+    int64_t size,
+    int64_t most_bytes,
     hone_allocator allocator,
     bool (*takes)(void *ctx, const hone_call *call),
     void *ctx,
@@ -271,9 +273,9 @@ static hone_status halve(
 {
     hone_call *call = NULL;
     int64_t *dim = dim_of(s->m, (size_t)index), before = *dim;
-    *dim = (before + 1) / 2;
+    *dim = size;
     hone_status status = build(s->m, allocator, &call);
-    if (call != NULL && takes(ctx, call)) {
+    if (call != NULL && bytes_of(call) <= most_bytes && takes(ctx, call)) {
         hone_call_release(out);
         *out = call;
         return status;
@@ -282,6 +284,18 @@ static hone_status halve(
     *dim = before;
     s->fixed[index] = true;
     return status;
+}
+
+static hone_status halve(
+    shrinking *s,
+    int index,
+    hone_allocator allocator,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    const int64_t half = (*dim_of(s->m, (size_t)index) + 1) / 2;
+    return resize(s, index, half, INT64_MAX, allocator, takes, ctx, out);
 }
 
 static hone_status halve_each(
@@ -294,6 +308,17 @@ static hone_status halve_each(
     return status;
 }
 
+static hone_made_up *make_as(hone_allocator allocator, const hone_call *like)
+{
+    hone_made_up *m = hone_alloc(&allocator, sizeof *m);
+    if (m == NULL) return NULL;
+    m->signature = like->signature;
+    m->device = hone_call_device(like);
+    m->like = like;
+    m->most_elements = INT64_MAX;
+    return m;
+}
+
 static hone_status shrink(
     hone_allocator allocator,
     const hone_call *like,
@@ -304,12 +329,8 @@ static hone_status shrink(
     hone_call **out)
 {
     *out = NULL;
-    hone_made_up *m = hone_alloc(&allocator, sizeof *m);
+    hone_made_up *m = make_as(allocator, like);
     if (m == NULL) return HONE_OUT_OF_MEMORY;
-    m->signature = like->signature;
-    m->device = hone_call_device(like);
-    m->like = like;
-    m->most_elements = INT64_MAX;
     shrinking s = {.m = m};
     const bool whole = take_all(m, like);
     hone_status status = whole && each ? halve_each(&s, allocator, takes, ctx, out) : HONE_OK;
@@ -343,6 +364,51 @@ hone_status hone_made_up_half(
     hone_call **out)
 {
     return shrink(allocator, like, true, most_bytes, takes, ctx, out);
+}
+
+// Whether a dim is as large in the other call.
+static bool is_same_dim(hone_made_up *m, hone_made_up *other, size_t index)
+{
+    return other == NULL || (other->leading_count == m->leading_count && *dim_of(other, index) == *dim_of(m, index));
+}
+
+static hone_status double_each(
+    hone_made_up *m,
+    hone_made_up *other,
+    hone_allocator allocator,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    shrinking s = {.m = m};
+    hone_status status = HONE_OK;
+    const size_t count = (size_t)m->leading_count + m->signature->slot_count;
+    for (size_t i = 0; i < count && status == HONE_OK; i++) {
+        if (!is_dim(m, i) || *dim_of(m, i) < 2 || *dim_of(m, i) > most_bytes || !is_same_dim(m, other, i)) continue;
+        status = resize(&s, (int)i, 2 * *dim_of(m, i), most_bytes, allocator, takes, ctx, out);
+    }
+    return status;
+}
+
+hone_status hone_made_up_double(
+    hone_allocator allocator,
+    const hone_call *like,
+    const hone_call *other,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    *out = NULL;
+    hone_made_up *m = make_as(allocator, like), *same = other != NULL ? make_as(allocator, other) : NULL;
+    hone_status status = m == NULL || (other != NULL && same == NULL) ? HONE_OUT_OF_MEMORY : HONE_OK;
+    if (status == HONE_OK && take_all(m, like) && (same == NULL || take_all(same, other)))
+        status = double_each(m, same, allocator, most_bytes, takes, ctx, out);
+    if (status != HONE_OK) hone_call_release(out);
+    hone_free(&allocator, m);
+    hone_free(&allocator, same);
+    return status;
 }
 
 // A call with other scalars ---------------------------------------------------------------------------------------------

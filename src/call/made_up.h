@@ -60,4 +60,16 @@ hone_status hone_made_up_half(
     void *ctx,
     hone_call **out);
 
+// The same with every dim doubled that may be and is more than 1, as long as its arrays take no more than most_bytes
+// together. *out NULL with HONE_OK: none may be.
+//   other  a call whose dims have as many elements as are to be doubled; NULL: all are
+hone_status hone_made_up_double(
+    hone_allocator allocator,
+    const hone_call *like,
+    const hone_call *other,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out);
+
 #endif

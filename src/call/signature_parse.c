@@ -117,7 +117,7 @@ static hone_status parse_pow2(parser *p, hone_dim *d)
     const hone_view at = p->lexer.token.text;
     if (!hone_lexer_accept(&p->lexer, "~")) return HONE_OK;
     if (!hone_lexer_accept(&p->lexer, "pow2")) return expected(p, "'pow2'");
-    if (d->expression != NULL) return wrong(p, at, "'~pow2' stands only on a bare dim name, not on an expression");
+    if (d->expression != NULL) return wrong(p, at, "'~pow2' goes only on a bare dim name, not on an expression");
     d->pow2 = p->slots[d->slot].pow2 = true;
     return HONE_OK;
 }
@@ -281,7 +281,7 @@ static hone_status take_any(parser *p, hone_call_parameter *item, hone_view at)
 {
     item->shown.role = HONE_ROLE_ANY;
     if (item->shown.kind == HONE_KIND_FLOAT || item->shown.kind == HONE_KIND_INT) return HONE_OK;
-    return wrong(p, at, "%s is no number: '#any' stands behind an f64 or i64", item->shown.name);
+    return wrong(p, at, "%s is not a number: '#any' goes after an f64 or i64", item->shown.name);
 }
 
 static hone_status parse_role(parser *p, hone_call_parameter *item)
@@ -500,7 +500,7 @@ static hone_status resolve_fact(parser *p, hone_call_slot *s, const char *dot)
     const bool known = item >= 0 && p->items[item].shape != NULL && !p->items[item].shown.is_result;
     if (!known || !(hone_view_is(fact, "shape") || hone_view_is(fact, "ndim")))
         return wrong(
-            p, s->name, "'%.*s': '%.*s' is no tensor parameter", shown(s->name), s->name.data, shown(owner),
+            p, s->name, "'%.*s': '%.*s' is not a tensor parameter", shown(s->name), s->name.data, shown(owner),
             owner.data);
     s->kind = hone_view_is(fact, "shape") ? SLOT_SHAPE : SLOT_NDIM;
     s->parameter = (uint32_t)item;
@@ -516,13 +516,13 @@ static hone_status resolve_slot(parser *p, hone_call_slot *s)
         s->kind = SLOT_SCALAR;
         s->parameter = (uint32_t)item;
         if (s->pow2)
-            return wrong(p, s->name, "'~pow2' stands only on a dim, and %s is a scalar", p->items[item].shown.name);
+            return wrong(p, s->name, "'~pow2' goes only on a dim, and %s is a scalar", p->items[item].shown.name);
         return HONE_OK;
     }
     s->kind = SLOT_DIM;
     if (s->bound) return HONE_OK;
     return wrong(
-        p, s->name, "'%.*s' is neither a scalar parameter nor a dim that stands alone in some parameter's shape",
+        p, s->name, "'%.*s' is neither a scalar parameter nor a dim that is alone on an axis of some parameter's shape",
         shown(s->name), s->name.data);
 }
 

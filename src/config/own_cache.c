@@ -43,7 +43,7 @@ static hone_status check_text(const char *name, const char *text, const char *wh
 {
     if (text == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is NULL", name);
     if (hone_text_is_utf8(text, strlen(text))) return HONE_OK;
-    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is no UTF-8: '%.60s'", name, text);
+    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is not UTF-8: '%.60s'", name, text);
 }
 
 static hone_status check_key(const hone_own_value *value, const char *where, hone_error *err)
@@ -136,7 +136,7 @@ static hone_status check_options(const hone_own_cache_options *options, hone_err
     if (options->name == NULL) return HONE_OK;
     const size_t size = strlen(options->name);
     if (hone_text_control(options->name, size) < size || !hone_text_is_utf8(options->name, size))
-        return hone_fail(err, HONE_INVALID_ARGUMENT, open_where, "name is no printable UTF-8: '%.60s'", options->name);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, open_where, "name is not printable UTF-8: '%.60s'", options->name);
     return HONE_OK;
 }
 

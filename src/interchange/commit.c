@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/structs.h"
 #include "hone/signature.h"
 
 #include <string.h>
@@ -115,7 +116,8 @@ static void report(const hone_importer *importer, hone_import_report *out)
     }
 }
 
-hone_status hone_importer_commit(hone_importer *importer, hone_store *store, hone_import_report *out, hone_error *err)
+static hone_status importer_commit_known(
+    hone_importer *importer, hone_store *store, hone_import_report *out, hone_error *err)
 {
     hone_import_report counts = {0};
     if (importer == NULL || store == NULL)
@@ -144,4 +146,13 @@ hone_status hone_importer_commit(hone_importer *importer, hone_store *store, hon
     report(importer, &counts);
     if (out != NULL) *out = counts;
     return HONE_OK;
+}
+
+hone_status hone_importer_commit_sized(
+    hone_importer *importer, hone_store *store, hone_import_report *out, size_t size, hone_error *err)
+{
+    hone_import_report known;
+    hone_status status = importer_commit_known(importer, store, out != NULL ? &known : NULL, err);
+    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
+    return status;
 }

@@ -99,7 +99,7 @@ static bool put_decision(void *ctx, const hone_store_decision *decision)
     hone_buffer *out = &w->text;
     if (!hone_exporter_wants(w, decision->key.device)) return true;
     if (!hone_is_object(decision->config)) {
-        hone_exporter_leave_out(w, decision, "its config is no JSON object");
+        hone_exporter_leave_out(w, decision, "its config is not a JSON object");
         return true;
     }
     note_first(w, decision);

@@ -65,7 +65,7 @@ static bool dump_decision(void *ctx, const hone_store_decision *decision)
     char operation[200];
     if (!hone_exporter_wants(w, decision->key.device)) return true;
     if (!hone_is_object(decision->config)) {
-        hone_exporter_leave_out(w, decision, "its config is no JSON object");
+        hone_exporter_leave_out(w, decision, "its config is not a JSON object");
         return true;
     }
     snprintf(operation, sizeof operation, "%.120s@v%.60s", decision->key.algorithm, decision->key.version);

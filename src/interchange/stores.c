@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/structs.h"
 #include "interchange/stores.h"
 
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static hone_status copy_store(hone_importer *importer, hone_store *from, hone_er
     return status == HONE_OK && importer->texts.failed ? hone_fail_memory(err, where) : status;
 }
 
-hone_status hone_store_merge_from(
+static hone_status store_merge_from_known(
     hone_store *to, hone_store *from, const hone_import_options *options, hone_import_report *out, hone_error *err)
 {
     if (to == NULL || from == NULL || to == from)
@@ -95,6 +96,20 @@ hone_status hone_store_merge_from(
     status = copy_store(importer, from, err);
     if (status == HONE_OK) status = hone_importer_commit(importer, to, out, err);
     hone_importer_destroy(&importer);
+    return status;
+}
+
+hone_status hone_store_merge_from_sized(
+    hone_store *to,
+    hone_store *from,
+    const hone_import_options *options,
+    hone_import_report *out,
+    size_t size,
+    hone_error *err)
+{
+    hone_import_report known;
+    hone_status status = store_merge_from_known(to, from, options, out != NULL ? &known : NULL, err);
+    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
     return status;
 }
 

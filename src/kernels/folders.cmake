@@ -3,18 +3,22 @@
 #
 #   TABLES name...        the tables of its table.c: `const hone_kernel_table hone_NAME_table`, registered in every runtime
 #   SOURCES file...       C, compiled as the rest of the library is
-#   PORTABLE file...      C, compiled with the flags of an instruction set: AVX2, AVX512 and AVX512_BF16 likewise
+#   PORTABLE file...      C, compiled with the flags of an instruction set: AVX2, AVX512, AVX512_BF16 and AMX_BF16
+#                         likewise
 #   EACH_SET file...      C over `vec` (vector/*.h), compiled once for each of SETS. A function there that others call is named
 #                         VEC_NAME(hone_thing), which is hone_thing_avx2 for the set avx2.
-#   SETS set...           portable avx2 avx512 avx512_bf16; default: the first three
+#   SETS set...           portable avx2 avx512 avx512_bf16 amx_bf16; default: the first three
 #   EMBED file...         put into the library as `const char hone_source_FOLDER_FILE_EXTENSION[]`
+#   CUDA header... file   the same, behind headers of common
 #   OPENCL file           the same as `hone_source_FOLDER_opencl`, behind common/element.cl
 #
 # From all of them the build makes kernels/tables.h and kernels/sources.h, and a C file for each set and EACH_SET.
 
 # The flags of the instruction sets. Optimised in every build: a test of an unoptimised kernel would take minutes, and
-# intrinsics want their constants folded.
-set(optimise -O3)
+# intrinsics want their constants folded. -O0 is for who asks for a compiler's warnings alone.
+set(HONE_KERNEL_OPTIMISE -O3 CACHE STRING "How far kernels are optimised")
+mark_as_advanced(HONE_KERNEL_OPTIMISE)
+set(optimise ${HONE_KERNEL_OPTIMISE})
 if(HONE_SANITIZE)
     # The checks of every access in these unrolled loops would take the compiler minutes; AddressSanitizer sees the
     # accesses all the same. What is said of loops that are not unrolled here is no error.
@@ -24,14 +28,22 @@ set(flags_of_portable ${optimise})
 set(flags_of_avx2 ${optimise} -mavx2 -mfma -mf16c)
 set(flags_of_avx512 ${optimise} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512)
 set(flags_of_avx512_bf16 ${flags_of_avx512} -mavx512bf16)
+# A compiler without AMX compiles what stands in for it.
+include(CheckCCompilerFlag)
+check_c_compiler_flag("-mamx-tile -mamx-bf16" HONE_COMPILER_HAS_AMX)
+set(flags_of_amx_bf16 ${flags_of_avx512_bf16})
+if(HONE_COMPILER_HAS_AMX)
+    list(APPEND flags_of_amx_bf16 -mamx-tile -mamx-bf16)
+endif()
 
 # The vectors of a set: vector/NAME.h.
 set(vectors_of_portable portable)
 set(vectors_of_avx2 avx2)
 set(vectors_of_avx512 avx512)
 set(vectors_of_avx512_bf16 avx512)
+set(vectors_of_amx_bf16 avx512)
 
-set(sets portable avx2 avx512 avx512_bf16)
+set(sets portable avx2 avx512 avx512_bf16 amx_bf16)
 # What the folders add to.
 set(kernel_sources)
 set(kernel_tables)
@@ -65,7 +77,7 @@ endmacro()
 
 function(hone_kernel_of folder)
     string(TOUPPER "${sets}" own_flags)
-    cmake_parse_arguments(ARG "" "OPENCL" "TABLES;SOURCES;EACH_SET;SETS;EMBED;${own_flags}" ${ARGN})
+    cmake_parse_arguments(ARG "" "OPENCL" "TABLES;SOURCES;EACH_SET;SETS;EMBED;CUDA;${own_flags}" ${ARGN})
     if(ARG_UNPARSED_ARGUMENTS)
         hone_kernel_fail(${folder} "expected a keyword before \"${ARG_UNPARSED_ARGUMENTS}\"")
     endif()
@@ -96,7 +108,7 @@ function(hone_kernel_of folder)
     endif()
     foreach(set IN LISTS ARG_SETS)
         if(NOT set IN_LIST sets)
-            hone_kernel_fail(${folder} "unknown set \"${set}\"; expected portable, avx2, avx512 or avx512_bf16")
+            hone_kernel_fail(${folder} "unknown set \"${set}\"; expected portable, avx2, avx512, avx512_bf16 or amx_bf16")
         endif()
         hone_kernel_each_set(${folder} ${set} "${ARG_EACH_SET}" made)
         list(APPEND sources ${made})
@@ -111,6 +123,14 @@ function(hone_kernel_of folder)
         list(APPEND sources ${made})
         list(APPEND kernel_embedded ${symbol})
     endforeach()
+    if(ARG_CUDA)
+        list(POP_BACK ARG_CUDA file)
+        list(TRANSFORM ARG_CUDA PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/common/)
+        string(REGEX REPLACE "[/.]" "_" symbol hone_source_${folder}_${file})
+        hone_kernel_embed(${symbol} made ${ARG_CUDA} ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${file})
+        list(APPEND sources ${made})
+        list(APPEND kernel_embedded ${symbol})
+    endif()
     if(ARG_OPENCL)
         set(symbol hone_source_${folder}_opencl)
         hone_kernel_embed(${symbol} made

@@ -114,7 +114,7 @@ hone_status hone_lock_config_check(const json_t *config, const char *place, hone
 {
     const char *name;
     json_t *value;
-    if (!json_is_object(config)) return hone_fail(err, HONE_INVALID_ARGUMENT, place, "the config is no JSON object");
+    if (!json_is_object(config)) return hone_fail(err, HONE_INVALID_ARGUMENT, place, "the config is not a JSON object");
     if (json_object_size(config) > HONE_MAX_PARAMETERS)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, place, "the config has %zu parameters, expected at most %d",
@@ -125,7 +125,7 @@ hone_status hone_lock_config_check(const json_t *config, const char *place, hone
             return hone_fail(err, HONE_INVALID_ARGUMENT, place, "a parameter of the config has no name");
         if (!json_is_number(value) && !json_is_boolean(value) && !json_is_string(value))
             return hone_fail(
-                err, HONE_INVALID_ARGUMENT, place, "the config's %.60s is no number, string or boolean", name);
+                err, HONE_INVALID_ARGUMENT, place, "the config's %.60s is not a number, string or boolean", name);
     }
     return HONE_OK;
 }
@@ -149,7 +149,7 @@ static hone_status add_value(json_t *config, const char *name, const char *text,
 {
     int shown = size > 60 ? 60 : (int)size;
     if (json_object_get(config, name) != NULL)
-        return hone_fail(err, HONE_CORRUPT, where, "the parameter '%.60s' stands there twice", name);
+        return hone_fail(err, HONE_CORRUPT, where, "the parameter '%.60s' is there twice", name);
     if (json_object_size(config) == HONE_MAX_PARAMETERS)
         return hone_fail(err, HONE_CORRUPT, where, "more than %d parameters", (int)HONE_MAX_PARAMETERS);
     json_t *value = read_value(text, size);
@@ -160,7 +160,7 @@ static hone_status add_value(json_t *config, const char *name, const char *text,
             text);
     return json_object_set_new(config, name, value) == 0
                ? HONE_OK
-               : hone_fail(err, HONE_CORRUPT, where, "'%.60s' is no parameter's name: it is no UTF-8", name);
+               : hone_fail(err, HONE_CORRUPT, where, "'%.60s' is not the name of a parameter: it is not UTF-8", name);
 }
 
 hone_status hone_lock_config_read(json_t *config, hone_buffer *scratch, const char *token, size_t size, hone_error *err)

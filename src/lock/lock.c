@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/structs.h"
 
 #include <string.h>
 
@@ -224,7 +225,7 @@ hone_status hone_lock_check(const hone_lock_line *line, hone_error *err)
     return status;
 }
 
-hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_error *err)
+static hone_status lock_put_known(hone_lock *lock, const hone_lock_line *line, hone_error *err)
 {
     if (lock == NULL || line == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, put_where, "the lock and the line must not be NULL");
@@ -232,6 +233,15 @@ hone_status hone_lock_put(hone_lock *lock, const hone_lock_line *line, hone_erro
     hone_status status = read_line(line, &config, err);
     if (status == HONE_OK) status = insert(lock, line, config, err);
     json_decref(config);
+    return status;
+}
+
+hone_status hone_lock_put_sized(hone_lock *lock, const hone_lock_line *line, size_t size, hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(&taken, line, 1, size, sizeof *line, "hone_lock_line", put_where, err);
+    if (status == HONE_OK) status = lock_put_known(lock, taken.items, err);
+    hone_structs_drop(&taken);
     return status;
 }
 

@@ -37,7 +37,7 @@ static bool next_line(reader *r)
     return true;
 }
 
-// "FILE:7: " before the words of a failure.
+// "FILE:7: " before an error message.
 static hone_status fail_line(const reader *r, hone_status status)
 {
     return hone_fail_prefix(r->err, status, "%s:%u", r->name, r->number);
@@ -158,7 +158,7 @@ static hone_status check_bytes(reader *r)
         hone_fail(
             r->err, HONE_CORRUPT, where, "byte 0x%02x in column %zu%s", byte, i + 1,
             carriage ? ": a line ends in a newline alone; in .gitattributes, hone.lock -text keeps git from changing it"
-                     : ", where only printable text stands");
+                     : ", where only printable text is allowed");
         return fail_line(r, HONE_CORRUPT);
     }
     return HONE_OK;

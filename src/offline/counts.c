@@ -108,6 +108,18 @@ static bool find_step(const loop *l, int64_t index, int64_t *out)
     return !subtract || !__builtin_sub_overflow(0, *out, out);
 }
 
+bool hone_graph_state_stays(const hone_graph *graph, uint32_t loop_op, uint32_t index)
+{
+    const hone_graph_op *op = &graph->ops[loop_op];
+    loop l = {graph, loop_op, HONE_GRAPH_NONE, HONE_GRAPH_NONE};
+    for (uint32_t i = 0; i < op->edge_count; i++)
+        if (graph->edges[op->first_edge + i].role == GRAPH_LOOP) l.body = graph->edges[op->first_edge + i].body;
+    if (l.body == HONE_GRAPH_NONE || graph->tuples) return false;
+    const uint32_t next = next_state(&l, index);
+    return next != HONE_GRAPH_NONE && graph->values[next].op == HONE_GRAPH_NONE &&
+           state_index(graph, l.body, next) == (int64_t)index;
+}
+
 // A bound is a constant, or a state that stays what it was.
 static bool find_bound(const loop *l, uint32_t value, int64_t *out)
 {

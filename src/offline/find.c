@@ -216,6 +216,7 @@ static void add_find(hone_finder *f, const hone_finder_group *g, const uint32_t 
     hone_finder_read_views(f, ops, first, &found);
     hone_finder_read_literals(f, ops, first, &found);
     hone_finder_read_made(f->graph, ops, first, &found.made);
+    hone_finder_read_bytes(f, ops, first, &found);
     for (size_t i = 0; i < first; i++)
         add_call(f->graph, ops[i], &found);
     if (!f->failed) keep_find(f, &found);
@@ -353,6 +354,7 @@ static void release(hone_finder *f)
                             f->stamp,   f->parent, f->work,       f->group_ops};
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
         hone_free(a, blocks[i]);
+    hone_reuse_deinit(&f->reuse);
     hone_names_deinit(&f->known);
     hone_buffer_deinit(&f->identity);
     hone_arena_destroy(&f->arena);
@@ -366,6 +368,8 @@ bool hone_find_calls(const hone_graph *graph, hone_finds *out)
     hone_buffer_init(&f.identity, graph->allocator);
     f.failed = !prepare(&f);
     if (!f.failed) collect_members(&f);
+    f.failed |= !hone_reuse_init(&f.reuse, graph);
+    out->step_bytes = f.reuse.entry != HONE_GRAPH_NONE ? f.reuse.step_bytes : -1;
     if (!f.failed) sort_members(&f);
     for (size_t i = 0; i < f.group_count && !f.failed; i++)
         find_in_group(&f, &f.groups[i]);

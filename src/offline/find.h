@@ -28,12 +28,15 @@ typedef struct hone_found {
     hone_operands made; // types of what its operations make, the results among them
     hone_view call;     // call text in an attribute; empty: none
     hone_view body;     // name of the function or computation that it stands in
+    // Bytes of the arrays that it reads, and of those among them that a step reads nowhere else; -1: not shown.
+    int64_t read_bytes, once_bytes;
 } hone_found;
 
 typedef struct hone_finds {
     hone_found *items; // in the order of the program; more than HONE_FINDS_MAX are left out
     size_t count, capacity;
-    bool full; // some were left out
+    bool full;          // some were left out
+    int64_t step_bytes; // that the program is given and reads in a step; -1: not known
 } hone_finds;
 
 // Returns false when memory is short. The finds' array is freed by the caller with hone_free.

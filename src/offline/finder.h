@@ -4,6 +4,7 @@
 #define HONE_OFFLINE_FINDER_H
 
 #include "offline/find.h"
+#include "offline/reuse.h"
 
 // An operation belongs to a group: the operations of one body under one label that was reached one way.
 typedef struct hone_finder_member {
@@ -31,7 +32,8 @@ typedef struct hone_finder {
     size_t work_count, work_capacity;
     size_t work_max;     // transparent operations are looked behind up to here
     uint32_t *group_ops; // the operations of the group
-    hone_names known;    // finds by identity
+    hone_reuse reuse;
+    hone_names known; // finds by identity
     hone_buffer identity;
     hone_arena arena;
     bool failed;
@@ -59,6 +61,8 @@ void hone_finder_read_views(hone_finder *f, const uint32_t *ops, size_t count, h
 void hone_finder_read_literals(hone_finder *f, const uint32_t *ops, size_t count, hone_found *out);
 // The types of what it makes, the last ones first: a call ends with its results.
 void hone_finder_read_made(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out);
+// Bytes of what it reads, and of what a step of the program reads there alone.
+void hone_finder_read_bytes(hone_finder *f, const uint32_t *ops, size_t count, hone_found *out);
 // Calls within a group, and how many operations the first of them has.
 size_t hone_finder_count_calls(
     hone_finder *f, const uint32_t *ops, size_t count, hone_view operation, size_t *out_first);

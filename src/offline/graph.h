@@ -140,6 +140,9 @@ void hone_graph_finish(hone_graph *graph);
 // Part of it: loops' trips, and how often each body runs.
 void hone_graph_count(hone_graph *graph);
 
+// Whether each trip of a loop of StableHLO gives a state on as it came.
+bool hone_graph_state_stays(const hone_graph *graph, uint32_t loop_op, uint32_t index);
+
 // What the detail of an operation says; the same where it has none. For finished graphs and for readers.
 const hone_graph_detail *hone_graph_detail_of(const hone_graph *graph, uint32_t op);
 // The value behind a value: through fusions' walls and through a tuple that was just made.

@@ -513,6 +513,8 @@ hone_status hone_match_found(
     out->transposed = found->transposed;
     out->seen = found->view_count > 0;
     out->multiplies = found->multiplies;
+    out->read_bytes = found->read_bytes;
+    out->shown.once_bytes = found->once_bytes;
     hone_call_release(&m.best);
     hone_buffer_deinit(&m.spec);
     if (!m.failed) return HONE_OK;

@@ -16,6 +16,7 @@ typedef struct hone_matched {
     bool transposed;          // a gradient's backward part: no call of its own where there is the call
     bool seen;                // something that it reads was seen
     bool multiplies;          // it has products: one of its name without is what was taken out of a loop
+    int64_t read_bytes;       // of a call, as in find.h
 } hone_matched;
 
 // Matches one find. patience as in prove.h. Texts of *out are in the arena; out->call is released by the caller.

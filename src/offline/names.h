@@ -12,7 +12,7 @@ typedef struct hone_names {
     hone_allocator allocator;
     struct hone_names_entry *entries;
     uint32_t *numbered; // by the number that a name ends with: 1 + its place in entries; what is stale is seen there
-    struct hone_names_slot *hashed; // open addressing, of the names that stand not there
+    struct hone_names_slot *hashed; // open addressing, of the names that are not present
     size_t count, capacity;         // of entries
     size_t numbered_capacity, hashed_capacity, hashed_count;
     size_t puts; // since it was initialised

@@ -38,10 +38,26 @@ static int64_t merge_counts(const hone_matched *a, const hone_matched *b)
     return add_counts(a->shown.count, b->shown.count);
 }
 
+// Of two places where one call stands the one that has more in the caches says how it is measured; what is not counted
+// as a call says nothing.
+static void merge_bytes(hone_matched *kept, const hone_matched *more)
+{
+    const bool replaces = kept->transposed != more->transposed ? kept->transposed
+                          : kept->seen != more->seen           ? !kept->seen
+                                                               : kept->shown.once_bytes < 0;
+    const bool equal = kept->transposed == more->transposed && kept->seen == more->seen &&
+                       kept->shown.once_bytes >= 0 && more->shown.once_bytes >= 0;
+    if (!replaces && !(equal && more->shown.once_bytes < kept->shown.once_bytes)) return;
+    kept->shown.once_bytes = more->shown.once_bytes;
+    kept->read_bytes = more->read_bytes;
+}
+
 // The stronger match of two finds of one operation stays.
 static void merge_item(hone_matched *kept, hone_matched *more)
 {
     int64_t count = merge_counts(kept, more);
+    hone_matched bytes = *kept;
+    merge_bytes(&bytes, more);
     bool better = more->shown.matched != HONE_MATCH_NONE &&
                   (kept->shown.matched == HONE_MATCH_NONE || more->shown.matched < kept->shown.matched);
     bool forward = !kept->transposed || !more->transposed, seen = kept->seen || more->seen,
@@ -53,6 +69,8 @@ static void merge_item(hone_matched *kept, hone_matched *more)
         hone_call_release(&more->call);
     }
     kept->shown.count = count;
+    kept->shown.once_bytes = bytes.shown.once_bytes;
+    kept->read_bytes = bytes.read_bytes;
     kept->transposed = !forward;
     kept->seen = seen;
     kept->multiplies = multiplies;
@@ -84,11 +102,13 @@ static bool count_known(reading *r, const hone_found *found)
     hone_matched *item = &r->program->items[known];
     if (item->shown.matched == HONE_MATCH_NONE || item->shown.matched == HONE_MATCH_OPERANDS) return false;
     const hone_matched more = {
-        .shown = {.count = found->count},
+        .shown = {.count = found->count, .once_bytes = found->once_bytes},
+        .read_bytes = found->read_bytes,
         .transposed = found->transposed,
         .seen = found->view_count > 0,
         .multiplies = found->multiplies};
     item->shown.count = merge_counts(item, &more);
+    merge_bytes(item, &more);
     item->transposed = item->transposed && more.transposed;
     item->seen = item->seen || more.seen;
     item->multiplies = item->multiplies || more.multiplies;
@@ -131,7 +151,8 @@ static hone_status match_loose_label(reading *r, const hone_label *label)
     bool known = label->kind == HONE_LABEL_CUT && has_algorithm(r->program, label->operation);
     if (known || r->program->count >= HONE_FINDS_MAX) return HONE_OK;
     hone_graph_label at = {.label = *label};
-    hone_found found = {.label = &at, .count = -1}; // seen nowhere: it takes no part in counting
+    hone_found found = {
+        .label = &at, .count = -1, .read_bytes = -1, .once_bytes = -1}; // seen nowhere: it takes no part in counting
     hone_matched item;
     hone_status status = hone_match_found(r->environment, &r->program->arena, &found, &r->patience, &item, r->err);
     return status == HONE_OK ? add_item(r, &item) : status;
@@ -249,6 +270,19 @@ static hone_status write_note(reading *r)
     return failed ? hone_fail_memory(r->err, where_read) : HONE_OK;
 }
 
+// Once the step has come round, nothing is left in the caches of what it reads once when it reads more than they hold.
+static void choose_regimes(reading *r)
+{
+    hone_program *p = r->program;
+    const int64_t holds = r->environment->cache_bytes;
+    p->step_bytes = r->finds.step_bytes;
+    for (size_t i = 0; i < p->count && holds > 0 && p->step_bytes > holds; i++) {
+        hone_matched *item = &p->items[i];
+        if (item->shown.once_bytes > 0 && item->shown.once_bytes >= item->read_bytes - item->shown.once_bytes)
+            item->shown.regime = HONE_COLD;
+    }
+}
+
 static bool is_algorithm(void *ctx, hone_view name)
 {
     const reading *r = ctx;
@@ -271,6 +305,7 @@ static hone_status read_program(reading *r)
     if (status == HONE_OK && !drop_fragments(r->program, r->graph.optimised))
         status = hone_fail_memory(r->err, where_read);
     if (status != HONE_OK) return status;
+    choose_regimes(r);
     if (r->program->count == 0 && r->graph.op_count == 0)
         return hone_fail(
             r->err, HONE_CORRUPT, where_read, "%s begins like %s, but nothing in it can be read", r->program->name,
@@ -357,6 +392,11 @@ const char *hone_program_note(const hone_program *program)
 size_t hone_program_operations(const hone_program *program)
 {
     return program->count;
+}
+
+int64_t hone_program_step_bytes(const hone_program *program)
+{
+    return program->step_bytes;
 }
 
 const hone_operation *hone_program_operation(const hone_program *program, size_t index)

@@ -11,13 +11,14 @@
 typedef struct hone_offline_environment {
     hone_allocator allocator;
     hone_registry *registry;
-    void *ctx; // first argument of the functions
+    void *ctx;           // first argument of the functions
+    int64_t cache_bytes; // that the caches of the CPU hold together; 0: not known, nothing is measured cold
     // Appends the canonical text of a recorded invocation ("flash_attention", "2", key). False: there is none. May be
     // NULL.
     bool (*recorded)(void *ctx, const char *algorithm, const char *version, const char *key, hone_buffer *out_spec);
-    // Tunes one call that is made so often, stores it and adds it to the result. A call that is decided already is only
+    // Tunes one call that is made so often, cold or warm, stores it and adds it to the result. A call that is decided already is only
     // added. HONE_CANCELLED ends the batch, HONE_OUT_OF_MEMORY too; any other failure is given to `failed`.
-    hone_status (*tune)(void *ctx, const hone_call *call, int64_t count, hone_error *err);
+    hone_status (*tune)(void *ctx, const hone_call *call, int64_t count, hone_regime regime, hone_error *err);
     // Takes a call that was not tuned into the result: its text or NULL, its key (hone's, else the label's, else the
     // whole label), why.
     hone_status (*failed)(void *ctx, const char *call, const char *key, const char *reason, hone_error *err);

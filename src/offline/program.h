@@ -11,6 +11,7 @@ struct hone_program {
     const char *name;
     const hone_form *form;
     const char *note;
+    int64_t step_bytes; // as in find.h
     hone_matched *items;
     size_t count, capacity;
 };

@@ -216,6 +216,36 @@ void hone_finder_read_literals(hone_finder *f, const uint32_t *ops, size_t count
     }
 }
 
+// Each array counts once, and constants do not. An operation's results are not counted either.
+void hone_finder_read_bytes(hone_finder *f, const uint32_t *ops, size_t count, hone_found *out)
+{
+    enum { ARRAYS = 64 };
+    const hone_graph *g = f->graph;
+    uint32_t seen[ARRAYS];
+    size_t seen_count = 0;
+    out->read_bytes = out->once_bytes = 0;
+    hone_finder_begin(f, ops, count);
+    hone_finder_follow(f, REACH_DIRECT, false, NULL);
+    for (size_t i = 0; i < f->work_count; i++) {
+        const hone_graph_op *op = &g->ops[f->work[i]];
+        for (uint32_t k = 0; k < op->operand_count && seen_count < ARRAYS; k++) {
+            uint32_t value = g->operands[op->first_operand + k];
+            if (value == HONE_GRAPH_NONE) continue;
+            value = hone_graph_source(g, value);
+            const uint32_t from = g->values[value].op;
+            bool counts = from == HONE_GRAPH_NONE || (!g->ops[from].constant && f->stamp[from] != f->serial);
+            for (size_t s = 0; s < seen_count && counts; s++)
+                counts = seen[s] != value;
+            if (!counts) continue;
+            const int64_t bytes = hone_reuse_bytes(g->values[value].type);
+            seen[seen_count++] = value;
+            out->read_bytes += bytes;
+            if (hone_reuse_is_once(&f->reuse, value)) out->once_bytes += bytes;
+        }
+    }
+    if (out->read_bytes == 0) out->read_bytes = out->once_bytes = -1;
+}
+
 // The last ones first: a call ends with its results.
 void hone_finder_read_made(const hone_graph *graph, const uint32_t *ops, size_t count, hone_operands *out)
 {

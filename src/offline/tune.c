@@ -75,7 +75,8 @@ static hone_status tune_item(
     const hone_offline_environment *environment, const hone_matched *item, bool again, hone_error *err)
 {
     hone_error why = {0};
-    hone_status status = again ? HONE_OK : environment->tune(environment->ctx, item->call, item->shown.count, &why);
+    hone_status status =
+        again ? HONE_OK : environment->tune(environment->ctx, item->call, item->shown.count, item->shown.regime, &why);
     if (status == HONE_OK) status = put_alias(environment, item, &why);
     if (status == HONE_OK) return HONE_OK;
     if (ends_batch(status)) {

@@ -21,6 +21,9 @@ void hone_os_cache_sizes_from_libc(hone_os_cpu *cpu);
 // Fills the sizes that are still 0 from /sys/devices/system/cpu/cpu0/cache.
 void hone_os_cache_sizes(const char *root, hone_os_cpu *cpu);
 int64_t hone_os_memory_bytes(void);
+// HONE_CPU_AMX_*: what of AMX a process may use, by what the processor has and which states of it the system lends.
+//   states  bits of XCR0
+uint64_t hone_os_matrix_features(bool has_tiles, bool has_bf16, bool has_int8, uint64_t states);
 // How many outer caches the processors have that this process may run on; 0: not known.
 int hone_os_outer_caches(const char *root);
 // Bytes that this process may take still before somebody is in need: what the machine has available, what the control

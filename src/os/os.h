@@ -152,6 +152,9 @@ bool hone_library_build(const char *path, char out[HONE_LIBRARY_BUILD_SIZE]);
 // Finds a library that this process has loaded, by the beginning of its file name, and writes its path with links
 // resolved. Returns false when no such library is loaded.
 bool hone_library_loaded(const char *beginning, char *out, size_t size);
+// Finds a library that this process has loaded from another file with the bytes of this one, and writes the path that it
+// was loaded by. Returns false when no such library is loaded, or when its mapped code differs from its file.
+bool hone_library_loaded_copy(const char *path, char *out, size_t size);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
 void hone_library_close(const hone_allocator *allocator, hone_library **library);
 
@@ -273,6 +276,12 @@ void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
 // Workers that spin go to sleep now, so that nothing runs beside what comes next. Of who runs the pool's jobs.
 void hone_pool_rest(hone_pool *pool);
+// The other way round: wakes so many of them, and sleeps until all have come, at most limit_ns, so that what begins within
+// 200 us has them beside it. On a busy machine a worker that is woken waits for a slice of the scheduler, some milliseconds;
+// a caller that works meanwhile does it all alone, and uses up its own claim. False: not all came; or a job is at work.
+bool hone_pool_gather(hone_pool *pool, int32_t workers, uint64_t limit_ns);
+// The most workers that a job was put out to since this was last asked.
+int32_t hone_pool_take_asked(hone_pool *pool);
 // Whether a body has ever left a worker in another floating-point mode than the pool was made in, or, known once the
 // pool rests, with other settings (hone_os_thread_settings) than it began with.
 bool hone_pool_changed_worker(const hone_pool *pool);

@@ -45,6 +45,12 @@ static void run_foreign(
     parallel_for(pool, threads, strand, &all);
 }
 
+static int32_t allowed(const hone_execution *execution, int32_t threads)
+{
+    bool limits = execution != NULL && execution->threads > 0 && execution->threads < threads;
+    return limits ? execution->threads : threads;
+}
+
 void hone_plan_parallel_for(
     const hone_plan *plan,
     const hone_execution *execution,
@@ -56,11 +62,44 @@ void hone_plan_parallel_for(
     bool hosts = execution != NULL && execution->parallel_for != NULL;
     hone_parallel_for *parallel_for = hosts ? execution->parallel_for : plan->parallel_for;
     void *pool = hosts ? execution->pool : plan->pool;
-    if (execution != NULL && execution->threads > 0 && execution->threads < threads) threads = execution->threads;
+    threads = allowed(execution, threads);
     if (threads <= 1 || count <= 1 || parallel_for == NULL)
         run_inline(count, body, ctx);
     else if (parallel_for == hone_pool_run)
         hone_pool_run_limited(pool, threads, count, body, ctx);
     else
         run_foreign(parallel_for, pool, threads, count, body, ctx);
+}
+
+typedef struct workers {
+    atomic_llong next;
+    int64_t count;
+    void (*body)(void *ctx, int64_t index, int32_t worker);
+    void *ctx;
+} workers;
+
+static void work_as(void *ctx, int64_t worker)
+{
+    workers *all = ctx;
+    for (;;) {
+        int64_t index = atomic_fetch_add_explicit(&all->next, 1, memory_order_relaxed);
+        if (index >= all->count) return;
+        all->body(all->ctx, index, (int32_t)worker);
+    }
+}
+
+// A worker is an index of an outer loop: who runs it is the only one with its number, whatever the pool does.
+void hone_plan_parallel_workers(
+    const hone_plan *plan,
+    const hone_execution *execution,
+    int32_t count_of_workers,
+    int64_t count,
+    void (*body)(void *ctx, int64_t index, int32_t worker),
+    void *ctx)
+{
+    workers all = {0, count, body, ctx};
+    int32_t threads = allowed(execution, count_of_workers);
+    if (threads > count) threads = (int32_t)count;
+    if (threads < 1) threads = 1;
+    hone_plan_parallel_for(plan, execution, threads, threads, work_as, &all);
 }

@@ -26,8 +26,10 @@ typedef struct hone_os_waits {
 typedef struct hone_os_waits_reading {
     // Of each thread: how long it was ready and had no processor, in waits that are over. 0: it has ended.
     uint64_t delays_ns[HONE_OS_WAITS_THREADS];
+    uint64_t ran_ns[HONE_OS_WAITS_THREADS]; // how long it had a processor
+    bool waits[HONE_OS_WAITS_THREADS];      // it waits now; how long is not in delays_ns yet
     int count;
-    uint32_t waiting;     // threads beside the calling one that wait now; what they waited is not in delays_ns yet
+    uint32_t waiting;     // how many wait now, beside the calling one
     uint64_t preemptions; // of all threads of this process
     bool delay_known;
     int32_t processor; // of the calling thread; -1: not known
@@ -42,7 +44,7 @@ void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading 
 unsigned hone_os_waits_end(hone_os_waits *waits);
 // What disturbed the time between two readings that lie elapsed_ns apart: of HONE_OS_WAITED, PREEMPTED and MIGRATED.
 //   out_waited_ns  how long the thread waited that waited longest: where threads share the work evenly, by so much it
-//                  took longer; 0 where that is not known
+//                  took longer; of one that still waits, all the time that it did not run; 0 where that is not known
 unsigned hone_os_waits_between(
     const hone_os_waits_reading *before, const hone_os_waits_reading *after, double elapsed_ns, double *out_waited_ns);
 

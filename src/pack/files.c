@@ -119,7 +119,7 @@ static hone_status add_file(
 }
 
 // A file that several variants share is looked at once, and must have one digest.
-static hone_status find_or_add(
+hone_status hone_pack_add_file(
     const hone_pack_reading *r, hone_pack_files *list, hone_pack_file *file, size_t *out_index)
 {
     char path[PATH_SIZE];
@@ -158,5 +158,5 @@ hone_status hone_pack_get_file(
             r, HONE_INVALID_ARGUMENT, "sha256", "is '%.80s', expected 64 lower-case hex digits", digest);
     memcpy(file.sha256, digest, sizeof file.sha256);
     *out_given = true;
-    return find_or_add(r, list, &file, out_index);
+    return hone_pack_add_file(r, list, &file, out_index);
 }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "os/os.h"
+#include "os/tiles.h"
 #include "pack/includes.h"
 #include "pack/needed.h"
 #include "registry/names.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 static const char fields[] =
-    "algorithm name platform backend priority signature needs space target align files variants "
+    "algorithm name platform backend priority signature needs space target align folder files variants "
     "producer description " HONE_PACK_CODE_FIELDS;
 
 enum { NAME_LIMIT = 200, TEXT_LIMIT = 64 << 10 };
@@ -30,8 +31,9 @@ static hone_status read_name(hone_pack_reading *r, const json_t *object, hone_pa
     if (status == HONE_OK) status = need(r, "name", out->name);
     if (status == HONE_OK && (strlen(out->name) >= HONE_NAME_SIZE || strspn(out->name, letters) != strlen(out->name)))
         status = hone_pack_fail(
-            r, HONE_INVALID_ARGUMENT, "name", "'%.80s' is no name for a kernel: 1 to %d letters, digits and _ . + -",
-            out->name, HONE_NAME_SIZE - 1);
+            r, HONE_INVALID_ARGUMENT, "name",
+            "'%.80s' is not a valid name of a kernel: 1 to %d letters, digits and _ . + -", out->name,
+            HONE_NAME_SIZE - 1);
     if (status != HONE_OK) return status;
     hone_pack_leave(r);
     r->kernel = out->name;
@@ -88,7 +90,7 @@ static hone_status read_needs(const hone_pack_reading *r, const json_t *object, 
         hone_cpu_features_text(
             HONE_CPU_SSE4_2 | HONE_CPU_AVX | HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C | HONE_CPU_AVX512F |
                 HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ | HONE_CPU_AVX512_BF16 |
-                HONE_CPU_AVX512_VNNI | HONE_CPU_NEON,
+                HONE_CPU_AVX512_VNNI | HONE_CPU_AMX_BF16 | HONE_CPU_AMX_INT8 | HONE_CPU_NEON,
             ", ", known, sizeof known);
         return hone_pack_fail(
             r, HONE_INVALID_ARGUMENT, "needs", "'%.40s' is no instruction set, expected one of %s", name, known);
@@ -208,6 +210,9 @@ static hone_status add_company_to_revision(
     hone_buffer_init(&all, r->pack->allocator);
     hone_buffer_format(&all, "%s\n", kernel->revision);
     const size_t bare = all.size;
+    // The text of the kernel has no digest of what was chosen in a folder.
+    for (size_t i = 0; details->chosen != NULL && i < details->file_count; i++)
+        hone_buffer_format(&all, "%s\n", details->files[i].sha256);
     hone_status status = all.failed ? hone_pack_fail_memory(r) : HONE_OK;
     for (size_t i = 0; i < details->file_count && status == HONE_OK; i++)
         status = read_company(r, &details->files[i], &all);

@@ -15,8 +15,8 @@ enum {
     HONE_PACK_KERNELS = 1024,         // of a pack
     HONE_PACK_VARIANTS = 4096,        // of a kernel
     HONE_PACK_FILES = 4096,           // of a kernel
-    HONE_PACK_ALGORITHMS = 64,
-    HONE_PACK_FOREIGN = 1024 // rows of foreign operations
+    HONE_PACK_ALGORITHMS = 1024,      // one a kernel, as hone pack new begins them
+    HONE_PACK_FOREIGN = 1024          // rows of foreign operations
 };
 
 // Exit codes of "hone-worker query". A library that is asked may end the process itself, most often with 0 or 1: these
@@ -30,10 +30,18 @@ typedef struct hone_kernel_pack hone_kernel_pack;
 // reading.
 typedef hone_status hone_pack_judge(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
 
+// The first GPU of NVIDIA's: by it the variant of a folder is chosen.
+typedef struct hone_pack_gpu {
+    int cuda;       // the newest that its driver runs, 1300 for 13.0; 0: there is no GPU; INT_MAX: not known
+    int capability; // 90 for 9.0
+} hone_pack_gpu;
+typedef hone_pack_gpu hone_pack_gpu_finder(void);
+
 // The platforms as packs see them from below.
 typedef struct hone_pack_platforms {
     hone_platform_find *find;
-    hone_pack_judge *judge; // NULL: every platform takes everything
+    hone_pack_judge *judge;    // NULL: every platform takes everything
+    hone_pack_gpu_finder *gpu; // called where a kernel needs it alone; NULL: there is none
 } hone_pack_platforms;
 
 // The same beside the signature of the kernel's algorithm: whether the variant can fit any call of it.
@@ -99,6 +107,7 @@ const hone_pack_file *hone_pack_file_named(const hone_pack_kernel *kernel, const
 typedef struct hone_pack_shelf {
     hone_allocator allocator;
     hone_platform_find *platforms;
+    hone_pack_gpu_finder *gpu;
     struct hone_pack_shelved *first;
 } hone_pack_shelf;
 

@@ -82,6 +82,18 @@ typedef struct hone_pack_files {
 hone_status hone_pack_get_file(
     const hone_pack_reading *r, const json_t *object, hone_pack_files *list, size_t *out_index, bool *out_given);
 
+// folder.c: "folder" of a kernel, in whose variants for several machines that for this one is its code.
+hone_status hone_pack_get_variant_file(
+    const hone_pack_reading *r,
+    const json_t *object,
+    hone_pack_kernel *details,
+    hone_pack_files *list,
+    size_t *out_index,
+    bool *out_given);
+// files.c: takes a file whose name and digest are known.
+hone_status hone_pack_add_file(
+    const hone_pack_reading *r, hone_pack_files *list, hone_pack_file *file, size_t *out_index);
+
 // space.c: the text of a space that has each config of the list: each parameter with the values that occur, in their
 // order.
 hone_status hone_pack_space_of(const hone_pack_reading *r, const json_t *variants, const char **out);

@@ -34,7 +34,7 @@ static hone_status open_again(hone_pack_shelf *shelf, const char *folder, hone_e
 {
     hone_pack_shelved *item = hone_alloc(&shelf->allocator, sizeof *item);
     if (item == NULL) return hone_fail_memory(err, where);
-    const hone_pack_platforms platforms = {.find = shelf->platforms};
+    const hone_pack_platforms platforms = {.find = shelf->platforms, .gpu = shelf->gpu};
     hone_status status = hone_pack_open(&shelf->allocator, folder, &platforms, &item->pack, err);
     if (status != HONE_OK) {
         hone_free(&shelf->allocator, item);

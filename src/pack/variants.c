@@ -176,7 +176,9 @@ hone_status hone_pack_read_variants(
     hone_pack_variant *variants = hone_arena_array(&r->pack->arena, count, sizeof *variants);
     pending *files = hone_arena_array(&r->pack->arena, count + 1, sizeof *files);
     if (variants == NULL || files == NULL) return hone_pack_fail_memory(r);
-    status = hone_pack_get_file(r, object, list, &files[count].file, &files[count].has_file);
+    status = hone_pack_get_variant_file(r, object, details, list, &files[count].file, &files[count].has_file);
+    if (status == HONE_OK && !files[count].has_file)
+        status = hone_pack_get_file(r, object, list, &files[count].file, &files[count].has_file);
     if (status != HONE_OK) return status;
     details->variant_count = count;
     details->is_listed = array != NULL;

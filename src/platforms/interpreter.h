@@ -4,5 +4,7 @@
 
 // The program and arguments of a worker with an interpreter, NULL-ended. NULL: none was lent.
 const char *const *hone_interpreter_worker(void);
+// In a worker, before its first question.
+void hone_interpreter_start(void);
 
 #endif

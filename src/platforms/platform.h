@@ -35,6 +35,9 @@ typedef struct hone_timed_runs {
     void *
         flood; // memory of the device that is overwritten first, so that the caches hold nothing else; NULL: as they are
     size_t flood_bytes;
+    // Not 0: all runs as one graph, which is replayed so often before it is timed. HONE_UNSUPPORTED with words where they
+    // cannot be captured.
+    uint32_t replays;
     bool *out_elsewhere; // set where it is certain that no run has started anything on the stream
 } hone_timed_runs;
 
@@ -175,6 +178,9 @@ const hone_platform_facts *hone_platform_facts_of(hone_platform platform);
 extern const hone_pack_platforms hone_platform_packs;
 // The platform whose instance a platform's kernels are given: its home, else itself.
 hone_platform hone_platform_home(hone_platform platform);
+// Whether times on a platform's devices can be of a regime. Warm and cold are everywhere; eager is where runs are started
+// and waited for, graph where they can be captured: elsewhere starting a run is part of the run.
+bool hone_platform_has_regime(hone_platform platform, hone_regime regime);
 // The platform of functions of this process (facts.is_host): references are of it.
 hone_platform hone_platform_host(void);
 // What plan->run is for a kernel: its own function, else its platform's.

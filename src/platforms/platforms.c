@@ -17,7 +17,9 @@
 #include "registry/names.h"
 #include "space/term.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
     [HONE_NATIVE] = &hone_native_platform, // C, and functions of this process
@@ -32,11 +34,33 @@ const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
     [HONE_PYTHON] = &hone_python_platform,
 };
 
-const hone_pack_platforms hone_platform_packs = {hone_platform_facts_of, hone_platform_check};
+static hone_pack_gpu first_gpu(void);
+
+const hone_pack_platforms hone_platform_packs = {hone_platform_facts_of, hone_platform_check, first_gpu};
 
 const hone_platform_ops *hone_platform_ops_of(hone_platform platform)
 {
     return (unsigned)platform < HONE_PLATFORM_COUNT ? hone_platforms[platform] : NULL;
+}
+
+// Where packs look for a GPU; opened for the question, since a pack may be read before the platforms are.
+static hone_pack_gpu first_gpu(void)
+{
+    const hone_allocator system = hone_allocator_system();
+    hone_platform_instance *cuda = NULL;
+    hone_pack_gpu gpu = {.cuda = 0};
+    hone_error unused;
+    size_t count = 0;
+    int major = 0, minor = 0;
+    if (hone_cuda_platform.open(&system, NULL, &cuda, &unused) != HONE_OK) return gpu;
+    const hone_device_info *devices = hone_cuda_platform.devices(cuda, &count);
+    if (count > 0) {
+        const char *at = devices->driver != NULL ? strstr(devices->driver, "CUDA ") : NULL;
+        const bool is_known = at != NULL && sscanf(at, "CUDA %d.%d", &major, &minor) >= 1;
+        gpu = (hone_pack_gpu){is_known ? major * 100 + minor : INT_MAX, devices->capability};
+    }
+    hone_cuda_platform.close(&cuda);
+    return gpu;
 }
 
 // Facts ---------------------------------------------------------------------------------------------------------------
@@ -51,6 +75,15 @@ hone_platform hone_platform_home(hone_platform platform)
 {
     const hone_platform_facts *facts = hone_platform_facts_of(platform);
     return facts != NULL && facts->home != HONE_PLATFORM_NONE ? facts->home : platform;
+}
+
+bool hone_platform_has_regime(hone_platform platform, hone_regime regime)
+{
+    const hone_platform_ops *ops = hone_platform_ops_of(hone_platform_home(platform));
+    regime = hone_regime_with(regime, false);
+    if (regime == HONE_WARM || regime == HONE_COLD) return true;
+    if (ops == NULL) return false;
+    return regime == HONE_EAGER ? ops->synchronize != NULL : ops->is_capturing != NULL && ops->time != NULL;
 }
 
 hone_platform hone_platform_host(void)

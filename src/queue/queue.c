@@ -121,7 +121,8 @@ typedef struct candidates {
     const hone_allocator *allocator;
     candidate *items;
     size_t count, capacity;
-    const char *device;
+    const hone_queue *queue;
+    const char *device; // that the next is for
     bool failed;
 } candidates;
 
@@ -156,34 +157,84 @@ static int by_worth(const void *a, const void *b)
     return (left->weight < right->weight) - (left->weight > right->weight);
 }
 
-static hone_status look_at(
-    hone_queue *queue, const char *text, const char *device, bool orphans, candidates *all, hone_error *err)
+// The texts that the queue's devices fit, each once.
+typedef struct device_texts {
+    char room[HONE_QUEUE_CLASSES][DEVICE_SIZE];
+    const char *texts[HONE_QUEUE_CLASSES];
+    size_t count;
+} device_texts;
+
+// Which of the queue's devices a job is for.
+static const char *device_of(const hone_queue *queue, const hone_job *job)
+{
+    for (size_t i = 0; i < queue->device_count; i++)
+        if (hone_queue_fits(job->key.device, queue->devices[i])) return queue->devices[i];
+    return queue->devices[0];
+}
+
+static bool add_candidate_of(void *ctx, const hone_job *job)
+{
+    candidates *all = ctx;
+    all->device = device_of(all->queue, job);
+    return add_candidate(all, job);
+}
+
+static hone_status visit_texts(
+    hone_queue *queue, const device_texts *fit, bool orphans, candidates *all, hone_error *err)
 {
     hone_store *store = queue->store;
-    all->device = device;
-    hone_status status = hone_store_lock(store, where, err);
-    if (status != HONE_OK) return status;
-    status = store->ops->queue->visit(store, text, HONE_JOB_WAITING, false, CANDIDATES, add_candidate, all, err);
-    if (status == HONE_OK && orphans)
-        status = store->ops->queue->visit(store, text, HONE_JOB_HELD, true, 4 * CANDIDATES, add_candidate, all, err);
-    return hone_store_unlock(store, status);
+    const hone_queue_ops *ops = store->ops->queue;
+    hone_status status = HONE_OK;
+    if (ops->look != NULL)
+        return ops->look(store, fit->texts, fit->count, orphans, CANDIDATES, add_candidate_of, all, err);
+    for (size_t i = 0; i < fit->count && status == HONE_OK; i++) {
+        status = ops->visit(store, fit->texts[i], HONE_JOB_WAITING, false, CANDIDATES, add_candidate_of, all, err);
+        if (status == HONE_OK && orphans)
+            status = ops->visit(store, fit->texts[i], HONE_JOB_HELD, true, 4 * CANDIDATES, add_candidate_of, all, err);
+    }
+    return status;
+}
+
+static hone_status look_at(hone_queue *queue, const device_texts *fit, bool orphans, candidates *all, hone_error *err)
+{
+    hone_status status = hone_store_lock(queue->store, where, err);
+    return status == HONE_OK ? hone_store_unlock(queue->store, visit_texts(queue, fit, orphans, all, err)) : status;
+}
+
+static bool add_text(device_texts *fit, const char *device, size_t size)
+{
+    for (size_t i = 0; i < fit->count; i++)
+        if (strlen(fit->texts[i]) == size && strncmp(fit->texts[i], device, size) == 0) return true;
+    memcpy(fit->room[fit->count], device, size);
+    fit->room[fit->count][size] = '\0';
+    fit->texts[fit->count] = fit->room[fit->count];
+    return ++fit->count < HONE_QUEUE_CLASSES;
+}
+
+// As many at a time as there is room for, most often all.
+static hone_status look_at_all(hone_queue *queue, device_texts *fit, bool orphans, candidates *all, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    fit->count = 0;
+    for (size_t i = 0; i < queue->device_count; i++) {
+        const char *device = queue->devices[i];
+        for (size_t size = strlen(device); size > 0 && status == HONE_OK; size = shorter(device, size)) {
+            if (size >= DEVICE_SIZE || add_text(fit, device, size)) continue;
+            status = look_at(queue, fit, orphans, all, err);
+            fit->count = 0;
+        }
+    }
+    return status == HONE_OK && fit->count > 0 ? look_at(queue, fit, orphans, all, err) : status;
 }
 
 static hone_status look(hone_queue *queue, candidates *all, hone_error *err)
 {
     const uint64_t now = hone_os_now_ns();
     const bool orphans = queue->orphans_ns == 0 || now - queue->orphans_ns > orphans_pause_ns;
-    char text[DEVICE_SIZE];
-    hone_status status = HONE_OK;
-    for (size_t i = 0; i < queue->device_count && status == HONE_OK; i++) {
-        const char *device = queue->devices[i];
-        for (size_t size = strlen(device); size > 0 && size < sizeof text && status == HONE_OK;
-             size = shorter(device, size)) {
-            memcpy(text, device, size);
-            text[size] = '\0';
-            status = look_at(queue, text, device, orphans, all, err);
-        }
-    }
+    device_texts *fit = hone_alloc(all->allocator, sizeof *fit);
+    if (fit == NULL) return hone_fail_memory(err, where);
+    hone_status status = look_at_all(queue, fit, orphans, all, err);
+    hone_free(all->allocator, fit);
     if (status == HONE_OK && all->failed) status = hone_fail_memory(err, where);
     if (status == HONE_OK && orphans) queue->orphans_ns = now;
     if (status == HONE_OK && all->count > 1) qsort(all->items, all->count, sizeof *all->items, by_worth);
@@ -242,7 +293,7 @@ static hone_status try_candidate(hone_queue *queue, candidate *one, hone_job_cla
 {
     const hone_wait none = {.seconds = 0};
     taking t = {.queue = queue, .seen = &one->job};
-    hone_job_change take_it = {.make = take, .ctx = &t};
+    hone_job_change take_it = {.make = take, .ctx = &t, .seen = &one->job};
     hone_lease lease;
     hone_status status = hone_store_lease(queue->store, lock_of(&one->job.key), &none, &lease, err);
     if (status != HONE_OK) return status == HONE_BUSY ? HONE_NOT_FOUND : status;
@@ -276,7 +327,7 @@ static hone_status begin_keeping(hone_job_claim *claim, hone_error *err)
 
 hone_status hone_queue_claim(hone_queue *queue, hone_job_claim *out, hone_error *err)
 {
-    candidates all = {.allocator = &queue->store->allocator};
+    candidates all = {.allocator = &queue->store->allocator, .queue = queue};
     hone_status status = HONE_NOT_FOUND;
     bool any = true;
     for (int looks = 0; status == HONE_NOT_FOUND && any && looks < LOOKS; looks++) {

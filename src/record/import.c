@@ -30,7 +30,7 @@ static hone_status read_text(const json_t *entry, const char *name, const char *
     const json_t *member = json_object_get(entry, name);
     *out = json_string_value(member);
     if (*out != NULL || member == NULL || json_is_null(member)) return HONE_OK;
-    return hone_fail(err, HONE_CORRUPT, where, "\"%s\" is no text", name);
+    return hone_fail(err, HONE_CORRUPT, where, "\"%s\" is not a string", name);
 }
 
 static hone_status need_text(const json_t *entry, const char *name, const char **out, hone_error *err)
@@ -58,7 +58,7 @@ static hone_status read_operation(reading *r, hone_error *err)
     size_t size = at != NULL ? (size_t)(at - operation) : strlen(operation);
     if (version == NULL) version = "1";
     if (size == 0 || *version == '\0')
-        return hone_fail(err, HONE_CORRUPT, where, "'%s' is no operation: NAME@vVERSION is expected", operation);
+        return hone_fail(err, HONE_CORRUPT, where, "'%s' is not an operation: expected NAME@vVERSION", operation);
     hone_buffer_clear(&r->algorithm);
     hone_text_lower(&r->algorithm, operation, size);
     r->invocation.key.algorithm = hone_buffer_string(&r->algorithm);
@@ -103,7 +103,7 @@ static hone_status read_count(reading *r, hone_error *err)
     r->invocation.count = 1;
     if (member == NULL || json_is_null(member)) return HONE_OK;
     if (!json_is_integer(member) || json_integer_value(member) < 1)
-        return hone_fail(err, HONE_CORRUPT, where, "\"count\" is no positive integer");
+        return hone_fail(err, HONE_CORRUPT, where, "\"count\" is not a positive integer");
     r->invocation.count = (uint64_t)json_integer_value(member);
     return HONE_OK;
 }
@@ -119,7 +119,7 @@ static hone_status read_time(const reading *r, const char *name, double *out, ho
         *out = json_number_value(member);
         return HONE_OK;
     }
-    return hone_fail(err, HONE_CORRUPT, where, "\"%s\" is no time: 2026-11-20T12:34:56Z is expected", name);
+    return hone_fail(err, HONE_CORRUPT, where, "\"%s\" is not a time: expected 2026-11-20T12:34:56Z", name);
 }
 
 // Documents from before had the source under "decided", where a truth stands now, which is of the exporting machine.
@@ -132,7 +132,7 @@ static hone_status read_answered(reading *r, hone_error *err)
 static hone_status read_entry(reading *r, hone_error *err)
 {
     r->invocation = (hone_store_invocation){0};
-    if (!json_is_object(r->entry)) return hone_fail(err, HONE_CORRUPT, where, "it is no object");
+    if (!json_is_object(r->entry)) return hone_fail(err, HONE_CORRUPT, where, "it is not an object");
     hone_status status = read_operation(r, err);
     if (status == HONE_OK) status = read_key(r, err);
     if (status == HONE_OK) status = read_device(r, err);
@@ -155,7 +155,7 @@ static hone_status check_document(const json_t *document, hone_error *err)
             err, HONE_INCOMPATIBLE, where, "a record document of version %lld; this hone reads version %d",
             (long long)json_integer_value(version), DOCUMENT_VERSION);
     if (version != NULL && (!json_is_integer(version) || json_integer_value(version) != DOCUMENT_VERSION))
-        return hone_fail(err, HONE_CORRUPT, where, "\"hone_record\" is no version: %d is expected", DOCUMENT_VERSION);
+        return hone_fail(err, HONE_CORRUPT, where, "\"hone_record\" is not a version: expected %d", DOCUMENT_VERSION);
     if (json_is_array(json_object_get(document, "invocations"))) return HONE_OK;
     return hone_fail(err, HONE_CORRUPT, where, "no record document: an object with a list \"invocations\" is expected");
 }

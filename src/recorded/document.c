@@ -75,7 +75,7 @@ static void add_parameter(hone_space_builder *builder, const char *name, const j
         if (scalar_of(value, &scalar))
             hone_space_add_value(builder, scalar);
         else
-            hone_space_builder_fail(builder, "parameter '%s': value %zu is no number, string or boolean", name, i);
+            hone_space_builder_fail(builder, "parameter '%s': value %zu is not a number, string or boolean", name, i);
         if (hone_space_builder_failed(builder)) return;
     }
     hone_space_end_parameter(builder, NULL);

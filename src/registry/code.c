@@ -38,7 +38,7 @@ static hone_status check_code(
         return refuse(kernel, "does not name its entry", err);
     if (code->arguments == NULL) return refuse(kernel, "does not list its arguments", err);
     if (code->align > 4096 || (code->align & (code->align - 1)) != 0)
-        return refuse(kernel, "asks for an alignment that is no power of two up to 4096", err);
+        return refuse(kernel, "asks for an alignment that is not a power of two up to 4096", err);
     if ((code->flags & ~(uint32_t)(HONE_CODE_COOPERATIVE | HONE_CODE_PROGRAMMATIC_LAUNCH)) != 0)
         return refuse(kernel, "has flags that this version of hone does not know", err);
     const char *words = platform->refuses != NULL ? platform->refuses(code) : NULL;

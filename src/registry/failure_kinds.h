@@ -21,7 +21,7 @@ typedef struct hone_failure_kind {
     bool is_lost;  // its process is gone with it
 } hone_failure_kind;
 
-// Of HONE_FAILURE_NONE and of a number that is no failure: a row of which nothing is true.
+// Of HONE_FAILURE_NONE and of a number that is not a failure: a row of which nothing is true.
 const hone_failure_kind *hone_failure_kind_of(hone_failure failure);
 // False for a word that no kind has; *out is then as it was. "none" is one. name is not NULL.
 bool hone_failure_by_name(const char *name, hone_failure *out);

@@ -3,6 +3,7 @@
 
 #include "base/enum.h"
 #include "base/error.h"
+#include "os/tiles.h"
 #include "registry/tables.h"
 
 #include <stdio.h>
@@ -15,17 +16,19 @@ static const char *const backend_names[HONE_BACKEND_COUNT] = {
     [HONE_TPU] = "tpu",           [HONE_CPU] = "cpu", [HONE_ANY] = "any",
 };
 
-enum { REGIME_COUNT = HONE_COLD_STABLE + 1 };
-
-static const char *const regime_names[REGIME_COUNT] = {
+static const char *const regime_names[HONE_REGIME_COUNT] = {
     [HONE_WARM] = "warm",
     [HONE_COLD] = "cold",
     [HONE_WARM_STABLE] = "warm-stable",
     [HONE_COLD_STABLE] = "cold-stable",
+    [HONE_GRAPH] = "graph",
+    [HONE_EAGER] = "eager",
+    [HONE_GRAPH_STABLE] = "graph-stable",
+    [HONE_EAGER_STABLE] = "eager-stable",
 };
 
 static const hone_enum backends = {backend_names, HONE_GPU, HONE_BACKEND_COUNT, "unknown backend"};
-static const hone_enum regimes = {regime_names, HONE_WARM, REGIME_COUNT, "unknown regime"};
+static const hone_enum regimes = {regime_names, HONE_WARM, HONE_REGIME_COUNT, "unknown regime"};
 
 static const struct {
     uint64_t bit;
@@ -42,6 +45,8 @@ static const struct {
     {HONE_CPU_AVX512DQ, "avx512dq"},
     {HONE_CPU_AVX512_BF16, "avx512_bf16"},
     {HONE_CPU_AVX512_VNNI, "avx512_vnni"},
+    {HONE_CPU_AMX_BF16, "amx_bf16"},
+    {HONE_CPU_AMX_INT8, "amx_int8"},
     {HONE_CPU_NEON, "neon"},
 };
 
@@ -76,7 +81,8 @@ static hone_status unknown_platform(hone_platform_find *facts_of, const char *na
         used += (size_t)snprintf(
             known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", facts_of((hone_platform)i)->name);
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "'%s' is none of: %s (exact, lower case)", name == NULL ? "" : name, known);
+        err, HONE_INVALID_ARGUMENT, where, "'%s' is not one of: %s (exact, lower case)", name == NULL ? "" : name,
+        known);
 }
 
 hone_status hone_platform_by_name(hone_platform_find *facts_of, const char *name, hone_platform *out, hone_error *err)

@@ -37,7 +37,8 @@ typedef struct hone_pack_kernel {
     size_t file_count;
     const hone_pack_variant *variants; // at least one, unless it was refused
     size_t variant_count;
-    bool is_listed; // each variant is one config; else there is one for every config
+    bool is_listed;     // each variant is one config; else there is one for every config
+    const char *chosen; // of a folder with variants for several machines: which is the code here; NULL: it has none
     hone_status status;
     const char *refusal; // why it cannot run anywhere; NULL: nothing is wrong with it
 } hone_pack_kernel;

@@ -32,6 +32,7 @@ typedef struct hone_platform_facts {
     bool
         is_interpreted; // its kernels run where an interpreter was lent (hone/interpreter.h), and in workers that lend one
     bool is_module;     // its code is a whole program: it has no entry, and gives results back in place of taking them
+    bool chooses_variants; // its code may be in a folder with variants for several machines (pack/hub.h)
     // What of a kernel's code the platform does not have, as words behind "the code of kernel 'x'". NULL: all is well.
     // The function may be NULL: every field of hone_code is taken.
     const char *(*refuses)(const hone_code *code);

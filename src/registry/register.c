@@ -197,7 +197,7 @@ static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
     if (kernel->name == NULL || !is_kernel_name(kernel->name))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels,
-            "%.80s: '%.80s' is no name for a kernel: 1 to %d letters, digits and _ . + -", kernel->algorithm,
+            "%.80s: '%.80s' is not a valid name of a kernel: 1 to %d letters, digits and _ . + -", kernel->algorithm,
             kernel->name == NULL ? "" : kernel->name, HONE_NAME_SIZE - 1);
     if (kernel->platform <= HONE_PLATFORM_NONE || kernel->platform >= HONE_PLATFORM_COUNT)
         return hone_fail(

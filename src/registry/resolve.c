@@ -174,9 +174,9 @@ static const hone_kernel_ref *best_automatic(
 static hone_status check_query(const hone_query *query, hone_error *err)
 {
     if ((unsigned)query->platform >= HONE_PLATFORM_COUNT && query->platform != HONE_PLATFORM_AUTO)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is no platform", (int)query->platform);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is not a platform", (int)query->platform);
     if ((unsigned)query->backend >= HONE_BACKEND_COUNT)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is no backend", (int)query->backend);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is not a backend", (int)query->backend);
     return HONE_OK;
 }
 

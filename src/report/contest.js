@@ -191,6 +191,180 @@ function finals_card(entry, names) {
     el("p", {class: "sub"}, `Median of one run with its 95 % interval, ${count(rows[0].samples.length, "interleaved round", "interleaved rounds")}; small dots are the rounds, the slowest at the edge. Of the winner's kernel, what differs is named. At the right the winner's time, and the others' ratio to it.`)), el("div", {class: "scroll wide"}, svg));
 }
 
+// The machine -------------------------------------------------------------------------------------------------------
+// Samples in the order in which they were taken: {at, disturbed, taken} an evaluation, and how slow each round of the finals was.
+const is_disturbed = mark => mark > 0;
+function looked_at(entry) {
+  return evaluations_of(entry).filter(e => !e.resumed && e.runs_ns && e.runs_ns.length)
+    .map(e => ({e, taken: e.runs_ns.length, disturbed: (e.marks || []).filter(is_disturbed).length}));
+}
+// Of each round the mean of the finalists' times over their medians: above 1 the machine was slower than it mostly was.
+function rounds_of(finals) {
+  const all = (finals ? finals.finalists : []).filter(f => f.samples_ns.length > 0);
+  const rounds = [];
+  for (let r = 0; r < Math.max(0, ...all.map(f => f.samples_ns.length)); r++) {
+    const mine = all.filter(f => r < f.samples_ns.length);
+    rounds.push({slow: mine.reduce((a, f) => a + f.samples_ns[r] / median(f.samples_ns), 0) / mine.length, disturbed: mine.filter(f => is_disturbed((f.marks || [])[r])).length, of: mine.length});
+  }
+  return rounds;
+}
+function disturbed_chart(rows) {
+  const svg = canvas(500, 190, "share of the samples that other work disturbed, over the contest");
+  const box = {left: 44, right: 490, top: 26, bottom: 150}, last = Math.max(...rows.map(r => r.e.at));
+  const x = linear(0, last * 1.02, box.left, box.right), y = linear(0, 1, box.bottom, box.top);
+  draw(svg, "text", {class: "name", x: 4, y: 12, "font-weight": 600}, "disturbed samples of each config");
+  for (const s of [0, .5, 1]) {
+    draw(svg, "line", {class: "grid", x1: box.left, x2: box.right, y1: y(s), y2: y(s)});
+    draw(svg, "text", {x: box.left - 6, y: y(s) + 4, "text-anchor": "end"}, `${100 * s}\u202f%`);
+  }
+  for (const s of steps(0, last, 5)) draw(svg, "text", {x: x(s), y: box.bottom + 17, "text-anchor": "middle"}, `${digits(s || 0, 3)} s`);
+  for (const r of rows) {
+    const mark = draw(svg, "line", {x1: x(r.e.at), x2: x(r.e.at), y1: y(0), y2: Math.min(y(r.disturbed / r.taken), y(0) - 2), stroke: r.disturbed ? "var(--bad)" : "var(--good)", "stroke-width": 2.4});
+    hint(mark, `${r.e.kernel} ${config_text(r.e.config)}\n${r.disturbed} of ${count(r.taken, "sample", "samples")} disturbed`);
+  }
+  return svg;
+}
+function speed_chart(rounds) {
+  const svg = canvas(500, 190, "how fast the machine was in each round of the finals");
+  const box = {left: 44, right: 490, top: 26, bottom: 150};
+  const speeds = rounds.map(r => 1 / r.slow), least = Math.min(.9, ...speeds), most = Math.max(1.1, ...speeds);
+  const x = linear(0, Math.max(1, rounds.length - 1), box.left + 6, box.right - 6), y = linear(least, most, box.bottom, box.top);
+  draw(svg, "text", {class: "name", x: 4, y: 12, "font-weight": 600}, "speed of the machine, by rounds of the finals");
+  for (const s of steps(least, most, 4)) {
+    draw(svg, "line", {class: "grid", x1: box.left, x2: box.right, y1: y(s), y2: y(s)});
+    draw(svg, "text", {x: box.left - 6, y: y(s) + 4, "text-anchor": "end"}, `${Math.round(100 * s)}\u202f%`);
+  }
+  draw(svg, "path", {class: "best", d: "M" + speeds.map((s, r) => `${x(r)},${y(s)}`).join("L"), "pointer-events": "none"});
+  rounds.forEach((r, i) => hint(draw(svg, "circle", {class: "dot", cx: x(i), cy: y(speeds[i]), r: 3.6, fill: r.disturbed ? "var(--bad)" : "var(--good)"}),
+    `round ${i + 1}: ${Math.round(100 * speeds[i])} % of the usual speed, ${r.disturbed} of ${r.of} samples disturbed`));
+  draw(svg, "text", {x: (box.left + box.right) / 2, y: box.bottom + 17, "text-anchor": "middle"}, count(rounds.length, "round", "rounds"));
+  return svg;
+}
+function machine_card(entry) {
+  const rows = looked_at(entry), rounds = rounds_of(entry.trail && entry.trail.finals), charts = [];
+  if (rows.length > 0) charts.push(disturbed_chart(rows));
+  if (rounds.length > 1) charts.push(speed_chart(rounds));
+  if (charts.length === 0) return null;
+  const taken = rows.reduce((a, r) => a + r.taken, 0), disturbed = rows.reduce((a, r) => a + r.disturbed, 0);
+  const words = taken > 0 ? `${disturbed} of ${count(taken, "sample", "samples")} of the search were disturbed by other work. ` : "";
+  return el("div", {class: "card machine"}, el("div", {class: "head"}, el("h3", {}, "Machine"),
+    el("p", {class: "sub"}, words + "In a round of the finals all finalists run: where all were slower, the machine was. Red: something disturbed it.")), el("div", {class: "effects two"}, ...charts));
+}
+
+// Where the seconds went --------------------------------------------------------------------------------------------
+function seconds_card(entry) {
+  const e = entry.evidence, parts = [["prepare", e.prepare_seconds, "compiling and loading"], ["verify", e.verify_seconds, "comparing with the reference"],
+    ["run", e.run_seconds, "timed runs"], ["wait", e.wait_seconds, "waiting for others and for a quiet machine"]].filter(p => p[1] > 0);
+  const known = parts.reduce((a, p) => a + p[1], 0);
+  if (known <= 0 || !(e.seconds > 0)) return null;
+  if (e.seconds > 1.01 * known) parts.push(["rest", e.seconds - known, "choosing configs, starting workers, storing"]);
+  const whole = Math.max(e.seconds, known), bar = el("div", {class: "cover", style: "height:22px"}), keys = el("div", {class: "keys"});
+  parts.forEach(([name, seconds, words], i) => {
+    const part = el("span", {style: `background:${color(i)};flex:${seconds / whole} 1 0`});
+    hint(part, `${name}: ${digits(seconds, 3)} s\n${words}`);
+    bar.append(part);
+    keys.append(el("span", {}, el("span", {class: "swatch", style: `background:${color(i)}`}), `${name} ${digits(seconds, 3)} s (${Math.round(100 * seconds / whole)} %), ${words}`));
+  });
+  return el("div", {class: "card seconds"}, el("div", {class: "head"}, el("h3", {}, "Where the seconds went"), el("p", {class: "sub"}, `${digits(e.seconds, 3)} s in all.`)), bar, keys);
+}
+
+// Roofline ----------------------------------------------------------------------------------------------------------
+const rate = (x, unit) => { for (const [p, by] of [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]) if (x >= by) return `${digits(x / by, 3)}\u202f${p}${unit}`; return `${digits(x, 3)}\u202f${unit}`; };
+function roofline_card(entry, names) {
+  const roof = entry.trail && entry.trail.roofline, rows = (entry.evidence.kernels || []).filter(k => k.time_ns > 0);
+  if (!roof || rows.length === 0) return null;
+  const at = roof.operations / roof.bytes, levels = Object.entries(roof.levels || {});
+  const svg = canvas(1060, 340, "operations a second of each kernel under the device's limits"), box = {left: 84, right: 1046, top: 20, bottom: 296};
+  const reached = rows.map(k => roof.operations / k.time_ns * 1e9);
+  const ridge = levels.map(([, bytes]) => roof.arithmetic / bytes), from = Math.min(at, ...ridge) / 4, to = Math.max(at, ...ridge) * 4;
+  const x = logarithmic(from, to, box.left, box.right), y = logarithmic(Math.min(...reached) / 1.6, Math.max(roof.arithmetic, ...reached) * 1.6, box.bottom, box.top);
+  const low = Math.min(...reached) / 1.6;
+  for (const t of log_steps(low, Math.max(roof.arithmetic, ...reached) * 1.6)) {
+    draw(svg, "line", {class: "grid", x1: box.left, x2: box.right, y1: y(t), y2: y(t)});
+    draw(svg, "text", {x: box.left - 8, y: y(t) + 4, "text-anchor": "end"}, rate(t, "FLOP/s"));
+  }
+  for (const t of log_steps(from, to)) draw(svg, "text", {x: x(t), y: box.bottom + 18, "text-anchor": "middle"}, t >= 1 ? String(Math.round(t)) : digits(t, 2));
+  draw(svg, "text", {x: (box.left + box.right) / 2, y: box.bottom + 36, "text-anchor": "middle"}, "operations a byte");
+  for (const [name, bytes] of levels) {
+    const start = Math.max(from, low / bytes), bend = roof.arithmetic / bytes;
+    if (start >= bend) continue;
+    hint(draw(svg, "path", {class: "best", d: `M${x(start)},${y(start * bytes)}L${x(bend)},${y(roof.arithmetic)}`}), `${name}: ${rate(bytes, "B/s")} at best`);
+    draw(svg, "text", {x: x(Math.sqrt(start * bend)) + 6, y: y(Math.sqrt(start * bend) * bytes) + 14}, name);
+  }
+  const first = Math.min(...ridge, to);
+  hint(draw(svg, "path", {class: "best", d: `M${x(Math.max(first, from))},${y(roof.arithmetic)}H${box.right}`}), `arithmetic: ${rate(roof.arithmetic, "FLOP/s")} at best`);
+  draw(svg, "line", {class: "axis", x1: x(at), x2: x(at), y1: box.top, y2: box.bottom, "stroke-dasharray": "3 3"});
+  rows.forEach((k, i) => hint(draw(svg, "circle", {class: "dot", cx: x(at), cy: y(reached[i]), r: k.kernel === entry.kernel ? 6 : 4.2, fill: color(names.indexOf(k.kernel) >= 0 ? names.indexOf(k.kernel) : 0)}),
+    `${k.kernel}\n${rate(reached[i], "FLOP/s")}, ${Math.round(100 * reached[i] / roof.arithmetic)} % of the arithmetic\n${rate(roof.bytes / k.time_ns * 1e9, "B/s")} moved`));
+  return el("div", {class: "card roofline"}, el("div", {class: "head"}, el("h3", {}, "Roofline"),
+    el("p", {class: "sub"}, `A run computes ${rate(roof.operations, "FLOP")} on ${rate(roof.bytes, "B")}: ${digits(at, 3)} operations a byte (dashed). The lines are what this device reached at best out of each memory; each kernel's fastest config is a dot.`)), el("div", {class: "scroll wide"}, svg));
+}
+
+// Two parameters ----------------------------------------------------------------------------------------------------
+// How much a parameter matters: the slowest of its values over the fastest, each value by its fastest config.
+function weight_of(rows, parameter) {
+  const best = new Map();
+  for (const e of rows) best.set(e.config[parameter], Math.min(shown(e), best.get(e.config[parameter]) || Infinity));
+  return Math.max(...best.values()) / Math.min(...best.values());
+}
+function heat_chart(entry, kernel, across, down) {
+  const rows = evaluations_of(entry).map((e, i) => ({e, i})).filter(r => r.e.kernel === kernel && !r.e.failure && shown(r.e));
+  const columns = in_order([...new Set(rows.map(r => r.e.config[across]))]), lines = in_order([...new Set(rows.map(r => r.e.config[down]))]);
+  const cell = {w: Math.min(110, 900 / columns.length), h: 26}, left = 120;
+  const svg = canvas(1060, 56 + lines.length * cell.h, `fastest time by ${across} and ${down}`);
+  const best = Math.min(...rows.map(r => shown(r.e)));
+  draw(svg, "text", {class: "name", x: 4, y: 14, "font-weight": 600}, `${down} \u2193  ${across} \u2192`);
+  columns.forEach((c, i) => draw(svg, "text", {x: left + (i + .5) * cell.w, y: 38, "text-anchor": "middle"}, String(c)));
+  lines.forEach((value, j) => {
+    const top = 46 + j * cell.h;
+    draw(svg, "text", {x: left - 8, y: top + cell.h / 2 + 4, "text-anchor": "end"}, String(value));
+    columns.forEach((c, i) => {
+      const here = rows.filter(r => r.e.config[across] === c && r.e.config[down] === value);
+      const fastest = here.reduce((a, r) => a === null || shown(r.e) < shown(a.e) ? r : a, null);
+      const slow = fastest ? shown(fastest.e) / best : 0;
+      const box = draw(svg, "rect", {class: "heat", x: left + i * cell.w + 1, y: top + 1, width: cell.w - 2, height: cell.h - 2, rx: 3,
+        fill: fastest ? `hsl(${Math.round(150 - 140 * Math.min(1, Math.log2(slow) / 2))} 55% ${dark.matches ? 38 : 62}%)` : "var(--grid)"});
+      hint(box, fastest ? `${down} = ${value}, ${across} = ${c}: ${slow.toFixed(2)}\u00d7 the fastest of this kernel\n${describe(fastest.e, fastest.i)}` : `${down} = ${value}, ${across} = ${c}: none was measured`);
+      if (fastest && cell.w > 40) draw(svg, "text", {class: "name", x: left + (i + .5) * cell.w, y: top + cell.h / 2 + 4, "text-anchor": "middle", "pointer-events": "none"}, slow.toFixed(2));
+    });
+  });
+  return svg;
+}
+function heat_card(entry, names) {
+  const able = names.filter(n => varied(entry, n).length > 1);
+  if (able.length === 0) return null;
+  const place = el("div", {class: "scroll wide"});
+  const pick = kernel => {
+    const rows = evaluations_of(entry).filter(e => e.kernel === kernel && !e.failure && shown(e));
+    const by = varied(entry, kernel).sort((a, b) => weight_of(rows, b) - weight_of(rows, a)).slice(0, 6);
+    const pairs = by.flatMap((a, i) => by.slice(i + 1).map(b => [a, b])).slice(0, 6), chart = el("div", {});
+    const bar = pairs.length > 1 ? switcher(pairs.map(p => p.join(" \u00d7 ")), pairs[0].join(" \u00d7 "), name => {
+      const [across, down] = pairs.find(p => p.join(" \u00d7 ") === name);
+      chart.replaceChildren(heat_chart(entry, kernel, across, down));
+    }) : null;
+    if (!bar) chart.append(heat_chart(entry, kernel, ...pairs[0]));
+    place.replaceChildren(...[bar, chart].filter(Boolean));
+  };
+  const bar = switcher(able, able.includes(entry.kernel) ? entry.kernel : able[0], pick);
+  return el("div", {class: "card heatmap"}, el("div", {class: "head"}, el("h3", {}, "Two parameters"),
+    el("p", {class: "sub"}, "The fastest config at each pair of values, as a multiple of the kernel's fastest; the pairs that matter most come first. Grey: none was measured."), bar), place);
+}
+
+// The last contest --------------------------------------------------------------------------------------------------
+function before_card(entry) {
+  const before = entry.trail && entry.trail.before;
+  if (!before || !(before.time_ns > 0)) return null;
+  const text = c => JSON.stringify(Object.entries(c || {}).sort());
+  const again = evaluations_of(entry).find(e => e.kernel === before.kernel && text(e.config) === text(before.config) && !e.failure && shown(e));
+  const same = before.kernel === entry.kernel && text(before.config) === text(entry.config), now = entry.evidence.time_ns;
+  const ratio = x => `${digits(x, 3)} times as fast`;
+  const rows = [{cells: ["the last contest's choice, then", before.kernel, el("code", {}, config_text(before.config)), time(before.time_ns), ""]}];
+  if (again) rows.push({cells: ["the same, now", before.kernel, el("code", {}, config_text(before.config)), time(shown(again)), `${ratio(before.time_ns / shown(again))} as then`]});
+  rows.push({won: true, cells: [same ? "chosen again" : "chosen now", entry.kernel, el("code", {}, config_text(entry.config)), time(now), again ? `${ratio(shown(again) / now)} as the last choice now` : `${ratio(before.time_ns / now)} as the last choice then`]});
+  return el("div", {class: "card before"}, el("div", {class: "head"}, el("h3", {}, "Since the last contest"), el("p", {class: "sub"}, same ? "The choice stayed." : "The choice changed.")),
+    table([{name: ""}, {name: "kernel"}, {name: "config"}, {name: "time", n: true}, {name: ""}], rows));
+}
+
 function kernels_card(entry, names) {
   const rows = [...(entry.evidence.kernels || [])].sort((a, b) => (a.time_ns || Infinity) - (b.time_ns || Infinity));
   if (rows.length === 0) return null;
@@ -224,8 +398,8 @@ function tiles(entry) {
   out.append(tile(entry.kernel, config_text(entry.config), true), tile(time(e.time_ns), e.low_ns ? `${time(e.low_ns)} to ${time(e.high_ns)}, ${e.regime || "warm"} caches` : `${e.regime || "warm"} caches`));
   const second = e.runner_up === entry.kernel ? "its next config" : e.runner_up;
   if (e.floor_ns) out.append(tile(time(e.floor_ns), `no run takes less: ${e.floor.replace(/^[^,]*, for /, "")}`));
-  if (e.default_time_ns) out.append(enough(e.samples) && enough(default_samples(e)) ? tile((e.default_time_ns / e.time_ns).toFixed(2) + "\u00d7", `the default, ${time(e.default_time_ns)}`) : tile("\u2013", "too few samples to compare with the default"));
-  if (second) out.append(enough(e.rounds) && e.ratio ? tile(e.ratio.toFixed(2) + "\u00d7", `${second}, ${e.ratio_low.toFixed(2)} to ${e.ratio_high.toFixed(2)}`) : tile("\u2013", `too few samples to compare with ${second}`));
+  if (e.default_time_ns) out.append(enough(e.samples) && enough(default_samples(e)) ? tile((e.default_time_ns / e.time_ns).toFixed(2) + "\u00d7", `as fast as the default, ${time(e.default_time_ns)}`) : tile("\u2013", "too few samples to compare with the default"));
+  if (second) out.append(enough(e.rounds) && e.ratio ? tile(e.ratio.toFixed(2) + "\u00d7", `as fast as ${second}, ${e.ratio_low.toFixed(2)} to ${e.ratio_high.toFixed(2)}`) : tile("\u2013", `too few samples to compare with ${second}`));
   out.append(tile(String(e.measured || 0), `configs measured, ${sum(e.rejected)} fell out, ${digits(e.seconds || 0, 3)} s`));
   out.append(tile(e.verified_against ? digits(100 * (e.max_error || 0), 2) + "\u202f%" : "not verified", e.verified_against ? `of the error that is allowed against the ${e.verified_against}` : "nothing to compare with"));
   return out;
@@ -234,7 +408,8 @@ function call_section(entry, index) {
   const names = kernels_of(entry), section = el("section", {class: "call", id: `call-${index}`}, el("h2", {class: "mono"}, entry.call || entry.key), tiles(entry));
   if (entry.evidence.undecided) section.append(el("div", {class: "card undecided"}, el("p", {class: "sub"}, "undecided: " + entry.evidence.undecided)));
   if (evaluations_of(entry).some(e => !e.failure && shown(e)))
-    section.append(...[progress_card(entry, names), finals_card(entry, names), effects_card(entry, names)].filter(Boolean));
+    section.append(...[before_card(entry), progress_card(entry, names), finals_card(entry, names), effects_card(entry, names), heat_card(entry, names),
+      roofline_card(entry, names), machine_card(entry), seconds_card(entry)].filter(Boolean));
   else
     section.append(el("div", {class: "card"}, el("p", {class: "sub"}, "This answer was there already: nothing was measured for it now. --fresh measures again.")));
   const kernels = kernels_card(entry, names);

@@ -55,7 +55,7 @@ static hone_status from_call(
     int64_t dim;
     if (call == NULL)
         return no_such_name(
-            bound->space, name, "is no parameter of the space, and there is no call that could have it", err);
+            bound->space, name, "is not a parameter of the space, and there is no call that could have it", err);
     int index = hone_signature_find(hone_call_signature(call), name->text);
     if (index >= 0) return from_value(bound, name, &hone_call_values(call)[index], out, err);
     if (hone_call_dim(call, name->text, &dim) != HONE_OK)

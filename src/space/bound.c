@@ -38,7 +38,7 @@ hone_status hone_space_find_positions(
             char values[400];
             hone_space_list_values(&space->parameters[i], values, sizeof values);
             return hone_fail(
-                err, HONE_INVALID_ARGUMENT, where, "parameter '%s': %s%lld is none of its values (%s)",
+                err, HONE_INVALID_ARGUMENT, where, "parameter '%s': %s%lld is not one of its values (%s)",
                 space->parameters[i].name, space->parameters[i].integers ? "" : "position ",
                 (long long)config->values[i], values);
         }

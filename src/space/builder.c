@@ -107,7 +107,7 @@ static void check_name(hone_space_builder *builder, hone_view name)
         hone_space_builder_fail(
             builder, "'%.*s' cannot name a parameter: it is a word of the language", size, name.data);
     else if (hone_space_find_parameter(builder->space, name) >= 0)
-        hone_space_builder_fail(builder, "parameter '%.*s' is there already; a name stands for one", size, name.data);
+        hone_space_builder_fail(builder, "parameter '%.*s' is there already; names are unique", size, name.data);
     else if (builder->space->parameter_count == HONE_MAX_PARAMETERS)
         hone_space_builder_fail(
             builder, "parameter '%.*s': a space has at most %d parameters", size, name.data, HONE_MAX_PARAMETERS);
@@ -207,10 +207,10 @@ static void refuse_equal(hone_space_builder *builder, const hone_space_value *fi
     write_value(builder, &again);
     if (hone_space_builder_failed(builder)) return;
     if (strcmp(first->text, again.text) == 0)
-        hone_space_builder_fail(builder, "parameter '%s': the value %.60s stands there twice", name, again.text);
+        hone_space_builder_fail(builder, "parameter '%s': the value %.60s is there twice", name, again.text);
     else
         hone_space_builder_fail(
-            builder, "parameter '%s': the value %.60s is equal to %.60s, which stands there too", name, again.text,
+            builder, "parameter '%s': the value %.60s is equal to %.60s, which is there too", name, again.text,
             first->text);
 }
 
@@ -219,7 +219,7 @@ void hone_space_add_value(hone_space_builder *builder, hone_scalar value)
     if (hone_space_builder_failed(builder)) return;
     hone_space_parameter *parameter = builder->parameter;
     if (value.kind == HONE_SCALAR_NONE) {
-        hone_space_builder_fail(builder, "parameter '%s': none is no value", parameter->name);
+        hone_space_builder_fail(builder, "parameter '%s': none is not a value", parameter->name);
         return;
     }
     if (parameter->count == HONE_SPACE_LIST_VALUES) {
@@ -285,7 +285,7 @@ void hone_space_end_parameter(hone_space_builder *builder, const hone_scalar *by
         hone_space_describe(by_default, value, sizeof value);
         hone_space_list_values(parameter, values, sizeof values);
         hone_space_builder_fail(
-            builder, "parameter '%s': the default %s is none of its values (%s)", parameter->name, value, values);
+            builder, "parameter '%s': the default %s is not one of its values (%s)", parameter->name, value, values);
         return;
     }
     parameter->by_default = (size_t)position;

@@ -121,8 +121,8 @@ static hone_status set(reader *r, hone_view name, const hone_scalar *value)
         if (value != NULL) hone_space_describe(value, given, sizeof given);
         hone_space_list_values(parameter, values, sizeof values);
         return hone_fail(
-            r->err, HONE_INVALID_ARGUMENT, r->where, "parameter '%s': %s is none of its values (%s)", parameter->name,
-            given, values);
+            r->err, HONE_INVALID_ARGUMENT, r->where, "parameter '%s': %s is not one of its values (%s)",
+            parameter->name, given, values);
     }
     r->seen[index] = true;
     r->config.values[index] = hone_space_number(parameter, (size_t)position);

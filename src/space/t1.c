@@ -43,7 +43,7 @@ static void read_array(hone_space_builder *builder, const json_t *values)
             hone_space_add_value(builder, scalar);
         else
             hone_space_builder_fail(
-                builder, "parameter '%s': value %zu is no number, string or boolean", builder->parameter->name, i);
+                builder, "parameter '%s': value %zu is not a number, string or boolean", builder->parameter->name, i);
         if (hone_space_builder_failed(builder)) return;
     }
 }
@@ -94,7 +94,7 @@ static void read_parameter(hone_space_builder *builder, const json_t *parameter,
     if (hone_space_builder_failed(builder)) return;
     if (by_default != NULL && !json_is_null(by_default) && !scalar_of(by_default, &scalar))
         hone_space_builder_fail(
-            builder, "parameter '%s': its Default is no number, string or boolean", json_string_value(name));
+            builder, "parameter '%s': its Default is not a number, string or boolean", json_string_value(name));
     hone_space_end_parameter(builder, by_default == NULL || json_is_null(by_default) ? NULL : &scalar);
 }
 

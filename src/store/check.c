@@ -107,10 +107,9 @@ static hone_status check_samples(const char *samples, const char *where, hone_er
 
 hone_status hone_check_regime(hone_regime regime, const char *where, hone_error *err)
 {
-    if (regime >= HONE_WARM && regime <= HONE_COLD_STABLE) return HONE_OK;
+    if (regime >= HONE_WARM && regime < HONE_REGIME_COUNT) return HONE_OK;
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where,
-        "regime is %d: HONE_WARM, HONE_COLD, HONE_WARM_STABLE or HONE_COLD_STABLE is asked for", (int)regime);
+        err, HONE_INVALID_ARGUMENT, where, "regime is %d: expected one of HONE_WARM to HONE_EAGER_STABLE", (int)regime);
 }
 
 hone_status hone_check_decision(const hone_store_decision *decision, const char *where, hone_error *err)

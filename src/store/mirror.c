@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = 4096, MARK_SIZE = 64 };
+enum { PATH_SIZE = 4096, MARK_SIZE = 64, COPY_SIZE = MARK_SIZE + 32 };
 
 static const char where[] = "store.mirror";
 // How long a server that is away is not asked again: at first, and at most.
@@ -23,6 +23,7 @@ typedef struct mirror {
     hone_store *server;                   // NULL: it was not reached yet
     hone_store *copy, *unsent;            // NULL: there is none
     bool away, refused, told, has_unsent; // refused: it is there, and refuses who asks
+    bool holds, said_held;                // it is there, and follows another one: what is put is held back
     uint64_t again_ns, pause_ns;          // while it is away
     double seen, noted;                   // when the server answered last; as the copy says
     uint64_t changes;                     // of here: how often the server went and came
@@ -71,12 +72,13 @@ static void take_seen(void *ctx, const hone_store_foreign *mark)
     snprintf(ctx, MARK_SIZE, "%.*s", (int)strcspn(mark->text + 1, "\""), mark->text + 1);
 }
 
-// When the copy was made, as it says itself.
-static const char *copy_time(mirror *m, char out[MARK_SIZE])
+// The copy, with when it was made, as it says itself.
+static const char *copy_words(mirror *m, char out[COPY_SIZE])
 {
     const hone_store_foreign mark = {.scheme = seen_scheme, .operation = "server", .foreign_key = "seen"};
-    snprintf(out, MARK_SIZE, "an unknown time");
-    if (m->copy != NULL) (void)!hone_store_get_foreign(m->copy, &mark, take_seen, out, NULL);
+    char time[MARK_SIZE] = "";
+    if (m->copy != NULL) (void)!hone_store_get_foreign(m->copy, &mark, take_seen, time, NULL);
+    snprintf(out, COPY_SIZE, "%s%s", time[0] != '\0' ? "its copy of " : "its copy, which is empty", time);
     return out;
 }
 
@@ -87,7 +89,7 @@ static const char *going(const mirror *m)
 
 static void note_away(mirror *m, const hone_error *why)
 {
-    char time[MARK_SIZE];
+    char words[COPY_SIZE];
     m->pause_ns = !m->away ? first_pause_ns : m->pause_ns * 2 < most_pause_ns ? m->pause_ns * 2 : most_pause_ns;
     m->again_ns = hone_os_now_ns() + m->pause_ns;
     if (why != NULL) snprintf(m->why, sizeof m->why, "%.280s", why->message);
@@ -99,18 +101,46 @@ static void note_away(mirror *m, const hone_error *why)
     if (m->seen > 0) put_seen(m, m->seen);
     hone_log_write(
         &m->base.log, HONE_LOG_WARNING,
-        "the store's server %s: going on with the copy of %s, and what is decided meanwhile is sent later: %s",
-        going(m), copy_time(m, time), m->why);
+        "the store's server %s: going on with %s; what is decided meanwhile is sent later: %s", going(m),
+        copy_words(m, words), m->why);
 }
 
 static hone_status send_all(mirror *m);
+
+static bool follows(const mirror *m)
+{
+    return m->server != NULL && m->server->ops->follows != NULL && m->server->ops->follows(m->server);
+}
+
+// What is put is kept, and what is asked for is the server's. It is sent when the server follows no other any more.
+static bool keeps(mirror *m)
+{
+    if (m->depth > 0 || m->unsent == NULL || !follows(m)) return false;
+    if (!m->said_held)
+        hone_log_write(
+            &m->base.log, HONE_LOG_WARNING,
+            "the store's server follows another one, and takes nothing: what is decided here is kept, and sent when it "
+            "takes it");
+    return m->holds = m->said_held = true;
+}
+
+// Returns false: the server is away.
+static bool send_held(mirror *m)
+{
+    if (follows(m)) {
+        m->holds = true;
+        return true;
+    }
+    m->holds = false;
+    return send_all(m) != HONE_UNAVAILABLE;
+}
 
 // The server, where it can be asked now.
 static hone_store *reach(mirror *m)
 {
     hone_error why = {.message = ""};
     hone_assert(m->depth == 0);
-    if (!m->away && m->server != NULL) return m->server;
+    if (!m->away && m->server != NULL) return !m->holds || send_held(m) ? m->server : NULL;
     if (m->away && hone_os_now_ns() < m->again_ns) return NULL;
     uint64_t changes = 0;
     hone_status status = m->server == NULL ? hone_store_open_with(&m->options, m->base.url, &m->server, &why)
@@ -120,7 +150,7 @@ static hone_store *reach(mirror *m)
         return NULL;
     }
     // One that answers and takes nothing, since its disk is full, is away still.
-    if (m->has_unsent && send_all(m) == HONE_UNAVAILABLE) return NULL;
+    if (m->has_unsent && !send_held(m)) return NULL;
     if (m->away) {
         m->changes++;
         if (m->told) hone_log_write(&m->base.log, HONE_LOG_INFO, "the store's server is back");
@@ -520,6 +550,10 @@ static hone_status mirror_get(
     hone_status status;
     bool copied = false;
     ASK(m, status, why, to->ops->get(to, key, regime, copy_and_visit, &c, &why));
+    // What is held back the server does not have.
+    if (status == HONE_NOT_FOUND && m->holds && m->depth == 0 &&
+        hone_store_get(m->unsent, key, regime, visit, ctx, NULL) == HONE_OK)
+        return HONE_OK;
     if (m->depth > 0 || status != HONE_UNAVAILABLE) {
         // What was taken away there goes here.
         if (status == HONE_NOT_FOUND && m->copy != NULL && m->depth == 0 &&
@@ -542,7 +576,10 @@ static hone_status mirror_put_all(
     mirror *m = mirror_of(store);
     hone_error why = {.message = ""};
     hone_status status;
-    ASK(m, status, why, to->ops->put_all(to, decisions, count, merger, &why));
+    if (!keeps(m))
+        ASK(m, status, why, to->ops->put_all(to, decisions, count, merger, &why));
+    else
+        status = HONE_UNAVAILABLE;
     if (m->depth > 0 || status != HONE_UNAVAILABLE) {
         if (status == HONE_OK && merger == NULL && m->copy != NULL && m->depth == 0)
             (void)!hone_store_put_all(m->copy, decisions, count, NULL);
@@ -618,8 +655,8 @@ static hone_status mirror_scan(
 #define WRITE(m, err, of_server, of_file)                                                                              \
     do {                                                                                                               \
         hone_error why = {.message = ""};                                                                              \
-        hone_status status;                                                                                            \
-        ASK(m, status, why, of_server);                                                                                \
+        hone_status status = HONE_UNAVAILABLE;                                                                         \
+        if (!keeps(m)) ASK(m, status, why, of_server);                                                                 \
         if ((m)->depth > 0 || status != HONE_UNAVAILABLE) return pass_on(err, status, &why);                           \
         KEEP(m, status, err, of_file);                                                                                 \
         return status;                                                                                                 \
@@ -789,6 +826,7 @@ static hone_status mirror_begin(hone_store *store, hone_error *err)
     if (m->depth++ > 0) return HONE_OK;
     m->depth = 0;
     hone_store *server = reach(m);
+    if (server != NULL && keeps(m)) server = NULL;
     m->within = server != NULL ? server : m->unsent;
     if (m->within == NULL) return fail_away(m, err);
     status = hone_store_lock(m->within, where, err);
@@ -894,8 +932,23 @@ static hone_status mirror_queue_count(hone_store *store, const char *device, uin
     ONLY(m, err, to->ops->queue->count(to, device, out, &why));
 }
 
-static const hone_queue_ops mirror_queue = {
-    mirror_queue_add, mirror_queue_change, mirror_queue_visit, mirror_queue_clear, mirror_queue_count};
+static hone_status mirror_queue_look(
+    hone_store *store,
+    const char *const *devices,
+    size_t count,
+    bool orphans,
+    size_t limit,
+    hone_store_visit_job *visit,
+    void *ctx,
+    hone_error *err)
+{
+    mirror *m = mirror_of(store);
+    ONLY(m, err, to->ops->queue->look(to, devices, count, orphans, limit, visit, ctx, &why));
+}
+
+// Kinds on a server have all of them.
+static const hone_queue_ops mirror_queue = {mirror_queue_add,   mirror_queue_change, mirror_queue_visit,
+                                            mirror_queue_clear, mirror_queue_count,  mirror_queue_look};
 
 // Opening -------------------------------------------------------------------------------------------------------------
 
@@ -1024,7 +1077,7 @@ hone_status hone_store_open_mirrored(
         return pass_on(err, status, &why);
     } else {
         note_seen(m);
-        if (m->has_unsent) (void)!send_all(m);
+        if (m->has_unsent) (void)!send_held(m);
     }
     *out = store;
     return HONE_OK;
@@ -1032,13 +1085,17 @@ hone_status hone_store_open_mirrored(
 
 const char *hone_store_away(hone_store *store, char *out, size_t size)
 {
-    char time[MARK_SIZE];
+    char words[COPY_SIZE];
     out[0] = '\0';
     if (store == NULL || store->ops != &mirror_ops || hone_store_lock(store, where, NULL) != HONE_OK) return out;
     mirror *m = mirror_of(store);
     if (m->away)
+        snprintf(out, size, "the store's server %s, and %s answers: %s", going(m), copy_words(m, words), m->why);
+    else if (m->holds)
         snprintf(
-            out, size, "the store's server %s, and its copy of %s answers: %s", going(m), copy_time(m, time), m->why);
+            out, size,
+            "the store's server follows another one, and takes nothing: what is decided here is kept, and "
+            "sent when it takes it");
     (void)!hone_store_unlock(store, HONE_OK);
     return out;
 }

@@ -168,6 +168,8 @@ typedef struct hone_store_ops {
     hone_status (*clear_foreigns)(hone_store *store, const char *scheme, hone_error *err);
     // The queue of calls that machines tune for each other. NULL: this kind has none.
     const hone_queue_ops *queue;
+    // Whether the server follows another one, and takes nothing itself, as far as it has told; asks nobody. NULL: never.
+    bool (*follows)(hone_store *store);
     // version 1 ends here; later functions are appended, and struct_size says whether a kind has them
 } hone_store_ops;
 

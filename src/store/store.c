@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/structs.h"
 
 #include <string.h>
 
@@ -125,7 +126,8 @@ hone_status hone_store_get(
     return hone_store_unlock(store, status);
 }
 
-hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+static hone_status store_put_all_known(
+    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
 {
     hone_status status = hone_check_decisions(store, decisions, count, put_where, err);
     if (status != HONE_OK || count == 0) return status;
@@ -136,9 +138,15 @@ hone_status hone_store_put_all(hone_store *store, const hone_store_decision *dec
     return hone_store_unlock(store, status);
 }
 
-hone_status hone_store_put(hone_store *store, const hone_store_decision *decision, hone_error *err)
+hone_status hone_store_put_all_sized(
+    hone_store *store, const hone_store_decision *decisions, size_t count, size_t size, hone_error *err)
 {
-    return hone_store_put_all(store, decision, 1, err);
+    hone_structs taken;
+    hone_status status =
+        hone_structs_take(&taken, decisions, count, size, sizeof *decisions, "hone_store_decision", put_where, err);
+    if (status == HONE_OK) status = store_put_all_known(store, taken.items, count, err);
+    hone_structs_drop(&taken);
+    return status;
 }
 
 hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err)
@@ -186,7 +194,7 @@ hone_status hone_store_scan_any(
 
 // Measurements --------------------------------------------------------------------------------------------------------
 
-hone_status hone_store_put_measurement(
+static hone_status store_put_measurement_known(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, put_measurement_where, err);
@@ -197,6 +205,21 @@ hone_status hone_store_put_measurement(
     status = store->ops->put_measurement(store, key, measurement, err);
     if (hone_store_is_mended(store, status)) status = store->ops->put_measurement(store, key, measurement, err);
     return hone_store_unlock(store, status);
+}
+
+hone_status hone_store_put_measurement_sized(
+    hone_store *store,
+    const hone_store_key *key,
+    const hone_store_measurement *measurement,
+    size_t size,
+    hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(
+        &taken, measurement, 1, size, sizeof *measurement, "hone_store_measurement", put_measurement_where, err);
+    if (status == HONE_OK) status = store_put_measurement_known(store, key, taken.items, err);
+    hone_structs_drop(&taken);
+    return status;
 }
 
 typedef struct measured_visit {
@@ -257,7 +280,7 @@ hone_status hone_store_failures(
 
 // Invocations ---------------------------------------------------------------------------------------------------------
 
-hone_status hone_store_add_invocations(
+static hone_status store_add_invocations_known(
     hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, add_invocations_where, err);
@@ -271,6 +294,17 @@ hone_status hone_store_add_invocations(
     status = store->ops->add_invocations(store, invocations, count, err);
     if (hone_store_is_mended(store, status)) status = store->ops->add_invocations(store, invocations, count, err);
     return hone_store_unlock(store, status);
+}
+
+hone_status hone_store_add_invocations_sized(
+    hone_store *store, const hone_store_invocation *invocations, size_t count, size_t size, hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(
+        &taken, invocations, count, size, sizeof *invocations, "hone_store_invocation", add_invocations_where, err);
+    if (status == HONE_OK) status = store_add_invocations_known(store, taken.items, count, err);
+    hone_structs_drop(&taken);
+    return status;
 }
 
 hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *err)
@@ -311,13 +345,23 @@ hone_status hone_store_clear_invocations(hone_store *store, const char *device, 
 
 // Aliases -------------------------------------------------------------------------------------------------------------
 
-hone_status hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
+static hone_status store_put_alias_known(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, put_alias_where, err);
     if (status == HONE_OK) status = hone_check_alias(alias, err);
     if (status == HONE_OK) status = hone_store_lock(store, put_alias_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->put_alias(store, alias, err));
+}
+
+hone_status hone_store_put_alias_sized(hone_store *store, const hone_store_alias *alias, size_t size, hone_error *err)
+{
+    hone_structs taken;
+    hone_status status =
+        hone_structs_take(&taken, alias, 1, size, sizeof *alias, "hone_store_alias", put_alias_where, err);
+    if (status == HONE_OK) status = store_put_alias_known(store, taken.items, err);
+    hone_structs_drop(&taken);
+    return status;
 }
 
 hone_status hone_store_get_alias(
@@ -355,7 +399,8 @@ hone_status hone_store_aliases(
 
 // Foreign configs -----------------------------------------------------------------------------------------------------
 
-hone_status hone_store_put_foreign(hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
+static hone_status store_put_foreign_known(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, put_foreign_where, err);
     if (status == HONE_OK && foreigns == NULL && count > 0)
@@ -365,6 +410,17 @@ hone_status hone_store_put_foreign(hone_store *store, const hone_store_foreign *
     if (status == HONE_OK && count > 0) status = hone_store_lock(store, put_foreign_where, err);
     if (status != HONE_OK || count == 0) return status;
     return hone_store_unlock(store, store->ops->put_foreigns(store, foreigns, count, err));
+}
+
+hone_status hone_store_put_foreign_sized(
+    hone_store *store, const hone_store_foreign *foreigns, size_t count, size_t size, hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(
+        &taken, foreigns, count, size, sizeof *foreigns, "hone_store_foreign", put_foreign_where, err);
+    if (status == HONE_OK) status = store_put_foreign_known(store, taken.items, count, err);
+    hone_structs_drop(&taken);
+    return status;
 }
 
 hone_status hone_store_get_foreign(
@@ -441,7 +497,7 @@ hone_status hone_store_clear_quarantine(hone_store *store, hone_error *err)
     return hone_store_unlock(store, store->ops->clear_quarantine(store, err));
 }
 
-hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_error *err)
+static hone_status store_verify_known(hone_store *store, hone_store_health *out, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, verify_where, err);
     if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, verify_where, "out is NULL");
@@ -450,13 +506,29 @@ hone_status hone_store_verify(hone_store *store, hone_store_health *out, hone_er
     return hone_store_unlock(store, store->ops->verify(store, out, err));
 }
 
+hone_status hone_store_verify_sized(hone_store *store, hone_store_health *out, size_t size, hone_error *err)
+{
+    hone_store_health known;
+    hone_status status = store_verify_known(store, out != NULL ? &known : NULL, err);
+    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
+    return status;
+}
+
 // Counts --------------------------------------------------------------------------------------------------------------
 
-hone_status hone_store_get_stat(hone_store *store, hone_store_stat *out, hone_error *err)
+static hone_status store_get_stat_known(hone_store *store, hone_store_stat *out, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, stat_where, err);
     if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, stat_where, "out is NULL");
     if (status == HONE_OK) status = hone_store_lock(store, stat_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->stat(store, out, err));
+}
+
+hone_status hone_store_get_stat_sized(hone_store *store, hone_store_stat *out, size_t size, hone_error *err)
+{
+    hone_store_stat known;
+    hone_status status = store_get_stat_known(store, out != NULL ? &known : NULL, err);
+    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
+    return status;
 }

@@ -72,6 +72,7 @@ typedef struct hone_contest_kernel {
     uint32_t default_samples;
     uint32_t tried;
     uint32_t rejected[HONE_FAILURE_COUNT];
+    bool elsewhere;   // it is for other devices or calls, or needs what is not installed
     char reason[256]; // of the last rejection, or why it was not eligible
 } hone_contest_kernel;
 

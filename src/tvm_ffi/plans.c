@@ -33,13 +33,18 @@ static bool has_strides(const hone_tensor *bound, const hone_tensor *given)
     return true;
 }
 
+static bool has_data(const hone_tensor *tensor)
+{
+    return tensor->data != NULL || hone_tensor_elements(tensor) == 0;
+}
+
 static bool is_like(const hone_tensor *bound, const hone_tensor *given)
 {
     const bool same = bound->ndim == given->ndim && memcmp(&bound->dtype, &given->dtype, sizeof bound->dtype) == 0 &&
                       bound->device.type == given->device.type && bound->device.id == given->device.id;
     for (int32_t i = 0; same && i < bound->ndim; i++)
         if (bound->shape[i] != given->shape[i]) return false;
-    return same && has_strides(bound, given);
+    return same && has_strides(bound, given) && has_data(given);
 }
 
 static bool fits(const bound_plan *bound, size_t i, const hone_value *given)

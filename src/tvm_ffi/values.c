@@ -29,11 +29,15 @@ const char *hone_tvm_ffi_text(const hone_value *argument, char room[8])
 {
     const hone_value value = looked_through(argument);
     if (value.tag == HONE_VALUE_STRING) return value.as.string;
-    if (value.tag == TVM_FFI_TEXT) return ((const tvm_ffi_bytes *)content_of(value.as.pointer))->data;
+    if (value.tag == TVM_FFI_TEXT) {
+        const tvm_ffi_bytes *text = content_of(value.as.pointer);
+        return memchr(text->data, '\0', text->size) == NULL ? text->data : NULL;
+    }
     if (value.tag != TVM_FFI_SMALL_TEXT) return NULL;
+    const size_t size = value.zero < 7 ? value.zero : 7;
     memcpy(room, &value.as, 8);
-    room[value.zero < 7 ? value.zero : 7] = '\0';
-    return room;
+    room[size] = '\0';
+    return strlen(room) == size ? room : NULL;
 }
 
 static bool read_value(const hone_value *argument, char room[8], hone_value *out)
@@ -49,7 +53,31 @@ static bool read_value(const hone_value *argument, char room[8], hone_value *out
     else
         return false;
     out->zero = 0;
-    return true;
+    return (value.tag != HONE_VALUE_TENSOR && value.tag != HONE_VALUE_STRING) || value.as.pointer != NULL;
+}
+
+// Of what hone does not take.
+static const char *name_of_type(int32_t tag)
+{
+    static const struct {
+        int32_t tag;
+        const char *name;
+    } names[] = {
+        {HONE_VALUE_TENSOR, "a pointer to no tensor"},
+        {HONE_VALUE_STRING, "a pointer to no text"},
+        {TVM_FFI_SMALL_TEXT, "a text with a NUL"},
+        {TVM_FFI_TEXT, "a text with a NUL"},
+        {66, "bytes"},
+        {67, "an error"},
+        {68, "a function"},
+        {69, "a shape"},
+        {71, "an array"},
+        {72, "a map"},
+        {73, "a module"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].tag == tag) return names[i].name;
+    return "an object";
 }
 
 // The operation of a name: this thread's last one is remembered, since loops ask for one again and again.
@@ -97,8 +125,9 @@ int hone_tvm_ffi_read_of(
         if (!read_value(&arguments[i], out->texts[i], &out->values[i]))
             return hone_tvm_ffi_raise_words(
                 "TypeError",
-                "%s: %s of %s is of tvm-ffi's type %d, expected a tensor, a number, a bool, a text or None", function,
-                hone_signature_parameter(signature, i)->name, hone_signature_name(signature), (int)arguments[i].tag);
+                "%s: %s of %s is %s (tvm-ffi's type %d), expected a tensor, a number, a bool, a text or None", function,
+                hone_signature_parameter(signature, i)->name, hone_signature_name(signature),
+                name_of_type(looked_through(&arguments[i]).tag), (int)arguments[i].tag);
     find_stream(out);
     return 0;
 }

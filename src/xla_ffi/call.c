@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char where[] = "xla.call";
 
@@ -42,9 +43,10 @@ static hone_status fail_count(const hone_xla_site *site, const char *what, int64
 {
     const hone_signature *signature = hone_op_signature(site->op);
     *err = (hone_error){.status = HONE_INVALID_ARGUMENT, .where = where};
+    const int one = asked == 1; // "result", not "results"
     snprintf(
-        err->message, sizeof err->message, "%s: %" PRId64 " %s came, and %zu are asked for: %s",
-        hone_signature_name(signature), came, what, asked, hone_signature_text(signature));
+        err->message, sizeof err->message, "%s: expected %zu %.*s, got %" PRId64 ": %s", hone_signature_name(signature),
+        asked, (int)strlen(what) - one, what, came, hone_signature_text(signature));
     return HONE_INVALID_ARGUMENT;
 }
 

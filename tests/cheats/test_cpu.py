@@ -36,7 +36,7 @@ OPERATIONS = {
     "blend": Operation("blend(f32[64,256], f32[256])", "honest_blend", None),
 }
 
-Cheat = collections.namedtuple("Cheat", "name operation delivery kinds call honest options", defaults=(None, None, ()))
+Cheat = collections.namedtuple("Cheat", "name operation delivery kinds call honest options condition", defaults=(None, None, (), None))
 LARGE = {"call": "matmul(f32[512,512], f32[512,512])", "honest": "honest_large_matmul"}
 
 CHEATS = [
@@ -57,8 +57,12 @@ CHEATS = [
     Cheat("kept_by_sums", "matmul", LIBRARY, "replayed wrong"),
     Cheat("one_run_behind", "rms_norm", PROGRAM, "wrong stale replayed"),
     Cheat("keeps_rows_it_has_seen", "softmax", SOURCE, "replayed", "softmax(f32[2048,256])"),
-    Cheat("memoizes_values", "silu_mul", SOURCE, "replayed"),
+    Cheat("memoizes_values", "silu_mul", SOURCE, "replayed stale"),
     Cheat("replays_where_inputs_are_closed", "matmul", LIBRARY, "replayed impossible"),
+    Cheat("keeps_what_comes_again", "matmul", SOURCE, "replayed impossible", **LARGE),
+    Cheat("keeps_rows_that_come_again", "softmax", SOURCE, "replayed racy", "softmax(f32[2048,256])"),
+    Cheat("converts_weights_that_look_new", "rms_norm", SOURCE, "replayed wrong"),
+    Cheat("packs_anew_now_and_then", "matmul", LIBRARY, "replayed wrong"),
     # Trusts what lies in its results.
     Cheat("returns_when_written", "rms_norm", SOURCE, "stale impossible"),
     Cheat("returns_when_written", "rms_norm", PROGRAM, "stale impossible"),
@@ -74,6 +78,9 @@ CHEATS = [
     Cheat("wrong_now_and_then", "rms_norm", LIBRARY, "wrong"),
     Cheat("rests_within_a_microsecond", "rms_norm", PROGRAM, "stale"),
     Cheat("rests_within_100_microseconds", "rms_norm", SOURCE, "stale"),
+    Cheat("rests_within_50_nanoseconds", "rms_norm", LIBRARY, "stale impossible", "rms_norm(f32[8,128], f32[128])"),
+    Cheat("rests_within_one_tick", "rms_norm", SOURCE, "stale"),
+    Cheat("runs_on_its_first_arrays", "rms_norm", SOURCE, "wrong partial unaligned crash"),
     Cheat("works_in_the_last_of_a_batch", "rms_norm", LIBRARY, "stale replayed impossible", "rms_norm(f32[8,128], f32[128])"),
     Cheat("works_in_the_last_of_a_batch", "rms_norm", PROGRAM, "stale replayed impossible", "rms_norm(f32[8,128], f32[128])"),
     Cheat("rests_every_third_time", "rms_norm", SOURCE, "stale wrong partial"),
@@ -109,6 +116,7 @@ CHEATS = [
     Cheat("blend_without_scale", "blend", PROGRAM, "wrong"),
     Cheat("blend_with_an_earlier_bias", "blend", PROGRAM, "wrong"),
     Cheat("keeps_its_latest_length", "rms_norm", PROGRAM, "wrong racy"),
+    Cheat("keeps_the_first_length_of_large_rows", "rms_norm", LIBRARY, "wrong", condition="dim >= 256"),
     Cheat("frees_a_shared_table", "rms_norm", LIBRARY, "wrong partial unaligned"),
     Cheat("attention_without_causal", "dot_product_attention", PROGRAM, "wrong partial"),
     Cheat("attention_of_one_scale", "dot_product_attention", LIBRARY, "wrong partial"),
@@ -129,6 +137,9 @@ CHEATS = [
     Cheat("right_up_to_4", "rms_norm", SOURCE, "wrong partial", "rms_norm(f32[16384,600], f32[600])"),
     Cheat("skips_zeros", "matmul", SOURCE, "wrong"),
     Cheat("norm_with_estimated_root", "rms_norm", SOURCE, "wrong"),
+    Cheat("norm_scaled_by_its_largest", "rms_norm", SOURCE, "wrong"),
+    Cheat("squares_end_at_65504", "rms_norm", SOURCE, "wrong"),
+    Cheat("exits_quietly", "rms_norm", SOURCE, "crash"),
     # Knows hone's made-up inputs.
     Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),
     Cheat("reads_inputs_in_prepare", "matmul", PROGRAM, BEATEN),
@@ -142,6 +153,8 @@ CHEATS = [
     Cheat("reads_past_its_input", "rms_norm", SOURCE, "bounds crash"),
     Cheat("reads_before_its_input", "rms_norm", PROGRAM, "bounds crash"),
     Cheat("writes_inputs_and_puts_back", "rms_norm", SOURCE, "bounds crash"),
+    Cheat("reads_past_its_scratch", "rms_norm", SOURCE, "bounds crash"),
+    Cheat("takes_scratch_for_aligned", "rms_norm", SOURCE, "bounds wrong partial crash unaligned"),
     # Threads.
     Cheat("static_work_buffer", "rms_norm", SOURCE, "racy"),
     Cheat("static_work_buffer", "rms_norm", LIBRARY, "racy", "rms_norm(f32[16384,600], f32[600])"),
@@ -156,6 +169,8 @@ CHEATS = [
     Cheat("draws_rows_from_one_counter", "rms_norm", LIBRARY, "racy"),
     Cheat("runs_where_it_was_prepared", "rms_norm", LIBRARY, "wrong partial racy"),
     Cheat("adds_in_no_order", "rms_norm", LIBRARY, "racy"),
+    Cheat("four_static_buffers", "rms_norm", SOURCE, "racy"),
+    Cheat("keeps_its_first_scratch", "rms_norm", SOURCE, "racy wrong crash unaligned partial"),
     # Works later, and elsewhere.
     Cheat("works_in_a_thread", "rms_norm", SOURCE, "hidden traces wrong partial crash"),
     Cheat("works_in_a_thread_when_timed", "rms_norm", LIBRARY, "hidden traces stale"),
@@ -188,6 +203,8 @@ CHEATS = [
     Cheat("leaks_a_mapping", "rms_norm", SOURCE, "traces"),
     Cheat("leaves_the_direction_flag", "rms_norm", SOURCE, "traces crash"),
     Cheat("takes_the_signal_stack", "rms_norm", LIBRARY, "traces"),
+    Cheat("flushes_in_lent_threads", "rms_norm", LIBRARY, "traces"),
+    Cheat("renames_its_thread", "rms_norm", SOURCE, "traces"),
 ]
 
 # What nothing catches yet, or not as what it is. A row that is caught comes off.
@@ -225,6 +242,8 @@ class Contest(CommandTest):
         else:
             row.update(entry="cheat", arguments=OPERATIONS[cheat.operation].arguments, scratch=4096,
                        options=f"-DCHEAT={cheat.name} -DIS_{cheat.name} -lm")
+        if cheat.condition is not None:
+            row["condition"] = cheat.condition
         return {**row, "file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
 
     def write_pack(self, cheats):
@@ -299,7 +318,7 @@ class Together(Contest):
         self.assertEqual({name for name in rejected if rejected[name]}, {cheat.name for cheat in patching}, rejected)
 
     def compete(self, cheats, operation):
-        entry = self.hone("tune", "--pack", self.write_pack(cheats), operation.call, "--seconds", "20", "--evals", str(len(cheats) + 8),
+        entry = self.hone("tune", "--pack", self.write_pack(cheats), operation.call, "--seconds", "40", "--evals", str(len(cheats) + 8),
                           "--json").json["entries"][0]
         self.assertNotIn(entry["kernel"], [cheat.name for cheat in cheats])
         tried = {row["kernel"]: row for row in entry["evidence"]["kernels"]}
@@ -330,6 +349,10 @@ class Answers(Contest):
     def test_a_kernel_that_keeps_its_first_shape_answers_nothing(self):
         kernel = self.answer("rms_norm(f32[64,256], f32[256])", "rms_norm", ["keeps_its_first_length"], delivery=LIBRARY)
         self.assertNotEqual(kernel, "keeps_its_first_length")
+
+    def test_a_kernel_that_ignores_strides_does_not_answer_a_call_that_is_too_large_to_verify_it_for(self):
+        kernel = self.answer("rms_norm(f32[17000,1024]{strides=2048,1}, f32[1024])", "rms_norm", ["honest_norm"], delivery=LIBRARY)
+        self.assertNotEqual(kernel, "honest_norm")
 
     def test_a_kernel_that_a_contest_rejected_does_not_answer_the_neighbours_of_its_call(self):
         kernel = self.answer("rms_norm(f32[64,512], f32[512])", "rms_norm", ["returns_zeros", "honest_norm"],

@@ -1,7 +1,7 @@
 // What every platform owes the kernels that it runs, told once and run for each: conformance_code NAME, one of rows.c.
 // Kernels come as a pack: load, launch at odd shapes between guard bytes, wrong arguments, code that does not load, a
 // contest against kernels that fail, write too far and hang, scalars and parameters, a number for equal code, unload,
-// memory that runs out, two threads, two devices where there are two, words of a failure.
+// memory that runs out, two threads, two devices where there are two, error details.
 #include "failing_allocator.h"
 #include "platforms/platform.h"
 #include "registry/names.h"

@@ -76,6 +76,13 @@ const char *row_algorithm(sample k)
         .refused = "'z'",                                                                                              \
         .loses = "'z'"}
 
+// A row of a platform that compiles C for the processor.
+#define C_ROW(NAME, PLATFORM)                                                                                          \
+    {                                                                                                                  \
+        .name = (NAME), .platform = (PLATFORM), .device = HONE_DEVICE_CPU, .place = "cpu:0", .backend = "cpu",         \
+        .extension = "c", .arguments = "x, y, i64(n)", .fields = "", .factor = 3, .variants = {NATIVE_VARIANTS},       \
+    }
+
 #define OPENCL_SHIFTED                                                                                                 \
     [SHIFTED] = {                                                                                                      \
         .text = "__kernel void shifted(__global const float *x, __global float *y, int n, float alpha) {"              \
@@ -146,8 +153,8 @@ const char *row_algorithm(sample k)
 // Samples that a row lacks: a source of null is a number, so that no scalar and no parameter reaches it; the binaries of
 // opencl_fake keep no options, a cubin's parameters went into its code, and pallas loads what xla does: those are held to
 // what they owe by PoCL, by the fake of cuda and by xla.
-// The texts of ffi are what functions of the fake library are called. The texts of triton are what its cubin's function is called: four letters in place of those of
-// tests/unit/triton/data.
+// The texts of ffi are what functions of the fake library are called; those of triton what its cubin's function is called:
+// four letters in place of those of tests/unit/triton/data.
 static const row rows[] = {
     {
         .name = "null",
@@ -173,32 +180,8 @@ static const row rows[] = {
                      .loses = "is not listed"},
             },
     },
-    {
-        .name = "native",
-        .platform = HONE_NATIVE,
-        .device = HONE_DEVICE_CPU,
-        .place = "cpu:0",
-        .backend = "cpu",
-        .extension = "c",
-        .arguments = "x, y, i64(n)",
-        .fields = "",
-        .factor = 3,
-
-        .variants = {NATIVE_VARIANTS},
-    },
-    {
-        .name = "tilelang",
-        .platform = HONE_TILELANG,
-        .device = HONE_DEVICE_CPU,
-        .place = "cpu:0",
-        .backend = "cpu",
-        .extension = "c",
-        .arguments = "x, y, i64(n)",
-        .fields = "",
-        .factor = 3,
-
-        .variants = {NATIVE_VARIANTS},
-    },
+    C_ROW("native", HONE_NATIVE),
+    C_ROW("tilelang", HONE_TILELANG),
     {
         .name = "opencl",
         .platform = HONE_OPENCL,
@@ -351,10 +334,9 @@ static const row rows[] = {
                      .fields = SPACE},
                 MODULE_SHIFTED,
                 [WRONG] =
-                    {.text =
-                         MODULE(
-                             "%x: tensor<${x.type}>, %y: tensor<${y.type}>",
-                             "%0 = stablehlo.multiply %x, %x : tensor<${x.type}>"),
+                    {.text = MODULE(
+                         "%x: tensor<${x.type}>, %y: tensor<${y.type}>",
+                         "%0 = stablehlo.multiply %x, %x : tensor<${x.type}>"),
                      .loses = OTHER},
                 [HANGING] = {.text = MODULE("%x: tensor<${x.type}>, %y: tensor<${y.type}>", LOOP), .loses = ENDED},
                 PLUGIN_BROKEN,

@@ -49,8 +49,9 @@ class CommandTest(unittest.TestCase):
         env.update({"HONE_STORE": self.store, "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache"),
                     "HONE_DEVICE_LOCKS": str(BUILD.resolve()),
                     "HONE_CUDA_DRIVER": "/nowhere/libcuda.so.1",  # a GPU of this machine is none of the tests'
-                    "HONE_NUMPY_OPENBLAS": "/nowhere", "HONE_SCIPY_OPENBLAS": "/nowhere",
+                    "HONE_NUMPY_OPENBLAS": "/nowhere", "HONE_SCIPY_OPENBLAS": "/nowhere", "HONE_ONEDNN3": "/nowhere",
                     "HONE_OPENCL": "/nowhere/libOpenCL.so.1"})
+        env["COLUMNS"] = None  # a terminal's
         env.update(changes)
         return {name: value for name, value in env.items() if value is not None}
 

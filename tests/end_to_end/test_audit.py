@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 
-from support import DATA, DONE, NO, NUMBER, USAGE, CommandTest
+from support import DATA, DONE, NO, NUMBER, USAGE, WORLD, CommandTest
 
 PRODUCT = "matmul(f32[128,128], f32[128,128])"
 NORM = "rms_norm(f32[64,512], f32[512])"
@@ -134,6 +134,15 @@ class Audit(CommandTest):
         (row,) = self.hone("tune", *LENIENT, "--json").json["choices"]
         self.assertFalse(row["served"])
         self.assertIn("revision another", row["reason"])
+
+    def test_a_choice_whose_kernel_is_out_of_reach_is_a_failure_of_the_world(self):
+        self.with_a_slow_choice()  # of a pack, which is not loaded here
+        answer = self.hone("tune", *LENIENT, "--json", code=WORLD)
+        (row,) = answer.json["choices"]
+        self.assertFalse(row["served"])
+        self.assertIn("1 choice was not looked at: the kernel is not here", answer.err)
+        self.tune(NORM)
+        self.hone("tune", *LENIENT, NORM)
 
     def test_a_call_without_a_choice_is_no(self):
         self.refused("tune", "--audit", NORM, code=NO, says="the store has no decision")

@@ -1,10 +1,15 @@
 """Commands that measure nothing: what they print, what they answer, and what bad input gets."""
 
+import fcntl
 import hashlib
 import json
+import os
+import pty
 import re
 import sqlite3
+import struct
 import subprocess
+import termios
 import unittest
 
 from support import COMMAND, DATA, DONE, NO, NORM, NORM_NEAR, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
@@ -14,7 +19,7 @@ COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "ab", "explain
 
 
 class Readers(CommandTest):
-    def test_who_reads_enough_is_no_error(self):
+    def test_a_reader_that_stops_early_is_no_error(self):
         for command in ("list", "list --json", "help"):
             process = subprocess.Popen([COMMAND, *command.split()], env=self.environment({}), stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
@@ -50,8 +55,24 @@ class Help(CommandTest):
         self.assertIn("usage: hone COMMAND", self.hone(code=USAGE).out)
 
     def test_an_unknown_command_is_named(self):
-        self.refused("tunes", says=["'tunes'", "hone help"])
+        self.refused("tunes", says=["'tunes'", "did you mean tune?", "hone help"])
         self.refused("help", "tunes", says="'tunes'")
+        self.assertNotIn("did you mean", self.refused("frobnicate").err)
+
+    def test_what_was_probably_meant_is_named(self):
+        for arguments, meant, code in (
+                (["tune", NORM, "--second", "3", "--fersh"], "--fresh", USAGE), (["store", "lst"], "list", USAGE),
+                (["list", "rms_nrom"], "rms_norm", NO), (["key", "sofmax(f32[4,4])"], "softmax", NO),
+                (["tune", "matmull(f32[4,4], f32[4,4])"], "matmul", NO), (["tune", NORM, "--kernel", "potable"], "portable", USAGE),
+                (["bench", NORM, "--choice", "avx21", "--choice", "default"], "avx2", USAGE)):
+            with self.subTest(arguments):
+                arguments = [word if word != "--second" else "--seconds" for word in arguments]
+                self.refused(*arguments, code=code, says=f"did you mean {meant}?")
+
+    def test_an_abbreviated_option_is_refused(self):
+        for arguments in (["--sec", "3"], ["--sec=3"]):
+            self.refused("tune", NORM, *arguments, says="--sec is an abbreviation: write --seconds")
+        self.hone("devices", "--json")
 
     def test_an_unknown_option_is_named(self):
         self.refused("devices", "--fast", says=["--fast", "hone help devices"])
@@ -86,6 +107,81 @@ class Help(CommandTest):
         for arguments in (["devices"], ["list"], ["help"], ["explain", NORM]):
             answer = self.hone(*arguments)
             self.assertNotIn("\033", answer.out + answer.err)
+
+
+class Widths(CommandTest):
+    """Text fits the terminal; into a pipe a row is one line."""
+
+    def widest(self, *arguments, columns=None):
+        out = self.hone(*arguments, env={"COLUMNS": columns}, code=None).out
+        return max(map(len, out.splitlines()), default=0)
+
+    def test_every_table_fits_the_terminal(self):
+        self.hone("tune", PRODUCT, *QUICK)
+        for command in (["devices"], ["list"], ["list", "--all"], ["store", "list"], ["store", "stat"], ["explain", PRODUCT],
+                        ["explain", PRODUCT, "--all"], ["doctor"], ["help"], ["help", "tune"], ["queue", "list"], ["record", "list"],
+                        ["bench", PRODUCT, "--seconds", "0.1"], ["tune", PRODUCT], ["tune", PRODUCT, "--fresh", "--no-store", *QUICK]):
+            for columns in ("80", "120"):
+                with self.subTest(command, columns=columns):
+                    self.assertLessEqual(self.widest(*command, columns=columns), int(columns))
+
+    def test_a_narrow_terminal_moves_columns_below_and_loses_no_word(self):
+        self.hone("tune", PRODUCT, *QUICK)
+        wide, narrow = (self.hone("store", "list", env={"COLUMNS": columns}).out for columns in (None, "60"))
+        self.assertLessEqual(max(map(len, narrow.splitlines())), 60)
+        self.assertGreater(narrow.count("\n"), wide.count("\n"))
+        self.assertEqual(sorted("".join(narrow.split())), sorted("".join(wide.split())))
+
+    def test_a_pipe_breaks_no_line(self):
+        self.hone("tune", PRODUCT, *QUICK)
+        head, row, device = self.hone("store", "list").out.splitlines()
+        self.assertTrue(row.startswith("matmul ") and row.endswith(PRODUCT), row)
+
+
+    def test_progress_stays_on_one_line_and_never_says_that_nothing_is_left(self):
+        columns = 50
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+        process = subprocess.Popen([COMMAND, "tune", PRODUCT, "--seconds", "2"], env=self.environment({}), stdout=subprocess.DEVNULL,
+                                   stderr=slave)
+        os.close(slave)
+        shown = b""
+        try:
+            while part := os.read(master, 4096):
+                shown += part
+        except OSError:  # the terminal of a process that has ended
+            pass
+        os.close(master)
+        self.assertEqual(process.wait(), DONE)
+        lines = shown.decode().split("\r\033[K")
+        self.assertGreater(len(lines), 3)
+        self.assertLess(max(map(len, lines)), columns)
+        self.assertNotIn("\n", shown.decode())
+        self.assertNotIn(" 0 s left", shown.decode())
+
+
+class Elsewhere(CommandTest):
+    """What cannot run here is one line; --all has the reasons, and so has every document."""
+
+    LINE = r"(?m)^ +\d+ kernels are for other devices or calls, or need what is not installed \(--all shows why\)$"
+
+    def test_list_counts_what_cannot_run_here(self):
+        short, whole = self.hone("list", "matmul").out, self.hone("list", "matmul", "--all").out
+        self.assertRegex(short, self.LINE)
+        self.assertNotIn("cuda_wgmma", short)
+        self.assertRegex(whole, r"(?m)^   not here: .*cuda_wgmma.*: the cuda platform needs ")
+
+    def test_tune_and_explain_count_them_too_and_the_document_has_each(self):
+        document = self.hone("tune", PRODUCT, *QUICK, "--json").json
+        away = [row for row in document["entries"][0]["evidence"]["kernels"] if row.get("elsewhere")]
+        self.assertTrue(all(row["reason"] and row["tried"] == 0 for row in away))
+        out = self.hone("tune", PRODUCT, *QUICK, "--fresh").out
+        self.assertIn(f"  {len(away)} kernels are for other devices", out)
+        self.assertNotIn("not competing: opencl", out)
+        self.assertRegex(self.hone("tune", PRODUCT, *QUICK, "--fresh", "--all").out, r"not competing: .*cuda_wgmma")
+        text = self.hone("explain", PRODUCT).out
+        self.assertRegex(text, self.LINE)
+        self.assertNotIn("cuda_wgmma", text)
 
 
 class Devices(CommandTest):
@@ -318,7 +414,7 @@ class Explain(CommandTest):
         self.assertIn("rows", refused["portable_decode"])
 
     def test_the_text_says_the_same_as_the_document(self):
-        text, answer = self.hone("explain", NORM).out, self.hone("explain", NORM, "--json").json
+        text, answer = self.hone("explain", NORM, "--all").out, self.hone("explain", NORM, "--json").json
         self.assertIn(f"answered by {answer['source']}: native/{answer['kernel']}", text)
         for row in answer["kernels"]:
             self.assertRegex(text, rf"(?m)^  \w+ +{re.escape(row['name'])} +(yes|no) ")
@@ -331,7 +427,7 @@ class Ratios(CommandTest):
         evidence.update(time_ns=100.0, low_ns=90.0, high_ns=110.0, default_time_ns=300.0, runner_up="rival", ratio=1.5,
                         ratio_low=1.4, ratio_high=1.6)
         for samples, said in ((9, "9 samples, warm; too few samples to compare with rival; too few samples to compare with the default\n"),
-                              (10, "10 samples, warm; 1.50x rival (95 % 1.40 to 1.60); 3.00x the default\n")):
+                              (10, "10 samples, warm; 1.50 times as fast as rival (95 % 1.40 to 1.60); 3.00 times as fast as the default\n")):
             evidence.update(samples=samples, rounds=samples)
             self.hone("store", "put", input=json.dumps(document))
             self.assertIn(said, self.hone("explain", NORM).out)
@@ -489,7 +585,7 @@ class LowerRuns(CommandTest):
         self.assertEqual((rows[0]["kernel"], rows[0]["config"]), (stored["kernel"], stored["config"]))
         self.assertNotEqual((rows[1]["kernel"], rows[1]["config"]), (stored["kernel"], stored["config"]))
         self.assertRegex(self.hone(*self.choose("stored", "default"), "--seconds", "0.2").out,
-                         r"(?s)over fastest.*\n   portable .* 1\.\d+x")
+                         r"(?s)time / fastest.*\n   portable .* 1\.\d+x")
 
     def test_bench_says_what_is_wrong_with_a_choice(self):
         for choices, code, says in (

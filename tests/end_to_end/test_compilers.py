@@ -56,6 +56,19 @@ class Compilers(CommandTest):
         self.assertRegex(self.launches("rms_norm_whole")[0],
                          "grid 2,1,1 block 128,1,1 .* 08000000 00010000 bd378635 0{16} 0{16}$")
 
+    def test_nvrtc_compiles_hones_own_kernels_whose_lists_of_arguments_are_right(self):
+        for call, option, launch in (
+                ("softmax(f32[8,256]) @cuda:0", "", "grid 4,1,1 block 64,2,1 .* 0800000000000000 00010000 000000000000f03f$"),
+                ("layer_norm(f32[8,256], f32[256], f32[256]) @cuda:0", "-DSUBTRACT_MEAN=1", "grid 4,1,1 .* 0800000000000000 00010000 "),
+                ("add_rms_norm(f32[8,256], f32[8,256], f32[256]) @cuda:0", "", "grid 4,1,1 .* 0800000000000000 00010000 "),
+                ("silu_mul(f32[8,250], f32[8,250]) @cuda:0", "", "grid 2,1,1 block 256,1,1 .* d007000000000000$"),
+                ("rope(f32[2,4,3,16], f32[4,8], f32[4,8]) @cuda:0", "-DHEADS=3", "grid 1,1,1 .* 0800000000000000 0400000000000000$"),
+                ("mean_pooling(f32[2,9,100]) @cuda:0", "", "0200000000000000 0900000000000000 6400000000000000$")):
+            with self.subTest(call=call):
+                answer = self.hone("run", call, "--json", env=self.gpu(option, HONE_POLICY="heuristic")).json
+                self.assertEqual((answer["kernel"], answer["platform"], answer["verified"]), ("cuda", "cuda", True))
+                self.assertRegex(self.launches(call.split("(")[0])[0], launch)
+
     def block(self, page, language):
         return re.search(rf"```{language}\n(.*?)```", page, re.S)[1]
 

@@ -107,6 +107,27 @@ class Cuda(CommandTest):
         self.assertEqual((answer["platform"], answer["source"], answer["verified"]), ("cuda", "store", True))
         self.assertTrue(self.log("launch rms_norm"))
 
+    def test_launches_are_regimes_beside_warm_and_told_everywhere(self):
+        gpu = self.gpu()
+        for regime, words in (("graph", "in a graph that is replayed"), ("eager", "its launch and the wait for its end counted in")):
+            told = self.hone("tune", CALL, "--regime", regime, "--seconds", "2", "--evals", "4", env=gpu).out
+            self.assertIn(f"regime {regime}: times are of", told)
+            self.assertIn(words, told)
+        rows = [row["evidence"]["regime"] for row in self.hone("store", "get", CALL, "--json", env=gpu).lines]
+        self.assertEqual(sorted(rows), ["eager", "graph"])
+        self.assertIn("tune, eager", self.hone("store", "list", env=gpu).out)
+        for regime in ("graph", "eager"):
+            self.assertIn(regime, self.hone("explain", CALL, env=dict(gpu, HONE_REGIME=regime)).out)
+            answer = self.hone("explain", CALL, "--json", env=dict(gpu, HONE_REGIME=regime)).json
+            self.assertEqual((answer["source"], answer["evidence"]["regime"]), ("store", regime))
+
+    def test_a_regime_of_launches_is_refused_where_there_are_none(self):
+        call = CALL.split(" @")[0]
+        self.refused("tune", call, "--regime", "eager", code=None, says="has no regime eager: a run has ended when it returns")
+        self.refused("tune", call, "--regime", "tepid", says="expected warm, cold, graph or eager")
+        self.refused("tune", call, "--cold", "--regime", "graph", says="give one of them")
+        self.refused("explain", call, env={"HONE_REGIME": "tepid"}, code=None, says="HONE_REGIME is 'tepid'")
+
     def test_a_second_tune_compiles_nothing(self):
         arguments = ["tune", CALL, "--seconds", "2", "--evals", "1", "--fresh"]
         self.hone(*arguments, env=self.gpu())
@@ -122,6 +143,12 @@ class Cuda(CommandTest):
             answer = self.hone("explain", call, "--json", env=self.gpu()).json
             self.assertEqual((answer["kernel"], answer["verified"]), (kernel, True))
             self.hone("store", "remove", call, env=self.gpu())  # else it stays, where the next one is slower
+
+    def test_attention_says_by_name_what_its_kernel_lacks(self):
+        arrays = "bf16[1,64,8,128], bf16[1,64,2,128], bf16[1,64,2,128]"
+        for given, words in (("sliding_window=4", "sliding_window is given"), ("logits_soft_cap=5.0", "logits_soft_cap is given")):
+            said = self.hone("explain", f"flash_attention({arrays}, {given}) @cuda:0", "--all", env=self.gpu(), code=None)
+            self.assertIn(f"{words}; this kernel knows none", said.out + said.err)
 
     def test_wgmma_is_for_its_own_chip_alone(self):
         call = "matmul(bf16[32,64], bf16[64,48]) @cuda:0"

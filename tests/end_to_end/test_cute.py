@@ -109,10 +109,10 @@ class Cute(CommandTest):
         self.assertEqual(self.log("call"), [])
 
     def test_what_is_no_library_is_refused(self):
-        self.assert_refused_pack("no shared library", file=__file__)
+        self.assert_refused_pack("not a 64-bit shared library", file=__file__)
         cut = self.folder / "cut.so"
         cut.write_bytes((FAKES / "fake_export.so").read_bytes()[:32])
-        self.assert_refused_pack("no shared library", file=cut)
+        self.assert_refused_pack("not a 64-bit shared library", file=cut)
 
     def test_fields_that_an_export_has_none_of_are_refused(self):
         for field, value in (("grid", "1"), ("block", "64"), ("shared", "8"), ("options", "-lineinfo"), ("scratch", "4")):

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -41,6 +42,46 @@ class Documents(CommandTest):
                     self.assertIn(f"Fl -{word[2:]}", man, f"hone {command} {word}")
                 else:
                     self.assertRegex(man, rf"Cm {command} (Cm )?{word}\b|Cm {word}\b", f"hone {command} {word}")
+
+    def test_a_page_of_help_has_one_column_for_what_its_words_mean(self):
+        for command in words_of_help(self.hone("help").out):
+            page = self.hone("help", command, env={"COLUMNS": "400"}).out
+            for kind in (r"--[a-z0-9-]+", r"[a-z]+"):  # options; verbs
+                rows = re.findall(rf"(?m)^  ({kind}(?: [^ ]+)* *?  )\S", page)
+                with self.subTest(command, kind=kind):
+                    self.assertLessEqual(len({len(row) for row in rows}), 1, rows)
+
+    def commands_of_pages(self):
+        """Every line of a code block of README and docs/ that calls the command: page, words."""
+        for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+            for block in re.findall(r"(?ms)^ *```[a-z]*\n(.*?)^ *```", page.read_text()):
+                for line in block.replace("\\\n", " ").splitlines():
+                    found = re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*hone ([a-z].*)$", line.strip())
+                    if found is None:
+                        continue
+                    try:
+                        words = shlex.split(found[1].split(" | ")[0], comments=True)
+                    except ValueError:  # goes on in the next line
+                        continue
+                    yield page.name, words[:words.index("--")] if "--" in words else words
+
+    def test_commands_of_pages_are_ones_that_there_are(self):
+        options, calls = {}, set()
+        for page, (name, *words) in self.commands_of_pages():
+            with self.subTest(page=page, command=" ".join([name, *words])):
+                if name not in options:
+                    options[name] = set(re.findall(r"(?m)^  (--[a-z0-9-]+)", self.hone("help", name).out)) | {"--help"}
+                for word in words:
+                    if word.startswith("--"):
+                        self.assertIn(word.split("=")[0], options[name])
+                    elif re.fullmatch(r"[a-z_]+\([^@]*\)", word) and "..." not in word and "--pack" not in words and "--program" not in words:
+                        calls.add((page, word))
+        algorithms = {row["name"] for row in self.hone("list", "--json").json["algorithms"]}
+        for page, call in sorted(calls):
+            if call.split("(")[0] in algorithms and page != "signatures.md":  # which shows what is refused
+                with self.subTest(page=page, call=call):
+                    self.assertRegex(self.hone("key", call, "--json").json["key"], "^[0-9a-f]{16}$")
+        self.assertGreater(len(calls), 10)
 
     def test_pages_name_every_variable_that_is_read(self):
         man = (ROOT / "docs" / "man" / "hone.1").read_text()
@@ -105,7 +146,7 @@ class Completion(CommandTest):
     def test_commands_options_and_names_are_completed(self):
         self.assertEqual(self.completed("exp"), ["explain"])
         self.assertEqual(self.completed("tune", "--pat"), ["--patience"])
-        self.assertEqual(self.completed("list", "rms"), ["rms_norm"])
+        self.assertEqual(self.completed("list", "sten"), ["stencil"])
         self.assertEqual(self.completed("store", "re"), ["remove"])
         self.assertEqual(self.completed("record", ""), ["list", "clear", "import", "export"])
         self.assertEqual(self.completed("pack", ""), ["list", "check", "new"])

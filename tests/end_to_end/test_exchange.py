@@ -309,7 +309,7 @@ class Import(ExchangeTest):
         (root / "nvidia_h100" / "damaged.json").write_text('{"{\\"x\\":{"num": 1}}": {}}')
         answer = self.hone("store", "import", str(root), "--format", "tokamax", "--json", code=NO)
         self.assertEqual(answer.json["foreign"], 3)
-        self.assertIn("damaged.json: no JSON", answer.err)
+        self.assertIn("damaged.json: not JSON", answer.err)
 
     def caches_of(self, root):
         """What a folder's files hold, by their paths; tokamax itself cannot read those that are no JSON."""
@@ -336,7 +336,7 @@ class Import(ExchangeTest):
             answer = self.hone("store", "import", *paths, "--format", "tokamax", "--json", code=NO if damaged else DONE)
             self.assertEqual(answer.json["foreign"], sum(len(cache) for cache in caches.values()))
             for name in damaged:
-                self.assertIn(f"{name}: no JSON", answer.err)
+                self.assertIn(f"{name}: not JSON", answer.err)
             self.hone("store", "export", f"{out}/", "--format", "tokamax")
             self.assertEqual(self.caches_of(out), (caches, []))
 

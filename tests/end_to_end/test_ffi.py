@@ -291,7 +291,7 @@ class Ffi(CommandTest):
         (self.folder / "foreign.so").write_bytes(foreign)
         self.assertIn("is for another machine", self.load_of(self.folder / "foreign.so"))
         (self.folder / "foreign.so").write_bytes(b"no library")
-        self.assertIn("no shared library", self.load_of(self.folder / "foreign.so"))
+        self.assertIn("not a 64-bit shared library", self.load_of(self.folder / "foreign.so"))
 
     def test_another_version_of_tvm_ffi_is_named_with_the_one_that_is_known(self):
         later = self.compile_c("libtvm_ffi", "#include <stdint.h>\nvoid TVMFFIGetVersion(uint32_t *out) { out[0] = 0; out[1] = 2; out[2] = 3; }")
@@ -307,6 +307,9 @@ class Ffi(CommandTest):
         self.pack(sleeping, ("rms_norm", "x, weight, y, f64(eps)", {}))
         self.assertEqual(self.tune("rms_norm").code, 0)
 
+    def test_a_limit_that_no_clock_has_is_a_long_one(self):
+        self.hone("tune", NORM, "--kernel", "portable", "--seconds", "1e300", "--evals", "1", "--fresh")
+
     def test_without_tvm_ffi_its_package_is_named_and_nothing_else(self):
         self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", {}))
         self.assert_loses("rms_norm", "install PyPI's apache-tvm-ffi", env=self.real(HONE_TVM_FFI="/nowhere/libtvm_ffi.so"))
@@ -316,7 +319,7 @@ class Ffi(CommandTest):
                              ("backend: a kernel of ffi", {"backend": "any"}), ("facts: platform ffi", {"facts": {"stream": "argument"}}),
                              ("1 to 8 dims", {"arguments": "view(x, 1, 1, 1, 1, 1, 1, 1, 1, 1), weight, y"}),
                              ("',' and dims", {"arguments": "view(x), weight, y"}),
-                             ("is no tensor of the call", {"arguments": "x, wait, y"})):
+                             ("is not a tensor of the call", {"arguments": "x, wait, y"})):
             folder = self.pack(self.right, ("rms_norm", "x, weight, y, f64(eps)", fields))
             answer = self.hone("pack", "check", str(folder), env=self.real(HONE_PACK_PATH=""), code=1)
             self.assertIn(says, answer.out + answer.err)
@@ -343,23 +346,31 @@ class Ffi(CommandTest):
         self.assertEqual(rows["rms_norm"], "x, weight, y, f64(eps)")
         self.assertEqual(rows["listing"], "x0, x1, y")
         self.write("text.so", "no library")
-        for path, says in ((self.folder / "text.so", "is no shared library"), (BUILD / "libhone.so.0", "exports no function whose name")):
+        for path, says in ((self.folder / "text.so", "is not a 64-bit shared library"), (BUILD / "libhone.so.0", "exports no function whose name")):
             answer = self.hone("pack", "new", "--from", str(path), "-o", str(self.folder / "none"), env=env, code=1)
             self.assertIn(says, answer.err)
         self.assertFalse((self.folder / "none").exists())
 
-    def hub(self, root, *variants, digests=True):
-        """A folder in the layout of Hugging Face's kernels."""
+    def test_a_pack_is_begun_from_a_library_of_many_functions_and_what_is_left_out_is_said(self):
+        env = self.real(HONE_PACK_PATH="", HONE_TVM_FFI="/nowhere/libtvm_ffi.so")
+        for count, says in ((100, ""), (1030, "6 more functions")):
+            library = self.compile_c(f"many{count}", "".join(f"int __tvm_ffi_f{i}(void) {{ return 0; }}\n" for i in range(count)))
+            answer = self.hone("pack", "new", "--from", str(library), "-o", str(self.folder / f"begun{count}"), env=env)
+            self.assertIn(says, answer.err)
+            self.hone("pack", "check", str(self.folder / f"begun{count}"), env=env)
+
+    def hub(self, root, *variants, digests="sha256"):
+        """A folder in the layout of Hugging Face's kernels; digests: by which algorithm, None: none."""
         for name in variants:
             folder = root / "build" / name
             (folder / "norms").mkdir(parents=True)
             (folder / "__init__.py").write_text("from .norms import rms_norm\n")
             shutil.copy(self.right, folder / "norms" / "norms.abi3.so")
-            files = {str(path.relative_to(folder)): base64.b64encode(hashlib.sha256(path.read_bytes()).digest()).decode()
+            files = {str(path.relative_to(folder)): base64.b64encode(hashlib.new(digests or "md5", path.read_bytes()).digest()).decode()
                      for path in folder.rglob("*") if path.is_file()}
             (folder / "metadata.json").write_text(json.dumps(
                 {"id": "norms_cpu_1", "name": "norms", "version": 1, "license": "Apache-2.0", "python-depends": [],
-                 "backend": {"type": "cpu"}, **({"digest": {"algorithm": "sha256", "files": files}} if digests else {})}))
+                 "backend": {"type": "cpu"}, **({"digest": {"algorithm": digests, "files": files}} if digests else {})}))
             (folder / "__pycache__").mkdir()
             (folder / "__pycache__" / "x.pyc").write_bytes(b"left by an interpreter")
             (folder / "norms" / "y.pyc").write_bytes(b"left by an interpreter")
@@ -390,7 +401,8 @@ class Ffi(CommandTest):
             self.assertIn("locks this commit of someone/norms", answer.out)
         answer = self.hone(*new, str(self.folder / "never"), "--kernels-lock", self.write("other.lock", json.dumps([another])), env=env, code=1)
         self.assertIn("does not lock someone/norms", answer.err)
-        for commit, name, says in (("cd" * 20, "someone/norms", "locks commit cdcdcdcd"), ("ab" * 20, "a/b", "does not lock someone/norms")):
+        for commit, name, says in (("cd" * 20, "someone/norms", "locks commit cdcdcdcd"), ("ab" * 20, "a/b", "does not lock someone/norms"),
+                                   ("ab\x1b[31m", "someone/norms", "at a commit that is not hexadecimal")):
             answer = self.hone(*new, str(self.folder / "never"), "--kernels-lock", lock(commit, name), env=env, code=1)
             self.assertIn(says, answer.err)
         variant = root / "build" / cpu
@@ -404,8 +416,110 @@ class Ffi(CommandTest):
         self.assertIn("no variant fits this machine", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
         self.assertFalse((self.folder / "never").exists())
 
+    def test_a_pipe_in_a_folder_is_refused_and_nobody_waits_for_it(self):
+        cpu, env = f"tvm-ffi01-cpu-{os.uname().machine}-linux", self.real(HONE_PACK_PATH="")
+        root = self.hub(self.folder / "norms", cpu)
+        new = ["pack", "new", "-o", str(self.folder / "never"), "--from"]
+        for name in ("metadata.json", "norms/norms.abi3.so"):
+            path = root / "build" / cpu / name
+            before = path.read_bytes()
+            path.unlink()
+            os.mkfifo(path)
+            self.assertIn(f"{name} is no plain file", self.hone(*new, str(root), env=env, code=1).err)
+            path.unlink()
+            path.write_bytes(before)
+        (root / "build" / cpu / "metadata.json").write_text("[]")
+        self.assertIn("is not an object of JSON", self.hone(*new, str(root), env=env, code=1).err)
+        os.mkfifo(self.folder / "pipe.so")
+        self.assertIn("is no plain file", self.hone(*new, str(self.folder / "pipe.so"), env=env, code=None).err)
+        self.assertFalse((self.folder / "never").exists())
+
+    def test_digests_by_sha512_are_compared_and_others_are_refused(self):
+        cpu, env = f"tvm-ffi01-cpu-{os.uname().machine}-linux", self.real(HONE_PACK_PATH="")
+        root = self.hub(self.folder / "norms", cpu, digests="sha512")
+        answer = self.hone("pack", "new", "--from", str(root), "-o", str(self.folder / "begun"), env=env)
+        self.assertIn("2 files are as metadata.json says", answer.out)
+        (root / "build" / cpu / "__init__.py").write_text("changed")
+        new = ["pack", "new", "--from", str(root), "-o", str(self.folder / "never")]
+        self.assertIn("is not the file whose digest", self.hone(*new, env=env, code=1).err)
+        shutil.rmtree(root)
+        self.hub(root, cpu, digests="sha384")
+        self.assertIn("are by sha384, expected sha256 or sha512", self.hone(*new, env=env, code=1).err)
+
+    def folder_pack(self, *backends, **changes):
+        """A pack whose kernels name the folder norms in it."""
+        folder = self.folder / "pack"
+        folder.mkdir(exist_ok=True)
+        rows = [{"algorithm": "rms_norm", "name": f"hub_{backend}", "platform": "ffi", "backend": backend, "signature": SIGNATURE,
+                 "folder": "norms", "entry": "rms_norm", "arguments": "x, weight, y, f64(eps)", **changes} for backend in backends]
+        (folder / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "pack", "kernels": rows}))
+        return folder
+
+    def test_a_pack_that_names_a_folder_takes_the_variant_that_fits_when_it_is_loaded(self):
+        cpu, gpu = f"tvm-ffi01-cpu-{os.uname().machine}-linux", "tvm-ffi01-cu128-x86_64-linux"
+        folder = self.folder_pack("cpu", "gpu")
+        self.hub(folder / "norms", cpu, gpu, digests="sha512")
+        answer = self.tune("hub_cpu")
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        self.assertEqual(self.hone("run", NORM, "--json", env=self.real()).json["kernel"], "hub_cpu")
+        says = f"{cpu} fits; {gpu} is for the GPU"
+        self.assertIn(says, self.hone("explain", NORM, env=self.real()).out)
+        rows = {row["name"]: row for row in self.hone("explain", NORM, "--json", env=self.real()).json["kernels"]}
+        self.assertEqual(rows["hub_cpu"]["variant"], says)
+        rows = {row["name"]: row for algorithm in self.hone("list", "rms_norm", "--json", env=self.real()).json["algorithms"]
+                for row in algorithm["kernels"]}
+        self.assertEqual((rows["hub_cpu"]["variant"], rows["hub_cpu"]["runs_here"]), (says, True))
+        self.assertIn(f"no variant of 'norms' fits this machine: {cpu} is for the CPU; {gpu} is for CUDA 12.8, and there is no NVIDIA GPU here",
+                      rows["hub_gpu"]["reason"])
+        # Nothing is wrong with the pack: it serves a machine with a GPU, too.
+        checked = self.hone("pack", "check", str(folder), "--json", env=self.real(HONE_PACK_PATH="")).json["packs"][0]["kernels"]
+        self.assertEqual([(row["refused"], row["runs_here"]) for row in checked], [(False, True), (False, False)])
+        # Another machine's variant changes nothing here; another library for this one is another kernel.
+        revision = checked[0]["revision"]
+        self.hub(folder / "more", "tvm-ffi01-cpu-riscv64-linux")
+        (folder / "more" / "build" / "tvm-ffi01-cpu-riscv64-linux").rename(folder / "norms" / "build" / "tvm-ffi01-cpu-riscv64-linux")
+        self.assertEqual(self.revision_of(folder), revision)
+        shutil.rmtree(folder / "norms")
+        self.right, before = self.wrong, self.right
+        self.addCleanup(setattr, self, "right", before)
+        self.hub(folder / "norms", cpu)
+        self.assertNotEqual(self.revision_of(folder), revision)
+
+    def revision_of(self, folder):
+        return self.hone("pack", "check", str(folder), "--json", env=self.real(HONE_PACK_PATH="")).json["packs"][0]["kernels"][0]["revision"]
+
+    def test_what_is_wrong_with_a_folder_of_a_pack_is_said_and_its_kernel_loses_alone(self):
+        cpu = f"tvm-ffi01-cpu-{os.uname().machine}-linux"
+        folder = self.folder_pack("cpu")
+        variant = self.hub(folder / "norms", cpu) / "build" / cpu
+        outside = self.hub(self.folder / "outside", cpu)
+
+        def says(**changes):
+            self.folder_pack("cpu", **changes)
+            answer = self.hone("pack", "check", str(folder), env=self.real(HONE_PACK_PATH=""), code=1)
+            return answer.out + answer.err
+
+        self.assertIn("there is no folder 'none'", says(folder="none"))
+        self.assertIn("leaves the folder of the pack", says(folder="../outside"))
+        self.assertIn("name one of them", says(file="norms.so", sha256="0" * 64))
+        self.assertIn("is for libraries of tvm-ffi", says(platform="native"))
+        (folder / "empty").mkdir()
+        self.assertIn("'empty' has no variants", says(folder="empty"))
+        library = variant / "norms" / "norms.abi3.so"
+        library.unlink()
+        library.symlink_to(outside / "build" / cpu / "norms" / "norms.abi3.so")
+        self.assertIn("is a link that leaves the folder of the pack", says())
+        library.unlink()
+        library.write_bytes(b"another")
+        self.assertIn("is not the file whose digest", says())
+        answer = self.hone("tune", NORM, "--seconds", "1", "--evals", "5", "--fresh", "--json", env=self.real()).json["entries"][0]
+        self.assertNotEqual(answer["kernel"], "hub_cpu")
+        metadata = json.loads((variant / "metadata.json").read_text())
+        (variant / "metadata.json").write_text(json.dumps({name: value for name, value in metadata.items() if name != "digest"}))
+        self.assertIn("has no digests", says())
+
     def test_a_folder_without_digests_is_taken_and_that_is_said(self):
-        root = self.hub(self.folder / "norms", f"tvm-ffi01-cpu-{os.uname().machine}-linux", digests=False)
+        root = self.hub(self.folder / "norms", f"tvm-ffi01-cpu-{os.uname().machine}-linux", digests=None)
         answer = self.hone("pack", "new", "--from", str(root), "-o", str(self.folder / "begun"), env=self.real(HONE_PACK_PATH=""))
         self.assertIn("metadata.json has no digests: nothing tells whether", answer.out)
         row = json.loads((self.folder / "begun" / "pack.json").read_text())["kernels"][0]
@@ -496,7 +610,7 @@ class TileLang(CommandTest):
 
     def test_what_it_makes_for_gpus_and_its_libraries_are_refused_with_what_to_do(self):
         for changes, says in (({"backend": "gpu"}, "is one for platform cuda"), ({"file": "norm.so"}, "name the C that TileLang writes"),
-                              ({"entry": "no name"}, "is no name of a function of C")):
+                              ({"entry": "no name"}, "is not the name of a C function")):
             answer = self.hone("pack", "check", str(self.pack(**changes)), code=1)
             self.assertIn(says, answer.out + answer.err)
 
@@ -547,6 +661,25 @@ class Gpu(CommandTest):
                          "has code for compute capability 8.0, 9.2, 10.0a, and the GPU here is of 9.0"):
                 self.assertIn(says, answer.out)
             shutil.rmtree(self.folder / "norms" / "build" / f"tvm-ffi01-{taken}-{machine}-linux")
+
+    def test_a_pack_of_a_folder_runs_the_variant_for_the_gpu_that_is_here(self):
+        machine, folder = os.uname().machine, self.folder / "pack"
+        library = (FAKES / "fake_export.so").read_bytes()
+        for name in ("cpu", "cu128", "cu131"):
+            variant = folder / "norms" / "build" / f"tvm-ffi01-{name}-{machine}-linux"
+            variant.mkdir(parents=True)
+            (variant / "norms.so").write_bytes(library)
+            files = {"norms.so": base64.b64encode(hashlib.sha512(library).digest()).decode()}
+            (variant / "metadata.json").write_text(json.dumps({"id": "norms", "backend": {"type": "cuda", "archs": ["8.0", "9.0"]},
+                                                               "digest": {"algorithm": "sha512", "files": files}}))
+        kernel = {"algorithm": "rms_norm", "name": "exported", "platform": "ffi", "backend": "gpu", "signature": SIGNATURE,
+                  "folder": "norms", "entry": "rms_norm", "arguments": ["x", "weight", "y", "i32(dim)", "f64(eps)"]}
+        (folder / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "pack", "kernels": [kernel]}))
+        answer = self.hone("tune", NORM + " @cuda:0", "--kernel", "exported", "--seconds", "20", "--evals", "1", "--fresh", env=self.gpu(),
+                           code=None)
+        self.assertEqual(answer.code, 0, answer.out + answer.err)
+        self.assertIn(f"tvm-ffi01-cu128-{machine}-linux fits; tvm-ffi01-cpu-{machine}-linux is for the CPU; "
+                      f"tvm-ffi01-cu131-{machine}-linux is for CUDA 13.1", self.hone("explain", NORM + " @cuda:0", env=self.gpu()).out)
 
     def test_on_a_gpu_the_stream_stands_in_the_environment(self):
         folder = self.folder / "pack"

@@ -17,7 +17,8 @@ LITTLE = ["--seconds", "0.3", "--evals", "2", "--kernel", "portable"]
 SANITIZED = os.environ.get("HONE_E2E_SANITIZE", "") not in ("", "OFF")
 
 # Statements of hone's, as their names travel: hone_TABLE_VERB of store/postgresql/sql.h.
-PUT_DECISION, PUT_MEASUREMENT, PUT_JOB, DROP_JOB = "\0hone_0_0\0", "\0hone_1_0\0", "\0hone_6_0\0", "\0hone_6_4\0"
+PUT_DECISION, PUT_MEASUREMENT, LOOK_FOR_JOBS, CHANGE_JOB, TAKE_JOB = (
+    "\0hone_0_0\0", "\0hone_1_0\0", "\0hone_6_9\0", "\0hone_6_11\0", "\0hone_6_12\0")
 MERGE_DECISION, ADD_COUNT = "\0hone_0_1\0", "\0hone_3_1\0"
 COMMIT = "COMMIT"
 
@@ -27,15 +28,14 @@ class Deaths(FleetTest):
 
     # Where, and whether the call that it held was decided by then.
     POINTS = {
-        "looking for calls": (["\0hone_6_8\0"], "after", False),
+        "looking for calls": ([LOOK_FOR_JOBS], "after", False),
         "its lock is taken": (["pg_try_advisory_lock"], "after", False),
-        "claiming": ([PUT_JOB, COMMIT], "before", False),
-        "claimed, and it does not know": ([PUT_JOB, COMMIT], "after", False),
-        "storing": ([PUT_JOB, PUT_DECISION], "before", False),
-        "stored, and it does not know": ([PUT_JOB, PUT_DECISION], "after", True),
-        "the decision is stored, the job not closed": ([PUT_DECISION, DROP_JOB], "before", True),
-        "closing": ([DROP_JOB, COMMIT], "before", True),
-        "closed, and it does not know": ([DROP_JOB, COMMIT], "after", True),
+        "claiming": ([CHANGE_JOB], "before", False),
+        "claimed, and it does not know": ([CHANGE_JOB], "after", False),
+        "storing": ([CHANGE_JOB, PUT_DECISION], "before", False),
+        "stored, and it does not know": ([CHANGE_JOB, PUT_DECISION], "after", True),
+        "the decision is stored, the job not closed": ([PUT_DECISION, TAKE_JOB], "before", True),
+        "closed, and it does not know": ([TAKE_JOB], "after", True),
     }
 
     def end(self, killer):
@@ -75,7 +75,7 @@ class Deaths(FleetTest):
     def test_in_the_middle_of_a_contest(self):
         self.hone("queue", "add", PRODUCT, "--priority", "1")
         self.hone("queue", "add", NORM)
-        self.die("tuning", [PUT_JOB, COMMIT], "after", "work", "--until-empty", "--seconds", "30", "--patience", "500", pause=0)
+        self.die("tuning", [CHANGE_JOB], "after", "work", "--until-empty", "--seconds", "30", "--patience", "500", pause=0)
         held = self.hone("queue", "list", "--json").json["jobs"][0]
         self.assertEqual((held["state"], held["dead"], held["tries"]), ("held", True, 1))
         self.finish("tuning", False, "")
@@ -133,12 +133,11 @@ class Clocks(FleetTest):
             self.addCleanup(worker.kill)
         while (stat := self.hone("queue", "stat", "--json").json)["waiting"] > 0 or stat["held"] > 1:
             self.assertLess(time.monotonic(), deadline)
-        self.assertEqual(stat["held"], 1)
+        self.assertLessEqual(stat["held"], 1)
         os.killpg(victim.pid, signal.SIGKILL)
-        victim.communicate()
+        output = victim.communicate()[0]  # beside other work it may have been certain of a call before
         while self.hone("queue", "stat", "--json").json["held"] > 0:
             self.assertLess(time.monotonic(), deadline)
-        output = ""
         for worker in workers:
             worker.send_signal(signal.SIGINT)
             output += worker.communicate(timeout=30)[0]
@@ -171,6 +170,7 @@ class Refusals(FleetTest):
                        self.hone("report", "--json", env=wrong, code=WORLD), self.hone("tune", NORM, *LITTLE, env=wrong)]
             for answer in answers:
                 self.assertIn(words, answer.out + answer.err)
+                self.assertIn("libpq takes passwords from PGPASSWORD, ~/.pgpass or a service file", answer.out + answer.err)
                 said += answer.out + answer.err
         right = {**env, "PGPASSWORD": "right-secret", "HONE_PROVENANCE": "1"}
         for arguments in (["tune", NORM, *LITTLE], ["explain", NORM], ["store", "export", "-"], ["doctor"], ["report", "--json"]):
@@ -179,24 +179,35 @@ class Refusals(FleetTest):
         self.assertIn("rms_norm", self.hone("store", "list", env=right).out)
         self.assertNotIn("secret", said)
 
-    def test_a_replica_answers_and_takes_nothing(self):
+    def test_a_replica_answers_and_what_is_decided_beside_it_is_sent_once_when_it_takes_it(self):
         self.hone("tune", NORM, *LITTLE)
         replica = {"PGHOST": self.server.replica()}
         self.assertIn("answered by store", self.hone("explain", NORM, env=replica).out)
-        answer = self.hone("tune", PRODUCT, *LITTLE, env=replica, code=NO)
-        self.assertIn("read-only transaction", answer.err)
-        self.assertNotIn("stored in", answer.out)
+        answer = self.hone("tune", PRODUCT, *LITTLE, env=replica)
+        self.assertIn("follows another one", answer.err)
+        self.assertIn("kept here, and sent to", answer.out)
+        self.assertIn("answered by store", self.hone("explain", PRODUCT, env=replica).out)
+        self.assertEqual([row["call"] for row in self.hone("store", "list", "--json", env=replica).lines], [NORM])
         self.refused("queue", "add", PRODUCT, env=replica, code=WORLD, says="read-only transaction")
-        answer = self.hone("run", NORM, env={**replica, "HONE_RECORD": "1", "HONE_POLICY": "heuristic"})
-        self.assertEqual(answer.err.count("read-only transaction"), 1, answer.err)
+        recorded = {"HONE_RECORD": "1", "HONE_POLICY": "heuristic"}
+        self.assertEqual(self.hone("run", NORM_NEAR, env={**replica, **recorded}).err.count("follows another one"), 1)
         # What the other one takes comes over.
-        self.hone("tune", PRODUCT, *LITTLE)
+        self.hone("tune", NORM_NEAR, *LITTLE)
         deadline = time.monotonic() + 20
-        while "answered by store" not in self.hone("explain", PRODUCT, env=replica).out:
+        while len(self.hone("store", "list", "--json", env=replica).lines) < 2:
             self.assertLess(time.monotonic(), deadline)
+        self.assertIn("answered by store", self.hone("explain", NORM_NEAR, env=replica).out)
         # It becomes the server.
         self.server.promote()
-        self.hone("queue", "add", NORM_NEAR, env=replica)
+        for _ in range(2):
+            self.assertIn("answered by store", self.hone("explain", PRODUCT, env=replica).out)
+        calls = sorted(row["call"] for row in self.hone("store", "list", "--json", env=replica).lines)
+        self.assertEqual(calls, sorted([NORM, NORM_NEAR, PRODUCT]))
+        counts = {row["call"]: row["count"] for row in self.hone("record", "list", "--json", env=replica).json["invocations"]}
+        alone = {"HONE_STORE": f"sqlite:{self.folder}/alone.db"}
+        self.hone("run", NORM_NEAR, env={**alone, **recorded})
+        self.assertEqual(counts[NORM_NEAR], self.hone("record", "list", "--json", env=alone).json["invocations"][0]["count"])
+        self.hone("queue", "add", "rms_norm(f32[9,64], f32[64])", env=replica)
         self.assertEqual(self.hone("work", "--until-empty", "--json", *LITTLE, env=replica).json["tuned"], 1)
 
     def test_who_is_to_read_by_default_only_reads(self):
@@ -206,6 +217,18 @@ class Refusals(FleetTest):
         self.assertIn("answered by store", self.hone("explain", NORM, env=careful).out)
         self.assertIn("read-only transaction", self.hone("tune", PRODUCT, *LITTLE, env=careful, code=NO).err)
         self.assertEqual(len(self.hone("store", "list", "--json").lines), 1)
+
+    def test_a_call_whose_answer_the_store_does_not_take_stays_in_the_queue(self):
+        self.hone("queue", "add", NORM)
+        schema = self.store.split("=")[1]
+        self.server.sql(f"CREATE ROLE halfway LOGIN; GRANT USAGE ON SCHEMA {schema} TO halfway; GRANT ALL ON ALL TABLES IN SCHEMA {schema} "
+                        f"TO halfway; REVOKE INSERT ON {schema}.decision FROM halfway")
+        answer = self.hone("work", "--until-empty", *LITTLE, env={"PGUSER": "halfway"}, code=WORLD)
+        self.assertIn(f"{NORM} was tuned, and stays in the queue, since the store does not take the answer: ", answer.err)
+        self.assertIn("permission denied for table decision", answer.err)
+        self.assertEqual([(job["state"], job["tries"]) for job in self.hone("queue", "list", "--json").json["jobs"]], [("waiting", 0)])
+        self.assertEqual(self.hone("work", "--until-empty", "--json", *LITTLE).json["tuned"], 1)
+        self.assertEqual([row["call"] for row in self.hone("store", "list", "--json").lines], [NORM])
 
     def test_tables_of_a_newer_hone_and_of_something_else_are_left_alone(self):
         self.hone("tune", NORM, *LITTLE)

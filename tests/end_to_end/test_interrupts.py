@@ -45,6 +45,9 @@ class Interrupts(CommandTest):
         for number in (signal.SIGINT, signal.SIGTERM):
             code, _, err = self.broken_off(number)
             self.assertEqual(code, INTERRUPTED, err)
+        found = self.hone("explain", LONG, "--json").json  # nothing, where no candidate was verified before the signal
+        if found["source"] == "store":
+            self.assertIn("cancelled before the finals", found["evidence"]["undecided"])
         measured = self.stat()["measurements"]
         self.assertGreaterEqual(measured, 3)
         self.hone("tune", LONG, "--seconds", "2", "--evals", "3")

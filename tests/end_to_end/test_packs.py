@@ -361,11 +361,11 @@ class Packs(CommandTest):
     def test_an_entry_that_is_no_name_of_c_is_refused(self):
         kernel = self.document()["kernels"][0]["name"]
         self.change(kernel, entry="a b;")
-        self.assertIn("no name of a function", self.hone("pack", "check", str(self.pack), code=NO).out)
+        self.assertIn("is not the name of a C function", self.hone("pack", "check", str(self.pack), code=NO).out)
 
     def test_what_is_no_pack_is_refused(self):
         (self.pack / "pack.json").write_text("{")
-        self.assertIn("pack.json: no JSON: line 1, column 2", self.pack_hone("pack", "check", str(self.pack), code=NO).err)
+        self.assertIn("pack.json: not JSON: line 1, column 2", self.pack_hone("pack", "check", str(self.pack), code=NO).err)
         self.assertIn("there is no pack.json", self.pack_hone("pack", "check", str(self.folder), code=NO).err)
         self.pack_hone("pack", "check", code=USAGE)
         self.pack_hone("pack", "mend", str(self.pack), code=USAGE)
@@ -380,7 +380,7 @@ class Packs(CommandTest):
             rows = {row["pack"]: row["kernels"] for row in answer["packs"]}
             self.assertFalse(rows["saxpy"][1]["refused"])
             self.assertEqual((rows["broken"][0]["name"], rows["broken"][0]["refused"]), (None, True))
-            self.assertIn("no JSON", rows["broken"][0]["reason"])
+            self.assertIn("not JSON", rows["broken"][0]["reason"])
             # A folder was named: nobody is told to name one.
             self.assertEqual(self.pack_hone("pack", verb, str(broken), code=NO).out, "")
         self.assertIn("no packs: name folders", self.pack_hone("pack", "list").out)
@@ -877,14 +877,14 @@ class CudaPacks(CommandTest):
     def test_what_is_wrong_is_said_without_a_gpu(self):
         self.env["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"
         self.assertIn("is called a cubin", self.refusal("norm.cubin", b"text"))
-        self.assertIn("target: 'gfx90a' is none", self.refusal("norm.cu", b"x", target="gfx90a"))
+        self.assertIn("target: 'gfx90a' is not a target", self.refusal("norm.cu", b"x", target="gfx90a"))
         self.assertIn("arguments: is missing", self.refusal("norm.cu", b"x", arguments=None))
         self.assertIn("is for gpu", self.refusal("norm.cu", b"x", backend="cpu"))
 
     def test_a_list_that_fits_no_call_is_refused_without_a_gpu(self):
         self.env["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"
         whole = ["x", "weight", "y", "i32(dim)"]
-        for fields, words in (({"arguments": ["x", "weight", "z"]}, "arguments: 'z' is no tensor of the call"),
+        for fields, words in (({"arguments": ["x", "weight", "z"]}, "arguments: 'z' is not a tensor of the call"),
                               ({"arguments": ["x", "weight", "i32(dim)"]}, "arguments: the result 'y' is not listed"),
                               ({"arguments": [*whole, "i32(rows)"]}, "unknown name 'rows'"),
                               ({"arguments": [*whole, "eps"]}, "arguments: 'eps' is a scalar: write i32(eps)"),

@@ -83,7 +83,7 @@ class Programs(CommandTest):
         out = self.hone("offline", MANY, "--seconds", "1", "--evals", "10").out
         self.assertEqual(len(re.findall(r"^  decided already \(store\): \w+", out, re.M)), len(calls))
         self.assertIn("every call was decided already: nothing was measured", out)
-        self.assertNotIn("tried", out)
+        self.assertNotIn("spread", out)  # a column of a contest
         # And its result can be put into another store.
         other = f"sqlite:{self.folder}/other.db"
         stored = self.hone("store", "put", "--json", "--store", other, input=json.dumps(document)).json
@@ -241,6 +241,36 @@ class Programs(CommandTest):
         self.assertEqual((document["hits"], [row["call"] for row in document["missing"]]),
                          (0, ["gated_linear_unit(f32[8,16], f32[16,2,9])"]))
         self.refused("offline", "--expect-all", "--list", path, says="--expect-all goes without --list")
+
+    def test_what_a_step_reads_once_is_measured_cold_where_no_cache_holds_a_step(self):
+        l2, l3, threads = (int(re.search(rf"{name}=(\d+)", self.fingerprint()).group(1)) for name in ("l2", "l3", "threads"))
+        if l3 == 0:
+            self.skipTest("the size of the last cache is not known here")
+        call = "matmul(bf16[1,64], bf16[64,64])"
+        rows = (l3 + threads * l2) // 2000
+
+        def program(rows):
+            return self.write("step.mlir", f"""
+func.func public @main(%x: tensor<1x64xbf16>, %w: tensor<64x64xbf16>, %v: tensor<{rows}x1000xbf16>) -> tensor<1x64xbf16> {{
+  %0 = stablehlo.sine %x : tensor<1x64xbf16>
+  %1 = stablehlo.custom_call @hone_call(%0, %w) {{hone_call = "{call}"}} : (tensor<1x64xbf16>, tensor<64x64xbf16>) -> tensor<1x64xbf16> loc("jit(f)/hone#matmul.v1:57a51cf74c5f0d37")
+  %2 = stablehlo.sine %v : tensor<{rows}x1000xbf16>
+  return %1 : tensor<1x64xbf16>
+}}
+""")
+        document = self.listed(program(rows - 100))
+        self.assertEqual([(row["regime"], row["once_bytes"]) for row in document["operations"]], [("warm", 8192)])
+        path = program(rows + 100)
+        document = self.listed(path)
+        self.assertEqual(document["step_bytes"], (rows + 100) * 2000 + 8192 + 128)
+        self.assertEqual([(row["regime"], row["once_bytes"]) for row in document["operations"]], [("cold", 8192)])
+        out = self.hone("offline", path, "--seconds", "1", "--evals", "2").out
+        self.assertIn(f"{call} reads 8.2 kB that nothing else of a step reads", out)
+        self.assertIn(" measured cold, ", out)
+        self.assertRegex(self.hone("explain", call).out, r"samples, cold\b")
+        again = self.hone("offline", path, "--no-cold", "--seconds", "1", "--evals", "2", "--json").json
+        self.assertEqual(again["entries"][0]["evidence"]["regime"], "warm")
+        self.refused("offline", "--no-cold", "--cold", path, says="--no-cold goes without --cold")
 
     def test_ci_sees_each_call_of_one_decision_as_decided(self):
         norm = {"x": "f32[8,16]", "scale": "f32[16]", "offset": None, "axis": -1, "subtract_mean": False, "scale_offset": 0.0}

@@ -39,9 +39,27 @@ class Python(unittest.TestCase):
     def test_libraries_for_tvm_ffi_from_python(self):
         self.passes(sys.executable, "-B", "-m", "unittest", "test_ffi", PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
 
+    def test_threads_coroutines_and_processes(self):
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_processes", PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
+
     def test_functions_of_python_are_kernels(self):
         self.passes(sys.executable, "-B", "-m", "unittest", "test_kernels", PYTHONPATH=f"{BUILD}/python:{PACKAGES}",
                     HONE_TEST_COMMAND=BUILD / "hone")
+
+    def test_a_typed_program_passes_mypy_and_runs(self):
+        checker = PACKAGES / "mypy-checker"
+        if not (checker / "mypy").exists() and not os.environ.get("HONE_REQUIRE"):
+            self.skipTest("mypy is not there: scripts/setup python installs it")
+        with tempfile.TemporaryDirectory(prefix="hone-types-") as folder:
+            folder = pathlib.Path(folder)
+            for name, place in (("numpy", PACKAGES / "numpy"), ("hone", BUILD / "python" / "hone")):  # of what is imported, no more
+                (folder / name).symlink_to(place)
+            _, out = run(sys.executable, "-B", "-m", "mypy", "--strict", "--follow-imports=silent", "--ignore-missing-imports", "--cache-dir",
+                         folder / "cache", "typed_program.py", "badly_typed.py", PYTHONPATH=checker, MYPYPATH=folder)
+            found = re.findall(r"(?m)^(typed_program|badly_typed)\.py:(\d+): error", out)
+            wrong = [number for number, line in enumerate((TESTS / "badly_typed.py").read_text().splitlines(), 1) if "# wrong: " in line]
+            self.assertEqual(found, [("badly_typed", str(number)) for number in wrong], out[-4000:])
+            self.assertIn("typed", self.passes(sys.executable, "-B", "typed_program.py", folder, PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_STORE="none"))
 
     def test_tqdm_shows_a_contest(self):
         out = self.passes(sys.executable, "-B", "-c",
@@ -50,8 +68,9 @@ class Python(unittest.TestCase):
         self.assertRegex(out, r"softmax\(f32\[64,64\]\): .*\d+/\d+ ")
 
     def test_the_pages_run_as_written(self):
-        for name in ("python.md", "tune-a-jax-program.md", "write-a-kernel-in-python.md"):
-            blocks = re.findall(r"```(python)?\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
+        for name in ("python.md", "tune-a-jax-program.md", "write-a-kernel-in-python.md", "bf16-on-a-cpu.md"):
+            page = (ROOT / "docs" / name).read_text().partition("\n## In PyTorch\n")[0]  # test_torch has what is behind it
+            blocks = re.findall(r"```(python)?\n(.*?)```", page, re.S)
             with self.subTest(name), tempfile.TemporaryDirectory(prefix="hone-page-") as folder:
                 settings = {"HONE_STORE": f"sqlite:{folder}/store.db", "XDG_CACHE_HOME": folder, "JAX_PLATFORMS": "cpu"}
                 code = f"import os; os.chdir({folder!r})\n" + "\n".join(text for kind, text in blocks if kind)
@@ -67,21 +86,31 @@ class Python(unittest.TestCase):
             folder = pathlib.Path(folder)
             self.passes(sys.executable, "-B", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT,
                         PYTHONPATH=PACKAGES, HONE_BUILD=BUILD.resolve())
-            wheel, = folder.glob("hone-*-cp311-abi3-linux_*.whl")
-            names = {pathlib.PurePath(name).name for name in zipfile.ZipFile(wheel).namelist()}
-            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "libhone_ffi.so", "hone-worker", "py.typed", "LICENSE"}, names)
+            wheel, = folder.glob("hone_tuner-*-cp311-abi3-manylinux_2_*.whl")
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(folder / "unpacked")
+                names = {pathlib.PurePath(name).name for name in archive.namelist()}
+                licenses = {name.rpartition("/")[2] for name in archive.namelist() if "/licenses/" in name}
+            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "libhone_ffi.so", "hone", "hone-worker", "py.typed"}, names)
+            self.assertLessEqual({"LICENSE", "jansson", "sqlite", "nettle", "libunistring", "zlib"}, licenses)
             count, found = unsafe(folder / "unpacked")
             self.assertGreaterEqual(count, 4)
             self.assertEqual(found, {}, "an entry of RPATH or RUNPATH is empty or relative")
             self.passes(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
             python = folder / "venv" / "bin" / "python"
             site = self.passes(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
-            self.passes(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-cache-dir",
-                        "--target", site, wheel)
+            self.passes(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--no-cache-dir", wheel)
             out = self.passes(python, "-c", "import hone, sys; print(hone.__file__, hone.decide('softmax(f32[4,8])').kernel)",
                               HONE_STORE="none", PYTHONPATH=PACKAGES)
             self.assertTrue(out.startswith(site), out)
+            # Python's own SQLite stays the system's, and hone's stays its own.
+            out = self.passes(python, "-c", "import hone, pathlib; hone.decide('softmax(f32[4,8])'); import sqlite3; "
+                              "print([line.split()[-1] for line in pathlib.Path('/proc/self/maps').read_text().splitlines() if 'sqlite3' in line])",
+                              HONE_STORE=f"sqlite:{folder}/store.db", PYTHONPATH=PACKAGES)
+            self.assertNotIn(site, out)
+            kernel = "libxsmm" if "libhone_libxsmm.so" in names else "portable"
+            out = self.passes(folder / "venv" / "bin" / "hone", "tune", "matmul(f32[8,8], f32[8,8])", "--kernel", kernel, "--seconds", "1",
+                              HONE_STORE="none", HONE_DEVICE_LOCKS=folder)
+            self.assertIn(f"chosen {kernel}", out)
             self.passes(python, "-B", "-m", "unittest", "test_run", "test_choose.Tune", "test_jax.Handler",
                         PYTHONPATH=PACKAGES)

@@ -39,11 +39,15 @@ class Ranks(unittest.TestCase):
             rank.kill()
             rank.communicate()
 
-    def begin(self, size):
+    def environment(self):
         env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON", "TORCH", "JAX"))}
         env |= {"PYTHONPATH": self.path, "HONE_STORE": f"sqlite:{self.folder}/store.db", "HOME": str(self.folder),
                 "JAX_PLATFORMS": "cpu", "HONE_CUDA_DRIVER": "/nowhere", "HONE_DEVICE_LOCKS": str(self.folder),
                 "GLOO_SOCKET_IFNAME": "lo"}
+        return env
+
+    def begin(self, size):
+        env = self.environment()
         port = free_port()
         for rank in range(size):
             log = open(self.folder / f"rank{rank}.txt", "w")
@@ -102,6 +106,22 @@ class Ranks(unittest.TestCase):
             self.line("stops", 0)
             self.line(r"BusyError ranks? 0.* of 3 had not said .* [3-9] s", 1, 2)
             self.wake(0)
+
+
+    def test_the_part_of_two_gpus_runs_on_the_cpu(self):
+        """scripts/gpu-agree.py over gloo: what a machine with two GPUs runs is known to run."""
+        if self.kind != "torch":
+            return
+        env = {**self.environment(), "HONE_GPU_RANKS": "cpu", "HONE_GPU_STOPPED": "1"}
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore", DATA.parent / "scripts" / "gpu-agree.py"], env=env, text=True,
+                              capture_output=True, timeout=500, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for rank in (0, 1):
+            self.assertRegex(done.stdout, rf"(?m)^rank {rank}: 0 of 40 calls differ, \S+ s: 2 ranks choose alike")
+            self.assertIn(f"rank {rank}: sum 2\n", done.stdout)
+        self.assertRegex(done.stdout, r"rank 0, the other stopped: \S+ s: rank 1 of 2 had not said what it chooses")
+        self.assertRegex(done.stdout, r"rank 1 stood still for \d+ s; rank 0 went on meanwhile")
+        self.assertRegex(done.stdout, r"rank 1, which was stopped: \S+ s: 2 ranks choose alike")
 
 
 class Processes(Ranks):

@@ -10,6 +10,7 @@ from support import COMMAND, DATA, NORM, CommandTest
 
 REGRET = str(DATA.parent / "lab" / "regret")
 REPLAY = str(DATA.parent / "lab" / "replay")
+ALARMS = str(DATA.parent / "lab" / "alarms")
 RECORDED = str(DATA.parent / "bench" / "contests" / "regret-4s.jsonl.gz")
 COLUMNS = "| | contests | bad | > 20 % | worst | mean regret | slower than not tuning by > 5 points |"
 
@@ -58,6 +59,20 @@ class Regret(CommandTest):
         self.assertGreater(len(rows), 5)
         for row in rows:
             self.assertIn(row, page)
+
+    def test_a_right_kernel_that_a_contest_rejects_is_a_false_alarm(self):
+        (self.folder / "calls.txt").write_text(f"# one\n{NORM}\n")
+        (self.folder / "hone").write_text("#!/bin/sh\ncat answer.json\n")
+        (self.folder / "hone").chmod(0o755)
+        kernel = {"kernel": "fast", "rejected": {"unsupported": 2, "wrong": 1}}
+        (self.folder / "answer.json").write_text(json.dumps({"entries": [{"evidence": {"seed": 5, "kernels": [kernel]}}]}))
+        command = [sys.executable, "-B", ALARMS, "--passes", "2", "--pairs", "--busy", "1", "--hone"]
+        done = subprocess.run([*command, "./hone", "calls.txt"], cwd=self.folder, stdout=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, f"{NORM}: fast: wrong, 1 times, seed 5\n" * 2 + "2 contests, 2 with an alarm\n")
+        done = subprocess.run([*command, COMMAND, "--seconds", "0.5", "calls.txt"], env=self.environment({}), cwd=self.folder,
+                              stdout=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout), (0, "2 contests, 0 with an alarm\n"))
 
     def test_nothing_recorded_is_nothing_to_replay(self):
         (self.folder / "empty.jsonl").write_text("")

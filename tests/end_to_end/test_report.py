@@ -35,6 +35,18 @@ class Report(CommandTest):
         self.assertEqual((winner["kernel"], winner["config"]), (entry["kernel"], entry["config"]))
         self.assertNotRegex(page.replace("http://www.w3.org/2000/svg", ""), r"https?://")
 
+    def test_the_limits_of_the_device_and_the_last_choice_stand_beside_what_was_measured(self):
+        _, _, data = self.report(NORM)
+        (first,) = data["entries"]
+        self.assertNotIn("before", first["trail"])
+        _, _, data = self.report(NORM, "--fresh")
+        before, roofline = (data["entries"][0]["trail"][name] for name in ("before", "roofline"))
+        self.assertEqual((before["kernel"], before["config"]), (first["kernel"], first["config"]))
+        self.assertAlmostEqual(before["time_ns"] / first["evidence"]["time_ns"], 1, 3)
+        self.assertGreater(roofline["operations"], 4 * 256)
+        self.assertGreater(roofline["bytes"], 2 * 4 * 4 * 256)
+        self.assertGreater(roofline["arithmetic"], max(roofline["levels"].values()) / 100)
+
     def test_the_document_on_standard_output_stays_what_it_was(self):
         answer, _, data = self.report(NORM, "--json")
         self.assertNotIn("trail", answer.json["entries"][0])

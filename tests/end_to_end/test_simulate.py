@@ -122,7 +122,7 @@ class Simulate(CommandTest):
             del one["y"]
         other = write_space(os.path.join(self.folder, "other.json"), rows, keys=("x", "z"))
         done = self.hone("simulate", self.space, "--json", "--evals", "10", "--warm", other)
-        self.assertIn("8 of its best configs are none of this space", done.err)
+        self.assertIn("8 of its best configs are not in this space", done.err)
         self.assertEqual(len(done.json["evaluations"]), 10)
 
     def test_a_space_whose_every_config_fails_is_told_and_exit_1(self):

@@ -76,7 +76,7 @@ class Statistics(CommandTest):
         self.run_calls(NORM)
         answer = self.hone("stats", str(self.file), "--json", code=WORLD)
         self.assertEqual(answer.json["documents"], 2)
-        self.assertRegex(answer.err, r"stats.json:4: is no statistics document")
+        self.assertRegex(answer.err, r"stats.json:4: is not a document of statistics")
 
     def test_rows_that_cannot_be_are_refused(self):
         row = {"device": "d", "algorithm": "a", "version": "1", "key": "k", "link": "store", "kernel": "x", "platform": "native",
@@ -85,7 +85,7 @@ class Statistics(CommandTest):
                        {"kernel": "x\x1b[2J"}, {"device": "d\n"}):
             self.file.write_text(json.dumps({"hone_stats": 1, "rows": [row, row | change]}))
             answer = self.hone("stats", str(self.file), code=WORLD)
-            self.assertIn("row 2 is none of statistics", answer.err, change)
+            self.assertIn("row 2 is not a row of statistics", answer.err, change)
         self.file.write_text('{"hone_stats":2,"rows":[]}')
         self.assertIn("which is 1", self.hone("stats", str(self.file), code=WORLD).err)
         self.file.write_text("no document\n" * 1000)

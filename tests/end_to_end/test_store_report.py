@@ -17,6 +17,7 @@ WATCH = "<script>var errors = 0; addEventListener('error', () => errors++);</scr
 TELL = ("<script>document.querySelectorAll('details').forEach(d => d.open = true); setTimeout(() => {"
         "const told = document.createElement('output'); told.id = 'told'; told.textContent = JSON.stringify({errors,"
         " title: document.title, fits: document.documentElement.scrollWidth <= innerWidth, cards: document.querySelectorAll('.card').length,"
+        " kinds: [...document.querySelectorAll('.card')].map(e => e.classList[1] || ''),"
         " dots: document.querySelectorAll('svg circle').length, page: getComputedStyle(document.body).backgroundColor,"
         " colors: [...new Set([...document.querySelectorAll('.swatch')].map(e => e.style.background))].length});"
         " document.body.append(told); }, 200);</script>")
@@ -103,14 +104,15 @@ class Browser(CommandTest):
         self.assertIsNotNone(told, done.stdout[-500:])
         return json.loads(told.group(1).replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">"))
 
-    def look(self, page, title):
+    def look(self, page, title, kinds=()):
         backgrounds = set()
-        for width, dark in ((1280, False), (800, True), (500, False), (500, True)):
+        for width, dark in ((1280, False), (1280, True), (800, True), (500, False), (500, True)):
             with self.subTest(width=width, dark=dark):
                 told = self.shown(page, width, dark)
                 self.assertEqual((told["errors"], told["fits"]), (0, True), told)
                 self.assertIn(title, told["title"])
                 self.assertGreater(told["dots"], 5)
+                self.assertLessEqual(set(kinds), set(told["kinds"]))
                 backgrounds.add((dark, told["page"]))
         self.assertEqual(len(backgrounds), 2, backgrounds)
 
@@ -118,7 +120,8 @@ class Browser(CommandTest):
         if os.environ.get("HONE_E2E_SANITIZE"):
             return  # pages are the same in every build
         contest, fleet = str(self.folder / "contest.html"), str(self.folder / "fleet.html")
-        self.hone("tune", NORM, PRODUCT, *QUICK, "--report", contest)
+        self.hone("tune", NORM, PRODUCT, *QUICK)
+        self.hone("tune", NORM, PRODUCT, *QUICK, "--fresh", "--report", contest)
         entry = {**self.hone("store", "get", NORM, "--json").lines[0], "device": EVIL[:90], "call": EVIL}
         entry["evidence"]["undecided"] = EVIL
         entry["evidence"]["who"] = EVIL[:60]
@@ -130,7 +133,7 @@ class Browser(CommandTest):
         self.assertNotIn("<img", text)
         self.look(text, "hone")
         with open(contest, encoding="utf-8") as page:
-            self.look(page.read(), "hone")
+            self.look(page.read(), "hone", ["before", "heatmap", "roofline", "machine", "seconds"])
 
 
 if __name__ == "__main__":

@@ -58,6 +58,13 @@ class Torch(unittest.TestCase):
         code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```$", page))
         self.passes(sys.executable, "-B", "-W", "ignore", "-c", code, HONE_STORE=f"sqlite:{self.folder}/store.db")
 
+    def test_the_page_about_bf16_runs_as_written(self):
+        page = (ROOT / "docs" / "bf16-on-a-cpu.md").read_text().partition("\n## In PyTorch\n")[2]
+        code, = re.findall(r"(?ms)^```python\n(.*?)^```$", page)
+        out = self.passes(sys.executable, "-B", "-W", "ignore", "-c", code, HONE_STORE=f"sqlite:{self.folder}/store.db", XDG_CACHE_HOME=self.folder)
+        self.assertRegex(out, r"matmul\D+\d+")
+        self.assertIn("torch's oneDNN can be called: False", out)
+
     def test_a_package_of_aotinductor_runs_where_hone_is_and_is_refused_elsewhere(self):
         path = self.folder / "block.pt2"
         self.passes(sys.executable, "-B", "-W", "ignore", "-c",

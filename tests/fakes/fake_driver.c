@@ -678,6 +678,7 @@ EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamBeginCapture_v2(void *stream, int mode)
 {
     (void)mode;
+    if (number("FAKE_CUDA_UNCAPTURED", 0)) return 900; // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
     capturing_stream = stream;
     capturing = true;
     return here();
@@ -685,7 +686,7 @@ int cuStreamBeginCapture_v2(void *stream, int mode)
 
 static kept nothing; // a graph of no launch
 
-// FAKE_CUDA_ON_HOST: fakes of libraries compute on the host, so that a graph of theirs says nothing: there is none.
+// FAKE_CUDA_UNCAPTURED: no stream can be captured. FAKE_CUDA_ON_HOST: fakes of libraries compute on the host, so that a graph of theirs says nothing: there is none.
 EXPORT int cuStreamEndCapture(void *stream, kept **out);
 int cuStreamEndCapture(void *stream, kept **out)
 {
@@ -718,6 +719,7 @@ EXPORT int cuGraphLaunch(kept *exec, void *stream);
 int cuGraphLaunch(kept *exec, void *stream)
 {
     (void)stream;
+    fake_log("replay");
     for (; exec != NULL && exec != &nothing && pending == OK; exec = exec->next)
         pending = fake_run(&exec->launch);
     return OK;

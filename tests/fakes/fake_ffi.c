@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FUNCTION(name)                                                                                                 \
@@ -106,6 +107,25 @@ FUNCTION(failing)
     return fail_as("ValueError", "the fake has no heart for it");
 }
 
+// What a terminal obeys.
+FUNCTION(shouting)
+{
+    (void)self;
+    (void)result;
+    (void)arguments;
+    (void)count;
+    return fail_as("ValueError", "red \033[31m and\nthe next line");
+}
+
+FUNCTION(wordless)
+{
+    (void)self;
+    (void)result;
+    (void)arguments;
+    (void)count;
+    return fail_as("", "");
+}
+
 FUNCTION(silent)
 {
     (void)self;
@@ -147,6 +167,15 @@ FUNCTION(answering)
 {
     (void)self;
     *result = hone_of_int(7);
+    return scale(arguments, count, 3, 0, 0);
+}
+
+// A text of two bytes, in the value itself.
+FUNCTION(speaking)
+{
+    (void)self;
+    *result = (hone_value){.tag = 11, .zero = 2};
+    memcpy(&result->as, "hi", 2);
     return scale(arguments, count, 3, 0, 0);
 }
 

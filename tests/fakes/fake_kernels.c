@@ -60,6 +60,129 @@ static float float_at(const fake_launch *launch, int index)
     return value;
 }
 
+static int64_t long_at(const fake_launch *launch, int index)
+{
+    int64_t value;
+    memcpy(&value, launch->arguments[index], sizeof value);
+    return value;
+}
+
+static double double_at(const fake_launch *launch, int index)
+{
+    double value;
+    memcpy(&value, launch->arguments[index], sizeof value);
+    return value;
+}
+
+// Rows of floats, which hone's own kernels over rows take in: the mean and the factor of a norm.
+static void norm_row(const float *x, int64_t dim, bool subtract, double eps, double *out_mean, double *out_factor)
+{
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < dim; i++)
+        sum += x[i];
+    *out_mean = subtract ? sum / (double)dim : 0;
+    for (int64_t i = 0; i < dim; i++)
+        squares += (x[i] - *out_mean) * (x[i] - *out_mean);
+    *out_factor = 1 / sqrt(squares / (double)dim + eps);
+}
+
+// (x, y, rows, dim, scale)
+static int softmax(const fake_launch *launch)
+{
+    const float *x = array_at(launch, 0, false).data;
+    float *y = array_at(launch, 1, false).data;
+    const int64_t dim = int_at(launch, 3), count = long_at(launch, 2) * dim;
+    for (int64_t row = 0; row < count; row += dim) {
+        double most = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < dim; i++)
+            most = fmax(most, double_at(launch, 4) * x[row + i]);
+        for (int64_t i = 0; i < dim; i++)
+            sum += exp(double_at(launch, 4) * x[row + i] - most);
+        for (int64_t i = 0; i < dim; i++)
+            y[row + i] = (float)(exp(double_at(launch, 4) * x[row + i] - most) / sum);
+    }
+    return 0;
+}
+
+// (x, weight, bias, y, rows, dim, eps, weight_offset), weight and bias of floats
+static int layer_norm(const fake_launch *launch)
+{
+    const float *x = array_at(launch, 0, false).data, *weight = array_at(launch, 1, false).data;
+    const float *bias = array_at(launch, 2, false).data;
+    float *y = array_at(launch, 3, false).data;
+    const int64_t dim = int_at(launch, 5), count = long_at(launch, 4) * dim;
+    const bool subtract = fake_has_option(launch->function->image, "-DSUBTRACT_MEAN=1");
+    for (int64_t row = 0; row < count; row += dim) {
+        double mean, factor;
+        norm_row(x + row, dim, subtract, double_at(launch, 6), &mean, &factor);
+        for (int64_t i = 0; i < dim; i++) {
+            const double scale = weight != NULL ? weight[i] + double_at(launch, 7) : 1;
+            y[row + i] = (float)((x[row + i] - mean) * factor * scale + (bias != NULL ? (double)bias[i] : 0));
+        }
+    }
+    return 0;
+}
+
+// (x, residual, weight, sum, y, rows, dim, eps)
+static int add_rms_norm(const fake_launch *launch)
+{
+    const float *x = array_at(launch, 0, false).data, *residual = array_at(launch, 1, false).data;
+    const float *weight = array_at(launch, 2, false).data;
+    float *sum = array_at(launch, 3, false).data, *y = array_at(launch, 4, false).data;
+    const int64_t dim = int_at(launch, 6), count = long_at(launch, 5) * dim;
+    for (int64_t i = 0; i < count; i++)
+        sum[i] = x[i] + residual[i];
+    for (int64_t row = 0; row < count; row += dim) {
+        double mean, factor;
+        norm_row(sum + row, dim, false, double_at(launch, 7), &mean, &factor);
+        for (int64_t i = 0; i < dim; i++)
+            y[row + i] = (float)(sum[row + i] * factor * weight[i]);
+    }
+    return 0;
+}
+
+// (gate, up, y, count)
+static int silu_mul(const fake_launch *launch)
+{
+    const float *gate = array_at(launch, 0, false).data, *up = array_at(launch, 1, false).data;
+    float *y = array_at(launch, 2, false).data;
+    for (int64_t i = 0; i < long_at(launch, 3); i++)
+        y[i] = (float)(gate[i] / (1 + exp(-(double)gate[i])) * up[i]);
+    return 0;
+}
+
+// (x, out, batches, length, channels)
+static int mean_pooling(const fake_launch *launch)
+{
+    const float *x = array_at(launch, 0, false).data;
+    float *out = array_at(launch, 1, false).data;
+    const int64_t length = long_at(launch, 3), channels = long_at(launch, 4);
+    for (int64_t i = 0; i < long_at(launch, 2) * channels; i++) {
+        double sum = 0;
+        for (int64_t step = 0; step < length; step++)
+            sum += x[(i / channels * length + step) * channels + i % channels];
+        out[i] = (float)(sum / (double)length);
+    }
+    return 0;
+}
+
+// (x, cos, sin, y, tokens, positions), of heads of 16 elements that are pairs
+static int rope(const fake_launch *launch)
+{
+    enum { HALF = 8 };
+    const float *x = array_at(launch, 0, false).data, *cos = array_at(launch, 1, false).data;
+    const float *sin = array_at(launch, 2, false).data;
+    float *y = array_at(launch, 3, false).data;
+    const int64_t heads = fake_has_option(launch->function->image, "-DHEADS=3") ? 3 : 0;
+    for (int64_t at = 0; at < long_at(launch, 4) * heads * HALF; at++) {
+        const int64_t first = at / HALF * 2 * HALF + at % HALF;
+        const int64_t angle = at / (heads * HALF) % long_at(launch, 5) * HALF + at % HALF;
+        y[first] = x[first] * cos[angle] - x[first + HALF] * sin[angle];
+        y[first + HALF] = x[first + HALF] * cos[angle] + x[first] * sin[angle];
+    }
+    return 0;
+}
+
 // (x, weight, y, rows, dim, eps)
 static int rms_norm(const fake_launch *launch)
 {
@@ -199,6 +322,12 @@ int fake_run(const fake_launch *launch)
         {"rms_norm", rms_norm},
         {"rms_norm_whole", rms_norm},
         {"rms_norm_twice", rms_norm},
+        {"softmax", softmax},
+        {"layer_norm", layer_norm},
+        {"add_rms_norm", add_rms_norm},
+        {"silu_mul", silu_mul},
+        {"mean_pooling", mean_pooling},
+        {"rope", rope},
         {"matmul", matmul},
         {"matmul_0", matmul}, // as the CuTe DSL names it
         {"vadd", vadd},

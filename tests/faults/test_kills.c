@@ -73,7 +73,10 @@ static int set_up(void **state)
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     if (f == NULL || temporary_folder_make(&f->folder) != 0) return -1;
-    snprintf(f->url, sizeof f->url, "%s%s/store", scheme, f->folder.path);
+    if (strcmp(scheme, "postgresql:") == 0)
+        snprintf(f->url, sizeof f->url, "postgresql://?schema=kills");
+    else
+        snprintf(f->url, sizeof f->url, "%s%s/store", scheme, f->folder.path);
     const temporary_folder folder = f->folder;
     for (int i = 0; i < 2; i++)
         snprintf(f->sources[i], sizeof f->sources[i], "sqlite:%s/source%d", folder.path, i);
@@ -355,7 +358,7 @@ int main(int count, char **arguments)
     };
     asked_puts = count == 4 ? atoi(arguments[3]) : 0;
     if (count < 3 || count > 4 || asked_puts < 0 || asked_puts > MOST_PUTS || (count == 4 && asked_puts == 0)) {
-        fprintf(stderr, "usage: %s sqlite:|json: put|merge [PUTS, 1 to %d]\n", arguments[0], MOST_PUTS);
+        fprintf(stderr, "usage: %s sqlite:|json:|postgresql: put|merge [PUTS, 1 to %d]\n", arguments[0], MOST_PUTS);
         return 2;
     }
     scheme = arguments[1];

@@ -97,13 +97,31 @@ static void assert_answers(const scenario *s, long long number, bool is_damaged)
     }
 }
 
+// What a store on a server has of the last run goes.
+static void begin_anew(const char *url)
+{
+    static const char *const keys[] = {SCENARIO_PUT, SCENARIO_MERGED};
+    hone_store *store = NULL;
+    hone_error err;
+    assert_int_equal(hone_store_open(hone_allocator_system(), url, &store, &err), HONE_OK);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        hone_store_key key = sample_key();
+        key.key = keys[i];
+        (void)!hone_store_remove(store, &key, &err);
+    }
+    hone_store_close(&store);
+}
+
 // Returns how many there were. damaged: what each run begins with; NULL: a sound store.
 static long long fail_each(const char *folder, const char *url, const scenario_damaged *damaged)
 {
     long long number = 0;
     for (bool failed = true; failed; number++) {
         scenario s = {.allocator = {NULL, hone_reallocate}};
-        scenario_clear(folder);
+        if (folder != NULL)
+            scenario_clear(folder);
+        else
+            begin_anew(url);
         if (damaged == NULL)
             scenario_prepare(url);
         else
@@ -145,7 +163,13 @@ static void each_allocation_of_a_salvage_fails_once(void **state)
     temporary_folder_remove(&folder);
 }
 
-int main(void)
+static void each_allocation_of_a_store_on_a_server_fails_once(void **state)
+{
+    (void)state;
+    assert_true(fail_each(NULL, "postgresql://?schema=memory", NULL) > 15);
+}
+
+int main(int count, char **arguments)
 {
     static const sqlite3_mem_methods methods = {sqlite_allocate, release,      sqlite_reallocate, sqlite_size,
                                                 sqlite_round,    sqlite_start, sqlite_stop,       NULL};
@@ -153,6 +177,7 @@ int main(void)
         cmocka_unit_test(each_allocation_fails_once),
         cmocka_unit_test(each_allocation_of_a_salvage_fails_once),
     };
+    const struct CMUnitTest on_server[] = {cmocka_unit_test(each_allocation_of_a_store_on_a_server_fails_once)};
     // Without its own pools, so that every small block is asked for.
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK ||
         sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK ||
@@ -161,5 +186,7 @@ int main(void)
     json_set_alloc_funcs(allocate, release);
     if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
     alarm(getenv("HONE_SOAK") != NULL ? 3600 : 580);
+    if (count > 1 && strcmp(arguments[1], "postgresql:") == 0)
+        return cmocka_run_group_tests_name("out of memory", on_server, NULL, NULL);
     return cmocka_run_group_tests_name("out of memory", tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const hone_allocator allocator = hone_allocator_system();
     hone_kernel_pack *pack = NULL;
     hone_error err = {.message = ""};
-    const hone_pack_platforms platforms = {hone_platform_facts_of, judge};
+    const hone_pack_platforms platforms = {.find = hone_platform_facts_of, .judge = judge};
     hone_status status =
         hone_pack_parse(&allocator, "/nowhere/of/this/name", (const char *)data, size, &platforms, &pack, &err);
     if ((status == HONE_OK) != (pack != NULL)) abort();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Uses hone as other projects do: find_package, pkg-config, add_subdirectory; each from C11 and from C++17.
-#   run.sh SOURCE BUILD find_package|pkg_config|add_subdirectory
+#   run.sh SOURCE BUILD find_package|pkg_config|add_subdirectory|fetch_content
 #   run.sh SOURCE BUILD moved: the installed command finds its worker and its plugin where the whole was moved to
 set -euo pipefail
 source_dir=$1 build_dir=$2 way=$3
@@ -63,6 +63,13 @@ moved)
     grep -q 'libxsmm: libhone_libxsmm.so is not' "$work/log" || { cat "$work/log"; exit 1; }
     "$hone" tune "$call" --kernel libxsmm --seconds 1
     answers
+    # So does a program that is linked with the moved library.
+    PKG_CONFIG_PATH=$(dirname "$(find "$work/elsewhere" -name hone.pc)")
+    export PKG_CONFIG_PATH
+    read -ra flags <<<"$(pkg-config --cflags --libs hone)"
+    cc -std=c11 "$consumer/tune.c" -o "$work/tune" "${flags[@]}" -Wl,-rpath,"$(pkg-config --variable=libdir hone)"
+    test "$("$work/tune" "$call" libxsmm)" = libxsmm
+    answers
     # While it is away a run takes another kernel, and leaves what is stored.
     mv "$installed" "$work/away.so"
     "$hone" run "$call" | tee "$work/log"
@@ -74,13 +81,28 @@ moved)
     cmake --install "$build_dir" --prefix "$work/wheel" --component python >"$work/log" || { cat "$work/log"; exit 1; }
     test ! -e "$work/wheel/hone/hone-worker" || test -e "$work/wheel/hone/libhone_libxsmm.so"
     ;;
+fetch_content)
+    # What is fetched is a folder of the project, which add_subdirectory builds whole: here a module of it is enough.
+    if ! commit=$(git -C "$source_dir" rev-parse HEAD 2>/dev/null); then
+        echo "skipped: $source_dir is no clone of a repository"
+        [[ ",${HONE_REQUIRE:-}," == *,all,* ]] && exit 1
+        exit 77
+    fi
+    cmake -S "$consumer" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DHONE_GIT=file://$source_dir" "-DHONE_COMMIT=$commit" \
+        >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    cmake --build "$work/build" --target hone_base >"$work/log" || { cat "$work/log"; exit 1; }
+    # Of a part of another project neither tests nor install rules nor the Python package are made.
+    if grep -E '^build _deps/hone-build/(tests|bench|examples|python)/' "$work/build/build.ninja"; then
+        echo "a project that fetched hone builds more than hone"; exit 1
+    fi
+    ;;
 add_subdirectory)
-    # As the release was built, so that ccache knows most of it.
-    build_consumer -DHONE_SOURCE="$source_dir" "-DCMAKE_C_FLAGS_RELEASE=-O2 -g -DNDEBUG"
+    # That it builds and is found is asked, not how fast it is: to optimise the kernels would take most of the time.
+    build_consumer -DHONE_SOURCE="$source_dir" -DHONE_KERNEL_OPTIMISE=-O0 "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG"
     ;;
 *)
     echo "run.sh: unknown way '$way'" >&2
     exit 2
     ;;
 esac
-[ "$way" = moved ] || echo "$way: consumed from C11 and C++17"
+[[ $way == moved || $way == fetch_content ]] || echo "$way: consumed from C11 and C++17"

@@ -55,15 +55,27 @@ class Plain:
         return jax.nn.softmax(x)
 
 
-def block(ops, x, p, heads):
-    """x [tokens, width] -> probabilities [tokens, words]"""
+def layer(ops, x, p, heads):
+    """x [tokens, width] -> [tokens, width]"""
     tokens, width = x.shape
     h = ops.norm(x, p["norm_1"])
     q, k, v = (ops.product(h, p[name]).reshape(1, tokens, heads, width // heads) for name in ("q", "k", "v"))
     x = x + ops.product(ops.attention(q, k, v).reshape(tokens, width), p["o"])
     h = ops.norm(x, p["norm_2"])
-    x = x + ops.product(ops.gate(ops.product(h, p["gate"]), ops.product(h, p["up"])), p["down"])
+    return x + ops.product(ops.gate(ops.product(h, p["gate"]), ops.product(h, p["up"])), p["down"])
+
+
+def block(ops, x, p, heads, depth=1):
+    """x [tokens, width] -> probabilities [tokens, words]; all layers have the same parameters."""
+    for _ in range(depth):
+        x = layer(ops, x, p, heads)
     return ops.softmax(ops.product(ops.norm(x, p["norm_3"]), p["words"]))
+
+
+def loss(ops, x, p, heads, depth=1):
+    """How little a model expects, at each token, the word that has the token's number."""
+    found = block(ops, x, p, heads, depth).astype(jnp.float32)
+    return -jnp.log(found[jnp.arange(len(x)), jnp.arange(len(x)) % found.shape[1]]).mean()
 
 
 def made(tokens=32, width=64, hidden=128, words=96):

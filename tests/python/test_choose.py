@@ -252,6 +252,12 @@ class Contexts(HoneTest):
 
 
 class Tune(HoneTest):
+    def test_a_misspelt_option_beside_a_call_text_is_named(self):
+        with self.assertRaisesRegex(TypeError, r"takes no others: got second; did you mean seconds\?"):
+            hone.tune("softmax(f32[16,64])", second=1)
+        with self.assertRaisesRegex(TypeError, r"takes no others: got scale$"):
+            hone.tune("softmax(f32[16,64])", scale=2.0)
+
     def test_a_result_prints_as_a_table_shows_in_a_notebook_and_goes_through_pickle(self):
         result = hone.tune("softmax(f32[16,64])", **QUICK)
         head, row = str(result).splitlines()
@@ -618,7 +624,7 @@ class Stores(HoneTest):
     def test_wrong_stores_and_documents_are_refused(self):
         for make, kind, words in ((lambda: hone.Store("postgres:x"), hone.InvalidArgumentError, "postgresql:"),
                                   (lambda: hone.Store("sqlite:/nowhere/x.db", read_only=True), hone.IOFailedError, "no such file"),
-                                  (lambda: self.opened.import_(b"{"), hone.CorruptError, "no JSON"),
+                                  (lambda: self.opened.import_(b"{"), hone.CorruptError, "not JSON"),
                                   (lambda: self.opened.import_(self.folder / "none"), FileNotFoundError, ""),
                                   (lambda: self.opened.import_(5), TypeError, "PathLike.*int"),
                                   (lambda: self.opened.put({}), TypeError, "a hone.Result .* 'dict'"),

@@ -35,8 +35,15 @@ void keeping(ffi::Tensor gate, ffi::TensorView up, ffi::TensorView y, int64_t co
     kept = gate;
     silu_mul(gate, up, y);
 }
+void counting(ffi::Tensor gate, ffi::Tensor up, ffi::Tensor y)
+{
+    static const int64_t before = gate.use_count() + up.use_count() + y.use_count();
+    if (gate.use_count() + up.use_count() + y.use_count() != before) TVM_FFI_THROW(RuntimeError) << "another count of references";
+    silu_mul(gate, up, y);
+}
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(silu_mul, silu_mul);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(keeping, keeping);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(counting, counting);
 """
 
 # A program that holds objects of functions: of a library, and of Python's functions that tvm-ffi has wrapped.
@@ -78,6 +85,39 @@ if __name__ == "__main__":
             print("refused:", error)
 """
 
+# A library that registers a function with tvm-ffi when it is loaded, which ends a process where that is done twice.
+REGISTERING = SOURCE + """
+#include <tvm/ffi/reflection/registry.h>
+TVM_FFI_STATIC_INIT_BLOCK() { tvm::ffi::reflection::GlobalDef().def("test_ffi.twice", [](int64_t i) { return 2 * i; }); }
+"""
+TWICE = """
+import numpy
+import tvm_ffi
+import hone
+
+held = tvm_ffi.load_module({library!r})
+gate, up = (numpy.random.default_rng(3).standard_normal((8, 64)).astype(numpy.float32) for _ in range(2))
+for name in ("one", "two"):
+    hone.kernel("silu_mul", platform="ffi", name=name, library={library!r}, function="silu_mul", arguments="gate, up, y")
+    hone.tune("silu_mul", gate, up, seconds=1, evaluations=1, kernel=name, progress=False)
+    numpy.testing.assert_allclose(hone.run("silu_mul", gate, up), gate / (1 + numpy.exp(-gate)) * up, rtol=1e-5)
+print("loaded once:", tvm_ffi.get_global_func("test_ffi.twice")(4))
+"""
+OUTLIVING = """
+import gc
+import numpy
+import tvm_ffi
+
+library = tvm_ffi.load_module({library!r}, keep_module_alive=False)
+x, weight, y = (tvm_ffi.from_dlpack(numpy.full(shape, 3, numpy.float32)) for shape in ((4, 256), 256, (4, 256)))
+plan, made = library.hone_bind("rms_norm", x, weight, y), library.hone_run("rms_norm", x, weight)
+del library
+gc.collect()
+plan(x, weight, y)
+del made, plan
+print("%.3f" % numpy.from_dlpack(y)[0, 0])
+"""
+
 
 def tvm_ffi():
     """The real package, which tests of other frameworks do not import."""
@@ -88,16 +128,21 @@ def tvm_ffi():
     return tvm_ffi
 
 
+def compile_library(text, library):
+    source = library.with_suffix(".cc")
+    source.write_text(text)
+    subprocess.run(["c++", "-std=c++17", "-O2", "-fPIC", "-shared", f"-I{TVM_FFI}/include", str(source), "-o", str(library),
+                    f"-L{TVM_FFI}/lib", "-ltvm_ffi"], check=True, timeout=300)
+
+
 class Libraries(HoneTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.folder = tempfile.TemporaryDirectory(prefix="hone-ffi-")
         cls.addClassCleanup(cls.folder.cleanup)
-        source, cls.library = pathlib.Path(cls.folder.name) / "silu.cc", pathlib.Path(cls.folder.name) / "silu.so"
-        source.write_text(SOURCE)
-        subprocess.run(["c++", "-std=c++17", "-O2", "-fPIC", "-shared", f"-I{TVM_FFI}/include", str(source), "-o", str(cls.library),
-                        f"-L{TVM_FFI}/lib", "-ltvm_ffi"], check=True, timeout=300)
+        cls.library = pathlib.Path(cls.folder.name) / "silu.so"
+        compile_library(SOURCE, cls.library)
 
     def setUp(self):
         super().setUp()
@@ -113,20 +158,53 @@ class Libraries(HoneTest):
         self.assertEqual([one.kernel for one in result], ["library"])
         numpy.testing.assert_allclose(hone.run("silu_mul", self.gate, self.up), self.right, rtol=1e-5)
 
+    def test_a_function_finds_as_many_references_in_each_of_100000_calls(self):
+        tvm_ffi()
+        hone.kernel("silu_mul", platform="ffi", name="counting", library=self.library, function="counting", arguments="gate, up, y",
+                    signature=SIGNATURE)
+        hone.tune("silu_mul", self.gate, self.up, **{**QUICK, "kernel": "counting"})
+        y = numpy.zeros_like(self.gate)
+        plan = hone.bind("silu_mul", self.gate, self.up, y)
+        self.assertEqual(plan.kernel, "counting")
+        before = [sys.getrefcount(one) for one in (self.gate, self.up, y)]
+        for _ in range(100_000):
+            plan(self.gate, self.up, y)
+        self.assertEqual([sys.getrefcount(one) for one in (self.gate, self.up, y)], before)
+        numpy.testing.assert_allclose(y, self.right, rtol=1e-5)
+
     def test_what_is_missing_is_named(self):
         for options, says in (({"library": self.library}, "arguments: is missing"),
                               ({"library": "/nowhere/none.so", "arguments": "gate, up, y"}, "none.so cannot be read"),
-                              ({"library": self.library, "arguments": "gate, wait, y"}, "'wait' is no tensor"),
-                              ({"library": self.library, "arguments": "gate, up, y", "grid": "1"}, "has no option 'grid'")):
+                              ({"library": self.library, "arguments": "gate, wait, y"}, "'wait' is not a tensor"),
+                              ({"library": self.library, "arguments": "gate, up, y", "grid": "1"}, "has no option 'grid'"),
+                              ({"library": None, "arguments": "gate, up, y"}, "takes library, the path of a shared library"),
+                              ({"function": [1], "arguments": "gate, up, y"}, "a list of builtins came")):
             with self.assertRaises(hone.HoneError) as caught:
                 hone.kernel("silu_mul", platform="ffi", name="wrong", **options)
             self.assertIn(says, str(caught.exception))
 
-    def test_an_object_of_a_function_competes_in_a_worker_that_makes_it_again(self):
+    def test_a_platform_that_python_has_no_door_to_is_refused_at_once(self):
+        with self.assertRaisesRegex(hone.HoneError, "platform is .*ffi.*, and 'fff' came"):
+            hone.kernel("silu_mul", platform="fff", library=self.library, function="silu_mul", arguments="gate, up, y")
+
+    def run_program(self, text):
         program = self.folder / "program.py"
-        program.write_text(PROGRAM.format(library=str(self.library)))
+        program.write_text(text)
         env = {**os.environ, "HONE_STORE": self.store, "PYTHONPATH": os.pathsep.join([str(TVM_FFI.parent), *sys.path])}
-        done = subprocess.run([sys.executable, str(program)], env=env, text=True, capture_output=True, timeout=300)
+        return subprocess.run([sys.executable, str(program)], env=env, text=True, capture_output=True, timeout=300)
+
+    def test_a_library_that_registers_functions_is_loaded_once_in_a_process(self):
+        library = pathlib.Path(self.folder) / "registering.so"
+        compile_library(REGISTERING, library)
+        done = self.run_program(TWICE.format(library=str(library)))
+        self.assertEqual((done.returncode, done.stdout), (0, "loaded once: 8\n"), done.stderr)
+
+    def test_a_plan_outlives_the_module_that_made_it(self):
+        done = self.run_program(OUTLIVING.format(library=str(pathlib.Path(hone.__file__).parent / "libhone_ffi.so")))
+        self.assertEqual((done.returncode, done.stdout), (0, "3.000\n"), done.stderr)
+
+    def test_an_object_of_a_function_competes_in_a_worker_that_makes_it_again(self):
+        done = self.run_program(PROGRAM.format(library=str(self.library)))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         lines = done.stdout.splitlines()
         for line, says in zip(lines, (

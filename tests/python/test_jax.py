@@ -26,7 +26,7 @@ import hone
 from support import QUICK, HoneTest, norm, tune_elsewhere, within_a_minute
 
 import hone.jax  # noqa: E402  (support cleans the environment first)
-from block import Hone, Plain, block, made  # noqa: E402
+from block import Hone, Plain, block, loss, made  # noqa: E402
 
 X = jnp.asarray(numpy.random.default_rng(3).standard_normal((4, 8, 64)), jnp.float32)
 W = jnp.asarray(numpy.random.default_rng(4).standard_normal(64), jnp.float32)
@@ -151,8 +151,8 @@ class Call(HoneTest):
         close(rope(x, cos, sin, interleaved=True), jnp.stack([pairs.real, pairs.imag], -1).reshape(x.shape))
 
     def test_a_gradient_that_is_not_there_is_refused(self):
-        with self.assertRaisesRegex(TypeError, "rms_norm has no gradient.*rms_norm_vjp"):
-            jax.grad(lambda x: rms(x, W).sum())(X)
+        with self.assertRaisesRegex(TypeError, "reduction has no gradient: hone has no algorithm named reduction_vjp"):
+            jax.grad(lambda x: hone.jax.call("reduction", x).sum())(X)
 
     def test_a_gradient_that_is_there_is_taken(self):
         def loss(call):
@@ -205,6 +205,159 @@ class Call(HoneTest):
             product = jax.jit(lambda a: hone.jax.call("matmul", hone.jax.call("matmul", a, a), a))
             for _ in range(20):
                 close(product(a), a @ a @ a, 1e-2, 0.5)
+
+
+def standardised(x, w=None, b=None, subtract_mean=True, eps=1e-6, weight_offset=0.0):
+    away = x - x.mean(-1, keepdims=True) if subtract_mean else x
+    y = away / jnp.sqrt(jnp.mean(away * away, -1, keepdims=True) + eps)
+    return y * (1 if w is None else w + weight_offset) + (0 if b is None else b)
+
+
+def attended(q, k, v, causal=False, softmax_scale=None, sliding_window=None, logits_soft_cap=None):
+    k, v = (jnp.repeat(one, q.shape[2] // k.shape[2], 2) for one in (k, v))
+    logits = jnp.einsum("bqhd,bkhd->bhqk", q, k, precision="highest") * (softmax_scale or q.shape[-1] ** -0.5)
+    logits = logits if logits_soft_cap is None else logits_soft_cap * jnp.tanh(logits / logits_soft_cap)
+    i, j = jnp.arange(q.shape[1])[:, None], jnp.arange(k.shape[1])
+    seen = (j <= i if causal else j >= 0) & (True if sliding_window is None else abs(i - j) <= sliding_window)
+    return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(jnp.where(seen, logits, -1e30)), v, precision="highest")
+
+
+def turned(x, cos, sin, interleaved=False):
+    half = cos.shape[1]
+    a, b = (x[..., 0:2 * half:2], x[..., 1:2 * half:2]) if interleaved else (x[..., :half], x[..., half:2 * half])
+    cos, sin = cos[:, None], sin[:, None]
+    pairs = a * cos - b * sin, b * cos + a * sin
+    pairs = jnp.stack(pairs, -1).reshape(*x.shape[:-1], -1) if interleaved else jnp.concatenate(pairs, -1)
+    return jnp.concatenate([pairs, x[..., 2 * half:]], -1)
+
+
+def added(x, residual, w, eps=1e-6):
+    return x + residual, standardised(x + residual, w, subtract_mean=False, eps=eps)
+
+
+def r(*shape, seed=5):
+    return jnp.asarray(numpy.random.default_rng(seed).standard_normal(shape), jnp.float32)
+
+
+Q, K, V = r(2, 9, 4, 16), r(2, 12, 2, 16, seed=6), r(2, 12, 2, 16, seed=7)
+COS, SIN = jnp.cos(r(8, 24, seed=8)), jnp.sin(r(8, 24, seed=8))
+# An operation, what it does in JAX, its arrays, which of them are differentiated, its scalars.
+DIFFERENTIATED = [
+    ("softmax", lambda x, scale=1.0: jax.nn.softmax(scale * x), (X,), (0,), {}),
+    ("softmax", lambda x, scale=1.0: jax.nn.softmax(scale * x), (X,), (0,), {"scale": -0.5}),
+    ("rms_norm", functools.partial(standardised, subtract_mean=False), (X, W), (0, 1), {}),
+    ("rms_norm", functools.partial(standardised, subtract_mean=False), (X[0, 0], W), (1,), {"eps": 0.5}),
+    ("add_rms_norm", added, (X, X[::-1] + 1, W), (0, 1, 2), {"eps": 0.1}),
+    ("layer_norm", standardised, (X, W, W + 1), (0, 1, 2), {}),
+    ("layer_norm", standardised, (X,), (0,), {"subtract_mean": False, "eps": 0.5}),
+    ("layer_norm", standardised, (X, W), (0, 1), {"weight_offset": 1.0}),
+    ("silu_mul", lambda x, y: jax.nn.silu(x) * y, (X, X[::-1]), (0, 1), {}),
+    ("rope", turned, (r(2, 8, 3, 50), COS, SIN), (0,), {}),
+    ("rope", turned, (r(2, 8, 3, 50), COS, SIN), (0,), {"interleaved": True}),
+    ("matmul", lambda a, b: jnp.matmul(a, b, precision="highest"), (X[0], r(64, 40)), (0, 1), {}),
+    ("matmul", lambda a, b, transpose_b: jnp.matmul(a, b.T, precision="highest"), (X[0], r(40, 64)), (0, 1), {"transpose_b": True}),
+    ("flash_attention", attended, (Q, K, V), (0, 1, 2), {}),
+    ("flash_attention", attended, (Q, K, V), (0, 1, 2), {"causal": True, "softmax_scale": 0.3, "logits_soft_cap": 2.0}),
+    ("flash_attention", attended, (Q, K, V), (0, 1, 2), {"sliding_window": 3}),
+    ("scaled_dot_product_attention", attended, (Q, K, V), (0, 1, 2), {"causal": True}),
+]
+
+
+class Gradients(HoneTest):
+    def asked(self, function, arrays, scalars):
+        """A number that depends on each element of each result in its own way, by factors that 16 bit floats hold."""
+        results = function(*arrays, **scalars)
+        results = results if isinstance(results, tuple) else (results,)
+        return sum((one.astype(jnp.float32) * ((jnp.arange(one.size) % 13 - 5) / 8).reshape(one.shape)).sum() for one in results)
+
+    def test_each_is_jaxs(self):
+        for name, plain, arrays, places, scalars in DIFFERENTIATED:
+            with self.subTest(name, **scalars):
+                ours = jax.jit(jax.grad(lambda *a: self.asked(functools.partial(hone.jax.call, name), a, scalars), places))(*arrays)
+                theirs = jax.grad(lambda *a: self.asked(plain, a, scalars), places)(*arrays)
+                for one, other in zip(ours, theirs, strict=True):
+                    close(one, other, 1e-4, 2e-5 * float(abs(other).max()))
+
+    def test_16_bit_floats_are_rounded_once(self):
+        for i, (name, plain, arrays, places, scalars) in enumerate({one[0]: one for one in DIFFERENTIATED}.values()):
+            dtype, allowed = ((jnp.bfloat16, 2e-2), (jnp.float16, 3e-3))[i % 2]
+            with self.subTest(name, dtype=dtype.__name__, **scalars):
+                low = [one.astype(dtype) for one in arrays]
+                ours = jax.grad(lambda *a: self.asked(functools.partial(hone.jax.call, name), a, scalars), places)(*low)
+                theirs = jax.grad(lambda *a: self.asked(plain, a, scalars), places)(*(one.astype(jnp.float32) for one in low))
+                for one, other in zip(ours, theirs, strict=True):
+                    self.assertEqual(one.dtype, dtype)
+                    close(one, other, allowed, allowed * float(abs(other).max()))
+
+    def test_batches_have_gradients_of_their_own(self):
+        def loss(call):
+            return lambda x, w: (call(x, w) * X[0, 0]).sum()
+
+        ours, theirs = (jax.vmap(jax.grad(loss(call), (0, 1)), (0, None))(X, W)
+                        for call in (rms, functools.partial(standardised, subtract_mean=False)))
+        for one, other in zip(ours, theirs):
+            close(one, other, 1e-3, 1e-3)
+        self.assertEqual(ours[1].shape, (4, 64))
+
+    def test_shards_are_run_and_differentiated_with_and_without_jit(self):
+        mesh, along = jax.sharding.Mesh(numpy.array(jax.devices()), ("d",)), jax.sharding.PartitionSpec("d")
+
+        def loss(call):
+            return lambda x, w: (call(x, w) * X[0, 0]).sum()
+
+        shards = jax.shard_map(rms, mesh=mesh, in_specs=(along, jax.sharding.PartitionSpec()), out_specs=along)
+        plain = functools.partial(standardised, subtract_mean=False)
+        theirs = jax.grad(loss(plain), (0, 1))(X, W)
+        for call in (shards, jax.jit(shards)):
+            close(call(X, W), plain(X, W), 1e-4, 1e-4)
+            for one, other in zip(jax.grad(loss(call), (0, 1))(X, W), theirs, strict=True):
+                close(one, other, 1e-3, 1e-3)
+
+    def test_a_result_that_nobody_uses_gives_nothing_back(self):
+        def loss(call):
+            return lambda x, w: (call(x, x, w)[1] * X).sum()
+
+        for one, other in zip(jax.grad(loss(functools.partial(hone.jax.call, "add_rms_norm")), (0, 1))(X, W),
+                              jax.grad(loss(added), (0, 1))(X, W)):
+            close(one, other, 1e-3, 1e-3)
+
+    def test_what_is_taken_for_a_constant_is_refused_by_name(self):
+        def loss(x, cos):
+            return hone.jax.call("rope", x, cos, SIN).sum()
+
+        x = r(2, 8, 3, 50)
+        with self.assertRaisesRegex(TypeError, "rope has no gradient by cos: rope_vjp gives none, .*stop_gradient"):
+            jax.grad(loss, (0, 1))(x, COS)
+        close(jax.grad(lambda x, cos: loss(x, jax.lax.stop_gradient(cos)), (0, 1))(x, COS)[0], jax.grad(loss)(x, COS))
+
+    def test_a_second_derivative_of_a_product_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "matmul is differentiated in reverse mode and once"):
+            jax.hessian(lambda a: hone.jax.call("matmul", a, a).sum())(X[0, :8, :8])
+
+    def test_a_transformer_is_trained_as_jax_trains_it(self):
+        x, p = made()
+        hones, jaxs = (jax.jit(jax.value_and_grad(functools.partial(loss, ops, heads=4, depth=4), argnums=(0, 1))) for ops in (Hone, Plain))
+        (value, ours), (expected, theirs) = hones(x, p), jaxs(x, p)
+        close(value, expected, 1e-5)
+        for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+            close(one, other, 1e-3, 1e-4 * float(abs(other).max()))
+        low = jax.tree.map(lambda one: one.astype(jnp.bfloat16), (x, p))
+        exact = jaxs(*jax.tree.map(lambda one: one.astype(jnp.float32), low))[1]
+
+        def error(gradients):
+            return [float(jnp.linalg.norm(one.astype(jnp.float32) - other) / jnp.linalg.norm(other))
+                    for one, other in zip(jax.tree.leaves(gradients), jax.tree.leaves(exact), strict=True)]
+
+        of_jax = error(jaxs(*low)[1])
+        for ours, theirs in zip(error(hones(*low)[1]), of_jax, strict=True):
+            self.assertLess(ours, 0.05)
+            self.assertLess(ours, 1.25 * theirs)
+        losses = []
+        for _ in range(8):
+            value, (_, gradients) = hones(x, p)
+            p = jax.tree.map(lambda one, by: one - 0.3 * by, p, gradients)
+            losses.append(float(value))
+        self.assertLess(losses[-1], 0.9 * losses[0])
 
 
 class Contexts(HoneTest):
@@ -411,8 +564,8 @@ class Handler(HoneTest):
         self.refused("no parameter epsilon; it is rms_norm", X, W, epsilon=numpy.float32(1), **name)
         self.refused("eps is of another kind than f64", X, W, eps="small", **name)
         self.refused("neither a string nor a scalar", X, W, eps=numpy.ones(3), **name)
-        self.refused("1 arrays came, and 2 are asked for", X, **name)
-        self.refused("results came, and 1 are asked for", X, W, result=[jax.ShapeDtypeStruct((1,), X.dtype)] * 2, **name)
+        self.refused("expected 2 arrays, got 1", X, **name)
+        self.refused("expected 1 result, got 2", X, W, result=[jax.ShapeDtypeStruct((1,), X.dtype)] * 2, **name)
         self.refused(r"INVALID_ARGUMENT: hone: rms_norm: weight\[0\] is 5", X, W[:5], **name)
         self.refused("INVALID_ARGUMENT: hone: rms_norm: y", X, W, result=jax.ShapeDtypeStruct((3,), X.dtype), **name)
         self.refused("XLA's type 21", X, jnp.ones(64, jnp.int4), **name)

@@ -196,6 +196,49 @@ class Competing(KernelTest):
         self.tuned("t_wrapping", x, kernel="good")
         self.assertEqual(hone.decide("t_wrapping", x).kernel, "good", hone.explain("t_wrapping", x))
 
+    def test_under_an_if_and_with_a_compiler_that_writes_the_environment(self):
+        (self.folder / "t_conditional.py").write_text(textwrap.dedent("""
+            import functools, os, hone
+            WIDE = True
+            def compiled(function):
+                @functools.wraps(function)
+                def run(x):
+                    os.environ[f"T_COMPILED_{x.shape[0]}"] = "1"  # as torch's compiler tells its parts, for each new shape
+                    return function(x)
+                return run
+            @hone.algorithm("t_conditional(x: f32[n]) -> y: f32[n]", independent="n")
+            def reference(x):
+                return x * 2
+            if WIDE:
+                @hone.kernel("t_conditional")
+                @compiled
+                def wide(x):
+                    return x + x
+        """))
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        import t_conditional  # noqa: F401
+
+        x = self.x[0]
+        self.tuned("t_conditional", x, kernel="wide")
+        self.assertEqual(hone.decide("t_conditional", x).kernel, "wide", hone.explain("t_conditional", x))
+
+    def test_the_command_says_that_it_ran_nothing_of_a_pack(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def doubled(x, by):
+            return x * x.dtype.type(by)
+
+        hone.pack(self.folder / "pack", name)
+        command = os.environ.get("HONE_TEST_COMMAND")
+        if command is None:
+            self.skipTest("HONE_TEST_COMMAND does not name the command")
+        for options, code, words in (([], 0, ""), (["--run"], 3, "nothing was run of 2 functions of Python")):
+            done = subprocess.run([command, "pack", "check", *options, str(self.folder / "pack")], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done)
+            self.assertIn(words, done.stderr)
+
     def test_python_beside_c_for_an_algorithm_of_hone(self):
         @hone.kernel("rms_norm", name="t_numpy")
         def norm(x, weight, eps):
@@ -390,6 +433,15 @@ class Losing(KernelTest):
 
         self.loses(name, "KeyError", "no such thing")
 
+    def test_what_a_kernel_raises_is_shown_without_what_moves_a_terminal(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def bad(x, by):
+            raise ValueError("\x1b[2J\x07 over\nwritten \u202e")
+
+        self.loses(name, r"ValueError: \x1b[2J\x07 over written \u202e")
+
     def test_a_kernel_that_imports_what_is_not_there(self):
         name = self.algorithm()
 
@@ -529,7 +581,7 @@ class OfJax(KernelTest):
         self.assertEqual(second.stdout.splitlines(), ["True xla"], second.stderr)
         command = os.environ.get("HONE_TEST_COMMAND")
         if command:  # a program without Python
-            told = subprocess.run([command, "explain", "t_jax(f32[8,64])"], capture_output=True, text=True,
+            told = subprocess.run([command, "explain", "--all", "t_jax(f32[8,64])"], capture_output=True, text=True,
                                   env={**os.environ, **environment, "HONE_PACK_PATH": str(self.folder / "pack")})
             self.assertRegex(told.stdout, r"(?s)answered by store: xla/fused_.*python +reference +no .*runs no Python", told.stdout + told.stderr)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pydoc
 import subprocess
 import sys
 import tempfile
@@ -247,6 +248,12 @@ CALLS = {
     "mean_pooling": [((r(2, 64, 8),), {"chunk_size": 16})],
     "reduction": [((r(3, 5),), {})],
     "rms_norm": [((r(3, 5, 8), r(8)), {"eps": 1e-5}), ((r(8, 3).t(), r(8)), {})],
+    "rms_norm_vjp": [((r(3, 5, 8), r(8), r(3, 5, 8)), {"eps": 1e-5})],
+    "add_rms_norm_vjp": [((r(3, 8), r(8), r(3, 8), r(3, 8)), {})],
+    "layer_norm_vjp": [((r(3, 5, 8), r(3, 5, 8)), {}), ((r(3, 8), r(3, 8), r(8).bfloat16()), {"subtract_mean": False})],
+    "softmax_vjp": [((r(3, 8).softmax(-1), r(3, 8)), {"scale": 0.5})],
+    "rope_vjp": [((r(2, 5, 3, 8), r(5, 4), r(5, 4)), {"interleaved": True})],
+    "flash_attention_vjp": [((r(2, 5, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8), r(2, 5, 4, 8)), {"causal": True})],
     "rope": [((r(2, 5, 3, 8), r(5, 4), r(5, 4)), {}), ((r(5, 3, 8).bfloat16(), r(5, 3), r(5, 3)), {"interleaved": True}),
              ((r(2, 3, 5, 8).transpose(1, 2), r(5, 4), r(5, 4)), {})],
     "rwkv4": [((r(8).abs(), r(8), r(2, 5, 8), r(2, 5, 8)), {}),
@@ -286,6 +293,10 @@ class Operations(HoneTest):
             self.assertIsNone(op(*args, **scalars, **dict(zip(self.results(name), given))))
             self.same(tuple(given), made if isinstance(made, tuple) else (made,))
             self.assertTrue(all(one._version > version for one, version in zip(given, before)))
+
+    def test_help_says_shapes_and_dtypes(self):
+        self.assertIn("rms_norm(x: T[..., dim], weight: T[dim]", hone.torch.ops.rms_norm.__doc__)
+        self.assertIn("where T in f16, bf16, f32", pydoc.render_doc(hone.torch.ops.rms_norm))
 
     def test_opcheck_finds_nothing(self):
         for name, op, args, scalars in self.calls():
@@ -396,6 +407,24 @@ class Operations(HoneTest):
             function(x, w)
         self.assertEqual(asked, ["rms_norm(f32[6,40], f32[40])"])
 
+    def test_products_of_all_shapes_and_dtypes_are_torchs(self):
+        shapes = [((6,), (6,)), ((6,), (6, 4)), ((5, 6), (6,)), ((5, 6), (6, 4)), ((2, 3, 5, 6), (6, 4)), ((2, 5, 6), (6,)),
+                  ((2, 3, 5, 6), (3, 6, 4)), ((6,), (2, 6, 4)), ((0, 6), (6, 4))]
+        compiled = torch.compile(hone.torch.matmul, fullgraph=True, dynamic=True)
+        for left, right in shapes:
+            for dtype in (torch.float32, torch.float64, torch.bfloat16):
+                a, b = torch.rand(left, dtype=dtype), torch.rand(right, dtype=dtype)
+                expected = torch.matmul(a, b)
+                is_compiled = dtype == torch.float32 and left == (2, 3, 5, 6)
+                for product in (hone.torch.matmul, compiled) if is_compiled else (hone.torch.matmul,):
+                    with self.subTest(left=left, right=right, dtype=dtype, compiled=product is compiled):
+                        made = product(a, b)
+                        self.assertEqual((made.shape, made.dtype), (expected.shape, expected.dtype))
+                        torch.testing.assert_close(made, expected, rtol=2e-2 if dtype == torch.bfloat16 else 1e-5, atol=1e-5)
+        for a, b in ((torch.rand(2, 3), torch.rand(4, 2)), (torch.tensor(1.0), torch.rand(2, 2))):
+            with self.assertRaises((RuntimeError, hone.InvalidArgumentError)):
+                hone.torch.matmul(a, b)
+
     def test_a_wrong_call_is_refused_in_hones_words(self):
         for function in (ops.matmul, torch.compile(lambda a, b: ops.matmul(a, b), backend="aot_eager")):
             torch._dynamo.reset()
@@ -431,11 +460,99 @@ class Gradients(HoneTest):
         found = torch.library.opcheck(ops.silu_mul.default, (gate, up))
         self.assertEqual(set(found.values()), {"SUCCESS"})
 
+    def differentiated(self):
+        """An operation with its tensors, those that have a gradient, and its scalars, and what it does in torch."""
+        def norm(x, w, eps=1e-6):
+            return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * w
+
+        def attention(q, k, v, **scalars):
+            q, k, v = (one.transpose(1, 2) for one in (q, k, v))
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2)
+
+        def rope(x, cos, sin):
+            a, b = x.chunk(2, -1)
+            return torch.cat([a * cos[:, None] - b * sin[:, None], b * cos[:, None] + a * sin[:, None]], -1)
+
+        return [
+            (ops.softmax, (r(3, 8),), 1, {}, lambda x: x.softmax(-1)),
+            (ops.softmax, (r(3, 8),), 1, {"scale": 0.5}, lambda x, scale: (x * scale).softmax(-1)),
+            (ops.rms_norm, (r(3, 5, 24), r(24)), 2, {}, norm),
+            (ops.add_rms_norm, (r(3, 24), r(3, 24), r(24)), 3, {}, lambda x, y, w: (x + y, norm(x + y, w))),
+            (ops.layer_norm, (r(3, 5, 24), r(24), r(24)), 3, {}, lambda x, w, b: torch.nn.functional.layer_norm(x, (24,), w, b, 1e-6)),
+            (ops.layer_norm, (r(3, 24),), 1, {}, lambda x: torch.nn.functional.layer_norm(x, (24,), eps=1e-6)),
+            (ops.silu_mul, (r(3, 8), r(3, 8)), 2, {}, lambda x, y: torch.nn.functional.silu(x) * y),
+            (ops.rope, (r(2, 5, 3, 8), r(5, 4), r(5, 4)), 1, {}, rope),
+            (ops.matmul, (r(3, 5), r(5, 4)), 2, {}, torch.mm),
+            (ops.matmul, (r(3, 5), r(4, 5)), 2, {"transpose_b": True}, lambda a, b, transpose_b: a @ b.t()),
+            (ops.flash_attention, (r(2, 6, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8)), 3, {"causal": True}, attention),
+            (ops.scaled_dot_product_attention, (r(2, 6, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8)), 3, {"causal": True, "axes": "bshd"}, attention),
+            (ops.scaled_dot_product_attention, (r(2, 4, 6, 8), r(2, 2, 6, 8), r(2, 2, 6, 8)), 3, {"causal": True, "axes": "bhsd"},
+             lambda *qkv, **scalars: attention(*(one.transpose(1, 2) for one in qkv)).transpose(1, 2)),
+        ]
+
+    def test_each_is_torchs(self):
+        for op, args, count, scalars, plain in self.differentiated():
+            with self.subTest(op=str(op), scalars=scalars):
+                args = [one.detach().requires_grad_(i < count) for i, one in enumerate(args)]
+
+                def loss(made):
+                    return sum((one * torch.linspace(-1, 1, one.numel()).view_as(one)).sum() for one in tuple_of(made))
+
+                theirs = torch.autograd.grad(loss(plain(*args, **scalars)), args[:count])
+                torch._dynamo.reset()
+                for function in (op, torch.compile(lambda *one: op(*one, **scalars), fullgraph=True, backend="aot_eager")):
+                    ours = torch.autograd.grad(loss(function(*args, **({} if function is not op else scalars))), args[:count])
+                    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=2e-5)
+                inside = torch.func.grad(lambda *one: loss(op(*one, **scalars)), argnums=tuple(range(count)))(*(one.detach() for one in args))
+                torch.testing.assert_close(inside, theirs, rtol=1e-4, atol=2e-5)
+                found = torch.library.opcheck(op.default, args, scalars)
+                self.assertEqual(set(found.values()), {"SUCCESS"})
+                self.assertTrue(torch.autograd.gradcheck(lambda *one: op(*one, **scalars), args, eps=1e-2, atol=2e-2, rtol=2e-2))
+
+    def test_16_bit_floats_have_gradients_of_their_dtype(self):
+        for op, args, count, scalars, plain in self.differentiated():
+            for dtype, allowed in ((torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
+                low = [one.detach().to(dtype).requires_grad_(i < count) for i, one in enumerate(args)]
+                exact = [one.detach().float().requires_grad_(i < count) for i, one in enumerate(low)]
+                ours = torch.autograd.grad(sum(one.float().sum() for one in tuple_of(op(*low, **scalars))[:1]), low[:count], allow_unused=True)
+                theirs = torch.autograd.grad(sum(one.sum() for one in tuple_of(plain(*exact, **scalars))[:1]), exact[:count], allow_unused=True)
+                for one, other in zip(ours, theirs):
+                    if other is None:  # of a result that nobody used
+                        other = torch.zeros_like(one, dtype=torch.float32)
+                    with self.subTest(op=str(op), dtype=dtype):
+                        self.assertEqual(one.dtype, dtype)
+                        torch.testing.assert_close(one.float(), other, rtol=allowed, atol=allowed * max(1.0, float(other.abs().max())))
+
+    def test_a_product_is_differentiated_of_what_asks_for_it(self):
+        seen = []
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), keywords=None):
+                seen.append(function)
+                return function(*args, **(keywords or {}))
+
+        a, b = r(3, 5), r(5, 4)
+        for asked in ((a,), (b,), (a, b)):
+            for one in (a, b):
+                one.requires_grad_(any(one is other for other in asked))
+            c = ops.matmul(a, b).sum()
+            seen.clear()
+            with Mode():
+                ours = torch.autograd.grad(c, asked)
+            self.assertEqual(seen.count(ops.matmul.default), len(asked))
+            torch.testing.assert_close(ours, torch.autograd.grad((a @ b).sum(), asked), rtol=1e-4, atol=1e-5)
+
+    def test_what_is_taken_for_a_constant_is_refused_by_name(self):
+        x, cos, sin = r(5, 3, 8).requires_grad_(), r(5, 4).requires_grad_(), r(5, 4)
+        with self.assertRaisesRegex(RuntimeError, "hone::rope has no gradient by cos: rope_vjp gives none, .*detached"):
+            ops.rope(x, cos, sin).sum().backward()
+        ops.rope(x, cos.detach(), sin).sum().backward()
+
     def test_what_has_none_says_what_is_missing(self):
         x, w = r(3, 8).requires_grad_(), r(8)
-        y = ops.rms_norm(x, w)
+        y = ops.reduction(x)
         self.assertTrue(y.requires_grad)
-        with self.assertRaisesRegex(RuntimeError, "hone::rms_norm has no gradient: hone has no algorithm named rms_norm_vjp"):
+        with self.assertRaisesRegex(RuntimeError, "hone::reduction has no gradient: hone has no algorithm named reduction_vjp"):
             y.sum().backward()
         gate, up = (r(3, 8).requires_grad_() for _ in range(2))
         once, = torch.autograd.grad(ops.silu_mul(gate, up).sum(), (gate,), create_graph=True)

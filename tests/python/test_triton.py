@@ -296,6 +296,21 @@ def doubled(x):
     return x * 2
 
 
+class References(HoneTest):
+    def test_one_that_tells_no_parameters_says_what_to_write(self):
+        def launch(x):
+            out = torch.empty_like(x)
+            doubled_blocks[(triton.cdiv(x.numel(), 256),)](x, out, x.numel())
+            return out
+
+        for reference, words in ((torch.exp, r"the reference is the builtin_function_or_method exp, .* def right\(x\)"), ("exp", "'exp' came"),
+                                 (torch.nn.Softmax(-1), "takes any arguments: write a function")):
+            with self.subTest(reference), self.assertRaisesRegex(hone.InvalidArgumentError, words):
+                hone.triton.pack(launch, (torch.ones(1000),), reference=reference, name="t_no_parameters")
+        packed = hone.triton.pack(launch, (torch.ones(1000),), reference=torch.nn.functional.silu, name="t_with_a_default", folder=self.folder / "pack")
+        self.assertEqual(packed.signature, "t_with_a_default(input: f32[n]) -> y: f32[n]")
+
+
 class Grids(HoneTest):
     def pack(self, size, grid, name):
         example = {"x": torch.ones(size), "out": torch.ones(size), "n": size}

@@ -1,13 +1,8 @@
 // add_rms_norm: its signature, its kernels, and what is known of them without running them.
 #include "kernels/add_rms_norm/add_rms_norm.h"
+#include "kernels/common/cuda.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
-
-static const char space[] = "unroll: 1..8 *2 default 4\n"
-                            "rows_per_task: 1..256 *4 default 4\n"
-                            "store: cached | streamed\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -25,17 +20,11 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = 5 * elements;
 }
 
-// A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     (void)kernel;
-    int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, ADD_RMS_NORM_X)) * 8;
-    out_config->count = 4;
-    out_config->values[RMS_NORM_UNROLL] = 4;
-    out_config->values[RMS_NORM_ROWS_PER_TASK] = hone_rows_per_task(dim * 8, 1 << 16, 256);
-    out_config->values[RMS_NORM_STORE] = hone_exceeds_cache(device, bytes);
-    out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, bytes >> 18);
+    hone_rms_norm_config(hone_call_tensor(call, ADD_RMS_NORM_X), 8, device, out_config); // x and the residual
     return true;
 }
 
@@ -53,8 +42,8 @@ static const hone_algorithm algorithm = {
 };
 
 #define NATIVE                                                                                                         \
-    HONE_KERNEL, .algorithm = "add_rms_norm", .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,            \
-                 .supports = supports, .heuristic = heuristic
+    HONE_KERNEL, .algorithm = "add_rms_norm", .platform = HONE_NATIVE, .backend = HONE_CPU,                            \
+                 .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic
 
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512", .priority = 30, .run = hone_add_rms_norm_avx512,
@@ -64,6 +53,9 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "portable", .priority = 10, .run = hone_add_rms_norm_portable},
     {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_CPU, .priority = 5,
      .space = hone_add_rms_norm_xla_space, .code = &hone_add_rms_norm_xla_code},
+    {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU,
+     .priority = 50, .space = HONE_ROWS_CUDA_SPACE, .heuristic = hone_rows_cuda_heuristic,
+     .code = &hone_add_rms_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_add_rms_norm_reference},
 };

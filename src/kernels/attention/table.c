@@ -4,9 +4,7 @@
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
-static const char space[] = "rows: 1..16 *2 default 4\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+static const char space[] = "rows: 1..16 *2 default 4\n" HONE_THREADS_SPACE;
 
 static const hone_attention_form form = {
     .results = 2, .causal = 5, .softmax_scale = 6, .sliding_window = 7, .logits_soft_cap = 8};

@@ -1,5 +1,5 @@
 // The two roofs of a machine (Williams, Waterman and Patterson, "Roofline", 2009): operations a second of a loop whose
-// sums stay in registers, and bytes a second of reading memory that no cache holds. The least time of many counts for
+// sums stay in registers, over floats and over pairs of bf16, and bytes a second of reading memory that no cache holds. The least time of many counts for
 // the first, for whatever disturbs it makes it longer, and a clock that rises under load is met at its best; of few for
 // the second, since one reading is long. All threads do the same work at once, each on its own memory and sums, and the
 // time is that until the last has done.
@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "os/tiles.h"
 
 enum {
     ROUNDS = 100000,        // of a loop: some 300 us, longer than a thread of the pool takes to wake
@@ -27,6 +28,21 @@ static const hone_peak_set sets[] = {
     {HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, hone_peak_loop_avx2, 8},
     {0, hone_peak_loop_portable, 4},
 };
+
+static const hone_peak_set pairs = {
+    HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ | HONE_CPU_AVX512_BF16,
+    hone_peak_loop_avx512_bf16, 32};
+
+const hone_peak_set *hone_peak_of_pairs(uint64_t features)
+{
+    return (pairs.needs & features) == pairs.needs ? &pairs : NULL;
+}
+
+double hone_peak_of_bf16(uint64_t features, double of_floats, double of_pairs)
+{
+    if ((features & HONE_CPU_AMX_BF16) != 0) return 32 * of_floats;
+    return of_pairs > of_floats ? of_pairs : of_floats;
+}
 
 // The search ends: the last set needs nothing.
 const hone_peak_set *hone_peak_widest(uint64_t features)
@@ -98,12 +114,18 @@ size_t hone_peak_memory(int64_t cache_bytes, int64_t left_bytes)
     return (size_t)(room >= usual ? usual : room >= least ? least : 0);
 }
 
-static void measure(peak_job *job, uint64_t features, hone_peak *out)
+static double rate_of(peak_job *job, const hone_peak_set *set)
 {
-    const hone_peak_set *set = hone_peak_widest(features);
+    if (set == NULL) return 0;
     job->loop = set->loop;
     double operations = 2.0 * ROUNDS * HONE_PEAK_SUMS * set->width * job->threads;
-    out->operations = operations / time_of(job, compute, REPEATS);
+    return operations / time_of(job, compute, REPEATS);
+}
+
+static void measure(peak_job *job, uint64_t features, hone_peak *out)
+{
+    out->operations = rate_of(job, hone_peak_widest(features));
+    out->of_bf16 = hone_peak_of_bf16(features, out->operations, rate_of(job, hone_peak_of_pairs(features)));
     out->bytes = job->bytes > 0 ? (double)job->bytes * job->threads / time_of(job, read_memory, READS) : 0;
 }
 

@@ -6,18 +6,19 @@
 
 typedef struct hone_peak {
     double operations; // of f32 a second, in fused multiply-adds on registers
+    double of_bf16;    // of bf16 a second: in the products of pairs or of tiles that the CPU has; else operations
     double bytes;      // read a second, from memory that no cache holds; 0: it was not measured
 } hone_peak;
 
 // Changes with what is measured: a peak of another revision is another thing.
-enum { HONE_PEAK_REVISION = 1 };
+enum { HONE_PEAK_REVISION = 2 };
 
 // How much memory is read to measure it; 0: there is too little left for more than the caches would hold.
 //   cache_bytes  of the last cache; 0: not known
 //   left_bytes   that may be taken (hone_os_memory_left)
 size_t hone_peak_memory(int64_t cache_bytes, int64_t left_bytes);
 
-// Measures for about 200 ms.
+// Measures for about 300 ms.
 //   features      HONE_CPU_* of this CPU
 //   threads       how many work at the same time, at least 1
 //   memory_bytes  that are taken and read (hone_peak_memory); 0: none, and out->bytes is 0
@@ -39,15 +40,21 @@ enum { HONE_PEAK_SUMS = 12 }; // independent ones: more than latency times width
 float hone_peak_loop_avx512(int64_t rounds);
 float hone_peak_loop_avx2(int64_t rounds);
 float hone_peak_loop_portable(int64_t rounds);
+float hone_peak_loop_avx512_bf16(int64_t rounds);
 
 // A loop and what it needs of a CPU.
 typedef struct hone_peak_set {
     uint64_t needs; // HONE_CPU_*
     hone_peak_loop *loop;
-    int32_t width; // floats of a vector
+    int32_t width; // multiply-adds of an instruction
 } hone_peak_set;
 
 // The widest loop that a CPU with these features can run. Never NULL.
 const hone_peak_set *hone_peak_widest(uint64_t features);
+// The loop over pairs of bf16. NULL: the CPU has no instruction for them.
+const hone_peak_set *hone_peak_of_pairs(uint64_t features);
+// of_bf16 by what was measured of floats and of pairs (0: there are none). Tiles are not measured: Intel's AMX does
+// 2,048 operations of bf16 a clock and core, where two units of AVX-512 do 64 of f32 (optimization manual).
+double hone_peak_of_bf16(uint64_t features, double of_floats, double of_pairs);
 
 #endif

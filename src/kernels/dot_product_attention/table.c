@@ -5,9 +5,7 @@
 
 #include <math.h>
 
-static const char space[] = "rows: 1..16 *2 default 4\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+static const char space[] = "rows: 1..16 *2 default 4\n" HONE_THREADS_SPACE;
 
 // The products of every query and key that causal and window leave; what a mask leaves out is data.
 static void model(const hone_call *call, hone_cost *out_cost)

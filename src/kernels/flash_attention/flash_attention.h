@@ -3,33 +3,27 @@
 #define HONE_KERNELS_FLASH_ATTENTION_H
 
 #include "kernels/flash_attention/problem.h"
+#include "kernels/vector/arguments.h"
 
 // The parameters of the tiles' space.
 enum { TILES_LANES, TILES_TILES, TILES_BLOCK_KV, TILES_THREADS };
 #define TILES_SPACE                                                                                                    \
     "lanes: 1 | 2 | 3 default 2\n"                                                                                     \
     "tiles: 1..8 *2 default 4\n"                                                                                       \
-    "block_kv: 32..256 *2 default 64\n"                                                                                \
-    "threads: 1..64 *2\n"                                                                                              \
-    "where threads <= device.threads"
+    "block_kv: 32..256 *2 default 64\n" HONE_THREADS_SPACE
 
 // The parameters of the streams' space.
 enum { STREAM_BLOCK_KV, STREAM_SPLITS, STREAM_PREFETCH, STREAM_THREADS };
 #define STREAM_SPACE                                                                                                   \
     "block_kv: 64..2048 *2 default 256\n"                                                                              \
     "splits: 1..64 *2\n"                                                                                               \
-    "prefetch: 0 | 4 | 8 | 16 | 32\n"                                                                                  \
-    "threads: 1..64 *2\n"                                                                                              \
-    "where threads <= device.threads\n"                                                                                \
+    "prefetch: 0 | 4 | 8 | 16 | 32\n" HONE_THREADS_SPACE "\n"                                                          \
     "where splits == 1 or (splits <= 2 * threads and splits * 64 <= kv_len)"
 
 // The parameters of the compositions' space. `parallel` says whose the threads are: over heads, or inside the library.
 enum { COMPOSED_PARALLEL, COMPOSED_THREADS };
 enum { COMPOSED_OVER_HEADS, COMPOSED_IN_LIBRARY };
-#define COMPOSED_SPACE                                                                                                 \
-    "parallel: heads | library\n"                                                                                      \
-    "threads: 1..64 *2\n"                                                                                              \
-    "where threads <= device.threads"
+#define COMPOSED_SPACE "parallel: heads | library\n" HONE_THREADS_SPACE
 
 // Queries of one kv_head that a stream takes at most.
 enum { STREAM_MAX_ROWS = 16 };

@@ -1,5 +1,6 @@
 hone_kernel(
     TABLES flash_attention
-    SOURCES table.c run.c compose.c
+    SOURCES table.c run.c compose.c cuda.c
     PORTABLE reference.c problem.c
-    EACH_SET streams.h tiles.h weigh.h)
+    EACH_SET streams.h tiles.h weigh.h
+    CUDA flash_attention.cu)

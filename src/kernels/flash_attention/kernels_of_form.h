@@ -1,5 +1,6 @@
 // The kernels of an algorithm that is flash attention under some name: what a table.c includes behind its form. It
-// defines ATTENTION_ALGORITHM, the algorithm's name, and `form`, where in its arguments everything stands.
+// defines ATTENTION_ALGORITHM, the algorithm's name, ATTENTION_SIGNATURE(DTYPES), its signature, and `form`, where in its arguments everything stands.
+#include "kernels/common/cuda.h"
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/rivals/rivals.h"
 
@@ -25,6 +26,7 @@ static const hone_attention_choice composed_onednn = {.form = &form, .rival = &h
 static const hone_attention_choice composed_openblas = {.form = &form, .rival = &hone_rival_openblas};
 static const hone_attention_choice composed_libxsmm = {
     .form = &form, .rival = &hone_rival_libxsmm, .transposes_key = true};
+static const hone_attention_choice cuda = {.form = &form};
 
 #define AVX512 (HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ)
 #define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
@@ -52,5 +54,9 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "portable_stream", .priority = 12, .space = STREAM_SPACE, .user = (void *)&stream_portable,
      STREAM},
     {NATIVE, .name = "portable", .priority = 10, .space = TILES_SPACE, .user = (void *)&tiles_portable, TILES},
+    {HONE_KERNEL, .algorithm = ATTENTION_ALGORITHM, .name = "cuda_tensor_core", .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 50, .signature = ATTENTION_SIGNATURE("f16, bf16"),
+     .space = hone_attention_cuda_space, .user = (void *)&cuda, .supports = hone_attention_cuda_supports,
+     .heuristic = hone_attention_cuda_heuristic, .code = &hone_attention_cuda_code},
     {NATIVE, .name = "reference", .is_reference = true, .run = reference},
 };

@@ -4,9 +4,7 @@
 #include "kernels/vector/arguments.h"
 
 static const char space[] = "rows: 4..64 *2 default 16\n"
-                            "vectors: 1 | 2 default 2\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+                            "vectors: 1 | 2 default 2\n" HONE_THREADS_SPACE;
 
 static bool knows_activation(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {

@@ -50,17 +50,6 @@ bool hone_layer_norm_onednn_supports(const hone_kernel *kernel, const hone_call 
            hone_last_axis_is_dense(call, LAYER_NORM_BIAS, why);
 }
 
-static bool describe(const hone_onednn *onednn, dnnl_memory_desc_t *out, const hone_tensor *tensor)
-{
-    dnnl_dims_t sizes = {0}, strides = {0};
-    for (int32_t i = 0; i < tensor->ndim; i++) {
-        sizes[i] = tensor->shape[i];
-        strides[i] = hone_axis_stride(tensor, i);
-    }
-    dnnl_data_type_t type = hone_float_id(tensor->dtype) == HONE_F32 ? dnnl_f32 : dnnl_bf16;
-    return onednn->memory_desc_init_by_strides(out, tensor->ndim, sizes, type, strides) == dnnl_success;
-}
-
 // The tensors that the call has, in the order in which a run gives their data, and oneDNN's names for them.
 typedef struct operands {
     dnnl_memory_desc_t descriptors[HONE_ONEDNN_OPERANDS];
@@ -75,7 +64,7 @@ static bool describe_all(const hone_onednn *onednn, const hone_call *call, opera
     for (int i = LAYER_NORM_X; i <= LAYER_NORM_Y; i++) {
         const hone_tensor *tensor = hone_call_tensor(call, (size_t)i);
         if (tensor == NULL) continue;
-        if (!describe(onednn, &out->descriptors[out->count], tensor)) return false;
+        if (!hone_onednn_describe(onednn, &out->descriptors[out->count], tensor)) return false;
         out->arguments[out->count++] = arguments[i];
         if (i == LAYER_NORM_WEIGHT) out->flags |= dnnl_use_scale;
         if (i == LAYER_NORM_BIAS) out->flags |= dnnl_use_shift;
@@ -105,12 +94,6 @@ hone_status hone_layer_norm_onednn_prepare(
     *out_scratch_bytes = 0;
     *out_state = primitive;
     return HONE_OK;
-}
-
-void hone_layer_norm_onednn_release(const hone_kernel *kernel, void *state)
-{
-    (void)kernel;
-    hone_onednn_primitive_destroy(state);
 }
 
 hone_status hone_layer_norm_onednn(const hone_plan *plan, const hone_value *args, const hone_execution *execution)

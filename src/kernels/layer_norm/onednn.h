@@ -7,7 +7,6 @@
 bool hone_layer_norm_onednn_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 hone_status hone_layer_norm_onednn_prepare(
     const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
-void hone_layer_norm_onednn_release(const hone_kernel *kernel, void *state);
 hone_run_function hone_layer_norm_onednn;
 
 #endif

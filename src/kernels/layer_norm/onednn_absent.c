@@ -1,17 +1,13 @@
 // In place of onednn.c where oneDNN's headers were not found when hone was built.
 #include "kernels/layer_norm/onednn.h"
 
-#include "base/error.h"
-
-static const char where[] = "rivals.onednn";
-
-static const char words[] = "hone was built without oneDNN: install libdnnl-dev (Debian) and build again";
+#include "kernels/rivals/rivals.h"
 
 bool hone_layer_norm_onednn_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
     (void)call;
-    hone_fail(why, HONE_UNAVAILABLE, where, "%s", words);
+    hone_onednn_is_absent(why);
     return false;
 }
 
@@ -21,13 +17,7 @@ hone_status hone_layer_norm_onednn_prepare(
     (void)plan;
     (void)out_state;
     (void)out_scratch_bytes;
-    return hone_fail(err, HONE_UNAVAILABLE, where, "%s", words);
-}
-
-void hone_layer_norm_onednn_release(const hone_kernel *kernel, void *state)
-{
-    (void)kernel;
-    (void)state;
+    return hone_onednn_is_absent(err);
 }
 
 hone_status hone_layer_norm_onednn(const hone_plan *plan, const hone_value *args, const hone_execution *execution)

@@ -1,16 +1,12 @@
 // layer_norm: its signature, its kernels, and what is known of them without running them.
+#include "kernels/common/cuda.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/layer_norm/onednn.h"
 #include "kernels/rivals/rivals.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
-static const char space[] = "rows_per_task: 1..256 *4 default 4\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
-
-static const char onednn_space[] = "threads: 1..64 *2\n"
-                                   "where threads <= device.threads";
+static const char space[] = "rows_per_task: 1..256 *4 default 4\n" HONE_THREADS_SPACE;
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -70,10 +66,12 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx2", .priority = 20, .run = hone_layer_norm_avx2,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
     {HONE_KERNEL, .algorithm = "layer_norm", .name = "onednn", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = onednn_space, .supports = hone_layer_norm_onednn_supports,
-     .heuristic = onednn_heuristic, .prepare = hone_layer_norm_onednn_prepare,
-     .release = hone_layer_norm_onednn_release, .run = hone_layer_norm_onednn},
+     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = HONE_THREADS_SPACE,
+     .supports = hone_layer_norm_onednn_supports, .heuristic = onednn_heuristic,
+     .prepare = hone_layer_norm_onednn_prepare, .release = hone_onednn_release, .run = hone_layer_norm_onednn},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_layer_norm_portable},
+    {HONE_KERNEL, .algorithm = "layer_norm", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
+     .space = HONE_ROWS_CUDA_SPACE, .heuristic = hone_rows_cuda_heuristic, .code = &hone_layer_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "layer_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_layer_norm_reference},
 };

@@ -2,8 +2,7 @@
 #include "kernels/matmul/kernels.h"
 
 #include "base/error.h"
-
-enum { COLUMNS = 4096 }; // of b that are packed together: with kc rows they stay within the last cache
+#include "os/tiles.h"
 
 static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const int64_t *config)
 {
@@ -11,7 +10,7 @@ static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const int64_t 
         .mr = (int32_t)config[BLOCKED_MR],
         .nr = (int32_t)config[BLOCKED_NR],
         .mc = config[BLOCKED_MC],
-        .nc = COLUMNS,
+        .nc = kernel->columns,
         .kc = config[BLOCKED_KC],
         .pack_a = !kernel->a_in_place,
         .pack_b = !kernel->b_in_place,
@@ -27,14 +26,30 @@ static bool reads_in_place(const hone_call *call, hone_error *why)
     return false;
 }
 
+static bool has_tiles(const hone_blocked *blocked, hone_error *why)
+{
+    if (blocked->set->tile == NULL) {
+        hone_fail(why, HONE_UNSUPPORTED, "matmul", "hone was built by a compiler without AMX");
+        return false;
+    }
+    if (hone_os_lend_tiles()) return true;
+    hone_fail(
+        why, HONE_UNSUPPORTED, "matmul",
+        "the system does not let this process use the tiles of AMX; a thread's alternate signal stack may be too small "
+        "for them (expected at least sysconf(_SC_MINSIGSTKSZ) bytes)");
+    return false;
+}
+
 bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     const hone_blocked *blocked = kernel->user;
     if (!hone_matmul_rows_are_dense(call, why)) return false;
     if (blocked->b_in_place && !reads_in_place(call, why)) return false;
-    if (!blocked->bf16_only || hone_matmul_of_call(call).dtype == HONE_BF16) return true;
-    hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
-    return false;
+    if (blocked->bf16_only && hone_matmul_of_call(call).dtype != HONE_BF16) {
+        hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
+        return false;
+    }
+    return !blocked->tiles || has_tiles(blocked, why);
 }
 
 // The tile that was fastest at most shapes, and few rows in as few tiles as they need.

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 enum {
+    KEPT = 1 << 18, // words of a that stay packed: half of a second cache
     SLACK = 64,     // words behind a packed block: packers store whole vectors
     PACKED_ROWS = 8 // of a [k, n] matrix, packed together
 };
@@ -61,22 +62,44 @@ static int64_t piece_begin(int64_t total, int64_t index, int64_t count)
     return total / count * index + smaller(index, total % count);
 }
 
-// The same for columns, whose pieces begin at multiples of nr.
-static int64_t column_piece(int64_t columns, int64_t nr, int64_t index, int64_t count)
+// The same where pieces begin at multiples of a unit: columns at those of nr.
+static int64_t unit_piece(int64_t total, int64_t unit, int64_t index, int64_t count)
 {
-    return smaller(columns, piece_begin(divide_up(columns, nr), index, count) * nr);
+    return smaller(total, piece_begin(divide_up(total, unit), index, count) * unit);
+}
+
+// The size of the largest of them, with a last unit that is not full as a whole one.
+static int64_t largest_piece(int64_t total, int64_t unit, int64_t count)
+{
+    return divide_up(divide_up(total, unit), count) * unit;
+}
+
+static int64_t row_unit(const hone_gemm_set *set)
+{
+    return set->row_unit > 0 ? set->row_unit : 1;
+}
+
+static int64_t depth_unit(const hone_gemm_set *set)
+{
+    return set->depth_unit > 0 ? set->depth_unit : 1;
+}
+
+// The most rows of any worker.
+static int64_t part_rows(const gemm_job *job)
+{
+    return largest_piece(job->product->m, row_unit(job->set), job->grid_rows);
 }
 
 // The widest block of any worker.
 static int64_t block_rows(const gemm_job *job)
 {
-    return smaller(job->blocking->mc, divide_up(job->product->m, job->grid_rows));
+    return smaller(job->blocking->mc, part_rows(job));
 }
 
 static int64_t block_columns(const gemm_job *job)
 {
     int64_t nr = job->blocking->nr;
-    int64_t part = divide_up(divide_up(job->product->n, nr), job->grid_columns) * nr;
+    int64_t part = largest_piece(job->product->n, nr, job->grid_columns);
     return smaller(round_up(job->blocking->nc, nr), part);
 }
 
@@ -87,44 +110,81 @@ static int64_t k_blocks(const gemm_job *job)
 
 static int64_t block_words(const gemm_job *job)
 {
-    return divide_up(divide_up(job->product->k, k_blocks(job)), job->set->word) + 1;
+    return largest_piece(divide_up(job->product->k, job->set->word), depth_unit(job->set), k_blocks(job));
 }
 
-// Sums of a 16 bit product: of one tile when k is one block, else of all the worker's rows.
+// Sums of a 16 bit product: of one tile when k is one block, else of all the worker's rows, panel by panel.
 static int64_t sum_rows(const gemm_job *job)
 {
     if (job->product->dtype == HONE_F32) return 0;
-    return k_blocks(job) == 1 ? job->blocking->mr : divide_up(job->product->m, job->grid_rows);
+    return k_blocks(job) == 1 ? job->blocking->mr : part_rows(job);
 }
 
 static int64_t sums_stride(const gemm_job *job)
 {
-    if (job->product->dtype == HONE_F32) return job->product->c_stride;
+    return job->product->dtype == HONE_F32 ? job->product->c_stride : job->blocking->nr;
+}
+
+static int64_t sums_columns(const gemm_job *job)
+{
     return k_blocks(job) == 1 ? job->blocking->nr : block_columns(job);
+}
+
+static int64_t all_words(const gemm_job *job)
+{
+    return round_up(divide_up(job->product->k, job->set->word), depth_unit(job->set));
+}
+
+// All of a worker's a stays packed from its first columns on.
+static bool keeps_a(const gemm_job *job)
+{
+    return part_rows(job) <= job->blocking->mc && part_rows(job) * all_words(job) <= KEPT;
 }
 
 static size_t a_words(const gemm_job *job)
 {
     if (!job->blocking->pack_a) return 0;
-    return (size_t)round_up(block_rows(job) * block_words(job) + SLACK, SLACK);
+    int64_t words = keeps_a(job) ? all_words(job) : block_words(job);
+    return (size_t)round_up(block_rows(job) * words + SLACK, SLACK);
+}
+
+// Panels of b are packed as they are met, not ahead of the first product.
+static bool packs_panels(const gemm_job *job)
+{
+    return job->blocking->pack_b && job->product->transpose_b;
+}
+
+// Nothing comes back to a panel: all are packed to the same place, which stays in the first caches.
+static bool keeps_one_panel(const gemm_job *job)
+{
+    return packs_panels(job) && part_rows(job) <= job->blocking->mc;
 }
 
 static size_t b_words(const gemm_job *job)
 {
-    return job->blocking->pack_b ? (size_t)round_up(block_columns(job) * block_words(job) + SLACK, SLACK) : 0;
+    if (!job->blocking->pack_b) return 0;
+    int64_t columns = keeps_one_panel(job) ? job->blocking->nr : block_columns(job);
+    return (size_t)round_up(columns * block_words(job) + SLACK, SLACK);
 }
 
 static size_t piece_bytes(const gemm_job *job)
 {
-    return (a_words(job) + b_words(job) + (size_t)(sum_rows(job) * sums_stride(job))) * sizeof(float);
+    return (a_words(job) + b_words(job) + (size_t)(sum_rows(job) * sums_columns(job))) * sizeof(float);
+}
+
+static float *a_of(const gemm_part *part, const gemm_block *block)
+{
+    return keeps_a(part->job) ? part->a + block_rows(part->job) * (block->k_begin / part->job->set->word) : part->a;
 }
 
 static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles)
 {
     const hone_matmul *product = part->job->product;
+    const hone_gemm_set *set = part->job->set;
     int64_t size = hone_element_size(product->dtype);
     for (int64_t t = 0; t < tiles; t++) {
-        int64_t row = piece_begin(block->rows, t, tiles), rows = piece_begin(block->rows, t + 1, tiles) - row;
+        int64_t row = unit_piece(block->rows, row_unit(set), t, tiles);
+        int64_t rows = unit_piece(block->rows, row_unit(set), t + 1, tiles) - row;
         int64_t from = (block->row + row) * product->a_stride + block->k_begin;
         hone_gemm_strip strip = {
             .data = (const char *)product->a + from * size,
@@ -132,11 +192,17 @@ static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles
             .dtype = product->dtype,
             .count = rows,
             .width = rows,
-            .size = smaller(block->depth * part->job->set->word, product->k - block->k_begin),
-            .out = part->a + row * block->depth,
+            .size = smaller(block->depth * set->word, product->k - block->k_begin),
+            .depth = block->depth,
+            .out = a_of(part, block) + row * block->depth,
         };
-        part->job->set->pack_lines(&strip);
+        (set->pack_a != NULL ? set->pack_a : set->pack_lines)(&strip);
     }
+}
+
+static float *panel_of(const gemm_part *part, const gemm_block *block, int64_t column)
+{
+    return keeps_one_panel(part->job) ? part->b : part->b + column * block->depth;
 }
 
 static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t word, int64_t words)
@@ -154,7 +220,8 @@ static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t c
         .count = smaller(nr, block->columns - column),
         .width = nr,
         .size = smaller(words * set->word, product->k - p),
-        .out = part->b + column * block->depth + word * nr,
+        .depth = words,
+        .out = panel_of(part, block, column) + word * nr,
     };
     (product->transpose_b ? set->pack_lines : set->pack_columns)(&strip);
 }
@@ -174,7 +241,7 @@ static void place_a(const gemm_part *part, const gemm_block *block, int64_t from
 {
     const hone_matmul *product = part->job->product;
     if (part->job->blocking->pack_a)
-        tile->a = part->a + from * block->depth;
+        tile->a = a_of(part, block) + from * block->depth;
     else
         tile->a = (const float *)product->a + (block->row + from) * product->a_stride + block->k_begin;
     tile->a_stride = product->a_stride;
@@ -185,7 +252,7 @@ static void place_b(const gemm_part *part, const gemm_block *block, int64_t colu
 {
     const hone_matmul *product = part->job->product;
     if (part->job->blocking->pack_b) {
-        tile->b = part->b + column * block->depth;
+        tile->b = panel_of(part, block, column);
         tile->b_step = part->job->blocking->nr;
     } else {
         tile->b = (const float *)product->b + block->k_begin * product->b_stride + block->column + column;
@@ -198,7 +265,8 @@ static float *place_c(const gemm_part *part, const gemm_block *block, int64_t ro
 {
     const hone_matmul *product = part->job->product;
     if (product->dtype == HONE_F32) return (float *)product->c + row * product->c_stride + block->column + column;
-    return k_blocks(part->job) == 1 ? part->c : part->c + (row - part->row_begin) * part->c_stride + column;
+    if (k_blocks(part->job) == 1) return part->c;
+    return part->c + column * sum_rows(part->job) + (row - part->row_begin) * part->c_stride;
 }
 
 // Sums of a 16 bit product go to c while they are in the first cache.
@@ -215,6 +283,15 @@ static void narrow_tile(
         uint16_t *to = (uint16_t *)product->c + (row + i) * product->c_stride + block->column + column;
         part->job->set->narrow(tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
     }
+}
+
+// Its lines come while the tile is multiplied.
+static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t row, int64_t rows, int64_t column)
+{
+    const hone_matmul *product = part->job->product;
+    uint16_t *c = (uint16_t *)product->c + row * product->c_stride + block->column + column;
+    for (int64_t i = 0; i < rows; i++)
+        __builtin_prefetch(c + i * product->c_stride, 1);
 }
 
 // Fetching ------------------------------------------------------------------------------------------------------------
@@ -265,13 +342,15 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
     void (*multiply)(const hone_gemm_tile *, int32_t) = part->job->blocking->pack_a ? set->tile : set->tile_in_place;
     place_b(part, block, column, &tile);
     for (int64_t t = 0; t < tiles; t++) {
-        int64_t from = piece_begin(block->rows, t, tiles), rows = piece_begin(block->rows, t + 1, tiles) - from;
+        int64_t from = unit_piece(block->rows, row_unit(set), t, tiles);
+        int64_t rows = unit_piece(block->rows, row_unit(set), t + 1, tiles) - from;
         place_a(part, block, from, &tile);
         tile.c = place_c(part, block, block->row + from, column);
         choose_fetch(part, block, column, t, &tile);
+        bool narrows = block->last && part->job->product->dtype != HONE_F32;
+        if (narrows) fetch_result(part, block, block->row + from, rows, column);
         multiply(&tile, (int32_t)rows);
-        if (block->last && part->job->product->dtype != HONE_F32)
-            narrow_tile(part, block, &tile, block->row + from, rows, column);
+        if (narrows) narrow_tile(part, block, &tile, block->row + from, rows, column);
     }
 }
 
@@ -286,17 +365,18 @@ static void multiply_block(const gemm_part *part, const gemm_block *block, int64
 // All row blocks over one block of B.
 static void multiply_rows(const gemm_part *part, gemm_block *block)
 {
-    const hone_matmul *product = part->job->product;
     int64_t total = part->row_end - part->row_begin, count = divide_up(total, part->job->blocking->mc);
+    int64_t unit = row_unit(part->job->set);
     for (int64_t i = 0; i < count; i++) {
-        block->row = part->row_begin + piece_begin(total, i, count);
-        block->rows = part->row_begin + piece_begin(total, i + 1, count) - block->row;
-        block->packs = i == 0 && part->job->blocking->pack_b && product->transpose_b;
+        block->row = part->row_begin + unit_piece(total, unit, i, count);
+        block->rows = part->row_begin + unit_piece(total, unit, i + 1, count) - block->row;
+        block->packs = i == 0 && packs_panels(part->job);
         bool ends = i == count - 1;
         block->next_row = !ends ? block->row + block->rows : block->last ? part->row_end : part->row_begin;
         block->next_k = block->k_begin + (ends ? block->depth * part->job->set->word : 0);
         int64_t tiles = divide_up(block->rows, part->job->blocking->mr);
-        if (part->job->blocking->pack_a) pack_a(part, block, tiles);
+        bool stands = keeps_a(part->job) && block->column > part->column_begin;
+        if (part->job->blocking->pack_a && !stands) pack_a(part, block, tiles);
         multiply_block(part, block, tiles);
     }
 }
@@ -304,14 +384,15 @@ static void multiply_rows(const gemm_part *part, gemm_block *block)
 static void multiply_columns(const gemm_part *part, gemm_block *block)
 {
     const gemm_job *job = part->job;
-    int64_t word = job->set->word, words = divide_up(job->product->k, word), count = k_blocks(job);
+    int64_t word = job->set->word, unit = depth_unit(job->set), count = k_blocks(job);
+    int64_t words = all_words(job);
     for (int64_t i = 0; i < count; i++) {
-        int64_t begin = piece_begin(words, i, count);
+        int64_t begin = unit_piece(words, unit, i, count);
         block->k_begin = begin * word;
-        block->depth = piece_begin(words, i + 1, count) - begin;
+        block->depth = unit_piece(words, unit, i + 1, count) - begin;
         block->first = i == 0;
         block->last = i == count - 1;
-        if (job->blocking->pack_b && !job->product->transpose_b) pack_rows_of_b(part, block);
+        if (job->blocking->pack_b && !packs_panels(job)) pack_rows_of_b(part, block);
         multiply_rows(part, block);
     }
 }
@@ -322,8 +403,8 @@ static void multiply_part(gemm_part *part)
     int64_t nr = job->blocking->nr, total = part->column_end - part->column_begin;
     int64_t count = divide_up(total, block_columns(job));
     for (int64_t i = 0; i < count; i++) {
-        gemm_block block = {.column = part->column_begin + column_piece(total, nr, i, count)};
-        block.columns = part->column_begin + column_piece(total, nr, i + 1, count) - block.column;
+        gemm_block block = {.column = part->column_begin + unit_piece(total, nr, i, count)};
+        block.columns = part->column_begin + unit_piece(total, nr, i + 1, count) - block.column;
         multiply_columns(part, &block);
     }
 }
@@ -333,6 +414,7 @@ static void work(void *ctx, int64_t index)
     gemm_job *job = ctx;
     const hone_matmul *product = job->product;
     int64_t row = index / job->grid_columns, column = index % job->grid_columns, nr = job->blocking->nr;
+    int64_t unit = row_unit(job->set);
     size_t bytes = piece_bytes(job);
     float *memory =
         bytes > 0 ? hone_scratch_piece(job->execution, index, job->grid_rows * job->grid_columns, bytes) : NULL;
@@ -344,16 +426,18 @@ static void work(void *ctx, int64_t index)
           *sums = memory != NULL ? packed_b + b_words(job) : NULL;
     gemm_part part = {
         .job = job,
-        .row_begin = piece_begin(product->m, row, job->grid_rows),
-        .row_end = piece_begin(product->m, row + 1, job->grid_rows),
-        .column_begin = column_piece(product->n, nr, column, job->grid_columns),
-        .column_end = column_piece(product->n, nr, column + 1, job->grid_columns),
+        .row_begin = unit_piece(product->m, unit, row, job->grid_rows),
+        .row_end = unit_piece(product->m, unit, row + 1, job->grid_rows),
+        .column_begin = unit_piece(product->n, nr, column, job->grid_columns),
+        .column_end = unit_piece(product->n, nr, column + 1, job->grid_columns),
         .a = memory,
         .b = packed_b,
         .c = sums,
         .c_stride = sums_stride(job),
     };
+    if (job->set->begin != NULL) job->set->begin();
     multiply_part(&part);
+    if (job->set->end != NULL) job->set->end();
 }
 
 // What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as
@@ -364,8 +448,8 @@ static int64_t grid_cost(const gemm_job *job, int64_t rows, int64_t columns)
 {
     const hone_gemm_blocking *blocking = job->blocking;
     const int64_t packed = 16, in_place = 4, nr = blocking->nr, n = job->product->n;
-    int64_t height = divide_up(job->product->m, rows);
-    int64_t width = smaller(n, divide_up(divide_up(n, nr), columns) * nr);
+    int64_t height = largest_piece(job->product->m, row_unit(job->set), rows);
+    int64_t width = smaller(n, largest_piece(n, nr, columns));
     return height * width + height * (blocking->pack_a ? packed : in_place) +
            width * (blocking->pack_b ? packed : in_place);
 }
@@ -376,7 +460,7 @@ static void choose_grid(gemm_job *job)
     int64_t m = job->product->m, n = job->product->n, best = INT64_MAX;
     for (int64_t rows = 1; rows <= job->blocking->threads; rows++) {
         int64_t columns = job->blocking->threads / rows;
-        bool fits = rows <= m && columns <= divide_up(n, job->blocking->nr);
+        bool fits = rows <= divide_up(m, row_unit(job->set)) && columns <= divide_up(n, job->blocking->nr);
         if (rows * columns != job->blocking->threads || !fits) continue;
         int64_t cost = grid_cost(job, rows, columns);
         if (cost >= best) continue;
@@ -397,10 +481,10 @@ size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blo
 // How a part of so many rows falls into blocks and tiles: sizes follow from the counts.
 static void describe_rows(const gemm_job *job, int64_t rows, int64_t out[3])
 {
-    int64_t blocks = divide_up(rows, job->blocking->mc), mr = job->blocking->mr;
+    int64_t blocks = divide_up(rows, job->blocking->mc), mr = job->blocking->mr, unit = row_unit(job->set);
     out[0] = blocks;
-    out[1] = divide_up(rows / blocks, mr);
-    out[2] = divide_up(divide_up(rows, blocks), mr);
+    out[1] = divide_up(divide_up(rows, unit) / blocks * unit, mr);
+    out[2] = divide_up(largest_piece(rows, unit, blocks), mr);
 }
 
 uint64_t hone_gemm_digest(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
@@ -417,8 +501,9 @@ uint64_t hone_gemm_digest(const hone_gemm_set *set, const hone_gemm_blocking *bl
         .k_blocks = k_blocks(&job),
         .bytes = (int64_t)piece_bytes(&job),
     };
-    describe_rows(&job, product->m / job.grid_rows, is.rows[0]);
-    describe_rows(&job, divide_up(product->m, job.grid_rows), is.rows[1]);
+    const int64_t unit = row_unit(set);
+    describe_rows(&job, divide_up(product->m, unit) / job.grid_rows * unit, is.rows[0]);
+    describe_rows(&job, part_rows(&job), is.rows[1]);
     return hone_hash64(&is, sizeof is);
 }
 

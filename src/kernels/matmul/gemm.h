@@ -39,7 +39,7 @@ typedef struct hone_gemm_strip {
     int64_t stride;   // elements from one row of the source to the next
     hone_dtype_id dtype;
     int64_t count, width;
-    int64_t size;
+    int64_t size, depth; // words of depth behind those of size are zero too, where the set has a depth_unit
     float *out;
 } hone_gemm_strip;
 
@@ -47,11 +47,15 @@ typedef struct hone_gemm_strip {
 typedef struct hone_gemm_set {
     int32_t vector; // floats
     int32_t word;   // elements of k in a word: 1, or 2 with bf16 pairs
+    // Tiles of rows begin at multiples of row_unit, and a block is a multiple of depth_unit words deep; 0 is 1.
+    int32_t row_unit, depth_unit;
     void (*tile)(const hone_gemm_tile *tile, int32_t rows);
     void (*tile_in_place)(const hone_gemm_tile *tile, int32_t rows); // at most 9 rows; NULL: a is always packed
+    void (*pack_a)(const hone_gemm_strip *strip);                    // in an order of the set's own; NULL: pack_lines
     void (*pack_lines)(const hone_gemm_strip *strip);                // line i is row i of the source: k runs along it
     void (*pack_columns)(const hone_gemm_strip *strip);              // line i is column i: k runs down the rows
     void (*narrow)(const float *from, void *to, hone_dtype_id dtype, int64_t count); // f32 to f16 or bf16
+    void (*begin)(void), (*end)(void); // of a worker's part: state of the thread; may be NULL
 } hone_gemm_set;
 
 // Blocking, as a config gives it.

@@ -5,5 +5,6 @@ hone_kernel(
     SETS portable avx2
     AVX512 avx512.c
     AVX512_BF16 avx512_bf16.c
+    AMX_BF16 amx_bf16.c
     EMBED simt.cu tensor_core.cu wgmma.cu matmul.mlir
     OPENCL matmul.cl)

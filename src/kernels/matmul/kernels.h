@@ -12,8 +12,9 @@ enum { DECODING_STREAMS, DECODING_AHEAD, DECODING_SPLIT_K, DECODING_THREADS, DEC
 typedef struct hone_blocked {
     const hone_gemm_set *set;
     bool a_in_place, b_in_place; // not packed
-    bool bf16_only;
-    int64_t mr, nr, mc; // the heuristic's
+    bool bf16_only, tiles;       // tiles: of AMX
+    int64_t mr, nr, mc;          // the heuristic's
+    int64_t columns;             // of b that are packed together
 } hone_blocked;
 
 typedef struct hone_decoding {

@@ -3,6 +3,8 @@
 #include "kernels/rivals/cublaslt.h"
 #include "kernels/rivals/rivals.h"
 #include "kernels/tables.h"
+#include "kernels/vector/arguments.h"
+#include "os/tiles.h"
 
 enum {
     AVX2 = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C,
@@ -46,6 +48,13 @@ static const char tiles_of_32_registers[] = "mr: 6 | 8 | 9 | 12 | 14 default 9\n
                                             "threads: 1..64 *2\n"
                                             "where 384 <= mr * nr <= 448\n"
                                             "where threads <= device.threads\n";
+// Two tiles of AMX by two.
+static const char tiles_of_amx[] = "mr: 16 | 32 default 32\n"
+                                   "nr: 32\n"
+                                   "kc: 256 | 512 | 1024 | 2048 default 512\n"
+                                   "mc: 128 | 256 | 512 | 1024 default 512\n"
+                                   "threads: 1..64 *2\n"
+                                   "where threads <= device.threads\n";
 static const char tiles_of_9_rows[] = "mr: 6 | 8 | 9 default 6\n"
                                       "nr: 48 | 64 default 64\n"
                                       "kc: 128 | 256 | 512 default 512\n"
@@ -77,18 +86,30 @@ static const char streams[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
                               "where split_k == 0 or threads > 1\n"
                               "where threads <= device.threads\n";
 
-static const char threads_alone[] = "threads: 1..64 *2\n"
-                                    "where threads <= device.threads\n";
+static const char threads_alone[] = HONE_THREADS_SPACE;
 
-static const hone_blocked blocked_avx512 = {.set = &hone_gemm_avx512, .mr = 9, .nr = 48, .mc = 224};
+// Of b that are packed together: with kc rows they stay within the last cache; where the products are quicker, within
+// the second.
+enum { COLUMNS = 4096, NEAR_COLUMNS = 512 };
+
+static const hone_blocked blocked_avx512 = {.set = &hone_gemm_avx512, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
 static const hone_blocked in_place_avx512 = {
-    .set = &hone_gemm_avx512, .b_in_place = true, .mr = 9, .nr = 48, .mc = 224};
+    .set = &hone_gemm_avx512, .b_in_place = true, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
 static const hone_blocked unpacked_avx512 = {
-    .set = &hone_gemm_avx512, .a_in_place = true, .b_in_place = true, .mr = 6, .nr = 64, .mc = 112};
+    .set = &hone_gemm_avx512, .a_in_place = true, .b_in_place = true, .mr = 6, .nr = 64, .mc = 112, .columns = COLUMNS};
 static const hone_blocked blocked_bf16 = {
-    .set = &hone_gemm_avx512_bf16, .bf16_only = true, .mr = 9, .nr = 48, .mc = 224};
-static const hone_blocked blocked_avx2 = {.set = &hone_gemm_avx2, .mr = 6, .nr = 16, .mc = 120};
-static const hone_blocked blocked_portable = {.set = &hone_gemm_portable, .mr = 6, .nr = 8, .mc = 120};
+    .set = &hone_gemm_avx512_bf16, .bf16_only = true, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
+static const hone_blocked blocked_amx = {
+    .set = &hone_gemm_amx_bf16,
+    .bf16_only = true,
+    .tiles = true,
+    .mr = 32,
+    .nr = 32,
+    .mc = 512,
+    .columns = NEAR_COLUMNS};
+static const hone_blocked blocked_avx2 = {.set = &hone_gemm_avx2, .mr = 6, .nr = 16, .mc = 120, .columns = COLUMNS};
+static const hone_blocked blocked_portable = {
+    .set = &hone_gemm_portable, .mr = 6, .nr = 8, .mc = 120, .columns = COLUMNS};
 static const hone_decoding decoding_avx512 = {.set = &hone_decode_avx512};
 static const hone_decoding decoding_bf16 = {.set = &hone_decode_avx512_bf16, .bf16_only = true};
 static const hone_decoding decoding_avx2 = {.set = &hone_decode_avx2};
@@ -112,6 +133,8 @@ static const hone_kernel kernels[] = {
      .user = (void *)&decoding_bf16, DECODING},
     {NATIVE, .name = "avx512_decode", .priority = 44, .needs = AVX512, .space = streams,
      .user = (void *)&decoding_avx512, DECODING},
+    {NATIVE, .name = "amx_bf16", .priority = 38, .needs = AVX512 | HONE_CPU_AVX512_BF16 | HONE_CPU_AMX_BF16,
+     .space = tiles_of_amx, .user = (void *)&blocked_amx, BLOCKED},
     {NATIVE, .name = "avx512_bf16", .priority = 36, .needs = AVX512 | HONE_CPU_AVX512_BF16,
      .space = tiles_of_32_registers, .user = (void *)&blocked_bf16, BLOCKED},
     {NATIVE, .name = "avx512", .priority = 34, .needs = AVX512, .space = tiles_of_32_registers,
@@ -126,6 +149,8 @@ static const hone_kernel kernels[] = {
      .user = (void *)&blocked_avx2, BLOCKED},
     {NATIVE, .name = "onednn", .library = HONE_ONEDNN_SONAME, .priority = 20, .space = threads_alone,
      .user = (void *)&hone_rival_onednn, .heuristic = hone_rival_kernel_heuristic, RIVAL},
+    {NATIVE, .name = "onednn3", .priority = 19, .space = threads_alone, .user = (void *)&hone_rival_onednn3,
+     .heuristic = hone_rival_kernel_heuristic, RIVAL},
     {NATIVE, .name = "openblas", .library = HONE_OPENBLAS_SONAME, .priority = 18, .space = threads_alone,
      .user = (void *)&hone_rival_openblas, .heuristic = hone_rival_kernel_heuristic, RIVAL},
     {NATIVE, .name = "numpy_openblas", .priority = 17, .space = threads_alone,

@@ -1,12 +1,11 @@
 // mean_pooling: its signature and its kernels, under the name and with the parameters that it has in ejkernel.
+#include "kernels/common/cuda.h"
 #include "kernels/mean_pooling/mean_pooling.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
 static const char space[] = "channels: 64..4096 *4 default 1024\n"
-                            "rows: 1..8 *2 default 4\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+                            "rows: 1..8 *2 default 4\n" HONE_THREADS_SPACE;
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -58,6 +57,9 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx2", .priority = 20, .run = hone_mean_pooling_avx2,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_mean_pooling_portable},
+    {HONE_KERNEL, .algorithm = "mean_pooling", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU,
+     .priority = 50, .space = hone_mean_pooling_cuda_space, .heuristic = hone_mean_pooling_cuda_heuristic,
+     .code = &hone_mean_pooling_cuda_code},
     {HONE_KERNEL, .algorithm = "mean_pooling", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_mean_pooling_reference},
 };

@@ -7,9 +7,7 @@ static const char space[] = "unroll: 1..8 *2 default 4\n"
                             "rows: 1 | 2 | 4\n"
                             "rows_per_task: 1..64 *4 default 4\n"
                             "block: 256..16384 *4 default 256\n"
-                            "prefetch: 0 | 256 | 1024 | 4096\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads\n"
+                            "prefetch: 0 | 256 | 1024 | 4096\n" HONE_THREADS_SPACE "\n"
                             "where rows <= rows_per_task\n"
                             "where block == 256 or block < 4 * length";
 

@@ -2,9 +2,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernels/common/matrix.h"
 #include "kernels/rivals/loading.h"
 #include "kernels/rivals/rivals.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -105,6 +107,18 @@ void hone_onednn_close(hone_onednn *onednn)
     if (onednn->library != NULL) hone_library_close(&allocator, &onednn->library);
     if (onednn->openmp != NULL) hone_library_close(&allocator, &onednn->openmp);
     *onednn = (hone_onednn){0};
+}
+
+bool hone_onednn_describe(const hone_onednn *onednn, dnnl_memory_desc_t *out, const hone_tensor *tensor)
+{
+    static_assert(HONE_MAX_RANK <= DNNL_MAX_NDIMS, "oneDNN has as many axes as a tensor");
+    dnnl_dims_t sizes = {0}, strides = {0};
+    for (int32_t i = 0; i < tensor->ndim; i++) {
+        sizes[i] = tensor->shape[i];
+        strides[i] = hone_axis_stride(tensor, i);
+    }
+    dnnl_data_type_t type = hone_float_id(tensor->dtype) == HONE_F32 ? dnnl_f32 : dnnl_bf16;
+    return onednn->memory_desc_init_by_strides(out, tensor->ndim, sizes, type, strides) == dnnl_success;
 }
 
 // The calling thread's OpenMP threads; returns how many they were, 0 when there is no OpenMP.
@@ -255,4 +269,10 @@ void hone_onednn_primitive_destroy(hone_onednn_primitive *primitive)
     if (primitive->primitive != NULL) primitive->onednn.primitive_destroy(primitive->primitive);
     hone_onednn_close(&primitive->onednn);
     hone_free(&allocator, primitive);
+}
+
+void hone_onednn_release(const hone_kernel *kernel, void *state)
+{
+    (void)kernel;
+    hone_onednn_primitive_destroy(state);
 }

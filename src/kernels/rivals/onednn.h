@@ -2,6 +2,7 @@
 #ifndef HONE_KERNELS_RIVALS_ONEDNN_H
 #define HONE_KERNELS_RIVALS_ONEDNN_H
 
+#include "hone/tensor.h"
 #include "os/os.h"
 
 #include <oneapi/dnnl/dnnl.h>
@@ -41,6 +42,9 @@ bool hone_onednn_is_here(hone_error *why);
 // Returns: HONE_OK; HONE_UNAVAILABLE.
 hone_status hone_onednn_open(hone_onednn *out, hone_error *err);
 void hone_onednn_close(hone_onednn *onednn);
+
+// Describes a tensor of f32 or bf16, by its strides. Returns false when oneDNN refuses them.
+bool hone_onednn_describe(const hone_onednn *onednn, dnnl_memory_desc_t *out, const hone_tensor *tensor);
 
 // A primitive with as many sets of memory objects as run at the same time, so that runs share nothing.
 enum { HONE_ONEDNN_OPERANDS = 4 };

@@ -2,22 +2,32 @@
 #include "base/error.h"
 #include "kernels/rivals/rivals.h"
 
+hone_status hone_onednn_is_absent(hone_error *err)
+{
+    return hone_fail(
+        err, HONE_UNAVAILABLE, "rivals.onednn",
+        "hone was built without oneDNN: install libdnnl-dev (Debian) and build again");
+}
+
+void hone_onednn_release(const hone_kernel *kernel, void *state)
+{
+    (void)kernel;
+    (void)state; // no plan has one
+}
+
 static bool supports(const hone_rival *rival, const hone_matmul *product, hone_error *why)
 {
     (void)rival;
     (void)product;
-    hone_fail(
-        why, HONE_UNAVAILABLE, "rivals.onednn",
-        "hone was built without oneDNN: install libdnnl-dev (Debian) and build again");
+    hone_onednn_is_absent(why);
     return false;
 }
 
 static hone_status create(
     const hone_rival *rival, const hone_matmul *product, int32_t threads, void **out, hone_error *err)
 {
-    (void)threads, (void)out;
-    supports(rival, product, err);
-    return HONE_UNAVAILABLE;
+    (void)rival, (void)product, (void)threads, (void)out;
+    return hone_onednn_is_absent(err);
 }
 
 static hone_status run(void *product, const void *a, const void *b, void *c, int32_t threads)

@@ -8,6 +8,7 @@
 // What the loader knows the libraries by.
 #define HONE_OPENBLAS_SONAME "libopenblas.so.0"
 #define HONE_ONEDNN_SONAME   "libdnnl.so.2"
+#define HONE_ONEDNN3_SONAME  "libdnnl.so.3"
 // What Debian calls it.
 #define HONE_OPENBLAS_PACKAGE "libopenblas0-pthread"
 
@@ -32,6 +33,12 @@ struct hone_rival {
 };
 
 extern const hone_rival hone_rival_openblas, hone_rival_numpy_openblas, hone_rival_scipy_openblas;
-extern const hone_rival hone_rival_onednn, hone_rival_libxsmm;
+extern const hone_rival hone_rival_onednn, hone_rival_onednn3, hone_rival_libxsmm;
+
+// Releases a plan's state that is a primitive of oneDNN: `release` of kernels that call it.
+void hone_onednn_release(const hone_kernel *kernel, void *state);
+// Says that hone was built without oneDNN, and what to install. Returns: HONE_UNAVAILABLE.
+// In a hone that was built without it alone.
+hone_status hone_onednn_is_absent(hone_error *err);
 
 #endif

@@ -22,6 +22,14 @@ hone_rms_norm hone_rms_norm_of(const hone_plan *plan, const hone_value *args);
 // One row in double: the reference, and what a kernel does where the squares of a row leave the range of floats.
 void hone_rms_norm_row(const hone_rms_norm *norm, int64_t row);
 
+// The space of the processor's kernels and its config by heuristic; add_rms_norm has the same.
+//   x              one axis or more
+//   element_bytes  what a kernel reads for an element of x
+//   device         may be NULL
+extern const char hone_rms_norm_space[];
+void hone_rms_norm_config(
+    const hone_tensor *x, int64_t element_bytes, const hone_device_info *device, hone_config *out_config);
+
 hone_run_function hone_rms_norm_reference, hone_rms_norm_portable, hone_rms_norm_avx2, hone_rms_norm_avx512;
 
 // cuda.c: the kernel of NVIDIA's GPUs.

@@ -1,13 +1,12 @@
 // rms_norm: its signature, its kernels, and what is known of them without running them.
+#include "kernels/common/cuda.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
-static const char space[] = "unroll: 1..8 *2 default 4\n"
-                            "rows_per_task: 1..256 *4 default 4\n"
-                            "store: cached | streamed\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+const char hone_rms_norm_space[] = "unroll: 1..8 *2 default 4\n"
+                                   "rows_per_task: 1..256 *4 default 4\n"
+                                   "store: cached | streamed\n" HONE_THREADS_SPACE;
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -25,16 +24,22 @@ static void model(const hone_call *call, hone_cost *out_cost)
 }
 
 // A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
+void hone_rms_norm_config(
+    const hone_tensor *x, int64_t element_bytes, const hone_device_info *device, hone_config *out_config)
+{
+    int64_t dim = x->shape[x->ndim - 1], bytes = hone_tensor_elements(x) * element_bytes;
+    out_config->count = 4;
+    out_config->values[RMS_NORM_UNROLL] = 4;
+    out_config->values[RMS_NORM_ROWS_PER_TASK] = hone_rows_per_task(dim * element_bytes, 1 << 16, 256);
+    out_config->values[RMS_NORM_STORE] = hone_exceeds_cache(device, bytes);
+    out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, bytes >> 18);
+}
+
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     (void)kernel;
-    int64_t dim = hone_dim_of(call, "dim"), bytes = hone_tensor_elements(hone_call_tensor(call, RMS_NORM_X)) * 4;
-    out_config->count = 4;
-    out_config->values[RMS_NORM_UNROLL] = 4;
-    out_config->values[RMS_NORM_ROWS_PER_TASK] = hone_rows_per_task(dim * 4, 1 << 16, 256);
-    out_config->values[RMS_NORM_STORE] = hone_exceeds_cache(device, bytes);
-    out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, bytes >> 18);
+    hone_rms_norm_config(hone_call_tensor(call, RMS_NORM_X), 4, device, out_config);
     return true;
 }
 
@@ -52,14 +57,15 @@ static const hone_algorithm algorithm = {
 static const hone_kernel kernels[] = {
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .priority = 30, .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ,
-     .space = space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx512},
+     .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx512},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
-     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space, .supports = supports,
+     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = hone_rms_norm_space, .supports = supports,
      .heuristic = heuristic, .run = hone_rms_norm_avx2},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_portable},
+     .priority = 10, .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic,
+     .run = hone_rms_norm_portable},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
-     .space = hone_rms_norm_cuda_space, .code = &hone_rms_norm_cuda_code},
+     .space = hone_rms_norm_cuda_space, .heuristic = hone_rows_cuda_heuristic, .code = &hone_rms_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY,
      .priority = 50, .space = hone_rms_norm_opencl_space, .code = &hone_rms_norm_opencl_code},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_GPU, .priority = 40,

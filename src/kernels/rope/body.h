@@ -25,7 +25,7 @@ typedef struct head {
     const char *x;
     char *y;
     int64_t half;
-    bool stream;
+    bool stream, is_back;
 } head;
 
 HONE_INLINE vec get(const char *x, hone_dtype_id dtype, int64_t at, int64_t count)
@@ -61,7 +61,10 @@ HONE_INLINE void turn_vector(
     const int64_t rest = interleaved ? lanes - VEC_WIDTH : count;
     vec a = get(h->x, dtype, one, lanes), b = get(h->x, dtype, other, rest);
     if (interleaved) vec_unzip(&a, &b);
-    turn(p, i, count, &a, &b);
+    if (h->is_back)
+        turn(p, i, count, &b, &a); // (b, a) turned is (a, b) turned back
+    else
+        turn(p, i, count, &a, &b);
     if (interleaved) vec_zip(&a, &b);
     put(h, dtype, one, lanes, a);
     put(h, dtype, other, rest, b);
@@ -85,7 +88,7 @@ HONE_INLINE void turn_heads(const job *own, const char *x, char *y, const piece 
     const hone_rope *of = &own->of;
     const int64_t size = hone_element_size(dtype), whole = VEC_WIDTH * size;
     for (int64_t i = 0; i < of->heads; i++) {
-        head h = {x + i * of->x.head * size, y + i * of->y.head * size, of->half, own->stream};
+        head h = {x + i * of->x.head * size, y + i * of->y.head * size, of->half, own->stream, of->is_back};
         h.stream &= is_aligned(h.y, whole) && (of->interleaved || of->half % VEC_WIDTH == 0);
         if (of->interleaved)
             turn_head(&h, p, dtype, true);
@@ -147,15 +150,21 @@ static void run_task(void *ctx, int64_t index)
     if (own->stream) vec_stream_end();
 }
 
-hone_status VEC_NAME(hone_rope)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+static hone_status run(const hone_plan *plan, const hone_execution *execution, hone_rope of)
 {
     const int64_t *config = plan->config;
-    job own = {
-        .of = hone_rope_of(plan, args),
-        .tokens_per_task = config[ROPE_TOKENS_PER_TASK],
-        .stream = config[ROPE_STORE] == 1,
-    };
+    job own = {.of = of, .tokens_per_task = config[ROPE_TOKENS_PER_TASK], .stream = config[ROPE_STORE] == 1};
     int64_t tasks = (own.of.x.tokens.count + own.tokens_per_task - 1) / own.tokens_per_task;
     hone_plan_parallel_for(plan, execution, (int32_t)config[ROPE_THREADS], tasks, run_task, &own);
     return HONE_OK;
+}
+
+hone_status VEC_NAME(hone_rope)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    return run(plan, execution, hone_rope_of(plan, args, false));
+}
+
+hone_status VEC_NAME(hone_rope_vjp)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    return run(plan, execution, hone_rope_of(plan, args, true));
 }

@@ -1,5 +1,6 @@
 hone_kernel(
-    TABLES rope
-    SOURCES table.c
+    TABLES rope rope_vjp
+    SOURCES table.c cuda.c
     PORTABLE reference.c
-    EACH_SET body.h)
+    EACH_SET body.h
+    CUDA element.cuh rope.cu)

@@ -23,7 +23,7 @@ static hone_rope_angles table_of(const hone_tensor *tensor)
     return (hone_rope_angles){hone_tensor_data(tensor), hone_axis_stride(tensor, 0), hone_axis_stride(tensor, 1)};
 }
 
-hone_rope hone_rope_of(const hone_plan *plan, const hone_value *args)
+hone_rope hone_rope_of(const hone_plan *plan, const hone_value *args, bool is_back)
 {
     const hone_tensor *x = args[ROPE_X].as.tensor, *cos = args[ROPE_COS].as.tensor;
     return (hone_rope){
@@ -35,6 +35,7 @@ hone_rope hone_rope_of(const hone_plan *plan, const hone_value *args)
         .heads = x->shape[x->ndim - 2],
         .half = cos->shape[1],
         .interleaved = hone_call_values(plan->call)[ROPE_INTERLEAVED].as.i64 != 0,
+        .is_back = is_back,
         .dtype = hone_float_id(x->dtype),
         .table_dtype = hone_float_id(cos->dtype),
     };
@@ -60,7 +61,8 @@ static void turn(const hone_rope *rope, int64_t from, int64_t to, int64_t positi
 {
     for (int64_t i = 0; i < rope->half; i++) {
         const int64_t one = rope->interleaved ? 2 * i : i, other = rope->interleaved ? 2 * i + 1 : rope->half + i;
-        const double cos = angle(rope, &rope->cos, position, i), sin = angle(rope, &rope->sin, position, i);
+        const double cos = angle(rope, &rope->cos, position, i), turned = angle(rope, &rope->sin, position, i);
+        const double sin = rope->is_back ? -turned : turned;
         const double a = element(rope, from, one), b = element(rope, from, other);
         put(rope, to, one, a * cos - b * sin);
         put(rope, to, other, b * cos + a * sin);
@@ -69,14 +71,26 @@ static void turn(const hone_rope *rope, int64_t from, int64_t to, int64_t positi
         put(rope, to, i, element(rope, from, i));
 }
 
+static hone_status turn_all(const hone_rope *rope)
+{
+    for (int64_t token = 0; token < rope->x.tokens.count; token++)
+        for (int64_t head = 0; head < rope->heads; head++)
+            turn(
+                rope, hone_rows_offset(&rope->x.tokens, token) + head * rope->x.head,
+                hone_rows_offset(&rope->y.tokens, token) + head * rope->y.head, token % rope->positions);
+    return HONE_OK;
+}
+
 hone_status hone_rope_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     (void)execution;
-    const hone_rope rope = hone_rope_of(plan, args);
-    for (int64_t token = 0; token < rope.x.tokens.count; token++)
-        for (int64_t head = 0; head < rope.heads; head++)
-            turn(
-                &rope, hone_rows_offset(&rope.x.tokens, token) + head * rope.x.head,
-                hone_rows_offset(&rope.y.tokens, token) + head * rope.y.head, token % rope.positions);
-    return HONE_OK;
+    const hone_rope rope = hone_rope_of(plan, args, false);
+    return turn_all(&rope);
+}
+
+hone_status hone_rope_vjp_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    const hone_rope rope = hone_rope_of(plan, args, true);
+    return turn_all(&rope);
 }

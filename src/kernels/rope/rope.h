@@ -1,6 +1,7 @@
 // Rotary embedding: the first 2 * half elements of each head are pairs, and pair i is turned by the angle whose cosine and
 // sine stand in row `position` of the tables: (a, b) becomes (a cos - b sin, b cos + a sin). Pair i is elements i and
-// half + i, or interleaved 2 i and 2 i + 1. Elements behind the pairs are copied.
+// half + i, or interleaved 2 i and 2 i + 1. Elements behind the pairs are copied. rope_vjp, the gradient of x, turns the
+// pairs of d_y back by the same angles.
 #ifndef HONE_KERNELS_ROPE_H
 #define HONE_KERNELS_ROPE_H
 
@@ -8,7 +9,7 @@
 
 #include "hone/kernel.h"
 
-// The order of values, and of the space's parameters.
+// The order of values, and of the space's parameters. rope_vjp's d_y stands where x does, and its d_x where y does.
 enum { ROPE_X, ROPE_COS, ROPE_SIN, ROPE_Y, ROPE_INTERLEAVED };
 enum { ROPE_TOKENS_PER_TASK, ROPE_STORE, ROPE_THREADS };
 
@@ -28,12 +29,13 @@ typedef struct hone_rope {
     hone_rope_heads x, y;
     hone_rope_angles cos, sin;
     int64_t positions, heads, half; // token t stands at position t % positions
-    bool interleaved;
+    bool interleaved, is_back;      // turned back
     hone_dtype_id dtype, table_dtype;
 } hone_rope;
 
-hone_rope hone_rope_of(const hone_plan *plan, const hone_value *args);
+hone_rope hone_rope_of(const hone_plan *plan, const hone_value *args, bool is_back);
 
 hone_run_function hone_rope_reference, hone_rope_portable, hone_rope_avx2, hone_rope_avx512;
+hone_run_function hone_rope_vjp_reference, hone_rope_vjp_portable, hone_rope_vjp_avx2, hone_rope_vjp_avx512;
 
 #endif

@@ -1,12 +1,11 @@
-// rope: its signature, its kernels, and what is known of them without running them.
+// rope and rope_vjp: their signatures, their kernels, and what is known of them without running them.
+#include "kernels/common/cuda.h"
 #include "kernels/rope/rope.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
 static const char space[] = "tokens_per_task: 1..256 *4 default 4\n"
-                            "store: cached | streamed\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+                            "store: cached | streamed\n" HONE_THREADS_SPACE;
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -55,18 +54,42 @@ static const hone_algorithm algorithm = {
     .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
 };
 
-#define NATIVE                                                                                                         \
-    HONE_KERNEL, .algorithm = "rope", .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,                    \
+// As rope: to turn back is to turn.
+static const hone_algorithm algorithm_vjp = {
+    .struct_size = sizeof algorithm_vjp,
+    .signature = "rope_vjp(d_y: T[..., seq, heads, dim], cos: C[seq, half] ~ uniform(-1, 1), "
+                 "sin: C[seq, half] ~ uniform(-1, 1), *, interleaved: bool = false) -> d_x: T[..., seq, heads, dim] "
+                 "where T in f32, f16, bf16 where C in f32, f16, bf16 where 2 * half <= dim",
+    .reference = hone_rope_vjp_reference,
+    .tolerance = {.relative = 1e-5, .scale = 1},
+    .model = model,
+    .independent = "...",
+    .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
+};
+
+#define AVX512 (HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ)
+#define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
+#define NATIVE(ALGORITHM)                                                                                              \
+    HONE_KERNEL, .algorithm = ALGORITHM, .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,                 \
                  .supports = supports, .heuristic = heuristic
 
 static const hone_kernel kernels[] = {
-    {NATIVE, .name = "avx512", .priority = 30, .run = hone_rope_avx512,
-     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ},
-    {NATIVE, .name = "avx2", .priority = 20, .run = hone_rope_avx2,
-     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
-    {NATIVE, .name = "portable", .priority = 10, .run = hone_rope_portable},
+    {NATIVE("rope"), .name = "avx512", .priority = 30, .needs = AVX512, .run = hone_rope_avx512},
+    {NATIVE("rope"), .name = "avx2", .priority = 20, .needs = AVX2, .run = hone_rope_avx2},
+    {NATIVE("rope"), .name = "portable", .priority = 10, .run = hone_rope_portable},
+    {HONE_KERNEL, .algorithm = "rope", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
+     .space = hone_rope_cuda_space, .heuristic = hone_rope_cuda_heuristic, .code = &hone_rope_cuda_code},
     {HONE_KERNEL, .algorithm = "rope", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rope_reference},
 };
 
+static const hone_kernel kernels_vjp[] = {
+    {NATIVE("rope_vjp"), .name = "avx512", .priority = 30, .needs = AVX512, .run = hone_rope_vjp_avx512},
+    {NATIVE("rope_vjp"), .name = "avx2", .priority = 20, .needs = AVX2, .run = hone_rope_vjp_avx2},
+    {NATIVE("rope_vjp"), .name = "portable", .priority = 10, .run = hone_rope_vjp_portable},
+    {HONE_KERNEL, .algorithm = "rope_vjp", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
+     .is_reference = true, .run = hone_rope_vjp_reference},
+};
+
 const hone_kernel_table hone_rope_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};
+const hone_kernel_table hone_rope_vjp_table = {&algorithm_vjp, kernels_vjp, sizeof kernels_vjp / sizeof *kernels_vjp};

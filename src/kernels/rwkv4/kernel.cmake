@@ -1,5 +1,6 @@
 hone_kernel(
     TABLES rwkv4
-    SOURCES table.c
+    SOURCES table.c cuda.c
     PORTABLE reference.c
-    EACH_SET body.h)
+    EACH_SET body.h
+    CUDA element.cuh rwkv4.cu)

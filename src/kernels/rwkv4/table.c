@@ -1,11 +1,10 @@
 // rwkv4: its signature and its kernels, under the name and with the parameters that it has in ejkernel.
+#include "kernels/common/cuda.h"
 #include "kernels/rwkv4/rwkv4.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
-static const char space[] = "vectors: 1 | 2 | 3 | 4 default 2\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+static const char space[] = "vectors: 1 | 2 | 3 | 4 default 2\n" HONE_THREADS_SPACE;
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -54,6 +53,8 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx2", .priority = 20, .run = hone_rwkv4_avx2,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_rwkv4_portable},
+    {HONE_KERNEL, .algorithm = "rwkv4", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
+     .space = hone_rwkv4_cuda_space, .code = &hone_rwkv4_cuda_code},
     {HONE_KERNEL, .algorithm = "rwkv4", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rwkv4_reference},
 };

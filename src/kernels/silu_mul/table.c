@@ -1,13 +1,12 @@
 // silu_mul and silu_mul_vjp: their signatures, their kernels, and what is known of them without running them.
+#include "kernels/common/cuda.h"
 #include "kernels/silu_mul/silu_mul.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
 static const char space[] = "unroll: 1..4 *2 default 2\n"
                             "rows_per_task: 1..256 *4 default 4\n"
-                            "store: cached | streamed\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+                            "store: cached | streamed\n" HONE_THREADS_SPACE;
 
 static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
@@ -85,6 +84,8 @@ static const hone_kernel kernels[] = {
      .needs = AVX2, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_avx2},
     {HONE_KERNEL, .algorithm = "silu_mul", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_portable},
+    {HONE_KERNEL, .algorithm = "silu_mul", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
+     .space = hone_silu_mul_cuda_space, .heuristic = hone_silu_mul_cuda_heuristic, .code = &hone_silu_mul_cuda_code},
     {HONE_KERNEL, .algorithm = "silu_mul", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_silu_mul_reference},
 };
@@ -98,6 +99,9 @@ static const hone_kernel kernels_vjp[] = {
      .run = hone_silu_mul_vjp_avx2},
     {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_vjp_portable},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU,
+     .priority = 50, .space = hone_silu_mul_cuda_space, .heuristic = hone_silu_mul_cuda_heuristic,
+     .code = &hone_silu_mul_vjp_cuda_code},
     {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_silu_mul_vjp_reference},
 };

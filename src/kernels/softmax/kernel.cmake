@@ -5,6 +5,7 @@ else()
 endif()
 hone_kernel(
     TABLES softmax
-    SOURCES table.c ${onednn}
+    SOURCES table.c cuda.c ${onednn}
     PORTABLE reference.c
-    EACH_SET body.h)
+    EACH_SET body.h
+    CUDA element.cuh row.cuh softmax.cu)

@@ -24,17 +24,6 @@ bool hone_softmax_onednn_supports(const hone_kernel *kernel, const hone_call *ca
     return reason == NULL;
 }
 
-static bool describe(const hone_onednn *onednn, dnnl_memory_desc_t *out, const hone_tensor *tensor)
-{
-    dnnl_dims_t sizes = {0}, strides = {0};
-    for (int32_t i = 0; i < tensor->ndim; i++) {
-        sizes[i] = tensor->shape[i];
-        strides[i] = hone_axis_stride(tensor, i);
-    }
-    dnnl_data_type_t type = hone_float_id(tensor->dtype) == HONE_F32 ? dnnl_f32 : dnnl_bf16;
-    return onednn->memory_desc_init_by_strides(out, tensor->ndim, sizes, type, strides) == dnnl_success;
-}
-
 hone_status hone_softmax_onednn_prepare(
     const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
 {
@@ -45,8 +34,8 @@ hone_status hone_softmax_onednn_prepare(
     dnnl_softmax_v2_desc_t operation;
     hone_status status = hone_onednn_open(&onednn, err);
     if (status != HONE_OK) return status;
-    if (!describe(&onednn, &operands[0], x) ||
-        !describe(&onednn, &operands[1], hone_call_tensor(plan->call, SOFTMAX_Y)) ||
+    if (!hone_onednn_describe(&onednn, &operands[0], x) ||
+        !hone_onednn_describe(&onednn, &operands[1], hone_call_tensor(plan->call, SOFTMAX_Y)) ||
         onednn.softmax_v2_forward_desc_init(
             &operation, dnnl_forward_inference, dnnl_softmax_accurate, &operands[0], &operands[1], x->ndim - 1) !=
             dnnl_success) {
@@ -60,12 +49,6 @@ hone_status hone_softmax_onednn_prepare(
     *out_scratch_bytes = 0;
     *out_state = primitive;
     return HONE_OK;
-}
-
-void hone_softmax_onednn_release(const hone_kernel *kernel, void *state)
-{
-    (void)kernel;
-    hone_onednn_primitive_destroy(state);
 }
 
 hone_status hone_softmax_onednn(const hone_plan *plan, const hone_value *args, const hone_execution *execution)

@@ -1,4 +1,5 @@
 // softmax: its signature, its kernels, and what is known of them without running them.
+#include "kernels/common/cuda.h"
 #include "kernels/rivals/rivals.h"
 #include "kernels/softmax/onednn.h"
 #include "kernels/softmax/softmax.h"
@@ -10,14 +11,9 @@
 static const char space[] = "method: buffered | recomputed | online\n"
                             "unroll: 1..4 *2 default 4\n"
                             "rows_per_task: 1..256 *4 default 4\n"
-                            "store: cached | streamed\n"
-                            "threads: 1..64 *2\n"
-                            "where threads <= device.threads";
+                            "store: cached | streamed\n" HONE_THREADS_SPACE;
 
-static const char onednn_space[] = "threads: 1..64 *2\n"
-                                   "where threads <= device.threads";
-
-static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+static bool has_scale(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
     double scale = hone_number_of(&hone_call_values(call)[SOFTMAX_SCALE], 1);
@@ -27,7 +23,13 @@ static bool supports(const hone_kernel *kernel, const hone_call *call, hone_erro
             "scale is %g; this kernel asks for a magnitude of at most %g, as f32 has it", scale, SOFTMAX_MOST_SCALE);
         return false;
     }
-    return hone_last_axis_is_dense(call, SOFTMAX_X, why) && hone_last_axis_is_dense(call, SOFTMAX_Y, why);
+    return true;
+}
+
+static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    return has_scale(kernel, call, why) && hone_last_axis_is_dense(call, SOFTMAX_X, why) &&
+           hone_last_axis_is_dense(call, SOFTMAX_Y, why);
 }
 
 static void model(const hone_call *call, hone_cost *out_cost)
@@ -79,11 +81,14 @@ static const hone_kernel kernels[] = {
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space, .supports = supports,
      .heuristic = heuristic, .run = hone_softmax_avx2},
     {HONE_KERNEL, .algorithm = "softmax", .name = "onednn", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = onednn_space, .supports = hone_softmax_onednn_supports,
-     .heuristic = onednn_heuristic, .prepare = hone_softmax_onednn_prepare, .release = hone_softmax_onednn_release,
-     .run = hone_softmax_onednn},
+     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = HONE_THREADS_SPACE,
+     .supports = hone_softmax_onednn_supports, .heuristic = onednn_heuristic, .prepare = hone_softmax_onednn_prepare,
+     .release = hone_onednn_release, .run = hone_softmax_onednn},
     {HONE_KERNEL, .algorithm = "softmax", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_portable},
+    {HONE_KERNEL, .algorithm = "softmax", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
+     .space = HONE_ROWS_CUDA_SPACE, .supports = has_scale, .heuristic = hone_rows_cuda_heuristic,
+     .code = &hone_softmax_cuda_code},
     {HONE_KERNEL, .algorithm = "softmax", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_softmax_reference},
 };

@@ -6,6 +6,11 @@
 #include "hone/kernel.h"
 #include "kernels/common/matrix.h"
 
+// The parameter of kernels that share their work among threads.
+#define HONE_THREADS_SPACE                                                                                             \
+    "threads: 1..64 *2\n"                                                                                              \
+    "where threads <= device.threads"
+
 // A number given as a float or an integer; `otherwise` when none was given.
 static inline double hone_number_of(const hone_value *value, double otherwise)
 {

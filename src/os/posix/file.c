@@ -120,7 +120,7 @@ static hone_status make_folder(const char *path, hone_error *err)
     if (mkdir(path, 0777) == 0) return HONE_OK;
     int code = errno;
     if (hone_os_is_folder(path)) return HONE_OK;
-    if (code == EEXIST) return hone_fail(err, HONE_IO, where_make, "%s is there and is no folder", path);
+    if (code == EEXIST) return hone_fail(err, HONE_IO, where_make, "%s exists and is not a folder", path);
     return hone_fail_system(err, HONE_IO, where_make, code, "cannot make the folder %s", path);
 }
 

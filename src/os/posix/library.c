@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -333,4 +334,91 @@ bool hone_library_loaded(const char *beginning, char *out, size_t size)
 {
     loaded_search search = {beginning, out, size};
     return dl_iterate_phdr(look_at_loaded, &search) != 0;
+}
+
+// Copies --------------------------------------------------------------------------------------------------------------
+
+typedef struct mapped_file {
+    const unsigned char *bytes;
+    size_t size;
+    dev_t device;
+    ino_t number;
+} mapped_file;
+
+static bool map_file(const char *path, mapped_file *out)
+{
+    struct stat about;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return false;
+    *out = (mapped_file){.bytes = MAP_FAILED};
+    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+        out->bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        out->size = (size_t)about.st_size;
+        out->device = about.st_dev;
+        out->number = about.st_ino;
+    }
+    close(file);
+    return out->bytes != MAP_FAILED;
+}
+
+static void unmap_file(mapped_file *file)
+{
+    (void)munmap((void *)(uintptr_t)file->bytes, file->size);
+}
+
+typedef struct copy_search {
+    const mapped_file *file;
+    char *out;
+    size_t size;
+} copy_search;
+
+// By bytes and not by memcmp: AddressSanitizer would report what surrounds the constants of a library that it knows.
+__attribute__((no_sanitize_address)) static bool is_equal(const unsigned char *a, const unsigned char *b, size_t size)
+{
+    size_t i = 0;
+    while (i < size && a[i] == b[i])
+        i++;
+    return i == size;
+}
+
+// What nobody writes into is in memory as the file has it: the loader relocates no other segment.
+static bool is_mapped(const struct dl_phdr_info *object, const mapped_file *file)
+{
+    size_t compared = 0;
+    for (size_t i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0 || (segment->p_flags & PF_R) == 0) continue;
+        if (segment->p_offset > file->size || segment->p_filesz > file->size - segment->p_offset) return false;
+        const unsigned char *memory = (const unsigned char *)(uintptr_t)(object->dlpi_addr + segment->p_vaddr);
+        if (!is_equal(memory, file->bytes + segment->p_offset, segment->p_filesz)) return false;
+        compared += segment->p_filesz;
+    }
+    return compared > 0;
+}
+
+static int look_at_copy(struct dl_phdr_info *object, size_t info_size, void *ctx)
+{
+    const copy_search *search = ctx;
+    mapped_file other;
+    struct stat about;
+    (void)info_size;
+    const char *name = object->dlpi_name;
+    if (name == NULL || strchr(name, '/') == NULL || strlen(name) >= search->size) return 0;
+    if (stat(name, &about) != 0 || (size_t)about.st_size != search->file->size || !map_file(name, &other)) return 0;
+    const bool is_same = other.device == search->file->device && other.number == search->file->number;
+    const bool is_copy = !is_same && other.size == search->file->size &&
+                         memcmp(other.bytes, search->file->bytes, other.size) == 0 && is_mapped(object, search->file);
+    unmap_file(&other);
+    if (is_copy) strcpy(search->out, name);
+    return is_copy;
+}
+
+bool hone_library_loaded_copy(const char *path, char *out, size_t size)
+{
+    mapped_file file;
+    if (!map_file(path, &file)) return false;
+    copy_search search = {&file, out, size};
+    const bool is_found = dl_iterate_phdr(look_at_copy, &search) != 0;
+    unmap_file(&file);
+    return is_found;
 }

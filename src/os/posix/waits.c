@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +45,13 @@ void hone_os_waits_begin(hone_os_waits *waits)
 }
 
 // "RUNNING WAITING SLICES", in ns. False: the thread has ended, or the system does not count.
-static bool read_delay(int file, uint64_t *out_ns)
+static bool read_delay(int file, uint64_t *out_ran_ns, uint64_t *out_ns)
 {
     char text[96], *at, *end;
     ssize_t size = pread(file, text, sizeof text - 1, 0);
     if (size <= 0) return false;
     text[size] = '\0';
-    (void)strtoull(text, &at, 10);
+    *out_ran_ns = strtoull(text, &at, 10);
     *out_ns = strtoull(at, &end, 10);
     return end != at;
 }
@@ -62,7 +63,7 @@ void hone_os_waits_read(const hone_os_waits *waits, hone_os_waits_reading *out)
     if (getrusage(RUSAGE_SELF, &usage) == 0) out->preemptions = (uint64_t)usage.ru_nivcsw;
     out->count = waits->count;
     for (int i = 0; i < waits->count; i++)
-        if (read_delay(waits->files[i], &out->delays_ns[i])) out->delay_known = true;
+        if (read_delay(waits->files[i], &out->ran_ns[i], &out->delays_ns[i])) out->delay_known = true;
 }
 
 // The clock of a thread's processor time, as pthread_getcpuclockid makes it of the thread's number (clock_getcpuclockid
@@ -93,8 +94,10 @@ static bool waits_now(int thread)
 void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading *out)
 {
     hone_os_waits_read(waits, out);
-    for (int i = 0; i < waits->count; i++)
-        if (waits->threads[i] != gettid()) out->waiting += waits_now(waits->threads[i]);
+    for (int i = 0; i < waits->count; i++) {
+        out->waits[i] = waits->threads[i] != gettid() && waits_now(waits->threads[i]);
+        out->waiting += out->waits[i];
+    }
 }
 
 unsigned hone_os_waits_end(hone_os_waits *waits)
@@ -106,15 +109,26 @@ unsigned hone_os_waits_end(hone_os_waits *waits)
     return waits->stolen_ticks >= 0 && stolen_ticks > waits->stolen_ticks ? HONE_OS_STOLEN : 0;
 }
 
-// A thread that has ended takes what it waited along.
-static double longest_wait(const hone_os_waits_reading *before, const hone_os_waits_reading *after)
+static double grown(uint64_t from, uint64_t to)
 {
-    uint64_t longest = 0;
-    for (int i = 0; i < before->count && i < after->count; i++) {
-        const uint64_t from = before->delays_ns[i], to = after->delays_ns[i];
-        if (to > from && to - from > longest) longest = to - from;
-    }
-    return (double)longest;
+    return to > from ? (double)(to - from) : 0; // a thread that has ended takes its numbers along
+}
+
+// What a thread waits that still does is counted when that ends: it had no processor but for what it ran. That one was
+// not asked for all the while is possible, but not known.
+static double wait_of(const hone_os_waits_reading *before, const hone_os_waits_reading *after, int i, double elapsed_ns)
+{
+    const double over_ns = grown(before->delays_ns[i], after->delays_ns[i]);
+    if (!after->waits[i]) return over_ns;
+    return fmax(over_ns, elapsed_ns - grown(before->ran_ns[i], after->ran_ns[i]));
+}
+
+static double longest_wait(const hone_os_waits_reading *before, const hone_os_waits_reading *after, double elapsed_ns)
+{
+    double longest = 0;
+    for (int i = 0; i < before->count && i < after->count; i++)
+        longest = fmax(longest, wait_of(before, after, i, elapsed_ns));
+    return longest;
 }
 
 unsigned hone_os_waits_between(
@@ -122,7 +136,7 @@ unsigned hone_os_waits_between(
 {
     unsigned marks = 0;
     bool known = before->delay_known && after->delay_known;
-    *out_waited_ns = known ? longest_wait(before, after) : 0;
+    *out_waited_ns = known ? longest_wait(before, after, elapsed_ns) : 0;
     if (*out_waited_ns > least_share * elapsed_ns || after->waiting > 0) marks |= HONE_OS_WAITED;
     if (!known && after->preemptions > before->preemptions) marks |= HONE_OS_PREEMPTED;
     if (before->processor >= 0 && after->processor != before->processor) marks |= HONE_OS_MIGRATED;

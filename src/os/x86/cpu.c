@@ -1,11 +1,15 @@
 // The CPU as cpu_features sees it, with what the system lets this process use of it.
 #include "hone/device.h"
 #include "os/limits.h"
+#include "os/tiles.h"
 
 #include <cpu_features/cpuinfo_x86.h>
 #include <cpuid.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint64_t feature_bits(const X86Features *f)
 {
@@ -29,6 +33,32 @@ static uint64_t feature_bits(const X86Features *f)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].there) bits |= table[i].bit;
     return bits;
+}
+
+// Source: Linux's Documentation/arch/x86/xstate.rst. A system that keeps no tiles for its processes, an older Linux for
+// one, has no such question, and its answer is an error.
+static uint64_t lent_states(void)
+{
+    enum { GET_STATES = 0x1021 };
+    uint64_t states = 0;
+    return syscall(SYS_arch_prctl, GET_STATES, &states) == 0 ? states : 0;
+}
+
+bool hone_os_lend_tiles(void)
+{
+    enum { ASK_FOR_STATE = 0x1023, TILES = 18 };
+    static atomic_bool lent;
+    if (atomic_load_explicit(&lent, memory_order_relaxed)) return true;
+    if (syscall(SYS_arch_prctl, ASK_FOR_STATE, TILES) != 0) return false;
+    atomic_store_explicit(&lent, true, memory_order_relaxed);
+    return true;
+}
+
+uint64_t hone_os_matrix_features(bool has_tiles, bool has_bf16, bool has_int8, uint64_t states)
+{
+    const uint64_t tiles = 1 << 17 | 1 << 18; // their shapes, and what is in them
+    if (!has_tiles || (states & tiles) != tiles) return 0;
+    return (has_bf16 ? HONE_CPU_AMX_BF16 : 0) | (has_int8 ? HONE_CPU_AMX_INT8 : 0);
 }
 
 // Microarchitectures newer than the cpu_features that Debian 12 has. Source: AMD's processor programming references.
@@ -127,7 +157,10 @@ void hone_os_cpu_read(hone_os_cpu *out)
     copy_trimmed(out->vendor, sizeof out->vendor, info.vendor);
     copy_trimmed(out->brand, sizeof out->brand, info.brand_string);
     name_microarchitecture(&info, out->microarchitecture, sizeof out->microarchitecture);
-    out->features = feature_bits(&info.features);
+    const X86Features *f = &info.features;
+    // cpu_features has asked whether the system saves the tiles' registers (XCR0).
+    out->features = feature_bits(f) |
+                    hone_os_matrix_features(f->amx_tile, f->amx_bf16, f->amx_int8, f->amx_tile ? lent_states() : 0);
     hone_os_cache_sizes_from_libc(out);
     out->l3_bytes = outer_cache(&info);
     hone_os_cache_sizes("", out);

@@ -76,7 +76,7 @@ static hone_status open_cubin(cubin *file, const void *bytes, size_t size, hone_
 {
     *file = (cubin){.bytes = bytes, .size = size};
     if (size < HEADER_SIZE || !hone_cubin_is_one(bytes, size))
-        return hone_fail(err, HONE_CORRUPT, where, "the file of %zu bytes is no cubin", size);
+        return hone_fail(err, HONE_CORRUPT, where, "the file of %zu bytes is not a cubin", size);
     if (number(file->bytes + AT_MACHINE, 2) != MACHINE_CUDA)
         return hone_fail(
             err, HONE_CORRUPT, where, "the file is for machine %d, a cubin for %d",

@@ -71,7 +71,7 @@ static hone_status cuda_check_target(const hone_code *code, const hone_device_in
 {
     int wanted = 0, used = 0;
     if (sscanf(code->target, "sm_%d%n", &wanted, &used) != 1 || wanted <= 0)
-        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write sm_80, sm_90a", code->target);
+        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is not a target: write sm_80 or sm_90a", code->target);
     bool exact = code->target[used] != '\0';
     if (exact ? device->capability == wanted : device->capability >= wanted) return HONE_OK;
     return hone_fail(

@@ -140,7 +140,7 @@ hone_status hone_cuda_gpu_of(
         return HONE_OK;
     }
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "%s, cuda:%d, is no device of this platform", device->name,
+        err, HONE_INVALID_ARGUMENT, where, "%s, cuda:%d, is not a device of this platform", device->name,
         (int)device->device.id);
 }
 

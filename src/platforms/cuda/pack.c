@@ -62,7 +62,7 @@ hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack
     if (strcmp(variant->facts, "{}") != 0) return refuse(err, "facts: platform cuda has none");
     if (code->target != NULL && (sscanf(code->target, "sm_%d", &target) != 1 || target <= 0))
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "target: '%.40s' is none: write sm_80, sm_90a", code->target);
+            err, HONE_INVALID_ARGUMENT, where, "target: '%.40s' is not a target: write sm_80 or sm_90a", code->target);
     return check_file(variant, err);
 }
 

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "platforms/ffi/lent.h"
-#include "platforms/native/kernel.h"
 #include "platforms/shared/packages.h"
 
 #include <stdio.h>
@@ -62,24 +61,24 @@ static hone_status ffi_try_file(const hone_pack_file *file, const char *entry, h
     hone_ffi_function *function = NULL;
     hone_status status = hone_ffi_runtime_open(&system, who, &runtime, err);
     if (status != HONE_OK) return status;
-    status = hone_native_open_library(file, &library, err);
+    status = hone_ffi_open_library(file, &library, err);
     if (status == HONE_OK) status = hone_ffi_find_function(library, file, entry, &function, err);
     if (library != NULL) hone_library_close(&system, &library);
     hone_ffi_runtime_close(&system, &runtime);
     return status;
 }
 
-// A text of tvm-ffi: an object, or seven bytes in the value itself.
+// A text of tvm-ffi.
 static void append_text(const hone_value *value, hone_buffer *out)
 {
-    enum { SMALL_TEXT = 11, TEXT = 65, HEADER = 24 };
+    enum { HEADER = 24 };
     const struct {
         const char *data;
         size_t size;
     } *text = (const void *)((const char *)value->as.pointer + HEADER);
-    if (value->tag == TEXT)
+    if (value->tag == HONE_FFI_TEXT)
         hone_buffer_append(out, text->data, text->size);
-    else if (value->tag == SMALL_TEXT)
+    else if (value->tag == HONE_FFI_SMALL_TEXT)
         hone_buffer_append(out, &value->as, value->zero < 8 ? value->zero : 7);
 }
 
@@ -132,6 +131,7 @@ const hone_platform_ops hone_ffi_platform = {
         {.platform = HONE_FFI,
          .name = "ffi",
          .hosts = {HONE_NATIVE, HONE_CUDA},
+         .chooses_variants = true,
          .ranks = {{55, HONE_GPU}, {75, HONE_CPU}}},
     .open = ffi_open,
     .close = ffi_close,

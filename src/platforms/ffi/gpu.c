@@ -64,7 +64,8 @@ hone_status hone_ffi_gpu_run(
     if (hone_cuda_enter(cuda, own, &before, NULL) != HONE_OK) return HONE_KERNEL_FAILED;
     hone_cuda_note_capture(cuda, own, execution != NULL ? execution->stream : NULL, captured);
     const hone_status status = run_with_scratch(cuda, execution, scratch_bytes, run, ctx);
-    hone_cuda_leave(cuda, before);
+    // What was current all along is not asked for again.
+    if (before != atomic_load_explicit(&own->context, memory_order_relaxed)) hone_cuda_leave(cuda, before);
     return status;
 }
 

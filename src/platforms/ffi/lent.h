@@ -12,7 +12,9 @@
 
 // tvm-ffi's numbers of types that hone meets.
 enum {
+    HONE_FFI_SMALL_TEXT = 11,   // at most seven bytes, in the value itself
     HONE_FFI_FIRST_OBJECT = 64, // from here on a value is a pointer to an object
+    HONE_FFI_TEXT = 65,
     HONE_FFI_TENSOR = 70,
     HONE_FFI_ARRAY = 71,
     HONE_FFI_LIST = 75,

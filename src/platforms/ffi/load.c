@@ -5,7 +5,6 @@
 #include "platforms/ffi/instance.h"
 #include "platforms/ffi/lent.h"
 #include "platforms/ffi/returned.h"
-#include "platforms/native/kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +87,7 @@ static hone_status load(loaded_function *made, const hone_plan *plan, hone_error
     const hone_pack_variant *variant = hone_pack_variant_of(plan->kernel->code->pack, plan->config);
     hone_status status = take_list(made, plan, err);
     if (status == HONE_OK) status = find_device(made, plan->device, err);
-    if (status == HONE_OK) status = hone_native_open_library(variant->file, &made->library, err);
+    if (status == HONE_OK) status = hone_ffi_open_library(variant->file, &made->library, err);
     if (status == HONE_OK)
         status = hone_ffi_find_function(made->library, variant->file, variant->code.entry, &made->function, err);
     if (status != HONE_OK) return status;
@@ -173,7 +172,16 @@ static hone_status call_function(one_call *call)
     return status;
 }
 
-// The stream and the allocator stand in tvm-ffi's environment of this thread while the function runs.
+// The stream stands in tvm-ffi's environment of this thread while the function runs. One that stands there already is
+// asked for alone, which costs a third of putting it there and back.
+static bool needs_stream(const loaded_function *made, void *stream)
+{
+    const hone_ffi_runtime *runtime = &made->instance->runtime;
+    const hone_device device = made->list.device;
+    return made->gpu != NULL && (runtime->get_stream == NULL || runtime->get_stream(device.type, device.id) != stream);
+}
+
+// So does the allocator.
 static hone_status call_in_environment(one_call *call)
 {
     const loaded_function *made = call->made;
@@ -182,7 +190,8 @@ static hone_status call_in_environment(one_call *call)
     void *stream_before = NULL, *allocator_before = NULL;
     const hone_execution *execution = call->maker.execution;
     void *stream = execution != NULL ? execution->stream : NULL;
-    if (made->gpu != NULL && runtime->set_stream(device.type, device.id, stream, &stream_before) != 0) {
+    const bool streams = needs_stream(made, stream);
+    if (streams && runtime->set_stream(device.type, device.id, stream, &stream_before) != 0) {
         hone_ffi_runtime_words(runtime, call->words, sizeof call->words);
         return HONE_KERNEL_FAILED;
     }
@@ -192,7 +201,7 @@ static hone_status call_in_environment(one_call *call)
     hone_status status = call_function(call);
     (void)hone_ffi_make_for(maker_before);
     if (is_set) (void)runtime->set_allocator(allocator_before, 0, NULL);
-    if (made->gpu != NULL) (void)runtime->set_stream(device.type, device.id, stream_before, NULL);
+    if (streams) (void)runtime->set_stream(device.type, device.id, stream_before, NULL);
     return status;
 }
 
@@ -238,7 +247,10 @@ static hone_status give_back(const loaded_function *made, one_call *call, hone_s
 hone_status hone_ffi_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     loaded_function *made = plan->state;
-    one_call call = {.made = made, .args = args};
+    one_call call; // not all of it: words are long
+    call.made = made;
+    call.args = args;
+    call.words[0] = '\0';
     call.frame = hone_ffi_frame_take(&made->list);
     if (call.frame == NULL) return HONE_OUT_OF_MEMORY;
     call.maker = (hone_ffi_maker){call.frame, made->list.device, made->driver, execution};

@@ -12,6 +12,7 @@ static const char *name_of(int32_t type, char *room, size_t size)
     static const char *const names[] = {"nothing",  "an integer",        "a bool", "a float", "a pointer", "a dtype",
                                         "a device", "a borrowed tensor", "a text"};
     if (type >= 0 && (size_t)type < sizeof names / sizeof *names) return names[type];
+    if (type == HONE_FFI_SMALL_TEXT || type == HONE_FFI_TEXT) return "a text";
     if (type == HONE_FFI_TENSOR) return "a tensor";
     if (type == HONE_FFI_ARRAY || type == HONE_FFI_LIST) return "a list";
     snprintf(room, size, "an object of type %d", (int)type);

@@ -4,7 +4,7 @@
 
 #include "platforms/ffi/made.h"
 
-enum { HONE_FFI_WORDS_SIZE = 256 };
+enum { HONE_FFI_WORDS_SIZE = 900 };
 
 // Takes the results of a call out of what it has returned, which the caller gives up afterwards.
 // Returns: HONE_OK; HONE_KERNEL_FAILED, with words: it is of another type or shape, or lies elsewhere.

@@ -1,6 +1,8 @@
 #include "platforms/ffi/runtime.h"
 
 #include "base/error.h"
+#include "base/text.h"
+#include "platforms/native/kernel.h"
 #include "platforms/shared/packages.h"
 
 #include <stdio.h>
@@ -61,10 +63,12 @@ hone_status hone_ffi_runtime_open(
     if (status == HONE_OK) status = find(out->library, "TVMFFIErrorMoveFromRaised", &out->take_error, err);
     if (status == HONE_OK) status = find(out->library, "TVMFFIObjectDecRef", &out->drop, err);
     if (status == HONE_OK) status = find(out->library, "TVMFFIEnvSetStream", &out->set_stream, err);
-    if (status == HONE_OK)
+    if (status == HONE_OK) {
+        (void)find(out->library, "TVMFFIEnvGetStream", &out->get_stream, &unused);
         (void)find(out->library, "TVMFFIEnvSetDLPackManagedTensorAllocator", &out->set_allocator, &unused);
-    else
+    } else {
         hone_ffi_runtime_close(allocator, out);
+    }
     return status;
 }
 
@@ -97,16 +101,33 @@ static int at_most(size_t size, size_t most)
     return (int)(size < most ? size : most);
 }
 
-// The first line of a backtrace is the place that threw: '  File "x.cc", line 7, in f'.
-static void add_place(const text *backtrace, char *out, size_t size)
+// A backtrace has a line for each function, that which threw first: '  File "x.cc", line 7, in f'. As many as there is room for.
+static void add_backtrace(const text *backtrace, char *out, size_t size)
 {
-    const size_t used = strlen(out);
+    enum { FUNCTIONS = 8, FUNCTION_SIZE = 120, LEAST_ROOM = 16 };
     const char *at = backtrace->data, *end = at + backtrace->size;
-    while (at < end && *at == ' ')
-        at++;
-    const char *line = memchr(at, '\n', (size_t)(end - at));
-    if (line != NULL) end = line;
-    if (end > at && used + 4 < size) snprintf(out + used, size - used, " (%.*s)", at_most((size_t)(end - at), 120), at);
+    size_t used = strlen(out);
+    int said = 0;
+    for (; said < FUNCTIONS && used + LEAST_ROOM < size; said++) {
+        while (at < end && (*at == ' ' || *at == '\n'))
+            at++;
+        if (at == end) break;
+        const char *line = memchr(at, '\n', (size_t)(end - at)), *stop = line != NULL ? line : end;
+        snprintf(
+            out + used, size - used, "%s%.*s", said == 0 ? " (" : "; from ",
+            at_most((size_t)(stop - at), FUNCTION_SIZE), at);
+        used += strlen(out + used);
+        at = stop;
+    }
+    if (said > 0) snprintf(out + used, size - used, ")");
+}
+
+// A terminal obeys control characters, and what is said stands on one line.
+static void blank_controls(char *words)
+{
+    const size_t size = strlen(words);
+    for (size_t i = hone_text_control(words, size); i < size; i += hone_text_control(words + i, size - i))
+        words[i] = ' ';
 }
 
 void hone_ffi_runtime_words(const hone_ffi_runtime *runtime, char *out, size_t size)
@@ -116,11 +137,12 @@ void hone_ffi_runtime_words(const hone_ffi_runtime *runtime, char *out, size_t s
     runtime->take_error(&object);
     if (object == NULL) return;
     const error_object *error = object;
-    if (error->type == ERROR_TYPE) {
+    if (error->type == ERROR_TYPE && error->kind.size + error->message.size > 0) {
         snprintf(
             out, size, "%.*s: %.*s", at_most(error->kind.size, 40), error->kind.data,
             at_most(error->message.size, size), error->message.data);
-        if (error->backtrace.data != NULL) add_place(&error->backtrace, out, size);
+        if (error->backtrace.data != NULL) add_backtrace(&error->backtrace, out, size);
+        blank_controls(out);
     }
     (void)runtime->drop(object);
 }
@@ -133,6 +155,14 @@ hone_status hone_ffi_check_entry(const hone_code *code, hone_error *err)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "entry: is missing: the exported function's name");
     if (strlen(code->entry) < HONE_FFI_ENTRY_SIZE) return HONE_OK;
     return hone_fail(err, HONE_INVALID_ARGUMENT, where, "entry: is longer than %d", HONE_FFI_ENTRY_SIZE - 1);
+}
+
+hone_status hone_ffi_open_library(const hone_pack_file *file, hone_library **out, hone_error *err)
+{
+    char loaded[PATH_SIZE];
+    hone_pack_file same = *file;
+    if (hone_library_loaded_copy(file->path, loaded, sizeof loaded)) same.path = loaded;
+    return hone_native_open_library(&same, out, err);
 }
 
 hone_status hone_ffi_find_function(

@@ -17,6 +17,7 @@ typedef struct hone_ffi_runtime {
     void (*take_error)(void **out_object);
     int (*drop)(void *object);
     int (*set_stream)(int32_t device_type, int32_t device_id, void *stream, void **out_before);
+    void *(*get_stream)(int32_t device_type, int32_t device_id); // NULL: an older library
     // Who makes tensors that functions ask for, of this thread: a DLPackManagedTensorAllocator. NULL: an older library.
     int (*set_allocator)(void *allocator, int globally, void **out_before);
 } hone_ffi_runtime;
@@ -32,6 +33,9 @@ void hone_ffi_runtime_words(const hone_ffi_runtime *runtime, char *out, size_t s
 
 // Whether code names a function that a library may have.
 hone_status hone_ffi_check_entry(const hone_code *code, hone_error *err);
+// The library of a pack. One that this process has from another file with the same bytes, a copy in another pack or what
+// a host has loaded, is not loaded again: tvm-ffi ends a process in which a library registers its global functions twice.
+hone_status hone_ffi_open_library(const hone_pack_file *file, hone_library **out, hone_error *err);
 // The function of a library of a pack, whose symbol is __tvm_ffi_ENTRY.
 hone_status hone_ffi_find_function(
     hone_library *library, const hone_pack_file *file, const char *entry, hone_ffi_function **out, hone_error *err);

@@ -39,7 +39,7 @@ hone_status hone_native_check_library(const hone_pack_file *file, hone_error *er
     if (status != HONE_OK) return status;
     const int machine = head[ELF_MACHINE] | head[ELF_MACHINE + 1] << 8;
     if (memcmp(head, magic, sizeof magic) != 0 || head[ELF_CLASS] != CLASS_64 || head[ELF_TYPE] != TYPE_SHARED)
-        return hone_fail(err, HONE_CORRUPT, where, "file: '%.120s' is no shared library of 64 bits", file->name);
+        return hone_fail(err, HONE_CORRUPT, where, "file: '%.120s' is not a 64-bit shared library", file->name);
     if (machine == MACHINE) return HONE_OK;
     return hone_fail(
         err, HONE_INCOMPATIBLE, where, "file: '%.120s' is for another machine: ELF machine %d, this one is %d",
@@ -83,7 +83,7 @@ hone_status hone_native_check_pack(const hone_pack_kernel *kernel, const hone_pa
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "entry: is missing: the function's name");
     if (!is_name(code->entry))
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "entry: '%.80s' is no name of a function of C", code->entry);
+            err, HONE_INVALID_ARGUMENT, where, "entry: '%.80s' is not the name of a C function", code->entry);
     hone_status status = check_absent(variant, err);
     if (status != HONE_OK) return status;
     if (hone_native_is_library(variant->file)) {

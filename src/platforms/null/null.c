@@ -79,7 +79,7 @@ static hone_status null_allocate(
 {
     enum { ALIGNMENT = 64 };
     if (device != &instance->device)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is no device of this platform", device->name);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is not a device of this platform", device->name);
     if (size > SIZE_MAX - ALIGNMENT) return hone_fail_memory(err, where);
     char *block = hone_alloc(&instance->allocator, size + ALIGNMENT);
     if (block == NULL) return hone_fail_memory(err, where);

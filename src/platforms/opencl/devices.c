@@ -301,6 +301,6 @@ hone_status hone_opencl_device_of(
         return need_context(instance, *out, err);
     }
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "%s, opencl:%d, is no device of this platform", info->name,
+        err, HONE_INVALID_ARGUMENT, where, "%s, opencl:%d, is not a device of this platform", info->name,
         (int)info->device.id);
 }

@@ -71,7 +71,7 @@ static hone_status opencl_check_target(const hone_code *code, const hone_device_
 {
     int wanted = 0, used = 0;
     if (sscanf(code->target, "cl_%d%n", &wanted, &used) != 1 || wanted <= 0 || code->target[used] != '\0')
-        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is no target: write cl_12, cl_30", code->target);
+        return hone_fail(err, HONE_UNSUPPORTED, where, "'%.40s' is not a target: write cl_12 or cl_30", code->target);
     if (device->capability >= wanted) return HONE_OK;
     return hone_fail(
         err, HONE_UNAVAILABLE, where, "is for OpenCL %d.%d and later, %s has %d.%d", wanted / 10, wanted % 10,

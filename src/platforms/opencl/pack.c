@@ -19,7 +19,8 @@ static hone_status check_target(const hone_code *code, hone_error *err)
     if (code->target == NULL) return HONE_OK;
     if (sscanf(code->target, "cl_%d%n", &target, &used) == 1 && target > 0 && code->target[used] == '\0')
         return HONE_OK;
-    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "target: '%.40s' is none: write cl_12, cl_30", code->target);
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "target: '%.40s' is not a target: write cl_12 or cl_30", code->target);
 }
 
 hone_status hone_opencl_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)

@@ -7,6 +7,7 @@
 #include "platforms/interpreter.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { CONFIG_SIZE = 4096, FILE_END = 3, WORDS_SIZE = 256 };
@@ -19,8 +20,8 @@ static _Atomic(const hone_interpreter *) lent;
 
 hone_status hone_interpreter_lend(const hone_interpreter *interpreter, hone_error *err)
 {
-    if (interpreter == NULL || interpreter->struct_size < sizeof *interpreter || interpreter->prepare == NULL ||
-        interpreter->release == NULL || interpreter->run == NULL)
+    if (interpreter == NULL || interpreter->struct_size < offsetof(hone_interpreter, start) ||
+        interpreter->prepare == NULL || interpreter->release == NULL || interpreter->run == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "interpreter.lend", "the interpreter needs prepare, release and run");
     atomic_store(&lent, interpreter);
@@ -31,6 +32,13 @@ const char *const *hone_interpreter_worker(void)
 {
     const hone_interpreter *interpreter = atomic_load(&lent);
     return interpreter != NULL ? interpreter->worker : NULL;
+}
+
+void hone_interpreter_start(void)
+{
+    const hone_interpreter *interpreter = atomic_load(&lent);
+    if (interpreter != NULL && interpreter->struct_size >= sizeof *interpreter && interpreter->start != NULL)
+        interpreter->start();
 }
 
 static hone_status fail_missing(hone_error *err)
@@ -237,6 +245,7 @@ const hone_platform_ops hone_python_platform = {
     .release = release,
     .run = run,
     .visits = visits,
+    .starts_runs = true,
     .describe = describe,
     .check = check,
     .stands_alone = true,

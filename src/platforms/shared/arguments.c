@@ -266,7 +266,7 @@ static hone_status take_tensor(hone_launch_reader *r, const char *name, hone_arg
     const int index = hone_signature_find(r->scope.signature, name);
     if (index < 0)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is no tensor of the call, and no type", name);
+            err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is not a tensor of the call, nor a type", name);
     *argument = (hone_argument){
         .kind = HONE_ARGUMENT_TENSOR, .type = HONE_ARGUMENT_POINTER, .value = (uint32_t)index, .size = sizeof(void *)};
     // A tensor that was left out is a null pointer.
@@ -323,7 +323,7 @@ static hone_status check_multiple(
     if (argument->kind == HONE_ARGUMENT_SCALAR || is_float)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
-            "arguments: ':%" PRId64 "' stands behind a tensor or a whole number that the call key has", multiple);
+            "arguments: ':%" PRId64 "' goes after a tensor or a whole number that the call key has", multiple);
     if (r->scope.call == NULL || (int64_t)argument->as.bits % multiple == 0) return HONE_OK;
     return hone_fail(
         err, HONE_UNSUPPORTED, where, "an argument is %" PRId64 ", the kernel was compiled for multiples of %" PRId64,
@@ -351,7 +351,7 @@ static hone_status take_returned(const hone_launch_reader *r, hone_argument *arg
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "%s: results alone stand behind '->', which the code returns", r->field);
     if (argument->kind == HONE_ARGUMENT_BITS)
-        return hone_fail(err, HONE_UNSUPPORTED, where, "%s: a result that was left out stands behind '->'", r->field);
+        return hone_fail(err, HONE_UNSUPPORTED, where, "%s: a result that was left out is named after '->'", r->field);
     argument->kind = HONE_ARGUMENT_RETURNED;
     return HONE_OK;
 }

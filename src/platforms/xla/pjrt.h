@@ -148,7 +148,7 @@ typedef struct pjrt_named_value {
         float f32;
         bool truth;
     } value;
-    size_t value_size; // 1 for what is no text and no list
+    size_t value_size; // 1 for what is neither a string nor a list
 } pjrt_named_value;
 
 typedef struct pjrt_attributes {

@@ -61,7 +61,8 @@ static hone_status read_rows(comparison *c, rank *r, size_t number, hone_error *
     {
         hone_buffer name;
         if (!is_row(row))
-            return hone_fail(err, HONE_CORRUPT, where, "row %zu of document %zu is none of hone_agree", i, number);
+            return hone_fail(
+                err, HONE_CORRUPT, where, "row %zu of document %zu is not a document of hone_agree", i, number);
         hone_buffer_init(&name, hone_allocator_system());
         hone_buffer_format(&name, "%s@v%s %s", text_of(row, "algorithm"), text_of(row, "version"), text_of(row, "key"));
         const bool ok = !name.failed && json_object_set_nocheck(r->calls, hone_buffer_string(&name), row) == 0 &&
@@ -80,10 +81,10 @@ static hone_status read_document(comparison *c, const char *text, size_t number,
     const hone_status status = hone_json_parse(text, strlen(text), &r->document, &why);
     if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
     if (status != HONE_OK)
-        return hone_fail(err, HONE_CORRUPT, where, "document %zu is no JSON: %s", number, why.message);
+        return hone_fail(err, HONE_CORRUPT, where, "document %zu is not JSON: %s", number, why.message);
     const json_t *version = json_object_get(r->document, "hone_agree");
     if (!json_is_integer(version))
-        return hone_fail(err, HONE_CORRUPT, where, "document %zu is none of hone_agree", number);
+        return hone_fail(err, HONE_CORRUPT, where, "document %zu is not a document of hone_agree", number);
     if (json_integer_value(version) != 1)
         return hone_fail(
             err, HONE_INCOMPATIBLE, where,

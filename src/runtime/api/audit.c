@@ -157,7 +157,7 @@ static void take_back(hone_runtime *rt, hone_audit_item *item, const hone_call *
     if (status == HONE_OK) return;
     audited->next_kernel[0] = '\0';
     hone_log_write(
-        &rt->log, HONE_LOG_WARNING, "%s: %s fell out of an audit and is not taken back: %s", hone_call_text(call),
+        &rt->log, HONE_LOG_WARNING, "%s: %s was rejected by an audit and is not taken back: %s", hone_call_text(call),
         audited->kernel, why.message);
     atomic_fetch_add(&rt->unstored, 1);
 }

@@ -1,6 +1,7 @@
 // What an audit came to: its sums, and the audit document (docs/audit.md).
 #include "base/error.h"
 #include "base/json.h"
+#include "base/structs.h"
 #include "registry/names.h"
 #include "runtime/api/audit.h"
 
@@ -41,7 +42,7 @@ static void add(const hone_audited *audited, hone_audit_summary *sum)
     if (audited->regret > sum->worst_regret) sum->worst_regret = audited->regret;
 }
 
-void hone_audit_sum(const hone_audit *audit, hone_audit_summary *out)
+static void audit_sum_known(const hone_audit *audit, hone_audit_summary *out)
 {
     *out = (hone_audit_summary){0};
     for (size_t i = 0; i < audit->count; i++)
@@ -50,6 +51,13 @@ void hone_audit_sum(const hone_audit *audit, hone_audit_summary *out)
     out->flip_rate = (double)out->flipped / out->measured;
     out->mean_regret /= out->measured;
     out->median_drift = median_drift(audit);
+}
+
+void hone_audit_sum_sized(const hone_audit *audit, hone_audit_summary *out, size_t size)
+{
+    hone_audit_summary known;
+    audit_sum_known(audit, &known);
+    hone_struct_give(out, size, &known, sizeof known);
 }
 
 // The document --------------------------------------------------------------------------------------------------------

@@ -49,10 +49,20 @@ static hone_status remember(hone_batch *batch, const hone_batch_call *call, hone
     return HONE_OK;
 }
 
-hone_status hone_batch_tune(hone_batch *batch, const hone_op *op, const hone_call *call, double count, hone_error *err)
+static hone_tune_options options_of(const hone_batch *batch, bool cold)
 {
     hone_tune_options options = batch->options;
-    hone_batch_call entry = {.op = op, .count = fmax(count, 1)};
+    if (cold) options.regime = options.stable ? HONE_COLD_STABLE : HONE_COLD;
+    return options;
+}
+
+hone_status hone_batch_tune(
+    hone_batch *batch, const hone_op *op, const hone_call *call, double count, hone_regime regime, hone_error *err)
+{
+    const bool cold =
+        regime == HONE_COLD && !batch->options.same_regime && hone_call_device(call).type == HONE_DEVICE_CPU;
+    hone_tune_options options = options_of(batch, cold);
+    hone_batch_call entry = {.op = op, .count = fmax(count, 1), .cold = cold};
     if (batch->slice_seconds > 0) options.seconds = batch->slice_seconds;
     uint64_t start = hone_os_now_ns();
     hone_status status = hone_runtime_tune_missing(op, call, &options, batch->result, &entry.outlook, err);
@@ -100,7 +110,7 @@ static hone_status tune_again(
     bool *out_done,
     hone_error *err)
 {
-    hone_tune_options options = batch->options;
+    hone_tune_options options = options_of(batch, call->cold);
     hone_error why = {.message = ""};
     hone_call *bucket = NULL;
     options.seconds = seconds;

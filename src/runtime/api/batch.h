@@ -9,6 +9,7 @@ typedef struct hone_batch_call {
     hone_call *call; // retained
     double count;    // how often it is made
     double spent_seconds;
+    bool cold; // the program has nothing of its weights in the caches
     hone_outlook outlook;
 } hone_batch_call;
 
@@ -28,7 +29,9 @@ void hone_batch_init(
     hone_batch *batch, hone_runtime *rt, const hone_tune_options *options, size_t call_count, hone_result *result);
 void hone_batch_deinit(hone_batch *batch);
 // hone_runtime_tune_missing with the call's budget, or its first slice.
-hone_status hone_batch_tune(hone_batch *batch, const hone_op *op, const hone_call *call, double count, hone_error *err);
+//   regime  HONE_COLD: it is measured cold on a CPU, unless the options ask for one regime; HONE_WARM: as the options say
+hone_status hone_batch_tune(
+    hone_batch *batch, const hone_op *op, const hone_call *call, double count, hone_regime regime, hone_error *err);
 // Remembers another system's key of a call that was tuned: in the result and, where decisions are stored, in the store.
 hone_status hone_batch_alias(hone_batch *batch, const hone_store_alias *alias, const hone_call *call, hone_error *err);
 // The call that the next slice goes to: where its count, times its time, times what a step is expected to gain is

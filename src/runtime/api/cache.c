@@ -1,5 +1,6 @@
 // The public face of the cache in memory.
 #include "base/error.h"
+#include "base/structs.h"
 #include "runtime/api/entry.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 static const char where[] = "cache.get";
 
-hone_status hone_cache_get(
+static hone_status cache_get_known(
     hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err)
 {
     if (rt == NULL || algorithm == NULL || key == NULL || out == NULL)
@@ -33,7 +34,22 @@ hone_status hone_cache_get(
     return hone_fail(err, HONE_NOT_FOUND, where, "no decision for %s@v%s %s on %s", name, version, key, device);
 }
 
-hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error *err)
+hone_status hone_cache_get_sized(
+    hone_runtime *rt,
+    const char *device,
+    const char *algorithm,
+    const char *key,
+    hone_decision *out,
+    size_t size,
+    hone_error *err)
+{
+    hone_decision known;
+    hone_status status = cache_get_known(rt, device, algorithm, key, out != NULL ? &known : NULL, err);
+    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
+    return status;
+}
+
+static hone_status cache_put_known(hone_runtime *rt, const hone_entry *entry, hone_error *err)
 {
     if (rt == NULL || entry == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "cache.put", "the runtime and the entry must not be NULL");
@@ -51,6 +67,15 @@ hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error
     const hone_device_list *devices = woken ? &rt->all : &rt->near;
     for (size_t i = 0; i < devices->count; i++)
         hone_runtime_drop_replaced(rt, devices->devices[i], &decision);
+    return status;
+}
+
+hone_status hone_cache_put_sized(hone_runtime *rt, const hone_entry *entry, size_t size, hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(&taken, entry, 1, size, sizeof *entry, "hone_entry", "cache.put", err);
+    if (status == HONE_OK) status = cache_put_known(rt, taken.items, err);
+    hone_structs_drop(&taken);
     return status;
 }
 

@@ -1,5 +1,6 @@
 // Choices for one call against each other: hone_plan_compare, and what `hone bench --choice` asks.
 #include "base/error.h"
+#include "base/structs.h"
 #include "runtime/api/api.h"
 #include "space/space.h"
 
@@ -84,8 +85,8 @@ static hone_choice choice_of(const hone_plan_entry *entry)
     return choice;
 }
 
-hone_status hone_plan_compare(
-    const hone_plan *a, const hone_plan *b, const hone_tune_options *options, hone_compared out[2], hone_error *err)
+static hone_status compare_plans(
+    const hone_plan *a, const hone_plan *b, const hone_tune_options *options, hone_compared *out, hone_error *err)
 {
     if (a == NULL || b == NULL || out == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the plans and out must not be NULL");
@@ -103,4 +104,19 @@ hone_status hone_plan_compare(
     snprintf(name, sizeof name, "%s@v%s", algorithm->name, algorithm->version);
     hone_status status = hone_op_get(first->rt, name, &op, err);
     return status == HONE_OK ? hone_runtime_compare(op, first->call, choices, 2, options, out, err) : status;
+}
+
+hone_status hone_plan_compare_sized(
+    const hone_plan *a,
+    const hone_plan *b,
+    const hone_tune_options *options,
+    hone_compared out[2],
+    size_t size,
+    hone_error *err)
+{
+    hone_compared known[2];
+    hone_status status = compare_plans(a, b, options, out != NULL ? known : NULL, err);
+    for (size_t i = 0; i < 2 && status == HONE_OK; i++)
+        hone_struct_give((unsigned char *)out + i * size, size, &known[i], sizeof known[i]);
+    return status;
 }

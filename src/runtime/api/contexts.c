@@ -2,6 +2,7 @@
 #include "runtime/api/entry.h"
 
 #include "base/error.h"
+#include "base/structs.h"
 #include "runtime/links/links.h"
 
 #include <stdio.h>
@@ -48,13 +49,24 @@ hone_status hone_entry_overlay(
     return status;
 }
 
-hone_status hone_overlay_create(
+static hone_status overlay_create_known(
     hone_runtime *rt, const hone_entry *entries, size_t count, hone_overlay **out, hone_error *err)
 {
     if (rt == NULL || out == NULL || (entries == NULL && count > 0))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "overlay.create", "the runtime, the entries and out must not be NULL");
     return hone_entry_overlay(rt, entries, NULL, count, out, err);
+}
+
+hone_status hone_overlay_create_sized(
+    hone_runtime *rt, const hone_entry *entries, size_t count, size_t size, hone_overlay **out, hone_error *err)
+{
+    hone_structs taken;
+    hone_status status =
+        hone_structs_take(&taken, entries, count, size, sizeof *entries, "hone_entry", "overlay.create", err);
+    if (status == HONE_OK) status = overlay_create_known(rt, taken.items, count, out, err);
+    hone_structs_drop(&taken);
+    return status;
 }
 
 // An override that names a version is for that one alone.
@@ -84,7 +96,7 @@ static hone_status check_override(
     return HONE_OK;
 }
 
-hone_status hone_context_derive(
+static hone_status context_derive_known(
     hone_runtime *rt,
     hone_context *parent,
     hone_overlay *overlay,
@@ -109,6 +121,23 @@ hone_status hone_context_derive(
     return status == HONE_OK ? hone_context_new(rt->allocator, parent, overlay, &checked, policy, out, err) : status;
 }
 
+hone_status hone_context_derive_sized(
+    hone_runtime *rt,
+    hone_context *parent,
+    hone_overlay *overlay,
+    const hone_override *override_,
+    size_t size,
+    hone_policy policy,
+    hone_context **out,
+    hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(&taken, override_, 1, size, sizeof *override_, "hone_override", where, err);
+    if (status == HONE_OK) status = context_derive_known(rt, parent, overlay, taken.items, policy, out, err);
+    hone_structs_drop(&taken);
+    return status;
+}
+
 static hone_status check_links(const hone_link *links, size_t count, hone_error *err)
 {
     unsigned seen = 0;
@@ -117,7 +146,7 @@ static hone_status check_links(const hone_link *links, size_t count, hone_error 
         if (source <= HONE_SOURCE_NONE || source >= HONE_SOURCE_COUNT)
             return hone_fail(
                 err, HONE_INVALID_ARGUMENT, where,
-                "links[%zu].source is %d, which is no link: HONE_SOURCE_OVERRIDE to HONE_SOURCE_HEURISTIC are", i,
+                "links[%zu].source is %d, which is not a link: HONE_SOURCE_OVERRIDE to HONE_SOURCE_HEURISTIC are", i,
                 source);
         if ((seen & 1u << source) != 0)
             return hone_fail(
@@ -131,7 +160,7 @@ static hone_status check_links(const hone_link *links, size_t count, hone_error 
     return HONE_OK;
 }
 
-hone_status hone_context_derive_chain(
+static hone_status context_derive_chain_known(
     hone_runtime *rt,
     hone_context *parent,
     const hone_link *links,
@@ -149,4 +178,21 @@ hone_status hone_context_derive_chain(
             (int)keeping);
     hone_status status = check_links(links, count, err);
     return status == HONE_OK ? hone_context_new_chain(rt->allocator, parent, links, count, keeping, out, err) : status;
+}
+
+hone_status hone_context_derive_chain_sized(
+    hone_runtime *rt,
+    hone_context *parent,
+    const hone_link *links,
+    size_t count,
+    size_t size,
+    hone_keeping keeping,
+    hone_context **out,
+    hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(&taken, links, count, size, sizeof *links, "hone_link", where, err);
+    if (status == HONE_OK) status = context_derive_chain_known(rt, parent, taken.items, count, keeping, out, err);
+    hone_structs_drop(&taken);
+    return status;
 }

@@ -12,7 +12,7 @@ hone_status hone_entry_split_name(
     size_t size = at != NULL ? (size_t)(at - algorithm) : strlen(algorithm);
     const char *from = version != NULL ? version : at != NULL ? at + 2 : "1";
     if (size == 0 || size >= HONE_NAME_SIZE || strlen(from) >= 16)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "cache", "'%.80s' is no algorithm name", algorithm);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "cache", "'%.80s' is not an algorithm name", algorithm);
     memcpy(name, algorithm, size);
     name[size] = '\0';
     snprintf(out_version, 16, "%s", from);

@@ -166,6 +166,13 @@ static const char *pack_of(const hone_kernel_ref *kernel)
     return code != NULL && code->pack != NULL ? code->pack->folder : NULL;
 }
 
+// Which variant of its pack's folder it is; NULL: it has none.
+static const char *variant_of(const hone_kernel_ref *kernel)
+{
+    const hone_code *code = kernel->kernel.code;
+    return code != NULL && code->pack != NULL ? code->pack->chosen : NULL;
+}
+
 // Text ----------------------------------------------------------------------------------------------------------------
 
 // Gains of the choice, where as much was measured as the table of hone tune asks for.
@@ -175,13 +182,14 @@ static void text_ratios(const hone_decision *decision, hone_buffer *out)
     const char *second = strcmp(evidence->runner_up, decision->kernel) == 0 ? "its next config" : evidence->runner_up;
     if (second[0] != '\0' && evidence->rounds >= LEAST_SAMPLES)
         hone_buffer_format(
-            out, "; %.2fx %s (95 %% %.2f to %.2f)", evidence->ratio, second, evidence->ratio_low, evidence->ratio_high);
+            out, "; %.2f times as fast as %s (95 %% %.2f to %.2f)", evidence->ratio, second, evidence->ratio_low,
+            evidence->ratio_high);
     else if (second[0] != '\0')
         hone_buffer_format(out, "; too few samples to compare with %s", second);
     if (evidence->default_time_ns > 0 && evidence->samples < LEAST_SAMPLES)
         hone_buffer_text(out, "; too few samples to compare with the default");
     else if (evidence->default_time_ns > 0)
-        hone_buffer_format(out, "; %.2fx the default", evidence->default_time_ns / evidence->time_ns);
+        hone_buffer_format(out, "; %.2f times as fast as the default", evidence->default_time_ns / evidence->time_ns);
 }
 
 // Where a contest's seconds went.
@@ -264,10 +272,13 @@ static void explain_text(explanation *e, hone_buffer *out)
     if (e->request.rt->allows_unverified)
         hone_buffer_text(out, "  HONE_UNVERIFIED=allow: what is not built in answers without being verified\n");
     hone_buffer_text(out, "chain\n");
-    for (size_t i = 0; i < e->link_count; i++)
+    for (size_t i = 0; i < e->link_count; i++) {
+        const bool is_answer = e->links[i].status == HONE_OK && e->links[i].own == NULL;
         hone_buffer_format(
-            out, "  %-10s %-14s %s%s%s%s\n", hone_source_name(e->links[i].source), answer_word(&e->links[i]),
-            e->links[i].status == HONE_OK ? "" : e->links[i].why.message, WHOSE(e->links[i].own));
+            out, "  %-10s %-*s%s%s%s%s\n", hone_source_name(e->links[i].source), is_answer ? 0 : 15,
+            answer_word(&e->links[i]), e->links[i].status == HONE_OK ? "" : e->links[i].why.message,
+            WHOSE(e->links[i].own));
+    }
     hone_buffer_text(out, "kernels\n");
     for (size_t i = 0; i < e->kernel_count; i++) {
         hone_error why;
@@ -277,6 +288,7 @@ static void explain_text(explanation *e, hone_buffer *out)
         hone_buffer_format(
             out, "  %-8s %-18s %-4s %s\n", hone_platform_name(e->kernels[i]->kernel.platform),
             e->kernels[i]->kernel.name, reason == NULL ? "yes" : "no", reason != NULL ? reason : placed);
+        if (variant_of(e->kernels[i]) != NULL) hone_buffer_format(out, "           %s\n", variant_of(e->kernels[i]));
         hone_negatives_text(&e->negatives, e->kernels[i]->kernel.name, out);
     }
     if (e->nearest.count > 0)
@@ -328,6 +340,8 @@ static void json_kernels(explanation *e, hone_buffer *out)
         hone_negatives_json(&e->negatives, e->kernels[i]->kernel.name, out);
         hone_buffer_char(out, ',');
         hone_json_field(out, "pack", pack_of(e->kernels[i]));
+        hone_buffer_char(out, ',');
+        hone_json_field(out, "variant", variant_of(e->kernels[i]));
         hone_buffer_char(out, '}');
     }
     hone_buffer_char(out, ']');

@@ -2,6 +2,7 @@
 #include "runtime/api/api.h"
 
 #include "base/error.h"
+#include "base/structs.h"
 #include "hone/interchange.h"
 #include "interchange/exporter.h"
 #include "interchange/importer.h"
@@ -52,7 +53,8 @@ hone_status hone_export_files(
     return status == HONE_OK ? hone_export_files_with(registry, here, store, options, visit, ctx, err) : status;
 }
 
-hone_status hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err)
+static hone_status store_prune_known(
+    hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, hone_error *err)
 {
     if (rt == NULL || store == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.prune", "the runtime and the store must not be NULL");
@@ -63,5 +65,14 @@ hone_status hone_store_prune(hone_runtime *rt, hone_store *store, bool dry_run, 
     if (status == HONE_OK && !dry_run && stat.quarantined > 0) status = hone_store_clear_quarantine(store, err);
     report.quarantined = (size_t)stat.quarantined;
     if (status == HONE_OK && out != NULL) *out = report;
+    return status;
+}
+
+hone_status hone_store_prune_sized(
+    hone_runtime *rt, hone_store *store, bool dry_run, hone_prune_report *out, size_t size, hone_error *err)
+{
+    hone_prune_report known;
+    hone_status status = store_prune_known(rt, store, dry_run, out != NULL ? &known : NULL, err);
+    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
     return status;
 }

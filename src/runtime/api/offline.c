@@ -1,6 +1,7 @@
 // hone_program_read and hone_offline on top of src/offline: where recorded calls come from, and where answers go.
 #include "offline/offline.h"
 #include "base/error.h"
+#include "os/os.h"
 #include "runtime/api/api.h"
 #include "runtime/api/batch.h"
 #include "tune/result/result.h"
@@ -41,12 +42,20 @@ static bool recorded(void *ctx, const char *algorithm, const char *version, cons
     return spec.found;
 }
 
-static hone_status tune(void *ctx, const hone_call *call, int64_t count, hone_error *err)
+// What the caches of this CPU hold together: the outer one may not hold what the inner ones have.
+static int64_t cache_bytes(void)
+{
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    return cpu.l3_bytes > 0 ? cpu.l3_bytes + cpu.threads * cpu.l2_bytes : 0;
+}
+
+static hone_status tune(void *ctx, const hone_call *call, int64_t count, hone_regime regime, hone_error *err)
 {
     batch *work = ctx;
     const hone_op *op = NULL;
     hone_status status = hone_op_get(work->rt, hone_signature_name(hone_call_signature(call)), &op, err);
-    if (status == HONE_OK) status = hone_batch_tune(work->calls, op, call, (double)count, err);
+    if (status == HONE_OK) status = hone_batch_tune(work->calls, op, call, (double)count, regime, err);
     if (status != HONE_OK) hone_result_note_status(work->result, status);
     return status;
 }
@@ -81,6 +90,7 @@ hone_status hone_program_read(
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the text and out must not be NULL");
     batch work = {.rt = rt};
     hone_offline_environment environment = environment_of(&work);
+    environment.cache_bytes = cache_bytes();
     return hone_offline_read(&environment, name, text, size, out, err);
 }
 

@@ -134,7 +134,7 @@ static void load_folder(hone_runtime *rt, const char *folder)
     } else if (!load_below(rt, folder)) {
         hone_fail(
             &why, HONE_NOT_FOUND, where,
-            "HONE_PACK_PATH: %.400s is no folder with a pack.json, nor one of such folders", folder);
+            "HONE_PACK_PATH: %.400s is neither a folder with a pack.json nor a folder of such folders", folder);
         note_failure(rt, folder, &why);
     }
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/structs.h"
 #include "runtime/links/nearest.h"
 
 #include <stdio.h>
@@ -330,7 +331,7 @@ static void end(comparison *c)
     hone_arena_destroy(&c->arena);
 }
 
-hone_status hone_stats_compare(
+static hone_status stats_compare_known(
     hone_runtime *rt, const hone_stats_row *rows, size_t count, finding_visit *visit, void *ctx, hone_error *err)
 {
     if (rt == NULL || visit == NULL)
@@ -350,5 +351,21 @@ hone_status hone_stats_compare(
     if (status == HONE_OK) tell(&c, visit, ctx);
     end(&c);
     hone_free(&rt->allocator, own.rows);
+    return status;
+}
+
+hone_status hone_stats_compare_sized(
+    hone_runtime *rt,
+    const hone_stats_row *rows,
+    size_t count,
+    size_t size,
+    finding_visit *visit,
+    void *ctx,
+    hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(&taken, rows, count, size, sizeof *rows, "hone_stats_row", where, err);
+    if (status == HONE_OK) status = stats_compare_known(rt, taken.items, count, visit, ctx, err);
+    hone_structs_drop(&taken);
     return status;
 }

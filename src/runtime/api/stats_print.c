@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/structs.h"
 #include "os/os.h"
 
 #include <inttypes.h>
@@ -198,7 +199,7 @@ static hone_status print_as_prometheus(
     return HONE_OK;
 }
 
-hone_status hone_stats_print(
+static hone_status stats_print_known(
     hone_runtime *rt,
     const hone_stats_row *rows,
     size_t count,
@@ -229,5 +230,22 @@ hone_status hone_stats_print(
     if (status == HONE_OK) sink(ctx, hone_buffer_string(&text), text.size);
     hone_buffer_deinit(&text);
     hone_free(&rt->allocator, own.rows);
+    return status;
+}
+
+hone_status hone_stats_print_sized(
+    hone_runtime *rt,
+    const hone_stats_row *rows,
+    size_t count,
+    size_t size,
+    hone_stats_format format,
+    hone_sink *sink,
+    void *ctx,
+    hone_error *err)
+{
+    hone_structs taken;
+    hone_status status = hone_structs_take(&taken, rows, count, size, sizeof *rows, "hone_stats_row", where, err);
+    if (status == HONE_OK) status = stats_print_known(rt, taken.items, count, format, sink, ctx, err);
+    hone_structs_drop(&taken);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/structs.h"
 #include "hone/offline.h"
+#include "registry/names.h"
 #include "runtime/api/api.h"
 #include "tune/result/result.h"
 
@@ -74,14 +75,20 @@ hone_status hone_runtime_tune(
 // The regime says whether a decision is a stable one, in the store and everywhere.
 static hone_status choose_regime(const hone_runtime *rt, hone_tune_options *options, hone_error *err)
 {
-    if (options->regime < HONE_WARM || options->regime > HONE_COLD_STABLE)
+    if (options->regime < HONE_WARM || options->regime >= HONE_REGIME_COUNT)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "options.regime is %d: HONE_WARM or HONE_COLD is asked for",
-            (int)options->regime);
-    bool cold = options->regime == HONE_COLD || options->regime == HONE_COLD_STABLE;
-    options->stable = options->stable || rt->stable || options->regime >= HONE_WARM_STABLE;
-    if (options->stable) options->regime = cold ? HONE_COLD_STABLE : HONE_WARM_STABLE;
+            err, HONE_INVALID_ARGUMENT, where,
+            "options.regime is %d: expected HONE_WARM, HONE_COLD, HONE_GRAPH or HONE_EAGER", (int)options->regime);
+    options->stable = options->stable || rt->stable || hone_regime_is_stable(options->regime);
+    options->regime = hone_regime_with(options->regime, options->stable);
     return HONE_OK;
+}
+
+// Deadlines are nanoseconds in 64 bits. Nobody waits longer than this.
+static double within_clock(double seconds)
+{
+    static const double most = 1e8;
+    return seconds < most ? seconds : most;
 }
 
 hone_status hone_tune_options_read(
@@ -98,6 +105,14 @@ hone_status hone_tune_options_read(
             err, HONE_INVALID_ARGUMENT, where,
             "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
             "more");
+    out->seconds = within_clock(out->seconds);
+    out->candidate_seconds = within_clock(out->candidate_seconds);
+    out->wait_seconds = within_clock(out->wait_seconds);
+    out->batch_seconds = within_clock(out->batch_seconds);
+    if (out->tuner != NULL && out->tuner->struct_size < sizeof *out->tuner)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "struct_size of options.tuner is %zu: set it to sizeof(hone_tuner)",
+            out->tuner->struct_size);
     if (out->tuner != NULL && out->tuner->run == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "options.tuner has no function: tuner->run is NULL");
     return choose_regime(rt, out, err);

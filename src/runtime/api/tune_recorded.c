@@ -153,7 +153,7 @@ static hone_status tune_found(
     double seconds = 0;
     if (item->again_seconds > 0) return hone_batch_take_up(batch, op, call, item->again_seconds, why);
     if (!hone_runtime_is_answered(op, call, &batch->options, &answer) || !hone_batch_is_open(batch, &answer, &seconds))
-        return hone_batch_tune(batch, op, call, item->count, why);
+        return hone_batch_tune(batch, op, call, item->count, HONE_WARM, why);
     item->again_seconds = seconds;
     return HONE_OK;
 }

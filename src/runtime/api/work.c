@@ -16,6 +16,7 @@ static const char where[] = "work";
 static const double bytes_per_ns = 10, least_ns = 1000; // of what nobody has timed
 // Idle: whether there is news, and whether more was recorded.
 static const uint64_t look_ns = 100000000, ask_ns = 1000000000, fill_pause_ns = UINT64_C(5000000000);
+static const uint64_t store_again_ns = UINT64_C(30000000000); // a store that others keep busy
 
 // Weights -------------------------------------------------------------------------------------------------------------
 
@@ -229,7 +230,7 @@ static void note_failure(outcome *o, hone_status status, const hone_error *why)
 static hone_status tune_found(
     working *w, hone_batch *batch, const hone_job *job, const hone_op *op, const hone_call *call, hone_error *why)
 {
-    if (job->round == 0) return hone_batch_tune(batch, op, call, (double)job->count, why);
+    if (job->round == 0) return hone_batch_tune(batch, op, call, (double)job->count, HONE_WARM, why);
     return hone_batch_take_up(batch, op, call, job->seconds > 0 ? job->seconds : w->tune.seconds, why);
 }
 
@@ -305,6 +306,18 @@ static void count_end(hone_work_report *report, hone_job_end end, bool known, bo
     report->aside += end == HONE_JOB_HOPELESS || aside;
 }
 
+// What was decided, and the store did not take when the contest ended.
+static hone_status store_again(working *w, const hone_result *result, hone_error *err)
+{
+    const uint64_t start = hone_os_now_ns();
+    for (;;) {
+        hone_status status = hone_result_store(result, w->queue.store, err);
+        if (status != HONE_BUSY || is_cancelled(w) || hone_os_now_ns() - start > store_again_ns) return status;
+        say_wait(w, err->message);
+        hone_os_sleep_ns(look_ns);
+    }
+}
+
 static hone_status work_once(working *w, hone_error *err)
 {
     hone_job_claim claim;
@@ -319,7 +332,19 @@ static hone_status work_once(working *w, hone_error *err)
         return status;
     }
     const uint64_t start = hone_os_now_ns();
+    const size_t refused = atomic_load(&w->rt->refused);
+    hone_error refusal;
+    hone_status stored = HONE_OK;
     tune_job(w, &claim, result, &o);
+    if (atomic_load(&w->rt->refused) != refused) stored = store_again(w, result, &refusal);
+    // Nobody else knows it: the job is for who can store what it finds.
+    if (stored != HONE_OK) {
+        o.end = HONE_JOB_GIVEN_BACK;
+        (void)hone_fail(
+            &o.why, HONE_IO, where,
+            "%s was tuned, and stays in the queue, since the store does not take the answer: %.400s",
+            claim.job.call != NULL ? claim.job.call : claim.job.key.algorithm, refusal.message);
+    }
     const hone_job_end end = o.end;
     const bool failed = end == HONE_JOB_FAILED || end == HONE_JOB_HOPELESS;
     const hone_worked worked = {
@@ -331,6 +356,7 @@ static hone_status work_once(working *w, hone_error *err)
     hone_result_release(&result);
     if (status == HONE_OK) count_end(w->report, end, o.known, aside);
     if (status == HONE_BUSY) w->report->lost++;
+    if (stored != HONE_OK) return hone_fail(err, HONE_IO, where, "%s", o.why.message);
     return status == HONE_BUSY ? HONE_OK : status;
 }
 

@@ -58,7 +58,7 @@ typedef struct hone_work_report {
 // Returns: HONE_OK (nothing waits any more); HONE_CANCELLED; HONE_NOT_FOUND (no such device here; nothing is claimed of a
 //          queue that is paused); HONE_UNSUPPORTED (no queue in this store); HONE_UNAVAILABLE (no store).
 hone_status hone_work(hone_runtime *rt, const hone_work_options *options, hone_work_report *out, hone_error *err);
-// Queues the recorded calls of a device (NULL: of all) that nobody has decided, or whose contest was left open.
+// Queues the recorded calls of a device (NULL: of all) that have no decision, or whose contest was left open.
 hone_status hone_work_fill(
     hone_runtime *rt,
     const char *device,

@@ -2,6 +2,7 @@
 #include "runtime/links/links.h"
 
 #include "base/error.h"
+#include "registry/names.h"
 #include "runtime/links/trust.h"
 
 hone_status hone_permit_add_to_result(
@@ -74,9 +75,13 @@ static hone_status look_again(
 
 static hone_status tune(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
 {
+    hone_regime regime = hone_regime_with(request->rt->regime, request->rt->stable);
+    // A program that runs on several devices has one regime: where that is nothing of its own, warm says the same.
+    if (!hone_platform_has_regime(request->device->platform, regime))
+        regime = hone_regime_with(HONE_WARM, request->rt->stable);
     const hone_tune_options options = {
         .struct_size = sizeof options,
-        .regime = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM,
+        .regime = regime,
         .no_store = !hone_runtime_keeps(request->rt, request->context),
         .stable = request->rt->stable};
     const hone_permit_environment environment = hone_runtime_permit_environment(request->rt);

@@ -1,5 +1,6 @@
 // Where a contest's answer goes: to the memory cache, and to the store.
 #include "base/error.h"
+#include "registry/names.h"
 #include "runtime/links/links.h"
 
 bool hone_runtime_is_decided(
@@ -16,11 +17,16 @@ bool hone_runtime_is_decided(
     return decided;
 }
 
-// Warm decisions are served before cold ones, from the stores as from memory.
-static bool serves_warm(const hone_op *op, const hone_call *call)
+// Decisions of one regime are served before those of the next, from the stores as from memory.
+static bool serves_before(const hone_op *op, const hone_device_info *device, const hone_call *call, hone_regime regime)
 {
     hone_decision served;
-    return hone_runtime_is_decided(op, call, &served, NULL) && served.evidence.regime == HONE_WARM;
+    hone_regime regimes[HONE_REGIME_COUNT];
+    const size_t count = hone_runtime_regimes(op->rt, device, regimes);
+    if (hone_regime_is_stable(regime) || !hone_runtime_is_decided(op, call, &served, NULL)) return false;
+    for (size_t i = 0; i < count && regimes[i] != regime; i++)
+        if (regimes[i] == served.evidence.regime) return true;
+    return false;
 }
 
 typedef struct incumbent {
@@ -92,6 +98,7 @@ static void store_answer(
         return;
     } else {
         hone_log_write(&rt->log, HONE_LOG_WARNING, "tuned, but not stored: %s", why.message);
+        atomic_fetch_add(&rt->refused, 1);
     }
     atomic_fetch_add(&rt->unstored, 1);
 }
@@ -105,7 +112,7 @@ hone_status hone_runtime_keep(
 {
     hone_runtime *rt = op->rt;
     hone_status status = HONE_OK;
-    const bool remembers = decision->evidence.regime != HONE_COLD || !serves_warm(op, permit->call);
+    const bool remembers = !serves_before(op, environment->device, permit->call, decision->evidence.regime);
     if (remembers) status = hone_runtime_remember(rt, environment->device, hone_call_spec(permit->call), decision, err);
     if (status != HONE_OK || permit->options->no_store || rt->store.url == NULL) return status;
     if (environment->store != NULL)

@@ -37,6 +37,14 @@ hone_policy hone_request_policy(const hone_request *request);
 // The chain for a call. *out_kernel is the registry's, good until hone_request_deinit unless it is retained.
 hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
+// regimes.c: in which order stores are asked for a device; returns how many there are. The runtime's own, then warm, cold,
+// graph and eager, as far as the device has them; and behind these the stable ones, which alone are asked where the
+// runtime is stable.
+size_t hone_runtime_regimes(const hone_runtime *rt, const hone_device_info *device, hone_regime out[HONE_REGIME_COUNT]);
+static inline size_t hone_request_regimes(const hone_request *request, hone_regime out[HONE_REGIME_COUNT])
+{
+    return hone_runtime_regimes(request->rt, request->device, out);
+}
 // HONE_OK when a decision may answer a request: its kernel is there and may, its config holds. Fills a config that it
 // has not. Else HONE_NOT_FOUND with why.
 hone_status hone_request_accept(const hone_request *request, hone_decision *decision, hone_error *why);

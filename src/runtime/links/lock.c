@@ -22,7 +22,7 @@ static hone_status check_call(
         hone_call_parse(request->rt->allocator, request->op->algorithm->signature, line->call, &locked, &reason);
     if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(why, where);
     if (status != HONE_OK)
-        status = hone_fail(why, HONE_INCOMPATIBLE, where, "its call text is none: %s", reason.message);
+        status = hone_fail(why, HONE_INCOMPATIBLE, where, "its call text is invalid: %s", reason.message);
     else if (strcmp(hone_call_spec(locked), hone_call_spec(call)) != 0)
         status = hone_fail(
             why, HONE_INCOMPATIBLE, where, "its call text is %s, with the key %s", line->call, hone_call_key(locked));

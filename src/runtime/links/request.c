@@ -82,7 +82,7 @@ static hone_status check_aside(const hone_request *request, const hone_kernel_re
     const hone_aside *aside = find_aside(request->rt, kernel, hone_call_key(request->call));
     if (aside != NULL)
         status = hone_fail(
-            why, HONE_KERNEL_FAILED, where, "put aside for this call: %s: %s", kernel->kernel.name, aside->reason);
+            why, HONE_KERNEL_FAILED, where, "disabled for this call: %s: %s", kernel->kernel.name, aside->reason);
     hone_mutex_unlock(&request->rt->mutex);
     return status;
 }
@@ -120,7 +120,7 @@ bool hone_runtime_set_aside(hone_runtime *rt, const hone_kernel_ref *kernel, con
     hone_mutex_unlock(&rt->mutex);
     hone_free(&rt->allocator, aside);
     hone_log_write(
-        &rt->log, HONE_LOG_WARNING, "%s %s: %s is put aside: %s", kernel->algorithm->name, key, kernel->kernel.name,
+        &rt->log, HONE_LOG_WARNING, "%s %s: %s is disabled: %s", kernel->algorithm->name, key, kernel->kernel.name,
         reason);
     return true;
 }

@@ -48,12 +48,12 @@ static hone_status ask_store(
     const hone_store_key key = hone_request_key(request, call);
     store_visit visit = {request, out, why, HONE_NOT_FOUND};
     hone_status status = HONE_NOT_FOUND;
-    // Whoever asks for no stable decision is served by one too, where there is no faster.
-    const int first = request->rt->stable ? HONE_WARM_STABLE : HONE_WARM;
-    for (int regime = first; regime <= HONE_COLD_STABLE && status == HONE_NOT_FOUND; regime++) {
-        status = hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, why);
+    hone_regime regimes[HONE_REGIME_COUNT];
+    const size_t count = hone_request_regimes(request, regimes);
+    for (size_t i = 0; i < count && status == HONE_NOT_FOUND; i++) {
+        status = hone_store_get(store, &key, regimes[i], visit_stored, &visit, why);
         if (status == HONE_OK && visit.status == HONE_CORRUPT && !request->explaining)
-            set_aside(store, &key, (hone_regime)regime, why);
+            set_aside(store, &key, regimes[i], why);
     }
     if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, where, "no entry for this key");
     if (status == HONE_OK) status = visit.status;
@@ -155,7 +155,7 @@ static bool has_entry(const hone_request *request, hone_store *store, const hone
     hone_decision decision;
     hone_error why;
     store_visit visit = {request, &decision, &why, HONE_NOT_FOUND};
-    for (int regime = HONE_WARM; regime <= HONE_COLD_STABLE; regime++)
+    for (int regime = HONE_WARM; regime < HONE_REGIME_COUNT; regime++)
         if (hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, NULL) == HONE_OK) return true;
     return false;
 }

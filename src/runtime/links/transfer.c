@@ -3,6 +3,7 @@
 #include "runtime/links/links.h"
 
 #include "base/error.h"
+#include "registry/names.h"
 #include "runtime/links/negatives.h"
 #include "runtime/links/trust.h"
 
@@ -74,7 +75,7 @@ static hone_transfer *transfer_of(hone_runtime *rt)
     return transfer;
 }
 
-// Warm decisions before cold ones, as in the stores' own link; never both.
+// One regime's decisions before the next one's, as in the stores' own link; never those of two.
 static hone_status find(asker *a, hone_transfer_answer *out, hone_error *err)
 {
     const hone_request *request = a->request;
@@ -82,12 +83,15 @@ static hone_status find(asker *a, hone_transfer_answer *out, hone_error *err)
     const hone_call *call = request->bucket != NULL ? request->bucket : request->call;
     hone_transfer *transfer = transfer_of(rt);
     if (transfer == NULL) return hone_fail_memory(err, where);
-    for (int regime = HONE_WARM; regime <= HONE_COLD; regime++) {
+    hone_regime regimes[HONE_REGIME_COUNT];
+    const size_t count = hone_request_regimes(request, regimes);
+    for (size_t i = 0; i < count; i++) {
+        if (hone_regime_is_stable(regimes[i])) break;
         const hone_transfer_question question = {
             .key =
                 {request->device->fingerprint, request->op->algorithm->name, request->op->algorithm->version,
                  hone_call_key(call), hone_call_spec(call)},
-            .regime = (hone_regime)regime,
+            .regime = regimes[i],
             .stamp = atomic_load(&rt->answers),
             .admits = admits,
             .admits_ctx = a,
@@ -98,7 +102,8 @@ static hone_status find(asker *a, hone_transfer_answer *out, hone_error *err)
             hone_transfer_answer_deinit(out);
             return hone_fail_memory(err, where);
         }
-        if (status != HONE_OK || out->neighbour_count > 0 || regime == HONE_COLD) return status;
+        const bool is_last = i + 1 == count || hone_regime_is_stable(regimes[i + 1]);
+        if (status != HONE_OK || out->neighbour_count > 0 || is_last) return status;
         hone_transfer_answer_deinit(out);
     }
     return HONE_OK;
@@ -113,9 +118,12 @@ static void name_neighbours(const hone_transfer_answer *answer, const char *devi
         const hone_transfer_neighbour *row = &answer->neighbours[i];
         const char *call = row->call != NULL ? row->call : row->key;
         bool is_here = strcmp(row->device, device) == 0;
+        char away[32];
+        // Another call is never 0.0 away.
+        snprintf(away, sizeof away, row->distance < 0.05 ? "%.2g" : "%.1f", row->distance);
         used += (size_t)snprintf(
-            out + used, size - used, "%s%.100s%s, %.1f away", i > 0 ? "; " : "", call,
-            is_here ? "" : " on another device", row->distance);
+            out + used, size - used, "%s%.100s%s, %s away", i > 0 ? "; " : "", call,
+            is_here ? "" : " on another device", away);
     }
     if (answer->neighbour_count > NAMED && used < size)
         snprintf(out + used, size - used, "; and %zu more", answer->neighbour_count - NAMED);

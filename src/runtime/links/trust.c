@@ -42,12 +42,15 @@ static hone_status say_unverified(
     const hone_request *request, const hone_kernel_ref *kernel, const hone_error *reason, hone_error *why)
 {
     const hone_pack_kernel *pack = pack_of(kernel);
+    // What a contest found out about a function of a program without a revision holds in its own process.
+    const char *when = hone_request_knows_code(kernel)
+                           ? "was never verified for this call"
+                           : "was not verified for this call in this process, and has no revision to know it by";
     return hone_fail(
         why, HONE_NOT_FOUND, where,
-        "%s%s%s was never verified for this call: hone tune '%.300s' does; HONE_UNVERIFIED=allow takes it as it is "
-        "(%.200s)",
-        kernel->kernel.name, pack != NULL ? " of pack " : "", pack != NULL ? pack->pack : "",
-        hone_call_text(request->call), reason->message);
+        "%s%s%s %s: hone tune '%.300s' does; HONE_UNVERIFIED=allow takes it as it is (%.200s)", kernel->kernel.name,
+        pack != NULL ? " of pack " : "", pack != NULL ? pack->pack : "", when, hone_call_text(request->call),
+        reason->message);
 }
 
 hone_status hone_request_trusts(

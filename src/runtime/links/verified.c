@@ -112,7 +112,7 @@ void hone_runtime_forget_verdicts(hone_runtime *rt, bool all)
 
 // A function of a program has the revision that the program gave it, or "1" for ever: then only this process knows
 // which code was tried.
-static bool has_revision(const hone_kernel_ref *kernel)
+bool hone_request_knows_code(const hone_kernel_ref *kernel)
 {
     return kernel->kernel.code != NULL || strcmp(kernel->kernel.revision, "1") != 0;
 }
@@ -137,7 +137,7 @@ static bool is_stored(const question *q)
     hone_store *const stores[] = {hone_runtime_store(rt), hone_runtime_system_store(rt)};
     const hone_store_key key = hone_request_key(q->request, q->call);
     search s = {q, false};
-    for (int i = 0; i < 2 && !s.found && has_revision(q->kernel); i++)
+    for (int i = 0; i < 2 && !s.found && hone_request_knows_code(q->kernel); i++)
         if (stores[i] != NULL) (void)!hone_store_measurements(stores[i], &key, look_at, &s, NULL);
     return s.found;
 }
@@ -155,8 +155,8 @@ static hone_status run(const question *q, bool here, hone_verification *out, hon
 {
     const hone_request *request = q->request;
     hone_tune_environment environment;
-    hone_status status =
-        hone_runtime_contest_environment(request->rt, request->device, has_revision(q->kernel), &environment, why);
+    hone_status status = hone_runtime_contest_environment(
+        request->rt, request->device, hone_request_knows_code(q->kernel), &environment, why);
     if (status != HONE_OK) return status;
     if (!q->first_runs) environment.verifies = NULL;
     const hone_tune_options options = {
@@ -164,7 +164,7 @@ static hone_status run(const question *q, bool here, hone_verification *out, hon
         .seconds = most_seconds,
         .candidate_seconds = q->kernel->kernel.code != NULL ? 0 : most_kernel_seconds, // a compiler takes its time
         .isolation = here || runs_here(q, &environment) ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
-        .no_store = !has_revision(q->kernel),
+        .no_store = !hone_request_knows_code(q->kernel),
     };
     const hone_contest_request asked = {&environment, request->op->algorithm, q->call, &options};
     hone_thread_self.depth++;
@@ -173,14 +173,24 @@ static hone_status run(const question *q, bool here, hone_verification *out, hon
     return status;
 }
 
+// What waits meanwhile may want to say so: the Python package does, by these words.
+static void tell_wait(const question *q, const char *what)
+{
+    hone_log_write(
+        &q->request->rt->log, HONE_LOG_INFO, "first run of %s: %s: %s", q->kernel->kernel.name,
+        hone_call_text(q->request->call), what);
+}
+
 static hone_status try_it(const question *q, hone_error *why)
 {
     hone_verification came;
     const char *name = q->kernel->kernel.name;
+    tell_wait(q, "is being verified");
     hone_status status = run(q, false, &came, why);
     // The zygote has not all of the kernel's memory, or is gone.
     if (status == HONE_UNSUPPORTED && q->is_asked && hone_kernel_is_hosts(q->request->op->algorithm, q->kernel))
         status = run(q, true, &came, why);
+    tell_wait(q, "was looked at");
     if (status == HONE_OUT_OF_MEMORY || status == HONE_CANCELLED) return status;
     // The reference failed, or a small call is none of the kernel's: that says nothing of it.
     const bool says_nothing = status == HONE_KERNEL_FAILED || (status == HONE_UNSUPPORTED && !q->is_asked);
@@ -312,6 +322,17 @@ static bool is_costly(const hone_request *request)
     return bytes > MOST_BYTES || operations_of(request, request->call) > most_operations;
 }
 
+// Small calls are dense, and aligned as memory mostly is: of arrays that lie otherwise they say nothing. Of functions of
+// the program they are believed, since nobody else may be there to answer.
+static bool lies_as_small_ones(const hone_call *call)
+{
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
+        const hone_tensor *tensor = hone_call_tensor(call, i);
+        if (tensor != NULL && (!hone_tensor_is_row_major(tensor) || hone_call_align(call, i) > 0)) return false;
+    }
+    return true;
+}
+
 hone_status hone_request_verify(
     const hone_request *request,
     const hone_kernel_ref *kernel,
@@ -322,6 +343,8 @@ hone_status hone_request_verify(
     const hone_tune_environment zygote = {.zygote = request->rt->zygote};
     const question q = {request, kernel, config, request->call, true, false, ""};
     bool known = !guessed; // a contest has verified it for the bucket
+    const bool is_hosts = hone_kernel_is_hosts(request->op->algorithm, kernel);
+    const bool says_all = !guessed || is_hosts || lies_as_small_ones(request->call);
     if (guessed && !runs_here(&q, &zygote)) {
         hone_status status = verify_revision(request, kernel, why);
         if (status == HONE_UNAVAILABLE) return why->status = HONE_NOT_FOUND;
@@ -329,11 +352,13 @@ hone_status hone_request_verify(
         known = status == HONE_OK;
     }
     if (is_costly(request))
-        return known ? HONE_OK
-                     : hone_fail(
-                           why, HONE_NOT_FOUND, where,
-                           "%s was never verified for this call, which is too large to do it now", kernel->kernel.name);
+        return known && says_all
+                   ? HONE_OK
+                   : hone_fail(
+                         why, HONE_NOT_FOUND, where,
+                         "%s was never verified for this call, which is too large to do it now", kernel->kernel.name);
     hone_status status = ask(request, kernel, config, request->call, !known, why);
-    if (status == HONE_NOT_FOUND && known && may_try(request, kernel)) return HONE_OK; // its reference took too long
+    // Its reference took too long.
+    if (status == HONE_NOT_FOUND && known && says_all && may_try(request, kernel)) return HONE_OK;
     return status == HONE_UNAVAILABLE ? why->status = HONE_NOT_FOUND : status;
 }

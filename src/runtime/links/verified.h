@@ -20,6 +20,8 @@ typedef struct hone_verdict {
     char words[256];
 } hone_verdict;
 
+// Whether a kernel's revision tells one code from another, so that what another process found out about it counts here.
+bool hone_request_knows_code(const hone_kernel_ref *kernel);
 // Whether a kernel with a config was, or is now, verified for a request's call. Nothing runs where the request explains.
 //   guessed  no contest has verified this kernel for a call like this: it is tried on small calls, too
 // Returns: HONE_OK; HONE_NOT_FOUND (nobody can say) or HONE_KERNEL_FAILED (it failed), why->message says why;

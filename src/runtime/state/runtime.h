@@ -102,6 +102,7 @@ struct hone_runtime {
     hone_flights flights;
     bool says_who;                       // evidence names user and host
     bool stable;                         // HONE_RUNTIME_STABLE
+    hone_regime regime;                  // whose decisions are served first: warm, cold, graph or eager
     bool keeps_in_memory;                // HONE_RUNTIME_KEEP_IN_MEMORY
     bool allows_unverified;              // HONE_RUNTIME_UNVERIFIED
     char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
@@ -116,6 +117,7 @@ struct hone_runtime {
     hone_loaded_pack *packs;      // in the order of loading
     uint32_t platforms_asked;     // bit i: somebody named platform i
     atomic_size_t unstored;       // contests whose answer the store should have and has not
+    atomic_size_t refused;        // those of them that the store did not take
     atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
 };
 

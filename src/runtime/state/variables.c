@@ -1,4 +1,4 @@
-// The HONE_* variables, each read once, at open. A value that is none is refused by name.
+// The HONE_* variables, each read once, at open. An invalid value is refused by name.
 #include "runtime/state/runtime.h"
 
 #include "base/error.h"
@@ -50,6 +50,15 @@ static hone_status read_stable(hone_runtime *rt, const char *value, hone_error *
 {
     if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) return fail_value(err, "HONE_STABLE", value, "0 or 1");
     rt->stable = rt->stable || value[0] == '1';
+    return HONE_OK;
+}
+
+static hone_status read_regime(hone_runtime *rt, const char *value, hone_error *err)
+{
+    hone_regime regime = HONE_WARM;
+    if (!hone_regime_by_name(value, &regime) || hone_regime_is_stable(regime))
+        return fail_value(err, "HONE_REGIME", value, "warm, cold, graph or eager");
+    if (rt->regime == HONE_WARM) rt->regime = regime;
     return HONE_OK;
 }
 
@@ -219,6 +228,7 @@ static const struct {
     {"HONE_DEVICE_LOCKS", read_device_locks},
     {"HONE_PROVENANCE", read_provenance},
     {"HONE_STABLE", read_stable},
+    {"HONE_REGIME", read_regime},
     {"HONE_UNVERIFIED", read_unverified},
     {"HONE_PACK_PATH", read_pack_path},
     {"HONE_STATS", read_stats},
@@ -259,6 +269,13 @@ static hone_status check_options(const hone_runtime_options *options, hone_error
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "options.flags is 0x%x, expected a set of HONE_RUNTIME_* flags",
             options->flags);
+    if (options->regime < HONE_WARM || options->regime >= HONE_REGIME_COUNT || hone_regime_is_stable(options->regime))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "options.regime is %d, expected HONE_WARM, HONE_COLD, HONE_GRAPH or HONE_EAGER; HONE_RUNTIME_STABLE asks "
+            "for "
+            "stable decisions",
+            (int)options->regime);
     if (options->threads < 0)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "options.threads is %d, expected 0 (all usable ones) or more",
@@ -323,6 +340,7 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
     bool environment = (options->flags & HONE_RUNTIME_NO_ENVIRONMENT) == 0;
     rt->says_who = (options->flags & HONE_RUNTIME_PROVENANCE) != 0;
     rt->stable = (options->flags & HONE_RUNTIME_STABLE) != 0;
+    rt->regime = options->regime;
     rt->keeps_in_memory = (options->flags & HONE_RUNTIME_KEEP_IN_MEMORY) != 0;
     rt->allows_unverified = (options->flags & HONE_RUNTIME_UNVERIFIED) != 0;
     if (options->device_locks != NULL)

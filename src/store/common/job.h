@@ -36,6 +36,9 @@ typedef struct hone_job_change {
     void *ctx;
     const hone_job *put; // NULL: nothing
     bool removes;
+    // What the caller has read. A kind may take it for what is stored, as long as it changes nothing where that is no
+    // more so, and asks again. NULL: nothing.
+    const hone_job *seen;
 } hone_job_change;
 
 // The functions of a kind that has a queue, under the store's lock as those of store/ops.h.
@@ -58,6 +61,17 @@ typedef struct hone_queue_ops {
     hone_status (*clear)(hone_store *store, const char *device, uint64_t *out_removed, hone_error *err); // NULL: all
     // How many there are of each state. device NULL: of all.
     hone_status (*count)(hone_store *store, const char *device, uint64_t out[3], hone_error *err);
+    // The same as visits of those that wait, for several device texts at once, each its first `limit`; with orphans of
+    // those that are held, too. NULL: they are visited one after the other.
+    hone_status (*look)(
+        hone_store *store,
+        const char *const *devices,
+        size_t count,
+        bool orphans,
+        size_t limit,
+        hone_store_visit_job *visit,
+        void *ctx,
+        hone_error *err);
 } hone_queue_ops;
 
 #endif

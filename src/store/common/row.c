@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "store/common/job.h"
 
 #include <stddef.h>
@@ -11,6 +12,8 @@
 typedef enum field_kind {
     FIELD_TEXT,     // const char *; NULL is kept
     FIELD_KEY_TEXT, // const char *; NULL stands as "", since a key has no NULL
+    FIELD_NAME,     // as the two, without control characters: messages show it
+    FIELD_KEY_NAME,
     FIELD_BOOL,
     FIELD_REGIME,
     FIELD_FAILURE,
@@ -34,11 +37,11 @@ static const column decision_columns[] = {
     {"regime", FIELD_REGIME, offsetof(hone_store_decision, regime)},
     {"spec", FIELD_TEXT, offsetof(hone_store_decision, key.spec)},
     {"call", FIELD_TEXT, offsetof(hone_store_decision, call)},
-    {"kernel", FIELD_TEXT, offsetof(hone_store_decision, kernel)},
-    {"platform", FIELD_TEXT, offsetof(hone_store_decision, platform)},
+    {"kernel", FIELD_NAME, offsetof(hone_store_decision, kernel)},
+    {"platform", FIELD_NAME, offsetof(hone_store_decision, platform)},
     {"config", FIELD_TEXT, offsetof(hone_store_decision, config)},
-    {"source", FIELD_TEXT, offsetof(hone_store_decision, source)},
-    {"revision", FIELD_TEXT, offsetof(hone_store_decision, revision)},
+    {"source", FIELD_NAME, offsetof(hone_store_decision, source)},
+    {"revision", FIELD_NAME, offsetof(hone_store_decision, revision)},
     {"verified", FIELD_BOOL, offsetof(hone_store_decision, verified)},
     {"time_ns", FIELD_REAL, offsetof(hone_store_decision, time_ns)},
     {"evidence", FIELD_TEXT, offsetof(hone_store_decision, evidence)},
@@ -53,10 +56,10 @@ static const column decision_columns[] = {
         {"key", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.key)},                                               \
         {"spec", FIELD_KEY_TEXT, offsetof(hone_store_measured, key.spec)},                                             \
         {"regime", FIELD_REGIME, offsetof(hone_store_measured, measurement.regime)},                                   \
-        {"kernel", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.kernel)},                                 \
+        {"kernel", FIELD_KEY_NAME, offsetof(hone_store_measured, measurement.kernel)},                                 \
         {"config", FIELD_KEY_TEXT, offsetof(hone_store_measured, measurement.config)},                                 \
     {                                                                                                                  \
-        "revision", FIELD_TEXT, offsetof(hone_store_measured, measurement.revision)                                    \
+        "revision", FIELD_NAME, offsetof(hone_store_measured, measurement.revision)                                    \
     }
 #define MADE_COLUMNS                                                                                                   \
     {"environment", FIELD_TEXT, offsetof(hone_store_measured, measurement.environment)},                               \
@@ -93,8 +96,8 @@ static const column invocation_columns[] = {
     {"count", FIELD_U64, offsetof(hone_store_invocation, count)},
     {"first", FIELD_REAL, offsetof(hone_store_invocation, first)},
     {"last", FIELD_REAL, offsetof(hone_store_invocation, last)},
-    {"kernel", FIELD_TEXT, offsetof(hone_store_invocation, kernel)},
-    {"decided", FIELD_TEXT, offsetof(hone_store_invocation, decided)},
+    {"kernel", FIELD_NAME, offsetof(hone_store_invocation, kernel)},
+    {"decided", FIELD_NAME, offsetof(hone_store_invocation, decided)},
 };
 
 static const column alias_columns[] = {
@@ -179,6 +182,8 @@ hone_cell_kind hone_row_column_kind(const hone_row_shape *shape, size_t index)
     switch (shape->columns[index].kind) {
     case FIELD_TEXT:
     case FIELD_KEY_TEXT:
+    case FIELD_NAME:
+    case FIELD_KEY_NAME:
         return HONE_CELL_TEXT;
     case FIELD_REAL:
         return HONE_CELL_REAL;
@@ -211,8 +216,10 @@ static hone_cell cell_of(field_kind kind, const void *field)
 {
     switch (kind) {
     case FIELD_TEXT:
+    case FIELD_NAME:
         return text_cell(text_field(field));
     case FIELD_KEY_TEXT:
+    case FIELD_KEY_NAME:
         return text_cell(text_field(field) == NULL ? "" : text_field(field));
     case FIELD_BOOL:
         return integer_cell(*(const bool *)field);
@@ -250,6 +257,12 @@ static bool read_text(const hone_cell *cell, bool is_key, void *field)
     return true;
 }
 
+// Whoever can write the store can write a checksum, too, and names stand in logs and on terminals.
+static bool is_printable(const hone_cell *cell)
+{
+    return cell->kind != HONE_CELL_TEXT || hone_text_control(cell->as.text, cell->size) == cell->size;
+}
+
 static bool read_real(const hone_cell *cell, double *field)
 {
     if (cell->kind != HONE_CELL_REAL) return false;
@@ -264,7 +277,7 @@ static int64_t integer_limit(field_kind kind)
     case FIELD_BOOL:
         return 1;
     case FIELD_REGIME:
-        return HONE_COLD_STABLE;
+        return HONE_REGIME_COUNT - 1;
     case FIELD_FAILURE:
         return HONE_FAILURE_COUNT - 1;
     case FIELD_JOB_STATE:
@@ -313,6 +326,9 @@ static bool read_cell(field_kind kind, const hone_cell *cell, void *field)
     case FIELD_TEXT:
     case FIELD_KEY_TEXT:
         return read_text(cell, kind == FIELD_KEY_TEXT, field);
+    case FIELD_NAME:
+    case FIELD_KEY_NAME:
+        return read_text(cell, kind == FIELD_KEY_NAME, field) && is_printable(cell);
     case FIELD_REAL:
         return read_real(cell, field);
     default:

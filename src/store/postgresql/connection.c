@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "store/ops.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 
 // Of pg_type.
-enum { OID_BIGINT = 20, OID_DOUBLE = 701, OID_BYTEA = 17 };
+enum { OID_BIGINT = 20, OID_DOUBLE = 701, OID_BYTEA = 17, OID_BYTEAS = 1001 };
 
 static const char open_where[] = "store.postgresql.open";
 static const char default_schema[] = "hone";
@@ -31,6 +32,27 @@ static void add(hone_pg_values *values, Oid type, const char *bytes, size_t size
 void hone_pg_add_text(hone_pg_values *values, const char *text)
 {
     add(values, OID_BYTEA, text, text != NULL ? strlen(text) : 0);
+}
+
+static void append_number(hone_buffer *buffer, uint32_t number)
+{
+    const char bytes[] = {(char)(number >> 24), (char)(number >> 16), (char)(number >> 8), (char)number};
+    hone_buffer_append(buffer, bytes, sizeof bytes);
+}
+
+// As PostgreSQL sends arrays: dimensions, whether there are nulls, the type, size and first index, then the items.
+bool hone_pg_add_texts(hone_pg_values *values, const char *const *texts, size_t count, hone_buffer *buffer)
+{
+    const uint32_t head[] = {1, 0, OID_BYTEA, (uint32_t)count, 1};
+    hone_buffer_clear(buffer);
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+        append_number(buffer, head[i]);
+    for (size_t i = 0; i < count; i++) {
+        append_number(buffer, (uint32_t)strlen(texts[i]));
+        hone_buffer_text(buffer, texts[i]);
+    }
+    add(values, OID_BYTEAS, buffer->data, buffer->size);
+    return !buffer->failed;
 }
 
 // Numbers go over the wire with their highest byte first.
@@ -102,7 +124,7 @@ static hone_status fail(const char *words, const char *state, const char *where,
     char line[400];
     size_t size = 0;
     for (const char *at = words; *at != '\0' && size + 1 < sizeof line; at++)
-        line[size++] = *at == '\n' || *at == '\t' ? ' ' : *at;
+        line[size++] = (unsigned char)*at < ' ' ? ' ' : *at;
     while (size > 0 && line[size - 1] == ' ')
         size--;
     line[size] = '\0';
@@ -110,12 +132,21 @@ static hone_status fail(const char *words, const char *state, const char *where,
 }
 
 // Without a result the session is lost, or nobody knows what it still waits for.
-static hone_status fail_result(hone_pg_connection *c, const PGresult *result, const char *where, hone_error *err)
+hone_status hone_pg_fail(hone_pg_connection *c, const PGresult *result, const char *where, hone_error *err)
 {
     const char *state = result != NULL ? c->pq.PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    const char *words = result != NULL ? c->pq.PQresultErrorMessage(result) : c->pq.PQerrorMessage(c->conn);
+    const char *primary = result != NULL ? c->pq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *words = primary != NULL  ? primary // without the statement, which is hone's
+                        : result != NULL ? c->pq.PQresultErrorMessage(result)
+                                         : c->pq.PQerrorMessage(c->conn);
     if (result == NULL && words[0] == '\0') words = "no answer came in time";
-    const hone_status status = fail(words, state, where, err);
+    hone_status status = fail(words, state, where, err);
+    if (status == HONE_INCOMPATIBLE && err != NULL) {
+        const hone_error told = *err;
+        status = hone_fail(
+            err, status, where, "%.500s: the tables of the schema '%s' are not as hone made them", told.message,
+            c->schema);
+    }
     if (result == NULL) hone_pg_connection_rest(c);
     return status;
 }
@@ -150,6 +181,12 @@ hone_status hone_pg_connect(const hone_pg_connection *c, PGconn **out, const cha
     if (c->pq.PQstatus(conn) != CONNECTION_OK) {
         const char *words = c->pq.PQerrorMessage(conn);
         hone_status status = fail(words, NULL, where, err);
+        if (err != NULL && strstr(words, "password") != NULL) {
+            hone_error told = *err;
+            status = hone_fail(
+                err, status, where, "%.400s: libpq takes passwords from PGPASSWORD, ~/.pgpass or a service file",
+                told.message);
+        }
         if (err != NULL && is_refusal(words)) err->system_code = HONE_STORE_REFUSED;
         c->pq.PQfinish(conn);
         return status;
@@ -169,9 +206,9 @@ static hone_status set_up_session(hone_pg_connection *c, const char *where, hone
         sql, sizeof sql, "SET search_path TO %s%s", schema,
         c->read_only ? "; SET default_transaction_read_only TO on" : "");
     c->pq.PQfreemem(schema);
-    PGresult *result = c->pq.PQexec(c->conn, sql);
+    PGresult *result = c->pq.PQsendQuery(c->conn, sql) ? hone_pg_await(c, c->conn) : NULL;
     hone_status status = HONE_OK;
-    if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = fail_result(c, result, where, err);
+    if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = hone_pg_fail(c, result, where, err);
     c->pq.PQclear(result);
     return status;
 }
@@ -203,7 +240,7 @@ void hone_pg_connection_rest(hone_pg_connection *c)
 // Answers -------------------------------------------------------------------------------------------------------------
 
 // A server that has stopped without closing its connections would be waited for without an end.
-static bool await_input(const hone_pq *pq, PGconn *conn, uint64_t deadline_ns)
+bool hone_pg_await_input(const hone_pq *pq, PGconn *conn, uint64_t deadline_ns)
 {
     while (pq->PQisBusy(conn)) {
         const uint64_t now = hone_os_now_ns();
@@ -219,7 +256,7 @@ PGresult *hone_pg_await(const hone_pg_connection *c, PGconn *conn)
     const uint64_t deadline_ns = hone_os_now_ns() + c->patience_ns;
     PGresult *last = NULL;
     for (;;) {
-        if (!await_input(pq, conn, deadline_ns)) {
+        if (!hone_pg_await_input(pq, conn, deadline_ns)) {
             pq->PQclear(last);
             return NULL;
         }
@@ -254,10 +291,23 @@ static hone_status prepare(
     if (c->pq.PQsendPrepare(c->conn, name, hone_buffer_string(&c->scratch), 0, NULL))
         result = hone_pg_await(c, c->conn);
     hone_status status = HONE_OK;
-    if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = fail_result(c, result, where, err);
+    if (c->pq.PQresultStatus(result) != PGRES_COMMAND_OK) status = hone_pg_fail(c, result, where, err);
     c->pq.PQclear(result);
     c->prepared[table][verb] = status == HONE_OK;
     return status;
+}
+
+hone_status hone_pg_prepare(
+    hone_pg_connection *c,
+    hone_pg_table table,
+    hone_pg_verb verb,
+    char out_name[HONE_PG_STATEMENT_SIZE],
+    const char *where,
+    hone_error *err)
+{
+    snprintf(out_name, HONE_PG_STATEMENT_SIZE, "hone_%d_%d", (int)table, (int)verb);
+    hone_status status = be_connected(c, where, err);
+    return status == HONE_OK ? prepare(c, table, verb, out_name, where, err) : status;
 }
 
 static hone_status run_once(
@@ -269,11 +319,9 @@ static hone_status run_once(
     const char *where,
     hone_error *err)
 {
-    char name[32];
-    snprintf(name, sizeof name, "hone_%d_%d", (int)table, (int)verb);
+    char name[HONE_PG_STATEMENT_SIZE];
     *out = NULL;
-    hone_status status = be_connected(c, where, err);
-    if (status == HONE_OK) status = prepare(c, table, verb, name, where, err);
+    hone_status status = hone_pg_prepare(c, table, verb, name, where, err);
     if (status != HONE_OK) return status;
     PGresult *result = NULL;
     if (c->pq.PQsendQueryPrepared(c->conn, name, values->count, values->texts, values->sizes, values->binary, 1))
@@ -282,7 +330,7 @@ static hone_status run_once(
         *out = result;
         return HONE_OK;
     }
-    status = fail_result(c, result, where, err);
+    status = hone_pg_fail(c, result, where, err);
     c->pq.PQclear(result);
     return status;
 }
@@ -327,7 +375,7 @@ hone_status hone_pg_execute(
                                           c->conn, sql, values->count, values->types, values->texts, values->sizes,
                                           values->binary, 1);
     PGresult *result = sent ? hone_pg_await(c, c->conn) : NULL;
-    if (!is_good(c->pq.PQresultStatus(result))) status = fail_result(c, result, where, err);
+    if (!is_good(c->pq.PQresultStatus(result))) status = hone_pg_fail(c, result, where, err);
     if (status == HONE_OK && out != NULL)
         *out = result;
     else
@@ -423,8 +471,9 @@ int64_t hone_pg_integer_at(const hone_pg_connection *c, const PGresult *result, 
 static hone_status look_at_schema(hone_pg_connection *c, int64_t *out_version, int64_t *out_others, hone_error *err)
 {
     static const char count[] =
-        "SELECT count(*) FILTER (WHERE c.relname = 'hone_schema'), count(*) FROM pg_class c JOIN "
-        "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind = 'r'";
+        "SELECT count(*) FILTER (WHERE c.relname = 'hone_schema' AND c.relkind = 'r'), count(*) FROM pg_class c JOIN "
+        "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema AND c.relkind IN ('r', 'p', 'v', "
+        "'m', 'f')";
     PGresult *result = NULL;
     *out_version = *out_others = 0;
     hone_status status = hone_pg_execute(c, count, NULL, &result, open_where, err);
@@ -434,10 +483,16 @@ static hone_status look_at_schema(hone_pg_connection *c, int64_t *out_version, i
     c->pq.PQclear(result);
     if (!there) return HONE_OK;
     status = hone_pg_execute(c, "SELECT max(version) FROM hone_schema", NULL, &result, open_where, err);
-    if (status != HONE_OK) return status;
-    *out_version = hone_pg_integer_at(c, result, 0);
-    c->pq.PQclear(result);
-    return HONE_OK;
+    if (status == HONE_OK) {
+        *out_version = hone_pg_integer_at(c, result, 0);
+        c->pq.PQclear(result);
+    }
+    // The table is made together with its row.
+    if (status != HONE_INCOMPATIBLE && (status != HONE_OK || *out_version > 0)) return status;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, open_where,
+        "the schema '%s' has a table hone_schema that hone did not make: name another one in the URL, ?schema=NAME",
+        c->schema);
 }
 
 static hone_status check_schema(const hone_pg_connection *c, int64_t version, int64_t others, hone_error *err)
@@ -521,7 +576,17 @@ static hone_status ensure_schema(hone_pg_connection *c, hone_error *err)
             c->schema);
     if (version > 0) return migrate(c, version, err);
     c->version = HONE_PG_SCHEMA;
-    return make_schema(c, err);
+    hone_error why = {.message = ""};
+    status = make_schema(c, &why);
+    if (status == HONE_IO)
+        return hone_fail(
+            err, status, open_where,
+            "the schema '%s' has no tables of hone that this user may see, and none can be made: %.300s; who only "
+            "reads "
+            "needs USAGE on the schema and SELECT on its tables",
+            c->schema, why.message);
+    if (status != HONE_OK && err != NULL) *err = why;
+    return status;
 }
 
 // The address ---------------------------------------------------------------------------------------------------------
@@ -604,6 +669,7 @@ hone_status hone_pg_connection_open(
     hone_buffer_init(&c->texts, *allocator);
     hone_status status = hone_pq_open(allocator, &c->pq, err);
     if (status == HONE_OK) status = read_location(c, location, err);
+    c->space = hone_hash64(c->schema, strlen(c->schema)) & INT64_MAX;
     if (status == HONE_OK) status = be_connected(c, open_where, err);
     if (status == HONE_OK) status = ensure_schema(c, err);
     if (status != HONE_OK) hone_pg_connection_close(c);

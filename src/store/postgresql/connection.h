@@ -7,7 +7,7 @@
 #include "store/postgresql/library.h"
 #include "store/postgresql/sql.h"
 
-enum { HONE_PG_NAME_SIZE = 64, HONE_PG_PARAMETERS = HONE_ROW_CELLS + 3 };
+enum { HONE_PG_NAME_SIZE = 64, HONE_PG_PARAMETERS = HONE_ROW_CELLS + 3, HONE_PG_STATEMENT_SIZE = 32 };
 
 typedef struct hone_pg_connection {
     hone_allocator allocator;
@@ -16,6 +16,7 @@ typedef struct hone_pg_connection {
     PGconn *conn;                   // NULL: it rests
     char *address;                  // as libpq takes it
     char schema[HONE_PG_NAME_SIZE]; // of the tables
+    uint64_t space;                 // 63 bits: tells the locks of this schema from those of others in the database
     bool read_only;
     uint64_t patience_ns; // for one answer
     int64_t version;      // of the tables
@@ -27,6 +28,7 @@ typedef struct hone_pg_connection {
     uint64_t heard;             // the session that is told of changes, by its number
     bool is_deaf;               // it cannot be told
     uint64_t news;              // how often it was, and how often there was a new session
+    uint64_t boot, boot_of;     // when the server began that the session of this number is of; 0: nobody has asked
 } hone_pg_connection;
 
 // Parameters of one statement, by binary forms. Texts are borrowed.
@@ -40,6 +42,8 @@ typedef struct hone_pg_values {
 } hone_pg_values;
 
 void hone_pg_add_text(hone_pg_values *values, const char *text); // NULL is NULL
+// An array of texts, written into a buffer that lives as long as values. False: no memory.
+bool hone_pg_add_texts(hone_pg_values *values, const char *const *texts, size_t count, hone_buffer *buffer);
 void hone_pg_add_integer(hone_pg_values *values, int64_t value);
 void hone_pg_add_real(hone_pg_values *values, double value);
 void hone_pg_add_cells(hone_pg_values *values, const hone_row *row);
@@ -86,11 +90,25 @@ hone_status hone_pg_execute(
     const char *where,
     hone_error *err);
 
+// Makes the connection where it is lost, and the statement. The name that it has there stands in out_name.
+hone_status hone_pg_prepare(
+    hone_pg_connection *connection,
+    hone_pg_table table,
+    hone_pg_verb verb,
+    char out_name[HONE_PG_STATEMENT_SIZE],
+    const char *where,
+    hone_error *err);
+// The failure that a result tells, in the server's words. NULL: the session is lost, and ends.
+hone_status hone_pg_fail(hone_pg_connection *connection, const PGresult *result, const char *where, hone_error *err);
+
 // Takes what other sessions have told of decisions into connection->news, after having asked to be told, without a
 // question to the server.
 // Returns: HONE_OK; HONE_UNSUPPORTED (nobody tells); HONE_UNAVAILABLE.
 hone_status hone_pg_listen(hone_pg_connection *connection, const char *where, hone_error *err);
 
+// Whether there is something to read that PQgetResult gives without waiting. False: the session is lost, or the server
+// has not answered until the deadline.
+bool hone_pg_await_input(const hone_pq *pq, PGconn *conn, uint64_t deadline_ns);
 // What the statement that was sent last on a session gave: its last result, as PQexec. NULL: the session is lost, or the
 // server has not answered for too long.
 PGresult *hone_pg_await(const hone_pg_connection *connection, PGconn *conn);

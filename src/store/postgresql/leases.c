@@ -158,6 +158,7 @@ hone_status hone_pg_lease_take(
 {
     held_session *held = hone_alloc(&connection->allocator, sizeof *held);
     bool waited = false;
+    name ^= connection->space; // a server's locks are of a database, and two schemas of one may have the same calls
     if (held == NULL) return hone_fail_memory(err, where);
     *held = (held_session){.sessions = sessions, .connection = connection};
     hone_status status = take_with(held, name, wait, &waited, err);

@@ -30,6 +30,10 @@ hone_status hone_pq_open(const hone_allocator *allocator, hone_pq *out, hone_err
     if (status == HONE_OK) status = find(out, #name, &out->name, err);
     HONE_PQ_FUNCTIONS(HONE_PQ_FIND)
 #undef HONE_PQ_FIND
+#define HONE_PQ_FIND(name, result, parameters)                                                                         \
+    if (status == HONE_OK) (void)find(out, #name, &out->name, NULL);
+    HONE_PQ_LATER_FUNCTIONS(HONE_PQ_FIND)
+#undef HONE_PQ_FIND
     if (status != HONE_OK) hone_pq_close(allocator, out);
     return status;
 }

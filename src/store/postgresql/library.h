@@ -11,7 +11,15 @@ typedef struct pg_result PGresult;
 typedef struct pg_cancel PGcancel;
 typedef unsigned int Oid;
 
-enum { CONNECTION_OK = 0, PGRES_COMMAND_OK = 1, PGRES_TUPLES_OK = 2, PG_DIAG_SQLSTATE = 'C' };
+enum {
+    CONNECTION_OK = 0,
+    PGRES_COMMAND_OK = 1,
+    PGRES_TUPLES_OK = 2,
+    PGRES_PIPELINE_SYNC = 10,
+    PGRES_PIPELINE_ABORTED = 11,
+    PG_DIAG_SQLSTATE = 'C',
+    PG_DIAG_MESSAGE_PRIMARY = 'M'
+};
 
 typedef struct pgNotify {
     char *relname; // the channel
@@ -35,6 +43,7 @@ typedef struct PQconninfoOption {
     F(PQfreemem, void, (void *memory))                                                                                 \
     F(PQfinish, void, (PGconn * conn))                                                                                 \
     F(PQstatus, int, (const PGconn *conn))                                                                             \
+    F(PQparameterStatus, const char *, (const PGconn *conn, const char *name))                                         \
     F(PQerrorMessage, char *, (const PGconn *conn))                                                                    \
     F(PQexec, PGresult *, (PGconn * conn, const char *sql))                                                            \
     F(PQsendQuery, int, (PGconn * conn, const char *sql))                                                              \
@@ -63,10 +72,17 @@ typedef struct PQconninfoOption {
     F(PQescapeIdentifier, char *, (PGconn * conn, const char *text, size_t size))                                      \
     F(PQsetNoticeProcessor, void *, (PGconn * conn, void (*says)(void *ctx, const char *words), void *ctx))
 
+// Of PostgreSQL 14 and later; NULL in an older one.
+#define HONE_PQ_LATER_FUNCTIONS(F)                                                                                     \
+    F(PQenterPipelineMode, int, (PGconn * conn))                                                                       \
+    F(PQexitPipelineMode, int, (PGconn * conn))                                                                        \
+    F(PQpipelineSync, int, (PGconn * conn))
+
 typedef struct hone_pq {
     hone_library *library;
 #define HONE_PQ_FIELD(name, result, parameters) result(*name) parameters;
     HONE_PQ_FUNCTIONS(HONE_PQ_FIELD)
+    HONE_PQ_LATER_FUNCTIONS(HONE_PQ_FIELD)
 #undef HONE_PQ_FIELD
 } hone_pq;
 

@@ -1,8 +1,9 @@
 // "postgresql://USER@HOST/DATABASE?schema=NAME": one store for many machines. A get is one statement and one round trip,
-// and so is a put of one record; of several, or with what is stored, a transaction, which is done again where the server
-// ends it for the sake of another one.
+// and so is a put of one record; several, or those that depend on what is stored, are a transaction of as many round trips
+// as one (many.h), which is done again where the server ends it for the sake of another one.
 #include "base/error.h"
 #include "store/common/quarantine.h"
+#include "store/postgresql/many.h"
 #include "store/postgresql/store.h"
 
 #include <stdio.h>
@@ -159,75 +160,43 @@ static hone_status postgresql_get(
     return HONE_OK;
 }
 
-// Puts what `makes` makes of the stored record, which nobody changes meanwhile. NULL of *out_put: it stays.
-typedef hone_status amendment(void *ctx, const hone_pg_record *stored, const void **out_put, hone_error *err);
-
-static hone_status amend(
-    hone_pg_connection *connection,
-    hone_pg_table table,
-    const void *probe,
-    amendment *makes,
-    void *ctx,
-    const char *where,
-    hone_error *err)
-{
-    for (int tried = 0; tried < HONE_PG_TRIES; tried++) {
-        hone_pg_record stored;
-        const void *put = NULL;
-        bool there, done = true;
-        hone_status status = hone_pg_find(connection, table, HONE_PG_LOCK, probe, &stored, &there, where, err);
-        if (status == HONE_OK) status = makes(ctx, there ? &stored : NULL, &put, err);
-        if (status != HONE_OK || put == NULL) return status;
-        // Where nothing stood nothing was locked: another may be quicker.
-        status = hone_pg_put(connection, table, there ? HONE_PG_PUT : HONE_PG_ADD, put, &done, where, err);
-        if (status != HONE_OK || done) return status;
-    }
-    return hone_fail(err, HONE_BUSY, where, "others put and remove the same record again and again");
-}
-
 typedef struct put_request {
     const hone_store_decision *decisions;
     const void **sorted;
-    size_t count, index;
+    size_t count;
     hone_merger *merger;
 } put_request;
 
-static hone_status merge_one(void *ctx, const hone_pg_record *stored, const void **out_put, hone_error *err)
+static hone_status merge_one(
+    void *ctx, const void *record, const hone_pg_record *stored, const void **out_put, hone_error *err)
 {
     const put_request *request = ctx;
-    const hone_store_decision *put = NULL;
+    const hone_store_decision *coming = record, *put = NULL;
     hone_status status = hone_merger_resolve(
-        request->merger, request->index, stored != NULL ? &stored->decision : NULL, &request->decisions[request->index],
-        &put, err);
+        request->merger, (size_t)(coming - request->decisions), stored != NULL ? &stored->decision : NULL, coming, &put,
+        err);
     *out_put = put;
     return status;
-}
-
-static hone_status put_one(hone_pg_connection *connection, put_request *request, hone_error *err)
-{
-    const hone_store_decision *one = &request->decisions[request->index];
-    if (request->merger == NULL)
-        return hone_pg_put(connection, HONE_PG_DECISION, HONE_PG_PUT, one, NULL, put_where, err);
-    return amend(connection, HONE_PG_DECISION, one, merge_one, request, put_where, err);
 }
 
 static hone_status put_decisions(hone_pg_connection *connection, void *ctx, hone_error *err)
 {
     put_request *request = ctx;
-    hone_status status = HONE_OK;
-    for (size_t i = 0; status == HONE_OK && i < request->count; i++) {
-        request->index = (size_t)((const hone_store_decision *)request->sorted[i] - request->decisions);
-        status = put_one(connection, request, err);
-    }
-    return status;
+    if (request->merger == NULL)
+        return hone_pg_put_all(
+            connection, HONE_PG_DECISION, HONE_PG_PUT, request->sorted, request->count, NULL, put_where, err);
+    return hone_pg_amend_all(
+        connection, HONE_PG_DECISION, request->sorted, request->count, merge_one, request, put_where, err);
 }
 
 static hone_status postgresql_put_all(
     hone_store *store, const hone_store_decision *decisions, size_t count, hone_merger *merger, hone_error *err)
 {
-    put_request request = {decisions, NULL, count, 0, merger};
+    put_request request = {decisions, NULL, count, merger};
     // A statement is a transaction.
-    if (count == 1 && merger == NULL) return put_one(hone_pg_connection_of(store), &request, err);
+    if (count == 1 && merger == NULL)
+        return hone_pg_put(
+            hone_pg_connection_of(store), HONE_PG_DECISION, HONE_PG_PUT, decisions, NULL, put_where, err);
     request.sorted = sort_records(&store->allocator, decisions, count, sizeof *decisions, by_decision);
     if (request.sorted == NULL) return hone_fail_memory(err, put_where);
     hone_status status = hone_pg_transact(hone_pg_connection_of(store), put_decisions, &request, put_where, err);
@@ -313,23 +282,12 @@ static hone_status postgresql_scan(
 
 // Measurements --------------------------------------------------------------------------------------------------------
 
-static hone_status put_measured(hone_pg_connection *connection, void *ctx, hone_error *err)
-{
-    const hone_store_measured *measured = ctx;
-    const bool failed = measured->measurement.failure != HONE_FAILURE_NONE;
-    hone_status status = hone_pg_put(
-        connection, failed ? HONE_PG_FAILURE : HONE_PG_MEASUREMENT, HONE_PG_PUT, measured, NULL, put_measurement_where,
-        err);
-    if (status != HONE_OK) return status;
-    return hone_pg_drop(
-        connection, failed ? HONE_PG_MEASUREMENT : HONE_PG_FAILURE, measured, put_measurement_where, err);
-}
-
 static hone_status postgresql_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
-    hone_store_measured measured = {*key, *measurement};
-    return hone_pg_transact(hone_pg_connection_of(store), put_measured, &measured, put_measurement_where, err);
+    const hone_store_measured measured = {*key, *measurement};
+    const hone_pg_table table = measurement->failure != HONE_FAILURE_NONE ? HONE_PG_FAILURE : HONE_PG_MEASUREMENT;
+    return hone_pg_put(hone_pg_connection_of(store), table, HONE_PG_PUT, &measured, NULL, put_measurement_where, err);
 }
 
 static bool visit_measured(void *ctx, const hone_pg_record *record)
@@ -361,16 +319,17 @@ static hone_status postgresql_measurements(
 typedef struct add_request {
     const void **sorted;
     size_t count;
-    const hone_store_invocation *added;
     hone_store_invocation sum;
 } add_request;
 
-static hone_status add_one(void *ctx, const hone_pg_record *stored, const void **out_put, hone_error *err)
+static hone_status add_one(
+    void *ctx, const void *record, const hone_pg_record *stored, const void **out_put, hone_error *err)
 {
     add_request *request = ctx;
+    const hone_store_invocation *added = record;
     (void)err;
-    request->sum = stored != NULL ? stored->invocation : *request->added;
-    if (stored != NULL) hone_invocation_merge(&request->sum, request->added);
+    request->sum = stored != NULL ? stored->invocation : *added;
+    if (stored != NULL) hone_invocation_merge(&request->sum, added);
     *out_put = &request->sum;
     return HONE_OK;
 }
@@ -378,12 +337,8 @@ static hone_status add_one(void *ctx, const hone_pg_record *stored, const void *
 static hone_status add_all(hone_pg_connection *connection, void *ctx, hone_error *err)
 {
     add_request *request = ctx;
-    hone_status status = HONE_OK;
-    for (size_t i = 0; status == HONE_OK && i < request->count; i++) {
-        request->added = request->sorted[i];
-        status = amend(connection, HONE_PG_INVOCATION, request->added, add_one, request, add_invocations_where, err);
-    }
-    return status;
+    return hone_pg_amend_all(
+        connection, HONE_PG_INVOCATION, request->sorted, request->count, add_one, request, add_invocations_where, err);
 }
 
 static hone_status postgresql_add_invocations(
@@ -488,11 +443,8 @@ typedef struct foreigns_request {
 static hone_status put_foreigns(hone_pg_connection *connection, void *ctx, hone_error *err)
 {
     const foreigns_request *request = ctx;
-    hone_status status = HONE_OK;
-    for (size_t i = 0; status == HONE_OK && i < request->count; i++)
-        status =
-            hone_pg_put(connection, HONE_PG_FOREIGN, HONE_PG_PUT, request->sorted[i], NULL, put_foreign_where, err);
-    return status;
+    return hone_pg_put_all(
+        connection, HONE_PG_FOREIGN, HONE_PG_PUT, request->sorted, request->count, NULL, put_foreign_where, err);
 }
 
 static hone_status postgresql_put_foreigns(
@@ -652,7 +604,7 @@ static hone_status postgresql_stat(hone_store *store, hone_store_stat *out, hone
         .foreigns = (uint64_t)hone_pg_integer_at(c, result, 5),
         .quarantined = (uint64_t)hone_pg_integer_at(c, result, 6),
         .bytes = (uint64_t)hone_pg_integer_at(c, result, 7),
-        .schema = HONE_STORE_SCHEMA,
+        .schema = (uint32_t)c->version,
     };
     c->pq.PQclear(result);
     return HONE_OK;
@@ -700,6 +652,14 @@ static void postgresql_rest(hone_store *store)
     hone_pg_connection_rest(hone_pg_connection_of(store));
 }
 
+// Servers from PostgreSQL 14 on say so with each session, and when it changes.
+static bool follows(hone_store *store)
+{
+    const hone_pg_connection *c = hone_pg_connection_of(store);
+    const char *is_on = c->conn != NULL ? c->pq.PQparameterStatus(c->conn, "in_hot_standby") : NULL;
+    return is_on != NULL && strcmp(is_on, "on") == 0;
+}
+
 const hone_store_ops hone_postgresql_store_ops = {
     .struct_size = sizeof(hone_store_ops),
     .scheme = "postgresql:",
@@ -738,4 +698,5 @@ const hone_store_ops hone_postgresql_store_ops = {
     .lease = postgresql_lease,
     .changes = postgresql_changes,
     .queue = &hone_pg_queue_ops,
+    .follows = follows,
 };

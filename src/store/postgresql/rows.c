@@ -66,7 +66,7 @@ static hone_status read_row(
     return hone_pg_number_at(c, result, at, (int)shape->count) == hone_row_checksum(out) ? HONE_OK : HONE_CORRUPT;
 }
 
-static hone_status read_record(
+hone_status hone_pg_read_record(
     hone_pg_connection *c,
     const PGresult *result,
     int at,
@@ -158,7 +158,7 @@ static hone_status visit_rows(hone_pg_connection *c, const PGresult *result, hon
     hone_row row;
     for (int i = 0; i < c->pq.PQntuples(result) && !w->ended; i++) {
         const char *reason = NULL;
-        hone_status status = read_record(c, result, i, table, &row, &record, &reason);
+        hone_status status = hone_pg_read_record(c, result, i, table, &row, &record, &reason);
         if (status == HONE_OUT_OF_MEMORY) return status;
         if (status == HONE_OK)
             w->ended = !w->visit(w->ctx, &record);
@@ -243,7 +243,7 @@ hone_status hone_pg_find(
     if (status == HONE_OK) status = hone_pg_run(c, table, verb, &values, &result, NULL, where, err);
     if (status != HONE_OK) return status;
     if (c->pq.PQntuples(result) > 0) {
-        hone_status read = read_record(c, result, 0, table, &row, out, &reason);
+        hone_status read = hone_pg_read_record(c, result, 0, table, &row, out, &reason);
         *out_there = read == HONE_OK;
         if (read == HONE_OUT_OF_MEMORY ||
             (read == HONE_CORRUPT && !note_damaged(c, result, 0, shape, &row, reason, &list)))
@@ -252,6 +252,31 @@ hone_status hone_pg_find(
     c->pq.PQclear(result);
     move_all(c, table, list, where);
     return status;
+}
+
+hone_status hone_pg_put_values(
+    hone_pg_connection *c,
+    hone_pg_table table,
+    const void *record,
+    hone_pg_ids *ids,
+    hone_pg_values *values,
+    const char *where,
+    hone_error *err)
+{
+    const hone_row_shape *shape = hone_pg_shape(table);
+    hone_row row;
+    *values = (hone_pg_values){.count = 0};
+    hone_row_of(shape, record, &row);
+    hone_status status = add_id(c, &row, shape->key_count, ids->id, values, where, err);
+    if (status == HONE_OK && hone_pg_has_call(table)) {
+        // Records of calls begin with the key that they stand under.
+        if (!hone_pg_call_id(record, &c->scratch, ids->call)) return hone_fail_memory(err, where);
+        hone_pg_add_text(values, ids->call);
+    }
+    if (status != HONE_OK) return status;
+    hone_pg_add_cells(values, &row);
+    hone_pg_add_integer(values, (int64_t)hone_row_checksum(&row));
+    return HONE_OK;
 }
 
 hone_status hone_pg_put(
@@ -263,24 +288,41 @@ hone_status hone_pg_put(
     const char *where,
     hone_error *err)
 {
-    const hone_row_shape *shape = hone_pg_shape(table);
-    char id[HONE_SHA256_HEX_SIZE], call[HONE_SHA256_HEX_SIZE];
+    hone_pg_ids ids;
+    hone_pg_values values;
+    uint64_t changed = 0;
+    hone_assert(verb == HONE_PG_PUT || verb == HONE_PG_ADD);
+    hone_status status = hone_pg_put_values(c, table, record, &ids, &values, where, err);
+    if (status == HONE_OK) status = hone_pg_run(c, table, verb, &values, NULL, &changed, where, err);
+    if (out_put != NULL) *out_put = changed > 0;
+    return status;
+}
+
+hone_status hone_pg_swap_job(
+    hone_pg_connection *c,
+    const hone_job *stored,
+    const hone_job *put,
+    bool *out_done,
+    const char *where,
+    hone_error *err)
+{
+    const hone_row_shape *shape = hone_pg_shape(HONE_PG_JOB);
+    char id[HONE_SHA256_HEX_SIZE];
     hone_pg_values values = {.count = 0};
     uint64_t changed = 0;
-    hone_row row;
-    hone_assert(verb == HONE_PG_PUT || verb == HONE_PG_ADD);
-    hone_row_of(shape, record, &row);
-    hone_status status = add_id(c, &row, shape->key_count, id, &values, where, err);
-    if (status == HONE_OK && hone_pg_has_call(table)) {
-        // Records of calls begin with the key that they stand under.
-        if (!hone_pg_call_id(record, &c->scratch, call)) return hone_fail_memory(err, where);
-        hone_pg_add_text(&values, call);
-    }
+    hone_row before, row;
+    hone_row_of(shape, stored, &before);
+    hone_status status = add_id(c, &before, shape->key_count, id, &values, where, err);
     if (status != HONE_OK) return status;
-    hone_pg_add_cells(&values, &row);
-    hone_pg_add_integer(&values, (int64_t)hone_row_checksum(&row));
-    status = hone_pg_run(c, table, verb, &values, NULL, &changed, where, err);
-    if (out_put != NULL) *out_put = changed > 0;
+    if (put != NULL) {
+        hone_row_of(shape, put, &row);
+        hone_pg_add_cells(&values, &row);
+        hone_pg_add_integer(&values, (int64_t)hone_row_checksum(&row));
+    }
+    hone_pg_add_integer(&values, (int64_t)hone_row_checksum(&before));
+    status =
+        hone_pg_run(c, HONE_PG_JOB, put != NULL ? HONE_PG_SWAP : HONE_PG_TAKE, &values, NULL, &changed, where, err);
+    *out_done = changed > 0;
     return status;
 }
 

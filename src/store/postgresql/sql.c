@@ -53,6 +53,11 @@ static void write_insert(hone_pg_table table, bool replaces, hone_buffer *out)
 {
     const hone_row_shape *shape = shapes[table];
     const size_t before = hone_pg_has_call(table) ? 2 : 1;
+    // A config was measured, or it failed.
+    if (replaces && (table == HONE_PG_MEASUREMENT || table == HONE_PG_FAILURE))
+        hone_buffer_format(
+            out, "WITH gone AS (DELETE FROM \"%s\" WHERE id = $1) ",
+            shapes[table == HONE_PG_MEASUREMENT ? HONE_PG_FAILURE : HONE_PG_MEASUREMENT]->name);
     hone_buffer_format(out, "INSERT INTO \"%s\"(id, %s", shape->name, before == 2 ? "call_id, " : "");
     write_columns(out, shape, 0, shape->count, "@");
     hone_buffer_text(out, ", checksum) VALUES(");
@@ -82,6 +87,26 @@ static void write_scan(hone_pg_table table, hone_buffer *out)
     write_columns(out, shapes[table], 0, shapes[table]->key_count, "@");
 }
 
+// Each device text is one range of the index: its first rows are read, and no more.
+static void write_look(const char *condition, hone_buffer *out)
+{
+    const hone_row_shape *shape = shapes[HONE_PG_JOB];
+    hone_buffer_text(out, "SELECT ");
+    write_columns(out, shape, 0, shape->count, "j.@");
+    hone_buffer_text(out, ", j.checksum, j.id FROM unnest($1::bytea[]) AS d(of_device), LATERAL (");
+    write_select(HONE_PG_JOB, out);
+    hone_buffer_format(out, " WHERE device = of_device AND %s" CLAIMED_FIRST "$2::bigint) j", condition);
+}
+
+static void write_swap(hone_buffer *out)
+{
+    const hone_row_shape *shape = shapes[HONE_PG_JOB];
+    hone_buffer_format(out, "UPDATE \"%s\" SET ", shape->name);
+    for (size_t i = 0; i < shape->count; i++)
+        hone_buffer_format(out, "\"%s\" = $%zu, ", hone_row_column_name(shape, i), i + 2);
+    hone_buffer_format(out, "checksum = $%zu WHERE id = $1 AND checksum = $%zu", shape->count + 2, shape->count + 3);
+}
+
 void hone_pg_write_any_jobs(hone_buffer *out)
 {
     write_select(HONE_PG_JOB, out);
@@ -100,6 +125,12 @@ void hone_pg_write_sql(hone_pg_table table, hone_pg_verb verb, hone_buffer *out)
     case HONE_PG_LOCK:
         write_select(table, out);
         hone_buffer_text(out, verb == HONE_PG_LOCK ? " WHERE id = $1 FOR UPDATE" : " WHERE id = $1");
+        return;
+    case HONE_PG_LOCKS:
+        write_select(table, out);
+        hone_buffer_text(out, " WHERE id = ANY($1::bytea[]) ORDER BY ");
+        write_columns(out, shapes[table], 0, shapes[table]->key_count, "@");
+        hone_buffer_text(out, " FOR UPDATE");
         return;
     case HONE_PG_DROP:
         hone_buffer_format(out, "DELETE FROM \"%s\" WHERE id = $1", name);
@@ -123,17 +154,25 @@ void hone_pg_write_sql(hone_pg_table table, hone_pg_verb verb, hone_buffer *out)
         write_select(table, out);
         hone_buffer_text(out, " WHERE device = $1 AND state = $2" CLAIMED_FIRST "$3");
         return;
+    case HONE_PG_LOOK:
+        write_look("state = 0", out);
+        return;
     case HONE_PG_ORPHANS:
-        write_select(table, out);
-        // A lock of 64 bits stands in two columns. Where the server began anew, nobody has a lock yet.
-        hone_buffer_text(
-            out, " WHERE device = $1 AND state = 1"
-                 " AND (boot = (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint"
-                 " OR now() - pg_postmaster_start_time() > " GRACE ")"
-                 " AND NOT EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted"
-                 " AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
-                 " AND l.classid::bigint = lock >> 32 AND l.objid::bigint = lock & 4294967295 AND l.objsubid = "
-                 "1)" CLAIMED_FIRST "$2");
+        // A lock of 64 bits, made of the job's and the schema's ($3), stands in two columns. Where the server began anew, nobody has a lock yet.
+        write_look(
+            "state = 1 AND (boot = (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint"
+            " OR now() - pg_postmaster_start_time() > " GRACE ")"
+            " AND NOT EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted"
+            " AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
+            " AND l.classid::bigint = (lock # $3::bigint) >> 32"
+            " AND l.objid::bigint = (lock # $3::bigint) & 4294967295 AND l.objsubid = 1)",
+            out);
+        return;
+    case HONE_PG_SWAP:
+        write_swap(out);
+        return;
+    case HONE_PG_TAKE:
+        hone_buffer_format(out, "DELETE FROM \"%s\" WHERE id = $1 AND checksum = $2", name);
         return;
     case HONE_PG_VERBS:
         break;

@@ -27,16 +27,24 @@ typedef enum hone_pg_table {
 
 // What is done with one table. Parameters stand behind each.
 typedef enum hone_pg_verb {
-    HONE_PG_PUT,     // id, call, cells, checksum: takes the place of what stands there
-    HONE_PG_ADD,     // the same: where nothing stands
-    HONE_PG_GET,     // id
-    HONE_PG_LOCK,    // id: GET, until the transaction ends
-    HONE_PG_DROP,    // id
-    HONE_PG_SCAN,    // the first cells of the filter (hone_pg_filters), NULL matches all; in the order of scans
-    HONE_PG_REMOVE,  // call, spec
-    HONE_PG_CLEAR,   // device or scheme, NULL matches all
-    HONE_PG_NEXT,    // of jobs alone: device, state, limit; as they are claimed
-    HONE_PG_ORPHANS, // of jobs alone: device, limit; of those that are held, whose holder is gone
+    HONE_PG_PUT,    // id, call, cells, checksum: takes the place of what stands there; of measurements and failures
+                    // that with the same key of the other table goes
+    HONE_PG_ADD,    // the same: where nothing stands
+    HONE_PG_GET,    // id
+    HONE_PG_LOCK,   // id: GET, until the transaction ends
+    HONE_PG_DROP,   // id
+    HONE_PG_SCAN,   // the first cells of the filter (hone_pg_filters), NULL matches all; in the order of scans
+    HONE_PG_REMOVE, // call, spec
+    HONE_PG_CLEAR,  // device or scheme, NULL matches all
+    // Of jobs alone, in the order in which they are claimed.
+    HONE_PG_NEXT,    // device, state, limit
+    HONE_PG_LOOK,    // devices, limit of each; those that wait
+    HONE_PG_ORPHANS, // devices, limit of each; those that are held, whose holder is gone
+    // Of jobs alone, where the row is still the one that was read.
+    HONE_PG_SWAP, // id, cells, checksum, checksum of what is stored: changes it
+    HONE_PG_TAKE, // id, checksum of what is stored: removes it
+    // Of any.
+    HONE_PG_LOCKS, // ids: LOCK of each that is there, in the order of keys
     HONE_PG_VERBS
 } hone_pg_verb;
 

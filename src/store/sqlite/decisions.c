@@ -197,7 +197,7 @@ hone_status hone_sqlite_remove(hone_store *store, const hone_store_key *key, hon
     int removed = 0;
     hone_status status = hone_connection_begin(connection, remove_where, err);
     if (status != HONE_OK) return status;
-    for (int regime = HONE_WARM; status == HONE_OK && regime <= HONE_COLD_STABLE; regime++)
+    for (int regime = HONE_WARM; status == HONE_OK && regime < HONE_REGIME_COUNT; regime++)
         status = remove_decision(connection, key, (hone_regime)regime, &removed, err);
     if (status == HONE_OK) status = remove_measured(connection, key, &removed, err);
     status = hone_connection_end(connection, status, remove_where, err);

@@ -324,4 +324,4 @@ static hone_status queue_count(hone_store *store, const char *device, uint64_t o
     return status;
 }
 
-const hone_queue_ops hone_sqlite_queue_ops = {queue_add, queue_change, queue_visit, queue_clear, queue_count};
+const hone_queue_ops hone_sqlite_queue_ops = {queue_add, queue_change, queue_visit, queue_clear, queue_count, NULL};

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "registry/names.h"
 #include "tune/rule/statistics.h"
 
 #include <math.h>
@@ -110,6 +111,19 @@ hone_status hone_call_fits(const hone_call *call, const hone_device_info *device
         hone_call_text(call), needed * 1e-9, there * 1e-9);
 }
 
+static hone_status check_regime(const hone_question *question, hone_error *err)
+{
+    const hone_device_info *device = question->environment->device;
+    const hone_regime regime = hone_regime_with(question->options.regime, false);
+    if (hone_platform_has_regime(device->platform, regime)) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "%s: %s has no regime %s: %s. Ask for warm or cold%s", question->title,
+        device->name, hone_regime_name(regime),
+        regime == HONE_GRAPH ? "its runs cannot be captured into a graph"
+                             : "a run has ended when it returns, so that warm times have all that a call costs",
+        regime == HONE_GRAPH && hone_platform_has_regime(device->platform, HONE_EAGER) ? ", or for eager" : "");
+}
+
 static hone_status check_inputs(const hone_question *question, hone_error *err)
 {
     if (question->algorithm->algorithm.reference == NULL && question->algorithm->algorithm.reference_kernel == NULL)
@@ -117,7 +131,8 @@ static hone_status check_inputs(const hone_question *question, hone_error *err)
             err, HONE_NOT_FOUND, where,
             "%s@v%s has no reference, so nothing can be verified and nobody can win: register one with the algorithm",
             question->algorithm->name, question->algorithm->version);
-    return hone_call_fits(question->call, question->environment->device, err);
+    hone_status status = check_regime(question, err);
+    return status == HONE_OK ? hone_call_fits(question->call, question->environment->device, err) : status;
 }
 
 // Who competes.

@@ -2,6 +2,7 @@
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
+#include "registry/names.h"
 #include "tune/rule/statistics.h"
 
 #include <stdio.h>
@@ -117,7 +118,7 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->isolated = state->trials.sandbox.kind != HONE_SANDBOX_HERE;
     snprintf(
         evidence->verified_against, sizeof evidence->verified_against, "%s",
-        state->question.options.regime >= HONE_WARM_STABLE ? "reference, and the default's bits" : "reference");
+        hone_regime_is_stable(state->question.options.regime) ? "reference, and the default's bits" : "reference");
     char how[sizeof state->trials.opened.how + 64];
     snprintf(
         how, sizeof how, "%s%s%s", state->trials.opened.how, winner->trial.witnessed ? ", all as another kernel" : "",

@@ -128,6 +128,7 @@ hone_status hone_field_collect(hone_field *field, const hone_question *question,
         field->contestants[i].ref = field->rows[i].kernel = kernels[i];
         hone_status status = admit(question, &field->contestants[i], &why);
         if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
+        field->rows[i].elsewhere = status != HONE_OK && asked_for(question, &kernels[i]->kernel, NULL) == HONE_OK;
         if (status != HONE_OK) hone_field_exclude(field, i, why.message);
     }
     return HONE_OK;

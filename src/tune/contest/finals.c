@@ -11,7 +11,8 @@
 //
 // It ends when every other finalist is certainly slower than the fastest (the 95 % interval of the ratio lies above 1)
 // or so near that it does not matter (below 1.005), after at least two blocks. Where the order is not the race's the
-// blocks are spread over all of the time. A winner among ties is chosen by a total
+// blocks are spread over the time that is left, or over the larger of 2 s and four times what the race took if that is
+// less: after a race of milliseconds the rest of 30 s was slept. A winner among ties is chosen by a total
 // order that knows no times, so that a tie always ends the same, and what answers today stays where it ties.
 //
 // Looking after each block makes it likelier than 5 % that one of the looks errs.
@@ -38,6 +39,8 @@ static const double least_share = 0.15;   // of the contest's time, also when th
 static const double first_share = 0.5;    // of the finals' time, for the block in which all take part
 static const double block_seconds = 0.08; // of rounds: shorter ones are worth no preparing
 static const uint64_t pause_ns = 20000000;
+static const uint64_t least_spread_ns = 2000000000;
+enum { SPREAD_OF_RACE = 4 }; // times as long as the race
 static const char where[] = "tune.finals";
 
 // Blocks --------------------------------------------------------------------------------------------------------------
@@ -157,10 +160,18 @@ static hone_status run_block(
     return HONE_OK;
 }
 
-// The blocks that may come, over all of the time that is left: what changes by the second is in some of them.
-static uint64_t spread_ns(const hone_trials *trials, const hone_finals *finals)
+// Until when unsteady times are looked at, of finals that begin now.
+static uint64_t spread_until(const hone_trials *trials)
 {
-    const uint64_t now = hone_trials_now(trials), left = now < trials->end_ns ? trials->end_ns - now : 0;
+    const uint64_t now = hone_trials_now(trials), wanted = SPREAD_OF_RACE * (now - trials->started_ns);
+    const uint64_t until = now + (wanted > least_spread_ns ? wanted : least_spread_ns);
+    return until < trials->end_ns ? until : trials->end_ns;
+}
+
+// The blocks that may come, over all of the time until then: what changes by the second is in some of them.
+static uint64_t spread_ns(const hone_trials *trials, const hone_finals *finals, uint64_t until)
+{
+    const uint64_t now = hone_trials_now(trials), left = now < until ? until - now : 0;
     const uint64_t pause = left / (2 + (HONE_MOST_FINAL_ROUNDS - finals->rounds) / MOST_BLOCK_ROUNDS);
     return pause > pause_ns ? pause : pause_ns;
 }
@@ -181,13 +192,15 @@ static hone_status pause_between(hone_contest_state *state, uint64_t ns, hone_er
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_trials *trials = &state->trials;
+    const uint64_t spread = spread_until(trials);
     for (uint32_t b = 0; finals->rounds < HONE_MOST_FINAL_ROUNDS; b++) {
         hone_status status = run_block(state, finals, b, out, err);
         if (status != HONE_OK || *out != ATTEMPT_DONE) return status;
         bool certain = hone_finals_settle(finals, state->question.options.seed);
-        bool late = hone_trials_now(trials) >= trials->end_ns, unsteady = hone_finals_are_unsteady(finals);
+        bool unsteady = hone_finals_are_unsteady(finals);
+        bool late = hone_trials_now(trials) >= (unsteady ? spread : trials->end_ns);
         if (late || (b + 1 >= LEAST_BLOCKS && certain && !unsteady)) break;
-        status = pause_between(state, unsteady ? spread_ns(trials, finals) : pause_ns, err);
+        status = pause_between(state, unsteady ? spread_ns(trials, finals, spread) : pause_ns, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;

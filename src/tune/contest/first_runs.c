@@ -101,8 +101,11 @@ static hone_status try_all(
     hone_contest_state *state, const taker *t, hone_call *const calls[2], hone_candidate *candidate, hone_error *err)
 {
     double run_ns = 0; // of the first one in a process
-    // On a device first runs in two threads say nothing that two streams do not.
-    const int processes = state->question.environment->device->backend == HONE_GPU ? 1 : PROCESSES;
+    // On a device first runs in two threads say nothing that two streams do not, and those of an interpreter, which has
+    // one lock, nothing that one process does not: each takes seconds to import what it needs.
+    const bool is_one = state->question.environment->device->backend == HONE_GPU ||
+                        hone_platform_facts_of(t->kernel->kernel.platform)->is_interpreted;
+    const int processes = is_one ? 1 : PROCESSES;
     hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
     for (int i = 1; i < processes && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
         hone_trial came;
@@ -113,17 +116,44 @@ static hone_status try_all(
     return status;
 }
 
+// Of a kernel that takes nothing smaller: the call itself, and one that is larger.
+static hone_status make_larger(const hone_contest_state *state, taker *t, hone_call *out[2])
+{
+    const hone_allocator allocator = state->question.environment->allocator;
+    hone_status status = hone_made_up_double(allocator, state->question.call, NULL, MANY_BYTES, takes, t, &out[1]);
+    if (status == HONE_OK && out[1] != NULL)
+        status = hone_made_up_half(allocator, out[1], MANY_BYTES, takes, t, &out[0]);
+    return status;
+}
+
+// The second one with those dims doubled that the first one has, too: such as no smaller call may have. Without a second one
+// that is the first one's double.
+static hone_status tell_apart(const hone_contest_state *state, taker *t, hone_call *out[2])
+{
+    hone_call *larger = NULL;
+    const hone_allocator allocator = state->question.environment->allocator;
+    const hone_call *like = out[1] != NULL ? out[1] : out[0], *other = out[1] != NULL ? out[0] : NULL;
+    const hone_status status = hone_made_up_double(allocator, like, other, 2 * MANY_BYTES, takes, t, &larger);
+    if (larger == NULL) return status;
+    hone_call_release(&out[1]);
+    out[1] = larger;
+    return status;
+}
+
 // One that is smaller than the other in as many dims as can be, or NULL.
 static hone_status make_calls(const hone_contest_state *state, taker *t, hone_call *out[2])
 {
     const hone_allocator allocator = state->question.environment->allocator;
     hone_status status = hone_made_up_half(allocator, state->question.call, MANY_BYTES, takes, t, &out[1]);
+    if (status == HONE_OK && out[1] == NULL) return make_larger(state, t, out);
     if (status == HONE_OK && out[1] != NULL)
         status = hone_made_up_half(allocator, out[1], FEW_BYTES, takes, t, &out[0]);
-    if (status != HONE_OK || out[0] != NULL || out[1] == NULL) return status;
-    out[0] = out[1];
-    out[1] = NULL;
-    return HONE_OK;
+    if (status != HONE_OK || out[1] == NULL) return status;
+    if (out[0] == NULL) {
+        out[0] = out[1];
+        out[1] = NULL;
+    }
+    return tell_apart(state, t, out);
 }
 
 hone_status hone_contest_verify_first_runs(hone_contest_state *state, hone_candidate *candidate, hone_error *err)

@@ -134,16 +134,29 @@ static void raise(hone_floor *floor, double amount, double rate, const char *at,
     floor->is_of_operations = is_of_operations;
 }
 
+const char *hone_level_name(hone_memory_level level)
+{
+    static const char *const names[HONE_LEVELS] = {"L1", "L2", "L3", "memory"};
+    return names[level];
+}
+
+bool hone_roofline_of(
+    const hone_algorithm *algorithm, const hone_call *call, const hone_peaks *peaks, hone_roofline *out)
+{
+    *out = (hone_roofline){.cost = hone_floor_cost(algorithm, call), .operations = peaks->operations[narrowest(call)]};
+    memcpy(out->bytes, peaks->bytes, sizeof out->bytes);
+    return out->cost.operations > 0 && out->cost.bytes > 0 && out->operations > 0;
+}
+
 hone_floor hone_floor_of(
     const hone_algorithm *algorithm, const hone_call *call, const hone_device_info *device, const hone_peaks *peaks)
 {
-    static const char *const names[HONE_LEVELS] = {"L1", "L2", "L3", "memory"};
     const bool is_measured = hone_floor_is_measured_on(device);
     hone_floor floor = {.is_measured = is_measured, .margin = is_measured ? processor_margin : gpu_margin};
     const hone_cost cost = hone_floor_cost(algorithm, call);
     for (int level = 0; level < HONE_LEVELS; level++) {
         const double before = level > 0 ? peaks->holds[level - 1] : 0;
-        raise(&floor, cost.bytes - before, peaks->bytes[level], names[level], false);
+        raise(&floor, cost.bytes - before, peaks->bytes[level], hone_level_name((hone_memory_level)level), false);
     }
     raise(&floor, cost.operations, peaks->operations[narrowest(call)], "arithmetic", true);
     if (floor.ns > 0) return floor;

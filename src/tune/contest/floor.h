@@ -35,6 +35,15 @@ void hone_peaks_add(hone_peaks *peaks, const hone_peaks *more);
 
 // What an implementation of the algorithm moves and computes for this call at least.
 hone_cost hone_floor_cost(const hone_algorithm *algorithm, const hone_call *call);
+// What the call moves and computes, beside what the device does at best; for reports. False: not both are known.
+typedef struct hone_roofline {
+    hone_cost cost;
+    double operations;         // a second, of the width that the call may compute with
+    double bytes[HONE_LEVELS]; // a second; 0: not known
+} hone_roofline;
+bool hone_roofline_of(
+    const hone_algorithm *algorithm, const hone_call *call, const hone_peaks *peaks, hone_roofline *out);
+const char *hone_level_name(hone_memory_level level); // "L1" ... "memory"
 hone_floor hone_floor_of(
     const hone_algorithm *algorithm, const hone_call *call, const hone_device_info *device, const hone_peaks *peaks);
 bool hone_floor_is_broken(const hone_floor *floor, double time_ns);

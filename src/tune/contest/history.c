@@ -6,6 +6,8 @@
 // they came to stand: after the finals, for those that were in them),"runs_ns" (what the race sampled; "waited" and
 // "marks" where other work disturbed some of it: message.h),"max_error", or "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's,
 // whose times stand) when true}.
+// Beside them "roofline":{"operations","bytes" (of a run),"arithmetic" (operations a second at best),"levels":{"L1",...}
+// (bytes a second)} and "before":{"kernel","config","time_ns"}, what the store answered with when the contest began.
 // What is not known is left out.
 #include "tune/contest/contest.h"
 
@@ -124,6 +126,41 @@ static void put_finals(const hone_standings *standings, const hone_finals *final
     hone_buffer_text(out, "]}");
 }
 
+static void put_roofline(const hone_contest_state *state, hone_buffer *out)
+{
+    hone_roofline roofline;
+    const hone_question *question = &state->question;
+    if (question->call == NULL) return; // a recorded space, which is simulated
+    if (!hone_roofline_of(&question->algorithm->algorithm, question->call, &state->trials.peaks, &roofline)) return;
+    hone_buffer_text(out, ",\"roofline\":{\"operations\":");
+    hone_json_number(out, roofline.cost.operations);
+    put_number(out, "bytes", roofline.cost.bytes);
+    put_number(out, "arithmetic", roofline.operations);
+    hone_buffer_text(out, ",\"levels\":{");
+    const char *between = "";
+    for (int level = 0; level < HONE_LEVELS; level++) {
+        if (!(roofline.bytes[level] > 0)) continue;
+        hone_buffer_format(out, "%s\"%s\":", between, hone_level_name((hone_memory_level)level));
+        hone_json_number(out, roofline.bytes[level]);
+        between = ",";
+    }
+    hone_buffer_text(out, "}}");
+}
+
+static void put_before(const hone_contest_state *state, hone_buffer *out)
+{
+    char config[CONFIG_SIZE];
+    const hone_incumbent *before = &state->known.incumbent;
+    if (!before->is_there) return;
+    const hone_kernel_ref *ref = state->field.contestants[before->kernel].ref;
+    if (hone_config_json(ref->space, &before->config, config, sizeof config) >= sizeof config) return;
+    hone_buffer_text(out, ",\"before\":{");
+    hone_json_field(out, "kernel", ref->kernel.name);
+    hone_buffer_format(out, ",\"config\":%s", config);
+    put_number(out, "time_ns", before->time_ns);
+    hone_buffer_char(out, '}');
+}
+
 hone_status hone_contest_keep_history(hone_contest_state *state, const hone_finals *finals, hone_error *err)
 {
     hone_buffer out;
@@ -137,6 +174,8 @@ hone_status hone_contest_keep_history(hone_contest_state *state, const hone_fina
     }
     hone_buffer_char(&out, ']');
     if (finals != NULL) put_finals(&state->standings, finals, &out);
+    put_roofline(state, &out);
+    put_before(state, &out);
     hone_buffer_char(&out, '}');
     state->out->history = out.failed ? NULL : hone_buffer_take(&out);
     hone_buffer_deinit(&out);

@@ -280,6 +280,7 @@ static void note_incumbent(void *ctx, const hone_store_decision *row)
     const incumbent_reader *reader = ctx;
     const hone_contestant *contestant = find_choice(reader->field, row, &reader->out->config);
     reader->out->is_there = contestant != NULL;
+    reader->out->time_ns = row->time_ns;
     if (contestant != NULL) reader->out->kernel = (uint32_t)(contestant - reader->field->contestants);
 }
 

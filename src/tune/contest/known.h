@@ -20,6 +20,7 @@ typedef struct hone_incumbent {
     bool is_there;
     uint32_t kernel;
     hone_config config;
+    double time_ns; // as it was measured then
 } hone_incumbent;
 
 struct hone_known {

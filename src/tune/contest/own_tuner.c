@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/structs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +15,9 @@ static const char where[] = "tune.tuner";
 struct hone_tuning {
     hone_contest_state *state;
     hone_contest_try *tries;
-    hone_tuning_kernel *kernels; // [count]
-    uint32_t *contestants;       // of each kernel, its number among the field's
+    hone_tuning_kernel *kernels;      // [count]
+    const hone_tuning_kernel **shown; // [count] of them
+    uint32_t *contestants;            // of each kernel, its number among the field's
     size_t count;
 };
 
@@ -31,10 +33,10 @@ const hone_device_info *hone_tuning_device(const hone_tuning *tuning)
     return tuning->state->question.environment->device;
 }
 
-const hone_tuning_kernel *hone_tuning_kernels(const hone_tuning *tuning, size_t *out_count)
+const hone_tuning_kernel *const *hone_tuning_kernels(const hone_tuning *tuning, size_t *out_count)
 {
     *out_count = tuning->count;
-    return tuning->kernels;
+    return tuning->shown;
 }
 
 double hone_tuning_seconds(const hone_tuning *tuning)
@@ -101,7 +103,7 @@ static hone_status check_budget(const hone_tuning *tuning, hone_error *err)
         hone_tuning_evaluations(tuning) == 0 ? "evaluations" : "seconds");
 }
 
-hone_status hone_tuning_try(
+static hone_status tuning_try_known(
     hone_tuning *tuning, size_t kernel, const hone_config *config, hone_tried *out, hone_error *err)
 {
     hone_contest_state *state = tuning->state;
@@ -130,6 +132,15 @@ hone_status hone_tuning_try(
     return hone_fail(err, HONE_CANCELLED, where, "the contest's end cut it short: the tuner returns now");
 }
 
+hone_status hone_tuning_try_sized(
+    hone_tuning *tuning, size_t kernel, const hone_config *config, hone_tried *out, size_t size, hone_error *err)
+{
+    hone_tried known;
+    hone_status status = tuning_try_known(tuning, kernel, config, out != NULL ? &known : NULL, err);
+    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
+    return status;
+}
+
 hone_status hone_tuning_choose(hone_tuning *tuning, size_t kernel, const hone_config *config, hone_error *err)
 {
     hone_contest_state *state = tuning->state;
@@ -152,13 +163,16 @@ static hone_status open_tuning(hone_tuning *tuning, hone_error *err)
     const hone_field *field = &tuning->state->field;
     const hone_allocator *allocator = &tuning->state->question.environment->allocator;
     tuning->kernels = hone_alloc_array(allocator, field->count, sizeof *tuning->kernels);
+    tuning->shown = hone_alloc_array(allocator, field->count, sizeof *tuning->shown);
     tuning->contestants = hone_alloc_array(allocator, field->count, sizeof *tuning->contestants);
-    if (tuning->kernels == NULL || tuning->contestants == NULL) return hone_fail_memory(err, where);
+    if (tuning->kernels == NULL || tuning->shown == NULL || tuning->contestants == NULL)
+        return hone_fail_memory(err, where);
     for (uint32_t i = 0; i < field->count; i++) {
         const hone_contestant *contestant = &field->contestants[i];
         if (contestant->space == NULL || contestant->is_refused) continue;
         const hone_kernel *kernel = &contestant->ref->kernel;
         tuning->contestants[tuning->count] = i;
+        tuning->shown[tuning->count] = &tuning->kernels[tuning->count];
         tuning->kernels[tuning->count++] = (hone_tuning_kernel){
             .name = kernel->name,
             .platform = kernel->platform,
@@ -193,6 +207,7 @@ hone_status hone_contest_run_tuner(hone_contest_state *state, hone_contest_try *
     hone_status status = open_tuning(&tuning, err);
     if (status == HONE_OK) status = run(&tuning, err);
     hone_free(allocator, tuning.kernels);
+    hone_free(allocator, tuning.shown);
     hone_free(allocator, tuning.contestants);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "registry/failure_kinds.h"
+#include "registry/names.h"
 #include "tune/rule/statistics.h"
 
 #include <stdio.h>
@@ -98,7 +99,7 @@ static const hone_tolerance *tolerance_of(const hone_question *question)
 static void put_standard(hone_trials *trials)
 {
     const hone_contestant *standard = hone_field_default(trials->field);
-    if (trials->question->options.regime < HONE_WARM_STABLE || standard == NULL) return;
+    if (!hone_regime_is_stable(trials->question->options.regime) || standard == NULL) return;
     hone_message_put_kernel(&trials->message, standard->ref, trials->sandbox.by_value);
     hone_message_put_config(&trials->message, &standard->default_config);
 }

@@ -16,7 +16,8 @@
 enum { PATH_SIZE = 4096 };
 
 static const char where[] = "tune.workers";
-static const uint64_t ping_ns = 10000000000u; // a machine at work may be slow to start a program
+static const uint64_t ping_ns = 10000000000u;   // a machine at work may be slow to start a program,
+static const uint64_t start_ns = 120000000000u; // and an interpreter imports what its functions need
 
 struct hone_workers {
     hone_allocator allocator;
@@ -128,13 +129,13 @@ hone_status hone_workers_program(const hone_workers *workers, char *out, size_t 
 // Taking and giving ---------------------------------------------------------------------------------------------------
 
 // Whether a worker is there and speaks this library's language: its answer is its version.
-static hone_status greet(const hone_workers *workers, const hone_process *process, hone_error *err)
+static hone_status greet(const hone_workers *workers, const hone_process *process, uint64_t limit_ns, hone_error *err)
 {
     hone_buffer nothing, answer;
     hone_arena arena = {.allocator = workers->allocator};
     hone_buffer_init(&nothing, workers->allocator);
     hone_buffer_init(&answer, workers->allocator);
-    const hone_worker_question ping = {HONE_MESSAGE_PING, &nothing, {ping_ns, ping_ns}};
+    const hone_worker_question ping = {HONE_MESSAGE_PING, &nothing, {limit_ns, limit_ns}};
     hone_status status = HONE_OK;
     hone_outcome_kind kind = hone_worker_ask(process->fd, &ping, NULL, NULL, NULL, &answer);
     hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};
@@ -176,7 +177,7 @@ static hone_status start_worker(
     if (status != HONE_OK) return status;
     status = hone_process_spawn(path, arguments, out, err);
     if (status != HONE_OK) return status;
-    status = greet(workers, out, err);
+    status = greet(workers, out, interpreter != NULL ? start_ns : ping_ns, err);
     if (status == HONE_OK) return HONE_OK;
     end_process(out);
     return hone_fail_prefix(err, status, "%.500s", path);
@@ -188,7 +189,7 @@ hone_status hone_workers_take(hone_workers *workers, bool interpreted, hone_proc
     if (workers == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "this process keeps no workers");
     *out = take_idle(workers, interpreter != NULL);
     // An idle one may have died meanwhile, with the thread that started it or of somebody's kill.
-    if (out->pid > 0 && greet(workers, out, NULL) == HONE_OK) return HONE_OK;
+    if (out->pid > 0 && greet(workers, out, ping_ns, NULL) == HONE_OK) return HONE_OK;
     end_process(out);
     return start_worker(workers, interpreter, out, err);
 }

@@ -63,7 +63,7 @@ typedef struct text_field {
     const char **out;
 } text_field;
 
-// The first field that is no text; NULL when all are.
+// The first field that is not a string; NULL when all are.
 static const char *get_texts(const hone_bundle *bundle, hone_view entry, const text_field *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -121,7 +121,7 @@ static const char *get_standing(const hone_bundle *bundle, hone_view entry, hone
     if (verified.size > 0) out->verified = hone_view_is(verified, "true");
     bool is_known = get_text(bundle, entry, "regime", NULL, &regime) &&
                     (regime == NULL || hone_regime_by_name(regime, &out->regime));
-    return is_known ? NULL : "regime: warm, cold, warm-stable or cold-stable is expected";
+    return is_known ? NULL : "regime: expected " HONE_REGIME_NAMES;
 }
 
 const char *hone_bundle_decision(
@@ -189,7 +189,7 @@ const char *hone_bundle_measured(const hone_bundle *bundle, hone_view entry, hon
     if (wrong == NULL) wrong = get_texts(bundle, entry, fields, sizeof fields / sizeof *fields);
     if (wrong != NULL) return not_a_text(bundle, wrong);
     if (!hone_failure_by_name(failure, &m->failure)) return "failure: no failure of that name";
-    if (!hone_regime_by_name(regime, &m->regime)) return "regime: warm, cold, warm-stable or cold-stable is expected";
+    if (!hone_regime_by_name(regime, &m->regime)) return "regime: expected " HONE_REGIME_NAMES;
     const char *why = get_times(bundle, entry, m);
     if (why == NULL && !is_named(out)) why = "device, algorithm, version, key and kernel are expected";
     hone_error refused = {.message = ""};

@@ -54,6 +54,7 @@ static void put_kernel(hone_buffer *out, const hone_contest_kernel *row)
         hone_buffer_text(out, ",\"config\":null,\"time_ns\":null");
     hone_buffer_format(out, ",\"tried\":%u", row->tried);
     put_rejected(out, row);
+    if (row->elsewhere) hone_buffer_text(out, ",\"elsewhere\":true");
     if (row->reason[0]) {
         hone_buffer_char(out, ',');
         hone_json_field(out, "reason", row->reason);

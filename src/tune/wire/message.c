@@ -166,7 +166,7 @@ void hone_message_put_peaks(hone_buffer *out, const hone_peaks *peaks)
     hone_wire_put(out, peaks, sizeof *peaks);
 }
 
-// A figure that is none is not known.
+// A figure that is not a number is not known.
 static void clean(double *figures, size_t count)
 {
     for (size_t i = 0; i < count; i++)

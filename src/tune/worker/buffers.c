@@ -604,7 +604,12 @@ static void sprinkle_row(sprinkling *s, char *row, uint32_t kind)
 {
     static const double small[] = {0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, -0x1p-130, 0x1p-24};
     static const double masked[] = {-INFINITY};
+    // A row of nothing but zeros, as padding is, has no largest number and no norm to divide by. Whether it is one draws
+    // nothing, so that a seed means the same elsewhere.
+    const bool is_padding = kind == HONE_SPECIAL_SMALL && (s->random >> 32 & 1) == 0;
     if (kind == HONE_SPECIAL_SMALL) sprinkle_each(s, row, small, sizeof small / sizeof small[0], 3);
+    for (int64_t i = 0; i < s->count && is_padding; i++)
+        hone_element_store(s->id, row + i * s->step, 0, 0.0);
     if (kind == HONE_SPECIAL_MINUS_INFINITY) sprinkle_each(s, row, masked, 1, 4);
     if (kind == HONE_SPECIAL_LOWEST) sprinkle_each(s, row, &s->lowest, 1, 1);
     if (kind == HONE_SPECIAL_INFINITY) sprinkle_one(s, row, INFINITY);

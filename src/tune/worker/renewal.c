@@ -4,22 +4,27 @@
 // its results were overwritten writes few. So single runs are timed by turns after all inputs of floats and all results
 // were renewed, each number changed in its last bits, and after the same memory was written with what it held. An
 // honest kernel takes as long, and finds the caches alike. The inputs are closed while it runs, as they are when it
-// is timed.
+// is timed. Which of the two comes first is drawn, and after a disturbed pair the caller rests before each run: who has
+// just written megabytes has used up its slice of a busy processor, and the same of the two was preempted again and again.
+// Who keeps what has come several times takes the time of fresh contents also for the second of a pair: where that is
+// more than its samples said, runs on what is there come before each.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
 #include "base/random.h"
+#include "tune/rule/statistics.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { INNOCENT = 2, GUILTY = 9, GUILTY_LONG = 3, PATIENT = 12, MOST = 32 };
+enum { INNOCENT = 2, PATIENT = 12, MOST = 32 };
 
 static const double suspect = 1.5, suspect_disturbed = 4; // how many times longer
 static const double least_gain_ns = 150;
 // A pass over large arrays takes long, and finds few moments without other work.
 static const double long_ns = 200e3, most_ns = 20e6;
-static const size_t most_bytes = 64u << 20;
+// What is renewed of all arrays together, and those of which a part is.
+static const size_t most_renewed = 64u << 20, most_bytes = 256u << 20;
 
 static const char where[] = "tune.renewal";
 
@@ -29,6 +34,10 @@ typedef enum renewal_mode { SAME, NEW_INPUTS, NEW_ALL, MODES } renewal_mode;
 typedef struct renewal {
     hone_runner *runner;
     renewal_mode mode;
+    bool rests;                   // before each run
+    uint32_t settling;            // runs before each that is timed
+    char *low[HONE_MAX_VALUES];   // of the part of each array that is renewed
+    size_t size[HONE_MAX_VALUES]; // of it
     char *saved[HONE_MAX_VALUES];
 } renewal;
 
@@ -72,24 +81,40 @@ static bool is_renewed(const hone_buffers *buffers, size_t index)
            hone_tensor_is_row_major(tensor);
 }
 
-static void renew_input(const hone_fenced *fenced, bool changes, uint32_t seed)
+static void renew_input(hone_dtype dtype, void *data, size_t size, bool changes, uint32_t seed)
 {
     uint64_t low = 0, exponent = 0;
-    const uint32_t bits = fenced->tensor.dtype.bits;
-    const size_t count = fenced->span / (bits / 8);
-    void *data = fenced->low;
-    (void)find_bits(fenced->tensor.dtype, &low, &exponent);
+    const uint32_t bits = dtype.bits;
+    const size_t count = size / (bits / 8);
+    (void)find_bits(dtype, &low, &exponent);
     if (!changes) low = 0;
     if (bits == 16) renew_uint16_t(data, count, (uint16_t)low, (uint16_t)exponent, seed);
     if (bits == 32) renew_uint32_t(data, count, (uint32_t)low, (uint32_t)exponent, seed);
     if (bits == 64) renew_uint64_t(data, count, low, exponent, seed);
 }
 
-static void overwrite_result(const hone_fenced *fenced, bool changes)
+static void overwrite_result(char *low, size_t size, bool changes)
 {
     const unsigned char keep = changes ? 0 : 0xff, poison = changes ? HONE_POISON_BYTE : 0;
-    for (size_t i = 0; i < fenced->span; i++)
-        fenced->low[i] = (char)(((unsigned char)fenced->low[i] & keep) | poison);
+    for (size_t i = 0; i < size; i++)
+        low[i] = (char)(((unsigned char)low[i] & keep) | poison);
+}
+
+// All of each array, or as much of each somewhere in it.
+static void choose_parts(renewal *r)
+{
+    const size_t grain = 16;
+    hone_session *session = r->runner->session;
+    const size_t bytes = hone_buffers_bytes(&session->buffers);
+    const double share = (double)most_renewed / (double)bytes;
+    for (size_t i = 0; i < session->buffers.count; i++) {
+        const hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
+        r->low[i] = fenced->low;
+        r->size[i] = fenced->span;
+        if (bytes <= most_renewed || fenced->span < most_renewed / grain) continue;
+        r->size[i] = (size_t)(share * (double)fenced->span) / grain * grain;
+        r->low[i] += hone_random_next(&session->random) % ((fenced->span - r->size[i]) / grain + 1) * grain;
+    }
 }
 
 static hone_status renew(const renewal *r, hone_error *err)
@@ -98,11 +123,12 @@ static hone_status renew(const renewal *r, hone_error *err)
     hone_status status = HONE_OK;
     for (size_t i = 0; i < session->buffers.count && status == HONE_OK; i++) {
         hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
-        if (hone_buffers_is_result(&session->buffers, i)) overwrite_result(fenced, r->mode == NEW_ALL);
+        if (hone_buffers_is_result(&session->buffers, i)) overwrite_result(r->low[i], r->size[i], r->mode == NEW_ALL);
         if (!is_renewed(&session->buffers, i)) continue;
         status = hone_buffers_open_input(fenced, err);
         if (status != HONE_OK) break;
-        renew_input(fenced, r->mode != SAME, (uint32_t)hone_random_next(&session->random));
+        const uint32_t seed = (uint32_t)hone_random_next(&session->random);
+        renew_input(fenced->tensor.dtype, r->low[i], r->size[i], r->mode != SAME, seed);
         hone_buffers_close_input(&session->buffers, fenced);
     }
     return status;
@@ -110,10 +136,8 @@ static hone_status renew(const renewal *r, hone_error *err)
 
 // Times ---------------------------------------------------------------------------------------------------------------
 
-static hone_failure time_renewed(hone_runner *runner, double *out_ns, hone_error *err)
+static hone_failure time_run(hone_runner *runner, double *out_ns, hone_error *err)
 {
-    renewal *r = runner->renewal;
-    if (renew(r, err) != HONE_OK) return HONE_FAILURE_RUN;
     const uint64_t start = hone_os_now_ns();
     const hone_status status = hone_runner_run_on(runner, 0);
     *out_ns = (double)(hone_os_now_ns() - start);
@@ -124,7 +148,19 @@ static hone_failure time_renewed(hone_runner *runner, double *out_ns, hone_error
 static hone_failure take(renewal *r, renewal_mode mode, hone_sample *out, hone_error *err)
 {
     r->mode = mode;
-    return hone_runner_sample_of(r->runner, time_renewed, out, err);
+    for (uint32_t i = 0; i < r->settling; i++)
+        if (hone_runner_run_on(r->runner, 0) != HONE_OK) return HONE_FAILURE_RUN;
+    if (renew(r, err) != HONE_OK) return HONE_FAILURE_RUN;
+    if (r->rests) hone_runner_rest(r->runner);
+    return hone_runner_sample_of(r->runner, time_run, out, err);
+}
+
+static hone_failure take_pair(renewal *r, renewal_mode mode, hone_sample *fresh, hone_sample *same, hone_error *err)
+{
+    const bool is_fresh_first = hone_random_next(&r->runner->session->random) % 2 == 0;
+    hone_failure failure = take(r, is_fresh_first ? mode : SAME, is_fresh_first ? fresh : same, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    return take(r, is_fresh_first ? SAME : mode, is_fresh_first ? same : fresh, err);
 }
 
 static bool is_suspect(double new_ns, double same_ns, bool disturbed)
@@ -142,23 +178,29 @@ typedef struct tally {
 static hone_failure count_pairs(renewal *r, renewal_mode mode, tally *t, bool *out_guilty, hone_error *err)
 {
     const uint64_t begin_ns = hone_os_now_ns();
-    int innocent = INNOCENT, guilty = GUILTY;
+    int innocent = INNOCENT, guilty = MOST;
     *t = (tally){.new_ns = INFINITY, .same_ns = INFINITY};
+    r->rests = false;
+    hone_status status = hone_runner_run_on(r->runner, 0); // what is the same is that of a run on these inputs
+    if (status != HONE_OK) return hone_runner_fail(r->runner, status, err);
     for (int pair = 0; pair < MOST && t->innocent < innocent && t->guilty < guilty; pair++) {
         hone_sample fresh, same;
-        hone_failure failure = take(r, mode, &fresh, err);
-        if (failure == HONE_FAILURE_NONE) failure = take(r, SAME, &same, err);
+        hone_failure failure = take_pair(r, mode, &fresh, &same, err);
         if (failure != HONE_FAILURE_NONE) return failure;
         const bool disturbed = fresh.marks != 0 || same.marks != 0;
-        t->new_ns = fmin(t->new_ns, fresh.time_ns);
-        t->same_ns = fmin(t->same_ns, same.time_ns);
-        if (t->new_ns > long_ns) innocent = 1, guilty = GUILTY_LONG;
+        const double fresh_ns = hone_sample_corrected(&fresh), same_ns = hone_sample_corrected(&same);
+        t->new_ns = fmin(t->new_ns, fresh_ns);
+        t->same_ns = fmin(t->same_ns, same_ns);
+        const bool is_long = t->new_ns > long_ns;
+        if (is_long) innocent = 1;
+        r->rests = r->rests || disturbed;
         const bool is_late = (double)(hone_os_now_ns() - begin_ns) > most_ns;
         if (disturbed && pair < PATIENT && !is_late) continue;
-        const bool suspects = is_suspect(fresh.time_ns, same.time_ns, disturbed);
+        const bool suspects = is_suspect(fresh_ns, same_ns, disturbed);
         t->innocent += !suspects;
         t->guilty += suspects;
         t->disturbed = t->disturbed || disturbed;
+        guilty = (int)hone_stopping_guilty_pairs(is_long, t->disturbed, t->new_ns);
     }
     *out_guilty = t->guilty >= guilty && is_suspect(t->new_ns, t->same_ns, t->disturbed);
     return HONE_FAILURE_NONE;
@@ -168,7 +210,12 @@ static hone_failure judge(renewal *r, hone_error *err)
 {
     tally all, inputs;
     bool is_guilty = false, unused;
+    const double race_ns = r->runner->race_ns;
     hone_failure failure = count_pairs(r, NEW_ALL, &all, &is_guilty, err);
+    if (failure == HONE_FAILURE_NONE && !is_guilty && race_ns > 0 && is_suspect(all.new_ns, race_ns, false)) {
+        r->settling = hone_runner_settling(all.new_ns);
+        failure = count_pairs(r, NEW_ALL, &all, &is_guilty, err);
+    }
     if (failure != HONE_FAILURE_NONE || !is_guilty) return failure;
     failure = count_pairs(r, NEW_INPUTS, &inputs, &unused, err);
     if (failure != HONE_FAILURE_NONE) return failure;
@@ -186,11 +233,10 @@ static bool save_inputs(renewal *r)
 {
     const hone_session *session = r->runner->session;
     for (size_t i = 0; i < session->buffers.count; i++) {
-        const hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
         if (!is_renewed(&session->buffers, i)) continue;
-        r->saved[i] = hone_alloc(&session->allocator, fenced->span > 0 ? fenced->span : 1);
+        r->saved[i] = hone_alloc(&session->allocator, r->size[i] > 0 ? r->size[i] : 1);
         if (r->saved[i] == NULL) return false;
-        memcpy(r->saved[i], fenced->low, fenced->span);
+        memcpy(r->saved[i], r->low[i], r->size[i]);
     }
     return true;
 }
@@ -199,22 +245,29 @@ static hone_status put_inputs_back(renewal *r, hone_error *err)
 {
     hone_status status = HONE_OK;
     hone_session *session = r->runner->session;
-    for (size_t i = 0; i < session->buffers.count && status == HONE_OK; i++)
-        if (r->saved[i] != NULL) status = hone_buffers_set_input(&session->buffers, i, r->saved[i], 0, err);
+    for (size_t i = 0; i < session->buffers.count && status == HONE_OK; i++) {
+        hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
+        if (r->saved[i] == NULL) continue;
+        status = hone_buffers_open_input(fenced, err);
+        if (status != HONE_OK) break;
+        memcpy(r->low[i], r->saved[i], r->size[i]);
+        hone_buffers_close_input(&session->buffers, fenced);
+    }
     return status;
 }
 
 // Without room nothing is said.
-hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_error *err)
+hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_verify_depth depth, hone_error *err)
 {
     const hone_session *session = runner->session;
     const uint32_t batch = runner->batch;
     renewal r = {.runner = runner};
     hone_failure failure = HONE_FAILURE_NONE;
-    if (!hone_site_is_host(&session->site) || hone_buffers_bytes(&session->buffers) > most_bytes)
-        return HONE_FAILURE_NONE;
+    const size_t most = depth == HONE_FOR_WINNERS ? most_bytes : most_renewed;
+    if (!hone_site_is_host(&session->site) || hone_buffers_bytes(&session->buffers) > most) return HONE_FAILURE_NONE;
     runner->renewal = &r;
     runner->batch = 1;
+    choose_parts(&r);
     if (save_inputs(&r)) {
         failure = judge(&r, err);
         hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;

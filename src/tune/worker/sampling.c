@@ -2,9 +2,11 @@
 //
 // A sample is a batch of runs between two readings of the clock, divided by their number: a batch so long that the
 // clock's own cost and grain do not count. Before each, places of the results are overwritten, and looked at right after
-// it (spots.h): what was not written did not belong to the time. Before the first sample, the candidate runs until it is warm: for a while at least,
+// it (spots.h): what was not written did not belong to the time. In batches that only make warm they are overwritten
+// between two runs, so that one that rests right after another does not get away with the first of each batch. Before the first sample, the candidate runs until it is warm: for a while at least,
 // and on while each run is faster than the one before. Cold runs go round through sets of buffers that exceed the
-// last-level cache, or read a block of that size between samples.
+// last-level cache, or read a block of that size between samples. Of a device's runs the regime graph takes replays of a
+// graph that holds the batch, and eager each run by itself, with its start and the wait for its end.
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
@@ -19,8 +21,10 @@
 enum {
     MAX_BATCH = 1 << 20,
     FUTILE_RETAKES = 4,
-    SPOTS = 4,       // of a sample on the host
-    DEVICE_SPOTS = 1 // each is two copies, of some 10 us
+    SPOTS = 4,         // of a sample on the host
+    GRAPH_RUNS = 4,    // at least, of a sample: what stands between two runs in a graph is part of the time
+    GRAPH_REPLAYS = 1, // before a graph is timed: the first one brings it to the device
+    DEVICE_SPOTS = 1   // each is two copies, of some 10 us
 };
 
 static const char where[] = "tune.sample";
@@ -40,6 +44,9 @@ static const double warm_again_ns = 200e3;
 // Chosen by measurement on Linux 6.18 (EEVDF) with four busy processes on each processor: after such a rest 90 to
 // 100 % of samples of up to 3 ms were undisturbed, without it 22 to 76 %.
 static const uint64_t rest_ns = 1000000;
+// Two slices of the scheduler and some. Of samples of 20 us on two threads, beside 17 busy processes on two processors, 11 to 20 of
+// 100 were undisturbed without it, 57 to 70 with 5 to 20 ms.
+static const uint64_t gather_ns = 8 * 1000 * 1000;
 static const double busy_share = 0.2; // of the latest samples that were disturbed
 // What a neighbour on a device disturbs all the time, no second sample mends.
 static const double shared_share = 0.9;
@@ -80,6 +87,7 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
         .ctx = runner,
         .flood = session->floods ? site->flood : NULL,
         .flood_bytes = site->flood_bytes,
+        .replays = session->regime == HONE_GRAPH ? GRAPH_REPLAYS : 0,
         .out_elsewhere = &elsewhere,
     };
     hone_status status = site->ops->time(site->instance, &runs, out_ns, err);
@@ -93,12 +101,39 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_failure_of(status);
 }
 
+// Each run is started and waited for before the next, by the host's clock.
+static hone_failure time_eager(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    uint64_t spent_ns = 0;
+    for (uint32_t i = 0; i < runner->batch; i++) {
+        const uint64_t start = hone_os_now_ns();
+        hone_status status = run_next(runner);
+        if (status != HONE_OK) return hone_runner_fail(runner, status, err);
+        status = hone_site_wait(&session->site, err);
+        spent_ns += hone_os_now_ns() - start;
+        if (status != HONE_OK) return HONE_FAILURE_RUN;
+    }
+    *out_ns = (double)spent_ns / runner->batch;
+    return HONE_FAILURE_NONE;
+}
+
+static hone_failure fail_beside(hone_error *err)
+{
+    hone_fail(
+        err, HONE_UNSUPPORTED, where,
+        "runs beside the stream that it is given and waits for its own end, so that no graph can hold it");
+    return HONE_FAILURE_UNSUPPORTED;
+}
+
 hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_status status = HONE_OK;
     hone_assert(runner->batch >= 1 && session->buffers.set_count > 0);
     bool visits = hone_site_waits_for(&session->site, runner->kernel.platform);
+    if (session->regime == HONE_EAGER) return time_eager(runner, out_ns, err);
+    if (session->regime == HONE_GRAPH && visits) return fail_beside(err);
     if (session->site.instance != NULL && session->site.ops->time != NULL && !visits)
         return sample_on_device(runner, out_ns, err);
     if (session->flood != NULL) flood(session);
@@ -107,6 +142,8 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
     size_t set = session->next_set, sets = session->buffers.set_count;
     uint64_t start = hone_os_now_ns();
     for (uint32_t i = 0; i < runner->batch; i++) {
+        if (runner->spoils != NULL && i == runner->spoiled_run)
+            (void)hone_spots_overwrite(runner->spoils, &session->buffers, NULL);
         hone_status one = hone_runner_run_on(runner, set);
         if (one != HONE_OK) status = one;
         if (++set >= sets) set = 0;
@@ -163,14 +200,28 @@ static uint32_t vary(hone_session *session, uint32_t batch)
     return session->site.instance != NULL || batch + more > most ? batch : batch + more;
 }
 
-static hone_failure sample_batch(hone_runner *runner, double *out_ns, hone_error *err)
+static hone_status prepare_spots(hone_runner *runner, hone_spots *out, hone_error *err)
 {
     hone_session *session = runner->session;
-    const uint32_t most = session->site.instance != NULL ? DEVICE_SPOTS : SPOTS;
+    const bool is_host = session->site.instance == NULL;
+    hone_status status = hone_spots_choose(
+        out, &session->buffers, last_set(runner), is_host ? SPOTS : DEVICE_SPOTS, &session->random, err);
+    if (status != HONE_OK) return status;
+    if (!is_host || !runner->spoils_within || runner->batch < 2)
+        return hone_spots_overwrite(out, &session->buffers, err);
+    runner->spoils = out;
+    runner->spoiled_run = 1 + hone_random_below(&session->random, runner->batch - 1);
+    return HONE_OK;
+}
+
+static hone_failure sample_batch(hone_runner *runner, double *out_ns, hone_error *err)
+{
     hone_spots spots;
-    hone_status status = hone_spots_set(&spots, &session->buffers, last_set(runner), most, &session->random, err);
-    if (status != HONE_OK) return HONE_FAILURE_RUN;
+    if (prepare_spots(runner, &spots, err) != HONE_OK) return HONE_FAILURE_RUN;
+    (void)hone_pool_take_asked(runner->session->own_pool);
     hone_failure failure = hone_runner_time(runner, out_ns, err);
+    runner->workers = hone_pool_take_asked(runner->session->own_pool);
+    runner->spoils = NULL;
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check_spots(runner, &spots, err);
     if (failure == HONE_FAILURE_NONE) runner->run_ns += *out_ns * runner->batch;
     return failure;
@@ -194,6 +245,7 @@ static uint32_t batch_for(const hone_session *session, double run_ns)
 {
     double least = sample_of(session), wanted = run_ns > 0 ? least / run_ns + 1 : MAX_BATCH;
     if (run_ns >= least) wanted = 1;
+    if (session->regime == HONE_GRAPH && wanted < GRAPH_RUNS) wanted = GRAPH_RUNS;
     uint32_t most = largest_batch(session);
     return wanted > most ? most : (uint32_t)wanted;
 }
@@ -248,10 +300,12 @@ static hone_failure sample_warm(
     double spent = 0, unused_ns;
     hone_failure failure = run_marked(runner, runs, waits, out, err);
     if (failure != HONE_FAILURE_NONE || out->time_ns > short_run_ns) return failure;
+    runner->spoils_within = true;
     while (failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
         failure = runs(runner, &unused_ns, err);
         spent += fmax(unused_ns * runner->batch, 1000); // a clock that stands still ends too
     }
+    runner->spoils_within = false;
     for (int i = 0; i < SAMPLES && failure == HONE_FAILURE_NONE; i++)
         failure = run_marked(runner, runs, waits, &samples[i], err);
     if (failure != HONE_FAILURE_NONE) return failure;
@@ -264,27 +318,30 @@ static hone_failure sample_warm(
 typedef hone_failure watched_runs(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err);
 
-// A device's clock sees nothing of what the host's threads wait for: its platform says what moved its times.
-static hone_failure watch_device(
-    hone_runner *runner, watched_runs *watched, hone_runs *runs, hone_sample *out, hone_error *err)
-{
-    const hone_site *site = &runner->session->site;
-    hone_site_forget_marks(site);
-    hone_failure failure = watched(runner, runs, NULL, out, err);
-    if (failure == HONE_FAILURE_NONE) out->marks |= hone_site_marks(site);
-    return failure;
-}
-
 // The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample.
-static hone_failure watch(
+static hone_failure watch_host(
     hone_runner *runner, watched_runs *watched, hone_runs *runs, hone_sample *out, hone_error *err)
 {
     hone_os_waits waits;
-    if (runner->session->site.instance != NULL) return watch_device(runner, watched, runs, out, err);
     hone_os_waits_begin(&waits);
     hone_failure failure = watched(runner, runs, &waits, out, err);
     unsigned stolen = hone_os_waits_end(&waits);
     if (failure == HONE_FAILURE_NONE) out->marks |= stolen;
+    return failure;
+}
+
+// A device's clock sees nothing of what the host's threads wait for: its platform says what moved its times. An eager
+// run's time has what both do.
+static hone_failure watch(
+    hone_runner *runner, watched_runs *watched, hone_runs *runs, hone_sample *out, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    const hone_site *site = &session->site;
+    if (site->instance == NULL) return watch_host(runner, watched, runs, out, err);
+    hone_site_forget_marks(site);
+    hone_failure failure = session->regime == HONE_EAGER ? watch_host(runner, watched, runs, out, err)
+                                                         : watched(runner, runs, NULL, out, err);
+    if (failure == HONE_FAILURE_NONE) out->marks |= hone_site_marks(site);
     return failure;
 }
 
@@ -308,12 +365,25 @@ static hone_failure sample_now(hone_runner *runner, hone_sample *out, hone_error
     return failure;
 }
 
+static void gather(const hone_runner *runner)
+{
+    if (runner->workers > 0) (void)hone_pool_gather(runner->session->own_pool, runner->workers, gather_ns);
+}
+
+void hone_runner_rest(const hone_runner *runner)
+{
+    hone_os_sleep_ns(rest_ns);
+    gather(runner);
+}
+
 // One after its threads have come to rest, and where it rests itself: a thread that has just used its share of a
-// processor is the first to lose it. One that slept is owed some, and its next milliseconds are its own.
+// processor is the first to lose it. One that slept is owed some, and its next milliseconds are its own. Then the pool's
+// threads come before it begins: beside other work they come milliseconds late, and the caller would do their part.
 static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample *out, hone_error *err)
 {
     const uint64_t slept_ns = settle(runner->session);
     if (rests && slept_ns < rest_ns) hone_os_sleep_ns(rest_ns - slept_ns);
+    gather(runner);
     hone_failure failure = watch(runner, sample_warm, hone_runner_sample, out, err);
     if (failure == HONE_FAILURE_NONE) note_disturbance(runner->session, out);
     return failure;
@@ -372,11 +442,21 @@ hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, 
     return failure == HONE_FAILURE_NONE ? take_again(runner, retakes, out, err) : failure;
 }
 
-hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err)
+// An interpreter takes longer to start a run on a device than the run takes: one alone would show the host's time, and
+// two are captured into a graph.
+static uint32_t first_batch(const hone_runner *runner)
+{
+    const hone_session *session = runner->session;
+    const bool is_slow_to_start =
+        session->site.instance != NULL && hone_platform_facts_of(runner->kernel.platform)->is_interpreted;
+    return is_slow_to_start && largest_batch(session) >= 2 ? 2 : 1;
+}
+
+static hone_failure warm_up(hone_runner *runner, double *out_ns, hone_error *err)
 {
     double spent = 0, before_ns = INFINITY;
     (void)settle(runner->session);
-    runner->batch = 1;
+    runner->batch = first_batch(runner);
     for (;;) {
         double run_ns;
         hone_failure failure = hone_runner_sample(runner, &run_ns, err);
@@ -394,6 +474,14 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
         if (batch > runner->batch * 16) batch = runner->batch * 16;
         if (batch > runner->batch) runner->batch = batch;
     }
+}
+
+hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    runner->spoils_within = true;
+    const hone_failure failure = warm_up(runner, out_ns, err);
+    runner->spoils_within = false;
+    return failure;
 }
 
 // What it waited may have come in any of the runs: all is taken for the last one's, which is then not believed to be

@@ -8,7 +8,7 @@
 #include <string.h>
 
 // The guard on a device is as wide as what views begin at multiples of (hone_platform_ops.view_align).
-enum { GUARD_SIZE = 4096, ALIGNMENT = 64 };
+enum { GUARD_SIZE = 4096 };
 
 static const char where[] = "tune.scratch";
 
@@ -85,12 +85,13 @@ static void give_back(void *memory, void *taken, size_t size)
 
 static hone_status take_host(hone_guarded_scratch *scratch, size_t size, hone_execution *execution, hone_error *err)
 {
-    if (size <= SIZE_MAX - 2 * GUARD_SIZE - ALIGNMENT)
-        scratch->block = hone_alloc(&scratch->allocator, size + 2 * GUARD_SIZE + ALIGNMENT);
+    if (size <= SIZE_MAX - 2 * GUARD_SIZE - HONE_SCRATCH_ALIGN)
+        scratch->block = hone_alloc(&scratch->allocator, size + 2 * GUARD_SIZE + HONE_SCRATCH_ALIGN);
     if (scratch->block == NULL)
         return hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
     const uintptr_t first = (uintptr_t)scratch->block + GUARD_SIZE;
-    scratch->data = scratch->block + GUARD_SIZE + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
+    scratch->data =
+        scratch->block + GUARD_SIZE + (HONE_SCRATCH_ALIGN - first % HONE_SCRATCH_ALIGN) % HONE_SCRATCH_ALIGN;
     scratch->size = size;
     execution->scratch = scratch->data;
     execution->scratch_bytes = size;

@@ -11,6 +11,8 @@
 
 #include <stdatomic.h>
 
+enum { HONE_SCRATCH_ALIGN = 64 }; // bytes: what a run may count on
+
 // Zeroed: there is none.
 typedef struct hone_guarded_scratch {
     hone_allocator allocator;

@@ -53,7 +53,7 @@ static hone_failure verify_one(const finals *f, hone_runner *runner, bool after,
 {
     if (!f->verifies) return hone_runner_verify(runner, out_max_error, err);
     hone_failure failure = after ? HONE_FAILURE_NONE : hone_runner_probe(runner, err);
-    if (failure == HONE_FAILURE_NONE && !after) failure = hone_runner_probe_renewed(runner, err);
+    if (failure == HONE_FAILURE_NONE && !after) failure = hone_runner_probe_renewed(runner, HONE_FOR_LEADERS, err);
     if (failure == HONE_FAILURE_NONE)
         failure = hone_runner_verify_often(runner, FINALS_VERIFIED, most_verified_ns(f, after), out_max_error, err);
     if (after) return failure;

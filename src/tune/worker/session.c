@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "platforms/platform.h"
+#include "registry/names.h"
 #include "tune/worker/confine.h"
 
 #include <math.h>
@@ -24,7 +25,8 @@ void hone_session_init(hone_session *session, hone_allocator allocator, const ho
     session->arena.allocator = allocator;
     hone_variants_init(&session->variants, allocator);
     session->how = *how;
-    session->packs = (hone_pack_shelf){.allocator = allocator, .platforms = hone_platform_facts_of};
+    session->packs =
+        (hone_pack_shelf){.allocator = allocator, .platforms = hone_platform_facts_of, .gpu = hone_platform_packs.gpu};
     session->how.packs = &session->packs;
     session->given_pool = pool;
 }
@@ -234,8 +236,8 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     hone_message_get_call(reader, &session->values, &session->count);
     const char *key = hone_wire_get_text(reader);
     uint8_t regime = hone_wire_get_u8(reader);
-    session->regime = regime == HONE_COLD || regime == HONE_COLD_STABLE ? HONE_COLD : HONE_WARM;
-    session->stable = regime == HONE_WARM_STABLE || regime == HONE_COLD_STABLE;
+    session->regime = hone_regime_with((hone_regime)regime, false);
+    session->stable = hone_regime_is_stable((hone_regime)regime);
     session->seed = hone_wire_get_u64(reader);
     session->random = hone_os_random_seed();
     hone_wire_get(reader, &session->tolerance, sizeof session->tolerance);
@@ -309,7 +311,7 @@ static hone_failure verify_last(
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, depth, max_error, err);
     if (failure != HONE_FAILURE_NONE || !leads || has_led(runner)) return failure;
-    failure = hone_runner_probe_renewed(runner, err);
+    failure = hone_runner_probe_renewed(runner, depth, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_scalars(runner, change, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_placed(runner, max_error, err);
     if (failure == HONE_FAILURE_NONE && depth == HONE_FOR_WINNERS)
@@ -333,6 +335,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     hone_session_pass_phase(runner->session);
     failure = hone_measure_candidate(runner, stopping, out, err);
     hone_session_pass_phase(runner->session);
+    runner->race_ns = out->time_ns;
     if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, stopping, out->time_ns, err);
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);

@@ -122,12 +122,17 @@ typedef struct hone_runner {
     hone_guarded_scratch scratch;
     hone_execution execution;
     uint32_t batch;           // runs a sample
+    int32_t workers;          // of hone's pool that its last sample had work for
     double verify_ns;         // what the last verified run took
     double verified_ns;       // what all of them took
     double run_ns;            // what all samples took, those to warm up counted in
     uint32_t retaken, mended; // disturbed samples that were taken again, and those of them that no longer were
     struct probe *probe;      // what its runs change, while hone_runner_probe looks; else NULL
     struct renewal *renewal;  // the same of hone_runner_probe_renewed
+    double race_ns;           // a run, as its samples have it; 0: there are none
+    bool spoils_within;       // spots are overwritten within batches of runs, whose time nobody takes
+    const hone_spots *spoils; // those of the batch that runs, overwritten before this run of it; else NULL
+    uint32_t spoiled_run;
 } hone_runner;
 
 // What says how long one run took: hone_runner_sample, hone_runner_warm.
@@ -190,12 +195,16 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
 hone_failure hone_runner_warm_marked(hone_runner *runner, hone_sample *out, hone_error *err);
 // A batch of runs by the clock: nanoseconds a run.
 hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *err);
-// The same, and that the last run of the batch left no spot of its results as it was.
+// The same, and that the last run of the batch left no spot of its results as it was. Spots are overwritten before the
+// batch, or before a run within it (spoils_within).
 hone_failure hone_runner_sample(hone_runner *runner, double *out_ns, hone_error *err);
 // Right after a run: HONE_FAILURE_STALE where a spot is as it was, HONE_FAILURE_HIDDEN where that is written late.
 hone_failure hone_runner_check_spots(const hone_runner *runner, const hone_spots *spots, hone_error *err);
 // One sample by other runs than hone_runner_sample's, with what disturbed it.
 hone_failure hone_runner_sample_of(hone_runner *runner, hone_runs *runs, hone_sample *out, hone_error *err);
+// Sleeps for a millisecond, after which a busy machine leaves the next few to the caller, and has the pool's threads awake
+// that the last sample had work for.
+void hone_runner_rest(const hone_runner *runner);
 // A sample right after others of this candidate, which is warm. Says what disturbed it; one that was is taken again up
 // to `retakes` times, as one in a round, and the least disturbed one stands.
 hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
@@ -207,8 +216,11 @@ hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 // probe.c: whether its runs do their work when something has changed since the last one. Returns HONE_FAILURE_REPLAYED,
 // _STALE or _HIDDEN where they do not; results are left poisoned, inputs as they were.
 hone_failure hone_runner_probe(hone_runner *runner, hone_error *err);
-// renewal.c: the same where all inputs and results are new. On the host, of up to 64 MB.
-hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_error *err);
+// How many runs without a change come before one that is timed, where somebody may keep what comes again and again.
+uint32_t hone_runner_settling(double run_ns);
+// renewal.c: the same where all inputs and results are new, on the host. Of what may win with arrays of 64 to 256 MB it is
+// a part of each that is new.
+hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_verify_depth depth, hone_error *err);
 
 // Measures a verified candidate by the rule.
 hone_failure hone_measure_candidate(

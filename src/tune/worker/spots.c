@@ -86,9 +86,15 @@ hone_status hone_spots_set(
     hone_spots *spots, const hone_buffers *buffers, size_t set, uint32_t most, uint64_t *random, hone_error *err)
 {
     hone_status status = hone_spots_choose(spots, buffers, set, most, random, err);
+    return status == HONE_OK ? hone_spots_overwrite(spots, buffers, err) : status;
+}
+
+hone_status hone_spots_overwrite(const hone_spots *spots, const hone_buffers *buffers, hone_error *err)
+{
+    hone_status status = HONE_OK;
     for (uint32_t i = 0; i < spots->count && status == HONE_OK; i++) {
         const hone_spot *spot = &spots->spots[i];
-        const hone_fenced *fenced = &buffers->sets[set].fenced[spot->value];
+        const hone_fenced *fenced = &buffers->sets[spots->set].fenced[spot->value];
         status = hone_buffers_write(buffers, fenced, spot->offset, spot->poison, spot->size, err);
     }
     return status;

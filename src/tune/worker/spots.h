@@ -28,9 +28,10 @@ typedef struct hone_spots {
 // Results whose elements share bytes have no spots.
 hone_status hone_spots_set(
     hone_spots *spots, const hone_buffers *buffers, size_t set, uint32_t most, uint64_t *random, hone_error *err);
-// Chooses them alone.
+// The two steps of it.
 hone_status hone_spots_choose(
     hone_spots *spots, const hone_buffers *buffers, size_t set, uint32_t most, uint64_t *random, hone_error *err);
+hone_status hone_spots_overwrite(const hone_spots *spots, const hone_buffers *buffers, hone_error *err);
 // How many still hold what they were overwritten with. *out_first, where there is one: the index of the first.
 hone_status hone_spots_left(
     const hone_spots *spots, const hone_buffers *buffers, uint32_t *out_left, uint32_t *out_first, hone_error *err);

@@ -1,5 +1,6 @@
 // A candidate that was right on memory that suits it, in places that its call allows: on arrays that are aligned no
-// better than the call's key says, with a wall right behind them and then right before them.
+// better than the call's key says, with a wall right behind them and then right before them. Its scratch memory lies so,
+// too.
 //
 // And in a thread whose stack is the least that is promised.
 //
@@ -26,6 +27,8 @@ typedef struct strict_arrays {
     hone_tensor tensors[HONE_MAX_VALUES];
     hone_value values[HONE_MAX_VALUES];
     hone_os_guard guards[HONE_MAX_VALUES]; // of inputs
+    hone_os_walled scratch;                // no room: there is none
+    char *scratch_low;
 } strict_arrays;
 
 // What a call says of an array's alignment, and not more.
@@ -55,12 +58,17 @@ static void free_arrays(strict_arrays *arrays, size_t count)
     open_arrays(arrays, count);
     for (size_t i = 0; i < count; i++)
         hone_os_walled_destroy(&arrays->walled[i]);
+    hone_os_walled_destroy(&arrays->scratch);
 }
 
-static bool make_room(const hone_session *session, strict_arrays *arrays)
+static bool make_room(const hone_runner *runner, strict_arrays *arrays)
 {
+    const hone_session *session = runner->session;
     const hone_buffers *buffers = &session->buffers;
+    const size_t asked = runner->scratch.block != NULL ? runner->scratch.size : 0;
+    const size_t scratch = asked <= most_bytes ? asked : 0;
     memset(arrays, 0, sizeof *arrays);
+    if (scratch > 0 && !hone_os_walled_create(&arrays->scratch, scratch + 2 * HONE_SCRATCH_ALIGN)) return false;
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *fenced = &buffers->sets[0].fenced[i];
         const size_t size = fenced->span + 4 * (size_t)least_align(session, i);
@@ -90,10 +98,24 @@ static void place_array(const hone_session *session, strict_arrays *arrays, size
     if (is_input) (void)hone_os_guard_close(&arrays->guards[index], walled->room, walled->size);
 }
 
-static void place_arrays(const hone_session *session, strict_arrays *arrays, placing where_to)
+// Aligned as it is promised, and no better.
+static void place_scratch(strict_arrays *arrays, size_t size, placing where_to)
 {
+    hone_os_walled *walled = &arrays->scratch;
+    const uintptr_t last = (uintptr_t)walled->room + walled->size - size;
+    uintptr_t low = last & ~(uintptr_t)(HONE_SCRATCH_ALIGN - 1);
+    if (where_to == BADLY && low % (2 * HONE_SCRATCH_ALIGN) == 0) low -= HONE_SCRATCH_ALIGN;
+    arrays->scratch_low = where_to == AT_START ? walled->room : (char *)low;
+    memset(walled->room, HONE_GUARD_BYTE, walled->size);
+    memset(arrays->scratch_low, HONE_POISON_BYTE, size);
+}
+
+static void place_arrays(const hone_runner *runner, strict_arrays *arrays, placing where_to)
+{
+    const hone_session *session = runner->session;
     const hone_buffers *buffers = &session->buffers;
     open_arrays(arrays, buffers->count);
+    if (arrays->scratch.block != NULL) place_scratch(arrays, runner->scratch.size, where_to);
     for (size_t i = 0; i < buffers->count; i++) {
         arrays->values[i] = buffers->sets[0].values[i];
         if (arrays->walled[i].block != NULL) place_array(session, arrays, i, where_to);
@@ -107,21 +129,35 @@ static bool is_slack(const char *from, const char *to)
     return true;
 }
 
-// What a run did around one array, in words; NULL: nothing.
-static const char *fault_of(const strict_arrays *arrays, size_t index, size_t span)
+// What a run did around what lies at `low`, in words; NULL: nothing.
+static const char *fault_around(const hone_os_walled *walled, const char *low, size_t span)
 {
-    const hone_os_walled *walled = &arrays->walled[index];
     if (hone_os_guard_was_written(&walled->behind)) return "read or wrote past the end of";
     if (hone_os_guard_was_written(&walled->before)) return "read or wrote before the start of";
-    if (hone_os_guard_was_written(&arrays->guards[index])) return "wrote into";
-    if (!is_slack(walled->room, arrays->low[index])) return "wrote before the start of";
-    if (!is_slack(arrays->low[index] + span, walled->room + walled->size)) return "wrote past the end of";
+    if (!is_slack(walled->room, low)) return "wrote before the start of";
+    if (!is_slack(low + span, walled->room + walled->size)) return "wrote past the end of";
     return NULL;
 }
 
-static hone_failure check_arrays(const hone_session *session, const strict_arrays *arrays, hone_error *err)
+static const char *fault_of(const strict_arrays *arrays, size_t index, size_t span)
 {
-    const hone_buffers *buffers = &session->buffers;
+    if (hone_os_guard_was_written(&arrays->guards[index])) return "wrote into";
+    return fault_around(&arrays->walled[index], arrays->low[index], span);
+}
+
+static hone_failure check_scratch(const hone_runner *runner, const strict_arrays *arrays, hone_error *err)
+{
+    const size_t size = runner->scratch.size;
+    if (arrays->scratch.block == NULL) return HONE_FAILURE_NONE;
+    const char *fault = fault_around(&arrays->scratch, arrays->scratch_low, size);
+    if (fault == NULL) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "%s its scratch of %zu bytes", fault, size);
+    return HONE_FAILURE_BOUNDS;
+}
+
+static hone_failure check_arrays(const hone_runner *runner, const strict_arrays *arrays, hone_error *err)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
     for (size_t i = 0; i < buffers->count; i++) {
         if (arrays->walled[i].block == NULL) continue;
         const char *fault = fault_of(arrays, i, buffers->sets[0].fenced[i].span);
@@ -130,7 +166,7 @@ static hone_failure check_arrays(const hone_session *session, const strict_array
             err, HONE_KERNEL_FAILED, where, "%s %s", fault, hone_signature_parameter(buffers->signature, i)->name);
         return HONE_FAILURE_BOUNDS;
     }
-    return HONE_FAILURE_NONE;
+    return check_scratch(runner, arrays, err);
 }
 
 // Where the checks look for results.
@@ -147,11 +183,14 @@ static hone_failure run_placed(
 {
     hone_session *session = runner->session;
     hone_error why = {.message = ""};
+    void *const scratch = runner->execution.scratch;
     if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    if (arrays->scratch.block != NULL) runner->execution.scratch = arrays->scratch_low;
     hone_os_exit_on_fault(where_to == BADLY ? HONE_EXIT_UNALIGNED : 0);
     hone_status status = hone_runner_run_values(runner, arrays->values, &why);
     hone_os_exit_on_fault(0);
-    hone_failure failure = check_arrays(session, arrays, err);
+    runner->execution.scratch = scratch;
+    hone_failure failure = check_arrays(runner, arrays, err);
     if (failure != HONE_FAILURE_NONE) return failure;
     take_results(session, arrays);
     failure = hone_runner_judge(runner, status, &why, out_max_error, err);
@@ -171,10 +210,10 @@ hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_erro
     hone_failure failure = HONE_FAILURE_NONE;
     if (!has_walls(session)) return HONE_FAILURE_NONE;
     strict_arrays *arrays = hone_alloc(&session->allocator, sizeof *arrays);
-    const bool has_room = arrays != NULL && make_room(session, arrays); // without room nothing is said
+    const bool has_room = arrays != NULL && make_room(runner, arrays); // without room nothing is said
     for (placing at = BADLY; has_room && at <= AT_START && failure == HONE_FAILURE_NONE; at++) {
         double error = 0;
-        place_arrays(session, arrays, at);
+        place_arrays(runner, arrays, at);
         failure = run_placed(runner, arrays, at, &error, err);
         if (error > *out_max_error) *out_max_error = error;
     }

@@ -32,11 +32,17 @@ static const dtype_rule *rule_of(hone_dtype dtype)
     return NULL; // integers and booleans: exact
 }
 
+double hone_verify_eps(hone_dtype dtype)
+{
+    const dtype_rule *rule = rule_of(dtype);
+    return rule != NULL ? rule->eps : 0;
+}
+
 hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype dtype, double largest)
 {
     const dtype_rule *rule = rule_of(dtype);
     bool given = tolerance->absolute != 0 || tolerance->relative != 0 || tolerance->scale != 0;
-    double eps = rule != NULL ? rule->eps : 0;
+    const double eps = hone_verify_eps(dtype);
     if (given)
         return (hone_yardstick){
             .absolute = tolerance->absolute,

@@ -15,6 +15,8 @@ typedef struct hone_yardstick {
 // The largest finite |element| of a tensor; false when it holds a NaN: *out_index (may be NULL) says where, in
 // row-major order.
 bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t *out_index);
+// The distance from 1 to the next number; 0: integers and booleans.
+double hone_verify_eps(hone_dtype dtype);
 // What is allowed. tolerance all zero: the dtype's defaults (docs/tolerance.md). largest: max |reference|.
 hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype dtype, double largest);
 

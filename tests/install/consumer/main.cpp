@@ -43,9 +43,9 @@ static hone_status first_config(void *tries, hone_tuning *tuning, hone_error *er
 {
     size_t count = 0;
     hone_tried tried;
-    const hone_tuning_kernel *kernels = hone_tuning_kernels(tuning, &count);
+    const hone_tuning_kernel *const *kernels = hone_tuning_kernels(tuning, &count);
     ++*static_cast<int *>(tries);
-    return hone_tuning_try(tuning, 0, &kernels[0].default_config, &tried, err);
+    return hone_tuning_try(tuning, 0, &kernels[0]->default_config, &tried, err);
 }
 
 static hone_status always_cpp(void *, const hone_link_question *, hone_link_answer *answer, hone_error *)
@@ -59,7 +59,7 @@ static bool has_own_parts(hone_runtime *rt)
 {
     int tries = 0;
     hone_error err;
-    hone_tuner tuner = {"first", first_config, &tries};
+    hone_tuner tuner = {sizeof(hone_tuner), "first", first_config, &tries};
     hone_tune_options options = {};
     options.struct_size = sizeof options;
     options.tuner = &tuner;

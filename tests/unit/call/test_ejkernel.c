@@ -22,7 +22,7 @@ static void what_ejkernel_refuses_is_refused(void **state)
          "\"value\":\"1\"},{\"kind\":\"none\"}]]}",
          "do not compare"},
         {"{\"kind\":\"dict\",\"items\":[[{\"kind\":\"tuple\",\"items\":[]},{\"kind\":\"none\"}]]}",
-         "no str, int, float"},
+         "not a str, int, float"},
         {"{\"kind\":\"int\",\"value\":\"0x10\"}", "decimal"},
         {"{\"kind\":\"int\",\"value\":\"007\"}", "decimal"},
         {"{\"kind\":\"float\",\"value\":\"one\"}", "decimal"},

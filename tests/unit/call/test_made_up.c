@@ -78,12 +78,71 @@ static void alignment_and_what_is_left_out_stay(void **state)
         "attention(f32[1,8,4,8]{align=8}, f32[1,8,4,8], f32[8])");
 }
 
+// A kernel of 64 columns at least.
+static bool takes_wide(void *ctx, const hone_call *call)
+{
+    int64_t n = 0;
+    (void)ctx;
+    return hone_call_dim(call, "n", &n) == HONE_OK && n >= 64;
+}
+
+static void assert_double(
+    const char *small, const char *other_text, int64_t most_bytes, taker *takes, const char *expected)
+{
+    hone_signature *signature = signature_of(MATMUL);
+    hone_call *call = NULL, *other = NULL, *larger = NULL;
+    hone_error err;
+    if (hone_call_parse(hone_allocator_system(), signature, small, &call, &err) != HONE_OK) fail_msg("%s", err.message);
+    if (other_text != NULL && hone_call_parse(hone_allocator_system(), signature, other_text, &other, &err) != HONE_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(
+        hone_made_up_double(hone_allocator_system(), call, other, most_bytes, takes, NULL, &larger), HONE_OK);
+    if (expected == NULL)
+        assert_null(larger);
+    else {
+        assert_non_null(larger);
+        assert_string_equal(hone_call_text(larger), expected);
+    }
+    hone_call_release(&larger);
+    hone_call_release(&other);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+}
+
+static void every_dim_is_doubled_that_may_be(void **state)
+{
+    (void)state;
+    assert_double("matmul(f32[16,8], f32[8,64])", NULL, 1 << 20, takes_wide, "matmul(f32[32,16], f32[16,128])");
+    assert_double("matmul(f32[1,8], f32[8,64])", NULL, 1 << 20, takes_wide, "matmul(f32[1,16], f32[16,128])");
+    assert_double("matmul(f32[16,8], f32[8,32])", NULL, 1 << 20, takes_none, NULL);
+}
+
+static void dims_are_doubled_that_another_call_has(void **state)
+{
+    (void)state;
+    assert_double(
+        "matmul(f32[16,8], f32[8,64])", "matmul(f32[8,4], f32[4,64])", 1 << 20, takes_wide,
+        "matmul(f32[16,8], f32[8,128])");
+    assert_double("matmul(f32[16,8], f32[8,64])", "matmul(f32[8,4], f32[4,32])", 1 << 20, takes_wide, NULL);
+}
+
+static void a_dim_that_would_take_too_much_stays(void **state)
+{
+    (void)state;
+    // 32 rows take 1,024 + 2,048 + 8,192 bytes; 16 columns more of a would take 2,048 + 4,096 + 8,192.
+    assert_double("matmul(f32[16,8], f32[8,64])", NULL, 12000, takes_all, "matmul(f32[32,8], f32[8,64])");
+    assert_double("matmul(f32[16,8], f32[8,64])", NULL, 1000, takes_all, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_largest_dim_is_halved_until_all_is_small),
         cmocka_unit_test(what_a_kernel_or_the_signature_needs_stays),
         cmocka_unit_test(alignment_and_what_is_left_out_stay),
+        cmocka_unit_test(every_dim_is_doubled_that_may_be),
+        cmocka_unit_test(dims_are_doubled_that_another_call_has),
+        cmocka_unit_test(a_dim_that_would_take_too_much_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,46 @@ static void columns_are_aligned_and_numbers_flushed_right(void **state)
     assert_string_equal(
         text, "name    count  why\n"
               "a           1  3 reasons\n"
-              "longer    -20  \n"
+              "longer    -20\n"
               "b           -  none\n");
+}
+
+static void what_a_terminal_would_obey_is_not_printed(void **state)
+{
+    (void)state;
+    char text[512];
+    cli_table *table = cli_table_new(2);
+    cli_table_row(table, "call", "why");
+    cli_table_row(table, "\033[2Jx\nhone: all is well", "\x7f");
+    print(table, text, sizeof text);
+    assert_string_equal(text, "call                     why\n?[2Jx hone: all is well  ?\n");
+}
+
+static void a_narrow_terminal_wraps_words_and_then_moves_columns_below(void **state)
+{
+    char text[512];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        setenv("COLUMNS", i == 0 ? "30" : "20", 1);
+        cli_table *table = cli_table_new(3);
+        cli_table_row(table, "name", "count", "why");
+        cli_table_row(table, "longer", "-20", "one reason or another");
+        cli_table_row(table, "b", "1", "n=1,unrolled=2");
+        print(table, text, sizeof text);
+        assert_string_equal(
+            text, i == 0 ? "name    count  why\n"
+                           "longer    -20  one reason or\n"
+                           "               another\n"
+                           "b           1  n=1,unrolled=2\n"
+                         : "name    count\n"
+                           "    why\n"
+                           "longer    -20\n"
+                           "    one reason or\n"
+                           "    another\n"
+                           "b           1\n"
+                           "    n=1,unrolled=2\n");
+    }
+    unsetenv("COLUMNS");
 }
 
 static void a_head_alone_is_words(void **state)
@@ -104,6 +142,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_aligned_and_numbers_flushed_right),
+        cmocka_unit_test(what_a_terminal_would_obey_is_not_printed),
+        cmocka_unit_test(a_narrow_terminal_wraps_words_and_then_moves_columns_below),
         cmocka_unit_test(a_head_alone_is_words),
         cmocka_unit_test(ten_times_the_rows_are_ten_times_the_work),
     };

@@ -218,7 +218,7 @@ static void every_policy_reads_back_from_its_name(void **state)
     hone_error err = {0};
     assert_int_equal(hone_policy_parse("Tune", &policy, &err), HONE_INVALID_ARGUMENT);
     assert_int_equal(policy, HONE_POLICY_FAIL);
-    assert_non_null(strstr(err.message, "'Tune' is none of: default, tune, heuristic, fail, frozen"));
+    assert_non_null(strstr(err.message, "'Tune' is not one of: default, tune, heuristic, fail, frozen"));
     assert_int_equal(hone_policy_parse(NULL, &policy, NULL), HONE_INVALID_ARGUMENT);
     assert_string_equal(hone_policy_name((hone_policy)57), "unknown policy");
     assert_string_equal(hone_policy_name((hone_policy)-1), "unknown policy");

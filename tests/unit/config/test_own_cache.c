@@ -63,7 +63,7 @@ static void put(ground *g, hone_own_cache *cache, const char *key, const char *j
     if (hone_own_cache_put(cache, &value, &g->err) != HONE_OK) fail_msg("%s", g->err.message);
 }
 
-// NULL is none.
+// NULL: there is none.
 static void assert_value(ground *g, hone_own_cache *cache, const hone_own_value *key, const char *json)
 {
     char *found = NULL;

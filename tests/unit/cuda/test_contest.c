@@ -5,6 +5,8 @@
 
 #include "os/os.h"
 
+#include <unistd.h>
+
 #define SOURCE(entry, body) "extern \"C\" __global__ void " entry "(const float *x, float *y, int n) {" body "}"
 #define CALL                "rms_norm(f32[4,64], f32[64]) @cuda:0"
 
@@ -183,10 +185,99 @@ static void a_run_that_starts_nothing_on_its_stream_is_hidden(void **state)
     hone_runtime_close(&rt);
 }
 
+// Regimes -------------------------------------------------------------------------------------------------------------
+
+// Of the whole log, which is longer than what fake_read takes. None on a real GPU.
+static int count_replays(const fake *f)
+{
+    char line[4096];
+    int count = 0;
+    FILE *log = fopen(f->log, "r");
+    while (log != NULL && fgets(line, sizeof line, log) != NULL)
+        count += strcmp(line, "replay\n") == 0;
+    if (log != NULL) fclose(log);
+    return count;
+}
+
+// The chosen kernel's time is of the regime that was asked for. Returns how often a graph was replayed meanwhile.
+static int tune_as(fake *f, hone_runtime *rt, hone_regime regime)
+{
+    hone_error err = {.message = ""};
+    hone_result *result = NULL;
+    hone_tune_options options = quick;
+    options.regime = regime;
+    const int before = count_replays(f);
+    if (hone_tune_text(rt, CALL, &options, &result, &err) != HONE_OK) fail_msg("%s", err.message);
+    const hone_evidence *evidence = &hone_result_decision(result, 0)->evidence;
+    assert_int_equal(evidence->regime, regime);
+    assert_true(evidence->time_ns > 0);
+    hone_result_release(&result);
+    return count_replays(f) - before;
+}
+
+static hone_regime regime_of_answer(hone_runtime *rt)
+{
+    hone_error err = {.message = ""};
+    hone_call *call = NULL;
+    hone_decision decision;
+    const hone_op *op = hone_op_find(rt, "rms_norm", &err);
+    assert_int_equal(hone_call_parse(hone_allocator_system(), hone_op_signature(op), CALL, &call, &err), HONE_OK);
+    if (hone_decide_call(op, call, &decision, &err) != HONE_OK) fail_msg("%s", err.message);
+    assert_int_equal(decision.source, HONE_SOURCE_STORE);
+    hone_call_release(&call);
+    return decision.evidence.regime;
+}
+
+// An eager run is no graph, and one of the regime graph is nothing else. Each is stored for itself, and a program says
+// whose it wants.
+static void launches_are_a_regime_of_their_own(void **state)
+{
+    fake *f = *state;
+    hone_error err = {.message = ""};
+    char url[64];
+    snprintf(url, sizeof url, "sqlite:/tmp/hone-regimes-%d.db", (int)getpid());
+    static const hone_regime regimes[] = {HONE_EAGER, HONE_GRAPH, HONE_WARM};
+    hone_runtime *rt = NULL;
+    hone_runtime_options options = {.struct_size = sizeof options, .store = url, .device_locks = "none"};
+    assert_int_equal(hone_runtime_open(&options, &rt, &err), HONE_OK);
+    const int eager = tune_as(f, rt, HONE_EAGER), graph = tune_as(f, rt, HONE_GRAPH);
+    if (!on_gpu()) assert_true(eager == 0 && graph > 10);
+    (void)tune_as(f, rt, HONE_WARM);
+    hone_runtime_close(&rt);
+    for (size_t i = 0; i < sizeof regimes / sizeof regimes[0]; i++) {
+        options.regime = regimes[i];
+        assert_int_equal(hone_runtime_open(&options, &rt, &err), HONE_OK);
+        assert_int_equal(regime_of_answer(rt), regimes[i]);
+        hone_runtime_close(&rt);
+    }
+    (void)unlink(url + sizeof "sqlite:" - 1);
+}
+
+static void what_no_graph_can_hold_loses_where_graphs_are_asked_for(void **state)
+{
+    (void)state;
+    if (on_gpu()) return;
+    hone_error err = {.message = ""};
+    hone_result *result = NULL;
+    hone_runtime *rt = open_runtime();
+    hone_tune_options options = quick;
+    options.regime = HONE_GRAPH;
+    setenv("FAKE_CUDA_UNCAPTURED", "1", 1);
+    assert_int_equal(hone_tune_text(rt, CALL, &options, &result, &err), HONE_NOT_FOUND);
+    if (strstr(err.message, "cannot be captured into a graph") == NULL) fail_msg("%s", err.message);
+    hone_result_release(&result);
+    options.regime = HONE_WARM;
+    if (hone_tune_text(rt, CALL, &options, &result, &err) != HONE_OK) fail_msg("%s", err.message);
+    hone_result_release(&result);
+    hone_runtime_close(&rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_what_is_right_wins, setup, teardown),
+        cmocka_unit_test_setup_teardown(launches_are_a_regime_of_their_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_no_graph_can_hold_loses_where_graphs_are_asked_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_starts_nothing_on_its_stream_is_hidden, setup, teardown),
         cmocka_unit_test_setup_teardown(
             what_takes_long_to_compile_is_compiled_several_at_once_and_timed_alone, setup, teardown),

@@ -264,7 +264,7 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
         {{HONE_CODE, .arguments = "x, y, i32(n), i32(n)"}, "the function takes 3 arguments, 4 are listed"},
         {{HONE_CODE, .arguments = "x, y, i64(n)"}, "argument 2 has 4 bytes at 16 in the function, and 8 at 16"},
         {{HONE_CODE, .arguments = "x, y, i32(n * 1000000000)"}, "arguments: 5000000000 does not fit 4 bytes"},
-        {{HONE_CODE, .arguments = "x, z, i32(n)"}, "'z' is no tensor of the call"},
+        {{HONE_CODE, .arguments = "x, z, i32(n)"}, "'z' is not a tensor of the call"},
         {{HONE_CODE, .scratch = "64"}, "scratch memory is asked for, and 0 arguments are scratch: expected one"},
         {{HONE_CODE, .scratch = "64", .arguments = "scratch, scratch, i32(n)"}, "and 2 arguments are scratch"},
         {{HONE_CODE, .arguments = "x, scratch, i32(n)"}, "its size in 'scratch' is not said"},

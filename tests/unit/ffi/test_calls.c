@@ -204,13 +204,19 @@ static void a_reference_that_is_kept_or_given_up_is_noticed(void **state)
 
 static void a_function_that_fails_is_told_in_its_own_words(void **state)
 {
-    assert_fails(*state, "failing", "ValueError: the fake has no heart for it (File \"fake.c\", line 7, in fail)");
+    assert_fails(
+        *state, "failing",
+        "ValueError: the fake has no heart for it (File \"fake.c\", line 7, in fail; from File \"fake.c\", line 1, in "
+        "main)");
     assert_fails(*state, "silent", "failed without a word");
+    assert_fails(*state, "wordless", "failed without a word");
+    assert_fails(*state, "shouting", "ValueError: red  [31m and the next line");
 }
 
 static void an_answer_that_nobody_expects_is_refused(void **state)
 {
     assert_fails(*state, "answering", "returns an integer, expected nothing");
+    assert_fails(*state, "speaking", "returns a text, expected nothing");
 }
 
 static void a_result_that_should_be_returned_and_is_not_is_refused(void **state)

@@ -331,7 +331,7 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
     assert_int_equal(import_text(e, e->store, "x.json", HONE_EXCHANGE_ANY, text, NULL), HONE_OK);
     assert_non_null(strstr(e->lines, "refused measurements[0]"));
     assert_non_null(
-        strstr(e->lines, "refused measurements[2]: regime: warm, cold, warm-stable or cold-stable is expected"));
+        strstr(e->lines, "refused measurements[2]: regime: expected warm, cold, graph or eager, each with -stable"));
     assert_non_null(strstr(e->lines, "refused aliases[0]"));
     assert_non_null(strstr(e->lines, "refused foreign[0]"));
     assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], COUNT - 1 + 5);
@@ -340,7 +340,7 @@ static void entries_that_are_wrong_are_refused_one_by_one(void **state)
     assert_non_null(strstr(e->lines, "spec hashes to"));
     assert_non_null(strstr(e->lines, "abacus"));
     assert_non_null(
-        strstr(e->lines, "refused entries[10]: regime: warm, cold, warm-stable or cold-stable is expected"));
+        strstr(e->lines, "refused entries[10]: regime: expected warm, cold, graph or eager, each with -stable"));
 }
 
 static void counts_and_times_of_a_measurement_have_bounds(void **state)

@@ -43,3 +43,28 @@ void hone_plan_parallel_for(
     for (int i = 0; i < started; i++)
         pthread_join(others[i], NULL);
 }
+
+typedef struct workers {
+    shared_work of;
+    void (*body)(void *ctx, int64_t index, int32_t worker);
+    void *ctx;
+} workers;
+
+static void work_as(void *ctx, int64_t worker)
+{
+    workers *own = ctx;
+    for (int64_t i; (i = own->of.next++) < own->of.count;)
+        own->body(own->ctx, i, (int32_t)worker);
+}
+
+void hone_plan_parallel_workers(
+    const hone_plan *plan,
+    const hone_execution *execution,
+    int32_t count_of_workers,
+    int64_t count,
+    void (*body)(void *ctx, int64_t index, int32_t worker),
+    void *ctx)
+{
+    workers own = {.of = {.count = count}, .body = body, .ctx = ctx};
+    hone_plan_parallel_for(plan, execution, count_of_workers, count_of_workers, work_as, &own);
+}

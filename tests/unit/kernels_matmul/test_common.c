@@ -3,6 +3,7 @@
 #include "kernels/common/peak.h"
 #include "kernels/common/scratch.h"
 #include "os/os.h"
+#include "os/tiles.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,6 +116,19 @@ static void a_peak_is_measured_with_the_widest_instructions_of_the_features(void
     assert_ptr_equal(hone_peak_widest(UINT64_MAX)->loop, hone_peak_loop_avx512);
 }
 
+static void a_peak_of_bf16_is_measured_over_pairs_where_the_cpu_multiplies_them(void **state)
+{
+    (void)state;
+    assert_null(hone_peak_of_pairs(avx2 | avx512));
+    assert_null(hone_peak_of_pairs(HONE_CPU_AVX512_BF16));
+    assert_ptr_equal(hone_peak_of_pairs(avx512 | HONE_CPU_AVX512_BF16)->loop, hone_peak_loop_avx512_bf16);
+    assert_true(hone_peak_of_bf16(avx512, 10, 0) == 10);                        // floats are what there is
+    assert_true(hone_peak_of_bf16(avx512 | HONE_CPU_AVX512_BF16, 10, 8) == 10); // or are faster
+    assert_true(hone_peak_of_bf16(avx512 | HONE_CPU_AVX512_BF16, 10, 19) == 19);
+    assert_true(hone_peak_of_bf16(avx512 | HONE_CPU_AVX512_BF16 | HONE_CPU_AMX_BF16, 10, 19) == 320);
+    assert_true(hone_peak_of_bf16(avx512 | HONE_CPU_AMX_INT8, 10, 0) == 10);
+}
+
 // How fast they are is the business of bench/peak.c.
 static void a_peak_can_be_measured_with_every_instruction_set_of_this_machine(void **state)
 {
@@ -127,6 +141,7 @@ static void a_peak_can_be_measured_with_every_instruction_set_of_this_machine(vo
         hone_peak peak = {0};
         assert_int_equal(hone_peak_measure(&allocator, features[i], 1, 1 << 20, NULL, NULL, &peak, NULL), HONE_OK);
         assert_true(isfinite(peak.operations) && peak.operations > 0);
+        assert_true(isfinite(peak.of_bf16) && peak.of_bf16 >= peak.operations);
         assert_true(isfinite(peak.bytes) && peak.bytes > 0);
     }
 }
@@ -178,6 +193,7 @@ int main(void)
         cmocka_unit_test(each_thread_has_its_own_scratch),
         cmocka_unit_test(brought_scratch_is_cut_into_pieces),
         cmocka_unit_test(a_peak_is_measured_with_the_widest_instructions_of_the_features),
+        cmocka_unit_test(a_peak_of_bf16_is_measured_over_pairs_where_the_cpu_multiplies_them),
         cmocka_unit_test(a_peak_can_be_measured_with_every_instruction_set_of_this_machine),
         cmocka_unit_test(a_peak_takes_half_of_what_is_left_at_most_or_no_memory),
         cmocka_unit_test(a_peak_without_memory_has_operations_alone),

@@ -1,6 +1,7 @@
 // Every kernel of matmul that is hone's own, at odd shapes and strides, with guards around c and NaN wherever nothing
 // may be read.
 #include "harness.h"
+#include "os/tiles.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,6 +107,43 @@ static void the_cost_is_two_operations_a_term_and_each_byte_once(void **state)
     product_deinit(&product);
 }
 
+#if defined(__x86_64__)
+// The registers that are in use (Intel's manual, volume 1, chapter 13: XINUSE): what the system saves with a thread.
+static bool tiles_are_in_use(void)
+{
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    return (low >> 18 & 1) != 0;
+}
+
+// Of several tiles, in the middle and at the ends, and a k that is cut into blocks.
+static void a_thread_returns_without_tiles(void **state)
+{
+    const test_machine *machine = *state;
+    if ((machine->cpu.features & HONE_CPU_AMX_BF16) == 0) {
+        print_message("this processor has no tiles to give back\n");
+        return;
+    }
+    test_product product;
+    product_init(&product, machine->signature, (product_case){70, 90, 1100, HONE_BF16, false, 0});
+    int ran = 0;
+    for (size_t i = 0; i < hone_matmul_table.count; i++) {
+        const hone_kernel *kernel = &hone_matmul_table.kernels[i];
+        if (strcmp(kernel->name, "amx_bf16") != 0 || reason_against(machine, kernel, product.call) != NULL) continue;
+        ran += run_kernel(machine, kernel, &product, 7);
+        assert_false(tiles_are_in_use());
+    }
+    product_deinit(&product);
+    if (ran == 0) print_message("the compiler, or the signal stack of a sanitizer, leaves no kernel with tiles\n");
+}
+#else
+static void a_thread_returns_without_tiles(void **state)
+{
+    (void)state;
+    print_message("this processor has no tiles to give back\n");
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +157,7 @@ int main(void)
         cmocka_unit_test(a_left_out_transpose_b_is_false),
         cmocka_unit_test(columns_that_do_not_lie_together_are_left_to_the_reference),
         cmocka_unit_test(the_cost_is_two_operations_a_term_and_each_byte_once),
+        cmocka_unit_test(a_thread_returns_without_tiles),
     };
     return cmocka_run_group_tests(tests, machine_set_up, machine_tear_down);
 }

@@ -39,7 +39,7 @@ static void every_library_leaves_what_it_cannot_to_others(void **state)
 
 static void a_library_that_says_it_can_does(void **state)
 {
-    static const char *const names[] = {"openblas", "numpy_openblas", "scipy_openblas", "onednn", "libxsmm"};
+    static const char *const names[] = {"openblas", "numpy_openblas", "scipy_openblas", "onednn", "onednn3", "libxsmm"};
     const test_machine *machine = *state;
     test_product product;
     product_init(&product, machine->signature, (product_case){33, 64, 48, HONE_F32, false, 3});

@@ -108,6 +108,78 @@ static void every_silu_mul_and_its_gradient_meet_their_references(void **state)
         }
 }
 
+// Of rows that sum to about 1, as those of a softmax do.
+static void softmax_vjp_once(const char *text, int64_t elements, int64_t length)
+{
+    contest own;
+    contest_init(&own, &hone_softmax_vjp_table, text, 0, 2);
+    for (int64_t i = 0; i < elements; i++)
+        contest_set(&own, 0, i, fabs(contest_get(&own, 0, i)) / (double)length);
+    contest_run(&own, 4);
+    contest_deinit(&own);
+}
+
+static void every_gradient_meets_its_reference(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+            char array[60], weight[40], text[300];
+            const int a = (int)shapes[i][0], b = (int)shapes[i][1], c = (int)shapes[i][2];
+            snprintf(array, sizeof array, "%s[%d,%d,%d]", dtypes[k], a, b, c);
+            snprintf(weight, sizeof weight, "%s[%d]", dtypes[k], c);
+            snprintf(text, sizeof text, "softmax_vjp(%s, %s, scale=0.5)", array, array);
+            softmax_vjp_once(text, (int64_t)a * b * c, c);
+            snprintf(text, sizeof text, "rms_norm_vjp(%s, %s, %s)", array, weight, array);
+            contest_once(&hone_rms_norm_vjp_table, text, 4);
+            snprintf(text, sizeof text, "add_rms_norm_vjp(%s, %s, %s, %s)", array, weight, array, array);
+            contest_once(&hone_add_rms_norm_vjp_table, text, 4);
+            snprintf(text, sizeof text, "layer_norm_vjp(%s, %s, %s, weight_offset=1.0)", array, array, weight);
+            contest_once(&hone_layer_norm_vjp_table, text, 4);
+        }
+}
+
+// Runs a kernel at a config, and keeps what value `index` became.
+static void run_at(contest *own, const hone_kernel *kernel, const int64_t *config, size_t index, unsigned char *out)
+{
+    hone_plan plan = {
+        .call = own->call, .kernel = kernel, .device = &own->device, .run = kernel->run, .config = config};
+    assert_int_equal(kernel->run(&plan, own->args, NULL), HONE_OK);
+    memcpy(out, hone_tensor_data(&own->tensors[index]), own->bytes[index]);
+}
+
+// By parts of the rows that the config says, and not by who was there first. The parameters are parts (splits) and threads.
+static void sums_over_rows_are_the_same_whatever_the_threads(void **state)
+{
+    static const struct {
+        const hone_kernel_table *table;
+        const char *call;
+        size_t index;
+    } calls[] = {
+        {&hone_rms_norm_vjp_table, "rms_norm_vjp(f32[1000,77], f32[77], f32[1000,77])", 4},
+        {&hone_layer_norm_vjp_table, "layer_norm_vjp(f32[1000,77], f32[1000,77])", 5},
+        {&hone_flash_attention_vjp_table,
+         "flash_attention_vjp(f32[1,300,2,16], f32[1,40,1,16], f32[1,40,1,16], f32[1,300,2,16])", 5},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        contest own;
+        contest_init(&own, calls[i].table, calls[i].call, 0, 2);
+        const hone_kernel *portable = NULL;
+        for (size_t k = 0; k < calls[i].table->count; k++)
+            if (strcmp(calls[i].table->kernels[k].name, "portable") == 0) portable = &calls[i].table->kernels[k];
+        assert_non_null(portable);
+        static unsigned char one[1 << 16], other[1 << 16];
+        assert_in_range(own.bytes[calls[i].index], 1, sizeof one);
+        run_at(&own, portable, (const int64_t[]){8, 1}, calls[i].index, one);
+        for (int round = 0; round < 20; round++) {
+            run_at(&own, portable, (const int64_t[]){8, 4}, calls[i].index, other);
+            assert_memory_equal(one, other, own.bytes[calls[i].index]);
+        }
+        contest_deinit(&own);
+    }
+}
+
 static void rms_norm_divides_by_the_root_of_the_mean_square(void **state)
 {
     (void)state;
@@ -301,6 +373,8 @@ int main(void)
         cmocka_unit_test(a_mean_far_from_zero_costs_a_layer_norm_no_digits),
         cmocka_unit_test(every_softmax_meets_its_reference),
         cmocka_unit_test(every_silu_mul_and_its_gradient_meet_their_references),
+        cmocka_unit_test(every_gradient_meets_its_reference),
+        cmocka_unit_test(sums_over_rows_are_the_same_whatever_the_threads),
         cmocka_unit_test(rms_norm_divides_by_the_root_of_the_mean_square),
         cmocka_unit_test(softmax_of_equal_elements_is_even_and_scale_sharpens),
         cmocka_unit_test(softmax_gives_masked_elements_nothing),

@@ -174,7 +174,8 @@ static void each_row(const hone_kernel_table *table, const char *format, size_t 
             const char *dtype = dtypes[k % 3];
             char text[200];
             contest own;
-            snprintf(text, sizeof text, format, dtype, lengths[i], dtype, lengths[i], dtype, lengths[i]);
+            const int length = lengths[i];
+            snprintf(text, sizeof text, format, dtype, length, dtype, length, dtype, length, dtype, length);
             start(&own, table, text);
             fill(&own, 0, lengths[i], lengths[i], fillings[k / 3]);
             contest_run(&own, configs);
@@ -220,27 +221,34 @@ static void every_add_rms_norm_gives_what_the_reference_gives(void **state)
 
 // What is not finite reaches its pair and no other. Elements of 1e38 and more are left out: their products are formed in
 // f32.
-static void every_rope_gives_what_the_reference_gives(void **state)
+static void each_rope(bool is_back)
 {
     static filling *const kinds[] = {
         around_1e10, squares_too_small, subnormal,    both_signs_of_1e30,  zero,
         one_nan,     nan_at_the_end,    one_infinity, half_minus_infinity, all_minus_infinity,
     };
     static const int halves[] = {1, 3, 16, 33, 64};
-    (void)state;
     for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
         for (size_t k = 0; k < 6 * sizeof kinds / sizeof *kinds; k++) {
             const char *dtype = dtypes[k % 3];
             char text[200];
             contest own;
             snprintf(
-                text, sizeof text, "rope(%s[3,2,%d], f32[3,%d], f32[3,%d], interleaved=%s)", dtype, 2 * halves[i] + 3,
-                halves[i], halves[i], k / 3 % 2 ? "true" : "false");
-            start(&own, &hone_rope_table, text);
+                text, sizeof text, "%s(%s[3,2,%d], f32[3,%d], f32[3,%d], interleaved=%s)",
+                is_back ? "rope_vjp" : "rope", dtype, 2 * halves[i] + 3, halves[i], halves[i],
+                k / 3 % 2 ? "true" : "false");
+            start(&own, is_back ? &hone_rope_vjp_table : &hone_rope_table, text);
             fill(&own, 0, 2 * halves[i] + 3, 2 * halves[i] + 3, kinds[k / 6]);
             contest_run(&own, 3);
             contest_deinit(&own);
         }
+}
+
+static void every_rope_and_its_gradient_give_what_the_reference_gives(void **state)
+{
+    (void)state;
+    each_rope(false);
+    each_rope(true);
 }
 
 static void every_layer_norm_gives_what_the_reference_gives(void **state)
@@ -261,6 +269,41 @@ static void every_silu_mul_gives_what_the_reference_gives(void **state)
     (void)state;
     each_row(&hone_silu_mul_table, "silu_mul(%s[3,%d], %s[3,%d])", 4);
     each_row(&hone_silu_mul_vjp_table, "silu_mul_vjp(%s[3,%d], %s[3,%d], %s[3,%d])", 4);
+}
+
+// Of what softmax gave and of what came back: nothing special is in both. Products of an element and a d_y of 1e38 are no
+// floats.
+static void every_softmax_vjp_gives_what_the_reference_gives(void **state)
+{
+    static filling *const kinds[] = {
+        squares_too_small,   subnormal,         zero, one_nan, nan_at_the_end, one_infinity,
+        half_minus_infinity, all_minus_infinity};
+    static const int lengths[] = {1, 2, 7, 16, 33, 100, 128, 129, 517};
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t k = 0; k < 6 * sizeof kinds / sizeof *kinds; k++) {
+            const char *dtype = dtypes[k % 3];
+            char text[200];
+            contest own;
+            snprintf(
+                text, sizeof text, "softmax_vjp(%s[3,%d], %s[3,%d]%s)", dtype, lengths[i], dtype, lengths[i],
+                i % 2 ? ", scale=-3.5" : "");
+            start(&own, &hone_softmax_vjp_table, text);
+            fill(&own, k / 3 % 2, lengths[i], lengths[i], kinds[k / 6]);
+            contest_run(&own, 4);
+            contest_deinit(&own);
+        }
+}
+
+// Elements whose squares or products leave the range of floats are computed in double; what is not finite makes the columns
+// NaN that it reaches, as in the reference.
+static void every_norm_vjp_gives_what_the_reference_gives(void **state)
+{
+    (void)state;
+    each_row(&hone_rms_norm_vjp_table, "rms_norm_vjp(%s[3,%d], %s[%d], %s[3,%d])", 4);
+    each_row(&hone_add_rms_norm_vjp_table, "add_rms_norm_vjp(%s[3,%d], %s[%d], %s[3,%d], %s[3,%d])", 4);
+    each_row(&hone_layer_norm_vjp_table, "layer_norm_vjp(%s[3,%d], %s[3,%d], %s[%d])", 4);
+    each_row(&hone_layer_norm_vjp_table, "layer_norm_vjp(%s[3,%d], %s[3,%d], subtract_mean=false, eps=1e-44)", 4);
 }
 
 // A sum of such elements leaves what was rounded away as they were added, which is no special value.
@@ -419,6 +462,11 @@ static void put_nan_in_a_query(contest *own)
     contest_set(own, 0, elements_of(own, 0) / 2 + 5, (double)NAN);
 }
 
+static void put_infinity_in_a_query(contest *own)
+{
+    contest_set(own, 0, elements_of(own, 0) / 2 + 5, INFINITY);
+}
+
 static void put_nan_in_a_key(contest *own)
 {
     contest_set(own, 1, 5 * 32 + 3, (double)NAN);
@@ -471,6 +519,32 @@ static void a_value_that_is_nan_reaches_who_sees_it(void **state)
     }
 }
 
+// Keys of 1e18 are not among them: errors that sum to 0 but for rounding are multiplied by them.
+static void every_attention_vjp_gives_what_the_reference_gives(void **state)
+{
+    static void (*const changes[])(contest * own) = {
+        put_nan_in_a_query,
+        put_infinity_in_a_query,
+        make_all_subnormal,
+    };
+    static const int queries[] = {1, 5, 43};
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        for (size_t k = 0; k < 3 * 3 * 4; k++) {
+            char text[200];
+            contest own;
+            const char *dtype = dtypes[k % 3];
+            snprintf(
+                text, sizeof text,
+                "flash_attention_vjp(%s[2,%d,4,16], %s[2,40,2,16], %s[2,40,2,16], %s[2,%d,4,16], softmax_scale=0.25%s)",
+                dtype, queries[k / 3 % 3], dtype, dtype, dtype, queries[k / 3 % 3], masks[k / 9]);
+            start(&own, &hone_flash_attention_vjp_table, text);
+            changes[i](&own);
+            contest_run(&own, 6);
+            contest_deinit(&own);
+        }
+}
+
 static void what_is_empty_is_computed_as_the_reference_does(void **state)
 {
     static const struct {
@@ -487,6 +561,16 @@ static void what_is_empty_is_computed_as_the_reference_does(void **state)
         {&hone_add_rms_norm_table, "add_rms_norm(f32[3,0], f32[3,0], f32[0])"},
         {&hone_add_rms_norm_table, "add_rms_norm(bf16[0,9], bf16[0,9], bf16[9])"},
         {&hone_layer_norm_table, "layer_norm(f32[3,0], f32[0], f32[0])"},
+        {&hone_softmax_vjp_table, "softmax_vjp(f32[3,0], f32[3,0])"},
+        {&hone_softmax_vjp_table, "softmax_vjp(bf16[0,9], bf16[0,9])"},
+        {&hone_rms_norm_vjp_table, "rms_norm_vjp(f32[3,0], f32[0], f32[3,0])"},
+        {&hone_rms_norm_vjp_table, "rms_norm_vjp(bf16[0,9], bf16[9], bf16[0,9])"},
+        {&hone_layer_norm_vjp_table, "layer_norm_vjp(f32[0,90], f32[0,90])"},
+        {&hone_rope_vjp_table, "rope_vjp(f32[2,0,6], f32[2,3], f32[2,3])"},
+        {&hone_flash_attention_vjp_table,
+         "flash_attention_vjp(f32[1,3,2,4], f32[1,0,2,4], f32[1,0,2,4], f32[1,3,2,4])"},
+        {&hone_flash_attention_vjp_table,
+         "flash_attention_vjp(f32[1,0,2,4], f32[1,3,2,4], f32[1,3,2,4], f32[1,0,2,4])"},
         {&hone_silu_mul_table, "silu_mul(f32[3,0], f32[3,0])"},
         {&hone_reduction_table, "reduction(f32[3,0])"},
         {&hone_mean_pooling_table, "mean_pooling(f16[2,0,5])"},
@@ -590,7 +674,9 @@ int main(void)
         cmocka_unit_test(every_softmax_gives_what_the_reference_gives),
         cmocka_unit_test(every_rms_norm_gives_what_the_reference_gives),
         cmocka_unit_test(every_add_rms_norm_gives_what_the_reference_gives),
-        cmocka_unit_test(every_rope_gives_what_the_reference_gives),
+        cmocka_unit_test(every_rope_and_its_gradient_give_what_the_reference_gives),
+        cmocka_unit_test(every_softmax_vjp_gives_what_the_reference_gives),
+        cmocka_unit_test(every_norm_vjp_gives_what_the_reference_gives),
         cmocka_unit_test(every_layer_norm_gives_what_the_reference_gives),
         cmocka_unit_test(every_silu_mul_gives_what_the_reference_gives),
         cmocka_unit_test(every_reduction_gives_what_the_reference_gives),
@@ -600,6 +686,7 @@ int main(void)
         cmocka_unit_test(every_stencil_spreads_what_is_not_finite_as_the_reference_does),
         cmocka_unit_test(every_attention_gives_what_the_reference_gives),
         cmocka_unit_test(a_value_that_is_nan_reaches_who_sees_it),
+        cmocka_unit_test(every_attention_vjp_gives_what_the_reference_gives),
         cmocka_unit_test(what_is_empty_is_computed_as_the_reference_does),
         cmocka_unit_test(a_softmax_whose_largest_are_equal_shares_among_them),
         cmocka_unit_test(a_row_of_huge_or_tiny_elements_is_normalised_all_the_same),

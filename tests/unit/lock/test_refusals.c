@@ -46,7 +46,7 @@ static void a_line_that_is_none_is_named_with_what_was_expected(void **state)
         {"norm@v1 " KEY_A " cpu native/fast unroll=\"4\n", {":2:", "a number"}},
         {"norm@v1 " KEY_A " cpu native/fast unroll=\"4\"x\n", {":2:", "a number"}},
         {"norm@v1 " KEY_A " cpu native/fast unroll=4;\n", {":2:", "'4;'", "a number"}},
-        {"norm@v1 " KEY_A " cpu native/fast %FF=4\n", {":2:", "no UTF-8"}},
+        {"norm@v1 " KEY_A " cpu native/fast %FF=4\n", {":2:", "not UTF-8"}},
         {GOOD "\n# a word\n" GOOD, {":5:", "second choice", "line 2", KEY_A}},
         {GOOD "norm@v1 " KEY_A " cpu native/fast\r\n", {":3:", "0x0d", ".gitattributes"}},
         {"norm@v1\t" KEY_A " cpu native/fast\n", {":2:", "0x09", "column 8"}},
@@ -160,7 +160,7 @@ static void a_lock_that_is_put_wrongly_says_which_field(void **state)
     rows[4].line.platform = "a/b", rows[4].says = "platform";
     rows[5].line.kernel = NULL, rows[5].says = "kernel";
     rows[6].line.config = "unroll=4", rows[6].says = "JSON object";
-    rows[7].line.config = "{\"a\":null}", rows[7].says = "config's a is no number";
+    rows[7].line.config = "{\"a\":null}", rows[7].says = "config's a is not a number";
     rows[8].line.config = "[1]", rows[8].says = "JSON object";
     for (size_t i = 0; i < 9; i++) {
         assert_int_equal(hone_lock_put(lock, &rows[i].line, &err), HONE_INVALID_ARGUMENT);

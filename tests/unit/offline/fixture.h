@@ -83,11 +83,11 @@ static void fixture_log(fixture *f, const char *format, ...)
     va_end(list);
 }
 
-static hone_status fixture_tune(void *ctx, const hone_call *call, int64_t count, hone_error *err)
+static hone_status fixture_tune(void *ctx, const hone_call *call, int64_t count, hone_regime regime, hone_error *err)
 {
     fixture *f = ctx;
     (void)count;
-    fixture_log(f, "tune %s\n", hone_call_text(call));
+    fixture_log(f, "tune %s%s\n", hone_call_text(call), regime == HONE_COLD ? " cold" : "");
     if (f->fail == NULL || strstr(hone_call_text(call), f->fail) == NULL) return HONE_OK;
     snprintf(err->message, sizeof err->message, "nobody won");
     err->status = f->fail_status;

@@ -510,7 +510,7 @@ static void a_loop_of_a_proto_names_its_body_and_its_condition(void **state)
     }
 }
 
-// Fields with numbers that hone does not know, small and large, are passed over; so is a name that is no text.
+// Fields with numbers that hone does not know, small and large, are passed over; so is a name that is not a string.
 static void fields_that_nobody_knows_are_passed_over(void **state)
 {
     (void)state;

@@ -357,7 +357,7 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
         {{HONE_CODE, .arguments = "x, y, local(16)"},
          "argument 2 is private memory in the kernel, and local in the list"},
         {{HONE_CODE, .arguments = "x, y, i32(n * 1000000000)"}, "arguments: 5000000000 does not fit 4 bytes"},
-        {{HONE_CODE, .arguments = "x, z, i32(n)"}, "'z' is no tensor of the call"},
+        {{HONE_CODE, .arguments = "x, z, i32(n)"}, "'z' is not a tensor of the call"},
         {{HONE_CODE, .grid = "n / 0"}, "grid: "},
         {{HONE_CODE, .grid = "0"}, "grid is 0, and may be 1 to 2147483647"},
         {{HONE_CODE, .grid = "n * 4611686018427387904"}, "grid: "},
@@ -365,7 +365,7 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
         {{HONE_CODE, .block = "512"}, "its work-groups have 512 items along axis 0, Fake device takes 256"},
         {{HONE_CODE, .condition = "n % 2 == 0"}, "asks for n % 2 == 0"},
         {{HONE_CODE, .target = "cl_31"}, "is for OpenCL 3.1 and later, Fake device has 3.0"},
-        {{HONE_CODE, .target = "sm_80"}, "'sm_80' is no target: write cl_12, cl_30"},
+        {{HONE_CODE, .target = "sm_80"}, "'sm_80' is not a target: write cl_12 or cl_30"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         hone_code code = plain();

@@ -2,7 +2,9 @@
 #include "base/memory.h"
 #include "hone/device.h"
 #include "os/functions.h"
+#include "os/limits.h"
 #include "os/os.h"
+#include "os/tiles.h"
 #include "temporary_folder.h"
 
 #include <dirent.h>
@@ -312,6 +314,48 @@ static void the_cpu_says_what_it_is(void **state)
     assert_true(hone_os_thread_count() >= 1);
 }
 
+static void tiles_count_where_the_system_lends_them(void **state)
+{
+    (void)state;
+    const uint64_t config = 1 << 17, data = 1 << 18, both = config | data;
+    assert_int_equal(hone_os_matrix_features(true, true, true, both), HONE_CPU_AMX_BF16 | HONE_CPU_AMX_INT8);
+    assert_int_equal(hone_os_matrix_features(true, true, false, both | 7), HONE_CPU_AMX_BF16);
+    assert_int_equal(hone_os_matrix_features(true, false, true, both), HONE_CPU_AMX_INT8);
+    assert_int_equal(hone_os_matrix_features(true, true, true, config), 0);
+    assert_int_equal(hone_os_matrix_features(true, true, true, data), 0);
+    assert_int_equal(hone_os_matrix_features(true, true, true, 0), 0);
+    assert_int_equal(hone_os_matrix_features(false, true, true, both), 0);
+}
+
+// In a process of its own: what is granted stays.
+static int ask_for_tiles(void)
+{
+    static char small[4096];
+    const stack_t stack = {.ss_sp = small, .ss_size = sizeof small}, none = {.ss_flags = SS_DISABLE};
+    if (sigaltstack(&stack, NULL) != 0) return 1;
+    if (hone_os_lend_tiles()) return 2;
+    if (sigaltstack(&none, NULL) != 0 || !hone_os_lend_tiles() || !hone_os_lend_tiles()) return 3;
+    return sigaltstack(&stack, NULL) == 0 ? 4 : 0;
+}
+
+static void tiles_are_lent_unless_a_signal_stack_is_too_small_for_them(void **state)
+{
+    (void)state;
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    if ((cpu.features & HONE_CPU_AMX_BF16) == 0) {
+        assert_false(hone_os_lend_tiles());
+        print_message("this processor has no tiles\n");
+        return;
+    }
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(ask_for_tiles());
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
 static void a_folder_whose_owner_was_killed_goes_and_one_in_use_stays(void **state)
 {
     (void)state;
@@ -504,6 +548,8 @@ int main(void)
         cmocka_unit_test(a_library_opens_under_the_first_name_that_works),
         cmocka_unit_test(the_functions_of_a_library_fill_a_struct_and_a_missing_one_is_named),
         cmocka_unit_test(the_cpu_says_what_it_is),
+        cmocka_unit_test(tiles_count_where_the_system_lends_them),
+        cmocka_unit_test(tiles_are_lent_unless_a_signal_stack_is_too_small_for_them),
         cmocka_unit_test(a_folder_whose_owner_was_killed_goes_and_one_in_use_stays),
         cmocka_unit_test(a_folder_of_ones_own_is_no_link_and_nobody_elses),
         cmocka_unit_test(a_write_to_guarded_memory_is_noted_and_goes_on),

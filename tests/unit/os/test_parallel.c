@@ -96,12 +96,54 @@ static void the_hosts_pool_takes_the_place_of_hones_and_keeps_the_limit(void **s
     hone_pool_destroy(&f.pool);
 }
 
+enum { WORKERS = 4 };
+
+typedef struct own_room {
+    tally tally;
+    atomic_int busy[WORKERS];
+    atomic_bool shared; // two bodies with one number
+} own_room;
+
+static void count_as(void *ctx, int64_t index, int32_t worker)
+{
+    own_room *room = ctx;
+    assert_in_range(worker, 0, WORKERS - 1);
+    if (atomic_fetch_add(&room->busy[worker], 1) != 0) atomic_store(&room->shared, true);
+    count(&room->tally, index);
+    atomic_fetch_sub(&room->busy[worker], 1);
+}
+
+static void no_two_bodies_run_as_one_worker(void **state)
+{
+    (void)state;
+    hone_allocator allocator = hone_allocator_system();
+    foreign f = {0};
+    assert_int_equal(hone_pool_create(&allocator, 4, &f.pool, NULL), HONE_OK);
+    const hone_plan hones = {.parallel_for = hone_pool_run, .pool = f.pool}, alone = {0};
+    const hone_execution host = {.struct_size = sizeof host, .parallel_for = foreign_for, .pool = &f};
+    const struct {
+        const hone_plan *plan;
+        const hone_execution *execution;
+    } pools[] = {{&hones, NULL}, {&alone, &host}, {&alone, NULL}};
+    const int64_t counts[] = {0, 1, 3, 60};
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
+        for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+            own_room room;
+            memset(&room, 0, sizeof room);
+            hone_plan_parallel_workers(pools[i].plan, pools[i].execution, WORKERS, counts[n], count_as, &room);
+            assert_each_once(&room.tally, counts[n]);
+            assert_false(atomic_load(&room.shared));
+        }
+    hone_pool_destroy(&f.pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_index_runs_once_on_hones_pool),
         cmocka_unit_test(without_a_pool_the_caller_does_all),
         cmocka_unit_test(the_hosts_pool_takes_the_place_of_hones_and_keeps_the_limit),
+        cmocka_unit_test(no_two_bodies_run_as_one_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

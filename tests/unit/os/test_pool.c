@@ -118,6 +118,40 @@ static void a_limit_is_kept(void **state)
     hone_pool_destroy(&pool);
 }
 
+enum { MEETING = 4 };
+typedef struct meeting {
+    int expected;
+    _Atomic int inside;
+    _Atomic int who[MEETING];
+} meeting;
+
+// Returns when all are there, so that each thread has one index.
+static void meet(void *ctx, int64_t index)
+{
+    meeting *all = ctx;
+    atomic_store(&all->who[index], (int)gettid());
+    atomic_fetch_add(&all->inside, 1);
+    while (atomic_load(&all->inside) < all->expected)
+        sched_yield();
+}
+
+// What a processor has in its cache from the last job, it works on in the next.
+static void a_thread_begins_with_the_same_indices_in_each_job(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(MEETING);
+    meeting first = {.expected = MEETING};
+    hone_pool_run(pool, MEETING, meet, &first);
+    assert_int_equal(atomic_load(&first.who[0]), (int)gettid());
+    for (int i = 0; i < 200; i++) {
+        meeting later = {.expected = MEETING};
+        hone_pool_run(pool, MEETING, meet, &later);
+        for (int k = 0; k < MEETING; k++)
+            assert_int_equal(atomic_load(&later.who[k]), atomic_load(&first.who[k]));
+    }
+    hone_pool_destroy(&pool);
+}
+
 static void nest(void *ctx, int64_t index)
 {
     tally *t = ctx;
@@ -266,6 +300,48 @@ static void a_pool_that_rests_works_on(void **state)
     hone_pool_destroy(&pool);
 }
 
+static void gather_within(void *ctx, int64_t index)
+{
+    (void)index;
+    assert_false(hone_pool_gather(ctx, 1, 0));
+}
+
+// Each worker comes once, as none leaves before all are there; and the jobs that follow are as others.
+static void workers_gather_awake_or_asleep(void **state)
+{
+    (void)state;
+    const uint64_t minute = 60000000000;
+    assert_false(hone_pool_gather(NULL, 1, minute));
+    hone_pool *pool = make_pool(4);
+    assert_true(hone_pool_gather(pool, 3, minute)); // nobody has begun yet
+    tally t = {.pool = pool};
+    for (int i = 1; i <= 200; i++) {
+        hone_pool_run(pool, 64, mark, &t);
+        if (i % 2 == 0) hone_pool_rest(pool);
+        assert_true(hone_pool_gather(pool, 1 + i % 5, minute)); // more than there are: all
+        if (i % 3 == 0) (void)hone_pool_gather(pool, 3, 0);     // nobody waits for them
+        assert_all_seen(&t, 64, i);
+    }
+    hone_pool_run(pool, 2, gather_within, pool);
+    hone_pool_destroy(&pool);
+}
+
+static void how_many_workers_were_asked_is_told_once(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(4);
+    tally t = {.pool = pool};
+    assert_int_equal(hone_pool_take_asked(NULL), 0);
+    hone_pool_run_limited(pool, 1, 64, mark, &t);
+    assert_int_equal(hone_pool_take_asked(pool), 0);
+    hone_pool_run_limited(pool, 3, 64, mark, &t);
+    hone_pool_run_limited(pool, 2, 64, mark, &t);
+    (void)hone_pool_gather(pool, 3, 0);
+    assert_int_equal(hone_pool_take_asked(pool), 2);
+    assert_int_equal(hone_pool_take_asked(pool), 0);
+    hone_pool_destroy(&pool);
+}
+
 typedef struct lent {
     pthread_t caller;
     bool puts_back;
@@ -317,7 +393,10 @@ static void a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests(void
     assert_false(hone_pool_changed_worker(pool));
     l.inside = 0;
     hone_pool_run(pool, 2, lower_priority, &l);
-    hone_pool_rest(pool);
+    for (int i = 0; i < 10000 && !hone_pool_changed_worker(pool); i++) { // beside other work it waits for a processor
+        hone_pool_rest(pool);
+        hone_os_sleep_ns(1000000);
+    }
     assert_true(hone_pool_changed_worker(pool));
     hone_pool_destroy(&pool);
 }
@@ -398,8 +477,8 @@ static void threads_of_libraries_keep_off_the_callers_processor_and_come_back(vo
     const int all = processors_of(0);
     if (all < 2) return; // nobody can keep off
     hone_pool *pool = make_pool(2);
-    tally t = {.pool = pool};
-    hone_pool_run(pool, COUNT, mark, &t);
+    meeting both = {.expected = 2}; // the worker has woken: one that is still asleep is kept off already
+    hone_pool_run(pool, 2, meet, &both);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&residents[i].thread, NULL, reside, &residents[i]), 0);
         while (atomic_load(&residents[i].number) == 0)
@@ -432,8 +511,11 @@ int main(void)
         cmocka_unit_test(jobs_follow_each_other_quickly_and_after_sleeps),
         cmocka_unit_test(woken_workers_may_use_the_processors_that_they_could_before),
         cmocka_unit_test(a_limit_is_kept),
+        cmocka_unit_test(a_thread_begins_with_the_same_indices_in_each_job),
         cmocka_unit_test(a_body_may_call_back_in),
         cmocka_unit_test(a_pool_that_rests_works_on),
+        cmocka_unit_test(workers_gather_awake_or_asleep),
+        cmocka_unit_test(how_many_workers_were_asked_is_told_once),
         cmocka_unit_test(a_worker_that_is_left_in_another_mode_is_told),
         cmocka_unit_test(a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests),
         cmocka_unit_test(a_workers_write_to_guarded_memory_is_noted_too),

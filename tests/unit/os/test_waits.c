@@ -56,6 +56,26 @@ static void a_thread_that_still_waits_disturbs(void **state)
     assert_int_equal(marks_of(after, 1e6), HONE_OS_WAITED);
 }
 
+// It ran 200 of 1000 ns; what it waited before is not counted yet.
+static void what_a_thread_still_waits_is_what_it_did_not_run(void **state)
+{
+    (void)state;
+    double waited_ns;
+    hone_os_waits_reading after = quiet;
+    after.waiting = 1;
+    after.waits[1] = true;
+    after.ran_ns[1] = 200;
+    hone_os_waits_between(&quiet, &after, 1000, &waited_ns);
+    assert_true(waited_ns == 800);
+    after.ran_ns[1] = 2000;
+    hone_os_waits_between(&quiet, &after, 1000, &waited_ns);
+    assert_true(waited_ns == 0);
+    after.ran_ns[1] = 200;
+    after.delays_ns[1] += 900;
+    hone_os_waits_between(&quiet, &after, 1000, &waited_ns);
+    assert_true(waited_ns == 900);
+}
+
 static void preemptions_count_where_waits_are_not_known(void **state)
 {
     (void)state;
@@ -119,7 +139,7 @@ static void threads_that_share_a_processor_wait_for_it(void **state)
     if (!before.delay_known && before.preemptions == after.preemptions) skip(); // the system says nothing
     assert_true((marks & (HONE_OS_WAITED | HONE_OS_PREEMPTED)) != 0);
     if (!before.delay_known) return;
-    assert_int_equal(count, 2);
+    assert_true(count >= 2); // ThreadSanitizer has a thread of its own
     assert_int_equal(after.waiting, 1);
     assert_true(waited_ns > 0);
 }
@@ -157,6 +177,7 @@ int main(void)
         cmocka_unit_test(what_waits_less_than_a_hundredth_is_not_disturbed),
         cmocka_unit_test(the_longest_wait_of_a_thread_is_told_and_never_negative),
         cmocka_unit_test(a_thread_that_still_waits_disturbs),
+        cmocka_unit_test(what_a_thread_still_waits_is_what_it_did_not_run),
         cmocka_unit_test(preemptions_count_where_waits_are_not_known),
         cmocka_unit_test(another_processor_is_a_migration),
         cmocka_unit_test(threads_that_share_a_processor_wait_for_it),

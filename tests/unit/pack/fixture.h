@@ -64,7 +64,7 @@ static inline void fixture_pack(const fixture *f, const char *json)
 
 static inline hone_status fixture_read_with(fixture *f, const hone_allocator *allocator, hone_pack_judge *judge)
 {
-    const hone_pack_platforms platforms = {hone_platform_facts_of, judge};
+    const hone_pack_platforms platforms = {.find = hone_platform_facts_of, .judge = judge};
     hone_pack_close(&f->pack);
     return hone_pack_open(allocator, f->folder.path, &platforms, &f->pack, &f->err);
 }

@@ -139,23 +139,23 @@ static void one_bad_entry_is_named_and_the_others_come_in(void **state)
     static const struct {
         const char *entry, *words;
     } cases[] = {
-        {"7", "no object"},
+        {"7", "not an object"},
         {"{}", "\"algorithm\" is missing"},
-        {"{\"op\":7}", "\"op\" is no text"},
+        {"{\"op\":7}", "\"op\" is not a string"},
         {"{\"op\":\"@v2\",\"key\":\"" KEY "\"}", "NAME@vVERSION"},
         {"{\"op\":\"f@v\",\"key\":\"" KEY "\"}", "NAME@vVERSION"},
         {"{\"op\":\"f@v1\"}", "\"key\" is missing"},
         {"{\"op\":\"f@v1\",\"key\":\"5041BF1F713DF204\"}", "16 lower-case hex digits"},
         {"{\"op\":\"f@v1\",\"key\":\"5041bf1f713df2044\"}", "16 lower-case hex digits"},
         {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"spec\":\"{}\"}", "hashes to"},
-        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"spec\":{}}", "\"spec\" is no text"},
+        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"spec\":{}}", "\"spec\" is not a string"},
         {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"device\":\"\"}", "\"device\" is missing"},
         {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"count\":0}", "positive integer"},
         {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"count\":1.5}", "positive integer"},
-        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"first\":\"yesterday\"}", "\"first\" is no time"},
-        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"last\":\"2026-13-01T00:00:00Z\"}", "\"last\" is no time"},
-        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"last\":-1}", "\"last\" is no time"},
-        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"kernel\":[]}", "\"kernel\" is no text"},
+        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"first\":\"yesterday\"}", "\"first\" is not a time"},
+        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"last\":\"2026-13-01T00:00:00Z\"}", "\"last\" is not a time"},
+        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"last\":-1}", "\"last\" is not a time"},
+        {"{\"op\":\"f@v1\",\"key\":\"" KEY "\",\"kernel\":[]}", "\"kernel\" is not a string"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char json[512];

@@ -232,8 +232,9 @@ static void code_has_one_origin_and_an_entry(void **state)
         {{HONE_CODE, .source = "text", .arguments = "x"}, "does not name its entry"},
         {{HONE_CODE, .source = "text", .entry = "", .arguments = "x"}, "does not name its entry"},
         {{HONE_CODE, .source = "text", .entry = "fa"}, "does not list its arguments"},
-        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .align = 24}, "no power of two"},
-        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .align = 8192}, "no power of two up to 4096"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .align = 24}, "not a power of two"},
+        {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .align = 8192},
+         "not a power of two up to 4096"},
         {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .flags = 1u << 9}, "flags that this version"},
         {{HONE_CODE, .source = "text", .entry = "fa", .arguments = "x", .flags = HONE_CODE_COOPERATIVE},
          "opencl knows none"},
@@ -393,12 +394,23 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     wrong[13].backend = (hone_backend)-1;
     wrong[14].name = longest;
     wrong[15].name = NULL;
-    static const char *const words[] = {"name",       "two words",   "name for a kernel: 1 to 63 letters",
-                                        "platform",   "platform",    "backend",
-                                        "backend",    "run",         "space",
-                                        "algorithm",  "no platform", "no platform",
-                                        "no backend", "no backend",  "no name",
-                                        "no name"};
+    static const char *const words[] = {
+        "name",
+        "two words",
+        "name of a kernel: 1 to 63 letters",
+        "platform",
+        "platform",
+        "backend",
+        "backend",
+        "run",
+        "space",
+        "algorithm",
+        "no platform",
+        "no platform",
+        "no backend",
+        "no backend",
+        "not a valid name",
+        "not a valid name"};
     for (size_t i = 0; i < WRONG; i++) {
         assert_int_equal(add_kernel(f, wrong[i]), HONE_INVALID_ARGUMENT);
         assert_says(f, words[i]);

@@ -360,7 +360,7 @@ static void a_kernel_that_was_put_aside_is_explained_by_its_failure(void **state
     json_t *document = explain_json(f, 4, 4);
     const json_t *row = row_of(document, "kernels", "name", "fast");
     assert_true(json_is_false(json_object_get(row, "eligible")));
-    assert_contains(string_of(row, "why"), "put aside");
+    assert_contains(string_of(row, "why"), "disabled for this call");
     assert_string_equal(string_of(document, "kernel"), "plain");
     json_decref(document);
 }

@@ -92,7 +92,7 @@ static void under_the_policy_fail_a_kernel_that_failed_leaves_no_answer(void **s
     put_in_cache(f, 4, 4, "plain");
     atomic_store(&f->probes[PLAIN].status, HONE_UNSUPPORTED);
     assert_int_equal(hone_run(f->op, e.args, 3, NULL, &f->err), HONE_NOT_FOUND);
-    assert_says(f, "put aside");
+    assert_says(f, "disabled for this call");
     assert_int_equal(f->probes[FAST].runs, 0);
     close_fixture(f);
 }

@@ -201,7 +201,7 @@ static const struct {
     {"fast", COL_4, {.platform = "abacus"}, {"abacus/fast", "abacus"}},
     {"fast", COL_4, {.platform = "cuda"}, {"cuda/fast", "not registered"}},
     {"fast", COL_4, {.call = "scale(f32[5,5])"}, {"its call text is scale(f32[5,5]), with the key "}},
-    {"fast", COL_4, {.call = "scale(f32["}, {"its call text is none"}},
+    {"fast", COL_4, {.call = "scale(f32["}, {"its call text is invalid"}},
 };
 
 static void frozen_drift_is_an_error_that_names_line_choice_and_what_does_not_fit(void **state)
@@ -288,7 +288,7 @@ static void a_frozen_kernel_that_fails_gives_way_to_no_other(void **state)
     example e;
     make_example(&e, 4, 4);
     assert_int_equal(hone_run(f->op, e.args, 3, NULL, &f->err), HONE_INCOMPATIBLE);
-    assert_says(f, "put aside");
+    assert_says(f, "disabled for this call");
     assert_int_equal(f->probes[FAST].runs, 1);
     assert_int_equal(f->probes[PLAIN].runs, 0);
     close_fixture(f);

@@ -146,7 +146,7 @@ static void packs_of_the_path_come_with_the_first_look_up(void **state)
     assert_int_equal(all.failed, 6);
     assert_non_null(strstr(all.folders[3], "/below/b"));
     assert_non_null(strstr(all.folders[4], "/below/c"));
-    assert_non_null(strstr(all.reasons[5], "/nowhere is no folder with a pack.json"));
+    assert_non_null(strstr(all.reasons[5], "/nowhere is neither a folder with a pack.json"));
 }
 
 static void checking_registers_nothing(void **state)

@@ -1,7 +1,9 @@
-// Warm and cold are two questions: what answers the one is no answer to the other, and warm is served first.
+// Warm, cold, graph and eager are four questions: what answers the one is no answer to the other, and warm is served first.
 #include "ground.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static hone_tune_options options_of(hone_regime regime)
 {
@@ -70,11 +72,51 @@ static void what_was_tuned_warm_is_not_taken_for_cold(void **state)
     assert_int_equal(count_decisions(g), 2);
 }
 
+// On the CPU a run is its own launch.
+static void a_device_without_launches_has_no_regime_of_them(void **state)
+{
+    ground *g = *state;
+    static const hone_regime regimes[] = {HONE_GRAPH, HONE_EAGER};
+    static const char *const words[] = {
+        "has no regime graph: its runs cannot be captured", "has no regime eager: a run has ended"};
+    hone_call *call = describe_scale(g->f, 8, 4);
+    for (int i = 0; i < 2; i++) {
+        hone_result *result = NULL;
+        const hone_tune_options options = options_of(regimes[i]);
+        assert_int_equal(hone_tune(g->f->op, call, &options, &result, &g->f->err), HONE_UNSUPPORTED);
+        if (strstr(g->f->err.message, words[i]) == NULL) fail_msg("%s", g->f->err.message);
+        hone_result_release(&result);
+    }
+    hone_call_release(&call);
+    assert_int_equal(count_decisions(g), 0);
+}
+
+static void a_regime_that_is_none_is_refused(void **state)
+{
+    ground *g = *state;
+    hone_result *result = NULL;
+    hone_runtime *rt = NULL;
+    hone_call *call = describe_scale(g->f, 8, 4);
+    const hone_tune_options options = options_of(HONE_REGIME_COUNT);
+    assert_int_equal(hone_tune(g->f->op, call, &options, &result, &g->f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(g->f->err.message, "expected HONE_WARM, HONE_COLD, HONE_GRAPH or HONE_EAGER"));
+    hone_call_release(&call);
+    const hone_runtime_options wrong = {.struct_size = sizeof wrong, .store = "none", .regime = HONE_GRAPH_STABLE};
+    assert_int_equal(hone_runtime_open(&wrong, &rt, &g->f->err), HONE_INVALID_ARGUMENT);
+    setenv("HONE_REGIME", "hot", 1);
+    const hone_runtime_options usual = {.struct_size = sizeof usual, .store = "none"};
+    assert_int_equal(hone_runtime_open(&usual, &rt, &g->f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(g->f->err.message, "HONE_REGIME is 'hot', expected warm, cold, graph or eager"));
+    unsetenv("HONE_REGIME");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_cold_contest_leaves_the_warm_answer_in_its_place, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_cold_answer_serves_until_there_is_a_warm_one, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_device_without_launches_has_no_regime_of_them, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_regime_that_is_none_is_refused, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(what_was_tuned_warm_is_not_taken_for_cold, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_regimes", tests, NULL, NULL);

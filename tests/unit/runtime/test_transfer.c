@@ -78,6 +78,10 @@ static void a_near_call_answers_at_once_and_is_marked(void **state)
     run_example(g->f, 8, 4);
     assert_int_equal(atomic_load(&g->f->probes[FAST].config), 4);
     assert_int_equal(decide_scale(g->f, 4, 4).source, HONE_SOURCE_STORE);
+    put(g, (content){NULL, 32, 4, "fast", FAST_4, NULL, HONE_WARM});
+    decision = decide_scale(g->f, 33, 4);
+    if (strstr(decision.evidence.neighbours, "scale(f32[32,4]), 0.04") == NULL)
+        fail_msg("%s", decision.evidence.neighbours);
 }
 
 static bool find_transferred(void *ctx, const hone_store_invocation *invocation)

@@ -263,7 +263,7 @@ static void names_that_are_nowhere_are_errors_of_binding(void **state)
     hone_call *call = a_call();
     assert_unbound(
         "t: 1..3\nwhere t < m", NULL,
-        "'where t < m': 'm' is no parameter of the space, and there is no call that could have it");
+        "'where t < m': 'm' is not a parameter of the space, and there is no call that could have it");
     assert_unbound(
         "t: 1..3\nwhere t < q", call,
         "'where t < q': 'q' is neither a parameter of the space nor a dim or scalar of the call");
@@ -335,9 +335,9 @@ static void a_check_names_what_refuses_a_config(void **state)
         {{2, {1, 0}}, "refused by 'where a % 2 == 0'"},
         {{2, {3, 1}}, "refused by 'where a % 2 == 0'"},
         {{2, {4, 1}}, "refused by 'where l == 'row' or a < 4'"},
-        {{2, {5, 0}}, "parameter 'a': 5 is none of its values (1, 2, 3, 4)"},
-        {{2, {2, 2}}, "parameter 'l': position 2 is none of its values (row, col)"},
-        {{2, {2, -1}}, "parameter 'l': position -1 is none of its values (row, col)"},
+        {{2, {5, 0}}, "parameter 'a': 5 is not one of its values (1, 2, 3, 4)"},
+        {{2, {2, 2}}, "parameter 'l': position 2 is not one of its values (row, col)"},
+        {{2, {2, -1}}, "parameter 'l': position -1 is not one of its values (row, col)"},
         {{1, {2}}, "the config has 1 values, and the space 2 parameters"},
     };
     fixture f;

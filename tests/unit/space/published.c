@@ -127,7 +127,7 @@ static void wrong_documents_name_what_is_wrong(void **state)
         {"{\"ConfigurationSpace\":{\"TuningParameters\":[{\"Name\":\"a\",\"Values\":[]}]}}",
          "parameter 'a' has no values"},
         {"{\"ConfigurationSpace\":{\"TuningParameters\":[{\"Name\":\"a\",\"Values\":[null]}]}}",
-         "parameter 'a': value 0 is no number, string or boolean"},
+         "parameter 'a': value 0 is not a number, string or boolean"},
         {"{\"ConfigurationSpace\":{\"TuningParameters\":[{\"Name\":\"a\",\"Values\":\"range(3)\"}]}}",
          "parameter 'a': Values: offset 0: expected '[' and a list of values, found 'range'"},
         {"{\"ConfigurationSpace\":{\"TuningParameters\":[{\"Name\":\"a\",\"Values\":[1]}],"

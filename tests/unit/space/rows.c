@@ -116,7 +116,7 @@ static void a_config_of_another_space_has_none(void **state)
     hone_bound_space *bound = bound_to_nothing(hone_allocator_system(), "a: 1..8\nb: 1..8");
     hone_status status = hone_bound_space_neighbours(bound, &config, HONE_NEIGHBOURS_HAMMING, mark, &v, &err);
     assert_int_equal(status, HONE_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "parameter 'b': 9 is none of its values (1, 2, 3, 4, 5, 6, 7, 8)");
+    assert_string_equal(err.message, "parameter 'b': 9 is not one of its values (1, 2, 3, 4, 5, 6, 7, 8)");
     config.count = 1;
     status = hone_bound_space_neighbours(bound, &config, HONE_NEIGHBOURS_HAMMING, mark, &v, &err);
     assert_int_equal(status, HONE_INVALID_ARGUMENT);

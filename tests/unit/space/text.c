@@ -110,11 +110,11 @@ static void wrong_texts_name_line_offset_and_what_was_expected(void **state)
         {"a: 1..8 +0", "line 1: offset 10: parameter 'a': a range adds 1 or more"},
         {"a: 1..100000", "line 1: offset 12: parameter 'a': the range has more than 65536 values"},
         {"a: 1..99999999999999999999", "line 1: offset 6: an integer that 64 bits cannot hold"},
-        {"a: 1\n\na: 2", "line 3: offset 6: parameter 'a' is there already; a name stands for one"},
-        {"a: 1 | 2 | 1.0", "line 1: offset 14: parameter 'a': the value 1.0 is equal to 1, which stands there too"},
-        {"a: 1 | none", "line 1: offset 11: parameter 'a': none is no value"},
+        {"a: 1\n\na: 2", "line 3: offset 6: parameter 'a' is there already; names are unique"},
+        {"a: 1 | 2 | 1.0", "line 1: offset 14: parameter 'a': the value 1.0 is equal to 1, which is there too"},
+        {"a: 1 | none", "line 1: offset 11: parameter 'a': none is not a value"},
         {"a: 16..64 *2 default 20",
-         "line 1: offset 23: parameter 'a': the default 20 is none of its values (16, 32, 64)"},
+         "line 1: offset 23: parameter 'a': the default 20 is not one of its values (16, 32, 64)"},
         {"and: 1", "line 1: offset 0: 'and' cannot name a parameter: it is a word of the language"},
         {"a: 1\nwhere a <", "line 2: offset 14: expected a value, found the end"},
         {"a: 1\nwhere a < (2\nb: 2", "line 2: offset 17: expected ')', found the end of the line"},
@@ -206,9 +206,9 @@ static void wrong_configs_name_the_parameter_and_its_values(void **state)
     static const struct {
         const char *text, *message;
     } texts[] = {
-        {"block_m=20 layout=row", "parameter 'block_m': 20 is none of its values (16, 32, 64, 128)"},
-        {"block_m=16 layout=up", "parameter 'layout': 'up' is none of its values (row, two words, true)"},
-        {"block_m=16 layout=true", "parameter 'layout': true is none of its values (row, two words, true)"},
+        {"block_m=20 layout=row", "parameter 'block_m': 20 is not one of its values (16, 32, 64, 128)"},
+        {"block_m=16 layout=up", "parameter 'layout': 'up' is not one of its values (row, two words, true)"},
+        {"block_m=16 layout=true", "parameter 'layout': true is not one of its values (row, two words, true)"},
         {"block_m=16", "parameter 'layout' is missing; its values are: row, two words, true"},
         {"block_m=16 block_m=16", "parameter 'block_m' is given twice"},
         {"x=1", "no parameter 'x' in the space; its parameters are: block_m, layout, scale, fast"},
@@ -221,8 +221,8 @@ static void wrong_configs_name_the_parameter_and_its_values(void **state)
     } jsons[] = {
         {"{\"block_m\":16,\"layout\":\"row\",\"scale\":0.5}",
          "parameter 'fast' is missing; its values are: false, true"},
-        {"{\"block_m\":true}", "parameter 'block_m': true is none of its values (16, 32, 64, 128)"},
-        {"{\"block_m\":[16]}", "parameter 'block_m': what was given is none of its values (16, 32, 64, 128)"},
+        {"{\"block_m\":true}", "parameter 'block_m': true is not one of its values (16, 32, 64, 128)"},
+        {"{\"block_m\":[16]}", "parameter 'block_m': what was given is not one of its values (16, 32, 64, 128)"},
         {"[]", "expected an object with a value for each parameter"},
     };
     hone_config config;

@@ -133,7 +133,7 @@ static void while_the_server_is_away_the_copy_answers_and_says_how_old_it_is(voi
     assert_int_equal(get(f->store, copied, kernel), HONE_OK);
     assert_string_equal(kernel, "first");
     assert_int_equal(get(f->store, unknown, kernel), HONE_NOT_FOUND);
-    assert_non_null(strstr(f->said, "server is away: going on with the copy of 20"));
+    assert_non_null(strstr(f->said, "server is away: going on with its copy of 20"));
     assert_non_null(strstr(hone_store_away(f->store, away, sizeof away), "its copy of 20"));
     control("start");
 }

@@ -4,7 +4,7 @@
 
 #include "records.h"
 #include "store/ops.h"
-#include "store/postgresql/library.h"
+#include "store/postgresql/store.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -131,26 +131,34 @@ static void a_server_that_is_away_is_unavailable_until_it_is_back(void **state)
     assert_int_equal(put(f, "second"), HONE_OK);
 }
 
+typedef struct losing {
+    fixture *f;
+    size_t count;
+} losing;
+
 static hone_status lose_and_put(hone_store *store, void *ctx, hone_error *err)
 {
-    fixture *f = ctx;
-    hone_store_decision decision = sample_decision();
-    decision.kernel = "half";
-    hone_status status = store->ops->put_all(store, &decision, 1, NULL, err);
+    const losing *l = ctx;
+    hone_store_decision decisions[2] = {sample_decision(), sample_decision()};
+    decisions[0].kernel = decisions[1].kernel = "half";
+    hone_status status = store->ops->put_all(store, decisions, 1, NULL, err);
     if (status != HONE_OK) return status;
-    end_sessions(f);
-    decision.regime = HONE_COLD;
-    return store->ops->put_all(store, &decision, 1, NULL, err);
+    end_sessions(l->f);
+    decisions[0].regime = HONE_COLD;
+    return store->ops->put_all(store, decisions, l->count, NULL, err);
 }
 
 static void a_transaction_whose_session_ends_leaves_nothing(void **state)
 {
     fixture *f = *state;
     char kernel[64];
-    assert_int_equal(put(f, "whole"), HONE_OK);
-    assert_int_equal(hone_store_transact(f->store, lose_and_put, f, &f->err), HONE_UNAVAILABLE);
-    assert_int_equal(get(f, kernel), HONE_OK);
-    assert_string_equal(kernel, "whole");
+    for (size_t count = 1; count <= 2; count++) {
+        losing l = {f, count};
+        assert_int_equal(put(f, "whole"), HONE_OK);
+        assert_int_equal(hone_store_transact(f->store, lose_and_put, &l, &f->err), HONE_UNAVAILABLE);
+        assert_int_equal(get(f, kernel), HONE_OK);
+        assert_string_equal(kernel, "whole");
+    }
 }
 
 // A backend that stands still, as on a machine that swaps: the question goes to another one.
@@ -226,6 +234,18 @@ static void a_user_who_may_only_select_reads(void **state)
     assert_non_null(strstr(f->err.message, "permission denied"));
 }
 
+static void who_may_not_see_the_tables_is_told_what_is_missing(void **state)
+{
+    fixture *f = *state;
+    char url[160];
+    hone_store *store = NULL;
+    by_hand(f, "CREATE ROLE sees_nothing LOGIN");
+    snprintf(url, sizeof url, "postgresql://sees_nothing@/postgres?schema=%s", f->schema);
+    assert_int_equal(hone_store_open(hone_allocator_system(), url, &store, &f->err), HONE_IO);
+    assert_non_null(strstr(f->err.message, "permission denied"));
+    assert_non_null(strstr(f->err.message, "needs USAGE on the schema and SELECT on its tables"));
+}
+
 static void who_is_not_let_in_is_told_in_the_servers_words(void **state)
 {
     fixture *f = *state;
@@ -263,7 +283,19 @@ static void tables_of_another_application_are_left_alone(void **state)
         hone_store_open(hone_allocator_system(), "postgresql://?schema=application", &store, &f->err),
         HONE_INCOMPATIBLE);
     assert_non_null(strstr(f->err.message, "another application"));
-    by_hand(f, "UPDATE hone_schema SET version = 99");
+    by_hand(f, "CREATE SCHEMA IF NOT EXISTS shown; CREATE OR REPLACE VIEW shown.decision AS SELECT 1 AS id");
+    assert_int_equal(
+        hone_store_open(hone_allocator_system(), "postgresql://?schema=shown", &store, &f->err), HONE_INCOMPATIBLE);
+    assert_non_null(strstr(f->err.message, "another application"));
+    for (int i = 0; i < 2; i++) {
+        by_hand(
+            f, i == 0 ? "CREATE SCHEMA named; CREATE TABLE named.hone_schema(id int)"
+                      : "ALTER TABLE named.hone_schema RENAME id TO version");
+        assert_int_equal(
+            hone_store_open(hone_allocator_system(), "postgresql://?schema=named", &store, &f->err), HONE_INCOMPATIBLE);
+        assert_non_null(strstr(f->err.message, "has a table hone_schema that hone did not make"));
+    }
+    by_hand(f, "DROP SCHEMA named CASCADE; UPDATE hone_schema SET version = 99");
     assert_int_equal(hone_store_open(hone_allocator_system(), f->url, &store, &f->err), HONE_INCOMPATIBLE);
     assert_non_null(strstr(f->err.message, "version 99"));
 }
@@ -286,13 +318,34 @@ static void a_row_that_was_changed_by_hand_is_set_aside(void **state)
     assert_int_equal(health.quarantined, 2);
 }
 
+// Whoever may write to the server can write a checksum, too.
+static void names_that_a_terminal_would_obey_are_set_aside(void **state)
+{
+    fixture *f = *state;
+    static const char *const names[] = {"\033[2J", "x\nhone: all is well", "\x7f"};
+    hone_store_health health;
+    char kernel[64];
+    for (size_t i = 0; i < 4 * (sizeof names / sizeof *names); i++) {
+        const char *name = names[i / 4];
+        hone_store_decision decision = sample_decision();
+        const char **fields[] = {&decision.kernel, &decision.platform, &decision.source, &decision.revision};
+        *fields[i % 4] = name;
+        assert_int_equal(f->store->ops->put_all(f->store, &decision, 1, NULL, &f->err), HONE_OK);
+        assert_int_equal(get(f, kernel), HONE_NOT_FOUND);
+    }
+    assert_int_equal(hone_store_verify(f->store, &health, &f->err), HONE_OK);
+    assert_int_equal(health.records, 0);
+    assert_int_equal(health.quarantined, 4 * (sizeof names / sizeof *names));
+}
+
 static void tables_that_are_gone_are_told(void **state)
 {
     fixture *f = *state;
     char kernel[64];
     by_hand(f, "DROP TABLE decision");
     assert_int_equal(get(f, kernel), HONE_INCOMPATIBLE);
-    assert_non_null(strstr(f->err.message, "decision"));
+    assert_non_null(strstr(f->err.message, "relation \"decision\" does not exist: the tables of the schema"));
+    assert_null(strstr(f->err.message, "LINE 1"));
 }
 
 static void who_may_only_read_reads(void **state)
@@ -326,6 +379,162 @@ static void urls_with_a_password_or_without_sense_are_refused(void **state)
             hone_store_open(hone_allocator_system(), cases[i].url, &store, &f->err), HONE_INVALID_ARGUMENT);
         assert_non_null(strstr(f->err.message, cases[i].words));
         assert_null(strstr(f->err.message, "secret"));
+    }
+}
+
+// Batches -------------------------------------------------------------------------------------------------------------
+
+enum { BATCH = 450, TWICE = 7 }; // TWICE: stands two times in a batch
+
+typedef struct batch {
+    char keys[BATCH + 1][20];
+    hone_store_decision decisions[BATCH + 1];
+} batch;
+
+static batch *make_batch(const char *kernel)
+{
+    batch *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    for (int i = 0; i <= BATCH; i++) {
+        snprintf(b->keys[i], sizeof b->keys[i], "%016x", i < BATCH ? BATCH - i : TWICE);
+        b->decisions[i] = sample_decision();
+        b->decisions[i].key.key = b->keys[i];
+        b->decisions[i].kernel = kernel;
+    }
+    return b;
+}
+
+static int sent, waits;
+static int (*send_really)(PGconn *, const char *, int, const char *const *, const int *, const int *, int);
+static int (*sync_really)(PGconn *);
+
+static int count_sent(
+    PGconn *conn,
+    const char *name,
+    int count,
+    const char *const *values,
+    const int *sizes,
+    const int *formats,
+    int format)
+{
+    sent++;
+    return send_really(conn, name, count, values, sizes, formats, format);
+}
+
+static int count_waits(PGconn *conn)
+{
+    waits++;
+    return sync_really(conn);
+}
+
+static void note_outcome(void *ctx, size_t index, hone_merge_outcome outcome, const char *reason)
+{
+    (void)index;
+    (void)reason;
+    ((int *)ctx)[outcome]++;
+}
+
+static void many_go_to_the_server_at_once(void **state)
+{
+    fixture *f = *state;
+    hone_pq *pq = &hone_pg_connection_of(f->store)->pq;
+    batch *b = make_batch("one"), *better = make_batch("two");
+    hone_store_stat stat;
+    int outcomes[3] = {0};
+    send_really = pq->PQsendQueryPrepared;
+    sync_really = pq->PQpipelineSync;
+    pq->PQsendQueryPrepared = count_sent;
+    pq->PQpipelineSync = count_waits;
+    sent = waits = 0;
+    assert_int_equal(hone_store_put_all(f->store, b->decisions, BATCH + 1, &f->err), HONE_OK);
+    assert_int_equal(sent, BATCH + 1);
+    assert_int_equal(waits, 3);
+    // A batch of merges looks for what is stored, and ends where a key comes again.
+    sent = waits = 0;
+    for (int i = 0; i <= BATCH; i++)
+        better->decisions[i].evidence = "{\"samples\":90}";
+    assert_int_equal(
+        hone_store_merge(f->store, better->decisions, BATCH + 1, note_outcome, outcomes, &f->err), HONE_OK);
+    assert_int_equal(outcomes[HONE_MERGE_TAKEN], BATCH);
+    assert_int_equal(outcomes[HONE_MERGE_EQUAL], 1);
+    assert_int_equal(waits, 4);
+    assert_int_equal(sent, BATCH + 4);
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.decisions, BATCH);
+    by_hand(
+        f, "DO $$ BEGIN IF (SELECT count(*) FROM decision WHERE kernel = 'two') <> 450 THEN RAISE 'not all'; END IF; "
+           "END $$");
+    free(b);
+    free(better);
+}
+
+// libpq of before PostgreSQL 14.
+static void many_are_put_without_pipelines_too(void **state)
+{
+    fixture *f = *state;
+    batch *b = make_batch("one");
+    hone_store_stat stat;
+    hone_pg_connection_of(f->store)->pq.PQenterPipelineMode = NULL;
+    assert_int_equal(hone_store_merge(f->store, b->decisions, BATCH + 1, NULL, NULL, &f->err), HONE_OK);
+    assert_int_equal(hone_store_put_all(f->store, b->decisions, BATCH + 1, &f->err), HONE_OK);
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.decisions, BATCH);
+    free(b);
+}
+
+static void a_batch_of_which_one_is_refused_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    batch *b = make_batch("one");
+    hone_store_stat stat;
+    by_hand(f, "ALTER TABLE decision ADD CONSTRAINT no_bad CHECK (kernel <> 'bad')");
+    b->decisions[300].kernel = "bad";
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            i == 0 ? hone_store_put_all(f->store, b->decisions, BATCH, &f->err)
+                   : hone_store_merge(f->store, b->decisions, BATCH, NULL, NULL, &f->err),
+            HONE_IO);
+        assert_non_null(strstr(f->err.message, "no_bad"));
+        assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+        assert_int_equal(stat.decisions, 0);
+    }
+    free(b);
+}
+
+static void damaged_rows_in_the_way_of_a_batch_are_set_aside(void **state)
+{
+    fixture *f = *state;
+    batch *b = make_batch("one");
+    hone_store_health health;
+    assert_int_equal(hone_store_put_all(f->store, b->decisions, BATCH, &f->err), HONE_OK);
+    by_hand(f, "UPDATE decision SET kernel = 'false' WHERE id IN (SELECT id FROM decision ORDER BY key LIMIT 9)");
+    assert_int_equal(hone_store_merge(f->store, b->decisions, BATCH, NULL, NULL, &f->err), HONE_OK);
+    assert_int_equal(hone_store_verify(f->store, &health, &f->err), HONE_OK);
+    assert_int_equal(health.records, BATCH);
+    assert_int_equal(health.quarantined, 9);
+    free(b);
+}
+
+static bool count_measured(void *ctx, const hone_store_measurement *measurement)
+{
+    ((int *)ctx)[measurement->failure != HONE_FAILURE_NONE]++;
+    return true;
+}
+
+static void a_config_was_measured_or_it_failed(void **state)
+{
+    fixture *f = *state;
+    const hone_store_key key = sample_key();
+    hone_store_measurement one = sample_measurement();
+    for (int i = 0; i < 4; i++) {
+        int counts[2] = {0};
+        one.failure = i % 2 != 0 ? HONE_FAILURE_WRONG : HONE_FAILURE_NONE;
+        one.time_ns = i % 2 != 0 ? 0 : 100;
+        one.reason = i % 2 != 0 ? "wrong" : NULL;
+        assert_int_equal(hone_store_put_measurement(f->store, &key, &one, &f->err), HONE_OK);
+        assert_int_equal(hone_store_measurements(f->store, &key, count_measured, counts, &f->err), HONE_OK);
+        assert_int_equal(counts[i % 2], 1);
+        assert_int_equal(counts[1 - i % 2], 0);
     }
 }
 
@@ -451,6 +660,24 @@ static void the_lease_of_a_process_that_dies_is_given_back(void **state)
     close(ready[1]);
 }
 
+static void schemas_of_one_database_have_leases_of_their_own(void **state)
+{
+    fixture *f = *state;
+    const hone_wait none = {.seconds = 0};
+    const uint64_t name = UINT64_MAX;
+    hone_lease here, there;
+    char url[112];
+    snprintf(url, sizeof url, "%s_beside", f->url);
+    hone_store *beside = NULL;
+    assert_int_equal(hone_store_open(hone_allocator_system(), url, &beside, &f->err), HONE_OK);
+    assert_int_equal(hone_store_lease(f->store, name, &none, &here, &f->err), HONE_OK);
+    assert_int_equal(hone_store_lease(f->store, name, &none, &there, &f->err), HONE_BUSY);
+    assert_int_equal(hone_store_lease(beside, name, &none, &there, &f->err), HONE_OK);
+    hone_lease_leave(&here);
+    hone_lease_leave(&there);
+    hone_store_close(&beside);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -460,18 +687,26 @@ int main(void)
         TEST(a_transaction_whose_session_ends_leaves_nothing),
         TEST(tables_of_another_application_are_left_alone),
         TEST(a_row_that_was_changed_by_hand_is_set_aside),
+        TEST(names_that_a_terminal_would_obey_are_set_aside),
         TEST(tables_that_are_gone_are_told),
         TEST(an_answer_that_does_not_come_is_asked_for_again),
         TEST(tables_of_version_1_are_brought_to_todays),
         TEST(a_job_that_was_changed_by_hand_is_set_aside),
         TEST(a_user_who_may_only_select_reads),
+        TEST(who_may_not_see_the_tables_is_told_what_is_missing),
         TEST(who_is_not_let_in_is_told_in_the_servers_words),
         TEST(who_may_only_read_reads),
         TEST(urls_with_a_password_or_without_sense_are_refused),
+        TEST(many_go_to_the_server_at_once),
+        TEST(many_are_put_without_pipelines_too),
+        TEST(a_batch_of_which_one_is_refused_leaves_nothing),
+        TEST(damaged_rows_in_the_way_of_a_batch_are_set_aside),
+        TEST(a_config_was_measured_or_it_failed),
         TEST(counts_of_many_writers_add_up),
         TEST(the_better_of_many_writers_stays),
         TEST(many_that_come_first_make_the_tables_once),
         TEST(the_lease_of_a_process_that_dies_is_given_back),
+        TEST(schemas_of_one_database_have_leases_of_their_own),
         TEST(a_server_that_is_away_is_unavailable_until_it_is_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,8 @@ static int set_up(void **state)
     g.algorithm = (hone_algorithm_entry){.name = "made_up", .version = "1"};
     for (int i = 0; i < KERNELS; i++) {
         g.kernels[i] = (hone_kernel_ref){.algorithm = &g.algorithm, .space = g.space};
-        g.kernels[i].kernel = (hone_kernel){.name = names[i], .revision = "1", .code = &compiled};
+        g.kernels[i].kernel =
+            (hone_kernel){.name = names[i], .revision = "1", .code = &compiled, .platform = HONE_NATIVE};
     }
     *state = &g;
     return 0;

@@ -17,8 +17,8 @@ typedef struct own {
 static size_t kernel_of(const hone_tuning *tuning, const char *name)
 {
     size_t count, at = 0;
-    const hone_tuning_kernel *kernels = hone_tuning_kernels(tuning, &count);
-    while (at < count && strcmp(kernels[at].name, name) != 0)
+    const hone_tuning_kernel *const *kernels = hone_tuning_kernels(tuning, &count);
+    while (at < count && strcmp(kernels[at]->name, name) != 0)
         at++;
     assert_true(at < count);
     return at;
@@ -31,7 +31,7 @@ static size_t only_other(const hone_tuning *tuning)
 
 static void use(ground *g, own *o, hone_status (*run)(void *ctx, hone_tuning *tuning, hone_error *err))
 {
-    *o = (own){.tuner = {.name = "by hand", .run = run, .ctx = o}};
+    *o = (own){.tuner = {.struct_size = sizeof(hone_tuner), .name = "by hand", .run = run, .ctx = o}};
     g->options.tuner = &o->tuner;
 }
 
@@ -51,7 +51,7 @@ static hone_status try_all(void *ctx, hone_tuning *tuning, hone_error *err)
         assert_true(hone_tuning_evaluations(tuning) <= left);
     }
     char text[64];
-    hone_config_text(hone_tuning_kernels(tuning, &count)[kernel].space, &config, text, sizeof text);
+    hone_config_text(hone_tuning_kernels(tuning, &count)[kernel]->space, &config, text, sizeof text);
     assert_int_equal(strncmp(text, "delay=", 6), 0);
     return HONE_OK;
 }
@@ -75,7 +75,7 @@ static hone_status choose_slow(void *ctx, hone_tuning *tuning, hone_error *err)
     const size_t kernel = kernel_of(tuning, "delayed");
     size_t count;
     hone_config config;
-    const hone_space *space = hone_tuning_kernels(tuning, &count)[kernel].space;
+    const hone_space *space = hone_tuning_kernels(tuning, &count)[kernel]->space;
     // Its kernel's best, so that the slow one comes to the finals for being chosen alone.
     assert_int_equal(hone_config_from_text(space, "delay=0", &config, err), HONE_OK);
     assert_int_equal(hone_tuning_try(tuning, kernel, &config, &o->tried[2], err), HONE_OK);
@@ -106,8 +106,8 @@ static hone_status insist(void *ctx, hone_tuning *tuning, hone_error *err)
     own *o = ctx;
     size_t count;
     const size_t kernel = only_other(tuning);
-    const hone_tuning_kernel *kernels = hone_tuning_kernels(tuning, &count);
-    const hone_config config = kernels[kernel].default_config, other = kernels[1 - kernel].default_config;
+    const hone_tuning_kernel *const *kernels = hone_tuning_kernels(tuning, &count);
+    const hone_config config = kernels[kernel]->default_config, other = kernels[1 - kernel]->default_config;
     hone_status status = hone_tuning_try(tuning, kernel, &config, &o->tried[0], err);
     if (status == HONE_OK) status = hone_tuning_try(tuning, 1 - kernel, &other, &o->tried[1], err);
     if (status != HONE_OK) return status;
@@ -175,7 +175,7 @@ static hone_status ask_for_nonsense(void *ctx, hone_tuning *tuning, hone_error *
 {
     own *o = ctx;
     size_t count;
-    hone_config config = hone_tuning_kernels(tuning, &count)[0].default_config;
+    hone_config config = hone_tuning_kernels(tuning, &count)[0]->default_config;
     assert_int_equal(hone_tuning_try(tuning, count, &config, &o->tried[0], err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_tuning_propose(tuning, count, &config, err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_tuning_choose(tuning, count, &config, err), HONE_INVALID_ARGUMENT);

@@ -365,6 +365,17 @@ static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **s
     assert_int_equal(out.rounds, 0);
 }
 
+// A run of a millisecond takes ten beside other work: three such pairs say nothing of it.
+static void other_work_asks_for_more_pairs_but_of_very_long_runs(void **state)
+{
+    (void)state;
+    assert_int_equal(hone_stopping_guilty_pairs(false, false, 1e3), 9);
+    assert_int_equal(hone_stopping_guilty_pairs(false, true, 1e3), 9);
+    assert_int_equal(hone_stopping_guilty_pairs(true, false, 1e6), 3);
+    assert_int_equal(hone_stopping_guilty_pairs(true, true, 1e6), 9);
+    assert_int_equal(hone_stopping_guilty_pairs(true, true, 1e9), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +397,7 @@ int main(void)
         cmocka_unit_test(noise_is_what_samples_differ_by),
         cmocka_unit_test(rounds_give_everybody_one_sample_each_in_random_order),
         cmocka_unit_test(rounds_end_late_with_three_and_at_a_failure_with_who_failed),
+        cmocka_unit_test(other_work_asks_for_more_pairs_but_of_very_long_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

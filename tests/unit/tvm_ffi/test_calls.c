@@ -175,6 +175,10 @@ static void a_plan_is_a_function_that_refuses_other_values(void **state)
     tensors[0].shape = (int64_t[]){DIM, ROWS};
     assert_int_not_equal(call(plan.as.pointer, given + 1, 3, &result), 0);
     assert_raised("ValueError", "x is not as it was");
+    fill();
+    tensors[2].data = NULL;
+    assert_int_not_equal(call(plan.as.pointer, given + 1, 3, &result), 0);
+    assert_raised("ValueError", "y is not as it was");
     drop(&plan);
 }
 
@@ -220,7 +224,14 @@ static void what_is_wrong_is_raised_with_its_kind(void **state)
     assert_int_not_equal(__tvm_ffi_hone_run(NULL, given, 3, &result), 0);
     assert_raised("ValueError", "weight is a tensor f32[4,64]");
     assert_int_not_equal(__tvm_ffi_hone_run(NULL, given, 4, &result), 0);
-    assert_raised("TypeError", "y of rms_norm is of tvm-ffi's type 71");
+    assert_raised("TypeError", "y of rms_norm is an array (tvm-ffi's type 71)");
+    given[3] = hone_of_tensor(NULL);
+    assert_int_not_equal(__tvm_ffi_hone_run(NULL, given, 4, &result), 0);
+    assert_raised("TypeError", "y of rms_norm is a pointer to no tensor");
+    given[0] = small("rms\0or");
+    given[0].zero = 6;
+    assert_int_not_equal(__tvm_ffi_hone_run(NULL, given, 3, &result), 0);
+    assert_raised("TypeError", "takes the name of an algorithm");
     given[0] = small("nothing");
     assert_int_not_equal(__tvm_ffi_hone_run(NULL, given, 1, &result), 0);
     assert_raised("KeyError", "no algorithm named 'nothing'");

@@ -1,4 +1,4 @@
-#include "tune/simulate/recorded_measurer.h"
+#include "simulate/recorded_measurer.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 // What a contest measured, as T4 results: the form in which tuners exchange it.
-#ifndef HONE_REPORT_T4_H
-#define HONE_REPORT_T4_H
+#ifndef HONE_SIMULATE_T4_H
+#define HONE_SIMULATE_T4_H
 
 #include "base/buffer.h"
 #include "hone/space.h"

@@ -1,7 +1,7 @@
 // A contest's measurer that answers out of a recorded space: its runs are the samples of the file, one after the other,
 // and its clock goes on by what they took.
-#ifndef HONE_TUNE_SIMULATE_RECORDED_MEASURER_H
-#define HONE_TUNE_SIMULATE_RECORDED_MEASURER_H
+#ifndef HONE_SIMULATE_RECORDED_MEASURER_H
+#define HONE_SIMULATE_RECORDED_MEASURER_H
 
 #include "recorded/recorded.h"
 #include "tune/contest/contest.h"

@@ -1,4 +1,4 @@
-#include "report/t4.h"
+#include "simulate/t4.h"
 
 #include "base/error.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 // A contest over a recorded space: the code of any other, but for what measures.
-#ifndef HONE_TUNE_SIMULATE_SIMULATE_H
-#define HONE_TUNE_SIMULATE_SIMULATE_H
+#ifndef HONE_SIMULATE_SIMULATE_H
+#define HONE_SIMULATE_SIMULATE_H
 
 #include "recorded/recorded.h"
 #include "search/search.h"

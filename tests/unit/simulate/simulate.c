@@ -8,8 +8,8 @@
 
 #include "base/buffer.h"
 #include "failing_allocator.h"
-#include "tune/simulate/recorded_measurer.h"
-#include "tune/simulate/simulate.h"
+#include "simulate/recorded_measurer.h"
+#include "simulate/simulate.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +97,8 @@ static int64_t chosen(const hone_recorded *recorded, uint64_t seed, int64_t incu
     state->field.contestants[0] = (hone_contestant){
         .ref = &kernel, .configs = hone_recorded_configs(recorded), .config_count = hone_recorded_count(recorded)};
     assert_int_equal(hone_space_bind(kernel.space, NULL, NULL, &state->field.contestants[0].space, &err), HONE_OK);
-    if (incumbent >= 0) state->known.incumbent = (hone_incumbent){true, 0, hone_recorded_configs(recorded)[incumbent]};
+    if (incumbent >= 0)
+        state->known.incumbent = (hone_incumbent){true, 0, hone_recorded_configs(recorded)[incumbent], 0};
     if (hone_contest_compete(state, &err) != HONE_OK) fail_msg("%s", err.message);
     int64_t x = contest.decision.config.values[0];
     hone_contest_destroy(&state);

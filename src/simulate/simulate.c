@@ -1,8 +1,8 @@
-#include "tune/simulate/simulate.h"
+#include "simulate/simulate.h"
 
 #include "base/error.h"
 #include "base/json.h"
-#include "tune/simulate/recorded_measurer.h"
+#include "simulate/recorded_measurer.h"
 
 #include <math.h>
 #include <stdint.h>

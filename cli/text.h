@@ -1,0 +1,25 @@
+// A text that grows, always NUL-terminated. Appending after a failure does nothing, so that `failed` is looked at once, at
+// the end.
+#ifndef HONE_CLI_TEXT_H
+#define HONE_CLI_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct cli_text {
+    char *data; // NULL until the first append
+    size_t size, capacity;
+    bool failed; // an append found no memory
+} cli_text;
+
+void cli_text_init(cli_text *text);
+void cli_text_deinit(cli_text *text);
+void cli_text_clear(cli_text *text); // keeps the memory
+void cli_text_append(cli_text *text, const void *bytes, size_t size);
+void cli_text_put(cli_text *text, const char *string);
+void cli_text_char(cli_text *text, char c);
+void cli_text_format(cli_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Never NULL ("" when empty). Valid until the next append.
+const char *cli_text_string(const cli_text *text);
+
+#endif

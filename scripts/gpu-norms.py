@@ -1,0 +1,380 @@
+"""Part `norms` of scripts/gpu: kernels of hone's own beside torch, on a real GPU: gpu-norms.py check | times | attention.
+
+check   rows that are large, tiny, infinite, NaN or masked against the reference on the CPU, at several configs, and tensors of more than
+        2^31 elements. Leaves with 1 when something was wrong.
+times   contests at the shapes below, then hone, torch and torch.compile in turn, from graphs of 20 calls. HONE_GPU_SECONDS: of a contest
+        (5; 0: none, the config that is taken without one).
+attention   flash_attention, with the best of a few configs, and torch's scaled_dot_product_attention, as it chooses and with cuDNN.
+"""
+
+import os
+import sys
+import time
+
+import torch
+
+import hone
+
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+F = torch.nn.functional
+wrong = 0
+
+
+def fail(what):
+    global wrong
+    wrong += 1
+    print("FAILED", what, flush=True)
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def special_rows(dim, dtype):
+    """A row of each kind, by name."""
+    most = torch.finfo(dtype).max
+    generator = torch.Generator().manual_seed(dim)
+    normal = torch.randn(dim, generator=generator, dtype=torch.float64)
+    signs = torch.where(normal < 0, -1.0, 1.0)
+
+    def with_one(value):
+        row = normal.clone()
+        row[dim // 2] = value
+        return row
+
+    rows = {"normal": normal, "large": normal * (most / 8), "largest": signs * most, "all largest": torch.full((dim,), most),
+            "tiny": normal * 1e-30, "subnormal": normal * 1e-41, "zeros": normal * 0, "masked": torch.full((dim,), -most),
+            "one seen": with_one(0.5), "plus infinity": with_one(float("inf")), "minus infinity": with_one(-float("inf")),
+            "nan": with_one(float("nan")), "all minus infinity": torch.full((dim,), -float("inf")), "moved": normal + 1000}
+    rows["one seen"][1:] = -most
+    return list(rows), torch.stack([row.double() for row in rows.values()]).to(dtype)
+
+
+def compare(what, names, got, wanted):
+    got, wanted = got.cpu().double(), wanted.double()
+    eps = {torch.float32: 4e-6, torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}[DTYPES[what.split()[1]]]
+    finite = torch.isfinite(wanted)
+    top = torch.where(finite, wanted.abs(), 0).amax(-1, keepdim=True)
+    near = (got - wanted).abs() <= eps * wanted.abs() + 2e-5 * top + (6e-8 if eps == 2.0**-10 else 1e-45)
+    right = torch.where(finite, near, (got == wanted) | (got.isnan() & wanted.isnan())).all(-1)
+    for row in (~right).nonzero().flatten().tolist():
+        fail(f"{what}, row {names[row]}: {got[row].flatten()[:4].tolist()} for {wanted[row].flatten()[:4].tolist()}")
+
+
+def both(what, names, operation, config, *arrays, **scalars):
+    """The operation on the GPU, and by the reference."""
+    with hone.context(override={operation: ("cuda", config) if config else "cuda"}, policy="heuristic"):
+        try:
+            got = hone.run(operation, *[array.cuda() for array in arrays], **scalars)
+        except hone.HoneError as error:
+            return fail(f"{what}: {error}")
+    with hone.context(override={operation: "reference"}, policy="heuristic"):
+        wanted = hone.run(operation, *arrays, **scalars)
+    for a, b in zip(got if isinstance(got, tuple) else (got,), wanted if isinstance(wanted, tuple) else (wanted,)):
+        compare(what, names, a, b)
+
+
+def row_configs(dim):
+    """Each way through the kernels: by lanes, a warp, warps, a cluster; held and read again."""
+    yield None
+    for threads, rows, keep, cluster in [(4, 8, 0, 1), (8, 4, None, 1), (32, 1, None, 1), (64, 4, None, 1), (256, 1, 0, 1), (128, 1, None, 4)]:
+        packs = dim // 2
+        if keep is None:
+            keep = next((k for k in (1, 2, 4, 8, 16) if k * threads * cluster >= packs), None)
+            if keep is None or (keep == 1 and threads > 4 and threads * cluster >= 2 * packs):
+                continue
+        elif threads > 32 and threads >= 2 * packs:
+            continue
+        yield {"threads_per_row": threads, "rows_per_block": rows, "vector": 2, "keep": keep, "cluster": cluster}
+
+
+def check_rows():
+    for name, dtype in DTYPES.items():
+        for dim in (2, 64, 1002, 4096, 40000):
+            names, x = special_rows(dim, dtype)
+            weight = (torch.randn(dim) + 1).to(dtype)
+            for config in row_configs(dim) if name != "f16" else [None]:
+                for scale in (1.0, -0.5, 1e-30):
+                    both(f"softmax {name} {dim} scale={scale} {config}", names, "softmax", config, x, scale=scale)
+                for eps in (1e-6, 0.0):
+                    both(f"rms_norm {name} {dim} eps={eps} {config}", names, "rms_norm", config, x, weight, eps=eps)
+                    both(f"layer_norm {name} {dim} eps={eps} {config}", names, "layer_norm", config, x, weight.float(), weight, eps=eps)
+                both(f"layer_norm {name} {dim} plain {config}", names, "layer_norm", config, x, subtract_mean=False, weight_offset=1.0)
+                both(f"add_rms_norm {name} {dim} {config}", names, "add_rms_norm", config, x, (x * 0.25).flip(-1), weight)
+            both(f"silu_mul {name} {dim}", names, "silu_mul", None, x, x.flip(-1))
+            both(f"silu_mul_vjp {name} {dim}", names, "silu_mul_vjp", None, x, x.flip(-1), x)
+            both(f"mean_pooling {name} {dim}", ["all"], "mean_pooling", None, x.t()[None].contiguous())
+        names, x = special_rows(128, dtype)
+        heads, angles = x[:, None, None, :].expand(-1, 3, 5, -1).contiguous(), torch.rand(3, 48)
+        for interleaved in (False, True):
+            both(f"rope {name} {interleaved}", names, "rope", None, heads, angles.cos(), angles.sin(), interleaved=interleaved)
+    print(f"rows: {wrong} wrong", flush=True)
+
+
+# More than 2^31 elements ----------------------------------------------------------------------------------------------
+
+
+def check_large():
+    def random(*shape):
+        return torch.empty(*shape, dtype=torch.bfloat16, device="cuda").normal_()
+
+    def last(name, operation, slices, *arrays, **scalars):
+        with hone.context(override={operation: "cuda"}, policy="heuristic"):
+            got = hone.run(operation, *arrays, **scalars)
+        with hone.context(override={operation: "reference"}, policy="heuristic"):
+            wanted = hone.run(operation, *[part.cpu() for part in slices], **scalars)
+        firsts = got if isinstance(got, tuple) else (got,), wanted if isinstance(wanted, tuple) else (wanted,)
+        for a, b in zip(*firsts):
+            compare(f"{operation} bf16 {name}", ["last"] * b.shape[0], a[-b.shape[0]:], b)
+        print(f"large: {operation} {name}", flush=True)
+
+    rows = 2**31 // 4096 + 64
+    x, w = random(rows, 4096), random(4096)
+    last("large", "softmax", [x[-4:]], x)
+    last("large", "rms_norm", [x[-4:], w], x, w)
+    last("large", "layer_norm", [x[-4:], w, w], x, w, w)
+    last("large", "add_rms_norm", [x[-4:], x[-4:], w], x, x, w)
+    last("large", "silu_mul", [x[-4:], x[-4:]], x, x)
+    angles = torch.rand(16, 64, device="cuda")
+    heads = x[:rows // 16 * 16].view(-1, 16, 32, 128)
+    last("large", "rope", [heads[-2:], angles.cos(), angles.sin()], heads, angles.cos(), angles.sin())
+    tall = x[: 8193 * 64].view(8193, 64, 4096)
+    last("large", "mean_pooling", [tall[-1:]], tall)
+
+
+# Times ----------------------------------------------------------------------------------------------------------------
+
+
+def eager_rope(x, cos, sin):
+    half = cos.shape[-1]
+    a, b = x[..., :half].float(), x[..., half:].float()
+    cos, sin = cos[:, None], sin[:, None]
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
+
+
+def eager_add(x, residual, weight):
+    total = x + residual
+    return total, F.rms_norm(total, (x.shape[-1],), weight, 1e-6)
+
+
+TORCH = {
+    "softmax": lambda x: torch.softmax(x, -1),
+    "rms_norm": lambda x, w: F.rms_norm(x, (x.shape[-1],), w, 1e-6),
+    "layer_norm": lambda x, w, b: F.layer_norm(x, (x.shape[-1],), w, b, 1e-6),
+    "add_rms_norm": eager_add,
+    "silu_mul": lambda gate, up: F.silu(gate) * up,
+    "rope": eager_rope,
+    "mean_pooling": lambda x: x.mean(1),
+}
+
+SHAPES = [
+    ("softmax", "f32", (4096, 4096)), ("softmax", "bf16", (4096, 4096)), ("softmax", "f32", (32, 128256)), ("softmax", "bf16", (131072, 128)),
+    ("rms_norm", "bf16", (4096, 4096)), ("rms_norm", "bf16", (32, 128256)), ("rms_norm", "f32", (16384, 1024)),
+    ("layer_norm", "bf16", (4096, 4096)), ("layer_norm", "f32", (16384, 1024)), ("layer_norm", "bf16", (32, 8192)),
+    ("add_rms_norm", "bf16", (4096, 4096)), ("add_rms_norm", "f32", (4096, 4096)), ("add_rms_norm", "bf16", (32, 8192)),
+    ("silu_mul", "bf16", (4096, 14336)), ("silu_mul", "f32", (4096, 4096)), ("silu_mul", "bf16", (32, 14336)),
+    ("rope", "bf16", (1, 4096, 32, 128)), ("rope", "bf16", (8, 2048, 8, 128)), ("rope", "bf16", (64, 1, 32, 128)),
+    ("mean_pooling", "bf16", (8, 4096, 4096)), ("mean_pooling", "bf16", (64, 512, 1024)),
+]
+
+
+def arguments(operation, dtype, shape):
+    def random(*shape, dtype=DTYPES[dtype]):
+        return torch.randn(*shape, device="cuda").to(dtype)
+
+    x, dim = random(*shape), shape[-1]
+    more = {"rms_norm": 1, "layer_norm": 2}.get(operation, 0)
+    if operation == "add_rms_norm":
+        return [x, random(*shape), random(dim)]
+    if operation == "silu_mul":
+        return [x, random(*shape)]
+    if operation == "rope":
+        angles = random(shape[1], dim // 2, dtype=torch.float32)
+        return [x, angles.cos(), angles.sin()]
+    return [x] + [random(dim) for _ in range(more)]
+
+
+def graph_of(body):
+    body()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(20):
+            body()
+    return graph
+
+
+def once(graph):
+    time.sleep(0.005)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / 20 * 1e3
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def measure_shape(operation, dtype, shape, seconds):
+    args = arguments(operation, dtype, shape)
+    call = f"{operation}({dtype}[{','.join(map(str, shape))}])"
+    wanted = TORCH[operation](*args)
+    results = [torch.empty_like(one) for one in (wanted if isinstance(wanted, tuple) else (wanted,))]
+    if seconds > 0:
+        decision, = hone.tune(operation, *args, seconds=seconds, evaluations=80)
+        chosen = f"{decision.kernel} {decision.config}"
+    else:
+        chosen = "not tuned"
+    with hone.context(policy="heuristic"):
+        plan = hone.bind(operation, *args, *results)
+        compiled = torch.compile(TORCH[operation])
+        rivals = {"hone": lambda: plan(*args, *results), "torch": lambda: TORCH[operation](*args), "compile": lambda: compiled(*args)}
+        graphs = {name: graph_of(body) for name, body in rivals.items()}
+    times = {name: [] for name in graphs}
+    for _ in range(15):
+        for name, graph in graphs.items():
+            times[name].append(once(graph))
+    gone = max(float((a.float() - b.float()).abs().max()) for a, b in zip(results, wanted if isinstance(wanted, tuple) else (wanted,)))
+    ratios = sorted(a / min(b, c) for a, b, c in zip(times["hone"], times["torch"], times["compile"]))
+    moved = sum(one.numel() * one.element_size() for one in args + results)
+    ours = median(times["hone"])
+    print(f"| `{call}` | {median(times['torch']):.2f} | {median(times['compile']):.2f} | {ours:.2f} | {moved / ours / 1e6:.2f} | "
+          f"{ours / median(times['compile']):.2f} | {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}) | {gone:.1e} {chosen} |", flush=True)
+    return ours / median(times["compile"])
+
+
+def show_times():
+    seconds = float(os.environ.get("HONE_GPU_SECONDS", "5"))
+    print("torch", torch.__version__, torch.cuda.get_device_name())
+    print("| call | torch, us | compiled, us | hone, us | TB/s | over compiled | over the better, in turn | largest difference, config |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    product, count = 1.0, 0
+    for operation, dtype, shape in SHAPES:
+        try:
+            product *= measure_shape(operation, dtype, shape, seconds)
+            count += 1
+        except Exception as error:
+            fail(f"{operation} {dtype} {shape}: {type(error).__name__}: {str(error)[:300]}")
+        torch._dynamo.reset()
+    if count > 0:
+        print(f"geomean over compiled, {count} shapes: {product ** (1 / count):.3f}")
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+# batch, q_len, kv_len, heads, kv_heads, dim, causal
+ATTENTION = [
+    (1, 1024, 1024, 32, 32, 128, True), (4, 2048, 2048, 16, 16, 64, True), (2, 4096, 4096, 32, 8, 128, True),
+    (2, 4096, 4096, 16, 16, 64, False), (1, 8192, 8192, 16, 16, 128, False), (1, 16384, 16384, 16, 16, 128, True),
+    (1, 1, 4096, 32, 8, 128, False), (1, 1, 65536, 32, 8, 128, False), (16, 1, 8192, 32, 8, 128, False),
+    (32, 1, 4096, 64, 8, 128, False), (128, 1, 4096, 32, 8, 128, False), (8, 1, 16384, 32, 8, 64, False),
+]
+
+
+# warps_m, warps_n, keys_per_warp, stages, splits
+PREFILL = [(8, 1, 64, 2, 1), (4, 1, 64, 3, 1), (4, 1, 32, 3, 1), (4, 1, 128, 2, 1), (8, 1, 32, 3, 1)]
+DECODE = [(1, 4, 16, 4, 8), (1, 8, 16, 3, 4), (1, 8, 16, 4, 8), (1, 4, 32, 2, 4), (1, 4, 16, 4, 2), (1, 4, 16, 4, 1), (1, 2, 32, 4, 4)]
+
+
+def check_attention():
+    for name in ("bf16", "f16"):
+        for batch, q_len, kv_len, heads, kv_heads, dim in [(1, 5, 7, 2, 1, 16), (2, 130, 130, 4, 2, 64), (1, 1, 1000, 8, 1, 128), (1, 70, 33, 6, 2, 80)]:
+            query = torch.randn(batch, q_len, heads, dim).to(DTYPES[name])
+            key, value = (torch.randn(batch, kv_len, kv_heads, dim).to(DTYPES[name]) for _ in range(2))
+            far, broken = key.clone(), key.clone()
+            far[:, : kv_len // 2] *= 300
+            broken[:, kv_len - 1] = float("nan")
+            for what, k in (("normal", key), ("far", far), ("nan", broken)):
+                for causal in (False, True):
+                    for scale in (dim**-0.5, 0.0, -3.0):
+                        text = f"flash_attention {name} {q_len} {kv_len} {dim} {what} {causal} {scale}"
+                        attention_both(text, query, k, value, causal=causal, softmax_scale=scale)
+    print(f"attention: {wrong} wrong", flush=True)
+
+
+def attention_both(what, *arrays, **scalars):
+    operation = "flash_attention"
+    with hone.context(override={operation: "cuda_tensor_core"}, policy="heuristic"):
+        got = hone.run(operation, *[array.cuda() for array in arrays], **scalars).cpu().double()
+    with hone.context(override={operation: "reference"}, policy="heuristic"):
+        wanted = hone.run(operation, *arrays, **scalars).double()
+    eps = 2.0**-7 if "bf16" in what else 2.0**-10
+    finite = torch.isfinite(wanted)
+    top = float(arrays[2].double().abs().max())
+    far = torch.where(finite & torch.isfinite(got), (got - wanted).abs(), 0).max()
+    if bool((finite != torch.isfinite(got)).any()) or float(far) > eps * top:
+        fail(f"{what}: {float(far):.2e} of {top:.2e}, {int((finite != torch.isfinite(got)).sum())} not finite alike")
+
+
+def measure_attention(batch, q_len, kv_len, heads, kv_heads, dim, causal, seconds):
+    query, key, value = (torch.randn(batch, n, h, dim, device="cuda").bfloat16() for n, h in ((q_len, heads), (kv_len, kv_heads), (kv_len, kv_heads)))
+    out = torch.empty_like(query)
+    views = [one.transpose(1, 2) for one in (query, key, value)]
+
+    def theirs():
+        return F.scaled_dot_product_attention(*views, is_causal=causal, enable_gqa=heads != kv_heads)
+
+    def graph_with(config):
+        with hone.context(override={"flash_attention": ("cuda_tensor_core", config) if config else "cuda_tensor_core"}, policy="heuristic"):
+            plan = hone.bind("flash_attention", query, key, value, out, causal=causal)
+        return graph_of(lambda: plan(query, key, value, out))
+
+    graphs, chosen, least = {"hone": graph_with(None), "torch": graph_of(theirs)}, "without measuring", 0
+    if seconds > 0:  # the reference of a contest would take minutes
+        least = median([once(graphs["hone"]) for _ in range(5)])
+        for numbers in PREFILL if q_len > 1 else DECODE:
+            config = dict(zip(("warps_m", "warps_n", "keys_per_warp", "stages", "splits"), numbers))
+            try:
+                graph = graph_with(config)
+            except hone.HoneError:
+                continue
+            us = median([once(graph) for _ in range(5)])
+            if us < least:
+                graphs["hone"], chosen, least = graph, str(numbers), us
+    try:
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.CUDNN_ATTENTION):
+            graphs["cudnn"] = graph_of(theirs)
+    except RuntimeError:
+        pass
+    times = {name: [] for name in graphs}
+    for _ in range(11):
+        for name, graph in graphs.items():
+            times[name].append(once(graph))
+    us = {name: median(values) for name, values in times.items()}
+    gone = float((out.transpose(1, 2).float() - theirs().float()).abs().max())
+    operations = 4 * batch * heads * q_len * kv_len * dim * (0.5 if causal else 1)
+    moved = sum(one.numel() for one in (query, key, value, out)) * 2
+    best = min(us[name] for name in us if name != "hone")
+    print(f"| `bf16[{batch},{q_len},{heads},{dim}]`, {kv_len} keys of {kv_heads} heads{', causal' if causal else ''} | {us['torch']:.1f} | "
+          f"{us.get('cudnn', 0):.1f} | {us['hone']:.1f} | {operations / us['hone'] / 1e6:.0f} | {moved / us['hone'] / 1e6:.2f} | {us['hone'] / best:.2f} | "
+          f"{gone:.1e} {chosen} |", flush=True)
+    return us["hone"] / best
+
+
+def show_attention():
+    seconds = float(os.environ.get("HONE_GPU_SECONDS", "5"))
+    check_attention()
+    print("| query | torch, us | cuDNN, us | hone, us | TFLOP/s | TB/s | over the best | largest difference, config |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    for shape in ATTENTION:
+        try:
+            measure_attention(*shape, seconds)
+        except Exception as error:
+            fail(f"flash_attention {shape}: {type(error).__name__}: {str(error)[:300]}")
+
+
+if __name__ == "__main__":
+    start = time.perf_counter()
+    for part in sys.argv[1:] or ["check", "times"]:
+        if part == "check":
+            check_rows()
+            print(f"{time.perf_counter() - start:.1f} s", flush=True)
+            check_large()
+        elif part == "attention":
+            show_attention()
+        else:
+            show_times()
+        print(f"{time.perf_counter() - start:.1f} s", flush=True)
+    sys.exit(1 if wrong else 0)

@@ -1,0 +1,68 @@
+// The config of kernels over rows that a GPU is likely to do well with.
+#include "kernels/common/cuda.h"
+
+#include "kernels/vector/arguments.h"
+
+enum { THREADS_PER_ROW, ROWS_PER_BLOCK, VECTOR, KEEP, CLUSTER, PARAMETERS };
+
+int64_t hone_cuda_vector(int64_t dim, const hone_dtype_info *dtype)
+{
+    int64_t vector = 1;
+    while (vector * 2 * dtype->bits <= 128 && dim % (vector * 2) == 0)
+        vector *= 2;
+    return vector;
+}
+
+// Two to four packs for each thread; one where a few threads do, or rows are too few for the multiprocessors.
+static int64_t threads_of(int64_t packs, bool is_few, int64_t most)
+{
+    int64_t threads = 4;
+    while (threads < most && (threads < 32 || is_few ? threads < packs : threads * 4 < packs))
+        threads *= 2;
+    return threads;
+}
+
+static bool has_clusters(const hone_device_info *device)
+{
+    return device != NULL && device->capability >= 90;
+}
+
+// Of a row that is too long for the threads of one block.
+static int64_t cluster_of(int64_t packs, int64_t threads, const hone_device_info *device)
+{
+    int64_t cluster = 1;
+    while (has_clusters(device) && cluster < 8 && threads * cluster * 4 < packs)
+        cluster *= 2;
+    return cluster;
+}
+
+// The least power of two that covers the row; 0: the registers do not hold it.
+static int64_t kept_of(int64_t packs, int64_t threads, int64_t vector)
+{
+    int64_t keep = 1;
+    while (keep * threads < packs)
+        keep *= 2;
+    return keep <= 16 && keep * vector <= 64 && (threads < 1024 || keep * vector <= 32) ? keep : 0;
+}
+
+bool hone_rows_cuda_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    const int64_t dim = hone_dim_of(call, "dim");
+    if (dim == 0) return false;
+    const int64_t rows = hone_tensor_elements(hone_call_tensor(call, 0)) / dim;
+    const int64_t vector = hone_cuda_vector(dim, hone_call_dtype(call, "T")), packs = dim / vector;
+    // Two blocks of 512 threads fit a multiprocessor, which one of 1,024 may fill with registers alone.
+    const bool is_long = packs > 4096 && has_clusters(device), is_few = device != NULL && rows < device->sms;
+    const int64_t threads = threads_of(packs, is_few, is_long ? 512 : 1024);
+    const int64_t cluster = cluster_of(packs, threads, device);
+    int64_t *values = out_config->values;
+    out_config->count = PARAMETERS;
+    values[THREADS_PER_ROW] = threads;
+    values[ROWS_PER_BLOCK] = threads < 128 ? 128 / threads : 1;
+    values[VECTOR] = vector;
+    values[KEEP] = kept_of(packs, threads * cluster, vector);
+    values[CLUSTER] = cluster;
+    return true;
+}

@@ -1,0 +1,50 @@
+// The kernels of NVIDIA's GPUs, which each folder's cuda.c says how to launch, and what those over rows share (row.cuh).
+#ifndef HONE_KERNELS_COMMON_CUDA_H
+#define HONE_KERNELS_COMMON_CUDA_H
+
+#include "hone/kernel.h"
+
+// Of kernels over rows, whose signature has the rows' length as `dim` and their dtype as T. Blocks are whole warps. A row is
+// held as a whole or not at all, and shared by no more threads than have work. At last: what the registers of a
+// multiprocessor hold.
+#define HONE_ROWS_CUDA_SPACE                                                                                           \
+    "threads_per_row: 4..1024 *2 default 256\n"                                                                        \
+    "rows_per_block: 1..64 *2\n"                                                                                       \
+    "vector: 1 | 2 | 4 | 8\n"                                                                                          \
+    "keep: 0 | 1 | 2 | 4 | 8 | 16\n"                                                                                   \
+    "cluster: 1 | 2 | 4 | 8\n"                                                                                         \
+    "where dim % vector == 0\n"                                                                                        \
+    "where threads_per_row * rows_per_block >= 32 and threads_per_row * rows_per_block <= 1024\n"                      \
+    "where rows_per_block <= 1 or threads_per_row * rows_per_block <= 512\n"                                           \
+    "where cluster <= 1 or device.capability >= 90 and rows_per_block <= 1 and threads_per_row >= 128\n"               \
+    "where keep == 0 or keep * vector * threads_per_row * cluster >= dim\n"                                            \
+    "where keep == 0 or threads_per_row * keep <= 4 or keep * vector * threads_per_row * cluster < 2 * dim\n"          \
+    "where keep > 0 or threads_per_row <= 32 or vector * threads_per_row * cluster < 2 * dim\n"                        \
+    "where keep * vector <= 64 and threads_per_row * rows_per_block * keep * vector <= 32768\n"
+
+// Blocks of all rows of x.
+#define HONE_ROWS_CUDA_GRID  "max(1, ceildiv(x.size / max(dim, 1), rows_per_block)) * cluster"
+#define HONE_ROWS_CUDA_BLOCK "threads_per_row, rows_per_block"
+
+typedef bool hone_cuda_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+
+// Elements of one access: of 16 bytes where dim, a row's length, is a multiple of as many, else fewer.
+int64_t hone_cuda_vector(int64_t dim, const hone_dtype_info *dtype);
+
+hone_cuda_heuristic hone_rows_cuda_heuristic;
+extern const hone_code hone_softmax_cuda_code, hone_layer_norm_cuda_code, hone_add_rms_norm_cuda_code;
+
+hone_cuda_heuristic hone_silu_mul_cuda_heuristic, hone_rope_cuda_heuristic, hone_mean_pooling_cuda_heuristic;
+extern const hone_code hone_silu_mul_cuda_code, hone_silu_mul_vjp_cuda_code, hone_rope_cuda_code;
+extern const hone_code hone_mean_pooling_cuda_code, hone_rwkv4_cuda_code;
+extern const char hone_silu_mul_cuda_space[], hone_rope_cuda_space[], hone_mean_pooling_cuda_space[];
+extern const char hone_rwkv4_cuda_space[];
+
+// Of flash_attention and its forms: kernel->user is a hone_attention_choice.
+hone_cuda_heuristic hone_attention_cuda_heuristic;
+bool hone_attention_cuda_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+extern const hone_code hone_attention_cuda_code;
+extern const char hone_attention_cuda_space[];
+
+#endif

@@ -1,0 +1,88 @@
+// The kernel of NVIDIA's GPUs: what flash_attention.cu is compiled and launched with, for each form of the operation.
+#include "kernels/common/cuda.h"
+#include "base/error.h"
+#include "kernels/flash_attention/flash_attention.h"
+#include "kernels/sources.h"
+#include "kernels/vector/arguments.h"
+
+enum { WARPS_M, WARPS_N, KEYS_PER_WARP, STAGES, SPLITS, PARAMETERS };
+
+// Rows are queries of a head of keys.
+#define ROWS "query.shape[1] * (heads / max(kv_heads, 1))"
+#define TILE "keys_per_warp * warps_n"
+// Tiles of keys and values, or the queries, or what warps have found.
+#define SHARED                                                                                                         \
+    "max(max(16 * warps_m * (dim + 8) * 2, stages * 2 * " TILE " * (dim + 8) * 2), warps_m * warps_n * 64 * (dim + "   \
+    "2))"
+
+const char hone_attention_cuda_space[] =
+    "warps_m: 1 | 2 | 4 | 8 default 4\n"
+    "warps_n: 1 | 2 | 4 | 8\n"
+    "keys_per_warp: 16 | 32 | 64 | 128 default 64\n"
+    "stages: 2 | 3 | 4\n"
+    "splits: 1 | 2 | 4 | 8\n"
+    "where warps_m * warps_n >= 2 and warps_m * warps_n <= 8\n"
+    "where " TILE " <= 256\n"
+    "where warps_m == 1 or 8 * warps_m < " ROWS "\n"
+    "where splits == 1 or device.capability >= 90 and splits * " TILE " <= 2 * key.shape[1]\n"
+    "where " SHARED " <= device.smem_bytes\n";
+
+const hone_code hone_attention_cuda_code = {
+    HONE_CODE,
+    .source = hone_source_flash_attention_flash_attention_cu,
+    .entry = "flash_attention",
+    .arguments = "query, key, value, out, i64(query.shape[1]), i64(key.shape[1]), i32(heads), i32(kv_heads), "
+                 "f64(softmax_scale)",
+    .constants = "DIM = dim, CAUSAL = causal",
+    .grid = "ceildiv(" ROWS ", 16 * warps_m) * splits, kv_heads, batch",
+    .block = "32 * warps_m * warps_n",
+    .cluster = "splits",
+    .shared = SHARED,
+    .condition = "dim % 16 == 0 and dim <= 128 and query.size > 0 and key.size > 0",
+    .target = "sm_80",
+    .align = 16,
+};
+
+bool hone_attention_cuda_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    const hone_attention_form *form = ((const hone_attention_choice *)kernel->user)->form;
+    const hone_attention problem = hone_attention_of_call(call, form);
+    const char *given = problem.has_window ? "sliding_window" : problem.has_cap ? "logits_soft_cap" : NULL;
+    if (given == NULL) return hone_attention_supports(call, form, why);
+    hone_fail(why, HONE_UNSUPPORTED, "kernels.attention", "%s is given; this kernel knows none", given);
+    return false;
+}
+
+// Of the tiles of a block.
+static int64_t bytes_of(const int64_t *values, int64_t dim)
+{
+    return values[STAGES] * 4 * values[KEYS_PER_WARP] * values[WARPS_N] * (dim + 8);
+}
+
+// Many rows: 64 or 128 of them a block. Few, as in decoding: warps and blocks share the keys.
+bool hone_attention_cuda_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    const hone_attention p = hone_attention_of_call(call, ((const hone_attention_choice *)kernel->user)->form);
+    const int64_t rows = p.q_len * p.group;
+    int64_t *values = out_config->values, blocks = p.batch * p.kv_heads * ((rows + 63) / 64);
+    const bool many = rows > 32;
+    out_config->count = PARAMETERS;
+    values[WARPS_M] = rows >= 256 ? 8 : many ? 4 : rows > 16 ? 2 : 1;
+    values[WARPS_N] = many ? 1 : 4 / values[WARPS_M];
+    values[KEYS_PER_WARP] = many ? 64 : 32;
+    values[STAGES] = many ? 2 : 3;
+    while (device != NULL && device->smem_bytes > 0 && bytes_of(values, p.dim) > device->smem_bytes) {
+        if (values[STAGES] > 2)
+            values[STAGES]--;
+        else if (values[KEYS_PER_WARP] > 16)
+            values[KEYS_PER_WARP] /= 2;
+        else
+            return false;
+    }
+    values[SPLITS] = 1;
+    while (device != NULL && device->capability >= 90 && values[SPLITS] < 8 && blocks * values[SPLITS] < device->sms &&
+           values[SPLITS] * 2 * values[KEYS_PER_WARP] * values[WARPS_N] <= 2 * p.kv_len)
+        values[SPLITS] *= 2;
+    return true;
+}

@@ -1,0 +1,382 @@
+// out = softmax(scale q k^T) v by tensor cores: m16n8k16, sums in float, weights rounded to the tensors' dtype. CAUSAL: a
+// query sees the keys up to its position. The rows of a block are queries of one head of keys: position by position,
+// heads of the group inside.
+//
+// A warp has 16 rows and keys_per_warp keys of each tile of a block, warps_m of them different rows and warps_n different
+// keys; blocks of a cluster have different tiles. What they found is put together at the end. Tiles of keys and values
+// come by cp.async, `stages` of them in shared memory.
+enum { threads = 32 * warps_m * warps_n, block_m = 16 * warps_m, tile = keys_per_warp * warps_n };
+enum { stride = DIM + 8 }; // elements of a row in shared memory: rows begin in different banks
+enum { tile_bytes = tile * stride * 2, logits = keys_per_warp / 8, columns = DIM / 8, steps = DIM / 16 };
+
+#define INFINITE __int_as_float(0x7f800000)
+
+typedef unsigned short element;
+typedef long long index64;
+
+extern __shared__ __align__(16) unsigned char memory[];
+
+__device__ unsigned shared_address(const void *at)
+{
+    return (unsigned)__cvta_generic_to_shared(at);
+}
+
+__device__ unsigned pair_of(float low, float high)
+{
+    unsigned pair;
+#if defined(hone_query_bf16)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+#else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+#endif
+    return pair;
+}
+
+__device__ float power(float x)
+{
+    float value;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+    return value;
+}
+
+__device__ void multiply(float sums[4], const unsigned a[4], unsigned b0, unsigned b1)
+{
+    asm volatile(
+#if defined(hone_query_bf16)
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+#else
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+#endif
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ void load_matrices(unsigned out[4], unsigned at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+__device__ void load_transposed(unsigned out[4], unsigned at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+// 16 bytes; zeros in place of what is not there.
+__device__ void copy_later(unsigned to, const element *from, bool is_there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
+}
+
+__device__ void end_group()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Rows [first, first + rows) of a head, of which `count` are there, `step` elements apart.
+__device__ void copy_rows(unsigned to, const element *from, index64 step, index64 first, index64 count, int rows)
+{
+    for (int i = threadIdx.x; i < rows * (DIM / 8); i += threads) {
+        const int row = i / (DIM / 8), chunk = i % (DIM / 8);
+        const bool is_there = first + row < count;
+        copy_later(to + (row * stride + chunk * 8) * 2, from + (is_there ? (first + row) * step : 0) + chunk * 8, is_there);
+    }
+}
+
+struct problem {
+    const element *query, *key, *value;
+    element *out;
+    index64 q_len, kv_len, heads, kv_heads, group;
+
+    __device__ index64 position_of(index64 row) const
+    {
+        return row / group;
+    }
+    // Of the row's first element in query and out.
+    __device__ index64 place_of(index64 row) const
+    {
+        return ((blockIdx.z * q_len + row / group) * heads + blockIdx.y * group + row % group) * DIM;
+    }
+};
+
+// What a warp knows of its 16 rows: this thread of rows lane / 4 and lane / 4 + 8.
+struct found {
+    float most[2], sum[2], out[columns][4];
+};
+
+__device__ void load_queries(const problem &p, index64 first, unsigned queries[steps][4])
+{
+    const unsigned at = shared_address(memory);
+    for (int i = threadIdx.x; i < block_m * (DIM / 8); i += threads) {
+        const int row = i / (DIM / 8), chunk = i % (DIM / 8);
+        const bool is_there = first + row < p.q_len * p.group;
+        copy_later(
+            at + (row * stride + chunk * 8) * 2, p.query + (is_there ? p.place_of(first + row) : 0) + chunk * 8, is_there);
+    }
+    end_group();
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 / warps_n * 16 + lane % 16;
+#pragma unroll
+    for (int i = 0; i < steps; i++)
+        load_matrices(queries[i], at + (row * stride + i * 16 + lane / 16 * 8) * 2);
+    __syncthreads();
+}
+
+__device__ void load_tile(const problem &p, int stage, index64 first)
+{
+    const index64 step = p.kv_heads * DIM, head = (blockIdx.z * p.kv_len * p.kv_heads + blockIdx.y) * DIM;
+    const unsigned to = shared_address(memory) + stage * 2 * tile_bytes;
+    copy_rows(to, p.key + head, step, first, p.kv_len, tile);
+    copy_rows(to + tile_bytes, p.value + head, step, first, p.kv_len, tile);
+}
+
+// Products of the rows with the warp's keys of a tile.
+__device__ void score(unsigned keys, const unsigned queries[steps][4], float out[logits][4])
+{
+    const int lane = threadIdx.x % 32, key = lane / 16 * 8 + lane % 8, from = lane / 8 % 2 * 8;
+#pragma unroll
+    for (int n = 0; n < logits; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            out[n][i] = 0;
+#pragma unroll
+    for (int step = 0; step < steps; step++)
+#pragma unroll
+        for (int n = 0; n < logits; n += 2) {
+            unsigned b[4];
+            load_matrices(b, keys + ((n * 8 + key) * stride + step * 16 + from) * 2);
+            multiply(out[n], queries[step], b[0], b[1]);
+            multiply(out[n + 1], queries[step], b[2], b[3]);
+        }
+}
+
+// Minus infinity for keys from `ends` on, of the two rows.
+__device__ void mask(float out[logits][4], index64 first, const index64 ends[2])
+{
+    const int column = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < logits; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (first + n * 8 + column + i % 2 >= ends[i / 2]) out[n][i] = -INFINITE;
+}
+
+// Logits become weights over the largest logit so far, of which what was found before is made a share.
+__device__ void weigh(float out[logits][4], found *f)
+{
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        float most = f->most[row], sum = 0;
+#pragma unroll
+        for (int n = 0; n < logits; n++)
+            most = fmaxf(most, fmaxf(out[n][2 * row], out[n][2 * row + 1]));
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+        const float base = most == -INFINITE ? 0 : most;
+        const float share = power(f->most[row] - base); // before the first key 0, of nothing
+        f->most[row] = most;
+#pragma unroll
+        for (int n = 0; n < logits; n++)
+#pragma unroll
+            for (int i = 2 * row; i < 2 * row + 2; i++) {
+                out[n][i] = power(out[n][i] - base);
+                sum += out[n][i];
+            }
+        f->sum[row] = f->sum[row] * share + sum;
+#pragma unroll
+        for (int c = 0; c < columns; c++) {
+            f->out[c][2 * row] *= share;
+            f->out[c][2 * row + 1] *= share;
+        }
+    }
+}
+
+// Adds the warp's values of a tile by their weights.
+__device__ void add_values(unsigned values, const float weights[logits][4], found *f)
+{
+    const int lane = threadIdx.x % 32, key = lane / 8 % 2 * 8 + lane % 8, from = lane / 16 * 8;
+#pragma unroll
+    for (int n = 0; n < logits; n += 2) {
+        const unsigned a[4] = {pair_of(weights[n][0], weights[n][1]), pair_of(weights[n][2], weights[n][3]),
+                               pair_of(weights[n + 1][0], weights[n + 1][1]), pair_of(weights[n + 1][2], weights[n + 1][3])};
+#pragma unroll
+        for (int c = 0; c < columns; c += 2) {
+            unsigned b[4];
+            load_transposed(b, values + ((n * 8 + key) * stride + c * 8 + from) * 2);
+            multiply(f->out[c], a, b[0], b[1]);
+            multiply(f->out[c + 1], a, b[2], b[3]);
+        }
+    }
+}
+
+// The sums of the four threads that share a row.
+__device__ void end_sums(found *f)
+{
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        f->sum[row] += __shfl_xor_sync(0xffffffffu, f->sum[row], 1);
+        f->sum[row] += __shfl_xor_sync(0xffffffffu, f->sum[row], 2);
+    }
+}
+
+__device__ void write_pair(const problem &p, index64 row, int column, float low, float high)
+{
+    if (row < p.q_len * p.group) *reinterpret_cast<unsigned *>(p.out + p.place_of(row) + column) = pair_of(low, high);
+}
+
+__device__ void write_alone(const problem &p, index64 first, const found &f)
+{
+    const int lane = threadIdx.x % 32;
+    const index64 row = first + threadIdx.x / 32 / warps_n * 16 + lane / 4;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const float share = 1 / f.sum[half];
+#pragma unroll
+        for (int c = 0; c < columns; c++)
+            write_pair(
+                p, row + 8 * half, c * 8 + lane % 4 * 2, f.out[c][2 * half] * share, f.out[c][2 * half + 1] * share);
+    }
+}
+
+// Joining -------------------------------------------------------------------------------------------------------------
+
+// Of a warp in shared memory: the largest logit and the sum of each row, then its results.
+enum { part_floats = 16 * (2 + DIM) };
+
+__device__ void wait_for_all()
+{
+#if splits > 1
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+__device__ float read_part(int rank, int warp, int index)
+{
+    const float *at = reinterpret_cast<const float *>(memory) + warp * part_floats + index;
+#if splits > 1
+    unsigned there;
+    float value;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(at)), "r"(rank));
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(there) : "memory");
+    return value;
+#else
+    return *at;
+#endif
+}
+
+__device__ void write_part(const found &f)
+{
+    float *to = reinterpret_cast<float *>(memory) + threadIdx.x / 32 * part_floats;
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = lane / 4 + 8 * half;
+        if (lane % 4 == 0) to[row] = f.most[half];
+        if (lane % 4 == 0) to[16 + row] = f.sum[half];
+#pragma unroll
+        for (int c = 0; c < columns; c++) {
+            to[32 + row * DIM + c * 8 + lane % 4 * 2] = f.out[c][2 * half];
+            to[32 + row * DIM + c * 8 + lane % 4 * 2 + 1] = f.out[c][2 * half + 1];
+        }
+    }
+}
+
+// Each thread of the cluster has some pairs of columns of the rows.
+__device__ void join(const problem &p, index64 first, int rank)
+{
+    for (int i = rank * threads + threadIdx.x; i < block_m * (DIM / 2); i += splits * threads) {
+        const int row = i / (DIM / 2), column = i % (DIM / 2) * 2, warp = row / 16 * warps_n, within = row % 16;
+        float most = -INFINITE, sum = 0, low = 0, high = 0;
+        if (first + row >= p.q_len * p.group) continue;
+        for (int part = 0; part < splits * warps_n; part++)
+            most = fmaxf(most, read_part(part / warps_n, warp + part % warps_n, within));
+        for (int part = 0; part < splits * warps_n; part++) {
+            const int from = part / warps_n, of = warp + part % warps_n;
+            const float own = read_part(from, of, within);
+            // A part that has seen no key adds nothing, unless what it has seen is NaN.
+            const float share = own == -INFINITE ? 0 : power(own - most);
+            const float own_sum = read_part(from, of, 16 + within);
+            sum += own == -INFINITE ? own_sum : own_sum * share;
+            low += read_part(from, of, 32 + within * DIM + column) * share;
+            high += read_part(from, of, 32 + within * DIM + column + 1) * share;
+        }
+        write_pair(p, first + row, column, low / sum, high / sum);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------------
+
+// Where the keys that a row sees end.
+__device__ index64 end_of(const problem &p, index64 row)
+{
+    return CAUSAL && p.position_of(row) + 1 < p.kv_len ? p.position_of(row) + 1 : p.kv_len;
+}
+
+extern "C" __global__ void __launch_bounds__(threads) flash_attention(
+    const element *query,
+    const element *key,
+    const element *value,
+    element *out,
+    index64 q_len,
+    index64 kv_len,
+    int heads,
+    int kv_heads,
+    double softmax_scale)
+{
+    const problem p = {query, key, value, out, q_len, kv_len, heads, kv_heads, heads / kv_heads};
+    // The last rows, which see the most keys, begin first.
+    const index64 block = gridDim.x / splits - 1 - blockIdx.x / splits, first = block * block_m;
+    const int rank = blockIdx.x % splits, warp_n = threadIdx.x / 32 % warps_n;
+    const float factor = (float)(softmax_scale * 1.4426950408889634);
+    const index64 last_row = first + block_m < q_len * p.group ? first + block_m - 1 : q_len * p.group - 1;
+    const index64 end = end_of(p, last_row), least_end = end_of(p, first);
+    const index64 tiles = (end + tile - 1) / tile, each = (tiles + splits - 1) / splits;
+    const index64 from = rank * each, to = from + each < tiles ? from + each : tiles;
+    const index64 own_row = first + threadIdx.x / 32 / warps_n * 16 + threadIdx.x % 32 / 4;
+    const index64 ends[2] = {end_of(p, own_row), end_of(p, own_row + 8)};
+    unsigned queries[steps][4];
+    load_queries(p, first, queries);
+    found f = {{-INFINITE, -INFINITE}, {0, 0}, {}};
+    for (int stage = 0; stage < stages - 1; stage++) {
+        if (from + stage < to) load_tile(p, stage, (from + stage) * tile);
+        end_group();
+    }
+    for (index64 t = from; t < to; t++) {
+        const int stage = (int)((t - from) % stages), next = (int)((t - from + stages - 1) % stages);
+        const index64 begin = t * tile + warp_n * keys_per_warp;
+        asm volatile("cp.async.wait_group %0;" ::"n"(stages - 2) : "memory");
+        __syncthreads();
+        if (t + stages - 1 < to) load_tile(p, next, (t + stages - 1) * tile);
+        end_group();
+        const unsigned keys = shared_address(memory) + stage * 2 * tile_bytes + warp_n * keys_per_warp * stride * 2;
+        float weights[logits][4];
+        score(keys, queries, weights);
+#pragma unroll
+        for (int n = 0; n < logits; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                weights[n][i] *= factor;
+        if (begin + keys_per_warp > least_end) mask(weights, begin, ends);
+        weigh(weights, &f);
+        add_values(keys + tile_bytes, weights, &f);
+    }
+    end_sums(&f);
+#if splits * warps_n == 1
+    write_alone(p, first, f);
+#else
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    write_part(f);
+    wait_for_all();
+    join(p, first, rank);
+    wait_for_all();
+#endif
+}

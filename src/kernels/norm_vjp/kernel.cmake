@@ -1,0 +1,5 @@
+hone_kernel(
+    TABLES rms_norm_vjp add_rms_norm_vjp layer_norm_vjp
+    SOURCES table.c
+    PORTABLE reference.c
+    EACH_SET body.h)

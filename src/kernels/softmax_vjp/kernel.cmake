@@ -1,0 +1,5 @@
+hone_kernel(
+    TABLES softmax_vjp
+    SOURCES table.c
+    PORTABLE reference.c
+    EACH_SET body.h)

@@ -1,0 +1,22 @@
+// In which regime a decision was measured decides when it is served, and not whether: the chain has no better answer than
+// one that was verified and timed. What measures or looks for neighbours never mixes two.
+#include "registry/names.h"
+#include "runtime/links/links.h"
+
+static size_t list(const hone_runtime *rt, const hone_device_info *device, bool is_stable, hone_regime *out)
+{
+    static const hone_regime order[] = {HONE_WARM, HONE_COLD, HONE_GRAPH, HONE_EAGER};
+    size_t count = 0;
+    if (hone_platform_has_regime(device->platform, rt->regime)) out[count++] = hone_regime_with(rt->regime, is_stable);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (order[i] != rt->regime && hone_platform_has_regime(device->platform, order[i]))
+            out[count++] = hone_regime_with(order[i], is_stable);
+    return count;
+}
+
+size_t hone_runtime_regimes(const hone_runtime *rt, const hone_device_info *device, hone_regime out[HONE_REGIME_COUNT])
+{
+    size_t count = rt->stable ? 0 : list(rt, device, false, out);
+    // Whoever asks for no stable decision is served by one too, where there is no faster.
+    return count + list(rt, device, true, out + count);
+}
