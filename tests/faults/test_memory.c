@@ -112,12 +112,13 @@ static void begin_anew(const char *url)
     hone_store_close(&store);
 }
 
-// Returns how many there were. damaged: what each run begins with; NULL: a sound store.
+// Returns how many there were. damaged: what each run begins with, which the put mends: what comes after it finds a sound store;
+// NULL: a sound store.
 static long long fail_each(const char *folder, const char *url, const scenario_damaged *damaged)
 {
     long long number = 0;
     for (bool failed = true; failed; number++) {
-        scenario s = {.allocator = {NULL, hone_reallocate}};
+        scenario s = {.allocator = {NULL, hone_reallocate}, .ends_with_put = damaged != NULL};
         if (folder != NULL)
             scenario_clear(folder);
         else
@@ -173,11 +174,10 @@ int main(int count, char **arguments)
 {
     static const sqlite3_mem_methods methods = {sqlite_allocate, release,      sqlite_reallocate, sqlite_size,
                                                 sqlite_round,    sqlite_start, sqlite_stop,       NULL};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocation_fails_once),
-        cmocka_unit_test(each_allocation_of_a_salvage_fails_once),
-    };
+    const struct CMUnitTest sound[] = {cmocka_unit_test(each_allocation_fails_once)};
+    const struct CMUnitTest salvage[] = {cmocka_unit_test(each_allocation_of_a_salvage_fails_once)};
     const struct CMUnitTest on_server[] = {cmocka_unit_test(each_allocation_of_a_store_on_a_server_fails_once)};
+    const char *of = count == 2 ? arguments[1] : "";
     // Without its own pools, so that every small block is asked for.
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK ||
         sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK ||
@@ -185,8 +185,10 @@ int main(int count, char **arguments)
         return 2;
     json_set_alloc_funcs(allocate, release);
     if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
-    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 580);
-    if (count > 1 && strcmp(arguments[1], "postgresql:") == 0)
-        return cmocka_run_group_tests_name("out of memory", on_server, NULL, NULL);
-    return cmocka_run_group_tests_name("out of memory", tests, NULL, NULL);
+    alarm(getenv("HONE_SOAK") != NULL ? 3600 : 880);
+    if (strcmp(of, "sqlite:") == 0) return cmocka_run_group_tests_name("out of memory", sound, NULL, NULL);
+    if (strcmp(of, "salvage") == 0) return cmocka_run_group_tests_name("out of memory", salvage, NULL, NULL);
+    if (strcmp(of, "postgresql:") == 0) return cmocka_run_group_tests_name("out of memory", on_server, NULL, NULL);
+    fprintf(stderr, "usage: %s (sqlite: | salvage | postgresql:)\n", arguments[0]);
+    return 2;
 }

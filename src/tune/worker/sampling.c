@@ -143,7 +143,7 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
     uint64_t start = hone_os_now_ns();
     for (uint32_t i = 0; i < runner->batch; i++) {
         if (runner->spoils != NULL && i == runner->spoiled_run)
-            (void)hone_spots_overwrite(runner->spoils, &session->buffers, NULL);
+            hone_spots_overwrite_one(runner->spoils, &session->buffers);
         hone_status one = hone_runner_run_on(runner, set);
         if (one != HONE_OK) status = one;
         if (++set >= sets) set = 0;
@@ -203,12 +203,13 @@ static uint32_t vary(hone_session *session, uint32_t batch)
 static hone_status prepare_spots(hone_runner *runner, hone_spots *out, hone_error *err)
 {
     hone_session *session = runner->session;
-    const bool is_host = session->site.instance == NULL;
-    hone_status status = hone_spots_choose(
-        out, &session->buffers, last_set(runner), is_host ? SPOTS : DEVICE_SPOTS, &session->random, err);
+    const bool is_host = session->site.instance == NULL,
+               within = is_host && runner->spoils_within && runner->batch >= 2;
+    // Within a batch a single one: who rests while less than some 50 ns have passed is not to be woken by the writing.
+    const uint32_t most = !is_host ? DEVICE_SPOTS : within ? 1 : SPOTS;
+    hone_status status = hone_spots_choose(out, &session->buffers, last_set(runner), most, &session->random, err);
     if (status != HONE_OK) return status;
-    if (!is_host || !runner->spoils_within || runner->batch < 2)
-        return hone_spots_overwrite(out, &session->buffers, err);
+    if (!within) return hone_spots_overwrite(out, &session->buffers, err);
     runner->spoils = out;
     runner->spoiled_run = 1 + hone_random_below(&session->random, runner->batch - 1);
     return HONE_OK;

@@ -100,6 +100,15 @@ hone_status hone_spots_overwrite(const hone_spots *spots, const hone_buffers *bu
     return status;
 }
 
+void hone_spots_overwrite_one(const hone_spots *spots, const hone_buffers *buffers)
+{
+    if (spots->count == 0) return;
+    const hone_spot *spot = &spots->spots[0];
+    const hone_fenced *fenced = &buffers->sets[spots->set].fenced[spot->value];
+    hone_assert(fenced->device_block == NULL && spot->size <= sizeof spot->poison);
+    memcpy((char *)fenced->tensor.data + spot->offset, spot->poison, spot->size);
+}
+
 hone_status hone_spots_left(
     const hone_spots *spots, const hone_buffers *buffers, uint32_t *out_left, uint32_t *out_first, hone_error *err)
 {

@@ -32,6 +32,8 @@ hone_status hone_spots_set(
 hone_status hone_spots_choose(
     hone_spots *spots, const hone_buffers *buffers, size_t set, uint32_t most, uint64_t *random, hone_error *err);
 hone_status hone_spots_overwrite(const hone_spots *spots, const hone_buffers *buffers, hone_error *err);
+// The first of them alone, on the host, where there is one: quick, between two runs of a batch.
+void hone_spots_overwrite_one(const hone_spots *spots, const hone_buffers *buffers);
 // How many still hold what they were overwritten with. *out_first, where there is one: the index of the first.
 hone_status hone_spots_left(
     const hone_spots *spots, const hone_buffers *buffers, uint32_t *out_left, uint32_t *out_first, hone_error *err);
