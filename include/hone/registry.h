@@ -51,7 +51,8 @@ typedef struct hone_query {
 // cannot be released.
 typedef struct hone_kernel_ref hone_kernel_ref;
 
-// The kernel of highest priority among the matches (then the earliest registered), after bounded fall-backs:
+// The kernel of highest priority among the matches (then the earliest registered), those whose instructions this machine lacks
+// last, and only where a backend is named; after bounded fall-backs:
 // backend any falls back to the default backend; another backend on platform xla falls back to backend any.
 // Returns: HONE_OK; HONE_NOT_FOUND with the query and the candidates; HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status

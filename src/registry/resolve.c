@@ -105,27 +105,29 @@ static bool backend_matches(const hone_registry *registry, hone_backend asked, c
     return asked == HONE_BACKEND_NONE && (registry->present_backends >> kernel->backend & 1) != 0;
 }
 
-// Kernels of a backend that was named are given even where their instructions are missing: the caller may know more.
 static bool kernel_matches(
     const hone_registry *registry, const hone_kernel *kernel, hone_platform platform, hone_backend backend)
 {
-    if (!platform_matches(registry, platform, kernel->platform) || !backend_matches(registry, backend, kernel))
-        return false;
-    return backend != HONE_BACKEND_NONE || (kernel->needs & ~registry->features) == 0;
+    return platform_matches(registry, platform, kernel->platform) && backend_matches(registry, backend, kernel);
 }
 
+// Those whose instructions are missing here come last, and only where a backend was named: the caller may know more.
 static const hone_kernel_ref *best(
     const hone_registry *registry, const hone_algorithm_entry *entry, hone_platform platform, hone_backend backend)
 {
-    const hone_kernel_ref *reference = NULL;
+    const hone_kernel_ref *reference = NULL, *missing = NULL;
     const hone_kernel_list *kernels = hone_registry_kernels_now(entry);
     for (size_t i = 0; i < kernels->count; i++) {
         const hone_kernel_ref *ref = kernels->refs[i];
         if (!kernel_matches(registry, &ref->kernel, platform, backend)) continue;
+        if ((ref->kernel.needs & ~registry->features) != 0) {
+            if (missing == NULL && backend != HONE_BACKEND_NONE) missing = ref;
+            continue;
+        }
         if (!ref->kernel.is_reference) return ref;
         if (reference == NULL) reference = ref;
     }
-    return reference;
+    return reference != NULL ? reference : missing;
 }
 
 // One platform: as asked, then its one fall-back.

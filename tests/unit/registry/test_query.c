@@ -91,17 +91,21 @@ static void an_unset_backend_keeps_to_the_hardware_that_is_here(void **state)
     assert_answer(f, HONE_PALLAS, HONE_TPU, "tpu"); // named, and so taken at its word
 }
 
-static void an_unset_backend_leaves_out_instructions_that_are_missing(void **state)
+static void instructions_that_are_missing_come_last_and_only_for_a_named_backend(void **state)
 {
     fixture *f = *state;
-    must_add(f, "plain", HONE_NATIVE, HONE_CPU, 0);
+    must_add(f, "other", HONE_CUDA, HONE_GPU, 0);
     hone_kernel wide = a_kernel("fa", "wide", HONE_NATIVE, HONE_CPU, 9);
     wide.needs = HONE_CPU_AVX512F;
     assert_int_equal(add_kernel(f, wide), HONE_OK);
     assert_answer(f, HONE_PLATFORM_NONE, HONE_BACKEND_NONE, "wide");
     hone_registry_set_hardware(f->registry, 1u << HONE_CPU, HONE_CPU, HONE_CPU_AVX2 | HONE_CPU_FMA);
-    assert_answer(f, HONE_PLATFORM_NONE, HONE_BACKEND_NONE, "plain");
+    assert_not_found(f, HONE_PLATFORM_NONE, HONE_BACKEND_NONE);
     assert_answer(f, HONE_PLATFORM_NONE, HONE_CPU, "wide");
+    must_add(f, "plain", HONE_NATIVE, HONE_CPU, 0);
+    assert_answer(f, HONE_PLATFORM_NONE, HONE_BACKEND_NONE, "plain");
+    assert_answer(f, HONE_PLATFORM_NONE, HONE_CPU, "plain");
+    assert_answer(f, HONE_PLATFORM_AUTO, HONE_BACKEND_NONE, "plain");
 }
 
 static void auto_on_a_cpu_is_native_then_xla(void **state)
@@ -211,7 +215,7 @@ int main(void)
         query_test(xla_that_matches_nothing_ends),
         query_test(xla_and_any_fall_back_to_the_default_backend),
         query_test(an_unset_backend_keeps_to_the_hardware_that_is_here),
-        query_test(an_unset_backend_leaves_out_instructions_that_are_missing),
+        query_test(instructions_that_are_missing_come_last_and_only_for_a_named_backend),
         query_test(auto_on_a_cpu_is_native_then_xla),
         query_test(auto_on_a_gpu_prefers_what_was_written_for_it),
         query_test(a_reference_answers_only_when_nothing_else_can),
