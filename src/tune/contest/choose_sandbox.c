@@ -2,7 +2,7 @@
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
-#include "platforms/platform.h"
+#include "registry/names.h"
 
 #include <stdio.h>
 
@@ -26,20 +26,22 @@ static bool any_hosts(const hone_question *question, const hone_field *field)
     return false;
 }
 
-static bool is_interpreted(const hone_kernel *kernel)
-{
-    return hone_platform_facts_of(kernel->platform)->is_interpreted;
-}
-
-// A candidate or the reference is a function of an interpreter.
-static bool needs_interpreter(const hone_question *question, const hone_field *field)
+// What is run for every candidate is a function of an interpreter.
+static bool all_need_interpreter(const hone_question *question, const hone_field *field)
 {
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(question->algorithm, &count);
     for (size_t i = 0; i < count; i++)
-        if (kernels[i]->kernel.is_reference && is_interpreted(&kernels[i]->kernel)) return true;
+        if (kernels[i]->kernel.is_reference && hone_kernel_is_interpreted(kernels[i])) return true;
+    const hone_contestant *standard = hone_field_default(field);
+    return hone_regime_is_stable(question->options.regime) && standard != NULL &&
+           hone_kernel_is_interpreted(standard->ref);
+}
+
+static bool one_needs_interpreter(const hone_field *field)
+{
     for (size_t i = 0; i < field->count; i++)
-        if (field->contestants[i].space != NULL && is_interpreted(&field->contestants[i].ref->kernel)) return true;
+        if (field->contestants[i].space != NULL && hone_kernel_is_interpreted(field->contestants[i].ref)) return true;
     return false;
 }
 
@@ -115,7 +117,9 @@ hone_status hone_contest_choose_sandbox(
         hone_error why = {0};
         hone_status status = hone_sandbox_init(&trials->sandbox, question->environment, kinds[i], &why);
         trials->has_sandbox = true;
-        trials->sandbox.interpreted = kinds[i] == HONE_SANDBOX_SPAWN && needs_interpreter(question, field);
+        trials->sandbox.interpreted = kinds[i] == HONE_SANDBOX_SPAWN && all_need_interpreter(question, field);
+        trials->sandbox.splits =
+            kinds[i] == HONE_SANDBOX_SPAWN && !trials->sandbox.interpreted && one_needs_interpreter(field);
         if (status == HONE_OK) status = hone_trials_open(trials, &why);
         if (status == HONE_OK && kinds[i] == HONE_SANDBOX_ZYGOTE) exclude_loose(question, field);
         if (status == HONE_OK) return HONE_OK;

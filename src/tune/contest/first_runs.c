@@ -48,7 +48,7 @@ static hone_status try_on(
         .kernel = t->kernel, .config = t->config, .best_ns = run_ns, .sort = HONE_TRY_FIRST_RUNS, .stays = true};
     const hone_status status = hone_trials_try(&trials, &what, out, &cut, err);
     state->trials.sandbox = trials.sandbox;
-    state->trials.was_opened = false;
+    state->trials.was_opened[0] = state->trials.was_opened[1] = false;
     state->trials.spent.prepare_ns += trials.spent.prepare_ns;
     state->trials.spent.verify_ns += trials.spent.verify_ns;
     state->trials.spent.run_ns += trials.spent.run_ns;
@@ -103,8 +103,8 @@ static hone_status try_all(
     double run_ns = 0; // of the first one in a process
     // On a device first runs in two threads say nothing that two streams do not, and those of an interpreter, which has
     // one lock, nothing that one process does not: each takes seconds to import what it needs.
-    const bool is_one = state->question.environment->device->backend == HONE_GPU ||
-                        hone_platform_facts_of(t->kernel->kernel.platform)->is_interpreted;
+    const bool is_one =
+        state->question.environment->device->backend == HONE_GPU || hone_kernel_is_interpreted(t->kernel);
     const int processes = is_one ? 1 : PROCESSES;
     hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
     for (int i = 1; i < processes && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
@@ -166,6 +166,7 @@ hone_status hone_contest_verify_first_runs(hone_contest_state *state, hone_candi
     // The library's own are looked at by its tests.
     if (kernel->builtin || state->trials.sandbox.kind == HONE_SANDBOX_HERE || !state->trials.has_sandbox)
         return HONE_OK;
+    hone_sandbox_turn(&state->trials.sandbox, hone_kernel_is_interpreted(kernel));
     hone_status status = make_calls(state, &t, calls);
     if (status == HONE_OK && calls[0] != NULL) status = try_all(state, &t, calls, candidate, &why);
     hone_call_release(&calls[0]);

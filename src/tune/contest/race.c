@@ -383,8 +383,7 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
 static double seconds_of_interpreter(const hone_contest_state *state, uint32_t kernel)
 {
     const double most = 30, seconds = 2 * state->question.options.seconds;
-    const hone_kernel *of = &state->field.contestants[kernel].ref->kernel;
-    return !hone_platform_facts_of(of->platform)->is_interpreted ? 0 : seconds < most ? seconds : most;
+    return !hone_kernel_is_interpreted(state->field.contestants[kernel].ref) ? 0 : seconds < most ? seconds : most;
 }
 
 // take, of a kernel's default. What it took beyond its share is none of the others' time.

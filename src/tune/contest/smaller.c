@@ -32,7 +32,7 @@ static bool needs_smaller(const hone_contest_state *state)
 {
     const hone_trials *trials = &state->trials;
     int64_t bytes = 0, span, below;
-    if (state->question.environment->verifies == NULL || !trials->was_opened ||
+    if (state->question.environment->verifies == NULL || !(trials->was_opened[0] || trials->was_opened[1]) ||
         trials->sandbox.kind == HONE_SANDBOX_HERE)
         return false;
     for (size_t i = 0; i < hone_signature_count(hone_call_signature(state->question.call)); i++) {

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "platforms/platform.h"
 #include "registry/failure_kinds.h"
 #include "registry/names.h"
 #include "tune/rule/statistics.h"
@@ -157,7 +158,7 @@ static hone_status open_call(hone_trials *trials, hone_error *err)
     }
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "the reference", seconds, err);
     status = read_opened(trials, err);
-    trials->was_opened = status == HONE_OK;
+    trials->was_opened[trials->sandbox.interpreted] = status == HONE_OK;
     return status;
 }
 
@@ -258,8 +259,9 @@ hone_status hone_trials_doubt(hone_trials *trials, const hone_trial *trial, bool
 
 hone_status hone_trials_open(hone_trials *trials, hone_error *err)
 {
-    if (trials->was_opened && hone_sandbox_is_warm(&trials->sandbox)) return HONE_OK;
-    trials->was_opened = false;
+    bool *was_opened = &trials->was_opened[trials->sandbox.interpreted];
+    if (*was_opened && hone_sandbox_is_warm(&trials->sandbox)) return HONE_OK;
+    *was_opened = false;
     const uint64_t start = hone_trials_now(trials);
     hone_status status = open_call(trials, err);
     trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
@@ -381,6 +383,7 @@ static hone_status attempt_here(
 {
     hone_status status = HONE_OK;
     bool again = true;
+    hone_sandbox_turn(&trials->sandbox, hone_kernel_is_interpreted(what->kernel));
     while (status == HONE_OK && again) {
         memset(out, 0, sizeof *out);
         status = hone_trials_open(trials, err);
@@ -404,6 +407,7 @@ static hone_status prepare_here(
     bool *out_answered,
     hone_error *err)
 {
+    hone_sandbox_turn(&trials->sandbox, hone_kernel_is_interpreted(kernel));
     hone_status status = hone_trials_open(trials, err);
     if (status != HONE_OK) return status;
     hone_buffer *message = &trials->message;
@@ -463,6 +467,10 @@ static void put_block(hone_trials *trials, const hone_block *block)
 static hone_status run_rounds_here(
     hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err)
 {
+    bool interpreted = false;
+    for (uint32_t i = 0; i < block->count; i++)
+        interpreted = interpreted || hone_kernel_is_interpreted(block->kernels[i]);
+    hone_sandbox_turn(&trials->sandbox, interpreted);
     hone_status status = hone_trials_open(trials, err);
     if (status != HONE_OK) return status;
     put_block(trials, block);
@@ -494,6 +502,11 @@ static void pause_here(hone_trials *trials, uint64_t ns)
 const hone_measurer hone_machine_measurer = {attempt_here, run_rounds_here, prepare_here, now_here, pause_here};
 
 // The trials ----------------------------------------------------------------------------------------------------------
+
+bool hone_kernel_is_interpreted(const hone_kernel_ref *kernel)
+{
+    return hone_platform_facts_of(kernel->kernel.platform)->is_interpreted;
+}
 
 void hone_trials_init(hone_trials *trials, const hone_question *question, const hone_field *field)
 {

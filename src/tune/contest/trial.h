@@ -22,7 +22,7 @@ typedef struct hone_trials {
     bool has_sandbox;
     hone_other_scalars others;
     hone_opened opened;
-    bool was_opened;
+    bool was_opened[2];  // the call, in the process without an interpreter and in the one with it
     hone_peaks peaks;    // the most that was seen
     hone_floor floor;    // of the call, by this machine's measurer
     bool has_floor;      // it was looked for
@@ -98,6 +98,8 @@ void hone_trials_pause(hone_trials *trials, uint64_t ns);
 double hone_trials_disturbed(const hone_trials *trials);
 // Where the contest's seconds went so far.
 void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence);
+// Whether the kernel is a function of an interpreter, and so needs a worker that lends one.
+bool hone_kernel_is_interpreted(const hone_kernel_ref *kernel);
 // Starts the sandbox and opens the call when that is not so already.
 hone_status hone_trials_open(hone_trials *trials, hone_error *err);
 // Whether a time that was measured earlier is below the floor. Opens the call.

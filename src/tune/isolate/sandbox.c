@@ -36,7 +36,7 @@ hone_status hone_sandbox_init(
     memset(sandbox, 0, sizeof *sandbox);
     sandbox->kind = kind;
     sandbox->environment = environment;
-    sandbox->process = no_process;
+    sandbox->process = sandbox->other.process = no_process;
     sandbox->by_value = kind != HONE_SANDBOX_SPAWN;
     return kind == HONE_SANDBOX_HERE ? init_session(sandbox, err) : HONE_OK;
 }
@@ -56,13 +56,31 @@ void hone_sandbox_drop(hone_sandbox *sandbox)
     lose(sandbox, &signal_number, &exit_code);
 }
 
-void hone_sandbox_deinit(hone_sandbox *sandbox)
+void hone_sandbox_turn(hone_sandbox *sandbox, bool interpreted)
+{
+    if (!sandbox->splits || sandbox->interpreted == interpreted) return;
+    const hone_sandbox_seat now = {sandbox->process, sandbox->served, sandbox->warm};
+    sandbox->process = sandbox->other.process;
+    sandbox->served = sandbox->other.served;
+    sandbox->warm = sandbox->other.warm;
+    sandbox->other = now;
+    sandbox->interpreted = interpreted;
+}
+
+static void give_back(hone_sandbox *sandbox)
 {
     if (sandbox->kind == HONE_SANDBOX_SPAWN && sandbox->warm) {
         hone_workers_give(sandbox->environment->workers, sandbox->interpreted, &sandbox->process);
         sandbox->process = no_process;
     }
     hone_sandbox_drop(sandbox);
+}
+
+void hone_sandbox_deinit(hone_sandbox *sandbox)
+{
+    give_back(sandbox);
+    hone_sandbox_turn(sandbox, !sandbox->interpreted);
+    give_back(sandbox);
     if (sandbox->session != NULL) {
         hone_session_deinit(sandbox->session);
         hone_free(&sandbox->environment->allocator, sandbox->session);

@@ -1,6 +1,7 @@
 // Where a contest's candidates run: a spawned worker, a fork of this process, a child of the zygote, or, by consent,
 // here.
-// A contest has one sandbox, so that all its candidates meet in one process.
+// A contest has one sandbox, so that all its candidates meet in one process; but for functions of an interpreter among others: theirs
+// lends one, which takes seconds to start, and the others' does not.
 #ifndef HONE_TUNE_ISOLATE_SANDBOX_H
 #define HONE_TUNE_ISOLATE_SANDBOX_H
 
@@ -14,15 +15,24 @@ typedef enum hone_sandbox_kind {
     HONE_SANDBOX_HERE
 } hone_sandbox_kind;
 
+// A process, what has become of it.
+typedef struct hone_sandbox_seat {
+    hone_process process; // pid -1: none now
+    uint32_t served;      // candidates, since the process was started
+    bool warm;            // a process is there and has answered: a call that was opened is still open
+} hone_sandbox_seat;
+
 typedef struct hone_sandbox {
     hone_sandbox_kind kind;
     const hone_tune_environment *environment;
-    hone_process process;  // SPAWN, FORK; pid -1: none now
-    hone_session *session; // HERE
-    bool by_value;         // kernels go as addresses
-    bool interpreted;      // SPAWN: its worker lends an interpreter
-    uint32_t served;       // candidates, since the process was started
-    bool warm;             // a process is there and has answered: a call that was opened is still open
+    hone_process process;    // SPAWN, FORK; pid -1: none now
+    hone_session *session;   // HERE
+    bool by_value;           // kernels go as addresses
+    bool interpreted;        // SPAWN: its worker lends an interpreter
+    bool splits;             // SPAWN: has a worker of each sort, as asked (hone_sandbox_turn)
+    uint32_t served;         // candidates, since the process was started
+    bool warm;               // a process is there and has answered: a call that was opened is still open
+    hone_sandbox_seat other; // of the sort that is not asked now, where it splits
 } hone_sandbox;
 
 // How a question ended. Anything but ANSWERED has left no process: the next question starts a new one, in which no call
@@ -46,6 +56,8 @@ hone_outcome hone_sandbox_ask(
     hone_sandbox *sandbox, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer);
 // Ends the process, so that the next question starts a new one. Nothing, where candidates run here.
 void hone_sandbox_drop(hone_sandbox *sandbox);
+// The next question is for a worker that lends an interpreter, or for one that does not. Nothing, where the sandbox does not split.
+void hone_sandbox_turn(hone_sandbox *sandbox, bool interpreted);
 
 // The pool's side (workers.c): a worker that answers, and giving it back. program: for messages.
 //   interpreted  with an interpreter, where this process has lent one

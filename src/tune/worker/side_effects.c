@@ -111,9 +111,11 @@ void hone_side_effects_acquit(hone_side_effects *effects)
 
 hone_failure hone_side_effects_compare(const hone_side_effects *effects, hone_error *err)
 {
-    hone_os_state now;
+    hone_os_state before = effects->before, now;
     hone_os_state_read(&now);
-    const char *changed = hone_os_state_changed(&effects->before, &now, effects->shared);
+    // A function of Python is compiled at its first run of a shape, and LLVM in it sets handlers.
+    if (effects->interpreted) hone_os_state_adopt_loading(&before);
+    const char *changed = hone_os_state_changed(&before, &now, effects->shared);
     if (changed == NULL) return HONE_FAILURE_NONE;
     hone_fail(err, HONE_KERNEL_FAILED, where, "changes %s of its process", changed);
     return HONE_FAILURE_TRACES;
