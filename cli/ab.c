@@ -150,13 +150,13 @@ static int start_both(trial *t, ab_run runs[2], uint32_t first)
 }
 
 // What a step takes, from the end of one to the end of another. False: the program has ended, or hangs.
-static bool take_turn(const trial *t, ab_run *run, ab_mark *mark, double *out)
+static bool take_turn(const trial *t, ab_run *run, const ab_places *places, ab_mark *mark, double *out)
 {
     const ab_mark before = *mark;
     const uint64_t gone_on = cli_now_ns(), still = gone_on - run->stopped_ns;
     const uint64_t until = in_seconds(limit_of(t)), least = gone_on + turn_ns;
     ab_run *one = run;
-    ab_go(run);
+    ab_go(run, places);
     bool enough = true;
     for (size_t wanted = before.steps + 1; enough && wanted > 0;) {
         enough = ab_read(&one, 1, wanted, until) && run->count >= wanted;
@@ -171,6 +171,7 @@ static bool take_turn(const trial *t, ab_run *run, ab_mark *mark, double *out)
 static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *out_values)
 {
     ab_mark marks[2];
+    static ab_places places;
     double logs[MOST_TURNS], turns[2][MOST_TURNS];
     size_t count = 0;
     const uint64_t least = in_seconds(fmax(start_seconds, least_turns_seconds));
@@ -181,9 +182,12 @@ static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *ou
     while (ended < 0 && count < MOST_TURNS &&
            (count < LEAST_TURNS || cli_now_ns() < (count < GOOD_TURNS ? most : least))) {
         const int first = (int)cli_random_below(&t->random, 2);
+        // Processors are not alike beside other work, and where a program's threads once are they stay for seconds: both
+        // sides begin a turn on the same ones.
+        ab_read_places(&runs[cli_random_below(&t->random, 2)], &places);
         for (int i = 0; i < 2 && ended < 0; i++) {
             const int side = i == 0 ? first : !first;
-            if (!take_turn(t, &runs[side], &marks[side], &turns[side][count])) ended = side;
+            if (!take_turn(t, &runs[side], &places, &marks[side], &turns[side][count])) ended = side;
         }
         if (ended < 0) {
             logs[count] = log(turns[1][count] / turns[0][count]);

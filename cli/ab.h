@@ -61,6 +61,13 @@ typedef struct ab_mark {
     size_t count;
 } ab_mark;
 
+// Where a program's threads ran last, in the order of their numbers.
+typedef struct ab_places {
+    long threads[AB_THREADS];
+    int processors[AB_THREADS];
+    size_t count;
+} ab_places;
+
 // A program that was started, and what it has printed.
 typedef struct ab_run {
     const ab_side *side;
@@ -90,7 +97,10 @@ void ab_take_mark(const ab_run *run, ab_mark *out);
 // What the steps between took, each, without what threads waited for a processor.
 //   still_ns  of that time the program stood still
 double ab_step_ns(const ab_mark *before, const ab_mark *after, uint64_t still_ns);
-void ab_go(ab_run *run);
+//   places  NULL, or of either side: each thread begins where that of the same place in the order ran last, if it may run there
+void ab_go(ab_run *run, const ab_places *places);
+// Of a program that stands still.
+void ab_read_places(const ab_run *run, ab_places *out);
 // Sends it a signal, and lets it go on.
 void ab_tell(ab_run *run, int signal_number);
 // Asks it to leave by the signal, and kills it where it has not after the time; stays quiet where it has ended.

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,9 +276,69 @@ double ab_step_ns(const ab_mark *before, const ab_mark *after, uint64_t still_ns
     return fmax(time - waited / alike, fmin(time, most)) / (double)(after->steps - before->steps);
 }
 
-void ab_go(ab_run *run)
+static int compare_ids(const void *a, const void *b)
 {
-    if (run->pid != 0 && run->is_stopped) kill(-run->pid, SIGCONT);
+    const long x = *(const long *)a, y = *(const long *)b;
+    return (x > y) - (x < y);
+}
+
+// The processor that a thread ran on last; -1: it has ended.
+static int read_processor(int folder, long id)
+{
+    enum { PROCESSOR = 39, AFTER_NAME = 3 }; // fields of stat, as proc(5) counts them
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "%ld/stat", id);
+    const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    if (got <= 0) return -1;
+    text[got] = '\0';
+    const char *at = strrchr(text, ')');
+    for (int field = AFTER_NAME - 1; at != NULL && field < PROCESSOR; field++) {
+        at = strchr(at, ' ');
+        if (at != NULL) at++;
+    }
+    return at == NULL ? -1 : (int)strtol(at, NULL, 10);
+}
+
+void ab_read_places(const ab_run *run, ab_places *out)
+{
+    char path[64];
+    out->count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)run->pid);
+    DIR *folder = run->pid == 0 ? NULL : opendir(path);
+    for (struct dirent *entry; folder != NULL && out->count < AB_THREADS && (entry = readdir(folder)) != NULL;) {
+        const long id = strtol(entry->d_name, NULL, 10);
+        if (id > 0) out->threads[out->count++] = id;
+    }
+    qsort(out->threads, out->count, sizeof out->threads[0], compare_ids);
+    for (size_t i = 0; i < out->count; i++)
+        out->processors[i] = read_processor(dirfd(folder), out->threads[i]);
+    if (folder != NULL) closedir(folder);
+}
+
+// Which processors a thread may wake on is narrowed while the signal wakes it, and put back before it can have run for long: where
+// it goes on is still the scheduler's to choose.
+void ab_go(ab_run *run, const ab_places *places)
+{
+    static cpu_set_t before[AB_THREADS];
+    static ab_places own;
+    own.count = 0;
+    if (run->pid == 0 || !run->is_stopped) return;
+    if (places != NULL) ab_read_places(run, &own);
+    for (size_t i = 0; i < own.count; i++) {
+        const int processor = i < places->count ? places->processors[i] : -1;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        const bool may = processor >= 0 && processor < CPU_SETSIZE &&
+                         sched_getaffinity((pid_t)own.threads[i], sizeof before[i], &before[i]) == 0 &&
+                         CPU_ISSET((size_t)processor, &before[i]) && CPU_COUNT(&before[i]) > 1;
+        if (may) CPU_SET((size_t)processor, &one);
+        if (!may || sched_setaffinity((pid_t)own.threads[i], sizeof one, &one) != 0) own.processors[i] = -1;
+    }
+    kill(-run->pid, SIGCONT);
+    for (size_t i = 0; i < own.count; i++)
+        if (own.processors[i] >= 0) (void)sched_setaffinity((pid_t)own.threads[i], sizeof before[i], &before[i]);
     run->is_stopped = false;
 }
 
@@ -285,7 +346,7 @@ void ab_tell(ab_run *run, int signal_number)
 {
     if (run->pid == 0) return;
     kill(-run->pid, signal_number);
-    ab_go(run);
+    ab_go(run, NULL);
 }
 
 void ab_leave(ab_run *run, int signal_number, uint64_t nanoseconds)
