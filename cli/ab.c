@@ -36,6 +36,7 @@ typedef struct trial {
     double run_seconds; // of a's first run, whole; negative: it was ended
     double *values[2];  // of the sides' blocks
     size_t count, values_found;
+    size_t by_processors; // of the pairs: their ratio is that of processor time
     cli_pairs pairs;
     cli_ratio ratio;
     verdict verdict;
@@ -150,7 +151,7 @@ static int start_both(trial *t, ab_run runs[2], uint32_t first)
 }
 
 // What a step takes, from the end of one to the end of another. False: the program has ended, or hangs.
-static bool take_turn(const trial *t, ab_run *run, const ab_places *places, ab_mark *mark, double *out)
+static bool take_turn(const trial *t, ab_run *run, const ab_places *places, ab_mark *mark, ab_turn *out)
 {
     const ab_mark before = *mark;
     const uint64_t gone_on = cli_now_ns(), still = gone_on - run->stopped_ns;
@@ -164,7 +165,7 @@ static bool take_turn(const trial *t, ab_run *run, const ab_places *places, ab_m
     }
     if (enough && run->pid != 0) ab_take_mark(run, mark);
     ab_stop(run);
-    if (enough) *out = ab_step_ns(&before, mark, still);
+    if (enough) *out = ab_turn_of(&before, mark, still);
     return enough && run->pid != 0;
 }
 
@@ -172,7 +173,8 @@ static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *ou
 {
     ab_mark marks[2];
     static ab_places places;
-    double logs[MOST_TURNS], turns[2][MOST_TURNS];
+    static ab_turn turns[2][MOST_TURNS];
+    static double room[2 * MOST_TURNS];
     size_t count = 0;
     const uint64_t least = in_seconds(fmax(start_seconds, least_turns_seconds));
     const uint64_t most = in_seconds(fmax(start_seconds, most_turns_seconds));
@@ -189,15 +191,12 @@ static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *ou
             const int side = i == 0 ? first : !first;
             if (!take_turn(t, &runs[side], &places, &marks[side], &turns[side][count])) ended = side;
         }
-        if (ended < 0) {
-            logs[count] = log(turns[1][count] / turns[0][count]);
-            count++;
-        }
+        count += ended < 0;
     }
     if (ended >= 0 && (count < LEAST_TURNS || runs[ended].pid != 0 || !ab_ended_well(&runs[ended])))
         return fail_ended(t, &runs[ended], count);
-    out_values[0] = ab_median(turns[0], count) * 1e-9;
-    out_values[1] = out_values[0] * exp(ab_median(logs, count));
+    const ab_turn *const sides[2] = {turns[0], turns[1]};
+    t->by_processors += ab_ratio_of_turns(sides, count, room, out_values);
     return 0;
 }
 
@@ -393,6 +392,7 @@ static json_t *document(const trial *t)
     const double expected = ab_expected(t->calls, t->run_seconds);
     json_object_set_new(out, "a", side_json(t, 0));
     json_object_set_new(out, "b", side_json(t, 1));
+    if (t->metric.is_step) json_object_set_new(out, "by_processor_time", json_integer((json_int_t)t->by_processors));
     json_object_set_new(out, "run_seconds", number_or_null(t->run_seconds));
     json_object_set_new(
         out, "differing", t->calls == NULL ? json_null() : json_integer((json_int_t)ab_differing(t->calls)));
@@ -414,6 +414,10 @@ static void say_verdict(const trial *t)
             "b/a %.4f (%s), %zu pair%s, %.0f s; medians %.6g and %.6g%s\n", t->ratio.middle, interval, t->count,
             t->count == 1 ? "" : "s", spent(t), ab_median(t->values[0], t->count), ab_median(t->values[1], t->count),
             measures_time(t) ? " s" : "");
+    if (t->by_processors > 0)
+        printf(
+            "other work took processors in %zu of the pairs: their ratio is that of the steps' processor time\n",
+            t->by_processors);
     if (t->verdict == BETTER || t->verdict == WORSE)
         printf("b is %s: %.2g %% %s\n", verdict_names[t->verdict], percent, faster);
     else if (t->verdict == SAME)

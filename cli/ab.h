@@ -61,6 +61,16 @@ typedef struct ab_mark {
     size_t count;
 } ab_mark;
 
+// What a step took, in nanoseconds: of the time, of processors by all threads and by the one that had most of them, what threads waited
+// for a processor, together; and the time without what was waited.
+typedef struct ab_turn {
+    double time_ns, ran_ns, most_ran_ns, waited_ns, undisturbed_ns;
+} ab_turn;
+
+// ab_turns.c: a's value in seconds, and b's by the ratio of the turns. turns: a's and b's, count of each, by turns; room: for 2 * count
+// numbers. True: the ratio is that of processor time, since other work took processors.
+bool ab_ratio_of_turns(const ab_turn *const turns[2], size_t count, double *room, double out_values[2]);
+
 // Where a program's threads ran last, in the order of their numbers.
 typedef struct ab_places {
     long threads[AB_THREADS];
@@ -94,9 +104,9 @@ bool ab_read(ab_run *const *runs, size_t count, size_t values, uint64_t until_ns
 void ab_stop(ab_run *run);
 // At the end of a step, as far as it was read.
 void ab_take_mark(const ab_run *run, ab_mark *out);
-// What the steps between took, each, without what threads waited for a processor.
+// Of the steps between.
 //   still_ns  of that time the program stood still
-double ab_step_ns(const ab_mark *before, const ab_mark *after, uint64_t still_ns);
+ab_turn ab_turn_of(const ab_mark *before, const ab_mark *after, uint64_t still_ns);
 //   places  NULL, or of either side: each thread begins where that of the same place in the order ran last, if it may run there
 void ab_go(ab_run *run, const ab_places *places);
 // Of a program that stands still.

@@ -1,6 +1,7 @@
 // A program that `hone ab` runs: started with a side's environment, in a process group of its own, read while it runs,
 // stopped and let go on, and ended with all that it started in its group.
 #include "ab.h"
+#include "pairs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -257,7 +258,7 @@ void ab_take_mark(const ab_run *run, ab_mark *out)
     if (folder != NULL) closedir(folder);
 }
 
-double ab_step_ns(const ab_mark *before, const ab_mark *after, uint64_t still_ns)
+ab_turn ab_turn_of(const ab_mark *before, const ab_mark *after, uint64_t still_ns)
 {
     double ran = 0, waited = 0, most = 0;
     for (size_t i = 0; i < after->count; i++) {
@@ -273,7 +274,9 @@ double ab_step_ns(const ab_mark *before, const ab_mark *after, uint64_t still_ns
     // Threads that run at once wait at once: of two that share the work each counts half.
     const double time = (double)(after->ns - before->ns - still_ns);
     const double alike = most > 0 ? ran / most : 1;
-    return fmax(time - waited / alike, fmin(time, most)) / (double)(after->steps - before->steps);
+    const double undisturbed = fmax(time - waited / alike, fmin(time, most));
+    const double steps = (double)(after->steps - before->steps);
+    return (ab_turn){time / steps, ran / steps, most / steps, waited / steps, undisturbed / steps};
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -404,19 +407,12 @@ double ab_seconds(const ab_run *run)
     return (double)(run->ended_ns - run->started_ns) / 1e9;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double ab_median(const double *values, size_t count)
 {
     double *copy = malloc(count * sizeof *copy);
     if (copy == NULL) cli_no_memory();
     memcpy(copy, values, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, compare);
-    const double middle = count % 2 == 1 ? copy[count / 2] : (copy[count / 2 - 1] + copy[count / 2]) / 2;
+    const double middle = cli_median(copy, count);
     free(copy);
     return middle;
 }

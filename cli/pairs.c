@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t count)
+double cli_median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare);
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
@@ -49,10 +49,10 @@ static double scale_of(const cli_pairs *pairs)
     size_t count = pairs->count < 256 ? pairs->count : 256;
     if (count < 3) return first_scale;
     memcpy(copy, pairs->logs + pairs->count - count, count * sizeof *copy);
-    const double middle = median(copy, count);
+    const double middle = cli_median(copy, count);
     for (size_t i = 0; i < count; i++)
         copy[i] = fabs(copy[i] - middle);
-    return fmax(reach * 1.4826 * median(copy, count), least_scale);
+    return fmax(reach * 1.4826 * cli_median(copy, count), least_scale);
 }
 
 void cli_pairs_add(cli_pairs *pairs, double ratio)

@@ -22,4 +22,7 @@ void cli_pairs_add(cli_pairs *pairs, double ratio);
 cli_ratio cli_pairs_ratio(const cli_pairs *pairs);
 void cli_pairs_clear(cli_pairs *pairs);
 
+// The middle one of count > 0 values, or between the middle two; sorts them.
+double cli_median(double *values, size_t count);
+
 #endif

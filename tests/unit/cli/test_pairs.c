@@ -61,7 +61,7 @@ static double draw(uint64_t *seed, const noise *n, double truth)
         const double ratio = recorded[n->in_order ? (first + i) % RECORDED : hone_random_below(seed, RECORDED)];
         ratios[i] = truth * exp(starts) * (hone_random_below(seed, 2) == 0 ? ratio : 1 / ratio);
     }
-    return median(ratios, n->turns);
+    return cli_median(ratios, n->turns);
 }
 
 // After how many pairs the interval leaves 1 out for the first time; 0: never.
@@ -107,7 +107,7 @@ static void two_percent_are_found_in_19_of_20_series_of_50_turns_a_pair(void **s
             found += side > 0;
             wrong += side < 0;
         }
-        const double middle = median(needed, (size_t)series);
+        const double middle = cli_median(needed, (size_t)series);
         if (tells)
             printf(
                 "2 %%, kind %zu: %d of %d found, %d wrong; pairs %.0f, 95 %% %.0f\n", k, found, series, wrong, middle,
