@@ -1,6 +1,6 @@
-// Workers that live longer than one contest: starting one costs some milliseconds, and more when kernels are many. One
-// idle worker is kept, for contests of a process come one after another: who takes it owns its process and its socket
-// until it is given back, and a second contest at the same time starts a worker of its own, which is ended when one is
+// Workers that live longer than one contest: starting one costs some milliseconds, more when kernels are many, and seconds where it
+// lends an interpreter. One idle worker of each sort is kept, for contests of a process come one after another: who takes it owns its process and its socket
+// until it is given back, and a second contest at the same time starts a worker of its own, which is ended when one of its sort is
 // idle already. Before an idle one is used it is asked whether it lives (PING, answered by the library's version).
 #include "tune/isolate/sandbox.h"
 
@@ -21,11 +21,10 @@ static const uint64_t start_ns = 120000000000u; // and an interpreter imports wh
 
 struct hone_workers {
     hone_allocator allocator;
-    char *program;         // as given or of HONE_WORKER; NULL: looked for
-    hone_mutex mutex;      // idle, peaks
-    hone_process idle;     // pid -1: none
-    bool idle_interpreted; // it lends an interpreter
-    hone_peaks peaks;      // of the processor; all 0: not measured yet
+    char *program;        // as given or of HONE_WORKER; NULL: looked for
+    hone_mutex mutex;     // idle, peaks
+    hone_process idle[2]; // pid -1: none; the second lends an interpreter
+    hone_peaks peaks;     // of the processor; all 0: not measured yet
 };
 
 hone_status hone_workers_create(
@@ -35,7 +34,7 @@ hone_status hone_workers_create(
     hone_workers *workers = hone_alloc(allocator, sizeof *workers);
     if (workers == NULL) return hone_fail_memory(err, where);
     workers->allocator = *allocator;
-    workers->idle = (hone_process){.pid = -1, .fd = -1};
+    workers->idle[0] = workers->idle[1] = (hone_process){.pid = -1, .fd = -1};
     if (program == NULL || !*program) program = hone_os_variable("HONE_WORKER");
     if (program != NULL && *program &&
         (workers->program = hone_copy_text(allocator, program, strlen(program))) == NULL) {
@@ -59,7 +58,8 @@ void hone_workers_destroy(hone_workers **workers)
     hone_workers *gone = *workers;
     if (gone == NULL) return;
     *workers = NULL;
-    end_process(&gone->idle);
+    end_process(&gone->idle[0]);
+    end_process(&gone->idle[1]);
     hone_mutex_deinit(&gone->mutex);
     hone_free(&gone->allocator, gone->program);
     hone_free(&gone->allocator, gone);
@@ -150,15 +150,11 @@ static hone_status greet(const hone_workers *workers, const hone_process *proces
     return status;
 }
 
-// One of the other kind stays idle until another takes its place.
 static hone_process take_idle(hone_workers *workers, bool interpreted)
 {
-    hone_process process = {.pid = -1, .fd = -1};
     hone_mutex_lock(&workers->mutex);
-    if (workers->idle_interpreted == interpreted) {
-        process = workers->idle;
-        workers->idle = (hone_process){.pid = -1, .fd = -1};
-    }
+    const hone_process process = workers->idle[interpreted];
+    workers->idle[interpreted] = (hone_process){.pid = -1, .fd = -1};
     hone_mutex_unlock(&workers->mutex);
     return process;
 }
@@ -200,10 +196,9 @@ void hone_workers_give(hone_workers *workers, bool interpreted, hone_process *pr
     hone_assert(process->pid > 0);
     interpreted = interpreted && hone_interpreter_worker() != NULL;
     hone_mutex_lock(&workers->mutex);
-    if (workers->idle.pid <= 0 || workers->idle_interpreted != interpreted) {
-        gone = workers->idle;
-        workers->idle = *process;
-        workers->idle_interpreted = interpreted;
+    if (workers->idle[interpreted].pid <= 0) {
+        gone = workers->idle[interpreted];
+        workers->idle[interpreted] = *process;
     }
     hone_mutex_unlock(&workers->mutex);
     end_process(&gone);

@@ -581,9 +581,40 @@ static void a_program_that_is_no_worker_is_refused(void **state)
     assert_true(g->contest.decision.evidence.isolated);
 }
 
+// The interpreter's takes seconds to start: it is kept while the other one is asked.
+static void a_sandbox_that_splits_keeps_a_worker_of_each_sort(void **state)
+{
+    ground *g = *state;
+    hone_sandbox sandbox;
+    assert_int_equal(hone_sandbox_init(&sandbox, &g->environment, HONE_SANDBOX_SPAWN, &g->err), HONE_OK);
+    hone_sandbox_turn(&sandbox, true);
+    assert_false(sandbox.interpreted); // it does not split
+    sandbox.splits = true;
+    assert_int_equal(hone_sandbox_start(&sandbox, &g->err), HONE_OK);
+    const long first = (long)sandbox.process.pid;
+    sandbox.served = 3;
+    hone_sandbox_turn(&sandbox, true);
+    assert_false(hone_sandbox_is_warm(&sandbox));
+    assert_int_equal(hone_sandbox_start(&sandbox, &g->err), HONE_OK);
+    const long second = (long)sandbox.process.pid;
+    assert_int_not_equal(first, second);
+    assert_int_equal(sandbox.served, 0);
+    hone_sandbox_turn(&sandbox, false);
+    assert_true(hone_sandbox_is_warm(&sandbox));
+    assert_int_equal(sandbox.process.pid, first);
+    assert_int_equal(sandbox.served, 3);
+    hone_sandbox_drop(&sandbox);
+    hone_sandbox_turn(&sandbox, true);
+    assert_true(hone_sandbox_is_warm(&sandbox));
+    assert_int_equal(sandbox.process.pid, second);
+    hone_sandbox_deinit(&sandbox);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_sandbox_that_splits_keeps_a_worker_of_each_sort, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_contest_without_a_seed_draws_another_each_time, ground_setup, ground_teardown),
