@@ -90,7 +90,7 @@ extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[], c
 
 // NULL: no such command.
 const cli_command *cli_find_command(const char *name);
-int cli_refuse_command(const char *name); // says that there is none, and which was probably meant
+int cli_refuse_command(const char *name); // prints that there is no such command, and the closest name
 bool cli_takes(const cli_command *command, const char *option);
 // The verb that the first argument names; NULL, after saying which there are: it names none.
 const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cli_verb *verbs);

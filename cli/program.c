@@ -49,7 +49,8 @@ int cli_register_programs(const hone_cli *cli)
         hone_error err = {.message = ""};
         hone_program_register_function *registers;
         void *const symbol = dlsym(loaded[i], HONE_PROGRAM_REGISTER);
-        memcpy(&registers, &symbol, sizeof registers); // a pointer to an object is none to a function in C
+        memcpy(
+            &registers, &symbol, sizeof registers); // C does not convert a pointer to an object into one to a function
         const hone_status status = registers(cli->rt, &err);
         if (status == HONE_OK) continue;
         err.status = status;

@@ -171,7 +171,7 @@ static void print_trimmed(cli_text *line, bool is_below)
     cli_text_clear(line);
 }
 
-// A row takes as many lines as its longest cell, once for each group of columns that stand beside each other.
+// A row has as many lines as its longest cell, repeated for each group of columns that fits side by side.
 static void print_row(const cli_table *table, const char **cells, cli_text *line)
 {
     for (size_t first = 0, end; first < table->columns; first = end) {

@@ -105,12 +105,6 @@ static bool backend_matches(const hone_registry *registry, hone_backend asked, c
     return asked == HONE_BACKEND_NONE && (registry->present_backends >> kernel->backend & 1) != 0;
 }
 
-static bool kernel_matches(
-    const hone_registry *registry, const hone_kernel *kernel, hone_platform platform, hone_backend backend)
-{
-    return platform_matches(registry, platform, kernel->platform) && backend_matches(registry, backend, kernel);
-}
-
 // Those whose instructions are missing here come last, and only where a backend was named: the caller may know more.
 static const hone_kernel_ref *best(
     const hone_registry *registry, const hone_algorithm_entry *entry, hone_platform platform, hone_backend backend)
@@ -119,7 +113,9 @@ static const hone_kernel_ref *best(
     const hone_kernel_list *kernels = hone_registry_kernels_now(entry);
     for (size_t i = 0; i < kernels->count; i++) {
         const hone_kernel_ref *ref = kernels->refs[i];
-        if (!kernel_matches(registry, &ref->kernel, platform, backend)) continue;
+        if (!platform_matches(registry, platform, ref->kernel.platform) ||
+            !backend_matches(registry, backend, &ref->kernel))
+            continue;
         if ((ref->kernel.needs & ~registry->features) != 0) {
             if (missing == NULL && backend != HONE_BACKEND_NONE) missing = ref;
             continue;

@@ -336,7 +336,7 @@ static hone_status take_answer(hone_trials *trials, hone_trial *out, hone_error 
 {
     hone_status status = read_trial(trials, out, err);
     if (status != HONE_OK) return status;
-    trials->sandbox.served++;
+    trials->sandbox.now.served++;
     if (out->spoiled || out->retired) hone_sandbox_drop(&trials->sandbox);
     return HONE_OK;
 }
@@ -388,7 +388,7 @@ static hone_status attempt_here(
         memset(out, 0, sizeof *out);
         status = hone_trials_open(trials, err);
         if (status != HONE_OK) return status;
-        bool alone = trials->sandbox.served == 0 || trials->sandbox.kind == HONE_SANDBOX_HERE;
+        bool alone = trials->sandbox.now.served == 0 || trials->sandbox.kind == HONE_SANDBOX_HERE;
         status = ask_once(trials, what, by, out, out_cut, err);
         if (status == HONE_OK && !*out_cut) status = doubt(trials, out, err);
         again = !alone && !what->stays && may_be_anothers(&trials->opened, out, by->limit_ns * 1e-9);
@@ -480,7 +480,7 @@ static hone_status run_rounds_here(
     if (block->count == 1 && tell_loss(&outcome, limit, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     status = read_rounds(trials, out, err);
-    trials->sandbox.served++;
+    trials->sandbox.now.served++;
     if (status == HONE_OK && (out->spoiled || out->retired)) hone_sandbox_drop(&trials->sandbox);
     return status == HONE_OK ? doubt_rounds(trials, out, err) : status;
 }

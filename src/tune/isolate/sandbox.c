@@ -26,7 +26,7 @@ static hone_status init_session(hone_sandbox *sandbox, hone_error *err)
     sandbox->session = hone_alloc(allocator, sizeof *sandbox->session);
     if (sandbox->session == NULL) return hone_fail_memory(err, where);
     hone_session_init(sandbox->session, *allocator, &(hone_kernel_reader){0}, sandbox->environment->pool);
-    sandbox->warm = true;
+    sandbox->now.warm = true;
     return HONE_OK;
 }
 
@@ -36,42 +36,40 @@ hone_status hone_sandbox_init(
     memset(sandbox, 0, sizeof *sandbox);
     sandbox->kind = kind;
     sandbox->environment = environment;
-    sandbox->process = sandbox->other.process = no_process;
+    sandbox->now.process = sandbox->other.process = no_process;
     sandbox->by_value = kind != HONE_SANDBOX_SPAWN;
     return kind == HONE_SANDBOX_HERE ? init_session(sandbox, err) : HONE_OK;
 }
 
 static void lose(hone_sandbox *sandbox, int *out_signal, int *out_exit)
 {
-    sandbox->warm = false;
-    if (sandbox->process.pid > 0) hone_process_kill(&sandbox->process, out_signal, out_exit);
-    sandbox->process = no_process;
+    sandbox->now.warm = false;
+    if (sandbox->now.process.pid > 0) hone_process_kill(&sandbox->now.process, out_signal, out_exit);
+    sandbox->now.process = no_process;
 }
 
 void hone_sandbox_drop(hone_sandbox *sandbox)
 {
     int signal_number, exit_code;
     if (sandbox->kind == HONE_SANDBOX_HERE) return;
-    if (sandbox->kind == HONE_SANDBOX_ZYGOTE && sandbox->warm) hone_zygote_drop(sandbox->environment->zygote);
+    if (sandbox->kind == HONE_SANDBOX_ZYGOTE && sandbox->now.warm) hone_zygote_drop(sandbox->environment->zygote);
     lose(sandbox, &signal_number, &exit_code);
 }
 
 void hone_sandbox_turn(hone_sandbox *sandbox, bool interpreted)
 {
     if (!sandbox->splits || sandbox->interpreted == interpreted) return;
-    const hone_sandbox_seat now = {sandbox->process, sandbox->served, sandbox->warm};
-    sandbox->process = sandbox->other.process;
-    sandbox->served = sandbox->other.served;
-    sandbox->warm = sandbox->other.warm;
+    const hone_sandbox_seat now = sandbox->now;
+    sandbox->now = sandbox->other;
     sandbox->other = now;
     sandbox->interpreted = interpreted;
 }
 
 static void give_back(hone_sandbox *sandbox)
 {
-    if (sandbox->kind == HONE_SANDBOX_SPAWN && sandbox->warm) {
-        hone_workers_give(sandbox->environment->workers, sandbox->interpreted, &sandbox->process);
-        sandbox->process = no_process;
+    if (sandbox->kind == HONE_SANDBOX_SPAWN && sandbox->now.warm) {
+        hone_workers_give(sandbox->environment->workers, sandbox->interpreted, &sandbox->now.process);
+        sandbox->now.process = no_process;
     }
     hone_sandbox_drop(sandbox);
 }
@@ -95,31 +93,31 @@ static hone_status start_fork(hone_sandbox *sandbox, hone_error *err)
             err, HONE_UNAVAILABLE, where,
             "this process has threads by now and cannot fork: open the runtime with HONE_RUNTIME_ZYGOTE, or tune with "
             "HONE_ISOLATION_IN_PROCESS");
-    return hone_process_fork(forked_body, NULL, &sandbox->process, err);
+    return hone_process_fork(forked_body, NULL, &sandbox->now.process, err);
 }
 
 hone_status hone_sandbox_start(hone_sandbox *sandbox, hone_error *err)
 {
-    if (sandbox->warm) return HONE_OK;
+    if (sandbox->now.warm) return HONE_OK;
     hone_status status = HONE_OK;
     if (sandbox->kind == HONE_SANDBOX_SPAWN)
-        status = hone_workers_take(sandbox->environment->workers, sandbox->interpreted, &sandbox->process, err);
+        status = hone_workers_take(sandbox->environment->workers, sandbox->interpreted, &sandbox->now.process, err);
     else if (sandbox->kind == HONE_SANDBOX_FORK)
         status = start_fork(sandbox, err);
     else if (sandbox->kind == HONE_SANDBOX_ZYGOTE && !hone_zygote_alive(sandbox->environment->zygote))
         status = hone_fail(
             err, HONE_UNAVAILABLE, where,
             "the isolating process is gone, or the parent's of this one: open a new runtime with HONE_RUNTIME_ZYGOTE");
-    sandbox->warm = status == HONE_OK;
-    sandbox->served = 0;
+    sandbox->now.warm = status == HONE_OK;
+    sandbox->now.served = 0;
     return status;
 }
 
 bool hone_sandbox_is_warm(hone_sandbox *sandbox)
 {
-    if (sandbox->warm && sandbox->process.pid > 0 && hone_fd_is_readable(sandbox->process.fd))
+    if (sandbox->now.warm && sandbox->now.process.pid > 0 && hone_fd_is_readable(sandbox->now.process.fd))
         hone_sandbox_drop(sandbox);
-    return sandbox->warm;
+    return sandbox->now.warm;
 }
 
 static hone_outcome ask_here(hone_sandbox *sandbox, const hone_worker_question *query, hone_buffer *answer)
@@ -134,7 +132,7 @@ static hone_outcome ask_process(
 {
     hone_stop stop = {cancelled, (void *)&cancel};
     hone_outcome outcome = {0};
-    outcome.kind = hone_worker_ask(sandbox->process.fd, query, &stop, NULL, NULL, answer);
+    outcome.kind = hone_worker_ask(sandbox->now.process.fd, query, &stop, NULL, NULL, answer);
     if (outcome.kind != HONE_OUTCOME_ANSWERED) lose(sandbox, &outcome.signal, &outcome.exit_code);
     return outcome;
 }
@@ -142,11 +140,11 @@ static hone_outcome ask_process(
 hone_outcome hone_sandbox_ask(
     hone_sandbox *sandbox, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer)
 {
-    hone_assert(sandbox->warm); // hone_sandbox_start came before
+    hone_assert(sandbox->now.warm); // hone_sandbox_start came before
     if (query->message->failed) return (hone_outcome){HONE_OUTCOME_MEMORY, 0, 0};
     if (sandbox->kind == HONE_SANDBOX_HERE) return ask_here(sandbox, query, answer);
     if (sandbox->kind != HONE_SANDBOX_ZYGOTE) return ask_process(sandbox, query, cancel, answer);
     hone_outcome outcome = hone_zygote_ask(sandbox->environment->zygote, query, cancel, answer);
-    if (outcome.kind != HONE_OUTCOME_ANSWERED) sandbox->warm = false;
+    if (outcome.kind != HONE_OUTCOME_ANSWERED) sandbox->now.warm = false;
     return outcome;
 }

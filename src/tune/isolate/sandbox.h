@@ -15,7 +15,7 @@ typedef enum hone_sandbox_kind {
     HONE_SANDBOX_HERE
 } hone_sandbox_kind;
 
-// A process, what has become of it.
+// A process, and what has become of it.
 typedef struct hone_sandbox_seat {
     hone_process process; // pid -1: none now
     uint32_t served;      // candidates, since the process was started
@@ -25,14 +25,12 @@ typedef struct hone_sandbox_seat {
 typedef struct hone_sandbox {
     hone_sandbox_kind kind;
     const hone_tune_environment *environment;
-    hone_process process;    // SPAWN, FORK; pid -1: none now
     hone_session *session;   // HERE
     bool by_value;           // kernels go as addresses
     bool interpreted;        // SPAWN: its worker lends an interpreter
     bool splits;             // SPAWN: has a worker of each sort, as asked (hone_sandbox_turn)
-    uint32_t served;         // candidates, since the process was started
-    bool warm;               // a process is there and has answered: a call that was opened is still open
-    hone_sandbox_seat other; // of the sort that is not asked now, where it splits
+    hone_sandbox_seat now;   // SPAWN, FORK: of the sort that is asked; warm: ZYGOTE, too
+    hone_sandbox_seat other; // of the other one, where it splits
 } hone_sandbox;
 
 // How a question ended. Anything but ANSWERED has left no process: the next question starts a new one, in which no call

@@ -591,22 +591,22 @@ static void a_sandbox_that_splits_keeps_a_worker_of_each_sort(void **state)
     assert_false(sandbox.interpreted); // it does not split
     sandbox.splits = true;
     assert_int_equal(hone_sandbox_start(&sandbox, &g->err), HONE_OK);
-    const long first = (long)sandbox.process.pid;
-    sandbox.served = 3;
+    const long first = (long)sandbox.now.process.pid;
+    sandbox.now.served = 3;
     hone_sandbox_turn(&sandbox, true);
     assert_false(hone_sandbox_is_warm(&sandbox));
     assert_int_equal(hone_sandbox_start(&sandbox, &g->err), HONE_OK);
-    const long second = (long)sandbox.process.pid;
+    const long second = (long)sandbox.now.process.pid;
     assert_int_not_equal(first, second);
-    assert_int_equal(sandbox.served, 0);
+    assert_int_equal(sandbox.now.served, 0);
     hone_sandbox_turn(&sandbox, false);
     assert_true(hone_sandbox_is_warm(&sandbox));
-    assert_int_equal(sandbox.process.pid, first);
-    assert_int_equal(sandbox.served, 3);
+    assert_int_equal(sandbox.now.process.pid, first);
+    assert_int_equal(sandbox.now.served, 3);
     hone_sandbox_drop(&sandbox);
     hone_sandbox_turn(&sandbox, true);
     assert_true(hone_sandbox_is_warm(&sandbox));
-    assert_int_equal(sandbox.process.pid, second);
+    assert_int_equal(sandbox.now.process.pid, second);
     hone_sandbox_deinit(&sandbox);
 }
 
