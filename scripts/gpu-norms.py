@@ -1,10 +1,11 @@
-"""Part `norms` of scripts/gpu: kernels of hone's own beside torch, on a real GPU: gpu-norms.py check | times | attention.
+"""Part `norms` of scripts/gpu: kernels of hone's own beside torch, on a real GPU: gpu-norms.py check | times | attention [-v].
 
 check   rows that are large, tiny, infinite, NaN or masked against the reference on the CPU, at several configs, and tensors of more than
         2^31 elements. Leaves with 1 when something was wrong.
 times   contests at the shapes below, then hone, torch and torch.compile in turn, from graphs of 20 calls. HONE_GPU_SECONDS: of a contest
         (5; 0: none, the config that is taken without one).
 attention   flash_attention, with the best of a few configs, and torch's scaled_dot_product_attention, as it chooses and with cuDNN.
+            -v: what each config takes
 """
 
 import os
@@ -273,14 +274,21 @@ ATTENTION = [
 ]
 
 
-# warps_m, warps_n, keys_per_warp, stages, splits
-PREFILL = [(8, 1, 64, 2, 1), (4, 1, 64, 3, 1), (4, 1, 32, 3, 1), (4, 1, 128, 2, 1), (8, 1, 32, 3, 1)]
-DECODE = [(1, 4, 16, 4, 8), (1, 8, 16, 3, 4), (1, 8, 16, 4, 8), (1, 4, 32, 2, 4), (1, 4, 16, 4, 2), (1, 4, 16, 4, 1), (1, 2, 32, 4, 4)]
+# The parameters of each kernel, and the configs that are tried.
+PARAMETERS = {"cuda_tensor_core": ("warps_m", "warps_n", "keys_per_warp", "stages", "splits"), "cuda_wgmma": ("groups", "keys", "stages", "turns", "spread", "copiers")}
+PREFILL = [("cuda_wgmma", numbers) for numbers in
+           [(2, 128, 4, 1, 16, 2), (2, 128, 4, 1, 1, 2), (2, 128, 4, 0, 4, 2), (2, 176, 4, 1, 1, 2), (2, 176, 4, 1, 1, 4), (3, 80, 6, 1, 4, 2),
+            (3, 80, 4, 0, 1, 4), (3, 128, 6, 1, 16, 2), (2, 80, 4, 1, 8, 2)]]
+PREFILL += [("cuda_tensor_core", numbers) for numbers in [(8, 1, 64, 2, 1), (4, 1, 64, 3, 1)]]
+DECODE = [("cuda_tensor_core", numbers) for numbers in [
+    (1, 4, 16, 4, 8), (1, 8, 16, 3, 4), (1, 8, 16, 4, 8), (1, 4, 32, 2, 4), (1, 4, 16, 4, 2), (1, 4, 16, 4, 1), (1, 2, 32, 4, 4)]]
 
 
 def check_attention():
     for name in ("bf16", "f16"):
-        for batch, q_len, kv_len, heads, kv_heads, dim in [(1, 5, 7, 2, 1, 16), (2, 130, 130, 4, 2, 64), (1, 1, 1000, 8, 1, 128), (1, 70, 33, 6, 2, 80)]:
+        for batch, q_len, kv_len, heads, kv_heads, dim in [
+                (1, 5, 7, 2, 1, 16), (2, 130, 130, 4, 2, 64), (1, 1, 1000, 8, 1, 128), (1, 70, 33, 6, 2, 80), (1, 300, 700, 6, 2, 128),
+                (1, 700, 300, 2, 2, 64), (1, 200, 200, 2, 1, 256), (2, 140, 150, 48, 48, 64)]:
             query = torch.randn(batch, q_len, heads, dim).to(DTYPES[name])
             key, value = (torch.randn(batch, kv_len, kv_heads, dim).to(DTYPES[name]) for _ in range(2))
             far, broken = key.clone(), key.clone()
@@ -291,16 +299,27 @@ def check_attention():
                     for scale in (dim**-0.5, 0.0, -3.0):
                         text = f"flash_attention {name} {q_len} {kv_len} {dim} {what} {causal} {scale}"
                         attention_both(text, query, k, value, causal=causal, softmax_scale=scale)
+            if "-v" in sys.argv:
+                print(name, batch, q_len, kv_len, heads, kv_heads, dim, f"{wrong} wrong", flush=True)
     print(f"attention: {wrong} wrong", flush=True)
 
 
 def attention_both(what, *arrays, **scalars):
-    operation = "flash_attention"
-    with hone.context(override={operation: "cuda_tensor_core"}, policy="heuristic"):
-        got = hone.run(operation, *[array.cuda() for array in arrays], **scalars).cpu().double()
+    operation, dim = "flash_attention", arrays[0].shape[-1]
     with hone.context(override={operation: "reference"}, policy="heuristic"):
         wanted = hone.run(operation, *arrays, **scalars).double()
     eps = 2.0**-7 if "bf16" in what else 2.0**-10
+    kernels = ["cuda_tensor_core"] if dim <= 128 else []
+    if dim in (64, 128, 256) and arrays[0].shape[1] > 16:
+        kernels += [("cuda_wgmma", dict(zip(PARAMETERS["cuda_wgmma"], numbers))) for numbers in
+                    [(1, 64, 4, 0, 4, 1), (2, 80, 4, 1, 1, 2), (2, 64, 3, 0, 32, 4)] + [(3, 80, 6, 1, 8, 2), (2, 176, 4, 1, 2, 1)] * (dim <= 128)]
+    for kernel in kernels:
+        with hone.context(override={operation: kernel}, policy="heuristic"):
+            got = hone.run(operation, *[array.cuda() for array in arrays], **scalars).cpu().double()
+        compare_attention(f"{what} {kernel}", arrays, got, wanted, eps)
+
+
+def compare_attention(what, arrays, got, wanted, eps):
     finite = torch.isfinite(wanted)
     top = float(arrays[2].double().abs().max())
     far = torch.where(finite & torch.isfinite(got), (got - wanted).abs(), 0).max()
@@ -316,23 +335,24 @@ def measure_attention(batch, q_len, kv_len, heads, kv_heads, dim, causal, second
     def theirs():
         return F.scaled_dot_product_attention(*views, is_causal=causal, enable_gqa=heads != kv_heads)
 
-    def graph_with(config):
-        with hone.context(override={"flash_attention": ("cuda_tensor_core", config) if config else "cuda_tensor_core"}, policy="heuristic"):
+    def graph_with(kernel):
+        with hone.context(override={"flash_attention": kernel} if kernel else {}, policy="heuristic"):
             plan = hone.bind("flash_attention", query, key, value, out, causal=causal)
         return graph_of(lambda: plan(query, key, value, out))
 
     graphs, chosen, least = {"hone": graph_with(None), "torch": graph_of(theirs)}, "without measuring", 0
     if seconds > 0:  # the reference of a contest would take minutes
         least = median([once(graphs["hone"]) for _ in range(5)])
-        for numbers in PREFILL if q_len > 1 else DECODE:
-            config = dict(zip(("warps_m", "warps_n", "keys_per_warp", "stages", "splits"), numbers))
+        for kernel, numbers in PREFILL if q_len > 1 else DECODE:
             try:
-                graph = graph_with(config)
+                graph = graph_with((kernel, dict(zip(PARAMETERS[kernel], numbers))))
             except hone.HoneError:
                 continue
             us = median([once(graph) for _ in range(5)])
+            if "-v" in sys.argv:
+                print(kernel, numbers, f"{us:.1f} us", flush=True)
             if us < least:
-                graphs["hone"], chosen, least = graph, str(numbers), us
+                graphs["hone"], chosen, least = graph, f"{kernel} {numbers}", us
     try:
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.CUDNN_ATTENTION):
             graphs["cudnn"] = graph_of(theirs)
@@ -367,7 +387,7 @@ def show_attention():
 
 if __name__ == "__main__":
     start = time.perf_counter()
-    for part in sys.argv[1:] or ["check", "times"]:
+    for part in [one for one in sys.argv[1:] if one != "-v"] or ["check", "times"]:
         if part == "check":
             check_rows()
             print(f"{time.perf_counter() - start:.1f} s", flush=True)

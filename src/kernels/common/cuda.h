@@ -42,9 +42,9 @@ extern const char hone_silu_mul_cuda_space[], hone_rope_cuda_space[], hone_mean_
 extern const char hone_rwkv4_cuda_space[];
 
 // Of flash_attention and its forms: kernel->user is a hone_attention_choice.
-hone_cuda_heuristic hone_attention_cuda_heuristic;
+hone_cuda_heuristic hone_attention_cuda_heuristic, hone_attention_wgmma_heuristic;
 bool hone_attention_cuda_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
-extern const hone_code hone_attention_cuda_code;
-extern const char hone_attention_cuda_space[];
+extern const hone_code hone_attention_cuda_code, hone_attention_wgmma_code;
+extern const char hone_attention_cuda_space[], hone_attention_wgmma_space[];
 
 #endif

@@ -1,4 +1,5 @@
-// The kernel of NVIDIA's GPUs: what flash_attention.cu is compiled and launched with, for each form of the operation.
+// The kernels of NVIDIA's GPUs: what flash_attention.cu and wgmma.cu are compiled and launched with, for each form of the
+// operation.
 #include "kernels/common/cuda.h"
 #include "base/error.h"
 #include "kernels/flash_attention/flash_attention.h"
@@ -6,6 +7,7 @@
 #include "kernels/vector/arguments.h"
 
 enum { WARPS_M, WARPS_N, KEYS_PER_WARP, STAGES, SPLITS, PARAMETERS };
+enum { GROUPS, KEYS, WGMMA_STAGES, TURNS, SPREAD, COPIERS, WGMMA_PARAMETERS };
 
 // Rows are queries of a head of keys.
 #define ROWS "query.shape[1] * (heads / max(kv_heads, 1))"
@@ -40,6 +42,39 @@ const hone_code hone_attention_cuda_code = {
     .shared = SHARED,
     .condition = "dim % 16 == 0 and dim <= 128 and query.size > 0 and key.size > 0",
     .target = "sm_80",
+    .align = 16,
+};
+
+// Queries, the ring of tiles and its barriers.
+#define WGMMA_SHARED "64 * groups * dim * 2 + stages * (keys * dim * 2 + 16)"
+
+const char hone_attention_wgmma_space[] =
+    "groups: 1 | 2 | 3 default 2\n"
+    "keys: 64 | 80 | 96 | 128 | 176 default 128\n"
+    "stages: 3..6 default 4\n"
+    "turns: 0 | 1\n"
+    "spread: 1 | 2 | 4 | 8 | 16 | 32\n"
+    "copiers: 1 | 2 | 4 default 2\n"
+    "where turns == 0 or groups > 1\n"
+    "where stages * copiers % 4 == 0\n"
+    "where groups == 1 or 64 * (groups - 1) < " ROWS "\n"
+    // Registers of a thread: sums, logits, and the weights of the last tile.
+    "where 2 * dim + 3 * keys <= 800\n"
+    "where groups < 3 or 2 * dim + 3 * keys <= 512\n"
+    "where " WGMMA_SHARED " <= device.smem_bytes\n";
+
+const hone_code hone_attention_wgmma_code = {
+    HONE_CODE,
+    .source = hone_source_flash_attention_wgmma_cu,
+    .entry = "flash_attention",
+    .arguments = "query, key, value, out, i64(query.shape[1]), i64(key.shape[1]), i32(batch), i32(heads), "
+                 "i32(kv_heads), f64(softmax_scale)",
+    .constants = "DIM = dim, CAUSAL = causal",
+    .grid = "ceildiv(" ROWS ", 64 * groups) * kv_heads * batch",
+    .block = "128 * groups + 128",
+    .shared = WGMMA_SHARED,
+    .condition = "(dim == 64 or dim == 128 or dim == 256) and query.size > 0 and key.size > 0 and " ROWS " > 16",
+    .target = "sm_90a",
     .align = 16,
 };
 
@@ -84,5 +119,22 @@ bool hone_attention_cuda_heuristic(
     while (device != NULL && device->capability >= 90 && values[SPLITS] < 8 && blocks * values[SPLITS] < device->sms &&
            values[SPLITS] * 2 * values[KEYS_PER_WARP] * values[WARPS_N] <= 2 * p.kv_len)
         values[SPLITS] *= 2;
+    return true;
+}
+
+bool hone_attention_wgmma_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    const hone_attention p = hone_attention_of_call(call, ((const hone_attention_choice *)kernel->user)->form);
+    int64_t *values = out_config->values;
+    (void)device; // all of this capability have the same shared memory
+    const bool is_low = p.q_len * p.group <= 64;
+    out_config->count = WGMMA_PARAMETERS;
+    values[GROUPS] = is_low ? 1 : 2;
+    values[KEYS] = p.dim > 128 ? 80 : 128;
+    values[WGMMA_STAGES] = 4;
+    values[TURNS] = !is_low;
+    values[SPREAD] = 16;
+    values[COPIERS] = 2;
     return true;
 }

@@ -3,4 +3,5 @@ hone_kernel(
     SOURCES table.c run.c compose.c cuda.c
     PORTABLE reference.c problem.c
     EACH_SET streams.h tiles.h weigh.h
-    CUDA flash_attention.cu)
+    EMBED flash_attention.cu
+    CUDA wgmma.cuh wgmma.cu)

@@ -58,5 +58,9 @@ static const hone_kernel kernels[] = {
      .backend = HONE_GPU, .priority = 50, .signature = ATTENTION_SIGNATURE("f16, bf16"),
      .space = hone_attention_cuda_space, .user = (void *)&cuda, .supports = hone_attention_cuda_supports,
      .heuristic = hone_attention_cuda_heuristic, .code = &hone_attention_cuda_code},
+    {HONE_KERNEL, .algorithm = ATTENTION_ALGORITHM, .name = "cuda_wgmma", .platform = HONE_CUDA, .backend = HONE_GPU,
+     .priority = 52, .signature = ATTENTION_SIGNATURE("f16, bf16"), .space = hone_attention_wgmma_space,
+     .user = (void *)&cuda, .supports = hone_attention_cuda_supports, .heuristic = hone_attention_wgmma_heuristic,
+     .code = &hone_attention_wgmma_code},
     {NATIVE, .name = "reference", .is_reference = true, .run = reference},
 };

@@ -6,5 +6,6 @@ hone_kernel(
     AVX512 avx512.c
     AVX512_BF16 avx512_bf16.c
     AMX_BF16 amx_bf16.c
-    EMBED simt.cu tensor_core.cu wgmma.cu matmul.mlir
+    EMBED simt.cu tensor_core.cu matmul.mlir
+    CUDA wgmma.cuh wgmma.cu
     OPENCL matmul.cl)

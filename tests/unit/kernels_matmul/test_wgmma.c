@@ -1,4 +1,4 @@
-// The layouts of wgmma.cu on the CPU: tiles are laid out as the kernel does, read as the tensor cores are said to (PTX
+// The layouts of wgmma.cuh on the CPU: tiles are laid out as kernels do, read as the tensor cores are said to (PTX
 // ISA, "Matrix Descriptor" and "Canonical Layouts", 128-byte swizzle), and the sums are put where the kernel puts them.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 
 #define __device__ static inline
 #define HONE_LAYOUTS_ALONE
-#include "kernels/matmul/wgmma.cu"
+#include "kernels/common/wgmma.cuh"
 
-enum { ROWS = 64, COLUMNS = 256, STEP = 16, THREADS = 128, SHARED = 1 << 17, TILE_A = 2048, TILE_B = 32768 };
+enum { DEPTH = 64, ROWS = 64, COLUMNS = 256, STEP = 16, THREADS = 128, SHARED = 1 << 17, TILE_A = 2048, TILE_B = 32768 };
 
 static int16_t shared[SHARED / 2];
 static int16_t a[ROWS][DEPTH], b[DEPTH][COLUMNS];
@@ -88,7 +88,7 @@ static void multiply_and_store(int columns, bool along_k)
                 const operand left = read_descriptor(describe_along_k(TILE_A, (unsigned)k / STEP));
                 const operand right = read_descriptor(
                     along_k ? describe_along_k(TILE_B, (unsigned)k / STEP)
-                            : describe_along_n(TILE_B, (unsigned)k / STEP));
+                            : describe_along_n(TILE_B, (unsigned)k / STEP, DEPTH));
                 sum += read_along_k(left, row, k % STEP) *
                        (along_k ? read_along_k(right, column, k % STEP) : read_along_n(right, column, k % STEP));
             }
@@ -114,7 +114,7 @@ static void a_tile_with_lines_along_n_gives_the_product(void **state)
     for (int columns = 64; columns <= COLUMNS; columns *= 2) {
         for (int k = 0; k < DEPTH; k++)
             for (int at = 0; at < columns / 8; at++)
-                write_chunk(TILE_B + (unsigned)place_along_n(k, at), &b[k][at * 8], 1);
+                write_chunk(TILE_B + (unsigned)place_along_n(k, at, DEPTH), &b[k][at * 8], 1);
         multiply_and_store(columns, false);
         assert_is_the_product(columns);
     }
@@ -137,9 +137,9 @@ static void descriptors_are_those_of_cute(void **state)
 {
     (void)state;
     assert_true(describe_along_k(0, 0) == 0x4000004000010000ull);
-    assert_true(describe_along_n(0, 0) == 0x4000004002000000ull);
+    assert_true(describe_along_n(0, 0, DEPTH) == 0x4000004002000000ull);
     assert_true(describe_along_k(0, 3) == 0x4000004000010000ull + 6);
-    assert_true(describe_along_n(0, 3) == 0x4000004002000000ull + 384);
+    assert_true(describe_along_n(0, 3, DEPTH) == 0x4000004002000000ull + 384);
 }
 
 // Eight neighbouring threads write one line, or eight lines of one chunk are read at a time: 32 banks of 4 bytes.

@@ -1,0 +1,166 @@
+// Products by the tensor cores of compute capability 9.0: wgmma of 64 x columns x 16, and the layouts that it reads. Put in
+// front of the sources of kernels.
+//
+// In shared memory a line has 128 bytes, and its chunks of 16 bytes are exchanged by the line's number & 7, which is what the
+// tensor cores call a swizzle of 128 bytes (PTX ISA, "Matrix Descriptor"). Tiles begin at multiples of ATOM_BYTES.
+//
+// What is said of layouts is C, too: a test takes it from here and multiplies on the CPU (test_wgmma.c).
+
+#define LINE_BYTES 128
+#define ATOM_BYTES 1024 // 8 lines
+
+// A tile whose lines lie along k: line `row`, chunk `at` of 8 elements.
+__device__ int place_along_k(int row, int at)
+{
+    return row * LINE_BYTES + ((at ^ (row & 7)) << 4);
+}
+
+// A tile of `depth` lines whose lines lie along n: 64 columns of all lines, then the next 64. Chunk `at` of line k.
+__device__ int place_along_n(int k, int at, int depth)
+{
+    return at / 8 * (depth * LINE_BYTES) + place_along_k(k, at % 8);
+}
+
+// Where the tensor cores find an operand: 1 << 62 is the swizzle of 128 bytes.
+__device__ unsigned long long describe(unsigned address, unsigned leading_bytes, unsigned stride_bytes)
+{
+    return (unsigned long long)((address & 0x3ffff) >> 4) | (unsigned long long)(leading_bytes >> 4) << 16 |
+           (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;
+}
+
+// 16 of 64 elements along k, for lines along k: a step lies within the line, lines come in atoms of 8.
+__device__ unsigned long long describe_along_k(unsigned tile, unsigned step)
+{
+    return describe(tile + step * 32, 16, ATOM_BYTES);
+}
+
+// For lines along n: a step is 16 lines; the next 8 of them are the next atom, the next 64 columns the next part.
+__device__ unsigned long long describe_along_n(unsigned tile, unsigned step, unsigned depth)
+{
+    return describe(tile + step * 16 * LINE_BYTES, depth * LINE_BYTES, ATOM_BYTES);
+}
+
+// An operand `bytes` behind one, which a tile's end is not behind: addresses stand at the descriptor's end.
+__device__ unsigned long long move(unsigned long long operand, unsigned bytes)
+{
+    return operand + (bytes >> 4);
+}
+
+// Where sum i of a thread of the warpgroup stands in its 64 rows.
+__device__ int row_of_sum(int thread, int i)
+{
+    return thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
+}
+
+__device__ int column_of_sum(int thread, int i)
+{
+    return i / 4 * 8 + thread % 4 * 2 + i % 2;
+}
+
+#ifndef HONE_LAYOUTS_ALONE
+
+#if defined(hone_a_bf16) || defined(hone_query_bf16)
+#define TYPE "bf16"
+#else
+#define TYPE "f16"
+#endif
+typedef unsigned short element;
+
+// 16 bytes, or zeros where there are none to copy.
+__device__ void copy_chunk(unsigned to, const element *from, bool is_there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
+}
+
+__device__ unsigned narrow(float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn." TYPE "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+// Before the first product of some: their operands in registers are as this thread left them.
+__device__ void begin_products()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ void end_products()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Until at most so many of the groups that ended are at work.
+template <int count> __device__ void wait_for_products()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(count) : "memory");
+}
+
+// Registers of products are not read or written before.
+template <int count> __device__ void hold(float (&sums)[count])
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+template <int count> __device__ void hold(unsigned (&values)[count])
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        asm volatile("" : "+r"(values[i])::"memory");
+}
+
+#define LIST_32                                                                                                        \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "  \
+    "%24, %25, %26, %27, %28, %29, %30, %31"
+#define LIST_40 LIST_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define LIST_48 LIST_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define LIST_64                                                                                                        \
+    LIST_48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LIST_88                                                                                                        \
+    LIST_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, "  \
+            "%84, %85, %86, %87"
+#define LIST_128                                                                                                       \
+    LIST_88 ", %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, "      \
+            "%106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "  \
+            "%123, %124, %125, %126, %127"
+#define SUMS_8(i)                                                                                                      \
+    "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]),     \
+        "+f"(sums[i + 6]), "+f"(sums[i + 7])
+#define SUMS_32    SUMS_8(0), SUMS_8(8), SUMS_8(16), SUMS_8(24)
+#define SUMS_40    SUMS_32, SUMS_8(32)
+#define SUMS_48    SUMS_40, SUMS_8(40)
+#define SUMS_64    SUMS_48, SUMS_8(48), SUMS_8(56)
+#define SUMS_88    SUMS_64, SUMS_8(64), SUMS_8(72), SUMS_8(80)
+#define SUMS_128   SUMS_88, SUMS_8(88), SUMS_8(96), SUMS_8(104), SUMS_8(112), SUMS_8(120)
+
+// sums = a b, or where `more` is not 0 sums += a b, of one step of 16: a from shared memory or registers, b from shared memory,
+// whose lines lie along k or along n (`way` 0 or 1). The numbers are the places of what follows the sums.
+#define PRODUCTS(columns, count, p0, p1, p2, p3, p4, p5, p6)                                                           \
+    template <int way>                                                                                                 \
+    __device__ void multiply(float (&sums)[count], unsigned long long a, unsigned long long b, int more)               \
+    {                                                                                                                  \
+        asm volatile("{.reg .pred p; setp.ne.s32 p, %" #p3 ", 0; wgmma.mma_async.sync.aligned.m64n" #columns           \
+                     "k16.f32." TYPE "." TYPE " {" LIST_##count "}, %" #p0 ", %" #p1 ", p, 1, 1, 0, %" #p2 ";}"        \
+                     : SUMS_##count                                                                                    \
+                     : "l"(a), "l"(b), "n"(way), "r"(more));                                                           \
+    }                                                                                                                  \
+    template <int way>                                                                                                 \
+    __device__ void multiply(float (&sums)[count], const unsigned *a, unsigned long long b, int more)                  \
+    {                                                                                                                  \
+        asm volatile("{.reg .pred p; setp.ne.s32 p, %" #p6 ", 0; wgmma.mma_async.sync.aligned.m64n" #columns           \
+                     "k16.f32." TYPE "." TYPE " {" LIST_##count "}, {%" #p0 ", %" #p1 ", %" #p2 ", %" #p3 "}, %" #p4   \
+                     ", p, 1, 1, %" #p5 ";}"                                                                           \
+                     : SUMS_##count                                                                                    \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(way), "r"(more));                       \
+    }
+
+PRODUCTS(64, 32, 32, 33, 34, 35, 36, 37, 38)
+PRODUCTS(80, 40, 40, 41, 42, 43, 44, 45, 46)
+PRODUCTS(96, 48, 48, 49, 50, 51, 52, 53, 54)
+PRODUCTS(128, 64, 64, 65, 66, 67, 68, 69, 70)
+PRODUCTS(176, 88, 88, 89, 90, 91, 92, 93, 94)
+PRODUCTS(256, 128, 128, 129, 130, 131, 132, 133, 134)
+
+#endif
