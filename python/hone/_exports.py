@@ -11,7 +11,7 @@ import pathlib
 import re
 from typing import Any
 
-from hone import _packing, _sources, errors, kernels
+from hone import _sources, errors, kernels
 
 # What every plugin of today reads.
 STABLEHLO = "1.12.0"
@@ -129,9 +129,6 @@ class Function:
         tensors, scalars = _describe(call)
         inputs = [one["name"] for one in parameters if one["kind"] == "tensor" and not one["is_result"] and one["name"] in tensors]
         results = [one["name"] for one in parameters if one["is_result"]]
-        folder = kernels.cache_folder() / f"{self.prefix()}{call.key}"
-        if (folder / "pack.json").exists():
-            return folder
         from hone.triton import _narrowed, variables_of
 
         chosen = {}
@@ -139,13 +136,14 @@ class Function:
             variable = re.match(r"\w+", one["type"])
             if one["kind"] == "tensor" and variable is not None and variable[0] in variables_of(self.signature) and one["name"] in tensors:
                 chosen[variable[0]] = _DTYPES[tensors[one["name"]][0]]
-        with kernels.making(folder) as made, _wide():
+
+        def make(folder: pathlib.Path) -> list[dict[str, Any]]:
             shown = [jax.ShapeDtypeStruct(tensors[name][1], tensors[name][0]) for name in inputs]
             variants = []
             for index, config in enumerate(self.configs):
                 content = _module(self._bound(config, scalars, inputs, results), shown, "cuda" if on_gpu else "cpu")
                 file = f"{self.name}-{index}.vhlo"
-                (made / file).write_bytes(content)
+                (folder / file).write_bytes(content)
                 variants.append({"config": config, "file": file, "sha256": hashlib.sha256(content).hexdigest()})
             row: dict[str, Any] = {
                 "algorithm": self.algorithm, "name": f"{self.name}_{call.key[:8]}", "platform": self.platform, "backend": "gpu" if on_gpu else "cpu",
@@ -159,10 +157,10 @@ class Function:
                     if self.constraints:
                         variant["condition"] = " and ".join(f"({one})" for one in self.constraints)
                 row["variants"] = variants
-            pack = {"hone_pack": 1, "name": self.name, "kernels": [row]}
-            _packing.mark(pack, "hone.kernel")
-            (made / "pack.json").write_text(json.dumps(pack, indent=1) + "\n")
-        return folder
+            return [row]
+
+        with _wide():
+            return kernels.compiled_once(kernels.cache_folder() / f"{self.prefix()}{call.key}", self.name, "hone.kernel", make)
 
     def compiled(self) -> list[pathlib.Path]:
         """What of it was exported so far, in this program."""
@@ -192,6 +190,4 @@ def register(platform: str, function: Any, algorithm: str, name: str, options: d
     made = Function(algorithm, name, platform, signature, function, positional, keywords, configs, constraints, source.digest,
                     options.get("priority", 50))
     kernels.add_lazy(made)
-    for folder in sorted(kernels.cache_folder().glob(f"{made.prefix()}*")):
-        if (folder / "pack.json").exists():
-            kernels.add_compiled(made, folder)
+    kernels.take_up(made)

@@ -523,7 +523,7 @@ def tune(function: Callable[..., Any], *args: Any, options: dict[str, Any] | Non
 
 def patch() -> Patched:
     """Has JAX's own operations run hone's, in this process: ``dot_general`` (``jnp.matmul``, ``@``, ``jnp.einsum``, ...) where JAX lowers it,
-    ``jax.nn.softmax`` and ``jax.nn.standardize``. Gradients and ``vmap`` stay JAX's; what hone would not answer as JAX does is JAX's.
+    ``jax.nn.softmax``, ``jax.nn.standardize``, ``jax.nn.dot_product_attention``, and the norms of flax. Gradients and ``vmap`` stay JAX's; what hone would not answer as JAX does is JAX's.
     All programs are traced anew.
 
     Returns:

@@ -118,6 +118,23 @@ def making(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
+def compiled_once(folder: pathlib.Path, name: str, tool: str, make: Callable[[pathlib.Path], list[dict[str, Any]]]) -> pathlib.Path:
+    """The pack of a folder, whose name is the digest of all that goes in, compiled where nobody has before.
+
+    Args:
+        make: writes files into a folder, and gives the kernels in pack.json.
+    """
+    from hone import _packing
+
+    if (folder / "pack.json").exists():
+        return folder
+    with making(folder) as made:
+        pack = {"hone_pack": 1, "name": name, "kernels": make(made)}
+        _packing.mark(pack, tool)
+        (made / "pack.json").write_text(json.dumps(pack, indent=1) + "\n")
+    return folder
+
+
 def _sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -367,7 +384,8 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         algorithm: its name, with a version where one is meant.
         platform: ``"python"``: any callable, in a worker of Python for contests and in this process for calls. ``"ffi"``: a function
             of a shared library, ``library=PATH, function=NAME, arguments="x, y, f64(eps)"``, or an object of tvm_ffi, ``function=OBJECT``
-            (docs/ffi.md), which is registered at once and decorates nothing. None: by what the function is.
+            (docs/ffi.md), which is registered at once and decorates nothing. ``"triton"``, ``"cute"``, ``"xla"``, ``"pallas"``: a function that is compiled
+            and leaves Python. None: by what the function is.
         name: None: the function's.
         space: what can be tuned, ``"BLOCK: 256..8192 *2; num_warps: 2..16 *2"`` (docs/spaces.md): the function gets the values by name.
         condition: what a call must fulfil, an expression.
@@ -412,7 +430,7 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
 
 
 def _platform_of(function: Any) -> str:
-    """Triton's functions and JAX's leave Python."""
+    """Functions of Triton, JAX and the CuTe DSL leave Python."""
     inner = function
     for _ in range(8):
         module = type(inner).__module__
@@ -423,6 +441,8 @@ def _platform_of(function: Any) -> str:
         inner = inner.fn
     if hasattr(function, "lower") and type(function).__module__.startswith(("jax", "jaxlib")):
         return "xla"
+    if hasattr(function, "_decorator_kind") and getattr(function, "__globals__", {}).get("__name__", "").startswith("cutlass."):
+        return "cute"
     return "python"
 
 
@@ -480,6 +500,13 @@ def add_compiled(function: Any, folder: pathlib.Path) -> None:
         _register(Registered(function.algorithm, row["name"], row["platform"], folder))
 
 
+def take_up(function: Any) -> None:
+    """Registers what was compiled of a function before, in this process or another."""
+    for folder in sorted(cache_folder().glob(f"{function.prefix()}*")):
+        if (folder / "pack.json").exists():
+            add_compiled(function, folder)
+
+
 def _check_globals(algorithm: str) -> None:
     """A worker has globals as they were when a function was registered: what it would verify is to be what runs here."""
     with _lock:
@@ -507,6 +534,12 @@ def compile_for(call: Any) -> None:
 
 
 runtimes.before_contest = compile_for
+
+
+def _register_cute(function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
+    from hone import cute
+
+    cute.register(function, algorithm, name, options, caller)
 
 
 def _register_triton(function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
@@ -637,5 +670,5 @@ def _register_library(function: Any, algorithm: str, name: str, options: dict[st
 
 # What registers a function of a platform: (function, algorithm, name, options, globals of the caller).
 Maker = Callable[[Any, str, str, dict[str, Any], dict[str, Any]], None]
-PLATFORMS: dict[str, Maker] = {"python": _register_python, "ffi": _register_library, "triton": _register_triton,
+PLATFORMS: dict[str, Maker] = {"python": _register_python, "ffi": _register_library, "triton": _register_triton, "cute": _register_cute,
                                "xla": functools.partial(_register_export, "xla"), "pallas": functools.partial(_register_export, "pallas")}

@@ -1,13 +1,15 @@
 """hone's operations in JAX's own: ``hone.jax.patch()``.
 
-``dot_general`` is replaced where JAX lowers it, below ``jit``, ``vmap`` and ``grad``, which stay JAX's. ``softmax`` and
-``standardize`` are functions of JAX's that call many primitives: their names in ``jax.nn`` are replaced.
+``dot_general`` is replaced where JAX lowers it, below ``jit``, ``vmap`` and ``grad``, which stay JAX's. ``softmax``, ``standardize`` and
+``dot_product_attention`` are functions of JAX's that call many primitives: their names in ``jax.nn`` are replaced, and of flax the
+methods of its norms.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -39,7 +41,8 @@ class Patched:
 
     def __init__(self) -> None:
         self.hits: Counter[str] = Counter()
-        self.left: dict[str, Counter[str]] = {"dot_general": Counter(), "softmax": Counter(), "standardize": Counter()}
+        self.left: dict[str, Counter[str]] = {"dot_general": Counter(), "softmax": Counter(), "standardize": Counter(),
+                                              "dot_product_attention": Counter()}
         self._undo: list[Callable[[], None]] = []
 
     def _note(self, name: str, reason: str | None) -> None:
@@ -207,8 +210,202 @@ def _patched_standardize(patched: Patched, original: Callable[..., Any]) -> Call
     return standardize
 
 
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+LENGTHS = ("query_seq_lengths", "key_value_seq_lengths")
+
+
+def _four(x: Any) -> Any:
+    array = jnp.asarray(x)
+    return array.reshape((1,) * (4 - array.ndim) + array.shape)
+
+
+def _why_not_attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, options: dict[str, Any]) -> str | None:
+    shapes = query.shape, key.shape, value.shape
+    if any(len(shape) != 4 for shape in shapes):
+        return "arrays that are not of 3 or 4 dims"
+    reason = _refused(shapes, {str(one.dtype) for one in (query, key, value)})
+    if reason is not None:
+        return reason
+    if key.shape != value.shape or query.shape[::3] != key.shape[::3] or query.shape[2] % key.shape[2] != 0:
+        return "shapes that JAX refuses"
+    whole = (query.shape[0], query.shape[2], query.shape[1], key.shape[1])
+    for name, one, dtypes in (("bias", bias, DTYPES), ("mask", mask, ("bool",))):
+        if one is not None and (str(one.dtype) not in dtypes or one.ndim != 4 or any(n not in (1, size) for n, size in zip(one.shape, whole))):
+            return f"a {name} of {one.dtype}{list(one.shape)}"
+    for name in LENGTHS:
+        lengths = options[name]
+        if lengths is not None and (jnp.shape(lengths) != query.shape[:1] or jnp.asarray(lengths).dtype != "int32"):
+            return "lengths that JAX refuses"
+    for name, fixed in (("return_residual", False), ("implementation", None)):
+        if options[name] != fixed:
+            return f"{name} is given"
+    if not isinstance(options["scale"], (int, float, numpy.number, type(None))):
+        return "scale is not a number"
+    if any(len(jax.typeof(one).sharding.mesh.shape) > 0 for one in (query, key, value)):
+        return "spread over devices"
+    return _why_not_on_gpu(query, bias, mask, options)
+
+
+def _why_not_on_gpu(query: Any, bias: Any, mask: Any, options: dict[str, Any]) -> str | None:
+    if jax.default_backend() == "cpu":
+        return None
+    if bias is not None or mask is not None or any(options[name] is not None for name in (*LENGTHS, "local_window_size")):
+        return "a bias, mask, lengths or window, where only the CPU has a kernel"
+    if str(query.dtype) == "float32" or query.shape[3] > 128 or query.shape[3] % 16 != 0:
+        return "in float32, or with heads of over 128 elements or of no multiple of 16, where only the CPU has a kernel"
+    return None
+
+
+def _window(size: Any) -> tuple[int | None, int | None]:
+    if size is None:
+        return None, None
+    return (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
+
+
+def _attention(query: Any, key: Any, value: Any, given: dict[str, Any], options: dict[str, Any]) -> Any:
+    left, right = _window(options["local_window_size"])
+    fixed = {} if options["scale"] is None else {"softmax_scale": float(options["scale"])}
+    causal = bool(options["is_causal"])
+    lengths, mask = given.get("key_value_seq_lengths"), given.get("mask")
+    if lengths is not None:
+        seen = (jnp.arange(key.shape[1]) < lengths[:, None])[:, None, None, :]
+        mask = seen if mask is None else mask & seen
+    if mask is None and "bias" not in given and left == right:
+        return hone.jax.call("scaled_dot_product_attention", query, key, value, causal=causal, sliding_window=left, **fixed)
+    return hone.jax.call("dot_product_attention", query, key, value, bias=given.get("bias"), mask=mask, causal=causal, window_left=left,
+                         window_right=right, **fixed)
+
+
+def _patched_attention(patched: Patched, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: Any = None, is_causal: bool = False,
+                              query_seq_lengths: Any = None, key_value_seq_lengths: Any = None, local_window_size: Any = None,
+                              implementation: Any = None, return_residual: bool = False) -> Any:
+        options = {"scale": scale, "is_causal": is_causal, "local_window_size": local_window_size, "implementation": implementation,
+                   "return_residual": return_residual, "query_seq_lengths": query_seq_lengths, "key_value_seq_lengths": key_value_seq_lengths}
+        q, k, v = _four(query), _four(key), _four(value)
+        extra = {"bias": None if bias is None else _four(bias), "mask": None if mask is None else _four(mask)}
+        reason = _why_not_attention(q, k, v, extra["bias"], extra["mask"], options)
+        patched._note("dot_product_attention", reason)
+        if reason is not None:
+            return original(query, key, value, bias, mask, **options)
+        lengths = {name: jnp.asarray(options[name]) for name in LENGTHS if options[name] is not None}
+        given = {**{name: one for name, one in extra.items() if one is not None}, **lengths}
+
+        @jax.custom_jvp
+        def run(query: Any, key: Any, value: Any, given: Any) -> Any:
+            made = _attention(query, key, value, given, options)
+            if "query_seq_lengths" in given:  # JAX gives zeros behind a query's end
+                made = made * (jnp.arange(query.shape[1]) < given["query_seq_lengths"][:, None])[:, :, None, None].astype(made.dtype)
+            return made
+
+        def plain(query: Any, key: Any, value: Any, given: Any) -> Any:
+            return original(query, key, value, **given, **{name: one for name, one in options.items() if name not in given})
+
+        run.defjvp(lambda primals, tangents: jax.jvp(plain, primals, tangents))
+        return run(q, k, v, given).reshape(jnp.shape(query))
+
+    return dot_product_attention
+
+
+# Norms of flax --------------------------------------------------------------------------------------------------------
+
+
+def _why_not_norm(norm: Any, x: Any, mask: Any, weights: Any) -> str | None:
+    if mask is not None:
+        return "mask is given"
+    if norm.axis_name is not None:
+        return "axis_name is given"
+    if not getattr(norm, "force_float32_reductions", True):
+        return "force_float32_reductions is False"
+    for name in ("reduction_axes", "feature_axes"):
+        axes = getattr(norm, name)
+        axes = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+        if axes not in ((-1,), (x.ndim - 1,)):
+            return f"{name} is not the last"
+    if len(jax.typeof(x).sharding.mesh.shape) > 0:
+        return "spread over devices"
+    dtypes = [numpy.dtype(one) for one in (x.dtype, *weights, *(() if norm.dtype is None else (norm.dtype,)))]
+    return next((f"of {one}" for one in dtypes if one.name not in DTYPES), _refused((x.shape,), {x.dtype.name}))
+
+
+def _norm(x: Any, scale: Any, bias: Any, dtype: Any, eps: float, has_mean: bool) -> Any:
+    """As flax has it: in float32, of weights that may be wider than the rows, in the dtype that it says."""
+    given = {name: one for name, one in (("weight", scale), ("bias", bias)) if one is not None}
+    if any(one.dtype != dtype for one in (x, *given.values())):
+        x, given = x.astype(numpy.float32), {name: one.astype(numpy.float32) for name, one in given.items()}
+
+    @jax.custom_jvp
+    def run(x: Any, given: Any) -> Any:
+        if not has_mean and "weight" in given:
+            return hone.jax.call("rms_norm", x, eps=eps, **given)
+        return hone.jax.call("layer_norm", x, eps=eps, subtract_mean=has_mean, **given)
+
+    def plain(x: Any, given: Any) -> Any:
+        wide = x.astype(numpy.float32)
+        wide = wide - wide.mean(-1, keepdims=True) if has_mean else wide
+        y = wide * jax.lax.rsqrt(jnp.square(wide).mean(-1, keepdims=True) + eps)
+        return (y * given.get("weight", 1) + given.get("bias", 0)).astype(x.dtype)
+
+    run.defjvp(lambda primals, tangents: jax.jvp(plain, primals, tangents))
+    return run(x, given).astype(dtype)
+
+
+def _linen_norm(patched: Patched, name: str, kind: Any) -> Callable[..., Any]:
+    from flax.linen import dtypes, module
+
+    original = kind.__call__.__wrapped__  # inside of what linen puts around a method
+    has_mean = kind.__name__ == "LayerNorm"
+
+    @functools.wraps(original)
+    def run(self: Any, x: Any, *, mask: Any = None) -> Any:
+        array = jnp.asarray(x)
+        named = {"scale": self.use_scale, "bias": has_mean and self.use_bias}
+        known = [self.get_variable("params", one).dtype if self.has_variable("params", one) else self.param_dtype for one, there in named.items() if there]
+        reason = _why_not_norm(self, array, mask, known)
+        patched._note(name, reason)
+        if reason is not None:
+            return original(self, x, mask=mask)
+        inits = {"scale": self.scale_init, "bias": getattr(self, "bias_init", None)}
+        scale, bias = (self.param(one, inits[one], (array.shape[-1],), self.param_dtype) if there else None for one, there in named.items())
+        dtype = dtypes.canonicalize_dtype(array, scale, bias, dtype=self.dtype)
+        return _norm(array, scale, bias, dtype, float(self.epsilon), has_mean)
+
+    return module.wrap_method_once(module.compact(run))  # type: ignore[no-any-return]
+
+
+def _nnx_norm(patched: Patched, name: str, kind: Any) -> Callable[..., Any]:
+    original, has_mean = kind.__call__, kind.__name__ == "LayerNorm"
+
+    @functools.wraps(original)
+    def run(self: Any, x: Any, mask: Any = None) -> Any:
+        array = jnp.asarray(x)
+        scale, bias = (one[...] if one is not None else None for one in (self.scale, self.bias if has_mean else None))
+        reason = _why_not_norm(self, array, mask, [one.dtype for one in (scale, bias) if one is not None])
+        patched._note(name, reason)
+        if reason is not None:
+            return original(self, x, mask=mask)
+        array, scale, bias = self.promote_dtype((array, scale, bias), dtype=self.dtype)
+        return _norm(array, scale, bias, array.dtype, float(self.epsilon), has_mean)
+
+    return run
+
+
+def _patch_flax(patched: Patched) -> None:
+    """Where the program has imported it."""
+    for place, make in (("flax.linen.normalization", _linen_norm), ("flax.nnx.nn.normalization", _nnx_norm)):
+        for name in ("LayerNorm", "RMSNorm") if place in sys.modules else ():
+            kind, shown = getattr(sys.modules[place], name), f"{'.'.join(place.split('.')[:2])}.{name}"
+            patched.left[shown] = Counter()
+            made = make(patched, shown, kind)
+            patched._undo.append(functools.partial(setattr, kind, "__call__", kind.__call__))
+            kind.__call__ = made
+
+
 def _patch_names(patched: Patched) -> None:
-    for name, make in (("softmax", _patched_softmax), ("standardize", _patched_standardize)):
+    for name, make in (("softmax", _patched_softmax), ("standardize", _patched_standardize), ("dot_product_attention", _patched_attention)):
         made = make(patched, getattr(nn_functions, name))
         for module in (jax.nn, nn_functions):
             patched._undo.append(functools.partial(setattr, module, name, getattr(module, name)))
@@ -224,6 +421,7 @@ def patch() -> Patched:
         patched = Patched()
         _patch_products(patched)
         _patch_names(patched)
+        _patch_flax(patched)
         _current = patched
     jax.clear_caches()
     return patched

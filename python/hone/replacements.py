@@ -42,6 +42,7 @@ class Site:
         kind: its class.
         operation: hone's.
         hits: calls that ran hone's operation, outside of compiled graphs.
+        masked: those of them that ran ``dot_product_attention``, which takes a mask.
         passed: calls that ran torch's, by reason.
         torch_seconds, hone_seconds: of all its distinct calls together, after :meth:`Replaced.measure`.
     """
@@ -52,15 +53,18 @@ class Site:
     module: nn.Module = dataclasses.field(repr=False)
     before: type[nn.Module] = dataclasses.field(repr=False)
     hits: int = 0
+    masked: int = 0
     passed: Counter[str] = dataclasses.field(default_factory=Counter)
     torch_seconds: float | None = None
     hone_seconds: float | None = None
     settings: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
     calls: dict[Any, tuple[Callable[..., Any], Callable[..., Any]]] = dataclasses.field(default_factory=dict, repr=False)
     trained_on: frozenset[str] = frozenset()
+    masked_on: frozenset[str] = frozenset()
     is_measured: bool = False
 
-    def note(self, reason: str | None, tensors: tuple[torch.Tensor, ...], ours: Callable[..., Any], torchs: Callable[..., Any]) -> None:
+    def note(self, reason: str | None, tensors: tuple[torch.Tensor, ...], ours: Callable[..., Any], torchs: Callable[..., Any],
+             is_masked: bool = False) -> None:
         """A call outside of a compiled graph."""
         if self.is_measured:
             return
@@ -68,6 +72,7 @@ class Site:
             self.passed[reason] += 1
             return
         self.hits += 1
+        self.masked += is_masked
         key = tuple((tuple(tensor.shape), tensor.dtype, tensor.device) for tensor in tensors)
         if len(self.calls) < 64:
             self.calls.setdefault(key, (ours, torchs))
@@ -89,6 +94,8 @@ def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
     for tensor in tensors:
         if tensor is None:
             continue
+        if tensor.is_nested:
+            return "nested"
         if tensor.dtype not in DTYPES:
             return f"{str(tensor.dtype).removeprefix('torch.')}"
         if tensor.device.type not in ("cpu", "cuda"):
@@ -201,15 +208,15 @@ def _silu_mul(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     return F.silu(gate) * up
 
 
-# Attention: whatever calls F.scaled_dot_product_attention -------------------------------------------------------------
+# Attention: whatever calls F.scaled_dot_product_attention, and torch's own modules ------------------------------------
+
+MASKED = "dot_product_attention"  # hone's with a mask
 
 
-def _why_not_attention(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, gqa: bool) -> str | None:
+def _why_not_attention(site: Site, q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, gqa: bool) -> str | None:
     reason = _refused_dtype(q, k, v)
     if reason is not None:
         return reason
-    if mask is not None:
-        return "attn_mask: of a row that is masked whole hone's result is another than torch's"
     if dropout > 0.0:
         return "dropout"
     if q.dim() != 4 or k.dim() != 4 or v.dim() != 4:
@@ -218,23 +225,72 @@ def _why_not_attention(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal
         return "shapes that torch broadcasts"
     if q.shape[3] != v.shape[3]:
         return "values of another dim than queries"
-    return "no elements" if q.numel() == 0 or k.numel() == 0 else None
+    if q.numel() == 0 or k.numel() == 0:
+        return "no elements"
+    if mask is not None:
+        return _why_not_mask(site, q, k, v, mask, causal)
+    return _why_not_heads(q, q.shape[3])
+
+
+def _why_not_heads(q: Any, dim: int) -> str | None:
+    if q.device.type == "cuda" and (q.dtype == torch.float32 and not _is_cast(q) or dim > 128 or dim % 16 != 0):
+        return "on cuda in float32, or with heads of over 128 elements or of no multiple of 16"
+    return None
+
+
+def _why_not_mask(site: Site, q: Any, k: Any, v: Any, mask: Any, causal: bool) -> str | None:
+    if causal:
+        return "attn_mask beside is_causal"
+    if mask.dtype not in (torch.bool, torch.float32, q.dtype) and not (_is_cast(q) and mask.dtype in DTYPES):
+        return f"attn_mask of {str(mask.dtype).removeprefix('torch.')}"
+    if mask.device != q.device:
+        return "attn_mask on another device"
+    if q.device.type not in site.masked_on:
+        return f"attn_mask on {q.device.type}: {MASKED} has no kernel there"
+    whole = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    if not 2 <= mask.dim() <= 4 or any(size not in (1, wanted) for size, wanted in zip(reversed(mask.shape), reversed(whole))):
+        return "attn_mask of a shape that torch refuses or broadcasts queries to"
+    if torch.is_grad_enabled() and any(one.requires_grad for one in (q, k, v, mask)):
+        return f"attn_mask where a gradient is recorded: {MASKED} has none"
+    return None
+
+
+def _packed(x: torch.Tensor) -> torch.Tensor:
+    """Kernels for GPUs take [batch, position, head, element] without gaps."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2) if x.device.type == "cuda" else x
+
+
+def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float | None) -> torch.Tensor:
+    """Of [batch, head, position, element], as torch has it."""
+    if mask is None:
+        q, k, v = _packed(q), _packed(k), _packed(v)
+        return hone.torch.ops.scaled_dot_product_attention(q, k, v, causal=causal, softmax_scale=scale, axes="bhsd")  # type: ignore[no-any-return]
+    mask = mask[(None,) * (4 - mask.dim())]
+    is_bool = mask.dtype is torch.bool
+    if _is_cast(q) and not is_bool:
+        mask = mask.to(torch.get_autocast_dtype(q.device.type))
+    by = {"mask": mask} if is_bool else {"bias": mask if mask.stride(-1) == 1 else mask.contiguous()}
+    made = hone.torch.ops.dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), softmax_scale=scale, **by)
+    # A query that sees no key: hone weighs all keys the same, torch none.
+    blind = (mask.logical_not() if is_bool else mask == float("-inf")).all(-1, keepdim=True)
+    return made.transpose(1, 2).masked_fill(blind, 0.0)  # type: ignore[no-any-return]
 
 
 def _attend(site: Site, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
             scale: float | None = None, enable_gqa: bool = False) -> Any:
-    def ours(q: Any, k: Any, v: Any) -> Any:
-        return hone.torch.ops.scaled_dot_product_attention(q, k, v, causal=is_causal, softmax_scale=scale, axes="bhsd")
+    def ours(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+        return _attention(q, k, v, mask, is_causal, scale)
 
-    def torchs(q: Any, k: Any, v: Any) -> Any:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    def torchs(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
-    reason = _why_not_attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+    reason = _why_not_attention(site, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+    given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
     if reason is None:
-        site.refuse_training((query, key, value))
+        site.refuse_training(given)
     if not torch.compiler.is_compiling():
-        site.note(reason, (query, key, value), ours, torchs)
-    return ours(query, key, value) if reason is None else torchs(query, key, value)
+        site.note(reason, given, ours, torchs, is_masked=attn_mask is not None)
+    return ours(*given) if reason is None else torchs(*given)
 
 
 class _Attending(TorchFunctionMode):
@@ -254,6 +310,136 @@ class _Attention(_Replaced):
     def forward(self, *args: Any, **keywords: Any) -> Any:
         with _Attending(self._hone_site):
             return self._hone_site.before.forward(self, *args, **keywords)  # type: ignore[arg-type]
+
+
+class _MultiheadAttention(_Replaced):
+    """Its three projections, attention, and the one behind it, where no weights are asked for."""
+
+    operation = "scaled_dot_product_attention"
+
+    def forward(self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+                average_attn_weights: bool = True, is_causal: bool = False) -> Any:
+        site, is_self = self._hone_site, query is key and key is value
+        # The hint says that attn_mask is causal, and torch takes its word as well.
+        causal = is_causal and attn_mask is not None and key_padding_mask is None
+        reason = self._why_not(query, key, value, key_padding_mask, need_weights, attn_mask, is_causal)
+        arrays = (query, *((None, None) if is_self else (key, value)), key_padding_mask, attn_mask)
+        places = [i for i, one in enumerate(arrays) if one is not None]
+
+        def named(given: Any) -> Any:
+            """Query, key, value and masks of those that are there."""
+            one = dict(zip(places, given))
+            return one[0], one.get(1, one[0]), one.get(2, one[0]), one.get(3), one.get(4)
+
+        def ours(*given: Any) -> Any:
+            query, key, value, padding, mask = named(given)
+            return self._attended(query, key, value, padding, None if causal else mask, causal)
+
+        def torchs(*given: Any) -> Any:
+            query, key, value, padding, mask = named(given)
+            return site.before.forward(self, query, key, value, padding, need_weights, mask, average_attn_weights, is_causal)  # type: ignore[arg-type]
+
+        given = tuple(arrays[i] for i in places)
+        if reason is None:
+            site.refuse_training((*given, *self.parameters()))  # type: ignore[attr-defined]
+        if not torch.compiler.is_compiling():
+            site.note(reason, given, ours, torchs, is_masked=key_padding_mask is not None or attn_mask is not None and not causal)
+        return (ours(*given), None) if reason is None else torchs(*given)
+
+    def _why_not(self: Any, query: Any, key: Any, value: Any, padding: Any, need_weights: bool, mask: Any, is_causal: bool) -> str | None:
+        if need_weights:
+            return "need_weights"
+        if query.dim() != 3 or key.dim() != 3 or value.dim() != 3:
+            return f"queries of {query.dim()} dims, expected 3"
+        reason = _refused_dtype(query, key, value, self.out_proj.weight) or ("autocast" if _is_cast(query) else None)
+        if reason is not None:
+            return reason
+        if self.bias_k is not None or self.add_zero_attn:
+            return "add_bias_kv or add_zero_attn"
+        if self.training and self.dropout > 0.0:
+            return "dropout"
+        if query.numel() == 0 or key.numel() == 0:
+            return "no elements"
+        batch, length = (0, 1) if self.batch_first else (1, 0)
+        sizes = query.shape[batch], query.shape[length], key.shape[length]
+        if key.shape[:2] != value.shape[:2] or key.shape[batch] != sizes[0] or (query.shape[2], key.shape[2], value.shape[2]) != (
+                self.embed_dim, self.kdim, self.vdim) or is_causal and mask is None:
+            return "arguments that torch refuses"
+        shapes = ((sizes[0], sizes[2]),), ((sizes[1], sizes[2]), (sizes[0] * self.num_heads, sizes[1], sizes[2]))
+        for one, allowed in zip((padding, mask), shapes):
+            if one is None:
+                continue
+            if one.dtype is not torch.bool and one.dtype not in DTYPES or tuple(one.shape) not in allowed or one.device != query.device:
+                return "masks that torch refuses"
+            if query.device.type not in self._hone_site.masked_on:
+                return f"masks on {query.device.type}: {MASKED} has no kernel there"
+            if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value, one, *self.parameters())):
+                return f"masks where a gradient is recorded: {MASKED} has none"
+        return _why_not_heads(query, self.head_dim)
+
+    def _attended(self: Any, query: Any, key: Any, value: Any, padding: Any, mask: Any, causal: bool) -> torch.Tensor:
+        def heads(x: torch.Tensor) -> torch.Tensor:
+            x = x.unflatten(-1, (self.num_heads, self.head_dim))
+            return x.transpose(1, 2) if self.batch_first else x.permute(1, 2, 0, 3)
+
+        q, k, v = map(heads, self._projected(query, key, value))
+        parts = [_additive(one, q.dtype) for one in (padding, mask) if one is not None]
+        if padding is not None:
+            parts[0] = parts[0][:, None, None, :]
+        if mask is not None:
+            parts[-1] = parts[-1].unflatten(0, (-1, self.num_heads)) if mask.dim() == 3 else parts[-1][None, None]
+        made = _attention(q, k, v, sum(parts[1:], parts[0]) if parts else None, causal, None)
+        made = (made.transpose(1, 2) if self.batch_first else made.permute(2, 0, 1, 3)).flatten(2)
+        return _product(made, self.out_proj.weight, self.out_proj.bias)
+
+    def _projected(self: Any, query: Any, key: Any, value: Any) -> Any:
+        if query is key and key is value and self.in_proj_weight is not None:
+            return _product(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if self.in_proj_weight is None else self.in_proj_weight.chunk(3)
+        return map(_product, (query, key, value), weights, biases)
+
+
+def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A mask of nn.MultiheadAttention, whose True hides a key."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(mask, float("-inf")) if mask.dtype is torch.bool else mask
+
+
+class _EncoderLayer(_Replaced):
+    """torch runs such a layer as one function, past its modules, unless its activation is another: so it says, and stays as it is."""
+
+    operation = ""
+    activation_relu_or_gelu = property(lambda self: 0)
+
+
+class _Encoder(_Replaced):
+    """torch packs a batch that is padded into nested tensors for that function, which gives zeros where the padding is."""
+
+    operation = ""
+    use_nested_tensor = property(lambda self: False)
+
+    def forward(self: Any, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
+        if is_causal is None and torch.compiler.is_compiling():
+            is_causal = False  # torch would look at the mask's numbers
+        if not self._packs(src, mask, src_key_padding_mask):
+            return self._hone_site.before.forward(self, src, mask, src_key_padding_mask, is_causal)
+        for layer in self.layers:
+            src = layer(src, src_key_padding_mask=src_key_padding_mask)
+        padded = src_key_padding_mask if src_key_padding_mask.dtype is torch.bool else src_key_padding_mask == float("-inf")
+        src = src.masked_fill(padded.unsqueeze(-1), 0.0)
+        return src if self.norm is None else self.norm(src)
+
+    def _packs(self: Any, src: Any, mask: Any, padding: Any) -> bool:
+        if not self._hone_site.settings["packs"] or padding is None or mask is not None or src.is_nested or src.dim() != 3:
+            return False
+        if self.layers[0].training or torch.is_autocast_enabled() or not torch.backends.mha.get_fastpath_enabled():
+            return False
+        if torch.is_grad_enabled() and any(one.requires_grad for one in (src, *self.layers[0].parameters())):
+            return False
+        if not getattr(self, "mask_check", True):
+            return True
+        kept = padding.logical_not() if padding.dtype is torch.bool else padding == 0
+        return not torch.compiler.is_compiling() and bool(torch._nested_tensor_from_mask_left_aligned(src, kept))
 
 
 def _reads(function: Any, word: str, depth: int = 3) -> bool:
@@ -358,10 +544,10 @@ def _find(module: nn.Module) -> Found | str | None:
             if base is nn.Linear:
                 return _Linear, "matmul", {}
             return (_Softmax, "softmax", {}) if base is nn.Softmax else _norm(module)
-    if isinstance(module, nn.MultiheadAttention):
-        return "torch computes it in one function: nn.functional.multi_head_attention_forward"
-    if isinstance(module, nn.TransformerEncoderLayer):
-        return "in eval mode torch runs the layer as one function, past its modules: torch.backends.mha.set_fastpath_enabled(False) ends that"
+    for base, front in ((nn.MultiheadAttention, _MultiheadAttention), (nn.TransformerEncoderLayer, _EncoderLayer), (nn.TransformerEncoder, _Encoder)):
+        if isinstance(module, base):
+            own = _has_own_forward(module, base)
+            return f"its forward is not that of {base.__name__}" if own else (front, front.operation, {"packs": getattr(module, "use_nested_tensor", False)})
     if isinstance(module, _NONE_OF_HONES):
         return f"hone has no operation for {type(module).__name__}"
     own = _own_rms_norm(module) or _gated_mlp(module)
@@ -387,12 +573,13 @@ class Replaced:
     """
 
     def __init__(self, sites: list[Site], left: dict[str, str]):
-        self.sites, self.left = sites, left
+        self.sites, self.left = [site for site in sites if site.operation], left
+        self._all = sites  # with modules around them, which have no operation of their own
         self._is_undone = False
 
     def undo(self) -> None:
         """Every module is torch's own again. What was counted stays."""
-        for site in self.sites if not self._is_undone else ():
+        for site in self._all if not self._is_undone else ():
             vars(site.module).pop("_hone_site", None)
             site.module.__class__ = site.before
         self._is_undone = True
@@ -450,7 +637,8 @@ def _cells(site: Site) -> tuple[str, ...]:
     gained = "" if site.torch_seconds is None or not site.hone_seconds else (
         f"{site.torch_seconds * 1e6:.1f} us -> {site.hone_seconds * 1e6:.1f} us ({site.torch_seconds / site.hone_seconds:.2f} x)")
     passed = "; ".join(f"{count}: {reason}" for reason, count in site.passed.items())
-    return site.name or "(the model)", site.kind, site.operation, str(site.hits), gained or "-", passed or "-"
+    ran = [site.operation] * (site.hits > site.masked or site.masked == 0) + [MASKED] * (site.masked > 0)
+    return site.name or "(the model)", site.kind, ", ".join(ran), str(site.hits), gained or "-", passed or "-"
 
 
 def _rows(replaced: Replaced) -> Iterator[str]:
@@ -489,7 +677,7 @@ def replace(model: nn.Module) -> Replaced:
     sites = []
     for name, module, (front, operation, settings) in found:
         site = Site(name, type(module).__name__, operation, module, type(module), settings=settings,
-                    trained_on=_trained_on(operation))
+                    trained_on=_trained_on(operation) if operation else frozenset(), masked_on=_devices_of(MASKED))
         vars(module)["_hone_site"] = site
         module.__class__ = _derived(front, type(module))
         sites.append(site)
@@ -498,7 +686,11 @@ def replace(model: nn.Module) -> Replaced:
 
 def _trained_on(operation: str) -> frozenset[str]:
     """The devices of torch that an operation's gradient has a kernel for."""
-    backends = {kernel["backend"] for kernel in runtimes.default().kernels(_gradients.of(operation))}
+    return _devices_of(_gradients.of(operation))
+
+
+def _devices_of(operation: str) -> frozenset[str]:
+    backends = {kernel["backend"] for kernel in runtimes.default().kernels(operation)}
     return frozenset(device for device, backend in (("cpu", "cpu"), ("cuda", "gpu")) if backends & {backend, "any"})
 
 

@@ -562,8 +562,8 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def replace(model: torch.nn.Module) -> Replaced:
-    """Puts hone's operations into a model: linear layers, norms, softmax, gated activations, and whatever of it calls
-    ``torch.nn.functional.scaled_dot_product_attention``. The model stays the same object, with its parameters, hooks and
+    """Puts hone's operations into a model: linear layers, norms, softmax, gated activations, ``nn.MultiheadAttention``, and whatever
+    of it calls ``torch.nn.functional.scaled_dot_product_attention``. The model stays the same object, with its parameters, hooks and
     ``state_dict``; calls that hone would not answer as torch does run torch's own.
 
     Returns:

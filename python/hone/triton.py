@@ -572,15 +572,10 @@ class Function:
         """The pack of these dtypes, compiled where nobody has before."""
         from hone import kernels
 
-        folder = self.folder(chosen, arch)
-        if (folder / "pack.json").exists():
-            return folder
-        with kernels.making(folder) as made:
-            rows = [pack_kernel(find_triton(), entry, arch, False, made, None) for entry in self.make(chosen)]
-            pack = {"hone_pack": 1, "name": self.name, "kernels": rows}
-            packing.mark(pack, TOOL)
-            (made / "pack.json").write_text(json.dumps(pack, indent=1) + "\n")
-        return folder
+        def make(folder: pathlib.Path) -> list[dict[str, Any]]:
+            return [pack_kernel(find_triton(), entry, arch, False, folder, None) for entry in self.make(chosen)]
+
+        return kernels.compiled_once(self.folder(chosen, arch), self.name, TOOL, make)
 
     def compile_for(self, call: Any) -> pathlib.Path | None:
         """The pack for a call, on the GPU that it is for; None: it is for no GPU of NVIDIA's."""

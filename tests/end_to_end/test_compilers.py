@@ -252,6 +252,16 @@ KERNELS = [{
         (folder / "pack.json").write_text(json.dumps(pack))
         self.assert_export_loses("TypeError: Expects 4 parameters", env)
 
+    def test_functions_of_the_cute_dsl_are_kernels_by_a_decorator(self):
+        dsl = PACKAGES / "cute-dsl"
+        self.need(dsl)
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
+        paths = (BUILD.resolve() / "python", PACKAGES, dsl, dsl / "nvidia_cutlass_dsl" / "dsl_packages")
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_cute"], cwd=ROOT / "tests" / "python", capture_output=True,
+                              text=True, timeout=500, env={**env, "PYTHONPATH": os.pathsep.join(map(str, paths)), "HONE_TEST_COMMAND": str(BUILD.resolve() / "hone"),
+                                                           "HONE_TEST_FAKES": str(BUILD.resolve() / "tests" / "fakes")})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -36,6 +36,12 @@ class Python(unittest.TestCase):
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone",
                     HONE_TEST_FAKES=BUILD / "tests" / "fakes")
 
+    def test_norms_of_flax_run_hones(self):
+        if not (PACKAGES / "flax-packages").exists() and not os.environ.get("HONE_REQUIRE"):
+            self.skipTest("flax is not there: scripts/setup python installs it")
+        self.passes(sys.executable, "-B", "-m", "unittest", "test_flax",
+                    PYTHONPATH=f"{BUILD}/python:{PACKAGES}:{PACKAGES}/flax-packages:{PACKAGES}/ejkernel-imports")
+
     def test_libraries_for_tvm_ffi_from_python(self):
         self.passes(sys.executable, "-B", "-m", "unittest", "test_ffi", PYTHONPATH=f"{BUILD}/python:{PACKAGES}")
 

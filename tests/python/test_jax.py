@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import unittest.mock
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
@@ -531,6 +532,101 @@ class Patch(HoneTest):
         for reason in ("a batch of products", "spread over devices", "of int32", "a shape with symbols"):
             self.assertIn(reason, left["dot_general"], left)
         self.assertEqual({*left["softmax"]}, {"not along the last dim", "where is given"})
+
+
+class PatchAttention(HoneTest):
+    """jax.nn.dot_product_attention."""
+
+    def setUp(self):
+        super().setUp()
+        self.generator = numpy.random.default_rng(6)
+        self.arrays = [self.random(*shape) for shape in ((2, 7, 4, 16), (2, 9, 2, 16), (2, 9, 2, 16))]
+        mask = self.generator.random((2, 1, 7, 9)) < 0.6
+        mask[0, 0, 3] = False  # a query that sees no key
+        self.mask = jnp.asarray(mask)
+
+    def random(self, *shape):
+        return jnp.asarray(self.generator.standard_normal(shape), jnp.float32)
+
+    def run_with(self, arrays=None, **options):
+        made = jax.nn.dot_product_attention(*(self.arrays if arrays is None else arrays), **options)
+        return made[0] if isinstance(made, tuple) else made
+
+    def test_attention_is_jaxs(self):
+        before, lengths = jax.nn.dot_product_attention, jnp.asarray([3, 9], jnp.int32)
+        calls = [{}, {"is_causal": True, "scale": 0.3}, {"local_window_size": 2}, {"mask": self.mask}, {"bias": self.random(1, 4, 7, 9)},
+                 {"bias": self.random(2, 1, 1, 9), "mask": self.mask, "is_causal": True}, {"local_window_size": (1, 3)},
+                 {"mask": self.mask & False}, {"key_value_seq_lengths": lengths},
+                 {"query_seq_lengths": lengths - 2, "key_value_seq_lengths": lengths, "mask": self.mask}]
+        expected = [self.run_with(**options) for options in calls]
+        one = self.run_with([array[0] for array in self.arrays])
+        half = self.run_with([array.astype(jnp.bfloat16) for array in self.arrays], bias=calls[4]["bias"])
+        with hone.jax.patch() as patched:
+            for options, wanted in zip(calls, expected):
+                with self.subTest([*options]):
+                    close(self.run_with(**options), wanted)
+                    close(jax.jit(functools.partial(self.run_with, is_causal=options.pop("is_causal", False), scale=options.pop("scale", None),
+                                                    local_window_size=options.pop("local_window_size", None)))(**options), wanted)
+            close(self.run_with([array[0] for array in self.arrays]), one)
+            made = self.run_with([array.astype(jnp.bfloat16) for array in self.arrays], bias=calls[4]["bias"])
+            self.assertEqual(made.dtype, half.dtype)
+            numpy.testing.assert_allclose(made.astype(jnp.float32), half.astype(jnp.float32), rtol=2e-2, atol=2e-2)
+        self.assertEqual((patched.hits["dot_product_attention"], dict(patched.left["dot_product_attention"])), (2 * len(calls) + 2, {}))
+        self.assertIs(jax.nn.dot_product_attention, before)
+
+    def test_which_operation_it_is(self):
+        def operations(**options):
+            text = jax.jit(functools.partial(self.run_with, **options)).lower(self.arrays).as_text()
+            return set(re.findall(r'hone_algorithm = "(\w+)"', text))
+
+        with hone.jax.patch():
+            self.assertEqual(operations(local_window_size=3, is_causal=True), {"scaled_dot_product_attention"})
+            self.assertEqual(operations(mask=self.mask), {"dot_product_attention"})
+
+    def test_gradients_and_vmap_are_jaxs(self):
+        bias = self.random(1, 4, 7, 9)
+
+        def loss(arrays, bias):
+            return (self.run_with(arrays, bias=bias, mask=self.mask) ** 2).sum()
+
+        expected = jax.grad(loss, (0, 1))(self.arrays, bias)
+        mapped = jax.vmap(lambda bias: self.run_with(bias=bias))(jnp.stack([bias, -bias]))
+        pushed = jax.jvp(self.run_with, (self.arrays,), (self.arrays,))[1]
+        with hone.jax.patch() as patched:
+            for ours, plain in zip(jax.tree.leaves(jax.grad(loss, (0, 1))(self.arrays, bias)), jax.tree.leaves(expected)):
+                numpy.testing.assert_allclose(ours, plain, rtol=1e-3, atol=1e-4)
+            close(jax.vmap(lambda bias: self.run_with(bias=bias))(jnp.stack([bias, -bias])), mapped)
+            numpy.testing.assert_allclose(jax.jvp(self.run_with, (self.arrays,), (self.arrays,))[1], pushed, rtol=1e-3, atol=1e-4)
+        self.assertEqual(dict(patched.left["dot_product_attention"]), {})
+
+    def test_what_hone_would_answer_otherwise_is_jaxs_with_the_reason(self):
+        query, key, value = self.arrays
+        with jax.enable_x64(True):
+            wide = [jnp.asarray(array, jnp.float64) for array in self.arrays]
+        with hone.jax.patch() as patched:
+            jax.nn.dot_product_attention(*self.arrays, return_residual=True)
+            self.run_with(implementation="xla")
+            with jax.enable_x64(True):
+                self.run_with(wide)
+            jax.jit(lambda scale: self.run_with(scale=scale))(0.5)
+            for wrong in ({"arrays": [query, key, value[:, :4]]}, {"mask": jnp.ones((1, 1, 7, 9), jnp.int32)}, {"bias": self.random(1, 4, 7, 4)},
+                          {"key_value_seq_lengths": jnp.ones(2, jnp.float32)}):
+                with self.assertRaises((ValueError, TypeError)):  # JAX's
+                    self.run_with(**wrong)
+        self.assertEqual(dict(patched.left["dot_product_attention"]), {
+            "return_residual is given": 1, "implementation is given": 1, "of float64": 1, "scale is not a number": 1, "shapes that JAX refuses": 1,
+            "a mask of int32[1, 1, 7, 9]": 1, "a bias of float32[1, 4, 7, 4]": 1, "lengths that JAX refuses": 1})
+
+    def test_on_a_gpu_what_no_kernel_takes_stays_jaxs(self):
+        why = hone.patches._why_not_on_gpu
+        plain = dict.fromkeys(("query_seq_lengths", "key_value_seq_lengths", "local_window_size"))
+        half = jnp.ones((1, 4, 2, 64), jnp.bfloat16)
+        with unittest.mock.patch.object(jax, "default_backend", lambda: "gpu"):
+            self.assertIsNone(why(half, None, None, plain))
+            self.assertIn("window", why(half, None, None, {**plain, "local_window_size": 2}))
+            self.assertIn("mask", why(half, None, self.mask, plain))
+            self.assertIn("float32", why(half.astype(jnp.float32), None, None, plain))
+            self.assertIn("128", why(half[..., :24], None, None, plain))
 
 
 class Handler(HoneTest):

@@ -75,6 +75,241 @@ class Model(nn.Module):
         return self.softmax(self.head(self.last(x)))
 
 
+class Bert(nn.Module):
+    """As encoders are written: a padded batch, whose mask is added to the logits, by each head a bias of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.first = nn.Embedding(50, 64), nn.LayerNorm(64)
+        self.blocks = nn.ModuleList(nn.ModuleDict({"attention": Attention(64, 4, 4), "norm": nn.LayerNorm(64), "wide": nn.Linear(64, 96),
+                                                   "narrow": nn.Linear(96, 64), "last": nn.LayerNorm(64)}) for _ in range(2))
+
+    def forward(self, tokens, mask):
+        x = self.first(self.embedding(tokens))
+        for block in self.blocks:
+            x = block["norm"](x + block["attention"](x, mask))
+            x = block["last"](x + block["narrow"](F.gelu(block["wide"](x))))
+        return x
+
+
+class Masks(HoneTest):
+    def setUp(self):
+        super().setUp()
+        torch.manual_seed(2)
+        self.seen = torch.rand(2, 4, 9, 9) < 0.6
+        self.seen[0, 1, 3] = self.seen[1, :, 0] = False  # queries that see no key
+
+    def masks(self):
+        causal, padding = torch.ones(9, 9, dtype=torch.bool).tril(), torch.arange(9) < torch.tensor([[9], [4]])
+        low = torch.zeros(2, 1, 1, 9).masked_fill(~padding[:, None, None], torch.finfo(torch.float32).min)
+        minus = torch.zeros(2, 4, 9, 9).masked_fill(~self.seen, float("-inf"))
+        return {"every head": self.seen, "all heads": self.seen[:, :1], "causal": causal, "padding": padding[:, None, None], "nothing": causal & False,
+                "expanded": self.seen[:1, :, :, :1].expand(2, 4, 9, 9), "low": low, "minus infinity": minus, "bias": torch.randn(1, 4, 9, 9),
+                "bias of a query": torch.randn(9, 1), "in three dims": torch.randn(4, 9, 9), "wide": torch.randn(9, 9).expand(2, 4, 9, 9),
+                "turned": torch.randn(9, 9).t()}
+
+    def test_attention_with_a_mask_is_torchs(self):
+        model = Attention(64, 4, 2)
+        x, masks = torch.randn(2, 9, 64), self.masks()
+        with torch.no_grad():
+            expected = {name: model(x, mask) for name, mask in masks.items()}
+            with hone.torch.replace(model) as replaced:
+                for name, mask in masks.items():
+                    torch.testing.assert_close(model(x, mask), expected[name], rtol=1e-4, atol=1e-5, msg=name)
+                model(x)
+        site = replaced.sites[0]
+        self.assertEqual((site.hits, site.masked, dict(site.passed)), (len(expected) + 1, len(expected), {}))
+        self.assertRegex(str(replaced), r"Attention +scaled_dot_product_attention, dot_product_attention +14 ")
+
+    def test_masks_go_into_a_graph_of_sizes_that_are_symbols(self):
+        model = Attention(64, 4, 2)
+        with torch.no_grad():
+            for mask in (self.seen, torch.zeros(2, 1, 1, 9).masked_fill(~self.seen[:, :1, :1], float("-inf"))):
+                torch._dynamo.reset()
+                operations = set()
+
+                def keep(graph, example, operations=operations):
+                    operations.update(str(node.target) for node in graph.graph.nodes)
+                    return graph.forward
+
+                fast = torch.compile(model, backend=keep, fullgraph=True, dynamic=True)
+                for size in (9, 7, 6):
+                    x, part = torch.randn(2, size, 64), mask[..., :size] if mask.shape[2] == 1 else mask[..., :size, :size]
+                    expected = model(x, part)
+                    with hone.torch.replace(model):
+                        torch.testing.assert_close(fast(x, part), expected, rtol=1e-4, atol=1e-5)
+                self.assertIn("hone.dot_product_attention", operations)
+
+    def test_a_mask_beside_a_gradient_is_torchs(self):
+        model, x = Attention(64, 4, 2), torch.randn(2, 9, 64)
+        model(x, self.seen).sum().backward()
+        expected = model.q_proj.weight.grad.clone()
+        model.zero_grad()
+        with hone.torch.replace(model) as replaced:
+            model(x, self.seen).sum().backward()
+        torch.testing.assert_close(model.q_proj.weight.grad, expected, rtol=1e-3, atol=1e-4)
+        self.assertEqual(dict(replaced.sites[0].passed), {"attn_mask where a gradient is recorded: dot_product_attention has none": 1})
+
+    def test_a_mask_where_no_kernel_takes_it_is_torchs(self):
+        model, x = Attention(64, 4, 2), torch.randn(2, 9, 64)
+        with torch.no_grad(), hone.torch.replace(model) as replaced:
+            replaced.sites[0].masked_on = frozenset()
+            model(x, self.seen)
+            q = torch.randn(2, 4, 9, 16)
+            with self.assertRaises(RuntimeError):  # torch's: it takes no mask beside is_causal
+                hone.replacements._attend(replaced.sites[0], q, q, q, self.seen, is_causal=True)
+        self.assertEqual(dict(replaced.sites[0].passed), {"attn_mask on cpu: dot_product_attention has no kernel there": 1, "attn_mask beside is_causal": 1})
+
+    def test_an_encoder_with_padding_gives_what_it_gave_and_hits(self):
+        model, tokens = Bert(), TOKENS[:, :9]
+        mask = torch.zeros(2, 1, 1, 9)
+        mask[1, ..., 5:] = torch.finfo(torch.float32).min
+        for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 5e-2)):
+            model = model.to(dtype)
+            with torch.no_grad():
+                expected = model(tokens, mask.to(dtype))
+                with hone.torch.replace(model) as replaced:
+                    torch.testing.assert_close(model(tokens, mask.to(dtype)), expected, rtol=tolerance, atol=tolerance)
+            hits = {site.name: (site.hits, site.masked) for site in replaced.sites}
+            self.assertEqual((hits["blocks.0.attention"], hits["blocks.1.attention"], hits["blocks.1.wide"]), ((1, 1), (1, 1), (1, 0)))
+            self.assertEqual({count for count, _ in hits.values()}, {1})
+
+    def test_autocast_takes_masks_along(self):
+        model, x = Attention(64, 4, 2), torch.randn(2, 9, 64)
+        bias = torch.randn(4, 9, 9).masked_fill(torch.arange(9) < 3, torch.finfo(torch.float32).min)
+        with torch.no_grad(), torch.autocast("cpu"):
+            expected = model(x, bias)
+            with hone.torch.replace(model) as replaced:
+                torch.testing.assert_close(model(x, bias), expected, rtol=5e-2, atol=5e-2)
+            self.assertEqual(replaced.sites[0].masked, 1)
+
+
+class OwnModules(HoneTest):
+    """torch's own modules of transformers."""
+
+    def test_multihead_attention_is_projections_and_attention(self):
+        hidden, bias = torch.rand(8, 7, 9) < 0.4, torch.randn(7, 9)
+        padding = torch.rand(2, 9) < 0.4
+        padding[1] = True  # nothing is left of it
+        masks = ({}, {"key_padding_mask": padding}, {"attn_mask": hidden}, {"attn_mask": hidden[0]}, {"attn_mask": bias},
+                 {"attn_mask": hidden, "key_padding_mask": padding}, {"attn_mask": bias, "key_padding_mask": padding.float() * -9})
+        for options in ({}, {"batch_first": True}, {"bias": False, "batch_first": True}, {"kdim": 32, "vdim": 24}):
+            model = nn.MultiheadAttention(64, 4, **options).eval()
+            query, key, value = torch.randn(2, 7, 64), torch.randn(2, 9, model.kdim), torch.randn(2, 9, model.vdim)
+            if not options.get("batch_first"):
+                query, key, value = (one.transpose(0, 1) for one in (query, key, value))
+            with torch.no_grad():
+                for name, one in model.named_parameters():
+                    one.normal_(std=0.2)  # torch's own begin with biases of zeros
+                expected = [model(query, key, value, need_weights=False, **given)[0] for given in masks]
+                own = model(query, query, query, need_weights=False)[0] if model.kdim == 64 else None
+                with hone.torch.replace(model) as replaced:
+                    for given, wanted in zip(masks, expected):
+                        made, weights = model(query, key, value, need_weights=False, **given)
+                        torch.testing.assert_close(made, wanted, rtol=1e-4, atol=1e-5)
+                        self.assertIsNone(weights)
+                    if own is not None:
+                        torch.testing.assert_close(model(query, query, query, need_weights=False)[0], own, rtol=1e-4, atol=1e-5)
+            site, = replaced.sites
+            self.assertEqual((site.hits, site.masked, dict(site.passed)), (7 + (own is not None), 6, {}))
+
+    def test_the_hint_that_a_mask_is_causal_is_taken(self):
+        model, x = nn.MultiheadAttention(64, 4, batch_first=True).eval(), torch.randn(2, 7, 64)
+        mask = nn.Transformer.generate_square_subsequent_mask(7)
+        with torch.no_grad():
+            expected = model(x, x, x, attn_mask=mask, need_weights=False)[0]
+            with hone.torch.replace(model) as replaced:
+                for hint in (True, False):
+                    made = model(x, x, x, attn_mask=mask, need_weights=False, is_causal=hint)[0]
+                    torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
+        self.assertEqual((replaced.sites[0].hits, replaced.sites[0].masked), (2, 1))
+
+    def test_what_multihead_attention_leaves_to_torch_has_its_reason(self):
+        x = torch.randn(5, 3, 64)
+        odd, plain, dropped = nn.MultiheadAttention(64, 4, add_bias_kv=True).eval(), nn.MultiheadAttention(64, 4).eval(), nn.MultiheadAttention(64, 4, dropout=0.5)
+        hidden = torch.zeros(3, 5, dtype=torch.bool)
+        model = nn.ModuleList([odd, plain, dropped])
+        with hone.torch.replace(model) as replaced:
+            with torch.no_grad():
+                odd(x, x, x, need_weights=False)
+                plain(x, x, x)
+                plain(x[:, 0], x[:, 0], x[:, 0], need_weights=False)
+                plain(x[:0], x[:0], x[:0], need_weights=False)
+                dropped(x, x, x, need_weights=False)
+                with self.assertRaises(RuntimeError):
+                    plain(x, x, x, need_weights=False, is_causal=True)
+                with self.assertRaises((AssertionError, RuntimeError)):
+                    plain(x, x, x, need_weights=False, key_padding_mask=hidden.t())
+            plain(x, x, x, need_weights=False, key_padding_mask=hidden)
+        reasons = [dict(site.passed) for site in replaced.sites]
+        self.assertEqual(reasons, [
+            {"add_bias_kv or add_zero_attn": 1},
+            {"need_weights": 1, "queries of 2 dims, expected 3": 1, "no elements": 1, "arguments that torch refuses": 1, "masks that torch refuses": 1,
+             "masks where a gradient is recorded: dot_product_attention has none": 1},
+            {"dropout": 1}])
+        self.assertEqual({site.hits for site in replaced.sites}, {0})
+
+    def test_multihead_attention_is_trained_as_torch_trains_it(self):
+        model, x = nn.MultiheadAttention(64, 4, batch_first=True), torch.randn(2, 7, 64)
+
+        def gradients():
+            model.zero_grad()
+            model(x, x, x, need_weights=False)[0].square().sum().backward()
+            return {name: one.grad.clone() for name, one in model.named_parameters()}
+
+        expected = gradients()
+        with hone.torch.replace(model) as replaced:
+            ours = gradients()
+            self.assertEqual(replaced.sites[0].hits, 1)
+        for name, one in ours.items():
+            torch.testing.assert_close(one, expected[name], rtol=1e-3, atol=1e-3 * float(expected[name].abs().max()), msg=name)
+
+    def encoder(self, **options):
+        layer = nn.TransformerEncoderLayer(64, 4, 96, batch_first=True, **options)
+        return nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(64)).eval()
+
+    def test_torchs_encoder_gives_what_it_gave_and_hits(self):
+        x, padding = torch.randn(3, 10, 64), torch.arange(10) >= torch.tensor([[10], [7], [3]])
+        causal = nn.Transformer.generate_square_subsequent_mask(10)
+        calls = ({}, {"src_key_padding_mask": padding}, {"src_key_padding_mask": padding.flip(1)}, {"mask": causal}, {"mask": causal, "is_causal": True},
+                 {"mask": causal, "src_key_padding_mask": padding.float() * -1e9})
+        for options in ({}, {"norm_first": True, "activation": "gelu"}):
+            model = self.encoder(**options)
+            with torch.no_grad():
+                expected = [model(x, **given) for given in calls]
+                with hone.torch.replace(model) as replaced:
+                    for given, wanted in zip(calls, expected):
+                        torch.testing.assert_close(model(x, **given), wanted, rtol=1e-4, atol=1e-5)
+                    self.assertEqual({site.hits for site in replaced.sites}, {6})
+                    self.assertEqual(len(replaced.sites), 11)
+                    self.assertEqual(replaced.left, {})
+                self.assertIs(type(model), nn.TransformerEncoder)
+                self.assertIs(type(model.layers[0]), nn.TransformerEncoderLayer)
+                self.assertTrue(torch.equal(model(x), expected[0]))
+
+    def test_torchs_encoder_is_one_graph(self):
+        model, x = self.encoder(), torch.randn(2, 6, 64)
+        mask = nn.Transformer.generate_square_subsequent_mask(6)
+        with torch.no_grad():
+            expected = model(x), model(x, mask=mask)
+            fast = torch.compile(model, backend="aot_eager", fullgraph=True)
+            with hone.torch.replace(model):
+                torch.testing.assert_close(fast(x), expected[0], rtol=1e-4, atol=1e-5)
+                torch.testing.assert_close(fast(x, mask=mask), expected[1], rtol=1e-4, atol=1e-5)
+
+    def test_a_layer_with_a_forward_of_its_own_stays(self):
+        class Layer(nn.TransformerEncoderLayer):
+            def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+                return super().forward(src, src_mask, src_key_padding_mask, is_causal) + 1
+
+        model, x = nn.ModuleList([Layer(64, 4, 96, batch_first=True)]).eval(), torch.randn(2, 6, 64)
+        with torch.no_grad():
+            expected = model[0](x)
+            with hone.torch.replace(model) as replaced:
+                torch.testing.assert_close(model[0](x), expected, rtol=1e-4, atol=1e-5)
+        self.assertEqual(replaced.left, {"0": "its forward is not that of TransformerEncoderLayer"})
+
+
 TOKENS = torch.arange(32).reshape(2, 16) % 50
 
 
@@ -164,11 +399,12 @@ class Models(HoneTest):
         site = {site.name: site for site in replaced.sites}
         with torch.no_grad():
             x = torch.randn(2, 8, 64)
-            mask = torch.ones(8, 8, dtype=torch.bool).tril()
-            torch.testing.assert_close(self.model.attention(x, mask), self.model.attention(x), rtol=1e-4, atol=1e-5)
+            mask = torch.zeros(8, 8, dtype=torch.float64)
+            with self.assertRaises(RuntimeError):  # torch's
+                self.model.attention(x, mask)
             self.model.double().head(x.double())
             nn.functional.softmax(x, -1)
-        self.assertRegex(str(dict(site["attention"].passed)), "attn_mask")
+        self.assertEqual(dict(site["attention"].passed), {"attn_mask of float64": 1})
         self.assertEqual(dict(site["head"].passed), {"float64": 1})
         self.assertIn("1: float64", str(replaced))
 
