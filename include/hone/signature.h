@@ -27,12 +27,13 @@ typedef enum hone_kind {
     HONE_KIND_STRING // "str"
 } hone_kind;
 
-// The part that a scalar plays in the call key.
+// The part that a parameter plays in the call key. A tensor has VALUE or GIVEN.
 typedef enum hone_role {
     HONE_ROLE_VALUE,  // the value itself
     HONE_ROLE_BUCKET, // an integer > 0 rounded up to a power of two, others as they are
     HONE_ROLE_IGNORE, // left out; kernels read it from their arguments
-    HONE_ROLE_ANY     // a number: the value; without a decision for it, that for any value answers
+    HONE_ROLE_ANY,    // a number: the value; without a decision for it, that for any value answers
+    HONE_ROLE_GIVEN   // its value; left out of the key where it has its default, so that calls keep theirs
 } hone_role;
 
 // One parameter or result. Lives as long as its signature.

@@ -137,8 +137,10 @@ class _Replaced:
 
 
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    made = hone.torch.ops.matmul(x.reshape(-1, x.shape[-1]), weight, transpose_b=True)
-    if bias is not None:
+    rows = x.reshape(-1, x.shape[-1])
+    is_one_call = bias is None or x.device.type == "cpu"  # on a GPU no kernel of hone's own adds a bias
+    made = hone.torch.ops.matmul(rows, weight, bias if is_one_call else None, transpose_b=True)
+    if not is_one_call:
         made = made + bias
     return made.reshape(*x.shape[:-1], weight.shape[0])  # type: ignore[no-any-return]
 

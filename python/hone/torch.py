@@ -70,14 +70,22 @@ def _argument(row: dict[str, Any], may_default: bool) -> str:
     return text
 
 
+def _by_place(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parameters that torch takes by place: tensors that the signature takes by name stand behind the others, since torch maps,
+    casts and differentiates nothing that is given by name alone."""
+    parameters = [row for row in rows if not row["is_result"]]
+    return ([row for row in parameters if not row["keyword_only"]] +
+            [row for row in parameters if row["keyword_only"] and row["kind"] == "tensor"])
+
+
 def _schema(rows: Sequence[dict[str, Any]], asks_axes: bool, writes: bool) -> str:
     """What stands behind the name. writes: the results are given by name, and written."""
     parameters = [row for row in rows if not row["is_result"]]
     results = [row for row in rows if row["is_result"]]
-    by_place = [row for row in parameters if not row["keyword_only"]]
+    by_place = _by_place(parameters)
     last = max((i for i, row in enumerate(by_place) if not (row["has_default"] or row["nullable"])), default=-1)
     place = [_argument(row, i > last) for i, row in enumerate(by_place)]
-    named = [_argument(row, True) for row in parameters if row["keyword_only"]]
+    named = [_argument(row, True) for row in parameters if row not in by_place]
     if asks_axes:
         named.append("str axes")
     if writes:
@@ -233,7 +241,7 @@ class _Operation:
         self.site = types.SimpleNamespace(independent=operation.independent)
         self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
         self.results = [row for row in self.parameters if row["is_result"]]
-        self.by_place = [row["name"] for row in self.parameters if not row["is_result"] and not row["keyword_only"]]
+        self.by_place = [row["name"] for row in _by_place(self.parameters)]
         tags = [torch.Tag.pt2_compliant_tag]
         if hasattr(torch.Tag, "needs_exact_strides"):  # a decision is for the strides that were traced
             tags.append(torch.Tag.needs_exact_strides)
@@ -376,6 +384,7 @@ class _Operation:
         """Of each array that has one, by name."""
         if self.name == _gradients.PRODUCT:
             given = {name: value for name, value in {**named, **keywords}.items() if value is not None}
+            added = {name: given.pop(name) for name in ("bias", "residual") if name in given and "activation" not in given}
             refused = _gradients.product_refused(given, [value.dim() for value in given.values() if isinstance(value, torch.Tensor)])
             if refused is not None:
                 raise RuntimeError(f"{NAMESPACE}::{refused}. Differentiate another form of it")
@@ -386,7 +395,7 @@ class _Operation:
             made = _gradients.of_product(
                 [named["a"], named["b"]], cotangents[0], keywords.get("transpose_b", False), product, lambda one: one.t().contiguous(),
                 (like.get("a") is not None, like.get("b") is not None))
-            return {"a": made[0], "b": made[1]}
+            return {"a": made[0], "b": made[1], "bias": cotangents[0].sum(0) if "bias" in added else None, "residual": cotangents[0]}
         if not _gradients.has(self.name, runtimes.default().algorithms()):
             raise RuntimeError(f"{NAMESPACE}::{_gradients.is_missing(self.name)}. Differentiate another form of it, or wrap it in "
                                "torch.autograd.Function")

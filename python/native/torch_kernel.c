@@ -48,6 +48,29 @@ static bool spread(call_arguments *out, PyObject *args, PyObject *keywords)
     return named == 0 || spread_keywords(out, keywords);
 }
 
+// torch's operations take tensors that the signature takes by name by place, behind the others: they get their names.
+static bool name_tensors(call_arguments *arguments, const native_operation *operation)
+{
+    const Py_ssize_t unnamed = arguments->positional - (Py_ssize_t)operation->positional;
+    const Py_ssize_t named = arguments->names != NULL ? PyTuple_Size(arguments->names) : 0;
+    if (unnamed <= 0) return true;
+    PyObject *names = PyTuple_New(unnamed + named);
+    Py_ssize_t at = 0;
+    if (names == NULL) return false;
+    for (size_t i = operation->positional; at < unnamed && i < operation->count; i++)
+        if (operation->parameters[i].kind == HONE_KIND_TENSOR && !operation->parameters[i].is_result)
+            PyTuple_SetItem(names, at++, Py_NewRef(operation->parameters[i].name));
+    for (Py_ssize_t i = 0; at == unnamed && i < named; i++)
+        PyTuple_SetItem(names, unnamed + i, Py_NewRef(PyTuple_GetItem(arguments->names, i)));
+    Py_XDECREF(arguments->names);
+    arguments->names = names;
+    arguments->positional -= unnamed;
+    if (at == unnamed) return true;
+    PyErr_Format(
+        PyExc_TypeError, "%zd arguments by place are more than the operation has", unnamed + arguments->positional);
+    return false;
+}
+
 // The results that were given are other values now: what recorded their old ones is to know.
 static bool raise_versions(const native_operation *operation, const native_arguments *taken)
 {
@@ -56,7 +79,7 @@ static bool raise_versions(const native_operation *operation, const native_argum
     return true;
 }
 
-static PyObject *run(const native_torch_kernel *self, const call_arguments *arguments, bool *out_taken)
+static PyObject *run(const native_torch_kernel *self, call_arguments *arguments, bool *out_taken)
 {
     native_arguments taken;
     PyObject *made = NULL;
@@ -64,7 +87,7 @@ static PyObject *run(const native_torch_kernel *self, const call_arguments *argu
     const bool is_above = self->recorded != Py_None;
     const native_taking taking = is_above ? NATIVE_QUICKLY : NATIVE_TO_RUN;
     *out_taken =
-        operation != NULL &&
+        operation != NULL && name_tensors(arguments, operation) &&
         native_arguments_take(&taken, operation, arguments->values, arguments->positional, arguments->names, taking);
     if (*out_taken) made = native_operation_run_taken(operation, &taken);
     if (made != NULL && !self->makes_results && is_above && !raise_versions(operation, &taken)) Py_CLEAR(made);

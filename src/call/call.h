@@ -49,7 +49,8 @@ void hone_element_store(hone_dtype_id dtype, void *array, int64_t index, double 
 // --- signatures
 
 // Compares two signatures: names in order, kinds, roles of results, defaults, types after normalisation (dims
-// and type variables may be named otherwise). Parameters that only tune (block_m, num_warps ...) are left out.
+// and type variables may be named otherwise). Parameters that only tune (block_m, num_warps ...) are left out, and those
+// of role `given` that only one of them has.
 //   report   called with one line a mismatch; may be NULL
 // Returns true when they agree; *out_failed (may be NULL) is set when memory was short and the answer means nothing.
 bool hone_signature_compare(

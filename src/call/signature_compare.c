@@ -67,7 +67,13 @@ typedef struct comparison {
     bool same, failed;
 } comparison;
 
-static void open_side(side *s, const hone_signature *signature, hone_allocator allocator)
+// One that came later: a kernel of before does not know it, and takes the calls that leave it out.
+static bool is_unknown_to(const hone_call_parameter *p, const hone_signature *other)
+{
+    return p->shown.role == HONE_ROLE_GIVEN && hone_signature_find(other, p->shown.name) < 0;
+}
+
+static void open_side(side *s, const hone_signature *signature, const hone_signature *other, hone_allocator allocator)
 {
     s->signature = signature;
     hone_buffer_init(&s->type, allocator);
@@ -75,7 +81,8 @@ static void open_side(side *s, const hone_signature *signature, hone_allocator a
     for (int results = 0; results < 2; results++)
         for (size_t i = 0; i < signature->count; i++) {
             const hone_call_parameter *p = &signature->parameters[i];
-            if (p->shown.is_result == (results == 1) && !hone_is_tuning_parameter(p->shown.name))
+            if (p->shown.is_result == (results == 1) && !hone_is_tuning_parameter(p->shown.name) &&
+                !is_unknown_to(p, other))
                 s->kept[s->count++] = p;
         }
 }
@@ -227,8 +234,8 @@ bool hone_signature_compare(
     *c = (comparison){.arena = {.allocator = allocator}, .report = report, .ctx = ctx, .same = true};
     hone_buffer_init(&c->line, allocator);
     hone_buffer_init(&c->words, allocator);
-    open_side(&c->sides[0], a, allocator);
-    open_side(&c->sides[1], b, allocator);
+    open_side(&c->sides[0], a, b, allocator);
+    open_side(&c->sides[1], b, a, allocator);
     if (c->sides[0].count != c->sides[1].count)
         compare_counts(c);
     else

@@ -288,9 +288,11 @@ static hone_status parse_role(parser *p, hone_call_parameter *item)
 {
     const hone_view at = p->lexer.token.text;
     if (!hone_lexer_accept(&p->lexer, "#")) return HONE_OK;
-    if (item->shape != NULL)
-        return wrong(p, at, "%s is a tensor: only a scalar has a role in the call key", item->shown.name);
-    if (hone_lexer_accept(&p->lexer, "value"))
+    if (hone_lexer_accept(&p->lexer, "given"))
+        item->shown.role = HONE_ROLE_GIVEN;
+    else if (item->shape != NULL)
+        return wrong(p, at, "%s is a tensor: of the roles in the call key it can only have '#given'", item->shown.name);
+    else if (hone_lexer_accept(&p->lexer, "value"))
         item->shown.role = HONE_ROLE_VALUE;
     else if (hone_lexer_accept(&p->lexer, "bucket"))
         item->shown.role = HONE_ROLE_BUCKET;
@@ -299,9 +301,12 @@ static hone_status parse_role(parser *p, hone_call_parameter *item)
     else if (hone_lexer_accept(&p->lexer, "any"))
         return take_any(p, item, at);
     else
-        return expected(p, "a role: value, bucket, ignore or any");
-    if (item->shown.role == HONE_ROLE_IGNORE && !item->shown.has_default)
+        return expected(p, "a role: value, bucket, ignore, any or given");
+    const bool left_out = item->shown.role == HONE_ROLE_IGNORE || item->shown.role == HONE_ROLE_GIVEN;
+    if (left_out && !item->shown.has_default)
         return wrong(p, at, "%s is left out of the call key, so it needs a default to stand for it", item->shown.name);
+    if (item->shown.role == HONE_ROLE_GIVEN && item->standard != NULL)
+        return wrong(p, at, "%s has '#given', so its default must be a literal", item->shown.name);
     return HONE_OK;
 }
 

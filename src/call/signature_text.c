@@ -143,7 +143,8 @@ static void append_parameter(hone_buffer *out, const hone_call_parameter *p, hon
         [HONE_ROLE_VALUE] = "",
         [HONE_ROLE_BUCKET] = " #bucket",
         [HONE_ROLE_IGNORE] = " #ignore",
-        [HONE_ROLE_ANY] = " #any"};
+        [HONE_ROLE_ANY] = " #any",
+        [HONE_ROLE_GIVEN] = " #given"};
     hone_buffer_text(out, p->shown.is_inout ? "inout " : "");
     hone_buffer_text(out, p->shown.name);
     hone_buffer_text(out, ": ");

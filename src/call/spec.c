@@ -4,6 +4,7 @@
 //     {"args_spec":[],"batch_axes":null,"kwargs_spec":{"NAME":VALUE,...},"method":null}
 //     VALUE of an array: {"align":8,"dtype":"float32","layout":[1,4096],"shape":[64,4096]}
 //     align and layout only where they are out of the ordinary; null also for a default that dims say
+//     a parameter with '#given' only where it has another value than its default
 //
 // The members and their order are ejkernel's, so that what both can say has one text; the key is the first 64 bits of
 // its SHA-256 in hex, as ejkernel's is.
@@ -80,6 +81,13 @@ void hone_append_argument(hone_buffer *out, const hone_call *call, size_t index)
         append_value(out, value, call->signature->parameters[index].shown.role);
 }
 
+static bool is_left_out(const hone_call *call, size_t index)
+{
+    const hone_parameter *p = &call->signature->parameters[index].shown;
+    if (p->is_result || p->role == HONE_ROLE_IGNORE) return true;
+    return p->role == HONE_ROLE_GIVEN && hone_call_is_default(call, index);
+}
+
 hone_status hone_call_write_spec(hone_call *call, hone_error *err)
 {
     const hone_signature *signature = call->signature;
@@ -90,7 +98,7 @@ hone_status hone_call_write_spec(hone_call *call, hone_error *err)
     for (size_t i = 0; i < signature->count; i++) {
         const size_t index = signature->sorted[i];
         const hone_parameter *p = &signature->parameters[index].shown;
-        if (p->is_result || p->role == HONE_ROLE_IGNORE) continue;
+        if (is_left_out(call, index)) continue;
         if (!first) hone_buffer_text(&out, ",");
         first = false;
         hone_json_string(&out, p->name, strlen(p->name));

@@ -50,6 +50,7 @@ typedef struct slot {
     const char *standard, *json;
     size_t first, count; // choices, cheapest first
     bool required;       // an array that is always there
+    bool only_given;     // a text that names all parameters leaves it out at its default
     bool unseen;         // a whole number, which may be any
 } slot;
 
@@ -156,7 +157,9 @@ static void add_signature(proof *p)
         const hone_parameter *parameter = hone_signature_parameter(signature, i);
         if (parameter->is_result || parameter->role == HONE_ROLE_IGNORE) continue;
         slot *s = add_slot(p, parameter->name, i, json_of_value(p, &parameter->default_value));
-        if (s != NULL) s->required = parameter->kind == HONE_KIND_TENSOR && !parameter->nullable;
+        if (s == NULL) continue;
+        s->required = parameter->kind == HONE_KIND_TENSOR && !parameter->nullable;
+        s->only_given = parameter->role == HONE_ROLE_GIVEN;
     }
 }
 
@@ -627,7 +630,7 @@ static void put(proof *p, const char *text)
 
 static bool is_in_text(const proof *p, const slot *s)
 {
-    if (p->form == FORM_WHOLE) return true;
+    if (p->form == FORM_WHOLE) return !s->only_given || s->json != s->standard;
     if (s->required) return p->form == FORM_SAID;
     return s->json != s->standard;
 }

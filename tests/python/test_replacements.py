@@ -408,6 +408,12 @@ class Models(HoneTest):
         self.assertEqual(dict(site["head"].passed), {"float64": 1})
         self.assertIn("1: float64", str(replaced))
 
+    def test_a_bias_is_a_part_of_the_product(self):
+        model, asked = nn.Sequential(nn.Linear(64, 8)), []
+        with torch.no_grad(), hone.torch.replace(model), hone.context(links={"store": lambda call: asked.append(call.text)}):
+            model(torch.randn(3, 64))
+        self.assertEqual(asked, ["matmul(f32[3,64], f32[8,64], transpose_b=true, bias=f32[8])"])
+
     def test_other_dtypes_and_empty_batches(self):
         linear, norm = nn.Linear(64, 8).bfloat16(), nn.LayerNorm(64).half()
         model = nn.ModuleList([linear, norm])

@@ -12,6 +12,7 @@ import unittest
 import numpy
 import torch
 import torch.autograd.forward_ad as forward_ad
+import torch.nn.functional as F
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -244,7 +245,8 @@ CALLS = {
         ((r(2, 4, 5, 8), r(2, 2, 6, 8), r(2, 2, 6, 8)), {"axes": "bhsd", "softmax_scale": 0.3})],
     "gated_linear_unit": [((r(3, 5, 8), r(8, 2, 6)), {"activation": "gelu"}), ((r(3, 8), r(8, 2, 6)), {})],
     "layer_norm": [((r(3, 5, 8),), {}), ((r(3, 8), r(8), r(8).bfloat16()), {"subtract_mean": False, "weight_offset": 1.0})],
-    "matmul": [((r(3, 5), r(5, 4)), {}), ((r(3, 5).bfloat16(), r(4, 5).bfloat16()), {"transpose_b": True})],
+    "matmul": [((r(3, 5), r(5, 4)), {}), ((r(3, 5).bfloat16(), r(4, 5).bfloat16()), {"transpose_b": True}),
+               ((r(3, 5), r(5, 4), r(4), r(3, 4)), {"activation": "silu"})],
     "mean_pooling": [((r(2, 64, 8),), {"chunk_size": 16})],
     "reduction": [((r(3, 5),), {})],
     "rms_norm": [((r(3, 5, 8), r(8)), {"eps": 1e-5}), ((r(8, 3).t(), r(8)), {})],
@@ -287,7 +289,11 @@ class Operations(HoneTest):
         for name, op, args, scalars in self.calls():
             self.assertIs(op, getattr(torch.ops.hone, name))
             made = op(*args, **scalars)
-            self.same(made, hone.run(name, *args, **scalars))
+            # What hone takes by name alone stands behind the others in torch's operation.
+            rows = [row for row in hone.default().operation(name).parameters if not row["is_result"]]
+            place = sum(not row["keyword_only"] for row in rows)
+            named = [row["name"] for row in rows if row["keyword_only"] and row["kind"] == "tensor"]
+            self.same(made, hone.run(name, *args[:place], **dict(zip(named, args[place:])), **scalars))
             given = [torch.full_like(one, torch.nan) for one in tuple_of(made)]
             before = [one._version for one in given]
             self.assertIsNone(op(*args, **scalars, **dict(zip(self.results(name), given))))
@@ -542,6 +548,21 @@ class Gradients(HoneTest):
             self.assertEqual(seen.count(ops.matmul.default), len(asked))
             torch.testing.assert_close(ours, torch.autograd.grad((a @ b).sum(), asked), rtol=1e-4, atol=1e-5)
 
+    def test_what_follows_a_product_is_a_part_of_its_call(self):
+        a, b, bias, residual = r(6, 8), r(5, 8), r(5), r(6, 5)
+        forms = {"relu": F.relu, "silu": F.silu, "gelu_erf": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), None: lambda x: x}
+        for activation, form in forms.items():
+            ours = ops.matmul(a, b, transpose_b=True, bias=bias, activation=activation, residual=residual)
+            torch.testing.assert_close(ours, form(F.linear(a, b, bias)) + residual, rtol=1e-4, atol=1e-5)
+        self.assertTrue(torch.equal(ops.matmul(a, b, bias, residual, transpose_b=True), ours))
+        asked = [one.requires_grad_() for one in (a, b, bias, residual)]
+        ours = torch.autograd.grad(ops.matmul(a, b, bias, residual, transpose_b=True).square().sum(), asked)
+        torch.testing.assert_close(ours, torch.autograd.grad((F.linear(a, b, bias) + residual).square().sum(), asked), rtol=1e-4, atol=1e-4)
+        with self.assertRaisesRegex(RuntimeError, "hone::matmul has no gradient with activation, bias"):
+            ops.matmul(a, b, bias, transpose_b=True, activation="relu").sum().backward()
+        with self.assertRaisesRegex(hone.NotFoundError, "activation is 'gelu', expected relu, gelu_tanh, gelu_erf or silu"):
+            ops.matmul(a.detach(), b.detach(), transpose_b=True, activation="gelu")
+
     def test_what_is_taken_for_a_constant_is_refused_by_name(self):
         x, cos, sin = r(5, 3, 8).requires_grad_(), r(5, 4).requires_grad_(), r(5, 4)
         with self.assertRaisesRegex(RuntimeError, "hone::rope has no gradient by cos: rope_vjp gives none, .*detached"):
@@ -623,6 +644,7 @@ class Transformed(HoneTest):
         for name, args, dims, text in (
             ("rms_norm", (r(3, 5, 8), r(8)), (0, None), "rms_norm(f32[3,5,8], f32[8])"),
             ("matmul", (r(3, 5, 8), r(8, 4)), (0, None), "matmul(f32[15,8], f32[8,4])"),
+            ("matmul", (r(3, 5, 8), r(8, 4), r(4)), (0, None, None), "matmul(f32[15,8], f32[8,4], bias=f32[4])"),
         ):
             asked = []
             with hone.context(links={"store": lambda call: asked.append(call.text)}):

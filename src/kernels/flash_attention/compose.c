@@ -171,12 +171,13 @@ static hone_status attend(const composed_job *job, int64_t batch, int64_t kv_hea
         transpose_key(p, key, scores + scores_size);
         key = scores + scores_size;
     }
-    hone_status status = rival->run(job->made->scores, query, key, scores, job->library_threads);
+    hone_status status =
+        rival->run(job->made->scores, &(hone_matmul){.a = query, .b = key, .c = scores}, job->library_threads);
     for (int64_t i = 0; i < job->rows; i++)
         weigh_row(job, scores + i * p->kv_len, grouped(p) ? 0 : i);
     if (status != HONE_OK) return status;
     char *out = hone_attention_at(&p->out, 4, batch, 0, head);
-    return rival->run(job->made->out, scores, value, out, job->library_threads);
+    return rival->run(job->made->out, &(hone_matmul){.a = scores, .b = value, .c = out}, job->library_threads);
 }
 
 static void composed_task(void *ctx, int64_t index)

@@ -48,20 +48,19 @@ const hone_code hone_attention_cuda_code = {
 // Queries, the ring of tiles and its barriers.
 #define WGMMA_SHARED "64 * groups * dim * 2 + stages * (keys * dim * 2 + 16)"
 
-const char hone_attention_wgmma_space[] =
-    "groups: 1 | 2 | 3 default 2\n"
-    "keys: 64 | 80 | 96 | 128 | 176 default 128\n"
-    "stages: 3..6 default 4\n"
-    "turns: 0 | 1\n"
-    "spread: 1 | 2 | 4 | 8 | 16 | 32\n"
-    "copiers: 1 | 2 | 4 default 2\n"
-    "where turns == 0 or groups > 1\n"
-    "where stages * copiers % 4 == 0\n"
-    "where groups == 1 or 64 * (groups - 1) < " ROWS "\n"
-    // Registers of a thread: sums, logits, and the weights of the last tile.
-    "where 2 * dim + 3 * keys <= 800\n"
-    "where groups < 3 or 2 * dim + 3 * keys <= 512\n"
-    "where " WGMMA_SHARED " <= device.smem_bytes\n";
+const char hone_attention_wgmma_space[] = "groups: 1 | 2 | 3 default 2\n"
+                                          "keys: 64 | 80 | 96 | 128 | 176 default 128\n"
+                                          "stages: 3..6 default 4\n"
+                                          "turns: 0 | 1\n"
+                                          "spread: 1 | 2 | 4 | 8 | 16 | 32\n"
+                                          "copiers: 1 | 2 | 4 default 2\n"
+                                          "where turns == 0 or groups > 1\n"
+                                          "where stages * copiers % 4 == 0\n"
+                                          "where groups == 1 or 64 * (groups - 1) < " ROWS "\n"
+                                          // Registers of a thread: sums, logits, and the weights of the last tile.
+                                          "where 2 * dim + 3 * keys <= 800\n"
+                                          "where groups < 3 or 2 * dim + 3 * keys <= 512\n"
+                                          "where " WGMMA_SHARED " <= device.smem_bytes\n";
 
 const hone_code hone_attention_wgmma_code = {
     HONE_CODE,

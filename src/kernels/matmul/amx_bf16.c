@@ -196,6 +196,7 @@ const hone_gemm_set hone_gemm_amx_bf16 = {
     .pack_lines = lines,
     .pack_columns = columns,
     .narrow = narrow,
+    .finish = hone_matmul_finish_avx512,
     .begin = begin,
     .end = end,
 };

@@ -107,8 +107,10 @@ static void sweep(const hone_decode_part *part)
 
 static void gather(const float *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count)
 {
-    (void)dtype;
-    gather_sums(from, step, parts, to, HONE_BF16, count);
+    if (dtype == HONE_F32)
+        gather_sums(from, step, parts, to, HONE_F32, count);
+    else
+        gather_sums(from, step, parts, to, HONE_BF16, count);
 }
 
 const hone_gemm_set hone_gemm_avx512_bf16 = {
@@ -118,10 +120,12 @@ const hone_gemm_set hone_gemm_avx512_bf16 = {
     .pack_lines = lines,
     .pack_columns = columns,
     .narrow = narrow,
+    .finish = hone_matmul_finish_avx512,
 };
 
 const hone_decode_set hone_decode_avx512_bf16 = {
     .dot = dot,
     .sweep = sweep,
     .gather = gather,
+    .finish = hone_matmul_finish_avx512,
 };

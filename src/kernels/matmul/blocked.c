@@ -43,7 +43,7 @@ static bool has_tiles(const hone_blocked *blocked, hone_error *why)
 bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     const hone_blocked *blocked = kernel->user;
-    if (!hone_matmul_rows_are_dense(call, why)) return false;
+    if (!hone_matmul_is_plain(call, why)) return false;
     if (blocked->b_in_place && !reads_in_place(call, why)) return false;
     if (blocked->bf16_only && hone_matmul_of_call(call).dtype != HONE_BF16) {
         hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");

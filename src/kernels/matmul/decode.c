@@ -46,7 +46,7 @@ static int64_t widened_floats(const decode_job *job)
 
 static int64_t sums_floats(const decode_job *job)
 {
-    if (job->product->transpose_b) return 0;
+    if (job->product->transpose_b && !hone_matmul_has_epilogue(job->product)) return 0;
     return job->product->m * job->sums_stride * (splits_k(job) ? job->workers : 1);
 }
 
@@ -80,7 +80,7 @@ static hone_decode_part whole(const decode_job *job)
         .n = product->n,
         .k = product->k,
         .dtype = product->dtype,
-        .sums = job->sums,
+        .sums = sums_floats(job) > 0 ? job->sums : NULL,
         .sums_stride = job->sums_stride,
         .streams = job->shape->streams,
         .ahead = job->shape->ahead_bytes / hone_element_size(product->dtype),
@@ -91,10 +91,16 @@ static void gather(const decode_job *job, int64_t begin, int64_t end, int64_t pa
 {
     const hone_matmul *product = job->product;
     int64_t size = hone_element_size(product->dtype);
+    const bool finishes = hone_matmul_has_epilogue(product);
     for (int64_t i = 0; i < product->m; i++) {
-        const float *from = job->sums + i * job->sums_stride + begin;
+        float *from = job->sums + i * job->sums_stride + begin;
         void *to = (char *)product->c + (i * product->c_stride + begin) * size;
-        job->set->gather(from, product->m * job->sums_stride, parts, to, product->dtype, end - begin);
+        int64_t step = product->m * job->sums_stride;
+        if (finishes) {
+            if (parts > 1) job->set->gather(from, step, parts, from, HONE_F32, end - begin);
+            job->set->finish(product, from, i, begin, end - begin);
+        }
+        job->set->gather(from, step, finishes ? 1 : parts, to, product->dtype, end - begin);
     }
 }
 
@@ -110,7 +116,9 @@ static void work_columns(void *ctx, int64_t index)
     part.b = (const char *)product->b + begin * (product->transpose_b ? product->b_stride : 1) * size;
     if (product->transpose_b) {
         part.c = (char *)product->c + begin * size;
+        if (part.sums != NULL) part.sums += begin;
         job->set->dot(&part);
+        if (part.sums != NULL) gather(job, begin, end, 1);
     } else {
         part.sums += begin;
         job->set->sweep(&part);

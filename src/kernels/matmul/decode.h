@@ -17,7 +17,7 @@ typedef struct hone_decode_part {
     int64_t c_stride;
     int64_t m, n, k; // the part's
     hone_dtype_id dtype;
-    float *sums;         // sweep: the results, m x sums_stride
+    float *sums;         // sweep: the results, m x sums_stride; dot: where they go in place of c, unless NULL
     int64_t sums_stride; // a multiple of 64
     int64_t streams;     // rows of b read side by side
     int64_t ahead;       // elements that are fetched ahead in each
@@ -28,8 +28,9 @@ typedef struct hone_decode_set {
     void (*widen)(const void *from, float *to, hone_dtype_id dtype, int64_t count);
     void (*dot)(const hone_decode_part *part);
     void (*sweep)(const hone_decode_part *part);
-    // to[i] = the sum of from[i], from[i + step], ... of `parts` workers
+    // to[i] = the sum of from[i], from[i + step], ... of `parts` workers; to may be from where dtype is f32
     void (*gather)(const float *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count);
+    hone_matmul_finish *finish; // of sums, before they are narrowed
 } hone_decode_set;
 
 // As a config gives it.

@@ -19,7 +19,7 @@ bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, ho
 {
     const hone_decoding *decoding = kernel->user;
     hone_matmul product = hone_matmul_of_call(call);
-    if (!hone_matmul_rows_are_dense(call, why)) return false;
+    if (!hone_matmul_is_plain(call, why)) return false;
     if (product.m > MOST_ROWS) {
         hone_fail(
             why, HONE_UNSUPPORTED, "matmul", "m is %lld; this kernel is for at most %d rows", (long long)product.m,

@@ -285,6 +285,20 @@ static void narrow_tile(
     }
 }
 
+// Sums become results while they are in the first cache.
+static void finish_tile(
+    const gemm_part *part,
+    const gemm_block *block,
+    const hone_gemm_tile *tile,
+    int64_t row,
+    int64_t rows,
+    int64_t column)
+{
+    for (int64_t i = 0; i < rows; i++)
+        part->job->set->finish(
+            part->job->product, tile->c + i * tile->c_stride, row + i, block->column + column, tile->columns);
+}
+
 // Its lines come while the tile is multiplied.
 static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t row, int64_t rows, int64_t column)
 {
@@ -340,6 +354,7 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
     };
     const hone_gemm_set *set = part->job->set;
     void (*multiply)(const hone_gemm_tile *, int32_t) = part->job->blocking->pack_a ? set->tile : set->tile_in_place;
+    const bool finishes = block->last && hone_matmul_has_epilogue(part->job->product);
     place_b(part, block, column, &tile);
     for (int64_t t = 0; t < tiles; t++) {
         int64_t from = unit_piece(block->rows, row_unit(set), t, tiles);
@@ -350,6 +365,7 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
         bool narrows = block->last && part->job->product->dtype != HONE_F32;
         if (narrows) fetch_result(part, block, block->row + from, rows, column);
         multiply(&tile, (int32_t)rows);
+        if (finishes) finish_tile(part, block, &tile, block->row + from, rows, column);
         if (narrows) narrow_tile(part, block, &tile, block->row + from, rows, column);
     }
 }
@@ -528,6 +544,7 @@ hone_status hone_gemm_run(
         .grid_columns = 1,
     };
     hone_assert(set->tile_in_place != NULL || blocking->pack_a);
+    hone_assert(set->finish != NULL || !hone_matmul_has_epilogue(product));
     hone_assert(blocking->mr > 0 && blocking->nr > 0 && blocking->mc > 0 && blocking->nc > 0 && blocking->kc > 0);
     choose_grid(&job);
     int64_t workers = job.grid_rows * job.grid_columns;

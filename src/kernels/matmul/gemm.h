@@ -55,6 +55,7 @@ typedef struct hone_gemm_set {
     void (*pack_lines)(const hone_gemm_strip *strip);                // line i is row i of the source: k runs along it
     void (*pack_columns)(const hone_gemm_strip *strip);              // line i is column i: k runs down the rows
     void (*narrow)(const float *from, void *to, hone_dtype_id dtype, int64_t count); // f32 to f16 or bf16
+    hone_matmul_finish *finish;        // of sums, before they are narrowed
     void (*begin)(void), (*end)(void); // of a worker's part: state of the thread; may be NULL
 } hone_gemm_set;
 

@@ -4,13 +4,25 @@
 #include "kernels/common/half.h"
 #include "kernels/common/matrix.h"
 
+#include <math.h>
+#include <string.h>
+
+static const char where[] = "matmul";
+
+const char hone_matmul_plain_signature[] =
+    "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
+    "where T in f32, f16, bf16";
+
 // Multiply-adds that a thread should have before handing work to it pays: some 5 us.
 static const double worth_a_thread = 1 << 18;
 
-static hone_matmul product_of(const hone_tensor *a, const hone_tensor *b, const hone_tensor *c, bool transpose_b)
+// tensors: by the order of values; NULL where there is none. scalars: the call's values.
+static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], const hone_value *scalars)
 {
-    hone_matrix left = hone_matrix_of(a), right = hone_matrix_of(b), result = hone_matrix_of(c);
-    return (hone_matmul){
+    hone_matrix left = hone_matrix_of(tensors[MATMUL_A]), right = hone_matrix_of(tensors[MATMUL_B]),
+                result = hone_matrix_of(tensors[MATMUL_C]);
+    const hone_tensor *bias = tensors[MATMUL_BIAS], *residual = tensors[MATMUL_RESIDUAL];
+    hone_matmul product = {
         .a = left.data,
         .b = right.data,
         .c = result.data,
@@ -20,23 +32,36 @@ static hone_matmul product_of(const hone_tensor *a, const hone_tensor *b, const 
         .a_stride = left.row_stride,
         .b_stride = right.row_stride,
         .c_stride = result.row_stride,
-        .transpose_b = transpose_b,
-        .dtype = hone_float_id(c->dtype),
+        .transpose_b = scalars[MATMUL_TRANSPOSE_B].as.i64 != 0,
+        .dtype = hone_float_id(tensors[MATMUL_C]->dtype),
+        .has_bias = bias != NULL,
+        .has_residual = residual != NULL,
+        .activation = hone_matmul_activation_of(&scalars[MATMUL_ACTIVATION]),
     };
+    if (bias != NULL) product.bias = hone_tensor_data(bias);
+    if (residual != NULL) {
+        const hone_matrix added = hone_matrix_of(residual);
+        product.residual = added.data;
+        product.residual_stride = added.row_stride;
+    }
+    return product;
 }
 
 hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args)
 {
-    return product_of(
-        args[MATMUL_A].as.tensor, args[MATMUL_B].as.tensor, args[MATMUL_C].as.tensor, hone_matmul_transposes(plan));
+    // Scalars are read from the plan's call, since a run's arguments may leave a default out.
+    const hone_tensor *tensors[MATMUL_VALUES];
+    for (size_t i = 0; i < MATMUL_VALUES; i++)
+        tensors[i] = args[i].tag == HONE_VALUE_TENSOR ? args[i].as.tensor : NULL;
+    return product_of(tensors, hone_call_values(plan->call));
 }
 
 hone_matmul hone_matmul_of_call(const hone_call *call)
 {
-    bool transpose_b = hone_call_values(call)[MATMUL_TRANSPOSE_B].as.i64 != 0;
-    return product_of(
-        hone_call_tensor(call, MATMUL_A), hone_call_tensor(call, MATMUL_B), hone_call_tensor(call, MATMUL_C),
-        transpose_b);
+    const hone_tensor *tensors[MATMUL_VALUES];
+    for (size_t i = 0; i < MATMUL_VALUES; i++)
+        tensors[i] = hone_call_tensor(call, i);
+    return product_of(tensors, hone_call_values(call));
 }
 
 bool hone_matmul_transposes(const hone_plan *plan)
@@ -46,25 +71,95 @@ bool hone_matmul_transposes(const hone_plan *plan)
 
 void hone_matmul_clear(const hone_matmul *product)
 {
-    int64_t size = hone_element_size(product->dtype);
     for (int64_t i = 0; i < product->m; i++)
-        memset((char *)product->c + i * product->c_stride * size, 0, (size_t)(product->n * size));
+        for (int64_t j = 0; j < product->n; j++) {
+            double sum = product->has_bias ? (double)hone_element_get(product->bias, product->dtype, j) : 0;
+            sum = hone_matmul_activate(product->activation, sum);
+            if (product->has_residual)
+                sum += (double)hone_element_get(product->residual, product->dtype, i * product->residual_stride + j);
+            hone_element_put(product->c, product->dtype, i * product->c_stride + j, (float)sum);
+        }
 }
 
-bool hone_matmul_rows_are_dense(const hone_call *call, hone_error *why)
+// The epilogue --------------------------------------------------------------------------------------------------------
+
+hone_matmul_activation hone_matmul_activation_of(const hone_value *value)
 {
-    static const char *const names[] = {"a", "b", "c"};
-    for (size_t i = MATMUL_A; i <= MATMUL_C; i++) {
-        hone_matrix matrix = hone_matrix_of(hone_call_tensor(call, i));
+    static const char *const names[MATMUL_ACTIVATIONS] = {
+        [MATMUL_NONE] = "",
+        [MATMUL_RELU] = "relu",
+        [MATMUL_GELU_TANH] = "gelu_tanh",
+        [MATMUL_GELU_ERF] = "gelu_erf",
+        [MATMUL_SILU] = "silu"};
+    if (value->tag != HONE_VALUE_STRING) return MATMUL_NONE;
+    int i = MATMUL_NONE + 1;
+    while (i < MATMUL_ACTIVATIONS && strcmp(names[i], value->as.string) != 0)
+        i++;
+    return (hone_matmul_activation)i;
+}
+
+// A NaN stays one.
+double hone_matmul_activate(hone_matmul_activation activation, double x)
+{
+    switch (activation) {
+    case MATMUL_RELU:
+        return x < 0 ? 0 : x;
+    case MATMUL_GELU_TANH: // x (1 + tanh u) / 2 = x / (1 + e^-2u)
+        return x / (1 + exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
+    case MATMUL_GELU_ERF:
+        return 0.5 * x * erfc(-x * 0.7071067811865476);
+    case MATMUL_SILU:
+        return x / (1 + exp(-x));
+    default:
+        return x;
+    }
+}
+
+// What a kernel asks of a call ----------------------------------------------------------------------------------------
+
+bool hone_matmul_knows_activation(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    const hone_value *value = &hone_call_values(call)[MATMUL_ACTIVATION];
+    (void)kernel;
+    if (hone_matmul_activation_of(value) != MATMUL_ACTIVATIONS) return true;
+    hone_fail(
+        why, HONE_UNSUPPORTED, where,
+        "activation is '%.60s', expected relu, gelu_tanh, gelu_erf or silu, or none of them", value->as.string);
+    return false;
+}
+
+static bool bias_is_dense(const hone_call *call, hone_error *why)
+{
+    const hone_tensor *bias = hone_call_tensor(call, MATMUL_BIAS);
+    if (bias == NULL || bias->shape[0] <= 1 || hone_axis_stride(bias, 0) == 1) return true;
+    hone_fail(
+        why, HONE_UNSUPPORTED, where, "bias has stride %lld; this kernel reads elements that lie side by side",
+        (long long)hone_axis_stride(bias, 0));
+    return false;
+}
+
+static bool rows_are_dense(const hone_call *call, hone_error *why)
+{
+    static const char *const names[MATMUL_VALUES] = {
+        [MATMUL_A] = "a", [MATMUL_B] = "b", [MATMUL_C] = "c", [MATMUL_RESIDUAL] = "residual"};
+    for (size_t i = MATMUL_A; i < MATMUL_VALUES; i++) {
+        const hone_tensor *tensor = names[i] != NULL ? hone_call_tensor(call, i) : NULL;
+        if (tensor == NULL) continue;
+        hone_matrix matrix = hone_matrix_of(tensor);
         bool dense = matrix.columns <= 1 || matrix.column_stride == 1;
         if (dense && (matrix.rows <= 1 || matrix.row_stride >= matrix.columns)) continue;
         hone_fail(
-            why, HONE_UNSUPPORTED, "matmul",
+            why, HONE_UNSUPPORTED, where,
             "%s has strides [%lld, %lld]; this kernel reads rows whose elements lie side by side, one after another",
             names[i], (long long)matrix.row_stride, (long long)matrix.column_stride);
         return false;
     }
     return true;
+}
+
+bool hone_matmul_is_plain(const hone_call *call, hone_error *why)
+{
+    return rows_are_dense(call, why) && bias_is_dense(call, why) && hone_matmul_knows_activation(NULL, call, why);
 }
 
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device)

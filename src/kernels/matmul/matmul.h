@@ -5,9 +5,28 @@
 #include "hone/kernel.h"
 
 // The order of values.
-enum { MATMUL_A, MATMUL_B, MATMUL_C, MATMUL_TRANSPOSE_B };
+enum {
+    MATMUL_A,
+    MATMUL_B,
+    MATMUL_C,
+    MATMUL_TRANSPOSE_B,
+    MATMUL_BIAS,
+    MATMUL_ACTIVATION,
+    MATMUL_RESIDUAL,
+    MATMUL_VALUES
+};
 
-// One product c = a b whose rows are dense. Strides are in elements, from one row to the next as the array lies.
+typedef enum hone_matmul_activation {
+    MATMUL_NONE,
+    MATMUL_RELU,
+    MATMUL_GELU_TANH,
+    MATMUL_GELU_ERF,
+    MATMUL_SILU,
+    MATMUL_ACTIVATIONS
+} hone_matmul_activation;
+
+// One product c = activation(a b + bias) + residual whose rows are dense. Strides are in elements, from one row to the
+// next as the array lies.
 typedef struct hone_matmul {
     const void *a, *b;
     void *c;
@@ -15,7 +34,18 @@ typedef struct hone_matmul {
     int64_t a_stride, b_stride, c_stride;
     bool transpose_b; // b is [n, k]
     hone_dtype_id dtype;
+    // The epilogue: what is done with a sum before it is rounded to the dtype. A call's pointers mean nothing, so that
+    // flags say what there is.
+    bool has_bias, has_residual;
+    hone_matmul_activation activation;
+    const void *bias;     // n elements
+    const void *residual; // m rows
+    int64_t residual_stride;
 } hone_matmul;
+
+// Finishes `count` sums of c's row from `column` on, in place: an instruction set's.
+typedef void hone_matmul_finish(const hone_matmul *product, float *sums, int64_t row, int64_t column, int64_t count);
+hone_matmul_finish hone_matmul_finish_portable, hone_matmul_finish_avx2, hone_matmul_finish_avx512;
 
 // The product of a run's arguments.
 hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);
@@ -23,13 +53,27 @@ hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);
 hone_matmul hone_matmul_of_call(const hone_call *call);
 // Whether b is [n, k]: read from the plan's call, since a run's arguments may leave a default out.
 bool hone_matmul_transposes(const hone_plan *plan);
-// c = 0: what a product over an empty k is.
+// The product over an empty k: sums of 0, finished.
 void hone_matmul_clear(const hone_matmul *product);
 
-// The rows of a, b and c are dense; else why says which are not.
-bool hone_matmul_rows_are_dense(const hone_call *call, hone_error *why);
+static inline bool hone_matmul_has_epilogue(const hone_matmul *product)
+{
+    return product->has_bias || product->has_residual || product->activation != MATMUL_NONE;
+}
+
+// MATMUL_ACTIVATIONS: there is none of that name.
+hone_matmul_activation hone_matmul_activation_of(const hone_value *value);
+double hone_matmul_activate(hone_matmul_activation activation, double x);
+
+// There is an activation of the call's name; else why says which there are.
+bool hone_matmul_knows_activation(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+// The rows of all matrices and the bias are dense, and the activation is known; else why says what is not.
+bool hone_matmul_is_plain(const hone_call *call, hone_error *why);
 // The largest power of two of threads that a product of this size is worth, at most the device's and 64.
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device);
+
+// Of kernels that multiply and do nothing after it.
+extern const char hone_matmul_plain_signature[];
 
 hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 

@@ -1,4 +1,4 @@
-// The product in double, one element of c at a time, for any strides.
+// The product and what follows it in double, one element of c at a time, for any strides.
 #include "kernels/common/half.h"
 #include "kernels/common/matrix.h"
 #include "kernels/matmul/matmul.h"
@@ -25,8 +25,33 @@ static void sum_columns(
     }
 }
 
+// What follows the sums; NULL: there is no such array.
+typedef struct epilogue {
+    const hone_tensor *bias, *residual;
+    hone_matmul_activation activation;
+} epilogue;
+
+static double element(const hone_tensor *tensor, hone_dtype_id dtype, int64_t index)
+{
+    return (double)hone_element_get(hone_tensor_data(tensor), dtype, index);
+}
+
+static double finish(const epilogue *e, hone_dtype_id dtype, int64_t row, int64_t column, double sum)
+{
+    const hone_tensor *added = e->residual;
+    if (e->bias != NULL) sum += element(e->bias, dtype, column * hone_axis_stride(e->bias, 0));
+    sum = hone_matmul_activate(e->activation, sum);
+    if (added == NULL) return sum;
+    return sum + element(added, dtype, row * hone_axis_stride(added, 0) + column * hone_axis_stride(added, 1));
+}
+
 static void multiply_row(
-    const hone_matrix *a, const hone_matrix *b, const hone_matrix *c, hone_dtype_id dtype, int64_t row)
+    const hone_matrix *a,
+    const hone_matrix *b,
+    const hone_matrix *c,
+    const epilogue *e,
+    hone_dtype_id dtype,
+    int64_t row)
 {
     double sums[BLOCK];
     for (int64_t column = 0; column < c->columns; column += BLOCK) {
@@ -34,7 +59,7 @@ static void multiply_row(
         sum_columns(a, b, dtype, row, column, count, sums);
         for (int64_t j = 0; j < count; j++) {
             int64_t to = row * c->row_stride + (column + j) * c->column_stride;
-            hone_element_put(c->data, dtype, to, (float)sums[j]);
+            hone_element_put(c->data, dtype, to, (float)finish(e, dtype, row, column + j, sums[j]));
         }
     }
 }
@@ -50,8 +75,14 @@ hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args,
     hone_matrix a = hone_matrix_of(args[MATMUL_A].as.tensor), b = hone_matrix_of(args[MATMUL_B].as.tensor),
                 c = hone_matrix_of(args[MATMUL_C].as.tensor);
     hone_dtype_id dtype = hone_float_id(args[MATMUL_C].as.tensor->dtype);
+    const hone_value *bias = &args[MATMUL_BIAS], *residual = &args[MATMUL_RESIDUAL];
+    const epilogue e = {
+        .bias = bias->tag == HONE_VALUE_TENSOR ? bias->as.tensor : NULL,
+        .residual = residual->tag == HONE_VALUE_TENSOR ? residual->as.tensor : NULL,
+        .activation = hone_matmul_activation_of(&hone_call_values(plan->call)[MATMUL_ACTIVATION]),
+    };
     if (hone_matmul_transposes(plan)) b = transposed(b);
     for (int64_t row = 0; row < c.rows; row++)
-        multiply_row(&a, &b, &c, dtype, row);
+        multiply_row(&a, &b, &c, &e, dtype, row);
     return HONE_OK;
 }

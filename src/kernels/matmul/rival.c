@@ -1,4 +1,5 @@
 // The libraries as kernels of matmul.
+#include "base/error.h"
 #include "kernels/matmul/kernels.h"
 #include "kernels/rivals/rivals.h"
 #include "os/os.h"
@@ -7,7 +8,12 @@ bool hone_rival_kernel_supports(const hone_kernel *kernel, const hone_call *call
 {
     const hone_rival *rival = kernel->user;
     hone_matmul product = hone_matmul_of_call(call);
-    return hone_matmul_rows_are_dense(call, why) && rival->supports(rival, &product, why);
+    if (!hone_matmul_is_plain(call, why)) return false;
+    if (rival->finishes || !hone_matmul_has_epilogue(&product)) return rival->supports(rival, &product, why);
+    hone_fail(
+        why, HONE_UNSUPPORTED, "matmul", "%s multiplies and no more: bias, activation and residual are not given to it",
+        rival->name);
+    return false;
 }
 
 bool hone_rival_kernel_find_library(const hone_kernel *kernel, char *path, size_t size)
@@ -47,5 +53,5 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
 {
     const hone_rival *rival = plan->kernel->user;
     hone_matmul product = hone_matmul_of(plan, args);
-    return rival->run(plan->state, product.a, product.b, product.c, execution != NULL ? execution->threads : 0);
+    return rival->run(plan->state, &product, execution != NULL ? execution->threads : 0);
 }

@@ -65,6 +65,14 @@ HONE_INLINE void dot_step(
     }
 }
 
+HONE_INLINE void dot_put(const hone_decode_part *part, int64_t row, int64_t column, hone_dtype_id dtype, float sum)
+{
+    if (part->sums != NULL)
+        part->sums[row * part->sums_stride + column] = sum;
+    else
+        hone_element_put(part->c, dtype, row * part->c_stride + column, sum);
+}
+
 // c[row .. row + rows)[column .. column + streams)
 HONE_INLINE void dot_tile(
     const hone_decode_part *part,
@@ -92,7 +100,7 @@ HONE_INLINE void dot_tile(
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < streams; j++)
-            hone_element_put(part->c, dtype, (row + i) * part->c_stride + column + j, vec_sum(sum[i][j]));
+            dot_put(part, row + i, column + j, dtype, vec_sum(sum[i][j]));
     }
 }
 

@@ -16,13 +16,17 @@ static void model(const hone_call *call, hone_cost *out_cost)
 {
     hone_matmul product = hone_matmul_of_call(call);
     double m = (double)product.m, n = (double)product.n, k = (double)product.k;
-    out_cost->bytes = (m * k + n * k + m * n) * (product.dtype == HONE_F32 ? 4 : 2);
-    out_cost->operations = 2 * m * n * k;
+    double elements = m * k + n * k + m * n + (product.has_bias ? n : 0) + (product.has_residual ? m * n : 0);
+    // An activation is one operation, as it is at the least.
+    double epilogue = product.has_bias + product.has_residual + (product.activation != MATMUL_NONE);
+    out_cost->bytes = elements * (product.dtype == HONE_F32 ? 4 : 2);
+    out_cost->operations = 2 * m * n * k + m * n * epilogue;
 }
 
 static bool product(const hone_call *call, hone_product *out)
 {
     const hone_matmul of = hone_matmul_of_call(call);
+    if (hone_matmul_has_epilogue(&of)) return false;
     *out = (hone_product){.a = 0, .b = 1, .out = 2, .a_rows = 0, .b_rows = of.transpose_b ? 1 : 0};
     return true;
 }
@@ -30,7 +34,8 @@ static bool product(const hone_call *call, hone_product *out)
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature =
-        "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
+        "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false, "
+        "bias: T[n]? = none #given, activation: str? = none #given, residual: T[m, n]? = none #given) -> c: T[m, n] "
         "where T in f32, f16, bf16",
     .reference = hone_matmul_reference,
     .model = model,
@@ -174,12 +179,13 @@ static const hone_kernel kernels[] = {
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_simt", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 50, .signature = hone_simt_signature, .space = hone_simt_space, .code = &hone_simt_code},
     {HONE_KERNEL, .algorithm = "matmul", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY, .priority = 50,
-     .space = hone_matmul_opencl_space, .code = &hone_matmul_opencl_code},
+     .signature = hone_matmul_plain_signature, .space = hone_matmul_opencl_space, .code = &hone_matmul_opencl_code},
     {HONE_KERNEL, .algorithm = "matmul", .name = "xla", .platform = HONE_XLA, .backend = HONE_GPU, .priority = 40,
-     .space = hone_matmul_xla_gpu_space, .code = &hone_matmul_xla_gpu_code},
+     .signature = hone_matmul_plain_signature, .space = hone_matmul_xla_gpu_space, .code = &hone_matmul_xla_gpu_code},
     {HONE_KERNEL, .algorithm = "matmul", .name = "xla", .platform = HONE_XLA, .backend = HONE_CPU, .priority = 5,
-     .space = hone_matmul_xla_cpu_space, .code = &hone_matmul_xla_cpu_code},
-    {NATIVE, .name = "reference", .is_reference = true, .run = hone_matmul_reference},
+     .signature = hone_matmul_plain_signature, .space = hone_matmul_xla_cpu_space, .code = &hone_matmul_xla_cpu_code},
+    {NATIVE, .name = "reference", .is_reference = true, .supports = hone_matmul_knows_activation,
+     .run = hone_matmul_reference},
 };
 
 const hone_kernel_table hone_matmul_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};

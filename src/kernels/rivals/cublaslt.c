@@ -6,6 +6,7 @@
 #include "call/call.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/rivals/cublaslt_library.h"
+#include "os/mutex.h"
 #include "platforms/cuda/borrowed.h"
 
 #include <stdatomic.h>
@@ -16,7 +17,8 @@ static const char where[] = "rivals.cublaslt";
 enum { ALGORITHM, WORKSPACE_MIB, PROPOSALS = 16 };
 
 const char hone_cublaslt_signature[] =
-    "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
+    "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false, "
+    "bias: T[n]? = none #given, activation: str? = none #given, residual: T[m, n]? = none #given) -> c: T[m, n] "
     "where T in f32, f16, bf16";
 
 // Which of its proposals, the one that it thinks the fastest first; and how much memory it may take for parts of sums.
@@ -30,7 +32,9 @@ typedef struct state {
     cuda_context *context;
     cublaslt_handle *handle;
     cublaslt_product *product;
-    cublaslt_layout *a, *b, *c;
+    cublaslt_layout *a, *b, *c, *residual; // residual: c where there is none
+    bool has_bias;
+    hone_mutex describing; // the address of the bias is a part of the product's description
     cublaslt_preference *preference;
     cublaslt_proposal proposal;
     cuda_address workspace;
@@ -38,11 +42,28 @@ typedef struct state {
     atomic_uintptr_t owner; // 0: nobody yet
 } state;
 
+// Its gelu is the form by tanh. A residual is its C, which it adds before the activation.
+static bool has_epilogue(const hone_matmul *product, hone_error *why)
+{
+    const hone_matmul_activation activation = product->activation;
+    if (activation == MATMUL_GELU_ERF || activation == MATMUL_SILU) {
+        hone_fail(
+            why, HONE_UNSUPPORTED, where, "cuBLASLt's activations are relu and gelu_tanh, not %s",
+            activation == MATMUL_SILU ? "silu" : "gelu_erf");
+        return false;
+    }
+    if (activation == MATMUL_NONE || !product->has_residual) return true;
+    hone_fail(
+        why, HONE_UNSUPPORTED, where, "cuBLASLt adds a residual before the activation: expected one of them, got both");
+    return false;
+}
+
 bool hone_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
     const hone_matmul product = hone_matmul_of_call(call);
-    if (!hone_matmul_rows_are_dense(call, why)) return false;
+    if (!hone_matmul_is_plain(call, why)) return false;
+    if (!has_epilogue(&product, why)) return false;
     if (product.m > 0 && product.n > 0 && product.k > 0) return hone_cublaslt_is_here(why);
     hone_fail(why, HONE_UNSUPPORTED, where, "cuBLASLt multiplies matrices that have elements");
     return false;
@@ -68,8 +89,32 @@ static int64_t leading(int64_t stride, int64_t columns)
     return stride > columns ? stride : columns;
 }
 
-// Its first matrix is hone's b, its second a.
-static int describe(state *s, const hone_matmul *product)
+static uint32_t least_alignment(const hone_call *call)
+{
+    uint32_t least = HONE_ORDINARY_ALIGN;
+    for (size_t i = 0; i < MATMUL_VALUES; i++) {
+        uint32_t own = hone_call_align(call, i);
+        if (own != 0 && own < least) least = own;
+    }
+    return least;
+}
+
+// A description without an epilogue is left as it was made. What is proposed for one with a bias may depend on the bias's
+// address, which is not known yet: one that is aligned no better stands for it, of memory that nobody has.
+static int describe_epilogue(state *s, const hone_matmul *product, uint32_t alignment)
+{
+    const uintptr_t some_bias = 4096 + alignment;
+    static const int32_t activations[MATMUL_ACTIVATIONS] = {
+        [MATMUL_RELU] = CUBLASLT_WITH_RELU, [MATMUL_GELU_TANH] = CUBLASLT_WITH_GELU_TANH};
+    const int32_t epilogue = activations[product->activation] | (product->has_bias ? CUBLASLT_WITH_BIAS : 0);
+    if (epilogue == 0) return CUBLASLT_SUCCESS;
+    int result = s->library.product_set(s->product, CUBLASLT_EPILOGUE, &epilogue, sizeof epilogue);
+    if (result != CUBLASLT_SUCCESS || !product->has_bias) return result;
+    return s->library.product_set(s->product, CUBLASLT_BIAS_POINTER, &some_bias, sizeof some_bias);
+}
+
+// Its first matrix is hone's b, its second a. A bias goes along its rows, which are hone's columns.
+static int describe(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const int32_t form = product->transpose_b ? CUBLASLT_TRANSPOSED : CUBLASLT_PLAIN;
     const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
@@ -82,17 +127,11 @@ static int describe(state *s, const hone_matmul *product)
             leading(product->b_stride, product->transpose_b ? product->k : product->n));
     if (result == 0) result = s->library.layout_create(&s->a, type, k, m, leading(product->a_stride, product->k));
     if (result == 0) result = s->library.layout_create(&s->c, type, n, m, leading(product->c_stride, product->n));
-    return result;
-}
-
-static uint32_t least_alignment(const hone_call *call)
-{
-    uint32_t least = HONE_ORDINARY_ALIGN;
-    for (size_t i = 0; i <= MATMUL_C; i++) {
-        uint32_t own = hone_call_align(call, i);
-        if (own != 0 && own < least) least = own;
-    }
-    return least;
+    if (result == 0 && product->has_residual)
+        result = s->library.layout_create(&s->residual, type, n, m, leading(product->residual_stride, product->n));
+    if (result == 0 && !product->has_residual) s->residual = s->c;
+    s->has_bias = product->has_bias;
+    return result == 0 ? describe_epilogue(s, product, alignment) : result;
 }
 
 static int prefer(state *s, const hone_plan *plan)
@@ -112,7 +151,8 @@ static hone_status choose(state *s, const hone_plan *plan, hone_error *err)
     int count = 0;
     const int64_t wanted = plan->config[ALGORITHM];
     hone_status status = check(
-        s->library.propose(s->handle, s->product, s->b, s->a, s->c, s->c, s->preference, PROPOSALS, proposals, &count),
+        s->library.propose(
+            s->handle, s->product, s->b, s->a, s->residual, s->c, s->preference, PROPOSALS, proposals, &count),
         "cublasLtMatmulAlgoGetHeuristic", err);
     if (status != HONE_OK) return status;
     if (wanted >= count || proposals[wanted].status != CUBLASLT_SUCCESS)
@@ -142,7 +182,8 @@ static hone_status make_ready(state *s, const hone_plan *plan, hone_error *err)
     if (status != HONE_OK) return status;
     (void)s->driver.context_get_current(&s->context);
     status = check(s->library.create(&s->handle), "cublasLtCreate", err);
-    if (status == HONE_OK) status = check(describe(s, &product), "describing the product", err);
+    if (status == HONE_OK)
+        status = check(describe(s, &product, least_alignment(plan->call)), "describing the product", err);
     if (status == HONE_OK) status = check(prefer(s, plan), "cublasLtMatmulPreferenceSetAttribute", err);
     if (status == HONE_OK) status = choose(s, plan, err);
     return status == HONE_OK ? take_workspace(s, err) : status;
@@ -167,7 +208,7 @@ static void destroy(state *s)
     bool entered = s->driver.library != NULL && s->context != NULL && enter(s, &before);
     if (s->workspace != 0 && entered) (void)s->driver.memory_free(s->workspace);
     if (s->preference != NULL) (void)s->library.preference_destroy(s->preference);
-    cublaslt_layout *const layouts[] = {s->a, s->b, s->c};
+    cublaslt_layout *const layouts[] = {s->a, s->b, s->c, s->residual != s->c ? s->residual : NULL};
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (layouts[i] != NULL) (void)s->library.layout_destroy(layouts[i]);
     if (s->product != NULL) (void)s->library.product_destroy(s->product);
@@ -175,6 +216,7 @@ static void destroy(state *s)
     if (entered) leave(s, before);
     hone_cublaslt_close(&s->allocator, &s->library);
     hone_cuda_driver_close(&s->allocator, &s->driver);
+    hone_mutex_deinit(&s->describing);
     hone_allocator allocator = s->allocator;
     hone_free(&allocator, s);
 }
@@ -186,6 +228,7 @@ hone_status hone_cublaslt_prepare(const hone_plan *plan, void **out_state, size_
     *out_scratch_bytes = 0;
     if (s == NULL) return hone_fail_memory(err, where);
     s->allocator = allocator;
+    hone_mutex_init(&s->describing);
     hone_status status = make_ready(s, plan, err);
     if (status == HONE_OK)
         *out_state = s;
@@ -214,15 +257,28 @@ static bool owns_workspace(state *s, const void *stream)
     return atomic_compare_exchange_strong(&s->owner, &owner, own) || owner == own;
 }
 
-static int multiply(const state *s, const hone_matmul *product, cuda_address workspace, void *stream)
+static int multiply_described(const state *s, const hone_matmul *product, cuda_address workspace, void *stream)
 {
     static const float one = 1, zero = 0;
+    const void *added = product->has_residual ? product->residual : product->c;
     return s->library.multiply(
-        s->handle, s->product, &one, product->b, s->b, product->a, s->a, &zero, product->c, s->c, product->c, s->c,
-        &s->proposal.algorithm, (void *)(uintptr_t)workspace, s->proposal.workspace_bytes, stream);
+        s->handle, s->product, &one, product->b, s->b, product->a, s->a, product->has_residual ? &one : &zero, added,
+        s->residual, product->c, s->c, &s->proposal.algorithm, (void *)(uintptr_t)workspace,
+        s->proposal.workspace_bytes, stream);
 }
 
-static int multiply_elsewhere(const state *s, const hone_matmul *product, const hone_execution *execution, void *stream)
+// A description is read while its product is queued, and no longer.
+static int multiply(state *s, const hone_matmul *product, cuda_address workspace, void *stream)
+{
+    if (!s->has_bias) return multiply_described(s, product, workspace, stream);
+    hone_mutex_lock(&s->describing);
+    int result = s->library.product_set(s->product, CUBLASLT_BIAS_POINTER, &product->bias, sizeof product->bias);
+    if (result == CUBLASLT_SUCCESS) result = multiply_described(s, product, workspace, stream);
+    hone_mutex_unlock(&s->describing);
+    return result;
+}
+
+static int multiply_elsewhere(state *s, const hone_matmul *product, const hone_execution *execution, void *stream)
 {
     hone_cuda_borrowed workspace;
     if (hone_cuda_borrow(&s->driver, execution, s->proposal.workspace_bytes, &workspace) != CUDA_SUCCESS)

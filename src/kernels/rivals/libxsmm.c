@@ -88,11 +88,11 @@ static hone_status create(
     return status;
 }
 
-static hone_status run(void *state, const void *a, const void *b, void *c, int32_t threads)
+static hone_status run(void *state, const hone_matmul *of, int32_t threads)
 {
     const libxsmm_product *own = state;
     (void)threads;
-    own->run(own->kernel, b, a, c);
+    own->run(own->kernel, of->b, of->a, of->c);
     return HONE_OK;
 }
 
@@ -102,4 +102,4 @@ static bool find_file(const hone_rival *rival, char *path, size_t size)
     return hone_rival_is_beside(HONE_LIBXSMM_FILE, path, size);
 }
 
-const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy, NULL, find_file};
+const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy, NULL, find_file, false};

@@ -15,8 +15,11 @@ static const char where[] = "rivals.onednn3";
 
 enum { SUCCESS = 0, OUT_OF_MEMORY = 1 };
 enum { CPU = 1, STREAM_DEFAULT = 1, SCRATCHPAD_OF_USER = 1, QUERY_SCRATCHPAD = 136, BF16 = 2, F32 = 3 };
-enum { SRC = 1, DST = 17, WEIGHTS = 33, SCRATCHPAD = 80 };
-enum { MOST_AXES = 12, OPERANDS = 3, MEMORIES, SLOTS = 4 }; // runs at the same time that need no memory of their own
+enum { SRC = 1, DST = 17, WEIGHTS = 33, BIAS = 41, SCRATCHPAD = 80 };
+enum { GELU_TANH = 0x2b, SWISH = 0x2c, GELU_ERF = 0x31, BINARY_ADD = 0x1fff0 };
+enum { MOST_AXES = 12, SLOTS = 4 }; // runs at the same time that need no memory of their own
+// The first three are always there.
+enum { OF_A, OF_B, OF_C, OF_BIAS, OF_RESIDUAL, OPERANDS, OF_SCRATCHPAD = OPERANDS, MEMORIES };
 
 typedef struct argument {
     int arg;
@@ -40,7 +43,12 @@ typedef struct onednn3 {
     int (*memory_destroy)(void *memory);
     int (*primitive_attr_create)(void **out);
     int (*primitive_attr_set_scratchpad_mode)(void *attributes, int mode);
+    int (*primitive_attr_set_post_ops)(void *attributes, const void *operations);
     int (*primitive_attr_destroy)(void *attributes);
+    int (*post_ops_create)(void **out);
+    int (*post_ops_append_eltwise)(void *operations, int kind, float alpha, float beta);
+    int (*post_ops_append_binary)(void *operations, int kind, const void *description);
+    int (*post_ops_destroy)(void *operations);
     int (*matmul_primitive_desc_create)(
         void **out,
         void *engine,
@@ -73,7 +81,9 @@ static const struct {
     FUNCTION(primitive_attr_destroy),  FUNCTION(matmul_primitive_desc_create),
     FUNCTION(primitive_desc_query_md), FUNCTION(primitive_desc_destroy),
     FUNCTION(primitive_create),        FUNCTION(primitive_execute),
-    FUNCTION(primitive_destroy),
+    FUNCTION(primitive_destroy),       FUNCTION(primitive_attr_set_post_ops),
+    FUNCTION(post_ops_create),         FUNCTION(post_ops_append_eltwise),
+    FUNCTION(post_ops_append_binary),  FUNCTION(post_ops_destroy),
 #undef FUNCTION
 };
 
@@ -86,7 +96,8 @@ typedef struct slot {
 
 typedef struct product {
     onednn3 onednn;
-    void *operands[OPERANDS]; // descriptions
+    void *operands[OPERANDS]; // descriptions; NULL: it has no such operand
+    int residual_at;          // the place of its addition among the operations behind the product
     void *description;        // of the primitive, whose the scratchpad's is
     void *primitive;
     int32_t threads;
@@ -175,6 +186,7 @@ static bool slot_init(const product *p, slot *own)
     void *const none = NULL, *const allocate = (void *)UINTPTR_MAX; // DNNL_MEMORY_NONE, DNNL_MEMORY_ALLOCATE
     bool made = onednn->stream_create(&own->stream, onednn->engine, STREAM_DEFAULT) == SUCCESS;
     for (int i = 0; made && i < MEMORIES; i++) {
+        if (i < OPERANDS && p->operands[i] == NULL) continue;
         const void *description =
             i < OPERANDS ? p->operands[i] : onednn->primitive_desc_query_md(p->description, QUERY_SCRATCHPAD, 0);
         made = onednn->memory_create(&own->memory[i], description, onednn->engine, i < OPERANDS ? none : allocate) ==
@@ -197,17 +209,31 @@ static hone_status status_of(int status)
     return status == SUCCESS ? HONE_OK : status == OUT_OF_MEMORY ? HONE_OUT_OF_MEMORY : HONE_KERNEL_FAILED;
 }
 
+// Arguments of operations behind the product are numbered from a base on that later releases have doubled
+// (DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE). The residual is given under both numbers: there are at most two operations and one of
+// them has an argument, so that under the other release's number no operation looks for one.
+enum { base = 16384, later_base = 32768, SRC_1 = 2 };
+
+static int residual_argument(const product *p, int first)
+{
+    return first * (p->residual_at + 1) | SRC_1;
+}
+
 static hone_status execute(const product *p, const slot *own, void *const *data)
 {
-    static const int arguments_of[MEMORIES] = {SRC, WEIGHTS, DST, SCRATCHPAD};
+    const int arguments_of[MEMORIES] = {SRC, WEIGHTS, DST, BIAS, residual_argument(p, base), SCRATCHPAD};
     const onednn3 *onednn = &p->onednn;
-    argument arguments[MEMORIES];
+    argument arguments[MEMORIES + 1];
+    int count = 0;
     for (int i = 0; i < MEMORIES; i++) {
-        arguments[i] = (argument){arguments_of[i], own->memory[i]};
+        if (own->memory[i] == NULL) continue;
+        arguments[count++] = (argument){arguments_of[i], own->memory[i]};
         if (i < OPERANDS && onednn->memory_set_data_handle(own->memory[i], data[i]) != SUCCESS)
             return HONE_KERNEL_FAILED;
     }
-    int status = onednn->primitive_execute(p->primitive, own->stream, MEMORIES, arguments);
+    if (own->memory[OF_RESIDUAL] != NULL)
+        arguments[count++] = (argument){residual_argument(p, later_base), own->memory[OF_RESIDUAL]};
+    int status = onednn->primitive_execute(p->primitive, own->stream, count, arguments);
     if (status == SUCCESS) status = onednn->stream_wait(own->stream);
     return status_of(status);
 }
@@ -254,20 +280,45 @@ static bool describe(
 
 static bool describe_operands(product *p, const hone_matmul *of)
 {
-    return describe(p, 0, of->m, of->k, of->a_stride, false, of->dtype) &&
-           describe(p, 1, of->k, of->n, of->b_stride, of->transpose_b, of->dtype) &&
-           describe(p, 2, of->m, of->n, of->c_stride, false, of->dtype);
+    return describe(p, OF_A, of->m, of->k, of->a_stride, false, of->dtype) &&
+           describe(p, OF_B, of->k, of->n, of->b_stride, of->transpose_b, of->dtype) &&
+           describe(p, OF_C, of->m, of->n, of->c_stride, false, of->dtype) &&
+           (!of->has_bias || describe(p, OF_BIAS, 1, of->n, of->n, false, of->dtype)) &&
+           (!of->has_residual || describe(p, OF_RESIDUAL, of->m, of->n, of->residual_stride, false, of->dtype));
 }
 
-static hone_status make_primitive(product *p, hone_error *err)
+// The activation, then the residual; a bias is the product's own.
+static int add_operations(product *p, const hone_matmul *of, void *attributes)
+{
+    static const int kinds[MATMUL_ACTIVATIONS] = {
+        [MATMUL_GELU_TANH] = GELU_TANH, [MATMUL_GELU_ERF] = GELU_ERF, [MATMUL_SILU] = SWISH};
+    const onednn3 *onednn = &p->onednn;
+    const bool activates = of->activation != MATMUL_NONE;
+    void *operations = NULL;
+    if (!activates && !of->has_residual) return SUCCESS;
+    p->residual_at = activates;
+    int status = onednn->post_ops_create(&operations);
+    if (status == SUCCESS && activates) // of swish alpha is the factor within
+        status = onednn->post_ops_append_eltwise(
+            operations, kinds[of->activation], of->activation == MATMUL_SILU ? 1.0f : 0.0f, 0.0f);
+    if (status == SUCCESS && of->has_residual)
+        status = onednn->post_ops_append_binary(operations, BINARY_ADD, p->operands[OF_RESIDUAL]);
+    if (status == SUCCESS) status = onednn->primitive_attr_set_post_ops(attributes, operations);
+    if (operations != NULL) onednn->post_ops_destroy(operations);
+    return status;
+}
+
+static hone_status make_primitive(product *p, const hone_matmul *of, hone_error *err)
 {
     const onednn3 *onednn = &p->onednn;
     void *attributes = NULL;
     int status = onednn->primitive_attr_create(&attributes);
     if (status == SUCCESS) status = onednn->primitive_attr_set_scratchpad_mode(attributes, SCRATCHPAD_OF_USER);
+    if (status == SUCCESS) status = add_operations(p, of, attributes);
     if (status == SUCCESS)
         status = onednn->matmul_primitive_desc_create(
-            &p->description, onednn->engine, p->operands[0], p->operands[1], NULL, p->operands[2], attributes);
+            &p->description, onednn->engine, p->operands[OF_A], p->operands[OF_B], p->operands[OF_BIAS],
+            p->operands[OF_C], attributes);
     if (status == SUCCESS) status = onednn->primitive_create(&p->primitive, p->description);
     if (attributes != NULL) onednn->primitive_attr_destroy(attributes);
     if (status == SUCCESS) return HONE_OK;
@@ -280,6 +331,10 @@ static bool supports(const hone_rival *rival, const hone_matmul *of, hone_error 
     char path[4096];
     (void)rival;
     if (!find_file(path, sizeof path, why)) return false;
+    if (of->activation == MATMUL_RELU) {
+        hone_fail(why, HONE_UNSUPPORTED, where, "oneDNN's relu makes 0 of NaN, and that of matmul leaves it");
+        return false;
+    }
     if (of->dtype != HONE_F16) return hone_rival_can_count(of, "onednn3", INT_MAX, why);
     hone_fail(why, HONE_UNSUPPORTED, where, "onednn3 multiplies f32 and bf16 here");
     return false;
@@ -297,7 +352,7 @@ static hone_status create(const hone_rival *rival, const hone_matmul *of, int32_
         status = hone_fail(err, HONE_UNSUPPORTED, where, "oneDNN refuses these sizes or strides");
     if (status == HONE_OK) {
         int before = swap_threads(&p->onednn, threads); // the primitive is generated for as many as there are now
-        status = make_primitive(p, err);
+        status = make_primitive(p, of, err);
         swap_threads(&p->onednn, before);
     }
     for (int i = 0; status == HONE_OK && i < SLOTS; i++)
@@ -309,10 +364,12 @@ static hone_status create(const hone_rival *rival, const hone_matmul *of, int32_
     return status;
 }
 
-static hone_status run(void *state, const void *a, const void *b, void *c, int32_t threads)
+static hone_status run(void *state, const hone_matmul *of, int32_t threads)
 {
     product *p = state;
-    void *const data[OPERANDS] = {(void *)a, (void *)b, c};
+    void *const data[OPERANDS] = {
+        (void *)(uintptr_t)of->a, (void *)(uintptr_t)of->b, of->c, (void *)(uintptr_t)of->bias,
+        (void *)(uintptr_t)of->residual};
     int wanted = threads > 0 && threads < p->threads ? threads : p->threads;
     int before = swap_threads(&p->onednn, wanted);
     slot *own = take_slot(p);
@@ -322,4 +379,4 @@ static hone_status run(void *state, const void *a, const void *b, void *c, int32
     return status;
 }
 
-const hone_rival hone_rival_onednn3 = {"onednn3", supports, create, run, destroy, NULL, find};
+const hone_rival hone_rival_onednn3 = {"onednn3", supports, create, run, destroy, NULL, find, true};

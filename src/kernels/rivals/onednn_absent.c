@@ -30,9 +30,9 @@ static hone_status create(
     return hone_onednn_is_absent(err);
 }
 
-static hone_status run(void *product, const void *a, const void *b, void *c, int32_t threads)
+static hone_status run(void *product, const hone_matmul *of, int32_t threads)
 {
-    (void)product, (void)a, (void)b, (void)c, (void)threads;
+    (void)product, (void)of, (void)threads;
     return HONE_UNSUPPORTED;
 }
 
@@ -41,4 +41,4 @@ static void destroy(void *product)
     (void)product;
 }
 
-const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL};
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL, false};

@@ -63,9 +63,9 @@ static hone_status create(
     return status;
 }
 
-static hone_status run(void *state, const void *a, const void *b, void *c, int32_t threads)
+static hone_status run(void *state, const hone_matmul *of, int32_t threads)
 {
-    void *const data[] = {(void *)a, (void *)b, c};
+    void *const data[] = {(void *)of->a, (void *)of->b, of->c};
     return hone_onednn_primitive_run(state, data, threads);
 }
 
@@ -74,4 +74,4 @@ static void destroy(void *state)
     hone_onednn_primitive_destroy(state);
 }
 
-const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL};
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL, false};

@@ -185,14 +185,14 @@ static void give_threads(const openblas_product *own, lent_threads *taken)
     hone_mutex_unlock(&taken->mutex);
 }
 
-static hone_status run(void *state, const void *a, const void *b, void *c, int32_t threads)
+static hone_status run(void *state, const hone_matmul *of, int32_t threads)
 {
     const openblas_product *own = state;
     lent_threads *taken = take_threads(own, threads > 0 && threads < own->threads ? threads : own->threads);
     if (own->m == 1)
-        multiply_row(own, a, b, c);
+        multiply_row(own, of->a, of->b, of->c);
     else
-        multiply(own, a, b, c);
+        multiply(own, of->a, of->b, of->c);
     give_threads(own, taken);
     return HONE_OK;
 }
@@ -204,6 +204,6 @@ static bool find_packaged(const hone_rival *rival, char *path, size_t size)
 }
 
 #define OPENBLAS(of) supports, create, run, destroy, &hone_openblas_builds[HONE_OPENBLAS_OF_##of]
-const hone_rival hone_rival_openblas = {"openblas", OPENBLAS(SYSTEM), NULL};
-const hone_rival hone_rival_numpy_openblas = {"numpy_openblas", OPENBLAS(NUMPY), find_packaged};
-const hone_rival hone_rival_scipy_openblas = {"scipy_openblas", OPENBLAS(SCIPY), find_packaged};
+const hone_rival hone_rival_openblas = {"openblas", OPENBLAS(SYSTEM), NULL, false};
+const hone_rival hone_rival_numpy_openblas = {"numpy_openblas", OPENBLAS(NUMPY), find_packaged, false};
+const hone_rival hone_rival_scipy_openblas = {"scipy_openblas", OPENBLAS(SCIPY), find_packaged, false};

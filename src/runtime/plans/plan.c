@@ -35,6 +35,19 @@ static hone_status run_filled(const hone_plan *plan, const hone_value *args, con
     return entry->kernel_run(plan, full, execution);
 }
 
+// The same where values at the end are all that is missing, as they are for a caller who is older than parameters that an
+// algorithm got.
+static hone_status run_completed(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
+    const hone_value *defaults = hone_call_defaults(entry->call);
+    const size_t count = entry->op->count, given = entry->given;
+    hone_value full[MAX_VALUES];
+    if (given > 0) memcpy(full, args, given * sizeof *args);
+    memcpy(full + given, defaults + given, (count - given) * sizeof *defaults);
+    return entry->kernel_run(plan, full, execution);
+}
+
 // Lends a run that brings none the scratch memory that its kernel asked for. Stands in entry->kernel_run only for
 // kernels that ask for some.
 static hone_status run_with_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
@@ -58,13 +71,19 @@ static hone_status run_with_scratch(const hone_plan *plan, const hone_value *arg
 
 static bool needs_filling(const hone_signature *signature, const hone_value *args, size_t count)
 {
-    if (count < hone_signature_count(signature)) return true;
     for (size_t i = 0; i < count; i++) {
         const hone_parameter *parameter = hone_signature_parameter(signature, i);
         if (args[i].tag == HONE_VALUE_NONE && !parameter->nullable) return true;
         if (args[i].tag == HONE_VALUE_INT && parameter->kind == HONE_KIND_FLOAT) return true;
     }
     return false;
+}
+
+static hone_run_function *run_of(const hone_plan_entry *entry, const hone_value *args)
+{
+    const hone_signature *signature = entry->op->algorithm->signature;
+    if (needs_filling(signature, args, entry->given)) return run_filled;
+    return entry->given < hone_signature_count(signature) ? run_completed : entry->kernel_run;
 }
 
 // Tensors of the call, in order, as positions among the values.
@@ -219,7 +238,7 @@ static hone_status make_entry(
     memcpy(entry->config, decision->config.values, sizeof entry->config);
     entry->number = hone_counters_take(&entry->before);
     entry->plan = (hone_plan){
-        .run = needs_filling(request->op->algorithm->signature, args, count) ? run_filled : entry->kernel_run,
+        .run = run_of(entry, args),
         .config = entry->config,
         .kernel = &kernel->kernel,
         .call = entry->call,

@@ -51,6 +51,19 @@ static void tuning_parameters_are_left_out(void **state)
         "f(x: f32[n], *, num_warps: i64 = 4, num_stages: i64 = 2) -> y: f32[n]", &kept));
 }
 
+static void a_parameter_that_came_later_may_be_missing(void **state)
+{
+    (void)state;
+    lines kept;
+    static const char without[] = "f(x: f32[n]) -> y: f32[n]";
+    assert_true(agree("f(x: f32[n], *, b: f32[n]? = none #given) -> y: f32[n]", without, &kept));
+    assert_true(agree(without, "f(x: f32[n], *, b: f32[n]? = none #given) -> y: f32[n]", &kept));
+    assert_false(agree(without, "f(x: f32[n], *, b: f32[n]? = none) -> y: f32[n]", &kept));
+    assert_false(agree(
+        "f(x: f32[n], *, b: f32[n]? = none #given) -> y: f32[n]",
+        "f(x: f32[n], *, b: f16[n]? = none #given) -> y: f32[n]", &kept));
+}
+
 static void each_difference_is_reported(void **state)
 {
     (void)state;
@@ -85,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_dims_and_types_are_the_authors_own),
         cmocka_unit_test(tuning_parameters_are_left_out),
+        cmocka_unit_test(a_parameter_that_came_later_may_be_missing),
         cmocka_unit_test(each_difference_is_reported),
         cmocka_unit_test(a_missing_parameter_is_named),
         cmocka_unit_test(defaults_differ_by_value_not_by_spelling),

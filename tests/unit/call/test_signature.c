@@ -39,6 +39,8 @@ static void text_is_normalised(void **state)
         {"f(x: f32[n,d],*,s: f64=1/sqrt( d ),k:i64=n,t:bool = n>2*k2 #ignore,k2: i64=-1#any)->y:f32[n]",
          "f(x: f32[n, d], *, s: f64 = 1 / sqrt(d), k: i64 = n, t: bool = n > 2 * k2 #ignore, k2: i64 = -1 #any) -> y: "
          "f32[n]"},
+        {"f(x: f32[n],*,b: f32[n]? #given,m: str? =none#given,t:bool=false #given)->y:f32[n]",
+         "f(x: f32[n], *, b: f32[n]? = none #given, m: str? = none #given, t: bool = false #given) -> y: f32[n]"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         hone_signature *signature = signature_of(pairs[i][0]);
@@ -115,11 +117,14 @@ static void a_wrong_signature_says_where_and_what_was_expected(void **state)
         {"f(x: f32[n], k: i64 = 'n') -> y: f32[n]", "the default of k does not fit its type"},
         {"f(x: f32[n], k: i64 = none) -> y: f32[n]", "write '?' behind the type to allow none"},
         {"f(x: f32[n] = 3) -> y: f32[n]", "the default of x does not fit"},
-        {"f(x: f32[n] #bucket) -> y: f32[n]", "only a scalar has a role"},
+        {"f(x: f32[n] #bucket) -> y: f32[n]", "of the roles in the call key it can only have '#given'"},
         {"f(x: f32[n], k: i64 #ignore) -> y: f32[n]", "needs a default"},
         {"f(x: f32[n], k: bool = true #any) -> y: f32[n]", "k is not a number: '#any' goes after an f64 or i64"},
         {"f(x: f32[n], k: str #any) -> y: f32[n]", "k is not a number"},
         {"f(x: f32[k], k: i64 #any) -> y: f32[k]", "a shape depends on k, so '#any' cannot stand behind it"},
+        {"f(x: f32[n] #given) -> y: f32[n]", "x is left out of the call key, so it needs a default"},
+        {"f(x: f32[n], k: i64 #given) -> y: f32[n]", "k is left out of the call key, so it needs a default"},
+        {"f(x: f32[n], k: i64 = n #given) -> y: f32[n]", "k has '#given', so its default must be a literal"},
         {"f(x: f32[n], k: i64 #weight) -> y: f32[n]", "expected a role"},
         {"f(x: f32[n] ~ gauss(0, 1)) -> y: f32[n]", "expected a generator: uniform"},
         {"f(x: f32[n] ~ uniform(0)) -> y: f32[n]", "another argument of the generator"},

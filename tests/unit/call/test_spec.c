@@ -22,6 +22,33 @@ static void the_key_is_that_of_the_documented_text(void **state)
     hone_signature_release(&signature);
 }
 
+// A signature that gets parameters keeps the keys of calls that do not use them.
+static void a_parameter_that_came_later_is_in_the_key_where_it_is_given(void **state)
+{
+    (void)state;
+    hone_signature *before = signature_of("f(x: f32[n], *, t: bool = false) -> y: f32[n]");
+    hone_signature *after = signature_of(
+        "f(x: f32[n], *, t: bool = false, bias: f32[n]? = none #given, act: str? = none #given, k: i64 = 3 #given) -> "
+        "y: f32[n]");
+    hone_call *old = call_of(before, "f(f32[4])"), *same = call_of(after, "f(f32[4], k=3, act=none)");
+    assert_string_equal(hone_call_key(old), hone_call_key(same));
+    assert_string_equal(hone_call_spec(old), hone_call_spec(same));
+    static const char *const others[] = {"f(f32[4], k=4)", "f(f32[4], act=a)", "f(f32[4], bias=f32[4])"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        hone_call *other = call_of(after, others[i]), *read = NULL;
+        assert_string_not_equal(hone_call_key(old), hone_call_key(other));
+        const char *spec = hone_call_spec(other);
+        assert_int_equal(hone_call_from_spec(hone_allocator_system(), after, spec, strlen(spec), &read, NULL), HONE_OK);
+        assert_string_equal(hone_call_key(read), hone_call_key(other));
+        hone_call_release(&read);
+        hone_call_release(&other);
+    }
+    hone_call_release(&old);
+    hone_call_release(&same);
+    hone_signature_release(&before);
+    hone_signature_release(&after);
+}
+
 static void keys_tell_calls_apart_and_spellings_not(void **state)
 {
     (void)state;
@@ -261,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_is_that_of_the_documented_text),
+        cmocka_unit_test(a_parameter_that_came_later_is_in_the_key_where_it_is_given),
         cmocka_unit_test(keys_tell_calls_apart_and_spellings_not),
         cmocka_unit_test(a_default_that_dims_say_has_one_key_however_it_is_given),
         cmocka_unit_test(a_default_that_nothing_says_is_asked_for),

@@ -144,14 +144,21 @@ int run_kernel(const test_machine *machine, const hone_kernel *kernel, test_prod
 
 void run_kernels(const test_machine *machine, test_kernels *kernels, product_case is)
 {
+    run_finished(machine, kernels, is, (product_epilogue){false, false, NULL});
+}
+
+int run_finished(const test_machine *machine, test_kernels *kernels, product_case is, product_epilogue epilogue)
+{
+    int ran = 0;
     test_product product;
-    product_init(&product, machine->signature, is);
+    product_init_finished(&product, machine->signature, is, epilogue);
     for (size_t i = 0; i < hone_matmul_table.count; i++) {
         const hone_kernel *kernel = &hone_matmul_table.kernels[i];
         if (kernels(kernel) && reason_against(machine, kernel, product.call) == NULL)
-            run_kernel(machine, kernel, &product, (uint64_t)(is.m + is.n + is.k));
+            ran += run_kernel(machine, kernel, &product, (uint64_t)(is.m + is.n + is.k)) > 0;
     }
     product_deinit(&product);
+    return ran;
 }
 
 void run_shapes(const test_machine *machine, test_kernels *kernels, hone_dtype_id dtype, bool transpose_b)

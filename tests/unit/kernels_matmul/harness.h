@@ -25,6 +25,8 @@ const char *reason_against(const test_machine *machine, const hone_kernel *kerne
 int run_kernel(const test_machine *machine, const hone_kernel *kernel, test_product *product, uint64_t seed);
 // Those of the kernels that can run it.
 void run_kernels(const test_machine *machine, test_kernels *kernels, product_case is);
+// Likewise; returns how many could.
+int run_finished(const test_machine *machine, test_kernels *kernels, product_case is, product_epilogue epilogue);
 // The same at odd shapes with and without gaps between the rows.
 void run_shapes(const test_machine *machine, test_kernels *kernels, hone_dtype_id dtype, bool transpose_b);
 

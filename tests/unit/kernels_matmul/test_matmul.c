@@ -57,6 +57,96 @@ static void a_product_over_nothing_is_zero(void **state)
         run_kernels(machine, own, cases[i]);
 }
 
+// Rows for the kernels of a few rows, for whole tiles and for those that are cut; a k that is one block and several.
+static void every_kernel_finishes_its_sums(void **state)
+{
+    static const int64_t shapes[][3] = {{1, 70, 33}, {3, 200, 40}, {6, 37, 8}, {19, 51, 17}, {70, 100, 1100}};
+    static const char *const activations[] = {NULL, "relu", "gelu_tanh", "gelu_erf", "silu"};
+    static const hone_dtype_id dtypes[] = {HONE_F32, HONE_BF16, HONE_F16};
+    const test_machine *machine = *state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t j = 0; j < sizeof dtypes / sizeof *dtypes; j++)
+            for (size_t k = 0; k < sizeof activations / sizeof *activations; k++)
+                for (int arrays = 0; arrays < 4; arrays++) {
+                    product_case is = {shapes[i][0], shapes[i][1], shapes[i][2], dtypes[j], (i + k) % 2 == 0, arrays};
+                    product_epilogue epilogue = {arrays % 2 == 1, arrays / 2 == 1, activations[k]};
+                    assert_true(run_finished(machine, own, is, epilogue) > 1);
+                }
+}
+
+static void a_product_over_nothing_is_finished(void **state)
+{
+    const test_machine *machine = *state;
+    static const product_epilogue whole = {true, true, "gelu_erf"};
+    assert_true(run_finished(machine, own, (product_case){3, 5, 0, HONE_F32, false, 2}, whole) > 1);
+    assert_true(run_finished(machine, own, (product_case){2, 70, 0, HONE_BF16, true, 1}, whole) > 1);
+    assert_true(run_finished(machine, own, (product_case){0, 5, 4, HONE_F16, true, 0}, whole) > 1);
+}
+
+static void an_activation_that_nobody_knows_is_refused_by_all(void **state)
+{
+    const test_machine *machine = *state;
+    test_product product;
+    hone_call *call = NULL;
+    product_init(&product, machine->signature, (product_case){4, 4, 4, HONE_F32, false, 0});
+    product.args[5] = hone_of_string("gelu");
+    assert_int_equal(
+        hone_call_bind(hone_allocator_system(), machine->signature, product.args, 7, false, &call, NULL), HONE_OK);
+    for (size_t j = 0; j < hone_matmul_table.count; j++) {
+        const hone_kernel *kernel = &hone_matmul_table.kernels[j];
+        if (kernel->platform != HONE_NATIVE || (kernel->needs & machine->device.features) != kernel->needs) continue;
+        assert_string_equal(
+            reason_against(machine, kernel, call),
+            "activation is 'gelu', expected relu, gelu_tanh, gelu_erf or silu, or none of them");
+    }
+    hone_call_release(&call);
+    product_deinit(&product);
+}
+
+static void a_bias_with_gaps_is_left_to_the_reference(void **state)
+{
+    const test_machine *machine = *state;
+    test_product product;
+    hone_call *call = NULL;
+    product_init_finished(
+        &product, machine->signature, (product_case){4, 4, 4, HONE_F32, false, 0},
+        (product_epilogue){true, false, NULL});
+    product.strides[3][1] = 2;
+    assert_int_equal(
+        hone_call_bind(hone_allocator_system(), machine->signature, product.args, 7, false, &call, NULL), HONE_OK);
+    for (size_t j = 0; j < hone_matmul_table.count; j++) {
+        const hone_kernel *kernel = &hone_matmul_table.kernels[j];
+        const char *reason = reason_against(machine, kernel, call);
+        if (kernel->is_reference)
+            assert_null(reason);
+        else if (reason != NULL && strcmp(reason, "this CPU cannot") != 0)
+            assert_string_equal(reason, "bias has stride 2; this kernel reads elements that lie side by side");
+        else
+            assert_non_null(reason);
+    }
+    hone_call_release(&call);
+    product.strides[3][1] = 1;
+    product_deinit(&product);
+}
+
+// Freivalds' check is of sums alone.
+static void only_a_product_without_an_epilogue_is_checked_as_one(void **state)
+{
+    static const product_epilogue epilogues[] = {{true, false, NULL}, {false, true, NULL}, {false, false, "relu"}};
+    const test_machine *machine = *state;
+    const product_case is = {4, 4, 4, HONE_F32, false, 0};
+    test_product product;
+    hone_product as;
+    product_init(&product, machine->signature, is);
+    assert_true(hone_matmul_table.algorithm->product(product.call, &as));
+    product_deinit(&product);
+    for (size_t i = 0; i < sizeof epilogues / sizeof *epilogues; i++) {
+        product_init_finished(&product, machine->signature, is, epilogues[i]);
+        assert_false(hone_matmul_table.algorithm->product(product.call, &as));
+        product_deinit(&product);
+    }
+}
+
 static void a_left_out_transpose_b_is_false(void **state)
 {
     const test_machine *machine = *state;
@@ -104,6 +194,13 @@ static void the_cost_is_two_operations_a_term_and_each_byte_once(void **state)
     hone_matmul_table.algorithm->model(product.call, &cost);
     assert_true(cost.operations == 2.0 * 3 * 5 * 7);
     assert_true(cost.bytes == 2.0 * (3 * 7 + 5 * 7 + 3 * 5));
+    product_deinit(&product);
+    product_init_finished(
+        &product, machine->signature, (product_case){3, 5, 7, HONE_BF16, true, 0},
+        (product_epilogue){true, true, "silu"});
+    hone_matmul_table.algorithm->model(product.call, &cost);
+    assert_true(cost.operations == 2.0 * 3 * 5 * 7 + 3.0 * 3 * 5);
+    assert_true(cost.bytes == 2.0 * (3 * 7 + 5 * 7 + 5 + 2 * 3 * 5));
     product_deinit(&product);
 }
 
@@ -154,6 +251,11 @@ int main(void)
         cmocka_unit_test(every_kernel_multiplies_f16),
         cmocka_unit_test(every_kernel_multiplies_f16_with_b_transposed),
         cmocka_unit_test(a_product_over_nothing_is_zero),
+        cmocka_unit_test(every_kernel_finishes_its_sums),
+        cmocka_unit_test(a_product_over_nothing_is_finished),
+        cmocka_unit_test(an_activation_that_nobody_knows_is_refused_by_all),
+        cmocka_unit_test(a_bias_with_gaps_is_left_to_the_reference),
+        cmocka_unit_test(only_a_product_without_an_epilogue_is_checked_as_one),
         cmocka_unit_test(a_left_out_transpose_b_is_false),
         cmocka_unit_test(columns_that_do_not_lie_together_are_left_to_the_reference),
         cmocka_unit_test(the_cost_is_two_operations_a_term_and_each_byte_once),

@@ -69,7 +69,8 @@ static void *run_often(void *argument)
     const counted *own = argument;
     float c[64];
     for (int i = 0; i < RUNS; i++)
-        if (own->rival->run(own->product, a, b, c, own->threads) != HONE_OK) return argument;
+        if (own->rival->run(own->product, &(hone_matmul){.a = a, .b = b, .c = c}, own->threads) != HONE_OK)
+            return argument;
     return NULL;
 }
 

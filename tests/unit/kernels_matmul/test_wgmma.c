@@ -13,7 +13,16 @@
 #define HONE_LAYOUTS_ALONE
 #include "kernels/common/wgmma.cuh"
 
-enum { DEPTH = 64, ROWS = 64, COLUMNS = 256, STEP = 16, THREADS = 128, SHARED = 1 << 17, TILE_A = 2048, TILE_B = 32768 };
+enum {
+    DEPTH = 64,
+    ROWS = 64,
+    COLUMNS = 256,
+    STEP = 16,
+    THREADS = 128,
+    SHARED = 1 << 17,
+    TILE_A = 2048,
+    TILE_B = 32768
+};
 
 static int16_t shared[SHARED / 2];
 static int16_t a[ROWS][DEPTH], b[DEPTH][COLUMNS];

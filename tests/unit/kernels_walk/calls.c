@@ -101,6 +101,35 @@ static void lay_out(void *ctx, hone_tensor *tensor, size_t index, int64_t *strid
     tensor->data = address_of(m, index, tensor->dtype.bits);
 }
 
+// Texts ---------------------------------------------------------------------------------------------------------------
+
+// What the texts of signatures may be, which only kernels know.
+static const struct {
+    const char *algorithm, *parameter, *texts[6];
+} known_texts[] = {
+    {"matmul", "activation", {"relu", "gelu_tanh", "gelu_erf", "silu"}},
+    {"gated_linear_unit", "activation", {"none", "silu", "sigmoid", "relu", "gelu", "tanh"}},
+};
+
+static void draw_text(maker *m, const char *const texts[6], hone_value *out)
+{
+    uint64_t count = 0;
+    while (count < 6 && texts[count] != NULL)
+        count++;
+    if (draw(m, 2) == 1) *out = hone_of_string(texts[draw(m, count)]);
+}
+
+// Each is left out in half of the calls.
+static void draw_texts(maker *m)
+{
+    const hone_signature *signature = m->m.signature;
+    for (size_t i = 0; i < sizeof known_texts / sizeof *known_texts; i++) {
+        int index = hone_signature_find(signature, known_texts[i].parameter);
+        if (strcmp(hone_signature_name(signature), known_texts[i].algorithm) == 0 && index >= 0)
+            draw_text(m, known_texts[i].texts, &m->m.values[index]);
+    }
+}
+
 // A call --------------------------------------------------------------------------------------------------------------
 
 static bool draw_all(maker *m)
@@ -114,6 +143,7 @@ static bool draw_all(maker *m)
     for (int32_t i = 0; i < made_up->leading_count; i++)
         made_up->leading[i] = draw_size(m);
     hone_made_up_draw_scalars(made_up);
+    draw_texts(m);
     for (size_t i = 0; i < made_up->signature->slot_count; i++)
         if (made_up->signature->slots[i].kind == SLOT_DIM) made_up->slots[i] = hone_scalar_int(draw_size(m));
     return hone_made_up_make_tensors(made_up);
@@ -184,6 +214,7 @@ static bool draw_tail(maker *m, size_t dim, int64_t size, size_t dtype)
     made_up->leading_count = 1;
     made_up->leading[0] = 1 + (int64_t)draw(m, 3);
     hone_made_up_draw_scalars(made_up);
+    draw_texts(m);
     for (size_t i = 0, at = 0; i < signature->slot_count; i++)
         if (signature->slots[i].kind == SLOT_DIM)
             made_up->slots[i] = hone_scalar_int(at++ == dim ? size : small_sizes[draw(m, 4)]);
