@@ -239,6 +239,7 @@ SHAPES = {"rms_norm": [(32, 4096), (4096, 4096), (512, 8192), (2048, 16384)],
           "layer_norm": [(4096, 1024), (32, 4096), (4096, 4096), (2048, 16384)]}
 SHAPES = {name: SHAPES[name] for name in os.environ.get("HONE_GPU_ONLY", ",".join(SHAPES)).split(",")}
 DEVICE = os.environ.get("HONE_GPU_DEVICE", "cuda")
+FIRST = int(os.environ.get("HONE_GPU_FIRST", "0"))  # of each operation's shapes
 
 
 def arrays(name, rows, dim):
@@ -387,7 +388,7 @@ def children():
 
 def tune(folder, count):
     rows, bad, start = [], 0, time.monotonic()
-    for index in range(count):
+    for index in range(FIRST, count):
         for name, shapes in SHAPES.items():
             if time.monotonic() - start > float(os.environ.get("HONE_GPU_LIMIT", "3600")):
                 print(f"left out for want of time: {name} {shapes[index]}")
@@ -440,7 +441,7 @@ def again(folder, count):
     hone.default().tune_call = lambda *words, **names: compiled.append(words)
     start = time.perf_counter()
     wanted = {row["call"]: row["chosen"] for row in json.loads((folder / "python.json").read_text())}
-    for index in range(count):
+    for index in range(FIRST, count):
         for name, shapes in SHAPES.items():
             given, scalars, _ = of_call(name, *shapes[index])
             decision = hone.decide(name, **given, **scalars)

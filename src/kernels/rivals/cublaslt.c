@@ -42,13 +42,18 @@ typedef struct state {
     atomic_uintptr_t owner; // 0: nobody yet
 } state;
 
-// Its gelu is the form by tanh. A residual is its C, which it adds before the activation.
+// Its gelu is the form by tanh, and its relu makes 0 of NaN, where hone's stays NaN. A residual is its C, which it adds before
+// the activation.
 static bool has_epilogue(const hone_matmul *product, hone_error *why)
 {
     const hone_matmul_activation activation = product->activation;
-    if (activation == MATMUL_GELU_ERF || activation == MATMUL_SILU) {
+    if (activation == MATMUL_RELU) {
+        hone_fail(why, HONE_UNSUPPORTED, where, "cuBLASLt's relu makes 0 of NaN; expected none or gelu_tanh, got relu");
+        return false;
+    }
+    if (activation != MATMUL_NONE && activation != MATMUL_GELU_TANH) {
         hone_fail(
-            why, HONE_UNSUPPORTED, where, "cuBLASLt's activations are relu and gelu_tanh, not %s",
+            why, HONE_UNSUPPORTED, where, "cuBLASLt has no activation %s; expected none or gelu_tanh",
             activation == MATMUL_SILU ? "silu" : "gelu_erf");
         return false;
     }
@@ -104,8 +109,7 @@ static uint32_t least_alignment(const hone_call *call)
 static int describe_epilogue(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const uintptr_t some_bias = 4096 + alignment;
-    static const int32_t activations[MATMUL_ACTIVATIONS] = {
-        [MATMUL_RELU] = CUBLASLT_WITH_RELU, [MATMUL_GELU_TANH] = CUBLASLT_WITH_GELU_TANH};
+    static const int32_t activations[MATMUL_ACTIVATIONS] = {[MATMUL_GELU_TANH] = CUBLASLT_WITH_GELU_TANH};
     const int32_t epilogue = activations[product->activation] | (product->has_bias ? CUBLASLT_WITH_BIAS : 0);
     if (epilogue == 0) return CUBLASLT_SUCCESS;
     int result = s->library.product_set(s->product, CUBLASLT_EPILOGUE, &epilogue, sizeof epilogue);

@@ -16,8 +16,7 @@ enum {
     CUBLASLT_TRANSPOSE_B = 4,
     CUBLASLT_EPILOGUE = 7,
     CUBLASLT_BIAS_POINTER = 8,
-    CUBLASLT_WITH_RELU = 2, // values of an epilogue; what has a bias, too, is the sum of both
-    CUBLASLT_WITH_BIAS = 4,
+    CUBLASLT_WITH_BIAS = 4, // values of an epilogue; what has a bias, too, is the sum of both
     CUBLASLT_WITH_GELU_TANH = 32,
     CUBLASLT_PLAIN = 0, // their values
     CUBLASLT_TRANSPOSED = 1,

@@ -15,7 +15,10 @@ enum { TAIL_COUNT = sizeof tails / sizeof *tails };
 
 // Around the widths of vectors and of blocks: one less, the width, one more.
 static const int64_t small_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8};
-static const int64_t sizes[] = {1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 129, 255, 515, 1000};
+static const int64_t sizes[] = {1,  2,  3,   7,   15,  16,  17,  31,   32,  33, 63,
+                                64, 65, 100, 127, 129, 255, 515, 1000, 128, 256};
+// On GPUs alone, where kernels are for rows of these lengths.
+enum { GPU_SIZES = 2 };
 
 typedef enum layout {
     DENSE,
@@ -43,7 +46,8 @@ static int64_t draw_size(maker *m)
 {
     if (draw(m, 40) == 0) return 0;
     if (draw(m, 2) == 0) return small_sizes[draw(m, sizeof small_sizes / sizeof *small_sizes)];
-    return sizes[draw(m, sizeof sizes / sizeof *sizes)];
+    const size_t count = sizeof sizes / sizeof *sizes - (m->m.device.type == HONE_DEVICE_CUDA ? 0 : GPU_SIZES);
+    return sizes[draw(m, count)];
 }
 
 static void lay_out(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides);
