@@ -40,7 +40,7 @@ __device__ unsigned long long describe_along_n(unsigned tile, unsigned step, uns
     return describe(tile + step * 16 * LINE_BYTES, depth * LINE_BYTES, ATOM_BYTES);
 }
 
-// An operand `bytes` behind one, which a tile's end is not behind: addresses stand at the descriptor's end.
+// The operand that lies `bytes` further: a descriptor begins with its address, whose 14 bits reach over all shared memory.
 __device__ unsigned long long move(unsigned long long operand, unsigned bytes)
 {
     return operand + (bytes >> 4);

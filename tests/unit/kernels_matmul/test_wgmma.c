@@ -151,6 +151,22 @@ static void descriptors_are_those_of_cute(void **state)
     assert_true(describe_along_n(0, 3, DEPTH) == 0x4000004002000000ull + 384);
 }
 
+// Attention describes a tile once and moves on from there, up to the end of shared memory.
+static void an_operand_that_is_moved_is_the_one_there(void **state)
+{
+    (void)state;
+    enum { KEYS = 176, LAST_TILE = (227 << 10) / ATOM_BYTES * ATOM_BYTES - KEYS * LINE_BYTES };
+    for (unsigned tile = 0; tile <= LAST_TILE; tile += ATOM_BYTES) {
+        for (unsigned step = 0; step < 4; step++)
+            assert_true(move(describe_along_k(tile, 0), step * 32) == describe_along_k(tile, step));
+        for (unsigned step = 0; step < KEYS / 16; step++)
+            assert_true(
+                move(describe_along_n(tile, 0, KEYS), step * 16 * LINE_BYTES) == describe_along_n(tile, step, KEYS));
+        assert_true(
+            move(describe_along_k(tile, 0), KEYS * LINE_BYTES) == describe_along_k(tile + KEYS * LINE_BYTES, 0));
+    }
+}
+
 // Eight neighbouring threads write one line, or eight lines of one chunk are read at a time: 32 banks of 4 bytes.
 static void eight_lines_of_one_chunk_meet_in_no_bank(void **state)
 {
@@ -168,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_tile_with_lines_along_n_gives_the_product, setup),
         cmocka_unit_test_setup(a_tile_with_lines_along_k_gives_the_product, setup),
+        cmocka_unit_test(an_operand_that_is_moved_is_the_one_there),
         cmocka_unit_test(descriptors_are_those_of_cute),
         cmocka_unit_test(eight_lines_of_one_chunk_meet_in_no_bank),
     };
