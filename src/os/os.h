@@ -21,6 +21,8 @@ void hone_os_sleep_ns(uint64_t nanoseconds);
 // that one's to say.
 // Nobody else in hone reads the environment.
 const char *hone_os_variable(const char *name);
+// Sets it where it is not set. Of a process that has one thread: the others may be reading.
+void hone_os_offer_variable(const char *name, const char *value);
 // The first of these names, which NULL ends, that is set in such a program: a library of others may heed it there.
 // NULL: none is set, or the program has no more rights than who started it.
 const char *hone_os_withheld_variable(const char *const *names);

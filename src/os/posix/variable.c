@@ -1,4 +1,4 @@
-// The one place where hone reads the environment.
+// The one place where hone reads the environment, and sets it in a worker.
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -6,6 +6,11 @@
 const char *hone_os_variable(const char *name)
 {
     return secure_getenv(name);
+}
+
+void hone_os_offer_variable(const char *name, const char *value)
+{
+    (void)setenv(name, value, 0); // without memory the library keeps its own way
 }
 
 const char *hone_os_withheld_variable(const char *const *names)

@@ -6,6 +6,8 @@
 
 // Reads messages from fd and answers them until the other end is gone. Returns the exit code.
 int hone_worker_serve(int fd, hone_session *session);
+// Workers that are started from now on keep no threads of OpenBLAS at work beside the next candidate.
+void hone_worker_hand_on(void);
 
 // One question to a worker process and its answer.
 typedef enum hone_outcome_kind {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "os/mutex.h"
 #include "platforms/interpreter.h"
+#include "tune/isolate/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +172,7 @@ static hone_status start_worker(
     else
         status = choose_program(workers, path, err);
     if (status != HONE_OK) return status;
+    hone_worker_hand_on();
     status = hone_process_spawn(path, arguments, out, err);
     if (status != HONE_OK) return status;
     status = greet(workers, out, interpreter != NULL ? start_ns : ping_ns, err);

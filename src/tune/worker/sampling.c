@@ -251,16 +251,18 @@ static uint32_t batch_for(const hone_session *session, double run_ns)
     return wanted > most ? most : (uint32_t)wanted;
 }
 
-// Threads that a library lets spin after its work, some 5 ms those of OpenMP, 30 ms those of OpenBLAS, would take a
-// processor from whoever runs next. hone's own are sent to sleep, and are looked for soon.
+// Threads that a library lets spin after its work, some 5 ms those of OpenMP, 200 ms those of Intel's, 128 ms those of an
+// OpenBLAS that was loaded before its worker began, would take a processor from whoever runs next, or stand in its
+// queue all the while: a sample that nothing disturbed would be marked. hone's own are sent to sleep, and are looked for
+// soon. Who has not come to rest by then never does, and is not waited for again.
 // Answers how long it slept.
-static uint64_t settle(hone_session *session)
+uint64_t hone_session_settle(hone_session *session)
 {
-    enum { FIRST_LOOK_NS = 20 * 1000, MOST_LOOK_NS = 500 * 1000, MOST_NS = 50 * 1000 * 1000 };
+    enum { FIRST_LOOK_NS = 20 * 1000, MOST_LOOK_NS = 500 * 1000, MOST_NS = 300 * 1000 * 1000 };
     uint64_t look_ns = FIRST_LOOK_NS, spent_ns = 0;
     if (session->own_pool != NULL) hone_pool_rest(session->own_pool);
-    while (!session->restless && hone_os_others_run() > 0) {
-        session->restless = spent_ns > MOST_NS;
+    for (int running; (running = hone_os_others_run()) > session->restless;) {
+        if (spent_ns > MOST_NS) session->restless = running;
         hone_os_sleep_ns(look_ns);
         spent_ns += look_ns;
         look_ns = look_ns * 2 < MOST_LOOK_NS ? look_ns * 2 : MOST_LOOK_NS;
@@ -382,7 +384,7 @@ void hone_runner_rest(const hone_runner *runner)
 // threads come before it begins: beside other work they come milliseconds late, and the caller would do their part.
 static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample *out, hone_error *err)
 {
-    const uint64_t slept_ns = settle(runner->session);
+    const uint64_t slept_ns = hone_session_settle(runner->session);
     if (rests && slept_ns < rest_ns) hone_os_sleep_ns(rest_ns - slept_ns);
     gather(runner);
     hone_failure failure = watch(runner, sample_warm, hone_runner_sample, out, err);
@@ -456,7 +458,7 @@ static uint32_t first_batch(const hone_runner *runner)
 static hone_failure warm_up(hone_runner *runner, double *out_ns, hone_error *err)
 {
     double spent = 0, before_ns = INFINITY;
-    (void)settle(runner->session);
+    (void)hone_session_settle(runner->session);
     runner->batch = first_batch(runner);
     for (;;) {
         double run_ns;

@@ -49,7 +49,7 @@ typedef struct hone_session {
     char *flood; // of the host; cold, when all sets together fit the last-level cache: read through before each sample
     size_t flood_size;
     bool floods;      // the same, in the memory of the site
-    bool restless;    // threads of this process go on for good: nobody waits for them any more
+    int restless;     // threads of this process that go on for good: nobody waits for so many any more
     double disturbed; // share of the latest samples that were disturbed
     hone_variants variants;
     bool has_all_variants; // also those that are for winners alone, as far as they are asked for
@@ -205,6 +205,8 @@ hone_failure hone_runner_sample_of(hone_runner *runner, hone_runs *runs, hone_sa
 // Sleeps for a millisecond, after which a busy machine leaves the next few to the caller, and has the pool's threads awake
 // that the last sample had work for.
 void hone_runner_rest(const hone_runner *runner);
+// Waits until the threads of this process that are left of another candidate have come to rest. Returns the ns it slept.
+uint64_t hone_session_settle(hone_session *session);
 // A sample right after others of this candidate, which is warm. Says what disturbed it; one that was is taken again up
 // to `retakes` times, as one in a round, and the least disturbed one stands.
 hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);

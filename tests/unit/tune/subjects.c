@@ -69,6 +69,16 @@ static hone_status run_abort(const hone_plan *plan, const hone_value *args, cons
     abort();
 }
 
+// Only where a library that looks for work while it is idle was told not to do so for long.
+static hone_status run_told(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    if (getenv("OPENBLAS_THREAD_TIMEOUT") == NULL) return HONE_KERNEL_FAILED;
+    scale(args);
+    return HONE_OK;
+}
+
 static hone_status run_leave(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     (void)plan;
@@ -400,6 +410,7 @@ static const subject subjects[] = {
     {"segv_each", run_segv, NULL, NULL, "part: 1..8 default 1"},
     {"abort", run_abort, NULL, NULL, NULL},
     {"leave", run_leave, NULL, NULL, NULL},
+    {"told", run_told, NULL, NULL, NULL},
     {"hang", run_hang, NULL, NULL, "way: 1..6"},
     {"wrong", run_wrong, NULL, NULL, NULL},
     {"nan", run_nan, NULL, NULL, NULL},

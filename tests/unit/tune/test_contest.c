@@ -22,6 +22,15 @@ static void a_good_kernel_wins_and_is_verified(void **state)
     assert_int_equal(strlen(evidence->started), 20);
 }
 
+// Else they stand in the queue of whoever is measured next for 128 ms, whose samples all are marked.
+static void workers_keep_idle_threads_of_openblas_asleep(void **state)
+{
+    ground *g = *state;
+    assert_int_equal(ground_tune(g, "told"), HONE_OK);
+    assert_int_equal(ground_row(g, "told")->rejected[HONE_FAILURE_RUN], 0);
+    assert_true(ground_row(g, "told")->time_ns > 0);
+}
+
 static void a_contest_without_a_seed_draws_another_each_time(void **state)
 {
     ground *g = *state;
@@ -620,6 +629,7 @@ int main(void)
             a_contest_without_a_seed_draws_another_each_time, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_kernel_that_is_wrong_in_two_threads_wins_nothing, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(workers_keep_idle_threads_of_openblas_asleep, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_reference_has_a_row_and_never_wins, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             the_history_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),

@@ -3,6 +3,9 @@
 #include "failing_allocator.h"
 #include "tune/worker/session.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static void a_contest_in_process_survives_every_failed_allocation(void **state)
@@ -81,12 +84,60 @@ static void words_that_are_too_long_end_with_dots(void **state)
     assert_string_equal(out, "abc...");
 }
 
+// Looks for work as an idle thread of a library does: until its patience ends.
+typedef struct idler {
+    _Atomic uint64_t until_ns;
+    atomic_bool asleep;
+} idler;
+
+static void *look_for_work(void *ctx)
+{
+    idler *self = ctx;
+    while (hone_os_now_ns() < atomic_load(&self->until_ns))
+        sched_yield();
+    atomic_store(&self->asleep, true);
+    return NULL;
+}
+
+static pthread_t start_idler(idler *self, uint64_t patience_ns)
+{
+    pthread_t thread;
+    atomic_store(&self->asleep, false);
+    atomic_store(&self->until_ns, hone_os_now_ns() + patience_ns);
+    assert_int_equal(pthread_create(&thread, NULL, look_for_work, self), 0);
+    return thread;
+}
+
+// OpenBLAS's looks for 128 ms where its patience is its own; one that never sleeps holds nobody up twice.
+static void the_next_sample_waits_for_idle_threads_that_look_for_work(void **state)
+{
+    (void)state;
+    const uint64_t ms = 1000 * 1000;
+    hone_session session;
+    hone_session_init(&session, hone_allocator_system(), &(hone_kernel_reader){.strict = false}, NULL);
+    idler idle, restless;
+    pthread_t thread = start_idler(&idle, 128 * ms);
+    (void)hone_session_settle(&session);
+    assert_true(atomic_load(&idle.asleep));
+    pthread_join(thread, NULL);
+    assert_int_equal(session.restless, 0);
+
+    thread = start_idler(&restless, 3600 * 1000 * ms);
+    assert_true(hone_session_settle(&session) > 128 * ms);
+    assert_int_equal(session.restless, 1);
+    assert_true(hone_session_settle(&session) < 128 * ms);
+    atomic_store(&restless.until_ns, 0);
+    pthread_join(thread, NULL);
+    hone_session_deinit(&session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             a_contest_in_process_survives_every_failed_allocation, ground_setup, ground_teardown),
         cmocka_unit_test(messages_that_are_none_and_calls_that_are_not_open_are_answered),
+        cmocka_unit_test(the_next_sample_waits_for_idle_threads_that_look_for_work),
         cmocka_unit_test(words_that_are_too_long_end_with_dots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

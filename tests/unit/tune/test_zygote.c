@@ -71,6 +71,20 @@ static void the_zygote_isolates_functions_of_a_host_with_threads(void **state)
     with_a_thread(tune_all, *state);
 }
 
+// Its children know no variable but those of this process.
+static void tune_told(ground *g)
+{
+    assert_int_equal(ground_tune(g, "told"), HONE_OK);
+    assert_int_equal(ground_row(g, "told")->rejected[HONE_FAILURE_RUN], 0);
+    assert_true(ground_row(g, "told")->time_ns > 0);
+}
+
+static void children_of_the_zygote_keep_idle_threads_of_openblas_asleep(void **state)
+{
+    skip_where_nothing_can_fork();
+    with_a_thread(tune_told, *state);
+}
+
 static void tune_hang(ground *g)
 {
     g->options.candidate_seconds = 4; // what good takes a thousandth of, and a hang all
@@ -225,6 +239,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_single_threaded_host_forks, ground_setup_hosts, ground_teardown),
         cmocka_unit_test_setup_teardown(
             the_zygote_isolates_functions_of_a_host_with_threads, setup_with_zygote, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            children_of_the_zygote_keep_idle_threads_of_openblas_asleep, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(the_zygote_stops_a_child_that_hangs, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(the_zygote_outlives_a_cancelled_contest, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(
