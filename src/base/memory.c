@@ -37,19 +37,31 @@ static block_header *header_of(void *block)
     return (block_header *)(void *)((char *)block - HEADER_SIZE);
 }
 
-void *hone_resize(const hone_allocator *allocator, void *block, size_t size)
+static void *resize(const hone_allocator *allocator, void *block, size_t size)
 {
     if (size == 0) size = 1;
     if (size > SIZE_MAX - HEADER_SIZE) return NULL;
     block_header *header = block != NULL ? header_of(block) : NULL;
-    size_t old_size = header != NULL ? header->size : 0;
-    size_t old_total = header != NULL ? old_size + HEADER_SIZE : 0;
+    const size_t old_total = header != NULL ? header->size + HEADER_SIZE : 0;
     header = allocator->reallocate(allocator->ctx, header, old_total, size + HEADER_SIZE);
     if (header == NULL) return NULL;
     header->size = size;
-    char *bytes = (char *)header + HEADER_SIZE;
-    if (size > old_size) memset(bytes + old_size, 0, size - old_size);
+    return (char *)header + HEADER_SIZE;
+}
+
+void *hone_resize(const hone_allocator *allocator, void *block, size_t size)
+{
+    const size_t old_size = block != NULL ? header_of(block)->size : 0;
+    char *bytes = resize(allocator, block, size);
+    if (bytes == NULL) return NULL;
+    const size_t new_size = header_of(bytes)->size;
+    if (new_size > old_size) memset(bytes + old_size, 0, new_size - old_size);
     return bytes;
+}
+
+void *hone_alloc_unset(const hone_allocator *allocator, size_t size)
+{
+    return resize(allocator, NULL, size);
 }
 
 void *hone_alloc(const hone_allocator *allocator, size_t size)

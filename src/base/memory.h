@@ -14,6 +14,8 @@ static inline hone_allocator hone_allocator_given(hone_allocator allocator)
 
 // Zeroed block of size bytes (at least 1), aligned to 16; NULL when there is none. Free with hone_free.
 void *hone_alloc(const hone_allocator *allocator, size_t size);
+// The same with bytes that are not set, for an array that is written before it is read: megabytes are not written twice.
+void *hone_alloc_unset(const hone_allocator *allocator, size_t size);
 // Zeroed array; NULL also when count * size overflows.
 void *hone_alloc_array(const hone_allocator *allocator, size_t count, size_t size);
 // Grows or shrinks a block of hone_alloc (or NULL); new bytes are zero. The old block stays valid when NULL is

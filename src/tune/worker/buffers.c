@@ -41,7 +41,7 @@ static hone_status fence(
     size_t size;
     if (__builtin_add_overflow((size_t)span, 2 * GUARD_SIZE + 2 * ALIGNMENT, &size))
         return hone_fail_memory(err, where);
-    out->block = hone_alloc(allocator, size);
+    out->block = hone_alloc_unset(allocator, size);
     if (out->block == NULL) return hone_fail_memory(err, where);
     out->size = size;
     out->span = (size_t)span;
@@ -200,7 +200,7 @@ static void fill_hole(void *ctx, int64_t offset, int64_t index)
 static hone_status find_holes(const hone_allocator *allocator, hone_fenced *fenced, hone_error *err)
 {
     if (hone_tensor_is_row_major(&fenced->tensor) || fenced->span == 0) return HONE_OK;
-    fenced->holes = hone_alloc(allocator, fenced->span);
+    fenced->holes = hone_alloc_unset(allocator, fenced->span);
     if (fenced->holes == NULL) return hone_fail_memory(err, where);
     memset(fenced->holes, 1, fenced->span);
     hole_walk walk = {fenced->holes + ((char *)fenced->tensor.data - fenced->low), fenced->tensor.dtype.bits / 8};

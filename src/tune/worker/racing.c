@@ -30,7 +30,7 @@ static bool keep_results(const hone_runner *runner, const hone_buffers *buffers,
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *fenced = &buffers->sets[0].fenced[i];
         if (!hone_buffers_is_result(buffers, i) || fenced->block == NULL) continue;
-        expected[i] = hone_alloc(&runner->session->allocator, fenced->span);
+        expected[i] = hone_alloc_unset(&runner->session->allocator, fenced->span);
         if (expected[i] == NULL) return false;
         memcpy(expected[i], fenced->low, fenced->span);
     }

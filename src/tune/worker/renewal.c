@@ -234,7 +234,7 @@ static bool save_inputs(renewal *r)
     const hone_session *session = r->runner->session;
     for (size_t i = 0; i < session->buffers.count; i++) {
         if (!is_renewed(&session->buffers, i)) continue;
-        r->saved[i] = hone_alloc(&session->allocator, r->size[i] > 0 ? r->size[i] : 1);
+        r->saved[i] = hone_alloc_unset(&session->allocator, r->size[i]);
         if (r->saved[i] == NULL) return false;
         memcpy(r->saved[i], r->low[i], r->size[i]);
     }

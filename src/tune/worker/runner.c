@@ -280,7 +280,7 @@ static hone_failure run_in_place(
     hone_value values[HONE_MAX_VALUES];
     hone_error why = {.message = ""};
     const uint64_t checksum = fenced[host].checksum;
-    char *saved = hone_alloc(&session->allocator, span);
+    char *saved = hone_alloc_unset(&session->allocator, span);
     if (saved == NULL) {
         hone_fail_memory(err, where);
         return HONE_FAILURE_RUN;

@@ -29,7 +29,7 @@ void hone_variants_deinit(hone_variants *variants)
 
 static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced, char **out, hone_error *err)
 {
-    if (*out == NULL) *out = hone_alloc(&variants->allocator, fenced->span > 0 ? fenced->span : 1);
+    if (*out == NULL) *out = hone_alloc_unset(&variants->allocator, fenced->span);
     if (*out == NULL) return hone_fail_memory(err, where);
     memcpy(*out, fenced->low, fenced->span);
     return HONE_OK;
