@@ -23,7 +23,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = 4 * elements;
 }
 
-// A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
+// A task worth the price of handing it over is some 64 KiB, and a thread some 5 us, which 32768 elements take; what is larger than the last cache need not go through it.
 void hone_rms_norm_config(
     const hone_tensor *x, int64_t element_bytes, const hone_device_info *device, hone_config *out_config)
 {
@@ -32,7 +32,7 @@ void hone_rms_norm_config(
     out_config->values[RMS_NORM_UNROLL] = 4;
     out_config->values[RMS_NORM_ROWS_PER_TASK] = hone_rows_per_task(dim * element_bytes, 1 << 16, 256);
     out_config->values[RMS_NORM_STORE] = hone_exceeds_cache(device, bytes);
-    out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, bytes >> 18);
+    out_config->values[RMS_NORM_THREADS] = hone_threads_for(device, hone_tensor_elements(x) >> 15);
 }
 
 static bool heuristic(
