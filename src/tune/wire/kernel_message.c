@@ -62,6 +62,7 @@ void hone_message_put_algorithm(hone_buffer *out, const hone_algorithm_entry *en
     if (!entry->builtin) by_value = true;
     hone_wire_put_u8(out, reference != NULL);
     if (reference != NULL) hone_message_put_kernel(out, reference, by_value);
+    hone_wire_put_u8(out, entry->builtin);
     hone_wire_put_u8(out, by_value);
     if (!by_value) {
         hone_wire_put_text(out, entry->name);
@@ -114,6 +115,7 @@ hone_status hone_message_get_algorithm(
     hone_wire_reader *reader,
     const hone_kernel_reader *how,
     hone_algorithm *out,
+    bool *out_known,
     hone_kernel *out_reference,
     hone_error *err)
 {
@@ -125,6 +127,7 @@ hone_status hone_message_get_algorithm(
         hone_status status = hone_message_get_kernel(reader, how, out_reference, err);
         if (status != HONE_OK) return hone_fail_prefix(err, status, "the reference");
     }
+    *out_known = hone_wire_get_u8(reader) != 0;
     if (hone_wire_get_u8(reader) == 0) return algorithm_by_name(reader, how, out, err);
     algorithm_by_value(reader, how->strict, out, err);
     hone_status status = err->status;

@@ -179,11 +179,13 @@ typedef struct hone_kernel_reader {
 } hone_kernel_reader;
 
 // Fills *out, with strings in the reader's arena (by value), the registry (by name) or the pack.
+//   out_known      the algorithm is one of hone's own
 //   out_reference  the kernel that stands for the reference's function; its struct_size is 0 when there is none
 hone_status hone_message_get_algorithm(
     hone_wire_reader *reader,
     const hone_kernel_reader *how,
     hone_algorithm *out,
+    bool *out_known,
     hone_kernel *out_reference,
     hone_error *err);
 hone_status hone_message_get_kernel(

@@ -3,11 +3,6 @@
 
 #include "os/limits.h"
 
-static hone_pool *pool_of(const hone_session *session)
-{
-    return session->given_pool != NULL ? session->given_pool : session->own_pool;
-}
-
 bool hone_session_is_quick(const hone_session *session)
 {
     const double most_ns = 100e6;
@@ -35,12 +30,11 @@ static bool stays_in_range(const hone_reference *reference)
 static void add_reference(hone_session *session, hone_variant_kind kind)
 {
     hone_variant *variant = &session->variants.variants[kind];
-    const hone_kernel *stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+    const hone_reference_means means = hone_session_reference_means(session);
     hone_reference_use use;
     if (!hone_variant_use(kind, session->reference.largest, &use)) return;
     hone_status status = hone_reference_compute(
-        &variant->reference, &session->algorithm, stand_in, session->call, &session->buffers, &session->device,
-        pool_of(session), &use, session->seed + (uint64_t)kind, NULL);
+        &variant->reference, &means, session->call, &session->buffers, &use, session->seed + (uint64_t)kind, NULL);
     variant->has_reference = status == HONE_OK && stays_in_range(&variant->reference);
     if (status == HONE_OK && !variant->has_reference) hone_reference_deinit(&variant->reference);
     if (!session->stable) variant->there = variant->has_reference;

@@ -156,6 +156,29 @@ void hone_parting_find(const char *independent, const hone_call *call, hone_part
     }
 }
 
+// The largest divisor of count that is at most `most`.
+static int64_t divisor_within(int64_t count, uint64_t most)
+{
+    int64_t pieces = count < (int64_t)most ? count : (int64_t)most;
+    while (count % pieces != 0)
+        pieces--;
+    return pieces;
+}
+
+void hone_parting_coarsen(hone_parting *parting, uint64_t most)
+{
+    hone_assert(most >= 1);
+    parting->count = 1;
+    for (uint32_t g = 0; g < parting->groups; g++) {
+        hone_part_group *group = &parting->group[g];
+        const int64_t pieces = divisor_within(group->count, most / parting->count);
+        for (uint32_t a = 0; a < group->axes; a++)
+            group->axis[a].size *= group->count / pieces;
+        group->count = pieces;
+        parting->count *= (uint64_t)pieces;
+    }
+}
+
 uint64_t hone_part_of(const hone_parting *parting, uint32_t value, const hone_tensor *whole, int64_t index)
 {
     int64_t at[HONE_MAX_RANK] = {0};

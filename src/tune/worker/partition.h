@@ -32,6 +32,8 @@ typedef struct hone_parting {
 // Finds how a call falls apart. A dim that stands in an expression, or in one of two shapes ("if ... else"), is not
 // cut.
 void hone_parting_find(const char *independent, const hone_call *call, hone_parting *out);
+// Puts neighbouring parts together until there are at most `most`, at least 1.
+void hone_parting_coarsen(hone_parting *parting, uint64_t most);
 // The part that an element of a result is in; its index is in row-major order.
 uint64_t hone_part_of(const hone_parting *parting, uint32_t value, const hone_tensor *whole, int64_t index);
 // One part's view of a tensor. shape and strides are the caller's, HONE_MAX_RANK each; out points to them.

@@ -398,7 +398,8 @@ static double draw_hold(hone_session *session, double run_ns)
 static bool begin_first_runs(first_runs *f, hone_runner *runner, hone_buffers *others, double run_ns)
 {
     hone_session *session = runner->session;
-    const hone_kernel *stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+    hone_reference_means means = hone_session_reference_means(session);
+    means.pool = others->pool;
     *f = (first_runs){.racers = {{.runner = runner}, {.runner = runner}}};
     f->hold_ns = run_ns > 1 ? draw_hold(session, run_ns) : 0;
     if (!make_idle_racer(&f->racers[0], 0, runner, &session->buffers, &f->meeting) ||
@@ -406,8 +407,7 @@ static bool begin_first_runs(first_runs *f, hone_runner *runner, hone_buffers *o
         return false;
     poison_results(&session->buffers);
     return hone_reference_compute(
-               &f->reference, &session->algorithm, stand_in, session->call, others, &session->device, others->pool,
-               &hone_reference_ordinary, session->seed, NULL) == HONE_OK;
+               &f->reference, &means, session->call, others, &hone_reference_ordinary, session->seed, NULL) == HONE_OK;
 }
 
 static hone_failure race_first_runs(hone_runner *runner, double run_ns, double *out_ns, hone_error *err)

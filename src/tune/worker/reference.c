@@ -15,11 +15,13 @@
 // What a plain reference does in a second. More than its seconds take is computed in parts, further ones for this share.
 static const double operations_a_second = 1e9, parts_share = 0.75;
 // Of a product, all of which is looked at beside its parts.
-static const double product_parts_share = 0.25;
+static const double product_parts_share = 0.125;
 // Of the largest result: what slack may make of a tolerance.
 static const double most_slack = 0.25;
 const hone_reference_use hone_reference_ordinary = {.seconds = 2, .slack = 1};
-enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64, MOST_JUDGED = 8 };
+enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64, MOST_JUDGED = 8, MOST_AT_ONCE = 64 };
+// What is quicker is not worth the calls that threads would share.
+static const double least_shared_operations = 1e6;
 // Results are kept as a witness up to so many bytes.
 static const size_t most_witness_bytes = (size_t)1 << 30;
 
@@ -61,10 +63,11 @@ bool hone_reference_has_quick_parts(const hone_algorithm *algorithm, const hone_
 // drawn twice, which costs little where there are many.
 static void choose_parts(hone_reference *reference, const hone_call *call, uint64_t seed)
 {
-    const hone_cost cost = cost_of(reference->algorithm, call);
+    const hone_cost cost = cost_of(reference->means.algorithm, call);
     const double whole_operations = reference->use.seconds * operations_a_second;
     hone_parting *parting = &reference->parting;
-    hone_parting_find(cost.operations > whole_operations ? reference->algorithm->independent : NULL, call, parting);
+    hone_parting_find(
+        cost.operations > whole_operations ? reference->means.algorithm->independent : NULL, call, parting);
     reference->part_count = 0;
     if (parting->count < 2) return;
     double fit = whole_operations / (cost.operations / (double)parting->count);
@@ -124,17 +127,17 @@ static hone_status run_call(
     kernel.platform = hone_platform_host();
     kernel.backend = HONE_ANY;
     kernel.is_reference = true;
-    kernel.run = reference->algorithm->reference;
-    if (reference->stand_in != NULL) kernel = *reference->stand_in;
+    kernel.run = reference->means.algorithm->reference;
+    if (reference->means.stand_in != NULL) kernel = *reference->means.stand_in;
     hone_plan plan = {
         .say = hone_platform_say,
         .run = hone_platform_run_of(&kernel),
         .config = no_config,
         .kernel = &kernel,
         .call = call,
-        .device = reference->device,
-        .parallel_for = reference->pool != NULL ? hone_pool_run : NULL,
-        .pool = reference->pool,
+        .device = reference->means.device,
+        .parallel_for = reference->means.pool != NULL ? hone_pool_run : NULL,
+        .pool = reference->means.pool,
     };
     hone_status status = run_plan(&plan, values, out_ns, &why);
     if (status == HONE_OK) return HONE_OK;
@@ -151,7 +154,11 @@ typedef struct part_values {
 } part_values;
 
 static void fill_part(
-    const hone_reference *reference, const hone_buffers *buffers, const uint64_t *part, part_values *out)
+    const hone_reference *reference,
+    const hone_parting *parting,
+    const hone_buffers *buffers,
+    const uint64_t *part,
+    part_values *out)
 {
     for (uint32_t i = 0; i < buffers->count; i++) {
         const hone_fenced *fenced =
@@ -160,44 +167,120 @@ static void fill_part(
         if (fenced->block == NULL) continue;
         out->tensors[i] = fenced->tensor;
         if (part != NULL)
-            hone_part_view(
-                &reference->parting, *part, i, &fenced->tensor, out->shapes[i], out->strides[i], &out->tensors[i]);
+            hone_part_view(parting, *part, i, &fenced->tensor, out->shapes[i], out->strides[i], &out->tensors[i]);
         out->values[i] = hone_of_tensor(&out->tensors[i]);
     }
 }
 
 static hone_status compute_part(
     const hone_reference *reference,
+    const hone_parting *parting,
     const hone_call *whole,
     const hone_buffers *buffers,
     uint64_t part,
+    double *out_ns,
     hone_error *err)
 {
     part_values *values = hone_alloc(&reference->allocator, sizeof *values);
     if (values == NULL) return hone_fail_memory(err, where);
-    fill_part(reference, buffers, &part, values);
-    double unused_ns = 0;
+    fill_part(reference, parting, buffers, &part, values);
     hone_call *call = NULL;
     hone_signature *signature = hone_signature_retain((hone_signature *)hone_call_signature(whole));
     hone_status status =
         hone_call_bind(reference->allocator, signature, values->values, buffers->count, false, &call, err);
     if (status != HONE_OK)
         status = hone_fail_prefix(
-            err, status, "a part of the call, cut along '%s', is no call", reference->algorithm->independent);
+            err, status, "a part of the call, cut along '%s', is no call", reference->means.algorithm->independent);
     else
-        status = run_call(reference, call, values->values, &unused_ns, err);
+        status = run_call(reference, call, values->values, out_ns, err);
     hone_call_release(&call);
     hone_signature_release(&signature);
     hone_free(&reference->allocator, values);
     return status;
 }
 
+// Several parts at once, each by one thread.
+typedef struct parts_job {
+    const hone_reference *reference; // without a pool, which is at work here
+    const hone_parting *parting;
+    const hone_call *whole;
+    const hone_buffers *buffers;
+    const uint64_t *parts;
+    double times_ns[MOST_AT_ONCE];
+    hone_status status[MOST_AT_ONCE];
+    hone_error errors[MOST_AT_ONCE];
+} parts_job;
+
+static void compute_one(void *ctx, int64_t index)
+{
+    parts_job *job = ctx;
+    job->status[index] = compute_part(
+        job->reference, job->parting, job->whole, job->buffers, job->parts[index], &job->times_ns[index],
+        &job->errors[index]);
+}
+
+// *out_ns: what all of them took together.
+static hone_status compute_at_once(
+    const hone_reference *reference,
+    const hone_parting *parting,
+    const hone_call *call,
+    const hone_buffers *buffers,
+    const uint64_t *parts,
+    uint32_t count,
+    double *out_ns,
+    hone_error *err)
+{
+    hone_assert(count <= MOST_AT_ONCE);
+    parts_job *job = hone_alloc(&reference->allocator, sizeof *job);
+    hone_reference *alone = hone_alloc(&reference->allocator, sizeof *alone);
+    hone_status status = job != NULL && alone != NULL ? HONE_OK : hone_fail_memory(err, where);
+    *out_ns = 0;
+    if (status == HONE_OK) {
+        *alone = *reference;
+        alone->means.pool = NULL;
+        *job = (parts_job){.reference = alone, .parting = parting, .whole = call, .buffers = buffers, .parts = parts};
+        hone_pool_run(reference->means.pool, count, compute_one, job);
+    }
+    for (uint32_t i = 0; i < count && status == HONE_OK; i++) {
+        *out_ns += job->times_ns[i];
+        status = job->status[i];
+        if (status != HONE_OK && err != NULL) *err = job->errors[i];
+    }
+    hone_free(&reference->allocator, alone);
+    hone_free(&reference->allocator, job);
+    return status;
+}
+
+static uint32_t threads_of(const hone_reference *reference)
+{
+    const bool is_concurrent = reference->means.is_concurrent && reference->means.stand_in == NULL;
+    return is_concurrent && reference->means.pool != NULL ? (uint32_t)hone_pool_threads(reference->means.pool) : 1;
+}
+
+// Some pieces for each thread, where that is worth their calls.
+static bool cut_for_threads(const hone_reference *reference, const hone_call *call, hone_parting *out)
+{
+    const uint32_t threads = threads_of(reference), pieces = threads * 4;
+    if (threads < 2 || cost_of(reference->means.algorithm, call).operations < least_shared_operations) return false;
+    hone_parting_find(reference->means.algorithm->independent, call, out);
+    hone_parting_coarsen(out, pieces < MOST_AT_ONCE ? pieces : MOST_AT_ONCE);
+    return out->count > 1;
+}
+
 static hone_status compute_whole(
     hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
 {
+    hone_parting parting;
+    if (cut_for_threads(reference, call, &parting)) {
+        uint64_t all[MOST_AT_ONCE];
+        for (uint32_t i = 0; i < parting.count; i++)
+            all[i] = i;
+        return compute_at_once(
+            reference, &parting, call, buffers, all, (uint32_t)parting.count, &reference->time_ns, err);
+    }
     part_values *values = hone_alloc(&reference->allocator, sizeof *values);
     if (values == NULL) return hone_fail_memory(err, where);
-    fill_part(reference, buffers, NULL, values);
+    fill_part(reference, NULL, buffers, NULL, values);
     hone_status status = run_call(reference, call, values->values, &reference->time_ns, err);
     hone_free(&reference->allocator, values);
     return status;
@@ -208,11 +291,21 @@ static hone_status compute(
 {
     if (is_whole(reference)) return compute_whole(reference, call, buffers, err);
     const double share = reference->is_product ? product_parts_share : parts_share;
-    uint64_t until = hone_os_now_ns() + (uint64_t)(share * reference->use.seconds * 1e9);
+    const uint64_t until = hone_os_now_ns() + (uint64_t)(share * reference->use.seconds * 1e9);
+    const uint32_t threads = threads_of(reference), most = threads < MOST_AT_ONCE ? threads : MOST_AT_ONCE;
     uint32_t done = 0;
     hone_status status = HONE_OK;
-    while (status == HONE_OK && done < reference->part_count && (done < LEAST_PARTS || hone_os_now_ns() < until))
-        status = compute_part(reference, call, buffers, reference->parts[done++], err);
+    while (status == HONE_OK && done < reference->part_count && (done < LEAST_PARTS || hone_os_now_ns() < until)) {
+        const uint32_t left = reference->part_count - done, count = left < most ? left : most;
+        double unused_ns = 0;
+        if (count > 1)
+            status = compute_at_once(
+                reference, &reference->parting, call, buffers, reference->parts + done, count, &unused_ns, err);
+        else
+            status =
+                compute_part(reference, &reference->parting, call, buffers, reference->parts[done], &unused_ns, err);
+        done += count;
+    }
     reference->part_count = done;
     return status;
 }
@@ -273,12 +366,9 @@ static hone_status measure_results(hone_reference *reference, hone_error *err)
 
 hone_status hone_reference_compute(
     hone_reference *reference,
-    const hone_algorithm *algorithm,
-    const hone_kernel *stand_in,
+    const hone_reference_means *means,
     const hone_call *call,
     const hone_buffers *buffers,
-    const hone_device_info *device,
-    hone_pool *pool,
     const hone_reference_use *use,
     uint64_t seed,
     hone_error *err)
@@ -286,16 +376,13 @@ hone_status hone_reference_compute(
     memset(reference, 0, sizeof *reference);
     reference->use = *use;
     reference->allocator = buffers->allocator;
-    reference->algorithm = algorithm;
-    reference->stand_in = stand_in;
+    reference->means = *means;
     reference->signature = buffers->signature;
-    reference->device = device;
-    reference->pool = pool;
     reference->call = call;
     choose_parts(reference, call, seed);
     // Beside an infinity every row is suspicious.
-    reference->is_product = !is_whole(reference) && use->largest == NULL && algorithm->product != NULL &&
-                            algorithm->product(call, &reference->product);
+    reference->is_product = !is_whole(reference) && use->largest == NULL && means->algorithm->product != NULL &&
+                            means->algorithm->product(call, &reference->product);
     hone_status status = make_results(reference, buffers, err);
     if (status == HONE_OK) status = compute(reference, call, buffers, err);
     if (status == HONE_OK) {
@@ -352,7 +439,7 @@ static hone_status check_product(
     const hone_product *which = &reference->product;
     if (!reference->is_product || which->out != value) return HONE_OK;
     return hone_product_check(
-        reference->pool, hone_signature_parameter(reference->signature, value)->name, which,
+        reference->means.pool, hone_signature_parameter(reference->signature, value)->name, which,
         &set->fenced[which->a].tensor, &set->fenced[which->b].tensor, &set->fenced[value].tensor, yardstick, max_error,
         err);
 }
@@ -392,7 +479,7 @@ static hone_status check_result(
         double error = 0;
         const hone_tensor *came_part = view_of(reference, value, part, came, &a);
         const hone_tensor *right_part = view_of(reference, value, part, right, &b);
-        status = hone_verify_compare(reference->pool, name, came_part, right_part, &yardstick, &error, err);
+        status = hone_verify_compare(reference->means.pool, name, came_part, right_part, &yardstick, &error, err);
         if (error > *max_error) *max_error = error;
         if (status != HONE_OK && !is_whole(reference))
             hone_fail_prefix(
@@ -422,7 +509,7 @@ static hone_status check_bytes(
     hone_error *err)
 {
     const hone_fenced *came = &set->fenced[value];
-    const uint64_t digest = hone_bulk_hash(reference->pool, came->low, came->span);
+    const uint64_t digest = hone_bulk_hash(reference->means.pool, came->low, came->span);
     const hone_right_result *known = find_right(reference, value, digest);
     double error = known != NULL ? known->error : 0;
     hone_status status = HONE_OK;
@@ -483,7 +570,7 @@ static bool find_dispute(
         const hone_tensor *came = &set->fenced[i].tensor;
         const hone_yardstick yardstick = yardstick_of(reference, i, tolerance, 2);
         const int64_t at =
-            hone_verify_find_wrong(reference->pool, came, &reference->witness.results[i].tensor, &yardstick);
+            hone_verify_find_wrong(reference->means.pool, came, &reference->witness.results[i].tensor, &yardstick);
         if (at < 0) continue;
         *out_value = i;
         *out_part = hone_part_of(&reference->parting, i, came, at);
@@ -497,7 +584,9 @@ static bool add_part(hone_reference *reference, const hone_buffers *buffers, uin
 {
     const uint32_t count = reference->part_count, at = count < HONE_MAX_PARTS ? count : HONE_MAX_PARTS - 1;
     const uint64_t before = reference->parts[at];
-    if (compute_part(reference, reference->call, buffers, part, NULL) != HONE_OK) return false;
+    double unused_ns = 0;
+    if (compute_part(reference, &reference->parting, reference->call, buffers, part, &unused_ns, NULL) != HONE_OK)
+        return false;
     reference->parts[at] = part;
     reference->part_count = at + 1;
     memset(reference->right, 0, sizeof reference->right);

@@ -15,6 +15,15 @@ typedef struct hone_right_result {
     bool there;
 } hone_right_result;
 
+// By what a reference computes. Borrowed for as long as the reference is used.
+typedef struct hone_reference_means {
+    const hone_algorithm *algorithm;
+    const hone_kernel *stand_in; // in place of the algorithm's function; NULL: it is the function
+    const hone_device_info *device;
+    hone_pool *pool;    // NULL: the calling thread alone
+    bool is_concurrent; // the function is hone's own, so that threads may compute parts of a call at once
+} hone_reference_means;
+
 // What a reference is for.
 typedef struct hone_reference_use {
     double seconds;        // about what its function may take: a call of more is computed in parts
@@ -33,11 +42,8 @@ typedef struct hone_witness {
 
 typedef struct hone_reference {
     hone_allocator allocator;
-    const hone_algorithm *algorithm;
-    const hone_kernel *stand_in; // for the function; NULL: it is the function
+    hone_reference_means means;
     const hone_signature *signature;
-    const hone_device_info *device;
-    hone_pool *pool;
     hone_fenced results[HONE_MAX_VALUES];                      // block NULL where a value is no result
     double largest[HONE_MAX_VALUES];                           // max |reference|
     hone_right_result right[HONE_MAX_VALUES][HONE_KEPT_RIGHT]; // the last ones
@@ -45,7 +51,7 @@ typedef struct hone_reference {
     hone_parting parting;
     uint64_t parts[HONE_MAX_PARTS]; // those that were computed
     uint32_t part_count;
-    double time_ns; // of the whole; 0: only parts were computed
+    double time_ns; // of the whole, by one thread; 0: only parts were computed
     hone_reference_use use;
     const hone_call *call; // borrowed
     hone_witness witness;
@@ -54,16 +60,12 @@ typedef struct hone_reference {
 } hone_reference;
 
 // Computes the results of buffers' first set. A call of more operations than its seconds take is computed in
-// parts, when its algorithm says how it falls apart. stand_in (NULL: there is none) computes in place of the
-// algorithm's function. algorithm, call, device and pool are borrowed for as long as the reference is used.
+// parts, when its algorithm says how it falls apart. call is borrowed for as long as the reference is used.
 hone_status hone_reference_compute(
     hone_reference *reference,
-    const hone_algorithm *algorithm,
-    const hone_kernel *stand_in,
+    const hone_reference_means *means,
     const hone_call *call,
     const hone_buffers *buffers,
-    const hone_device_info *device,
-    hone_pool *pool,
     const hone_reference_use *use,
     uint64_t seed,
     hone_error *err);

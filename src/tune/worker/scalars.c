@@ -74,15 +74,13 @@ static void make_changed(hone_session *session, hone_scalar_change change)
 {
     hone_changed_call *changed = &session->changed[change];
     hone_reference_use use;
-    hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
     changed->made = true;
     (void)hone_variant_use(HONE_VARIANT_OTHER, NULL, &use);
     if (!hone_session_is_quick(session) || bind_changed(session, change, changed) != HONE_OK) return;
-    const hone_kernel *stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+    const hone_reference_means means = hone_session_reference_means(session);
     use_others(session, changed);
     hone_status status = hone_reference_compute(
-        &changed->reference, &session->algorithm, stand_in, session->call, &session->buffers, &session->device, pool,
-        &use, session->seed, NULL);
+        &changed->reference, &means, session->call, &session->buffers, &use, session->seed, NULL);
     use_own(session);
     if (status != HONE_OK) hone_call_release(&changed->call);
 }

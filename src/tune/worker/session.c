@@ -123,9 +123,15 @@ static hone_status make_call(hone_session *session, const char *key, hone_error 
     return hone_buffers_fill(&session->buffers, session->call, session->seed, err);
 }
 
-static const hone_kernel *stand_in_of(const hone_session *session)
+hone_reference_means hone_session_reference_means(const hone_session *session)
 {
-    return session->stand_in.struct_size != 0 ? &session->stand_in : NULL;
+    return (hone_reference_means){
+        .algorithm = &session->algorithm,
+        .stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL,
+        .device = &session->device,
+        .pool = pool_of(session),
+        .is_concurrent = session->knows_algorithm,
+    };
 }
 
 static hone_status make_data(hone_session *session, const char *key, hone_error *err)
@@ -133,9 +139,9 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
     hone_status status = make_call(session, key, err);
     if (status == HONE_OK) status = make_cold(session, err);
     if (status != HONE_OK) return status;
+    const hone_reference_means means = hone_session_reference_means(session);
     return hone_reference_compute(
-        &session->reference, &session->algorithm, stand_in_of(session), session->call, &session->buffers,
-        &session->device, pool_of(session), &hone_reference_ordinary, session->seed, err);
+        &session->reference, &means, session->call, &session->buffers, &hone_reference_ordinary, session->seed, err);
 }
 
 // Other values --------------------------------------------------------------------------------------------------------
@@ -231,8 +237,8 @@ static void handle_open(hone_session *session, hone_wire_reader *reader, hone_bu
     hone_error err = {0};
     hone_opened opened = {0};
     hone_message_get_device(reader, &session->device);
-    hone_status status =
-        hone_message_get_algorithm(reader, &session->how, &session->algorithm, &session->stand_in, &err);
+    hone_status status = hone_message_get_algorithm(
+        reader, &session->how, &session->algorithm, &session->knows_algorithm, &session->stand_in, &err);
     hone_message_get_call(reader, &session->values, &session->count);
     const char *key = hone_wire_get_text(reader);
     uint8_t regime = hone_wire_get_u8(reader);

@@ -32,6 +32,7 @@ typedef struct hone_session {
     hone_device_info device;
     hone_site site; // stays open from call to call on one device
     hone_algorithm algorithm;
+    bool knows_algorithm; // it is one of hone's own
     hone_kernel stand_in; // for the algorithm's reference; struct_size 0: there is none
     hone_signature *signature;
     hone_wire_value *values;
@@ -97,6 +98,9 @@ static inline void hone_session_pass_phase(const hone_session *session)
 }
 // measure.c: what candidates that are done have left in this process. An earlier failure is the one to tell.
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
+
+// By what references of the session's call compute.
+hone_reference_means hone_session_reference_means(const hone_session *session);
 
 // other_values.c: whether further values are worth further references, which are quick.
 bool hone_session_is_quick(const hone_session *session);

@@ -11,6 +11,7 @@
 #include "tune/worker/variants.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -333,21 +334,26 @@ static hone_status answer_twice(const hone_plan *plan, const hone_value *args, c
     return HONE_OK;
 }
 
+// pool NULL: by the calling thread. Else by several, as hone's own references are.
+static void compute(fixture *f, hone_pool *pool, const hone_reference_use *use, hone_reference *out)
+{
+    static const hone_device_info device = {.threads = 1};
+    const hone_reference_means means = {
+        .algorithm = &f->algorithm, .device = &device, .pool = pool, .is_concurrent = pool != NULL};
+    assert_int_equal(hone_reference_compute(out, &means, f->call, &f->buffers, use, 5, &f->err), HONE_OK);
+}
+
 // Bits that were compared once are right again, with the error that they had; others are compared.
 static void results_of_known_bits_are_right_and_others_are_compared(void **state)
 {
     fixture *f = *state;
     hone_reference reference;
-    const hone_device_info device = {.threads = 1};
     const hone_tolerance tolerance = {0, 0, 0}, loose = {1000, 0, 0};
     double error = 0, again = 0;
     assert_int_equal(make(f, "op(f32[8,5])"), HONE_OK);
     fill(f);
     f->algorithm.reference = answer_twice;
-    assert_int_equal(
-        hone_reference_compute(
-            &reference, &f->algorithm, NULL, f->call, &f->buffers, &device, NULL, &hone_reference_ordinary, 5, &f->err),
-        HONE_OK);
+    compute(f, NULL, &hone_reference_ordinary, &reference);
     float *y = (float *)(void *)bytes_of(f, "y");
     const float *right = (const float *)(const void *)reference.results[2].low;
     memcpy(y, right, 160);
@@ -372,16 +378,13 @@ static void zeros_are_not_near_enough_to_large_results_whatever_the_slack(void *
 {
     fixture *f = *state;
     hone_reference reference;
-    const hone_device_info device = {.threads = 1};
     const hone_reference_use use = {.seconds = 2, .slack = 64};
     const hone_tolerance tolerance = {.relative = 0.032};
     double error = 0;
     assert_int_equal(make(f, "op(f32[8,5])"), HONE_OK);
     fill(f);
     f->algorithm.reference = answer_twice;
-    assert_int_equal(
-        hone_reference_compute(&reference, &f->algorithm, NULL, f->call, &f->buffers, &device, NULL, &use, 5, &f->err),
-        HONE_OK);
+    compute(f, NULL, &use, &reference);
     float *y = (float *)(void *)bytes_of(f, "y");
     memcpy(y, reference.results[2].low, 160);
     assert_int_equal(hone_reference_check(&reference, &f->buffers, 0, &tolerance, NULL, &error, &f->err), HONE_OK);
@@ -389,6 +392,46 @@ static void zeros_are_not_near_enough_to_large_results_whatever_the_slack(void *
     assert_int_equal(
         hone_reference_check(&reference, &f->buffers, 0, &tolerance, NULL, &error, &f->err), HONE_KERNEL_FAILED);
     hone_reference_deinit(&reference);
+}
+
+static void says_some_work(const hone_call *call, hone_cost *out)
+{
+    (void)call;
+    *out = (hone_cost){.operations = 1e8};
+}
+
+static atomic_int pieces_seen;
+
+static hone_status answer_twice_and_count(
+    const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    atomic_fetch_add(&pieces_seen, 1);
+    return answer_twice(plan, args, execution);
+}
+
+// Twelve rows are eight pieces at most for two threads: six, which divide them.
+static void threads_share_a_reference_of_hones_own_and_no_other(void **state)
+{
+    fixture *f = *state;
+    hone_reference alone, shared;
+    hone_pool *pool = NULL;
+    const hone_allocator allocator = hone_allocator_system();
+    assert_int_equal(hone_pool_create(&allocator, 2, &pool, &f->err), HONE_OK);
+    assert_int_equal(make(f, "op(f32[12,5])"), HONE_OK);
+    fill(f);
+    f->algorithm.reference = answer_twice_and_count;
+    f->algorithm.model = says_some_work;
+    f->algorithm.independent = "m";
+    atomic_store(&pieces_seen, 0);
+    compute(f, NULL, &hone_reference_ordinary, &alone);
+    assert_int_equal(atomic_load(&pieces_seen), 1);
+    compute(f, pool, &hone_reference_ordinary, &shared);
+    assert_int_equal(atomic_load(&pieces_seen), 1 + 6);
+    assert_int_equal(shared.part_count, 0);
+    assert_memory_equal(alone.results[2].low, shared.results[2].low, 12 * 5 * sizeof(float));
+    hone_reference_deinit(&alone);
+    hone_reference_deinit(&shared);
+    hone_pool_destroy(&pool);
 }
 
 static void says_much_work(const hone_call *call, hone_cost *out)
@@ -414,11 +457,7 @@ static void answer(fixture *f, bool zeros_in_a_row)
 
 static void compute_two_rows(fixture *f, hone_reference *out)
 {
-    const hone_device_info device = {.threads = 1};
-    assert_int_equal(
-        hone_reference_compute(
-            out, &f->algorithm, NULL, f->call, &f->buffers, &device, NULL, &hone_reference_ordinary, 5, &f->err),
-        HONE_OK);
+    compute(f, NULL, &hone_reference_ordinary, out);
     assert_int_equal(out->part_count, 2);
 }
 
@@ -527,6 +566,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_nearly_the_same_inputs_a_few_elements_differ, setup, teardown),
         cmocka_unit_test_setup_teardown(a_variant_of_guarded_inputs_is_watched_too, setup, teardown),
         cmocka_unit_test_setup_teardown(results_of_known_bits_are_right_and_others_are_compared, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_share_a_reference_of_hones_own_and_no_other, setup, teardown),
         cmocka_unit_test_setup_teardown(zeros_are_not_near_enough_to_large_results_whatever_the_slack, setup, teardown),
         cmocka_unit_test_setup_teardown(
             where_parts_are_computed_another_kernels_results_show_what_is_wrong_elsewhere, setup, teardown),

@@ -64,6 +64,22 @@ static void heads_are_cut_with_the_key_heads_they_share(void **state)
         assert_int_equal(parting.group[1].axis[i].size, parting.group[1].axis[i].value == 1 ? 1 : 4);
 }
 
+static void neighbouring_parts_are_put_together_until_there_are_few(void **state)
+{
+    (void)state;
+    hone_parting parting = parting_of(matmul, "matmul(f32[12,4], f32[4,5])", "m");
+    hone_parting_coarsen(&parting, 8);
+    assert_int_equal(parting.count, 6); // the largest divisor of 12
+    assert_int_equal(parting.group[0].axis[0].size, 2);
+    parting = parting_of(matmul, "matmul(f32[7,4], f32[4,5])", "m");
+    hone_parting_coarsen(&parting, 6);
+    assert_int_equal(parting.count, 1);
+    parting = parting_of(attention, "attention(f32[4,7,8,4], f32[4,9,2,4])", "batch heads:kv_heads");
+    hone_parting_coarsen(&parting, 5);
+    assert_int_equal(parting.count, 4);
+    assert_int_equal(parting.group[1].count, 1);
+}
+
 static void leading_dims_are_cut_along_the_largest(void **state)
 {
     (void)state;
@@ -111,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_a_product_are_cut),
+        cmocka_unit_test(neighbouring_parts_are_put_together_until_there_are_few),
         cmocka_unit_test(heads_are_cut_with_the_key_heads_they_share),
         cmocka_unit_test(leading_dims_are_cut_along_the_largest),
         cmocka_unit_test(what_cannot_be_cut_stays_whole),
