@@ -1,7 +1,19 @@
-// Other values for the open call than its ordinary ones: which are made, and when, with references of their own.
+// Other values for the open call than its ordinary ones: which are made, and when, with references of their own; by
+// what references compute.
 #include "tune/worker/session.h"
 
 #include "os/limits.h"
+
+hone_reference_means hone_session_reference_means(const hone_session *session)
+{
+    return (hone_reference_means){
+        .algorithm = &session->algorithm,
+        .stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL,
+        .device = &session->device,
+        .pool = session->given_pool != NULL ? session->given_pool : session->own_pool,
+        .is_concurrent = session->knows_algorithm,
+    };
+}
 
 bool hone_session_is_quick(const hone_session *session)
 {

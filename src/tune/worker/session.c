@@ -123,17 +123,6 @@ static hone_status make_call(hone_session *session, const char *key, hone_error 
     return hone_buffers_fill(&session->buffers, session->call, session->seed, err);
 }
 
-hone_reference_means hone_session_reference_means(const hone_session *session)
-{
-    return (hone_reference_means){
-        .algorithm = &session->algorithm,
-        .stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL,
-        .device = &session->device,
-        .pool = pool_of(session),
-        .is_concurrent = session->knows_algorithm,
-    };
-}
-
 static hone_status make_data(hone_session *session, const char *key, hone_error *err)
 {
     hone_status status = make_call(session, key, err);

@@ -99,7 +99,7 @@ static inline void hone_session_pass_phase(const hone_session *session)
 // measure.c: what candidates that are done have left in this process. An earlier failure is the one to tell.
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
 
-// By what references of the session's call compute.
+// other_values.c: by what references of the session's call compute.
 hone_reference_means hone_session_reference_means(const hone_session *session);
 
 // other_values.c: whether further values are worth further references, which are quick.
