@@ -102,10 +102,11 @@ typedef struct hone_cost {
     double operations; // floating point
 } hone_cost;
 
-// A call that is the product of two matrices: value `out`, [m, n], is value `a` times value `b`.
+// A call that is the product of two matrices: value `out`, [..., m, n], is value `a` times value `b`. Leading axes are those
+// of a batch of products, the same in all three.
 typedef struct hone_product {
     size_t a, b, out;
-    int32_t a_rows; // the axis of a that has m; the other one has k
+    int32_t a_rows; // the axis of a that has m, of its last two; the other one has k
     int32_t b_rows; // the axis of b that has k
 } hone_product;
 

@@ -17,6 +17,8 @@ typedef struct layout {
     int type;
     uint64_t rows, columns;
     int64_t leading;
+    int32_t count; // of a batch
+    int64_t stride;
 } layout;
 
 typedef struct preference {
@@ -38,6 +40,7 @@ EXPORT int cublasLtMatmulDescCreate(product **, int, int);
 EXPORT int cublasLtMatmulDescSetAttribute(product *, int, const void *, size_t);
 EXPORT int cublasLtMatmulDescDestroy(product *);
 EXPORT int cublasLtMatrixLayoutCreate(layout **, int, uint64_t, uint64_t, int64_t);
+EXPORT int cublasLtMatrixLayoutSetAttribute(layout *, int, const void *, size_t);
 EXPORT int cublasLtMatrixLayoutDestroy(layout *);
 EXPORT int cublasLtMatmulPreferenceCreate(preference **);
 EXPORT int cublasLtMatmulPreferenceSetAttribute(preference *, int, const void *, size_t);
@@ -103,7 +106,18 @@ int cublasLtMatrixLayoutCreate(layout **out, int type, uint64_t rows, uint64_t c
 {
     if ((uint64_t)leading < rows) return INVALID_VALUE;
     *out = malloc(sizeof **out);
-    **out = (layout){type, rows, columns, leading};
+    **out = (layout){type, rows, columns, leading, 1, 0};
+    return OK;
+}
+
+int cublasLtMatrixLayoutSetAttribute(layout *l, int attribute, const void *value, size_t size)
+{
+    if (attribute == 5 && size == sizeof l->count)
+        memcpy(&l->count, value, size);
+    else if (attribute == 6 && size == sizeof l->stride)
+        memcpy(&l->stride, value, size);
+    else
+        return INVALID_VALUE;
     return OK;
 }
 
@@ -147,6 +161,7 @@ int cublasLtMatmulAlgoGetHeuristic(
     (void)d;
     uint64_t m = p->transposed[0] ? a->columns : a->rows, k = p->transposed[0] ? a->rows : a->columns;
     if (m != c->rows || b->rows != k || b->columns != c->columns) return INVALID_VALUE;
+    if (a->count != c->count || b->count != c->count) return INVALID_VALUE;
     int there = wanted->workspace >= NEEDED ? 3 : 2;
     *count = asked < there ? asked : there;
     for (int i = 0; i < *count; i++)
@@ -177,6 +192,26 @@ static void put(void *to, const layout *l, uint64_t row, uint64_t column, double
         ((uint16_t *)to)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+// The matrix of a batch.
+static const void *at(const void *data, const layout *l, int32_t index)
+{
+    return (const char *)data + index * l->stride * (l->type == F32 ? 4 : 2);
+}
+
+static void multiply(
+    const product *p, const void *a, layout *a_layout, const void *b, layout *b_layout, void *d, layout *d_layout)
+{
+    uint64_t k = b_layout->rows;
+    for (uint64_t column = 0; column < d_layout->columns; column++)
+        for (uint64_t row = 0; row < d_layout->rows; row++) {
+            double sum = 0;
+            for (uint64_t i = 0; i < k; i++)
+                sum += get(a, a_layout, p->transposed[0] ? i : row, p->transposed[0] ? row : i) *
+                       get(b, b_layout, i, column);
+            put(d, d_layout, row, column, sum);
+        }
+}
+
 int cublasLtMatmul(
     void *handle,
     product *p,
@@ -202,14 +237,9 @@ int cublasLtMatmul(
     if (algorithm[0] == 3 && (workspace == NULL || size < NEEDED)) return INVALID_VALUE;
     if (workspace != NULL) memset(workspace, 0xee, size);
     fake_log("multiply algorithm %d workspace %zu", (int)algorithm[0], size);
-    uint64_t k = b_layout->rows;
-    for (uint64_t column = 0; column < d_layout->columns; column++)
-        for (uint64_t row = 0; row < d_layout->rows; row++) {
-            double sum = 0;
-            for (uint64_t i = 0; i < k; i++)
-                sum += get(a, a_layout, p->transposed[0] ? i : row, p->transposed[0] ? row : i) *
-                       get(b, b_layout, i, column);
-            put(d, d_layout, row, column, sum);
-        }
+    for (int32_t i = 0; i < d_layout->count; i++)
+        multiply(
+            p, at(a, a_layout, i), a_layout, at(b, b_layout, i), b_layout, (void *)(uintptr_t)at(d, d_layout, i),
+            d_layout);
     return OK;
 }

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-// A rank-2 view. Strides are in elements.
+// The last two axes of a tensor. Strides are in elements.
 typedef struct hone_matrix {
     void *data; // element [0, 0]
     int64_t rows, columns;
@@ -23,14 +23,16 @@ static inline int64_t hone_axis_stride(const hone_tensor *tensor, int32_t axis)
     return stride;
 }
 
+// Of leading axes the first matrix.
 static inline hone_matrix hone_matrix_of(const hone_tensor *tensor)
 {
+    const int32_t rows = tensor->ndim - 2, columns = tensor->ndim - 1;
     hone_matrix matrix = {
         (char *)tensor->data + tensor->byte_offset,
-        tensor->shape[0],
-        tensor->shape[1],
-        hone_axis_stride(tensor, 0),
-        hone_axis_stride(tensor, 1),
+        tensor->shape[rows],
+        tensor->shape[columns],
+        hone_axis_stride(tensor, rows),
+        hone_axis_stride(tensor, columns),
     };
     return matrix;
 }

@@ -3,6 +3,8 @@
 #include "kernels/common/half.h"
 #include "kernels/common/scratch.h"
 
+#include <stdatomic.h>
+
 enum { GRANULE = 64 }; // columns and steps of k are shared out in multiples of it
 
 typedef struct decode_job {
@@ -148,11 +150,28 @@ static decode_job job_of(const hone_decode_set *set, const hone_decode_shape *sh
     return job;
 }
 
+// Workers that each compute whole products of a batch, where there is one for every thread; else all work on one.
+static int64_t ways(const hone_decode_shape *shape, const hone_matmul *product)
+{
+    return product->leading > 0 && product->batch >= shape->threads ? shape->threads : 1;
+}
+
+static hone_decode_shape shape_of_way(const hone_decode_shape *shape, int64_t count)
+{
+    hone_decode_shape own = *shape;
+    if (count == 1) return own;
+    own.threads = 1;
+    own.split_k = false;
+    return own;
+}
+
 size_t hone_decode_scratch(const hone_decode_set *set, const hone_decode_shape *shape, const hone_matmul *product)
 {
-    if (product->m == 0 || product->n == 0 || product->k == 0) return 0;
-    decode_job job = job_of(set, shape, product);
-    return scratch_bytes(&job);
+    if (product->m == 0 || product->n == 0 || product->k == 0 || hone_matmul_batch(product) == 0) return 0;
+    const int64_t count = ways(shape, product);
+    const hone_decode_shape own = shape_of_way(shape, count);
+    decode_job job = job_of(set, &own, product);
+    return (size_t)count * scratch_bytes(&job);
 }
 
 static void share_out(
@@ -164,6 +183,53 @@ static void share_out(
         hone_plan_parallel_for(plan, execution, (int32_t)job->workers, job->workers, work, job);
 }
 
+static void multiply_one(decode_job *job, const hone_plan *plan, const hone_execution *execution, float *memory)
+{
+    if (widened_floats(job)) widen_rows(job, memory);
+    job->sums = memory + widened_floats(job);
+    if (!splits_k(job)) {
+        share_out(job, plan, execution, work_columns);
+    } else {
+        share_out(job, plan, execution, work_k);
+        gather(job, 0, job->product->n, job->workers);
+    }
+}
+
+// A run of a batch, shared by its ways.
+typedef struct decode_batch {
+    const hone_decode_set *set;
+    const hone_decode_shape *shape; // of a way
+    const hone_matmul *product;
+    const hone_plan *plan;
+    const hone_execution *execution;
+    int64_t ways;
+    atomic_bool failed;
+} decode_batch;
+
+static void work_way(void *ctx, int64_t way)
+{
+    decode_batch *all = ctx;
+    const int64_t batch = hone_matmul_batch(all->product), each = batch / all->ways, more = batch % all->ways;
+    const int64_t begin = each * way + smaller(way, more), end = begin + each + (way < more);
+    const decode_job like = job_of(all->set, all->shape, all->product);
+    const size_t bytes = scratch_bytes(&like);
+    float *memory = bytes ? hone_scratch_piece(all->execution, way, all->ways, bytes) : NULL;
+    if (bytes && memory == NULL) {
+        atomic_store_explicit(&all->failed, true, memory_order_relaxed);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++) {
+        hone_matmul one;
+        decode_job job = like;
+        if (all->product->leading > 0) {
+            one = hone_matmul_at(all->product, i);
+            job.product = &one;
+            job.a = one.a;
+        }
+        multiply_one(&job, all->plan, all->execution, memory);
+    }
+}
+
 hone_status hone_decode_run(
     const hone_decode_set *set,
     const hone_decode_shape *shape,
@@ -171,22 +237,14 @@ hone_status hone_decode_run(
     const hone_plan *plan,
     const hone_execution *execution)
 {
-    if (product->m == 0 || product->n == 0) return HONE_OK;
-    if (product->k == 0) {
-        hone_matmul_clear(product);
-        return HONE_OK;
-    }
-    decode_job job = job_of(set, shape, product);
-    size_t bytes = scratch_bytes(&job);
-    float *memory = bytes ? hone_scratch_piece(execution, 0, 1, bytes) : NULL;
-    if (bytes && memory == NULL) return HONE_OUT_OF_MEMORY;
-    if (widened_floats(&job)) widen_rows(&job, memory);
-    job.sums = memory + widened_floats(&job);
-    if (!splits_k(&job)) {
-        share_out(&job, plan, execution, work_columns);
-    } else {
-        share_out(&job, plan, execution, work_k);
-        gather(&job, 0, product->n, job.workers);
-    }
-    return HONE_OK;
+    if (hone_matmul_is_done(product)) return HONE_OK;
+    const int64_t count = ways(shape, product);
+    const hone_decode_shape own = shape_of_way(shape, count);
+    decode_batch all = {
+        .set = set, .shape = &own, .product = product, .plan = plan, .execution = execution, .ways = count};
+    if (count == 1)
+        work_way(&all, 0);
+    else
+        hone_plan_parallel_for(plan, execution, (int32_t)count, count, work_way, &all);
+    return atomic_load_explicit(&all.failed, memory_order_relaxed) ? HONE_OUT_OF_MEMORY : HONE_OK;
 }

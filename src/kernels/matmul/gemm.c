@@ -19,13 +19,14 @@ typedef struct gemm_job {
     const hone_gemm_blocking *blocking;
     const hone_matmul *product;
     const hone_execution *execution;
-    int64_t grid_rows, grid_columns; // workers
+    int64_t ways, grid_rows, grid_columns; // workers: parts of the batch, and of each of its products
     atomic_bool failed;
 } gemm_job;
 
 // One worker's part of c, [rows) x [columns), and its memory.
 typedef struct gemm_part {
     const gemm_job *job;
+    const hone_matmul *product; // of a batch the one at hand
     int64_t row_begin, row_end, column_begin, column_end;
     float *a, *b, *c; // packed blocks; c: sums of a 16 bit product
     int64_t c_stride;
@@ -179,7 +180,7 @@ static float *a_of(const gemm_part *part, const gemm_block *block)
 
 static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles)
 {
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     const hone_gemm_set *set = part->job->set;
     int64_t size = hone_element_size(product->dtype);
     for (int64_t t = 0; t < tiles; t++) {
@@ -208,7 +209,7 @@ static float *panel_of(const gemm_part *part, const gemm_block *block, int64_t c
 static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t word, int64_t words)
 {
     hone_assert(part->b != NULL && column % part->job->blocking->nr == 0); // panels stand side by side
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     const hone_gemm_set *set = part->job->set;
     int64_t nr = part->job->blocking->nr, stride = product->b_stride;
     int64_t j = block->column + column, p = block->k_begin + word * set->word;
@@ -239,7 +240,7 @@ static void pack_rows_of_b(const gemm_part *part, const gemm_block *block)
 // Where rows of A are read, from row `from` of the block on: packed, or in place.
 static void place_a(const gemm_part *part, const gemm_block *block, int64_t from, hone_gemm_tile *tile)
 {
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     if (part->job->blocking->pack_a)
         tile->a = a_of(part, block) + from * block->depth;
     else
@@ -250,7 +251,7 @@ static void place_a(const gemm_part *part, const gemm_block *block, int64_t from
 // Where a panel of B is read: packed, or in place.
 static void place_b(const gemm_part *part, const gemm_block *block, int64_t column, hone_gemm_tile *tile)
 {
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     if (part->job->blocking->pack_b) {
         tile->b = panel_of(part, block, column);
         tile->b_step = part->job->blocking->nr;
@@ -263,7 +264,7 @@ static void place_b(const gemm_part *part, const gemm_block *block, int64_t colu
 // Where sums of row `row` and of the block's column `column` stand.
 static float *place_c(const gemm_part *part, const gemm_block *block, int64_t row, int64_t column)
 {
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     if (product->dtype == HONE_F32) return (float *)product->c + row * product->c_stride + block->column + column;
     if (k_blocks(part->job) == 1) return part->c;
     return part->c + column * sum_rows(part->job) + (row - part->row_begin) * part->c_stride;
@@ -278,7 +279,7 @@ static void narrow_tile(
     int64_t rows,
     int64_t column)
 {
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     for (int64_t i = 0; i < rows; i++) {
         uint16_t *to = (uint16_t *)product->c + (row + i) * product->c_stride + block->column + column;
         part->job->set->narrow(tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
@@ -296,13 +297,13 @@ static void finish_tile(
 {
     for (int64_t i = 0; i < rows; i++)
         part->job->set->finish(
-            part->job->product, tile->c + i * tile->c_stride, row + i, block->column + column, tile->columns);
+            part->product, tile->c + i * tile->c_stride, row + i, block->column + column, tile->columns);
 }
 
 // Its lines come while the tile is multiplied.
 static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t row, int64_t rows, int64_t column)
 {
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     uint16_t *c = (uint16_t *)product->c + row * product->c_stride + block->column + column;
     for (int64_t i = 0; i < rows; i++)
         __builtin_prefetch(c + i * product->c_stride, 1);
@@ -319,7 +320,7 @@ static void fetch_nothing(hone_gemm_tile *tile)
 
 static void fetch_rows(const gemm_part *part, hone_gemm_tile *tile, const void *data, int64_t offset, int64_t stride)
 {
-    int64_t size = hone_element_size(part->job->product->dtype);
+    int64_t size = hone_element_size(part->product->dtype);
     tile->fetch = (const char *)data + offset * size;
     tile->fetch_stride = stride * size;
     tile->fetch_step = HONE_FETCH_ROWS * part->job->set->word * size;
@@ -329,7 +330,7 @@ static void fetch_rows(const gemm_part *part, hone_gemm_tile *tile, const void *
 static void choose_fetch(
     const gemm_part *part, const gemm_block *block, int64_t column, int64_t t, hone_gemm_tile *tile)
 {
-    const hone_matmul *product = part->job->product;
+    const hone_matmul *product = part->product;
     int64_t nr = part->job->blocking->nr, line = t * HONE_FETCH_ROWS;
     if (block->packs && line < nr && column + nr + line + HONE_FETCH_ROWS <= block->columns) {
         int64_t j = block->column + column + nr + line;
@@ -354,7 +355,7 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
     };
     const hone_gemm_set *set = part->job->set;
     void (*multiply)(const hone_gemm_tile *, int32_t) = part->job->blocking->pack_a ? set->tile : set->tile_in_place;
-    const bool finishes = block->last && hone_matmul_has_epilogue(part->job->product);
+    const bool finishes = block->last && hone_matmul_has_epilogue(part->product);
     place_b(part, block, column, &tile);
     for (int64_t t = 0; t < tiles; t++) {
         int64_t from = unit_piece(block->rows, row_unit(set), t, tiles);
@@ -362,7 +363,7 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
         place_a(part, block, from, &tile);
         tile.c = place_c(part, block, block->row + from, column);
         choose_fetch(part, block, column, t, &tile);
-        bool narrows = block->last && part->job->product->dtype != HONE_F32;
+        bool narrows = block->last && part->product->dtype != HONE_F32;
         if (narrows) fetch_result(part, block, block->row + from, rows, column);
         multiply(&tile, (int32_t)rows);
         if (finishes) finish_tile(part, block, &tile, block->row + from, rows, column);
@@ -425,15 +426,32 @@ static void multiply_part(gemm_part *part)
     }
 }
 
+// The same part of each product of a worker's share of the batch.
+static void multiply_share(gemm_part *part, int64_t way)
+{
+    const gemm_job *job = part->job;
+    const int64_t batch = hone_matmul_batch(job->product);
+    for (int64_t i = piece_begin(batch, way, job->ways); i < piece_begin(batch, way + 1, job->ways); i++) {
+        const hone_matmul one = hone_matmul_at(job->product, i);
+        part->product = &one;
+        multiply_part(part);
+    }
+}
+
+static int64_t workers(const gemm_job *job)
+{
+    return job->ways * job->grid_rows * job->grid_columns;
+}
+
 static void work(void *ctx, int64_t index)
 {
     gemm_job *job = ctx;
     const hone_matmul *product = job->product;
-    int64_t row = index / job->grid_columns, column = index % job->grid_columns, nr = job->blocking->nr;
+    int64_t way = index % job->ways, place = index / job->ways;
+    int64_t row = place / job->grid_columns, column = place % job->grid_columns, nr = job->blocking->nr;
     int64_t unit = row_unit(job->set);
     size_t bytes = piece_bytes(job);
-    float *memory =
-        bytes > 0 ? hone_scratch_piece(job->execution, index, job->grid_rows * job->grid_columns, bytes) : NULL;
+    float *memory = bytes > 0 ? hone_scratch_piece(job->execution, index, workers(job), bytes) : NULL;
     if (bytes > 0 && memory == NULL) {
         atomic_store_explicit(&job->failed, true, memory_order_relaxed);
         return;
@@ -442,6 +460,7 @@ static void work(void *ctx, int64_t index)
           *sums = memory != NULL ? packed_b + b_words(job) : NULL;
     gemm_part part = {
         .job = job,
+        .product = product,
         .row_begin = unit_piece(product->m, unit, row, job->grid_rows),
         .row_end = unit_piece(product->m, unit, row + 1, job->grid_rows),
         .column_begin = unit_piece(product->n, nr, column, job->grid_columns),
@@ -452,46 +471,69 @@ static void work(void *ctx, int64_t index)
         .c_stride = sums_stride(job),
     };
     if (job->set->begin != NULL) job->set->begin();
-    multiply_part(&part);
+    if (product->leading == 0)
+        multiply_part(&part);
+    else
+        multiply_share(&part, way);
     if (job->set->end != NULL) job->set->end();
 }
 
 // What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as
 // some sixteen, one that is read in place a quarter of that. A part of height x width multiplies height * width and
 // reads height + width, which several parts read again: a square grid shares most, a grid along m packs b once for each
-// thread. Every grid of threads is tried, which are its divisors: at most threads steps a run.
-static int64_t grid_cost(const gemm_job *job, int64_t rows, int64_t columns)
+// thread. Every grid of threads is tried, which are its divisors: at most threads steps a run. Whole products of a batch
+// are one part as long as there are enough of them.
+static int64_t grid_cost(const gemm_job *job, int64_t ways, int64_t rows, int64_t columns)
 {
     const hone_gemm_blocking *blocking = job->blocking;
     const int64_t packed = 16, in_place = 4, nr = blocking->nr, n = job->product->n;
     int64_t height = largest_piece(job->product->m, row_unit(job->set), rows);
     int64_t width = smaller(n, largest_piece(n, nr, columns));
-    return height * width + height * (blocking->pack_a ? packed : in_place) +
-           width * (blocking->pack_b ? packed : in_place);
+    return divide_up(hone_matmul_batch(job->product), ways) *
+           (height * width + height * (blocking->pack_a ? packed : in_place) +
+            width * (blocking->pack_b ? packed : in_place));
+}
+
+// Splits each product over so many workers; returns the cost, or `best` where no grid is below it.
+static int64_t choose_parts(gemm_job *job, int64_t ways, int64_t workers_of_one, int64_t best)
+{
+    int64_t m = job->product->m, n = job->product->n;
+    for (int64_t rows = 1; rows <= workers_of_one; rows++) {
+        int64_t columns = workers_of_one / rows;
+        bool fits = rows <= divide_up(m, row_unit(job->set)) && columns <= divide_up(n, job->blocking->nr);
+        if (rows * columns != workers_of_one || !fits) continue;
+        int64_t cost = grid_cost(job, ways, rows, columns);
+        if (cost >= best) continue;
+        best = cost;
+        job->ways = ways;
+        job->grid_rows = rows;
+        job->grid_columns = columns;
+    }
+    return best;
 }
 
 // Splits c over the workers so that the one with the largest part is done soonest.
 static void choose_grid(gemm_job *job)
 {
-    int64_t m = job->product->m, n = job->product->n, best = INT64_MAX;
-    for (int64_t rows = 1; rows <= job->blocking->threads; rows++) {
-        int64_t columns = job->blocking->threads / rows;
-        bool fits = rows <= divide_up(m, row_unit(job->set)) && columns <= divide_up(n, job->blocking->nr);
-        if (rows * columns != job->blocking->threads || !fits) continue;
-        int64_t cost = grid_cost(job, rows, columns);
-        if (cost >= best) continue;
-        best = cost;
-        job->grid_rows = rows;
-        job->grid_columns = columns;
-    }
+    const int64_t threads = job->blocking->threads, batch = hone_matmul_batch(job->product);
+    int64_t best = INT64_MAX;
+    job->ways = job->grid_rows = job->grid_columns = 1;
+    for (int64_t ways = smaller(threads, batch); ways > 0; ways--)
+        if (threads % ways == 0) best = choose_parts(job, ways, threads / ways, best);
+    if (best == INT64_MAX) job->ways = smaller(threads, batch); // more threads than parts
+}
+
+static bool has_nothing(const hone_matmul *product)
+{
+    return product->m == 0 || product->n == 0 || product->k == 0 || hone_matmul_batch(product) == 0;
 }
 
 size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
 {
-    if (product->m == 0 || product->n == 0 || product->k == 0) return 0;
-    gemm_job job = {.set = set, .blocking = blocking, .product = product, .grid_rows = 1, .grid_columns = 1};
+    if (has_nothing(product)) return 0;
+    gemm_job job = {.set = set, .blocking = blocking, .product = product};
     choose_grid(&job);
-    return (size_t)(job.grid_rows * job.grid_columns) * (piece_bytes(&job) + 64);
+    return (size_t)workers(&job) * (piece_bytes(&job) + 64);
 }
 
 // How a part of so many rows falls into blocks and tiles: sizes follow from the counts.
@@ -505,13 +547,13 @@ static void describe_rows(const gemm_job *job, int64_t rows, int64_t out[3])
 
 uint64_t hone_gemm_digest(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
 {
-    if (product->m == 0 || product->n == 0 || product->k == 0) return 0;
-    gemm_job job = {.set = set, .blocking = blocking, .product = product, .grid_rows = 1, .grid_columns = 1};
+    if (has_nothing(product)) return 0;
+    gemm_job job = {.set = set, .blocking = blocking, .product = product};
     choose_grid(&job);
     struct {
-        int64_t grid[2], nr, columns, k_blocks, bytes, rows[2][3];
+        int64_t grid[3], nr, columns, k_blocks, bytes, rows[2][3];
     } is = {
-        .grid = {job.grid_rows, job.grid_columns},
+        .grid = {job.ways, job.grid_rows, job.grid_columns},
         .nr = blocking->nr,
         .columns = block_columns(&job),
         .k_blocks = k_blocks(&job),
@@ -530,27 +572,16 @@ hone_status hone_gemm_run(
     const hone_plan *plan,
     const hone_execution *execution)
 {
-    if (product->m == 0 || product->n == 0) return HONE_OK;
-    if (product->k == 0) {
-        hone_matmul_clear(product);
-        return HONE_OK;
-    }
-    gemm_job job = {
-        .set = set,
-        .blocking = blocking,
-        .product = product,
-        .execution = execution,
-        .grid_rows = 1,
-        .grid_columns = 1,
-    };
+    if (hone_matmul_is_done(product)) return HONE_OK;
+    gemm_job job = {.set = set, .blocking = blocking, .product = product, .execution = execution};
     hone_assert(set->tile_in_place != NULL || blocking->pack_a);
     hone_assert(set->finish != NULL || !hone_matmul_has_epilogue(product));
     hone_assert(blocking->mr > 0 && blocking->nr > 0 && blocking->mc > 0 && blocking->nc > 0 && blocking->kc > 0);
     choose_grid(&job);
-    int64_t workers = job.grid_rows * job.grid_columns;
-    if (workers == 1)
+    const int64_t count = workers(&job);
+    if (count == 1)
         work(&job, 0);
     else
-        hone_plan_parallel_for(plan, execution, (int32_t)workers, workers, work, &job);
+        hone_plan_parallel_for(plan, execution, (int32_t)count, count, work, &job);
     return atomic_load_explicit(&job.failed, memory_order_relaxed) ? HONE_OUT_OF_MEMORY : HONE_OK;
 }

@@ -16,6 +16,49 @@ const char hone_matmul_plain_signature[] =
 // Multiply-adds that a thread should have before handing work to it pays: some 5 us.
 static const double worth_a_thread = 1 << 18;
 
+// Rows of the next place of the axis follow those of this one.
+static bool goes_on(const hone_tensor *tensor, int32_t axis, const hone_matrix *matrix, int64_t *out_stride)
+{
+    const int64_t stride = hone_axis_stride(tensor, axis);
+    *out_stride = matrix->rows == 1 ? stride : matrix->row_stride;
+    return matrix->columns > 0 && stride >= matrix->columns && stride == matrix->rows * *out_stride;
+}
+
+// A batch of products with one b is a product of more rows, where those of a, c and the residual go on from product to
+// product: nothing of b is read or packed twice. Axes of 1 are none.
+static void join_rows(hone_matmul *product)
+{
+    const hone_tensor *a = product->batched[MATMUL_A], *b = product->batched[MATMUL_B], *c = product->batched[MATMUL_C],
+                      *residual = product->batched[MATMUL_RESIDUAL];
+    for (; product->leading > 0; product->leading--) {
+        const int32_t axis = product->leading - 1;
+        const int64_t size = c->shape[axis], m = product->m;
+        if (size == 1) continue;
+        const hone_matrix of_a = {NULL, m, product->k, product->a_stride, 1},
+                          of_c = {NULL, m, product->n, product->c_stride, 1},
+                          added = {NULL, m, product->n, product->residual_stride, 1};
+        int64_t a_stride, c_stride, residual_stride = 0;
+        if (size == 0 || m == 0 || hone_axis_stride(b, axis) != 0 || !goes_on(a, axis, &of_a, &a_stride) ||
+            !goes_on(c, axis, &of_c, &c_stride) ||
+            (residual != NULL && !goes_on(residual, axis, &added, &residual_stride)))
+            return;
+        product->m *= size;
+        product->a_stride = a_stride;
+        product->c_stride = c_stride;
+        product->residual_stride = residual_stride;
+    }
+}
+
+static void take_batch(hone_matmul *product, const hone_tensor *const tensors[MATMUL_VALUES])
+{
+    memcpy(product->batched, tensors, sizeof product->batched);
+    product->leading = tensors[MATMUL_C]->ndim - 2;
+    join_rows(product);
+    product->batch = 1;
+    for (int32_t axis = 0; axis < product->leading; axis++)
+        product->batch *= tensors[MATMUL_C]->shape[axis];
+}
+
 // tensors: by the order of values; NULL where there is none. scalars: the call's values.
 static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], const hone_value *scalars)
 {
@@ -44,6 +87,7 @@ static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], c
         product.residual = added.data;
         product.residual_stride = added.row_stride;
     }
+    if (tensors[MATMUL_C]->ndim > 2) take_batch(&product, tensors);
     return product;
 }
 
@@ -69,7 +113,67 @@ bool hone_matmul_transposes(const hone_plan *plan)
     return hone_call_values(plan->call)[MATMUL_TRANSPOSE_B].as.i64 != 0;
 }
 
-void hone_matmul_clear(const hone_matmul *product)
+// Where the matrix of a batch's product lies, from the first one on.
+static int64_t offset_of(const hone_matmul *product, size_t value, int64_t index)
+{
+    const hone_tensor *tensor = product->batched[value];
+    int64_t elements = 0;
+    for (int32_t axis = product->leading - 1; axis >= 0; axis--) {
+        elements += (axis == 0 ? index : index % tensor->shape[axis]) * hone_axis_stride(tensor, axis);
+        index /= axis == 0 ? 1 : tensor->shape[axis];
+    }
+    return elements * hone_element_size(product->dtype);
+}
+
+hone_matmul hone_matmul_at(const hone_matmul *product, int64_t index)
+{
+    hone_matmul one = *product;
+    one.leading = 0;
+    if (product->leading == 0) return one;
+    one.a = (const char *)product->a + offset_of(product, MATMUL_A, index);
+    one.b = (const char *)product->b + offset_of(product, MATMUL_B, index);
+    one.c = (char *)product->c + offset_of(product, MATMUL_C, index);
+    if (product->has_residual)
+        one.residual = (const char *)product->residual + offset_of(product, MATMUL_RESIDUAL, index);
+    return one;
+}
+
+void hone_matmul_leading_axes(const hone_matmul *product, size_t value, int64_t *out_sizes, int64_t *out_strides)
+{
+    const hone_tensor *tensor = product->batched[value];
+    for (int32_t axis = 0; axis < product->leading; axis++) {
+        const int64_t stride = hone_axis_stride(tensor, axis);
+        out_sizes[axis] = stride == 0 ? 1 : tensor->shape[axis];
+        out_strides[axis] = stride == 0 ? 1 : stride;
+    }
+}
+
+bool hone_matmul_is_strided(const hone_matmul *product, size_t value, int64_t *out_stride)
+{
+    const hone_tensor *tensor = product->batched[value];
+    int64_t next = 0; // what the stride of the axis at hand is to be
+    bool known = false;
+    *out_stride = 0;
+    for (int32_t axis = product->leading - 1; axis >= 0; axis--) {
+        const int64_t stride = hone_axis_stride(tensor, axis), size = tensor->shape[axis];
+        if (size == 1) continue;
+        if (known && stride != next) return false;
+        if (!known) *out_stride = stride;
+        known = true;
+        next = stride * size;
+    }
+    return true;
+}
+
+bool hone_matmul_is_done(const hone_matmul *product)
+{
+    if (product->m == 0 || product->n == 0 || hone_matmul_batch(product) == 0) return true;
+    if (product->k != 0) return false;
+    hone_matmul_clear(product);
+    return true;
+}
+
+static void clear_one(const hone_matmul *product)
 {
     for (int64_t i = 0; i < product->m; i++)
         for (int64_t j = 0; j < product->n; j++) {
@@ -79,6 +183,14 @@ void hone_matmul_clear(const hone_matmul *product)
                 sum += (double)hone_element_get(product->residual, product->dtype, i * product->residual_stride + j);
             hone_element_put(product->c, product->dtype, i * product->c_stride + j, (float)sum);
         }
+}
+
+void hone_matmul_clear(const hone_matmul *product)
+{
+    for (int64_t i = 0; i < hone_matmul_batch(product); i++) {
+        const hone_matmul one = hone_matmul_at(product, i);
+        clear_one(&one);
+    }
 }
 
 // The epilogue --------------------------------------------------------------------------------------------------------
@@ -164,7 +276,8 @@ bool hone_matmul_is_plain(const hone_call *call, hone_error *why)
 
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device)
 {
-    double work = (double)product->m * (double)product->n * (double)product->k;
+    double work =
+        (double)hone_matmul_batch(product) * (double)product->m * (double)product->n * (double)product->k;
     int64_t threads = 1, limit = device != NULL ? device->threads : 1;
     while (threads < 64 && threads * 2 <= limit && work / (double)(threads * 2) >= worth_a_thread)
         threads *= 2;

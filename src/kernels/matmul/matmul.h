@@ -26,7 +26,7 @@ typedef enum hone_matmul_activation {
 } hone_matmul_activation;
 
 // One product c = activation(a b + bias) + residual whose rows are dense. Strides are in elements, from one row to the
-// next as the array lies.
+// next as the array lies. Of a batch it is the first one, and hone_matmul_at gives the others.
 typedef struct hone_matmul {
     const void *a, *b;
     void *c;
@@ -41,6 +41,10 @@ typedef struct hone_matmul {
     const void *bias;     // n elements
     const void *residual; // m rows
     int64_t residual_stride;
+    // The batch: the first `leading` axes of a, b, c and the residual, which are borrowed; 0: there is one product.
+    int32_t leading;
+    int64_t batch; // products, where leading is not 0
+    const hone_tensor *batched[MATMUL_VALUES];
 } hone_matmul;
 
 // Finishes `count` sums of c's row from `column` on, in place: an instruction set's.
@@ -53,8 +57,24 @@ hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);
 hone_matmul hone_matmul_of_call(const hone_call *call);
 // Whether b is [n, k]: read from the plan's call, since a run's arguments may leave a default out.
 bool hone_matmul_transposes(const hone_plan *plan);
-// The product over an empty k: sums of 0, finished.
+// The product over an empty k: sums of 0, finished. Of a batch all of them.
 void hone_matmul_clear(const hone_matmul *product);
+
+// How many products there are.
+static inline int64_t hone_matmul_batch(const hone_matmul *product)
+{
+    return product->leading == 0 ? 1 : product->batch;
+}
+
+// Product `index` of a batch, a batch of itself no more. This is the one place that knows where it lies.
+hone_matmul hone_matmul_at(const hone_matmul *product, int64_t index);
+// The sizes and strides of its leading axes, as libraries take them: an axis that goes on in one place (stride 0) has size
+// 1 there.
+void hone_matmul_leading_axes(const hone_matmul *product, size_t value, int64_t *out_sizes, int64_t *out_strides);
+// Whether the matrices of a batch's array lie in one line, *out_stride elements apart: what libraries call a strided batch.
+bool hone_matmul_is_strided(const hone_matmul *product, size_t value, int64_t *out_stride);
+// There is nothing to compute, or k is 0 and the results have been written.
+bool hone_matmul_is_done(const hone_matmul *product);
 
 static inline bool hone_matmul_has_epilogue(const hone_matmul *product)
 {
@@ -69,7 +89,7 @@ double hone_matmul_activate(hone_matmul_activation activation, double x);
 bool hone_matmul_knows_activation(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 // The rows of all matrices and the bias are dense, and the activation is known; else why says what is not.
 bool hone_matmul_is_plain(const hone_call *call, hone_error *why);
-// The largest power of two of threads that a product of this size is worth, at most the device's and 64.
+// The largest power of two of threads that a batch of this size is worth, at most the device's and 64.
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device);
 
 // Of kernels that multiply and do nothing after it.

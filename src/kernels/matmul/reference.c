@@ -27,22 +27,20 @@ static void sum_columns(
 
 // What follows the sums; NULL: there is no such array.
 typedef struct epilogue {
-    const hone_tensor *bias, *residual;
+    const hone_tensor *bias;
+    const hone_matrix *residual;
     hone_matmul_activation activation;
 } epilogue;
 
-static double element(const hone_tensor *tensor, hone_dtype_id dtype, int64_t index)
-{
-    return (double)hone_element_get(hone_tensor_data(tensor), dtype, index);
-}
-
 static double finish(const epilogue *e, hone_dtype_id dtype, int64_t row, int64_t column, double sum)
 {
-    const hone_tensor *added = e->residual;
-    if (e->bias != NULL) sum += element(e->bias, dtype, column * hone_axis_stride(e->bias, 0));
+    const hone_matrix *added = e->residual;
+    if (e->bias != NULL)
+        sum += (double)hone_element_get(hone_tensor_data(e->bias), dtype, column * hone_axis_stride(e->bias, 0));
     sum = hone_matmul_activate(e->activation, sum);
     if (added == NULL) return sum;
-    return sum + element(added, dtype, row * hone_axis_stride(added, 0) + column * hone_axis_stride(added, 1));
+    return sum +
+           (double)hone_element_get(added->data, dtype, row * added->row_stride + column * added->column_stride);
 }
 
 static void multiply_row(
@@ -69,20 +67,54 @@ static hone_matrix transposed(hone_matrix matrix)
     return (hone_matrix){matrix.data, matrix.columns, matrix.rows, matrix.column_stride, matrix.row_stride};
 }
 
+// The matrix at a place of the leading axes, of which `at` has an index each.
+static hone_matrix matrix_at(const hone_tensor *tensor, const int64_t at[HONE_MAX_RANK])
+{
+    hone_matrix matrix = hone_matrix_of(tensor);
+    int64_t elements = 0;
+    for (int32_t axis = 0; axis < tensor->ndim - 2; axis++)
+        elements += at[axis] * hone_axis_stride(tensor, axis);
+    matrix.data = (char *)matrix.data + elements * hone_element_size(hone_float_id(tensor->dtype));
+    return matrix;
+}
+
+// The next place of c's leading axes; false behind the last one.
+static bool move_on(const hone_tensor *c, int64_t at[HONE_MAX_RANK])
+{
+    for (int32_t axis = c->ndim - 3; axis >= 0; axis--) {
+        if (++at[axis] < c->shape[axis]) return true;
+        at[axis] = 0;
+    }
+    return false;
+}
+
+static bool is_empty(const hone_tensor *tensor)
+{
+    for (int32_t axis = 0; axis < tensor->ndim; axis++)
+        if (tensor->shape[axis] == 0) return true;
+    return false;
+}
+
 hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     (void)execution;
-    hone_matrix a = hone_matrix_of(args[MATMUL_A].as.tensor), b = hone_matrix_of(args[MATMUL_B].as.tensor),
-                c = hone_matrix_of(args[MATMUL_C].as.tensor);
-    hone_dtype_id dtype = hone_float_id(args[MATMUL_C].as.tensor->dtype);
+    const hone_tensor *to = args[MATMUL_C].as.tensor;
+    hone_dtype_id dtype = hone_float_id(to->dtype);
     const hone_value *bias = &args[MATMUL_BIAS], *residual = &args[MATMUL_RESIDUAL];
-    const epilogue e = {
-        .bias = bias->tag == HONE_VALUE_TENSOR ? bias->as.tensor : NULL,
-        .residual = residual->tag == HONE_VALUE_TENSOR ? residual->as.tensor : NULL,
-        .activation = hone_matmul_activation_of(&hone_call_values(plan->call)[MATMUL_ACTIVATION]),
-    };
-    if (hone_matmul_transposes(plan)) b = transposed(b);
-    for (int64_t row = 0; row < c.rows; row++)
-        multiply_row(&a, &b, &c, &e, dtype, row);
+    int64_t at[HONE_MAX_RANK] = {0};
+    if (is_empty(to)) return HONE_OK;
+    do {
+        hone_matrix a = matrix_at(args[MATMUL_A].as.tensor, at), b = matrix_at(args[MATMUL_B].as.tensor, at),
+                    c = matrix_at(to, at), added = {0};
+        if (residual->tag == HONE_VALUE_TENSOR) added = matrix_at(residual->as.tensor, at);
+        const epilogue e = {
+            .bias = bias->tag == HONE_VALUE_TENSOR ? bias->as.tensor : NULL,
+            .residual = residual->tag == HONE_VALUE_TENSOR ? &added : NULL,
+            .activation = hone_matmul_activation_of(&hone_call_values(plan->call)[MATMUL_ACTIVATION]),
+        };
+        if (hone_matmul_transposes(plan)) b = transposed(b);
+        for (int64_t row = 0; row < c.rows; row++)
+            multiply_row(&a, &b, &c, &e, dtype, row);
+    } while (move_on(to, at));
     return HONE_OK;
 }

@@ -1,4 +1,5 @@
 // matmul: the algorithm and its kernels.
+#include "kernels/common/matrix.h"
 #include "kernels/matmul/kernels.h"
 #include "kernels/rivals/cublaslt.h"
 #include "kernels/rivals/rivals.h"
@@ -11,12 +12,24 @@ enum {
     AVX512 = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ
 };
 
+// Elements that lie in places of their own.
+static double elements_of(const hone_call *call, size_t value)
+{
+    const hone_tensor *tensor = hone_call_tensor(call, value);
+    if (tensor == NULL) return 0;
+    double elements = 1;
+    for (int32_t axis = 0; axis < tensor->ndim; axis++)
+        if (hone_axis_stride(tensor, axis) != 0 || tensor->shape[axis] == 0) elements *= (double)tensor->shape[axis];
+    return elements;
+}
+
 // Each input read once, the output written once.
 static void model(const hone_call *call, hone_cost *out_cost)
 {
     hone_matmul product = hone_matmul_of_call(call);
-    double m = (double)product.m, n = (double)product.n, k = (double)product.k;
-    double elements = m * k + n * k + m * n + (product.has_bias ? n : 0) + (product.has_residual ? m * n : 0);
+    double m = (double)hone_matmul_batch(&product) * (double)product.m, n = (double)product.n, k = (double)product.k;
+    double elements = elements_of(call, MATMUL_A) + elements_of(call, MATMUL_B) + elements_of(call, MATMUL_C) +
+                      elements_of(call, MATMUL_BIAS) + elements_of(call, MATMUL_RESIDUAL);
     // An activation is one operation, as it is at the least.
     double epilogue = product.has_bias + product.has_residual + (product.activation != MATMUL_NONE);
     out_cost->bytes = elements * (product.dtype == HONE_F32 ? 4 : 2);
@@ -27,19 +40,21 @@ static bool product(const hone_call *call, hone_product *out)
 {
     const hone_matmul of = hone_matmul_of_call(call);
     if (hone_matmul_has_epilogue(&of)) return false;
-    *out = (hone_product){.a = 0, .b = 1, .out = 2, .a_rows = 0, .b_rows = of.transpose_b ? 1 : 0};
+    const int32_t rows = hone_call_tensor(call, MATMUL_C)->ndim - 2;
+    *out = (hone_product){
+        .a = MATMUL_A, .b = MATMUL_B, .out = MATMUL_C, .a_rows = rows, .b_rows = rows + (of.transpose_b ? 1 : 0)};
     return true;
 }
 
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature =
-        "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false, "
-        "bias: T[n]? = none #given, activation: str? = none #given, residual: T[m, n]? = none #given) -> c: T[m, n] "
-        "where T in f32, f16, bf16",
+        "matmul(a: T[..., m, k], b: T[..., n, k] if transpose_b else [..., k, n], *, transpose_b: bool = false, "
+        "bias: T[n]? = none #given, activation: str? = none #given, residual: T[..., m, n]? = none #given) -> "
+        "c: T[..., m, n] where T in f32, f16, bf16",
     .reference = hone_matmul_reference,
     .model = model,
-    .independent = "m",
+    .independent = "... m",
     // Not infinities: oneDNN pads short rows of bf16 with zeros, and makes NaN of them.
     .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
     .product = product,

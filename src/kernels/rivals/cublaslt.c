@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "call/call.h"
+#include "kernels/common/half.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/rivals/cublaslt_library.h"
 #include "os/mutex.h"
@@ -17,9 +18,9 @@ static const char where[] = "rivals.cublaslt";
 enum { ALGORITHM, WORKSPACE_MIB, PROPOSALS = 16 };
 
 const char hone_cublaslt_signature[] =
-    "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false, "
-    "bias: T[n]? = none #given, activation: str? = none #given, residual: T[m, n]? = none #given) -> c: T[m, n] "
-    "where T in f32, f16, bf16";
+    "matmul(a: T[..., m, k], b: T[..., n, k] if transpose_b else [..., k, n], *, transpose_b: bool = false, "
+    "bias: T[n]? = none #given, activation: str? = none #given, residual: T[..., m, n]? = none #given) -> "
+    "c: T[..., m, n] where T in f32, f16, bf16";
 
 // Which of its proposals, the one that it thinks the fastest first; and how much memory it may take for parts of sums.
 const char hone_cublaslt_space[] = "algorithm: 0..15\n"
@@ -63,13 +64,39 @@ static bool has_epilogue(const hone_matmul *product, hone_error *why)
     return false;
 }
 
+static bool has_strided_batch(const hone_matmul *product, hone_error *why)
+{
+    static const struct {
+        size_t value;
+        const char *name;
+    } arrays[] = {{MATMUL_A, "a"}, {MATMUL_B, "b"}, {MATMUL_C, "c"}, {MATMUL_RESIDUAL, "the residual"}};
+    if (product->leading == 0) return true;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        int64_t stride = 0;
+        if (product->batched[arrays[i].value] == NULL) continue;
+        if (hone_matmul_is_strided(product, arrays[i].value, &stride) && stride >= 0) continue;
+        hone_fail(
+            why, HONE_UNSUPPORTED, where,
+            "the leading axes of %s do not lie in one line; cuBLASLt takes batches whose matrices are equally far apart",
+            arrays[i].name);
+        return false;
+    }
+    if (product->batch <= INT32_MAX) return true;
+    hone_fail(
+        why, HONE_UNSUPPORTED, where, "cuBLASLt takes batches of up to %d products, this one has %lld", INT32_MAX,
+        (long long)product->batch);
+    return false;
+}
+
 bool hone_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
     const hone_matmul product = hone_matmul_of_call(call);
     if (!hone_matmul_is_plain(call, why)) return false;
     if (!has_epilogue(&product, why)) return false;
-    if (product.m > 0 && product.n > 0 && product.k > 0) return hone_cublaslt_is_here(why);
+    if (!has_strided_batch(&product, why)) return false;
+    if (product.m > 0 && product.n > 0 && product.k > 0 && hone_matmul_batch(&product) > 0)
+        return hone_cublaslt_is_here(why);
     hone_fail(why, HONE_UNSUPPORTED, where, "cuBLASLt multiplies matrices that have elements");
     return false;
 }
@@ -94,14 +121,40 @@ static int64_t leading(int64_t stride, int64_t columns)
     return stride > columns ? stride : columns;
 }
 
+// Of all matrices, also of those of a batch that are not the first.
 static uint32_t least_alignment(const hone_call *call)
 {
+    const hone_matmul product = hone_matmul_of_call(call);
     uint32_t least = HONE_ORDINARY_ALIGN;
     for (size_t i = 0; i < MATMUL_VALUES; i++) {
         uint32_t own = hone_call_align(call, i);
+        int64_t stride = 0;
         if (own != 0 && own < least) least = own;
+        if (product.leading == 0 || i == MATMUL_BIAS || product.batched[i] == NULL) continue;
+        (void)hone_matmul_is_strided(&product, i, &stride);
+        while (least > 1 && stride * hone_element_size(product.dtype) % least != 0)
+            least /= 2;
     }
     return least;
+}
+
+// One matrix, or those of a batch.
+static int describe_matrix(
+    state *s,
+    const hone_matmul *product,
+    size_t value,
+    uint64_t rows,
+    uint64_t columns,
+    int64_t distance,
+    cublaslt_layout **out)
+{
+    const int32_t count = (int32_t)hone_matmul_batch(product);
+    int64_t stride = 0;
+    int result = s->library.layout_create(out, type_of(product->dtype), rows, columns, distance);
+    if (result != 0 || product->leading == 0) return result;
+    (void)hone_matmul_is_strided(product, value, &stride);
+    result = s->library.layout_set(*out, CUBLASLT_BATCH_COUNT, &count, sizeof count);
+    return result == 0 ? s->library.layout_set(*out, CUBLASLT_BATCH_STRIDE, &stride, sizeof stride) : result;
 }
 
 // A description without an epilogue is left as it was made. What is proposed for one with a bias may depend on the bias's
@@ -122,17 +175,19 @@ static int describe(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const int32_t form = product->transpose_b ? CUBLASLT_TRANSPOSED : CUBLASLT_PLAIN;
     const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
-    const int type = type_of(product->dtype);
     int result = s->library.product_create(&s->product, CUBLASLT_COMPUTE_F32, CUBLASLT_F32);
     if (result == 0) result = s->library.product_set(s->product, CUBLASLT_TRANSPOSE_A, &form, sizeof form);
     if (result == 0)
-        result = s->library.layout_create(
-            &s->b, type, product->transpose_b ? k : n, product->transpose_b ? n : k,
-            leading(product->b_stride, product->transpose_b ? product->k : product->n));
-    if (result == 0) result = s->library.layout_create(&s->a, type, k, m, leading(product->a_stride, product->k));
-    if (result == 0) result = s->library.layout_create(&s->c, type, n, m, leading(product->c_stride, product->n));
+        result = describe_matrix(
+            s, product, MATMUL_B, product->transpose_b ? k : n, product->transpose_b ? n : k,
+            leading(product->b_stride, product->transpose_b ? product->k : product->n), &s->b);
+    if (result == 0)
+        result = describe_matrix(s, product, MATMUL_A, k, m, leading(product->a_stride, product->k), &s->a);
+    if (result == 0)
+        result = describe_matrix(s, product, MATMUL_C, n, m, leading(product->c_stride, product->n), &s->c);
     if (result == 0 && product->has_residual)
-        result = s->library.layout_create(&s->residual, type, n, m, leading(product->residual_stride, product->n));
+        result = describe_matrix(
+            s, product, MATMUL_RESIDUAL, n, m, leading(product->residual_stride, product->n), &s->residual);
     if (result == 0 && !product->has_residual) s->residual = s->c;
     s->has_bias = product->has_bias;
     return result == 0 ? describe_epilogue(s, product, alignment) : result;

@@ -19,6 +19,7 @@ static const hone_library_function functions[] = {
     {"cublasLtMatmulDescSetAttribute", offsetof(cublaslt, product_set), false},
     {"cublasLtMatmulDescDestroy", offsetof(cublaslt, product_destroy), false},
     {"cublasLtMatrixLayoutCreate", offsetof(cublaslt, layout_create), false},
+    {"cublasLtMatrixLayoutSetAttribute", offsetof(cublaslt, layout_set), false},
     {"cublasLtMatrixLayoutDestroy", offsetof(cublaslt, layout_destroy), false},
     {"cublasLtMatmulPreferenceCreate", offsetof(cublaslt, preference_create), false},
     {"cublasLtMatmulPreferenceSetAttribute", offsetof(cublaslt, preference_set), false},

@@ -20,6 +20,8 @@ enum {
     CUBLASLT_WITH_GELU_TANH = 32,
     CUBLASLT_PLAIN = 0, // their values
     CUBLASLT_TRANSPOSED = 1,
+    CUBLASLT_BATCH_COUNT = 5, // attributes of a layout: int32_t, and int64_t in elements
+    CUBLASLT_BATCH_STRIDE = 6,
     CUBLASLT_MAX_WORKSPACE = 1, // attributes of a preference
     CUBLASLT_LEAST_ALIGNMENT_A = 5,
     CUBLASLT_LEAST_ALIGNMENT_D = 8
@@ -53,6 +55,7 @@ typedef struct cublaslt {
     int (*product_set)(cublaslt_product *product, int attribute, const void *value, size_t size);
     int (*product_destroy)(cublaslt_product *product);
     int (*layout_create)(cublaslt_layout **layout, int type, uint64_t rows, uint64_t columns, int64_t leading);
+    int (*layout_set)(cublaslt_layout *layout, int attribute, const void *value, size_t size);
     int (*layout_destroy)(cublaslt_layout *layout);
     int (*preference_create)(cublaslt_preference **preference);
     int (*preference_set)(cublaslt_preference *preference, int attribute, const void *value, size_t size);

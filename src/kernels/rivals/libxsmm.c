@@ -102,4 +102,4 @@ static bool find_file(const hone_rival *rival, char *path, size_t size)
     return hone_rival_is_beside(HONE_LIBXSMM_FILE, path, size);
 }
 
-const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy, NULL, find_file, false};
+const hone_rival hone_rival_libxsmm = {"libxsmm", supports, create, run, destroy, NULL, find_file, false, false};

@@ -115,10 +115,10 @@ bool hone_rival_find_packaged(const hone_packaged_library *library, char *path, 
 
 bool hone_rival_can_count(const hone_matmul *product, const char *library, int64_t most, hone_error *why)
 {
-    const int64_t sizes[] = {product->m,        product->n,        product->k,
+    const int64_t sizes[] = {product->m,        product->n,        product->k,       hone_matmul_batch(product),
                              product->a_stride, product->b_stride, product->c_stride};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (sizes[i] <= most && (i >= 3 || sizes[i] > 0)) continue;
+        if (sizes[i] <= most && (i >= 4 || sizes[i] > 0)) continue;
         hone_fail(
             why, HONE_UNSUPPORTED, "rivals", "%s takes sizes from 1 to %lld, this product has %lld", library,
             (long long)most, (long long)sizes[i]);

@@ -267,24 +267,32 @@ static void destroy(void *state)
     hone_free(&allocator, p);
 }
 
-// rows x columns, of which the columns lie side by side, or (transposed) the rows.
+// rows x columns, of which the columns lie side by side, or (transposed) the rows. A bias is the same for all of a batch.
 static bool describe(
-    product *p, int operand, int64_t rows, int64_t columns, int64_t stride, bool transposed, hone_dtype_id dtype)
+    product *p, const hone_matmul *of, int operand, int64_t rows, int64_t columns, int64_t stride, bool transposed)
 {
+    static const size_t values[OPERANDS] = {MATMUL_A, MATMUL_B, MATMUL_C, MATMUL_BIAS, MATMUL_RESIDUAL};
+    const int axes = of->leading;
     int64_t least = transposed ? rows : columns, step = stride > least ? stride : least;
-    const int64_t sizes[MOST_AXES] = {rows, columns},
-                  strides[MOST_AXES] = {transposed ? 1 : step, transposed ? step : 1};
+    int64_t sizes[MOST_AXES] = {0}, strides[MOST_AXES] = {0};
+    if (operand != OF_BIAS) hone_matmul_leading_axes(of, values[operand], sizes, strides);
+    for (int i = 0; i < axes && operand == OF_BIAS; i++)
+        sizes[i] = 1, strides[i] = columns;
+    sizes[axes] = rows;
+    sizes[axes + 1] = columns;
+    strides[axes] = transposed ? 1 : step;
+    strides[axes + 1] = transposed ? step : 1;
     return p->onednn.memory_desc_create_with_strides(
-               &p->operands[operand], 2, sizes, dtype == HONE_F32 ? F32 : BF16, strides) == SUCCESS;
+               &p->operands[operand], axes + 2, sizes, of->dtype == HONE_F32 ? F32 : BF16, strides) == SUCCESS;
 }
 
 static bool describe_operands(product *p, const hone_matmul *of)
 {
-    return describe(p, OF_A, of->m, of->k, of->a_stride, false, of->dtype) &&
-           describe(p, OF_B, of->k, of->n, of->b_stride, of->transpose_b, of->dtype) &&
-           describe(p, OF_C, of->m, of->n, of->c_stride, false, of->dtype) &&
-           (!of->has_bias || describe(p, OF_BIAS, 1, of->n, of->n, false, of->dtype)) &&
-           (!of->has_residual || describe(p, OF_RESIDUAL, of->m, of->n, of->residual_stride, false, of->dtype));
+    return describe(p, of, OF_A, of->m, of->k, of->a_stride, false) &&
+           describe(p, of, OF_B, of->k, of->n, of->b_stride, of->transpose_b) &&
+           describe(p, of, OF_C, of->m, of->n, of->c_stride, false) &&
+           (!of->has_bias || describe(p, of, OF_BIAS, 1, of->n, of->n, false)) &&
+           (!of->has_residual || describe(p, of, OF_RESIDUAL, of->m, of->n, of->residual_stride, false));
 }
 
 // The activation, then the residual; a bias is the product's own.
@@ -379,4 +387,4 @@ static hone_status run(void *state, const hone_matmul *of, int32_t threads)
     return status;
 }
 
-const hone_rival hone_rival_onednn3 = {"onednn3", supports, create, run, destroy, NULL, find, true};
+const hone_rival hone_rival_onednn3 = {"onednn3", supports, create, run, destroy, NULL, find, true, true};

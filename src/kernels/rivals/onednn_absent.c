@@ -41,4 +41,4 @@ static void destroy(void *product)
     (void)product;
 }
 
-const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL, false};
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL, false, true};

@@ -20,26 +20,32 @@ static bool supports(const hone_rival *rival, const hone_matmul *product, hone_e
 // rows x columns, of which the columns lie side by side, or (transposed) the rows.
 static bool describe(
     const hone_onednn *onednn,
+    const hone_matmul *product,
+    size_t value,
     dnnl_memory_desc_t *out,
     int64_t rows,
     int64_t columns,
     int64_t stride,
-    bool transposed,
-    hone_dtype_id dtype)
+    bool transposed)
 {
+    const int axes = product->leading;
     int64_t least = transposed ? rows : columns, step = stride > least ? stride : least;
-    dnnl_dims_t sizes = {rows, columns}, strides = {transposed ? 1 : step, transposed ? step : 1};
-    dnnl_data_type_t type = dtype == HONE_F32 ? dnnl_f32 : dnnl_bf16;
-    return onednn->memory_desc_init_by_strides(out, 2, sizes, type, strides) == dnnl_success;
+    dnnl_dims_t sizes = {0}, strides = {0};
+    hone_matmul_leading_axes(product, value, sizes, strides);
+    sizes[axes] = rows;
+    sizes[axes + 1] = columns;
+    strides[axes] = transposed ? 1 : step;
+    strides[axes + 1] = transposed ? step : 1;
+    dnnl_data_type_t type = product->dtype == HONE_F32 ? dnnl_f32 : dnnl_bf16;
+    return onednn->memory_desc_init_by_strides(out, axes + 2, sizes, type, strides) == dnnl_success;
 }
 
 static bool describe_product(const hone_onednn *onednn, const hone_matmul *product, dnnl_memory_desc_t *operands)
 {
     int64_t m = product->m, n = product->n, k = product->k;
-    hone_dtype_id dtype = product->dtype;
-    return describe(onednn, &operands[0], m, k, product->a_stride, false, dtype) &&
-           describe(onednn, &operands[1], k, n, product->b_stride, product->transpose_b, dtype) &&
-           describe(onednn, &operands[2], m, n, product->c_stride, false, dtype);
+    return describe(onednn, product, MATMUL_A, &operands[0], m, k, product->a_stride, false) &&
+           describe(onednn, product, MATMUL_B, &operands[1], k, n, product->b_stride, product->transpose_b) &&
+           describe(onednn, product, MATMUL_C, &operands[2], m, n, product->c_stride, false);
 }
 
 static hone_status create(
@@ -74,4 +80,4 @@ static void destroy(void *state)
     hone_onednn_primitive_destroy(state);
 }
 
-const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL, false};
+const hone_rival hone_rival_onednn = {"onednn", supports, create, run, destroy, NULL, NULL, false, true};

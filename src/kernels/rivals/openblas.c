@@ -204,6 +204,6 @@ static bool find_packaged(const hone_rival *rival, char *path, size_t size)
 }
 
 #define OPENBLAS(of) supports, create, run, destroy, &hone_openblas_builds[HONE_OPENBLAS_OF_##of]
-const hone_rival hone_rival_openblas = {"openblas", OPENBLAS(SYSTEM), NULL, false};
-const hone_rival hone_rival_numpy_openblas = {"numpy_openblas", OPENBLAS(NUMPY), find_packaged, false};
-const hone_rival hone_rival_scipy_openblas = {"scipy_openblas", OPENBLAS(SCIPY), find_packaged, false};
+const hone_rival hone_rival_openblas = {"openblas", OPENBLAS(SYSTEM), NULL, false, false};
+const hone_rival hone_rival_numpy_openblas = {"numpy_openblas", OPENBLAS(NUMPY), find_packaged, false, false};
+const hone_rival hone_rival_scipy_openblas = {"scipy_openblas", OPENBLAS(SCIPY), find_packaged, false, false};

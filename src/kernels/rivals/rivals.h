@@ -23,8 +23,8 @@ struct hone_rival {
     // threads is the most that it may use. Returns: HONE_OK, HONE_UNAVAILABLE, HONE_UNSUPPORTED, HONE_OUT_OF_MEMORY.
     hone_status (*create)(
         const hone_rival *rival, const hone_matmul *product, int32_t threads, void **out, hone_error *err);
-    // c = a b, and the epilogue that the product was made with. of: the addresses of its arrays. threads: fewer than it
-    // was made for may be asked; 0 means as many.
+    // c = a b, and the epilogue that the product was made with. of: the addresses of its arrays; where the library does
+    // not take batches, of one product of the batch. threads: fewer than it was made for may be asked; 0 means as many.
     // Returns: HONE_OK, HONE_OUT_OF_MEMORY, HONE_KERNEL_FAILED.
     hone_status (*run)(void *product, const hone_matmul *of, int32_t threads);
     void (*destroy)(void *product); // NULL is fine
@@ -32,6 +32,7 @@ struct hone_rival {
     // Writes the path of its file, where no loader finds it by a soname; loads nothing. NULL: a loader does.
     bool (*find)(const hone_rival *rival, char *path, size_t size);
     bool finishes; // its products may have a bias, an activation and a residual
+    bool batches;  // it computes a batch by itself
 };
 
 extern const hone_rival hone_rival_openblas, hone_rival_numpy_openblas, hone_rival_scipy_openblas;

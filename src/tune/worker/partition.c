@@ -97,6 +97,14 @@ static int32_t largest_leading(const hone_tensor *tensor, uint32_t named)
     return best;
 }
 
+// Where a shape depends on a condition, "..." and as many dims behind it stand in each of its forms.
+static bool leads_everywhere(const hone_shape_pattern *of)
+{
+    for (const hone_shape_pattern *s = of->otherwise; s != NULL; s = s->otherwise)
+        if (s->ellipsis != of->ellipsis || s->count != of->count) return false;
+    return true;
+}
+
 static bool add_leading(hone_part_group *group, const hone_call *call)
 {
     const hone_signature *signature = hone_call_signature(call);
@@ -104,7 +112,7 @@ static bool add_leading(hone_part_group *group, const hone_call *call)
         const hone_tensor *tensor = hone_call_tensor(call, i);
         const hone_shape_pattern *of = signature->parameters[i].shape;
         if (tensor == NULL || of == NULL) continue;
-        if (of->otherwise != NULL) return false;
+        if (!leads_everywhere(of)) return false;
         if (!of->ellipsis) continue;
         int32_t axis = largest_leading(tensor, of->count);
         if (axis < 0 || !add_axis(group, i, axis, tensor->shape[axis])) return false;

@@ -22,26 +22,42 @@
 #include "tune/rule/statistics.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { VECTORS = 3, LOOKED_AT = 3, PIECES = 64 };
 
+// Elements: some 10 us by one thread.
+static const double worth_a_pool = 1 << 16;
+
 static const char where[] = "tune.product";
 
-// A tensor as a matrix, of rows that lie `row` elements apart.
+// The last two axes of a tensor as a matrix, of rows that lie `row` elements apart. Of leading axes, the matrix at hand.
 typedef struct matrix {
-    const hone_tensor *tensor;
+    const char *data;
     hone_dtype_id id;
     int64_t rows, columns, row, column;
 } matrix;
 
-static matrix matrix_of(const hone_tensor *tensor, int32_t rows, int32_t columns)
+// rows: one of the last two axes.
+static matrix matrix_of(const hone_tensor *tensor, int32_t rows)
 {
     int64_t strides[HONE_MAX_RANK];
+    const int32_t columns = 2 * tensor->ndim - 3 - rows;
     hone_tensor_strides(tensor, strides);
-    return (matrix){
-        tensor,          hone_dtype_find(tensor->dtype)->id, tensor->shape[rows], tensor->shape[columns], strides[rows],
-        strides[columns]};
+    return (matrix){hone_tensor_data(tensor), hone_dtype_find(tensor->dtype)->id,
+                    tensor->shape[rows],      tensor->shape[columns],
+                    strides[rows],            strides[columns]};
+}
+
+// Where the matrix at a place of the leading axes lies.
+static const char *data_at(const hone_tensor *tensor, const int64_t at[HONE_MAX_RANK])
+{
+    int64_t strides[HONE_MAX_RANK], elements = 0;
+    hone_tensor_strides(tensor, strides);
+    for (int32_t axis = 0; axis < tensor->ndim - 2; axis++)
+        elements += at[axis] * strides[axis];
+    return (const char *)hone_tensor_data(tensor) + elements * (int64_t)(tensor->dtype.bits / 8);
 }
 
 typedef struct check {
@@ -54,9 +70,10 @@ typedef struct check {
     double *partial;    // [PIECES][VECTORS][k], where pieces of b's columns are added
     double *suspicions; // [m]
     double *exact;      // [n], of one row
-    float *lines;       // [PIECES][longest], what each piece reads
+    double *lines;      // [PIECES][longest], what each piece reads
     int64_t longest;
-    int64_t row; // that is computed
+    int64_t row;        // that is computed
+    const char *place;  // of the product in a batch, for messages: "3, 0, "
 } check;
 
 static void each_piece(check *c, void (*body)(void *ctx, int64_t index))
@@ -68,52 +85,58 @@ static void each_piece(check *c, void (*body)(void *ctx, int64_t index))
             body(c, i);
 }
 
-static void read_line(const matrix *from, int64_t start, int64_t step, int64_t count, float *out)
+static void read_line(const matrix *from, int64_t start, int64_t step, int64_t count, double *out)
 {
-    const char *data = hone_tensor_data(from->tensor);
+    const char *data = from->data;
     if (from->id == HONE_F32 && step == 1)
-        memcpy(out, data + start * 4, (size_t)count * 4);
+        for (int64_t i = 0; i < count; i++) {
+            float value;
+            memcpy(&value, data + (start + i) * 4, 4);
+            out[i] = (double)value;
+        }
     else if (from->id == HONE_BF16 && step == 1)
         for (int64_t i = 0; i < count; i++) {
             uint16_t half;
             memcpy(&half, data + (start + i) * 2, 2);
             const uint32_t bits = (uint32_t)half << 16;
-            memcpy(&out[i], &bits, 4);
+            float value;
+            memcpy(&value, &bits, 4);
+            out[i] = (double)value;
         }
     else
         for (int64_t i = 0; i < count; i++)
-            out[i] = (float)hone_element_load(from->id, data, start + i * step);
+            out[i] = hone_element_load(from->id, data, start + i * step);
 }
 
-static void read_row(const matrix *from, int64_t row, float *out)
+static void read_row(const matrix *from, int64_t row, double *out)
 {
     read_line(from, row * from->row, from->column, from->columns, out);
 }
 
-static void read_column(const matrix *from, int64_t column, float *out)
+static void read_column(const matrix *from, int64_t column, double *out)
 {
     read_line(from, column * from->column, from->row, from->rows, out);
 }
 
 // In eight sums, so that the compiler's vectors can add them.
-static double dot(const float *a, const double *b, int64_t count)
+static double dot(const double *a, const double *b, int64_t count)
 {
     double sums[8] = {0}, sum = 0;
     int64_t i = 0;
     for (; i + 8 <= count; i += 8)
         for (int lane = 0; lane < 8; lane++)
-            sums[lane] += (double)a[i + lane] * b[i + lane];
+            sums[lane] += a[i + lane] * b[i + lane];
     for (; i < count; i++)
-        sum += (double)a[i] * b[i];
+        sum += a[i] * b[i];
     for (int lane = 0; lane < 8; lane++)
         sum += sums[lane];
     return sum;
 }
 
-static void add_scaled(double *to, const float *line, double by, int64_t count)
+static void add_scaled(double *to, const double *line, double by, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        to[i] += by * (double)line[i];
+        to[i] += by * line[i];
 }
 
 static void piece_of(int64_t count, int64_t index, int64_t *out_from, int64_t *out_to)
@@ -127,7 +150,7 @@ static void mix_rows(void *ctx, int64_t index)
 {
     check *c = ctx;
     int64_t from, to;
-    float *line = c->lines + index * c->longest;
+    double *line = c->lines + index * c->longest;
     piece_of(c->b.rows, index, &from, &to);
     for (int64_t row = from; row < to; row++) {
         read_row(&c->b, row, line);
@@ -141,7 +164,7 @@ static void mix_columns(void *ctx, int64_t index)
     check *c = ctx;
     int64_t from, to;
     const int64_t k = c->b.rows;
-    float *line = c->lines + index * c->longest;
+    double *line = c->lines + index * c->longest;
     double *sums = c->partial + index * VECTORS * k;
     piece_of(c->b.columns, index, &from, &to);
     for (int64_t column = from; column < to; column++) {
@@ -163,7 +186,7 @@ static void suspect_rows(void *ctx, int64_t index)
 {
     check *c = ctx;
     int64_t from, to;
-    float *line = c->lines + index * c->longest;
+    double *line = c->lines + index * c->longest;
     piece_of(c->out.rows, index, &from, &to);
     for (int64_t row = from; row < to; row++) {
         double came[VECTORS];
@@ -184,27 +207,27 @@ static void compute_columns(void *ctx, int64_t index)
 {
     check *c = ctx;
     int64_t from, to;
-    float *line = c->lines + index * c->longest;
-    const float *of_a = c->lines + PIECES * c->longest;
+    double *line = c->lines + index * c->longest;
+    const double *of_a = c->lines + PIECES * c->longest;
     piece_of(c->out.columns, index, &from, &to);
     memset(c->exact + from, 0, (size_t)(to - from) * sizeof *c->exact);
     if (c->b_rows)
         for (int64_t i = 0; i < c->b.rows; i++) {
             read_line(&c->b, i * c->b.row + from * c->b.column, c->b.column, to - from, line);
-            add_scaled(c->exact + from, line, (double)of_a[i], to - from);
+            add_scaled(c->exact + from, line, of_a[i], to - from);
         }
     else
         for (int64_t column = from; column < to; column++) {
             read_column(&c->b, column, line);
             for (int64_t i = 0; i < c->b.rows; i++)
-                c->exact[column] += (double)line[i] * (double)of_a[i];
+                c->exact[column] += line[i] * of_a[i];
         }
 }
 
 static hone_status compare_row(const check *c, const hone_yardstick *yardstick, double *max_error, hone_error *err)
 {
     char one[16];
-    const void *data = hone_tensor_data(c->out.tensor);
+    const void *data = c->out.data;
     for (int64_t j = 0; j < c->out.columns; j++) {
         hone_element_store(c->out.id, one, 0, c->exact[j]);
         const double right = hone_element_load(c->out.id, one, 0);
@@ -213,8 +236,8 @@ static hone_status compare_row(const check *c, const hone_yardstick *yardstick, 
         if (error > *max_error) *max_error = error;
         if (error <= 1) continue;
         return hone_fail(
-            err, HONE_KERNEL_FAILED, where, "%s[%lld, %lld] is %g, the product is %g (%.3g times what is allowed)",
-            c->name, (long long)c->row, (long long)j, came, right, error);
+            err, HONE_KERNEL_FAILED, where, "%s[%s%lld, %lld] is %g, the product is %g (%.3g times what is allowed)",
+            c->name, c->place, (long long)c->row, (long long)j, came, right, error);
     }
     return HONE_OK;
 }
@@ -278,6 +301,57 @@ static void free_room(check *c, const hone_allocator *allocator)
     hone_free(allocator, c->lines);
 }
 
+// One product. Its signs are drawn anew, so that what is wrong with two of a batch is not missed by chance in both.
+static hone_status check_one(check *c, const hone_yardstick *yardstick, double *max_error, hone_error *err)
+{
+    draw_signs(c);
+    memset(c->mixed, 0, (size_t)(VECTORS * c->b.rows) * sizeof *c->mixed);
+    memset(c->partial, 0, (size_t)(c->b_rows ? 1 : PIECES * VECTORS * c->b.rows) * sizeof *c->partial);
+    mix(c);
+    each_piece(c, suspect_rows);
+    return look_at_rows(c, yardstick, max_error, err);
+}
+
+static void write_place(const int64_t at[HONE_MAX_RANK], int32_t axes, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int32_t axis = 0; axis < axes && used < size; axis++)
+        used += (size_t)snprintf(out + used, size - used, "%lld, ", (long long)at[axis]);
+}
+
+// Product by product.
+static hone_status check_all(
+    check *c,
+    const hone_tensor *a,
+    const hone_tensor *b,
+    const hone_tensor *out,
+    const hone_yardstick *yardstick,
+    double *max_error,
+    hone_error *err)
+{
+    const int32_t axes = out->ndim - 2;
+    int64_t at[HONE_MAX_RANK] = {0}, count = 1;
+    char place[HONE_MAX_RANK * 24];
+    for (int32_t axis = 0; axis < axes; axis++)
+        count *= out->shape[axis];
+    hone_status status = HONE_OK;
+    c->place = place;
+    for (int64_t i = 0; i < count && status == HONE_OK; i++) {
+        int64_t rest = i;
+        for (int32_t axis = axes - 1; axis >= 0; axis--) {
+            at[axis] = rest % out->shape[axis];
+            rest /= out->shape[axis];
+        }
+        write_place(at, axes, place, sizeof place);
+        c->a.data = data_at(a, at);
+        c->b.data = data_at(b, at);
+        c->out.data = data_at(out, at);
+        status = check_one(c, yardstick, max_error, err);
+    }
+    return status;
+}
+
 hone_status hone_product_check(
     hone_pool *pool,
     const char *name,
@@ -291,19 +365,15 @@ hone_status hone_product_check(
 {
     const hone_allocator allocator = hone_allocator_system();
     check c = {
-        .pool = pool,
         .name = name,
-        .a = matrix_of(a, which->a_rows, 1 - which->a_rows),
-        .b = matrix_of(b, which->b_rows, 1 - which->b_rows),
-        .out = matrix_of(out, 0, 1)};
+        .a = matrix_of(a, which->a_rows),
+        .b = matrix_of(b, which->b_rows),
+        .out = matrix_of(out, out->ndim - 2)};
+    // Below, handing it out takes longer than doing it.
+    if ((double)c.b.rows * (double)c.b.columns + (double)c.out.rows * (double)c.out.columns > worth_a_pool) c.pool = pool;
     c.b_rows = c.b.column <= c.b.row;
     hone_status status = make_room(&c, &allocator) ? HONE_OK : hone_fail_memory(err, where);
-    if (status == HONE_OK) {
-        draw_signs(&c);
-        mix(&c);
-        each_piece(&c, suspect_rows);
-        status = look_at_rows(&c, yardstick, out_max_error, err);
-    }
+    if (status == HONE_OK) status = check_all(&c, a, b, out, yardstick, out_max_error, err);
     free_room(&c, &allocator);
     return status;
 }

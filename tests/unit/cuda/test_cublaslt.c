@@ -107,6 +107,36 @@ static void a_transposed_matrix_too(void **state)
     assert_multiplied(t, true);
 }
 
+// Two products, the second of which lies behind a gap; b is one for both.
+static void a_batch_is_one_call_of_the_library(void **state)
+{
+    enum { GAP = 7 };
+    multiplying *t = *state;
+    float a[2 * M * K + GAP], c[2 * M * N];
+    int64_t a_shape[3] = {2, M, K}, b_shape[3] = {2, K, N}, c_shape[3] = {2, M, N},
+            a_strides[3] = {M * K + GAP, K, 1}, b_strides[3] = {0, N, 1};
+    for (int i = 0; i < 2 * M * K + GAP; i++)
+        a[i] = (float)(i % 11);
+    t->tensors[0] = hone_tensor_of(a, HONE_F32, 3, a_shape);
+    t->tensors[1] = hone_tensor_of(t->b, HONE_F32, 3, b_shape);
+    t->tensors[2] = hone_tensor_of(c, HONE_F32, 3, c_shape);
+    t->tensors[0].strides = a_strides;
+    t->tensors[1].strides = b_strides;
+    for (int i = 0; i < 3; i++)
+        t->tensors[i].device = (hone_device){HONE_DEVICE_CUDA, 0};
+    assert_int_equal(bind(t, NULL), HONE_OK);
+    assert_int_equal(t->plan->run(t->plan, t->args, NULL), HONE_OK);
+    assert_int_equal(fake_count(&t->fake, "multiply"), 1);
+    for (int p = 0; p < 2; p++)
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                float sum = 0;
+                for (int l = 0; l < K; l++)
+                    sum += a[p * a_strides[0] + i * K + l] * t->b[l * N + j];
+                assert_true(c[(p * M + i) * N + j] == sum);
+            }
+}
+
 static void its_algorithms_are_the_space(void **state)
 {
     multiplying *t = *state;
@@ -147,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(row_major_products_come_out_right),
         test(a_transposed_matrix_too),
+        test(a_batch_is_one_call_of_the_library),
         test(its_algorithms_are_the_space),
         test(what_it_does_not_propose_is_refused),
         test(where_it_is_missing_it_says_what_brings_it),

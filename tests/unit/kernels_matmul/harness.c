@@ -93,7 +93,7 @@ static hone_status run_prepared(const hone_plan *plan, const hone_value *args, b
     return status;
 }
 
-static bool run_config(
+static bool run_unchecked(
     const test_machine *machine,
     const hone_kernel *kernel,
     test_product *product,
@@ -116,10 +116,28 @@ static bool run_config(
     product_poison(product);
     hone_status status = run_prepared(&plan, product->args, bring_scratch);
     if (status != HONE_OK) fail_run(kernel, product, config, hone_status_name(status));
-    const char *words = product_check(product);
-    if (words != NULL) fail_run(kernel, product, config, words);
     if (kernel->release != NULL) kernel->release(kernel, plan.state);
     return true;
+}
+
+static bool run_config(
+    const test_machine *machine,
+    const hone_kernel *kernel,
+    test_product *product,
+    const hone_config *config,
+    bool bring_scratch)
+{
+    if (!run_unchecked(machine, kernel, product, config, bring_scratch)) return false;
+    const char *words = product_check(product);
+    if (words != NULL) fail_run(kernel, product, config, words);
+    return true;
+}
+
+bool run_once(const test_machine *machine, const hone_kernel *kernel, test_product *product)
+{
+    hone_config config = {0};
+    if (kernel->heuristic != NULL) (void)kernel->heuristic(kernel, product->call, &machine->device, &config);
+    return run_unchecked(machine, kernel, product, &config, false);
 }
 
 int run_kernel(const test_machine *machine, const hone_kernel *kernel, test_product *product, uint64_t seed)
@@ -147,18 +165,23 @@ void run_kernels(const test_machine *machine, test_kernels *kernels, product_cas
     run_finished(machine, kernels, is, (product_epilogue){false, false, NULL});
 }
 
-int run_finished(const test_machine *machine, test_kernels *kernels, product_case is, product_epilogue epilogue)
+static int run_product(const test_machine *machine, test_kernels *kernels, test_product *product)
 {
     int ran = 0;
-    test_product product;
-    product_init_finished(&product, machine->signature, is, epilogue);
     for (size_t i = 0; i < hone_matmul_table.count; i++) {
         const hone_kernel *kernel = &hone_matmul_table.kernels[i];
-        if (kernels(kernel) && reason_against(machine, kernel, product.call) == NULL)
-            ran += run_kernel(machine, kernel, &product, (uint64_t)(is.m + is.n + is.k)) > 0;
+        if (kernels(kernel) && reason_against(machine, kernel, product->call) == NULL)
+            ran += run_kernel(machine, kernel, product, (uint64_t)(product->is.m + product->is.n + product->is.k)) > 0;
     }
-    product_deinit(&product);
+    product_deinit(product);
     return ran;
+}
+
+int run_finished(const test_machine *machine, test_kernels *kernels, product_case is, product_epilogue epilogue)
+{
+    test_product product;
+    product_init_finished(&product, machine->signature, is, epilogue);
+    return run_product(machine, kernels, &product);
 }
 
 void run_shapes(const test_machine *machine, test_kernels *kernels, hone_dtype_id dtype, bool transpose_b)
@@ -168,4 +191,30 @@ void run_shapes(const test_machine *machine, test_kernels *kernels, hone_dtype_i
         run_kernels(
             machine, kernels, (product_case){shapes[i][0], shapes[i][1], shapes[i][2], dtype, transpose_b, gap});
     }
+}
+
+// Products that are fewer than threads, as many, and more; for the kernels of a few rows and for others; a k of several
+// blocks; and batches that are none.
+void run_batches(const test_machine *machine, test_kernels *kernels, hone_dtype_id dtype, bool transpose_b)
+{
+    static const struct {
+        int axes;
+        int64_t sizes[2], m, n, k;
+    } batches[] = {
+        {1, {2}, 33, 70, 20},   {1, {3}, 1, 130, 65},    {1, {70}, 5, 7, 9},       {2, {2, 3}, 17, 51, 33},
+        {2, {5, 4}, 1, 65, 40}, {2, {1, 6}, 64, 64, 64}, {1, {4}, 20, 100, 1100}, {1, {9}, 40, 33, 7},
+        {1, {0}, 5, 7, 9},      {2, {3, 0}, 1, 7, 9},    {1, {3}, 5, 7, 0},        {2, {2, 2}, 0, 7, 3},
+    };
+    static const product_epilogue epilogues[] = {{false, false, NULL}, {true, true, "silu"}};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        for (int lies = 0; lies < BATCH_LAYOUTS; lies++)
+            for (int j = 0; j < 2; j++) {
+                const product_case is = {batches[i].m, batches[i].n, batches[i].k,
+                                         dtype,        transpose_b,  (int64_t)(i + (size_t)lies) % 3};
+                const product_batch batch = {
+                    batches[i].axes, {batches[i].sizes[0], batches[i].sizes[1]}, (product_layout)lies};
+                test_product product;
+                product_init_batch(&product, machine->signature, is, epilogues[j], batch);
+                (void)run_product(machine, kernels, &product);
+            }
 }

@@ -15,24 +15,71 @@
 
 enum { GUARD = 256, POISON = 0xff };
 
-static int64_t row_of(const test_product *product, int i)
+static int64_t products_of(const test_product *product)
 {
-    return product->strides[i][0];
+    int64_t count = 1;
+    for (int axis = 0; axis < product->batch.axes; axis++)
+        count *= product->batch.sizes[axis];
+    return count;
+}
+
+// Where an element lies, in elements from the first one's. A bias has no leading axes.
+static int64_t place(const test_product *product, int i, int64_t index, int64_t row, int64_t column)
+{
+    const int64_t *strides = product->strides[i];
+    if (i == 3) return column;
+    int64_t at = row * strides[product->batch.axes] + column * strides[product->batch.axes + 1];
+    for (int axis = product->batch.axes - 1; axis >= 0; axis--) {
+        at += index % product->batch.sizes[axis] * strides[axis];
+        index /= product->batch.sizes[axis];
+    }
+    return at;
+}
+
+static bool is_one_for_all(const test_product *product, int i)
+{
+    return (i == 0 && product->batch.lies == BATCH_ONE_A) || (i == 1 && product->batch.lies == BATCH_ONE_B);
+}
+
+// Returns how many elements there are from the first to behind the last.
+static int64_t lay_out(test_product *product, int i, int64_t rows, int64_t columns)
+{
+    const product_case *is = &product->is;
+    const int leading = i == 3 ? 0 : product->batch.axes;
+    const bool between = product->batch.lies == BATCH_BETWEEN && leading > 0;
+    int64_t *strides = product->strides[i], *shape = product->shapes[i], step = columns + is->gap, end = columns;
+    strides[leading] = step;
+    strides[leading + 1] = 1;
+    if (!between) step = rows * step + 3 * is->gap;
+    for (int axis = leading - 1; axis >= 0; axis--) {
+        strides[axis] = is_one_for_all(product, i) ? 0 : step;
+        shape[axis] = product->batch.sizes[axis];
+        step *= product->batch.sizes[axis];
+    }
+    if (between) strides[leading] = step;
+    shape[leading] = rows;
+    shape[leading + 1] = columns;
+    for (int axis = 0; axis <= leading; axis++)
+        end = shape[axis] > 0 ? end + (shape[axis] - 1) * strides[axis] : 0;
+    return end;
 }
 
 static void describe(test_product *product, int i, int64_t rows, int64_t columns)
 {
-    int64_t stride = columns + product->is.gap;
-    int64_t elements = rows > 0 ? (rows - 1) * stride + columns : 0;
-    product->shapes[i][0] = rows;
-    product->shapes[i][1] = columns;
-    product->strides[i][0] = stride;
-    product->strides[i][1] = 1;
-    product->bytes[i] = (size_t)(elements * hone_element_size(product->is.dtype));
+    const int leading = i == 3 ? 0 : product->batch.axes;
+    const int64_t elements = lay_out(product, i, rows, columns), size = hone_element_size(product->is.dtype);
+    int64_t first = 0;
+    for (int axis = 0; axis < leading && product->batch.lies == BATCH_BACKWARDS && i != 2; axis++) {
+        first += (product->batch.sizes[axis] - 1) * product->strides[i][axis];
+        product->strides[i][axis] *= -1;
+    }
+    product->bytes[i] = (size_t)(elements * size);
     product->memory[i] = malloc(product->bytes[i] + 2 * GUARD);
     assert_non_null(product->memory[i]);
     memset(product->memory[i], POISON, product->bytes[i] + 2 * GUARD);
-    product->tensors[i] = hone_tensor_of(product->memory[i] + GUARD, product->is.dtype, 2, product->shapes[i]);
+    product->tensors[i] = hone_tensor_of(
+        product->memory[i] + GUARD + (elements > 0 ? first * size : 0), product->is.dtype, leading + 2,
+        product->shapes[i]);
     product->tensors[i].strides = product->strides[i];
     if (i < 3) product->args[i] = hone_of_tensor(&product->tensors[i]);
 }
@@ -48,17 +95,22 @@ static void describe_bias(test_product *product)
 // Numbers in [-1, 1) that every dtype holds to its own precision; what lies between the rows stays NaN.
 static void fill(const test_product *product, int i, uint32_t seed)
 {
-    for (int64_t row = 0; row < product->shapes[i][0]; row++)
-        for (int64_t column = 0; column < product->shapes[i][1]; column++) {
-            seed = seed * 1664525u + 1013904223u;
-            float value = (float)(int32_t)(seed ^ seed >> 13) * 0x1p-31f;
-            hone_element_put(product->tensors[i].data, product->is.dtype, row * row_of(product, i) + column, value);
-        }
+    const int leading = i == 3 ? 0 : product->batch.axes;
+    const int64_t all = products_of(product), matrices = all > 1 && (i == 3 || is_one_for_all(product, i)) ? 1 : all;
+    for (int64_t index = 0; index < matrices; index++)
+        for (int64_t row = 0; row < product->shapes[i][leading]; row++)
+            for (int64_t column = 0; column < product->shapes[i][leading + 1]; column++) {
+                seed = seed * 1664525u + 1013904223u;
+                float value = (float)(int32_t)(seed ^ seed >> 13) * 0x1p-31f;
+                hone_element_put(
+                    product->tensors[i].data, product->is.dtype, place(product, i, index, row, column), value);
+            }
 }
 
-static double input(const test_product *product, int i, int64_t row, int64_t column)
+static double input(const test_product *product, int i, int64_t index, int64_t row, int64_t column)
 {
-    return (double)hone_element_get(product->tensors[i].data, product->is.dtype, row * row_of(product, i) + column);
+    return (double)hone_element_get(
+        product->tensors[i].data, product->is.dtype, place(product, i, index, row, column));
 }
 
 static double activate(const char *activation, double x)
@@ -73,21 +125,22 @@ static double activate(const char *activation, double x)
 
 // c k eps |a||b| with eps of f32, in which every kernel adds, and one rounding to the dtype. The slope of an activation is
 // at most 1.13, and its own error a few eps of what it is computed from.
-static void expect(test_product *product, int64_t row, int64_t column)
+static void expect(test_product *product, int64_t index, int64_t row, int64_t column)
 {
     double sum = 0, magnitude = 0;
     for (int64_t p = 0; p < product->is.k; p++) {
         bool transposed = product->is.transpose_b;
-        double term = input(product, 0, row, p) * input(product, 1, transposed ? column : p, transposed ? p : column);
+        double term = input(product, 0, index, row, p) *
+                      input(product, 1, index, transposed ? column : p, transposed ? p : column);
         sum += term;
         magnitude += fabs(term);
     }
     double step = product->is.dtype == HONE_BF16 ? 0x1p-8 : product->is.dtype == HONE_F16 ? 0x1p-11 : 0x1p-24;
     double least = product->is.dtype == HONE_F16 ? 0x1p-25 : 0; // half the step of its subnormals
-    int64_t at = row * product->is.n + column;
+    int64_t at = (index * product->is.m + row) * product->is.n + column;
     double bound = (double)(product->is.k + 2) * 0x1p-24 * magnitude, eps = 0x1p-24;
     if (product->epilogue.bias) {
-        sum += input(product, 3, 0, column);
+        sum += input(product, 3, 0, 0, column);
         bound += eps * fabs(sum);
     }
     if (product->epilogue.activation != NULL) {
@@ -95,7 +148,7 @@ static void expect(test_product *product, int64_t row, int64_t column)
         sum = activate(product->epilogue.activation, sum);
     }
     if (product->epilogue.residual) {
-        sum += input(product, 4, row, column);
+        sum += input(product, 4, index, row, column);
         bound += eps * fabs(sum);
     }
     product->expected[at] = sum;
@@ -126,7 +179,17 @@ static void init_epilogue(test_product *product)
 
 void product_init_finished(test_product *product, hone_signature *signature, product_case is, product_epilogue epilogue)
 {
-    *product = (test_product){.is = is, .epilogue = epilogue, .signature = signature};
+    product_init_batch(product, signature, is, epilogue, (product_batch){0, {0, 0}, BATCH_FOLLOWS});
+}
+
+void product_init_batch(
+    test_product *product,
+    hone_signature *signature,
+    product_case is,
+    product_epilogue epilogue,
+    product_batch batch)
+{
+    *product = (test_product){.is = is, .batch = batch, .epilogue = epilogue, .signature = signature};
     describe(product, 0, is.m, is.k);
     describe(product, 1, is.transpose_b ? is.n : is.k, is.transpose_b ? is.k : is.n);
     describe(product, 2, is.m, is.n);
@@ -134,12 +197,18 @@ void product_init_finished(test_product *product, hone_signature *signature, pro
     fill(product, 1, 2);
     init_epilogue(product);
     product->args[3] = hone_of_bool(is.transpose_b);
-    product->expected = calloc((size_t)(is.m * is.n) + 1, sizeof(double));
-    product->bound = calloc((size_t)(is.m * is.n) + 1, sizeof(double));
-    assert_true(product->expected && product->bound);
-    for (int64_t i = 0; i < is.m; i++)
-        for (int64_t j = 0; j < is.n; j++)
-            expect(product, i, j);
+    const int64_t count = products_of(product);
+    product->expected = calloc((size_t)(count * is.m * is.n) + 1, sizeof(double));
+    product->bound = calloc((size_t)(count * is.m * is.n) + 1, sizeof(double));
+    product->inside = calloc(product->bytes[2] + 1, sizeof(bool));
+    assert_true(product->expected && product->bound && product->inside);
+    for (int64_t index = 0; index < count; index++)
+        for (int64_t i = 0; i < is.m; i++)
+            for (int64_t j = 0; j < is.n; j++) {
+                const size_t size = (size_t)hone_element_size(is.dtype);
+                expect(product, index, i, j);
+                memset(product->inside + (size_t)place(product, 2, index, i, j) * size, true, size);
+            }
     hone_error err = {0};
     hone_status status =
         hone_call_bind(hone_allocator_system(), signature, product->args, 7, false, &product->call, &err);
@@ -151,6 +220,7 @@ void product_deinit(test_product *product)
     hone_call_release(&product->call);
     for (int i = 0; i < 5; i++)
         free(product->memory[i]);
+    free(product->inside);
     free(product->expected);
     free(product->bound);
 }
@@ -164,8 +234,7 @@ void product_poison(test_product *product)
 static bool is_inside(const test_product *product, size_t at)
 {
     if (at < GUARD || at >= GUARD + product->bytes[2]) return false;
-    int64_t element = (int64_t)(at - GUARD) / hone_element_size(product->is.dtype);
-    return element % row_of(product, 2) < product->is.n;
+    return product->inside[at - GUARD];
 }
 
 static const char *check_guards(const test_product *product)
@@ -182,15 +251,15 @@ static const char *check_guards(const test_product *product)
 const char *product_check(const test_product *product)
 {
     static char words[256];
-    for (int64_t i = 0; i < product->is.m; i++)
-        for (int64_t j = 0; j < product->is.n; j++) {
-            double is = input(product, 2, i, j), right = product->expected[i * product->is.n + j];
-            double bound = product->bound[i * product->is.n + j];
-            if (fabs(is - right) <= bound) continue;
-            snprintf(
-                words, sizeof words, "c[%d, %d] is %.9g, not %.9g: off by %.2g times what is allowed", (int)i, (int)j,
-                is, right, fabs(is - right) / bound);
-            return words;
-        }
+    const int64_t m = product->is.m, n = product->is.n;
+    for (int64_t at = 0; at < products_of(product) * m * n; at++) {
+        const int64_t index = at / (m * n), row = at / n % m, column = at % n;
+        const double is = input(product, 2, index, row, column), right = product->expected[at];
+        if (fabs(is - right) <= product->bound[at]) continue;
+        snprintf(
+            words, sizeof words, "product %d, c[%d, %d] is %.17g, not %.17g: off by %.2g times what is allowed",
+            (int)index, (int)row, (int)column, is, right, fabs(is - right) / product->bound[at]);
+        return words;
+    }
     return check_guards(product);
 }

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -44,6 +45,61 @@ static void every_kernel_multiplies_f16(void **state)
 static void every_kernel_multiplies_f16_with_b_transposed(void **state)
 {
     run_shapes(*state, own, HONE_F16, true);
+}
+
+static void every_kernel_multiplies_batches(void **state)
+{
+    for (int transpose_b = 0; transpose_b < 2; transpose_b++) {
+        run_batches(*state, own, HONE_F32, transpose_b == 1);
+        run_batches(*state, own, HONE_BF16, transpose_b == 1);
+    }
+    run_batches(*state, own, HONE_F16, true);
+}
+
+static const product_epilogue nothing_more = {false, false, NULL};
+
+// A NaN, or an infinity, of one product stays there.
+static void what_is_not_finite_stays_in_its_product(void **state)
+{
+    const test_machine *machine = *state;
+    const product_case is = {5, 40, 33, HONE_F32, false, 0};
+    test_product product;
+    product_init_batch(&product, machine->signature, is, nothing_more, (product_batch){1, {4, 0}, BATCH_FOLLOWS});
+    float *a = product.tensors[0].data, *b = product.tensors[1].data, *c = product.tensors[2].data;
+    a[(1 * 5 + 2) * 33 + 7] = NAN;
+    b[(2 * 33 + 32) * 40 + 39] = INFINITY;
+    for (size_t j = 0; j < hone_matmul_table.count; j++) {
+        const hone_kernel *kernel = &hone_matmul_table.kernels[j];
+        if (!own(kernel) || reason_against(machine, kernel, product.call) != NULL) continue;
+        assert_true(run_once(machine, kernel, &product));
+        for (int64_t at = 0; at < 4 * 5 * 40; at++) {
+            const int64_t index = at / 200, row = at / 40 % 5, column = at % 40;
+            if (index == 1 && row == 2)
+                assert_true(isnan(c[at]));
+            else if (index == 2 && column == 39)
+                assert_true(isinf(c[at]));
+            else
+                assert_true(isfinite(c[at]));
+        }
+    }
+    product_deinit(&product);
+}
+
+// Of 64 products each of 8 threads has some: what runs one product's threads at a time asks for more pieces.
+static void many_small_products_are_shared_out_whole(void **state)
+{
+    const test_machine *machine = *state;
+    const product_case is = {64, 64, 64, HONE_F32, false, 0};
+    const hone_kernel *kernel = hone_matmul_table.kernels;
+    test_product product;
+    product_init_batch(&product, machine->signature, is, nothing_more, (product_batch){1, {64, 0}, BATCH_FOLLOWS});
+    while (strcmp(kernel->name, "portable") != 0)
+        kernel++;
+    parallel_calls = parallel_pieces = 0;
+    assert_true(run_once(machine, kernel, &product));
+    assert_int_equal(parallel_calls, 1);
+    assert_int_equal(parallel_pieces, machine->device.threads);
+    product_deinit(&product);
 }
 
 static void a_product_over_nothing_is_zero(void **state)
@@ -250,6 +306,9 @@ int main(void)
         cmocka_unit_test(every_kernel_multiplies_bf16_with_b_transposed),
         cmocka_unit_test(every_kernel_multiplies_f16),
         cmocka_unit_test(every_kernel_multiplies_f16_with_b_transposed),
+        cmocka_unit_test(every_kernel_multiplies_batches),
+        cmocka_unit_test(what_is_not_finite_stays_in_its_product),
+        cmocka_unit_test(many_small_products_are_shared_out_whole),
         cmocka_unit_test(a_product_over_nothing_is_zero),
         cmocka_unit_test(every_kernel_finishes_its_sums),
         cmocka_unit_test(a_product_over_nothing_is_finished),

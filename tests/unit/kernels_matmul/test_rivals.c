@@ -30,6 +30,14 @@ static void every_library_multiplies_bf16(void **state)
     run_shapes(*state, rival, HONE_BF16, true);
 }
 
+static void every_library_multiplies_batches(void **state)
+{
+    for (int transpose_b = 0; transpose_b < 2; transpose_b++) {
+        run_batches(*state, rival, HONE_F32, transpose_b == 1);
+        run_batches(*state, rival, HONE_BF16, transpose_b == 1);
+    }
+}
+
 static void every_library_leaves_what_it_cannot_to_others(void **state)
 {
     run_shapes(*state, rival, HONE_F16, false);
@@ -135,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_library_multiplies_f32),
         cmocka_unit_test(every_library_multiplies_bf16),
+        cmocka_unit_test(every_library_multiplies_batches),
         cmocka_unit_test(every_library_leaves_what_it_cannot_to_others),
         cmocka_unit_test(a_library_that_says_it_can_does),
         cmocka_unit_test(a_library_that_python_uses_too_keeps_its_count_of_threads),

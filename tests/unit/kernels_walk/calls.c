@@ -98,10 +98,21 @@ static void *address_of(const maker *m, size_t i, int64_t bits)
     return (void *)(m->odd_addresses ? address + (uintptr_t)(bits / 8) : address);
 }
 
+// What is read may be the same for all of an axis of "...": its first one has stride 0 now and then.
+static void share(maker *m, hone_tensor *tensor, size_t index, int64_t *strides)
+{
+    const hone_call_parameter *p = &m->m.signature->parameters[index];
+    if (!m->mixed || p->shown.is_result || !p->shape->ellipsis || m->m.leading_count == 0 || draw(m, 3) > 0) return;
+    if (tensor->strides == NULL) hone_tensor_strides(tensor, strides);
+    strides[0] = 0;
+    tensor->strides = strides;
+}
+
 static void lay_out(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides)
 {
     maker *m = ctx;
     stride(m, tensor, strides);
+    share(m, tensor, index, strides);
     tensor->data = address_of(m, index, tensor->dtype.bits);
 }
 
@@ -208,14 +219,14 @@ static hone_dtype_id nth_dtype(const hone_type_variable *variable, size_t n)
 }
 
 // All but one dim are small, so that the one may be large.
-static bool draw_tail(maker *m, size_t dim, int64_t size, size_t dtype)
+static bool draw_tail(maker *m, size_t dim, int64_t size, size_t dtype, int32_t leading)
 {
     hone_made_up *made_up = &m->m;
     const hone_signature *signature = made_up->signature;
     m->layout = DENSE;
     for (size_t i = 0; i < signature->variable_count; i++)
         made_up->dtypes[i] = nth_dtype(&signature->variables[i], dtype);
-    made_up->leading_count = 1;
+    made_up->leading_count = leading;
     made_up->leading[0] = 1 + (int64_t)draw(m, 3);
     hone_made_up_draw_scalars(made_up);
     draw_texts(m);
@@ -236,7 +247,8 @@ hone_call *call_make_tail(
     size_t dtypes = count_dtypes(algorithm->signature);
     size_t dim = index / (TAIL_COUNT * dtypes), dtype = index / TAIL_COUNT % dtypes;
     maker *m = maker_create(algorithm, device, seed + 1);
-    hone_call *call = m != NULL && draw_tail(m, dim, tails[index % TAIL_COUNT], dtype) ? bind(algorithm, m) : NULL;
+    // Every other two seeds have no leading dim, for kernels that take none.
+    hone_call *call = m != NULL && draw_tail(m, dim, tails[index % TAIL_COUNT], dtype, seed % 4 < 2) ? bind(algorithm, m) : NULL;
     free(m);
     return call;
 }

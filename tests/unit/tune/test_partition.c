@@ -89,6 +89,24 @@ static void leading_dims_are_cut_along_the_largest(void **state)
     assert_int_equal(parting.group[0].axis[0].axis, 1);
 }
 
+static const char batched[] = "matmul(a: T[..., m, k], b: T[..., n, k] if transpose_b else [..., k, n], *, "
+                              "transpose_b: bool = false) -> c: T[..., m, n] where T in f32";
+
+// Also where a shape has two forms, if "..." stands in both; one that has none is as it was.
+static void a_batch_is_cut_along_its_largest_axis_and_its_rows(void **state)
+{
+    (void)state;
+    hone_parting parting = parting_of(batched, "matmul(f32[2,5,6,4], f32[2,5,4,3])", "... m");
+    assert_int_equal(parting.groups, 2);
+    assert_int_equal(parting.count, 5 * 6);
+    assert_int_equal(parting.group[0].axes, 3);
+    parting = parting_of(batched, "matmul(f32[2,5,6,4], f32[2,5,3,4], transpose_b=true)", "... m");
+    assert_int_equal(parting.count, 5 * 6);
+    assert_int_equal(parting_of(batched, "matmul(f32[6,4], f32[4,5])", "... m").count, 6);
+    assert_int_equal(parting_of("half(x: f32[..., n] if a else [n], *, a: bool = true) -> y: f32[..., n]",
+                                "half(f32[4,3])", "...").count, 1);
+}
+
 static void what_cannot_be_cut_stays_whole(void **state)
 {
     (void)state;
@@ -130,6 +148,7 @@ int main(void)
         cmocka_unit_test(neighbouring_parts_are_put_together_until_there_are_few),
         cmocka_unit_test(heads_are_cut_with_the_key_heads_they_share),
         cmocka_unit_test(leading_dims_are_cut_along_the_largest),
+        cmocka_unit_test(a_batch_is_cut_along_its_largest_axis_and_its_rows),
         cmocka_unit_test(what_cannot_be_cut_stays_whole),
         cmocka_unit_test(views_of_all_parts_cover_each_element_once_and_each_is_of_its_part),
     };

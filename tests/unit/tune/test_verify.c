@@ -392,17 +392,34 @@ static void a_place_is_said_by_its_index_in_each_dim(void **state)
 
 enum { M = 150, K = 70, N = 90 };
 
-// A product of dtype, as a kernel that sums in f32 and rounds once leaves it.
+// A product of dtype, as a kernel that sums in f32, or f64, and rounds once leaves it.
 typedef struct a_product {
     hone_dtype_id id;
     int32_t b_rows;
-    char a[M * K * 4], b[K * N * 4], c[M * N * 4];
+    char a[M * K * 8], b[K * N * 8], c[M * N * 8];
     int64_t a_shape[2], b_shape[2], c_shape[2];
 } a_product;
 
 static int64_t place_in_b(const a_product *p, int64_t i, int64_t j)
 {
     return p->b_rows == 0 ? i * N + j : j * K + i;
+}
+
+static void multiply_again(a_product *p)
+{
+    const hone_dtype_id id = p->id;
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) {
+            float narrow = 0;
+            double sum = 0;
+            for (int64_t k = 0; k < K; k++) {
+                const double term =
+                    hone_element_load(id, p->a, i * K + k) * hone_element_load(id, p->b, place_in_b(p, k, j));
+                narrow += (float)term;
+                sum += term;
+            }
+            hone_element_store(id, p->c, i * N + j, id == HONE_F64 ? sum : (double)narrow);
+        }
 }
 
 static void fill_product(a_product *p, hone_dtype_id id, int32_t b_rows)
@@ -413,14 +430,7 @@ static void fill_product(a_product *p, hone_dtype_id id, int32_t b_rows)
         hone_element_store(id, p->a, i, (rand() % 2001 - 1000) * 1e-3);
     for (int64_t i = 0; i < K * N; i++)
         hone_element_store(id, p->b, i, (rand() % 2001 - 1000) * 1e-3);
-    for (int64_t i = 0; i < M; i++)
-        for (int64_t j = 0; j < N; j++) {
-            float sum = 0;
-            for (int64_t k = 0; k < K; k++)
-                sum += (float)hone_element_load(id, p->a, i * K + k) *
-                       (float)hone_element_load(id, p->b, place_in_b(p, k, j));
-            hone_element_store(id, p->c, i * N + j, (double)sum);
-        }
+    multiply_again(p);
 }
 
 static hone_status check_product(a_product *p, hone_pool *pool, double *error, hone_error *err)
@@ -438,7 +448,7 @@ static hone_status check_product(a_product *p, hone_pool *pool, double *error, h
 static void all_of_a_product_is_looked_at(void **state)
 {
     (void)state;
-    static const hone_dtype_id ids[] = {HONE_F32, HONE_BF16, HONE_F16};
+    static const hone_dtype_id ids[] = {HONE_F32, HONE_BF16, HONE_F16, HONE_F64};
     static a_product p;
     hone_allocator allocator = hone_allocator_system();
     hone_pool *pool = NULL;
@@ -473,6 +483,46 @@ static void all_of_a_product_is_looked_at(void **state)
     hone_pool_destroy(&pool);
 }
 
+// Of two products of one b, which differ in a: c[0] and c[1] lie apart.
+static void a_batch_is_looked_at_product_by_product(void **state)
+{
+    (void)state;
+    enum { GAP = 5 };
+    static a_product p[2];
+    static float a[2][M * K], c[2][M * N + GAP];
+    const int64_t a_shape[4] = {1, 2, M, K}, b_shape[4] = {1, 2, K, N}, c_shape[4] = {1, 2, M, N};
+    const int64_t b_strides[4] = {0, 0, N, 1}, c_strides[4] = {9, M * N + GAP, N, 1};
+    hone_error err = {0};
+    double error = 0;
+    for (int i = 0; i < 2; i++) {
+        fill_product(&p[i], HONE_F32, 0);
+        memcpy(p[i].b, p[0].b, sizeof p[i].b);
+        multiply_again(&p[i]);
+        memcpy(a[i], p[i].a, sizeof a[i]);
+        memcpy(c[i], p[i].c, sizeof a[i][0] * M * N);
+    }
+    hone_tensor of_a = hone_tensor_of(a, HONE_F32, 4, (int64_t *)a_shape),
+                of_b = hone_tensor_of(p[0].b, HONE_F32, 4, (int64_t *)b_shape),
+                of_c = hone_tensor_of(c, HONE_F32, 4, (int64_t *)c_shape);
+    of_b.strides = (int64_t *)b_strides;
+    of_c.strides = (int64_t *)c_strides;
+    const hone_product which = {.a_rows = 2, .b_rows = 2};
+    const hone_yardstick yardstick = hone_verify_yardstick(&defaults, of_c.dtype, 10);
+    assert_int_equal(
+        hone_product_check(NULL, "c", &which, &of_a, &of_b, &of_c, &yardstick, &error, &err), HONE_OK);
+    assert_true(error < 0.5);
+    for (int i = 0; i < 2; i++) {
+        char words[64];
+        const float right = c[i][77 * N + 31];
+        c[i][77 * N + 31] += 6;
+        assert_int_equal(
+            hone_product_check(NULL, "c", &which, &of_a, &of_b, &of_c, &yardstick, &error, &err), HONE_KERNEL_FAILED);
+        snprintf(words, sizeof words, "c[0, %d, 77, 31] is ", i);
+        assert_non_null(strstr(err.message, words));
+        c[i][77 * N + 31] = right;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +541,7 @@ int main(void)
         cmocka_unit_test(an_algorithms_tolerance_replaces_the_dtypes),
         cmocka_unit_test(a_dtype_allows_what_its_page_says_and_no_more),
         cmocka_unit_test(scalars_and_empty_tensors_are_compared),
+        cmocka_unit_test(a_batch_is_looked_at_product_by_product),
         cmocka_unit_test(all_of_a_product_is_looked_at),
         cmocka_unit_test(a_place_is_said_by_its_index_in_each_dim),
     };
