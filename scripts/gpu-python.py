@@ -5,6 +5,7 @@ installed), Triton functions brought by a decorator, and hone's own. Then everyb
 it, captured into a graph of 20 runs, all in turn; the choice of hone is a bound plan captured the same way.
 
     python3 gpu-python.py tune FOLDER [N]     tunes N shapes of each operation (4), measures, checks what goes wrong alone
+    python3 gpu-python.py models FOLDER       models under hone.torch.replace, beside themselves
     python3 gpu-python.py again FOLDER [N]    another process: nothing may be tuned, compiled by hone or started
 
 Leaves with 1 when something is wrong or the choice is below .97 of the best provider.
@@ -25,6 +26,7 @@ import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
 import hone  # noqa: E402
+import hone.torch  # noqa: E402
 import hone.triton  # noqa: E402
 
 torch._dynamo.config.recompile_limit = 64
@@ -457,9 +459,62 @@ def again(folder, count):
     return bad + len(compiled)
 
 
+class CausalAttention(torch.nn.Module):
+    """Attention as decoders write it: projections, and torch's function between them."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.qkv, self.out = heads, torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+def models(folder, count):
+    """Models as they are under hone.torch.replace, beside themselves: right, and how long."""
+    layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0.0, activation="gelu", batch_first=True)
+    mask = torch.zeros(4, 512, dtype=torch.bool)
+    mask[1, 300:] = True
+    cases = {
+        "CausalAttention": (CausalAttention(1024, 16), {}),
+        "TransformerEncoder": (torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), {}),
+        "TransformerEncoder, padded": (torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), {"src_key_padding_mask": mask.to(DEVICE)}),
+    }
+    bad, x = 0, torch.randn(4, 512, 1024, device=DEVICE, dtype=torch.bfloat16)
+    for name, (model, extra) in cases.items():
+        model = model.to(DEVICE, torch.bfloat16).eval()
+        with torch.inference_mode():
+            wanted = model(x, **extra)
+            with hone.torch.replace(model) as replaced:
+                given = model(x, **extra)
+                for _ in range(3):
+                    model(x, **extra)
+                own = time_calls(lambda: model(x, **extra))
+                report = str(replaced)
+            torchs = time_calls(lambda: model(x, **extra))
+        off = torch.linalg.norm((given - wanted).float()) / torch.linalg.norm(wanted.float())
+        bad += not off < 2e-2
+        print(f"{'ok' if off < 2e-2 else 'FAILED'} {name}: off by {off:.1e}; {own:.0f} us, torch {torchs:.0f} us, eager\n{report}", flush=True)
+    return bad
+
+
+def time_calls(body, rounds=30):
+    """The median of calls that are started and waited for one by one, in microseconds."""
+    times = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        body()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) * 1e6)
+    return statistics.median(times)
+
+
 if __name__ == "__main__":
     mode, place = sys.argv[1], pathlib.Path(sys.argv[2])
     shapes_each = int(sys.argv[3]) if len(sys.argv) > 3 else 4
     print(f"torch {torch.__version__}, triton {triton.__version__}, Liger-Kernel {'here' if LIGER else 'not here'}, "
           f"{torch.cuda.get_device_name() if DEVICE == 'cuda' else DEVICE}", flush=True)
-    sys.exit(1 if {"tune": tune, "again": again}[mode](place, shapes_each) else 0)
+    sys.exit(1 if {"tune": tune, "again": again, "models": models}[mode](place, shapes_each) else 0)

@@ -44,7 +44,10 @@ extern const char hone_rwkv4_cuda_space[];
 // Of flash_attention and its forms: kernel->user is a hone_attention_choice.
 hone_cuda_heuristic hone_attention_cuda_heuristic, hone_attention_wgmma_heuristic;
 bool hone_attention_cuda_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
-extern const hone_code hone_attention_cuda_code, hone_attention_wgmma_code;
+// A window or a cap is given, and each query sees a key.
+bool hone_attention_cuda_ranged_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+extern const hone_code hone_attention_cuda_code, hone_attention_cuda_ranged_code, hone_attention_cuda_window_code,
+    hone_attention_wgmma_code;
 extern const char hone_attention_cuda_space[], hone_attention_wgmma_space[];
 
 #endif

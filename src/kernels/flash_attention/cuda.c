@@ -29,21 +29,24 @@ const char hone_attention_cuda_space[] =
     "where splits == 1 or device.capability >= 90 and splits * " TILE " <= 2 * key.shape[1]\n"
     "where " SHARED " <= device.smem_bytes\n";
 
+#define ARGUMENTS                                                                                                      \
+    "query, key, value, out, i64(query.shape[1]), i64(key.shape[1]), i32(heads), i32(kv_heads), f64(softmax_scale)"
+#define TENSOR_CORE                                                                                                    \
+    HONE_CODE, .source = hone_source_flash_attention_flash_attention_cu, .entry = "flash_attention",                   \
+               .grid = "ceildiv(" ROWS ", 16 * warps_m) * splits, kv_heads, batch", .block = "32 * warps_m * warps_n", \
+               .cluster = "splits", .shared = SHARED,                                                                  \
+               .condition = "dim % 16 == 0 and dim <= 128 and query.size > 0 and key.size > 0", .target = "sm_80",     \
+               .align = 16
+
 const hone_code hone_attention_cuda_code = {
-    HONE_CODE,
-    .source = hone_source_flash_attention_flash_attention_cu,
-    .entry = "flash_attention",
-    .arguments = "query, key, value, out, i64(query.shape[1]), i64(key.shape[1]), i32(heads), i32(kv_heads), "
-                 "f64(softmax_scale)",
-    .constants = "DIM = dim, CAUSAL = causal",
-    .grid = "ceildiv(" ROWS ", 16 * warps_m) * splits, kv_heads, batch",
-    .block = "32 * warps_m * warps_n",
-    .cluster = "splits",
-    .shared = SHARED,
-    .condition = "dim % 16 == 0 and dim <= 128 and query.size > 0 and key.size > 0",
-    .target = "sm_80",
-    .align = 16,
-};
+    TENSOR_CORE, .arguments = ARGUMENTS, .constants = "DIM = dim, CAUSAL = causal, RANGED = 0"};
+// Of an operation that has both a window and a cap, and of one that has no cap.
+const hone_code hone_attention_cuda_ranged_code = {
+    TENSOR_CORE, .arguments = ARGUMENTS ", i64(sliding_window, -1), f64(logits_soft_cap, 0)",
+    .constants = "DIM = dim, CAUSAL = causal, RANGED = 1"};
+const hone_code hone_attention_cuda_window_code = {
+    TENSOR_CORE, .arguments = ARGUMENTS ", i64(sliding_window, -1), f64(0)",
+    .constants = "DIM = dim, CAUSAL = causal, RANGED = 1"};
 
 // Queries, the ring of tiles and its barriers.
 #define WGMMA_SHARED "64 * groups * dim * 2 + stages * (keys * dim * 2 + 16)"
@@ -84,6 +87,20 @@ bool hone_attention_cuda_supports(const hone_kernel *kernel, const hone_call *ca
     const char *given = problem.has_window ? "sliding_window" : problem.has_cap ? "logits_soft_cap" : NULL;
     if (given == NULL) return hone_attention_supports(call, form, why);
     hone_fail(why, HONE_UNSUPPORTED, "kernels.attention", "%s is given; this kernel knows none", given);
+    return false;
+}
+
+bool hone_attention_cuda_ranged_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    const hone_attention_form *form = ((const hone_attention_choice *)kernel->user)->form;
+    const hone_attention p = hone_attention_of_call(call, form);
+    const char *reason = NULL;
+    if (!p.has_window && !p.has_cap)
+        reason = "neither a window nor a cap is given: cuda_tensor_core is for such calls";
+    else if (p.has_window && (p.window < 0 || p.q_len - p.window > p.kv_len))
+        reason = "a query of this window sees no key; this kernel asks for one";
+    if (reason == NULL) return hone_attention_supports(call, form, why);
+    hone_fail(why, HONE_UNSUPPORTED, "kernels.attention", "%s", reason);
     return false;
 }
 

@@ -1,5 +1,6 @@
 // out = softmax(scale q k^T) v by tensor cores: m16n8k16, sums in float, weights rounded to the tensors' dtype. CAUSAL: a
-// query sees the keys up to its position. The rows of a block are queries of one head of keys: position by position,
+// query sees the keys up to its position. RANGED: and `window` to both sides of it, unless that is negative; logits
+// are capped, unless the cap is 0. The rows of a block are queries of one head of keys: position by position,
 // heads of the group inside.
 //
 // A warp has 16 rows and keys_per_warp keys of each tile of a block, warps_m of them different rows and warps_n different
@@ -91,7 +92,7 @@ __device__ void copy_rows(unsigned to, const element *from, index64 step, index6
 struct problem {
     const element *query, *key, *value;
     element *out;
-    index64 q_len, kv_len, heads, kv_heads, group;
+    index64 q_len, kv_len, heads, kv_heads, group, window; // window below 0: there is none
 
     __device__ index64 position_of(index64 row) const
     {
@@ -156,15 +157,23 @@ __device__ void score(unsigned keys, const unsigned queries[steps][4], float out
         }
 }
 
-// Minus infinity for keys from `ends` on, of the two rows.
-__device__ void mask(float out[logits][4], index64 first, const index64 ends[2])
+// Minus infinity for keys before `begins` and from `ends` on, of the two rows.
+__device__ void mask(float out[logits][4], index64 first, const index64 begins[2], const index64 ends[2])
 {
     const int column = threadIdx.x % 4 * 2;
 #pragma unroll
     for (int n = 0; n < logits; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (first + n * 8 + column + i % 2 >= ends[i / 2]) out[n][i] = -INFINITE;
+        for (int i = 0; i < 4; i++) {
+            const index64 key = first + n * 8 + column + i % 2;
+            if (key >= ends[i / 2] || (RANGED && key < begins[i / 2])) out[n][i] = -INFINITE;
+        }
+}
+
+// tanh, from infinity to infinity; 1e-7 of 1 off.
+__device__ float bounded(float x)
+{
+    return 1 - 2 / (power(x * 2.8853900817779268f) + 1);
 }
 
 // Logits become weights over the largest logit so far, of which what was found before is made a share.
@@ -314,10 +323,17 @@ __device__ void join(const problem &p, index64 first, int rank)
 
 // ------------------------------------------------------------------------------------------------------------------
 
-// Where the keys that a row sees end.
+// Where the keys that a row sees begin and end: neither is less for a later row.
+__device__ index64 begin_of(const problem &p, index64 row)
+{
+    return RANGED && p.window >= 0 && p.position_of(row) > p.window ? p.position_of(row) - p.window : 0;
+}
+
 __device__ index64 end_of(const problem &p, index64 row)
 {
-    return CAUSAL && p.position_of(row) + 1 < p.kv_len ? p.position_of(row) + 1 : p.kv_len;
+    const index64 position = p.position_of(row), after = CAUSAL ? 0 : p.window;
+    const bool ends = CAUSAL || (RANGED && p.window >= 0);
+    return ends && position + after + 1 < p.kv_len ? position + after + 1 : p.kv_len;
 }
 
 extern "C" __global__ void __launch_bounds__(threads) flash_attention(
@@ -329,18 +345,31 @@ extern "C" __global__ void __launch_bounds__(threads) flash_attention(
     index64 kv_len,
     int heads,
     int kv_heads,
-    double softmax_scale)
+    double softmax_scale
+#if RANGED
+    ,
+    index64 window,
+    double cap
+#endif
+)
 {
-    const problem p = {query, key, value, out, q_len, kv_len, heads, kv_heads, heads / kv_heads};
+#if !RANGED
+    const index64 window = -1;
+    const double cap = 0;
+#endif
+    const problem p = {query, key, value, out, q_len, kv_len, heads, kv_heads, heads / kv_heads, window};
     // The last rows, which see the most keys, begin first.
     const index64 block = gridDim.x / splits - 1 - blockIdx.x / splits, first = block * block_m;
     const int rank = blockIdx.x % splits, warp_n = threadIdx.x / 32 % warps_n;
-    const float factor = (float)(softmax_scale * 1.4426950408889634);
+    const double log2e = 1.4426950408889634;
+    const float factor = (float)(cap != 0 ? softmax_scale / cap : softmax_scale * log2e), limit = (float)(cap * log2e);
     const index64 last_row = first + block_m < q_len * p.group ? first + block_m - 1 : q_len * p.group - 1;
-    const index64 end = end_of(p, last_row), least_end = end_of(p, first);
-    const index64 tiles = (end + tile - 1) / tile, each = (tiles + splits - 1) / splits;
-    const index64 from = rank * each, to = from + each < tiles ? from + each : tiles;
+    const index64 end = end_of(p, last_row), least_end = end_of(p, first), most_begin = begin_of(p, last_row);
+    const index64 first_tile = begin_of(p, first) / tile, end_tile = (end + tile - 1) / tile;
+    const index64 each = (end_tile - first_tile + splits - 1) / splits;
+    const index64 from = first_tile + rank * each, to = from + each < end_tile ? from + each : end_tile;
     const index64 own_row = first + threadIdx.x / 32 / warps_n * 16 + threadIdx.x % 32 / 4;
+    const index64 begins[2] = {begin_of(p, own_row), begin_of(p, own_row + 8)};
     const index64 ends[2] = {end_of(p, own_row), end_of(p, own_row + 8)};
     unsigned queries[steps][4];
     load_queries(p, first, queries);
@@ -363,8 +392,8 @@ extern "C" __global__ void __launch_bounds__(threads) flash_attention(
         for (int n = 0; n < logits; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                weights[n][i] *= factor;
-        if (begin + keys_per_warp > least_end) mask(weights, begin, ends);
+                weights[n][i] = RANGED && limit != 0 ? limit * bounded(weights[n][i] * factor) : weights[n][i] * factor;
+        if (begin + keys_per_warp > least_end || (RANGED && begin < most_begin)) mask(weights, begin, begins, ends);
         weigh(weights, &f);
         add_values(keys + tile_bytes, weights, &f);
     }

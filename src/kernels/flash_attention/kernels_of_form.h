@@ -1,5 +1,6 @@
 // The kernels of an algorithm that is flash attention under some name: what a table.c includes behind its form. It
-// defines ATTENTION_ALGORITHM, the algorithm's name, ATTENTION_SIGNATURE(DTYPES), its signature, and `form`, where in its arguments everything stands.
+// defines ATTENTION_ALGORITHM, the algorithm's name, ATTENTION_SIGNATURE(DTYPES), its signature, ATTENTION_RANGED_CODE, the code of a GPU's kernel with
+// what of a window and a cap it has, and `form`, where in its arguments everything stands.
 #include "kernels/common/cuda.h"
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/rivals/rivals.h"
@@ -58,6 +59,10 @@ static const hone_kernel kernels[] = {
      .backend = HONE_GPU, .priority = 50, .signature = ATTENTION_SIGNATURE("f16, bf16"),
      .space = hone_attention_cuda_space, .user = (void *)&cuda, .supports = hone_attention_cuda_supports,
      .heuristic = hone_attention_cuda_heuristic, .code = &hone_attention_cuda_code},
+    {HONE_KERNEL, .algorithm = ATTENTION_ALGORITHM, .name = "cuda_tensor_core_ranged", .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 48, .signature = ATTENTION_SIGNATURE("f16, bf16"),
+     .space = hone_attention_cuda_space, .user = (void *)&cuda, .supports = hone_attention_cuda_ranged_supports,
+     .heuristic = hone_attention_cuda_heuristic, .code = &ATTENTION_RANGED_CODE},
     {HONE_KERNEL, .algorithm = ATTENTION_ALGORITHM, .name = "cuda_wgmma", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 52, .signature = ATTENTION_SIGNATURE("f16, bf16"), .space = hone_attention_wgmma_space,
      .user = (void *)&cuda, .supports = hone_attention_cuda_supports, .heuristic = hone_attention_wgmma_heuristic,

@@ -6,7 +6,8 @@
 static const hone_attention_form form = {
     .results = 1, .causal = 4, .softmax_scale = 5, .sliding_window = 6, .logits_soft_cap = -1};
 
-#define ATTENTION_ALGORITHM "scaled_dot_product_attention"
+#define ATTENTION_RANGED_CODE hone_attention_cuda_window_code
+#define ATTENTION_ALGORITHM   "scaled_dot_product_attention"
 #define ATTENTION_SIGNATURE(DTYPES)                                                                                    \
     "scaled_dot_product_attention(query: T[batch, seq_len, heads, dim], key: T[batch, kv_len ~pow2, kv_heads, dim], "  \
     "value: T[batch, kv_len, kv_heads, dim], *, causal: bool = false, softmax_scale: f64 = 1 / sqrt(dim) #any, "       \

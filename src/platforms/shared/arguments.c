@@ -88,13 +88,33 @@ static int ignored_scalar(const hone_launch_reader *r)
     return ignored ? index : -1;
 }
 
+// Whether the call was given none of the scalar that stands here with what it is then behind it: "i64(window, -1)".
+static bool is_absent(const hone_launch_reader *r)
+{
+    hone_lexer ahead = r->lexer;
+    char name[HONE_NAME_SIZE] = {0};
+    if (r->scope.call == NULL || ahead.token.kind != HONE_TOKEN_NAME || ahead.token.text.size >= sizeof name)
+        return false;
+    memcpy(name, ahead.token.text.data, ahead.token.text.size);
+    hone_lexer_next(&ahead);
+    const int index = hone_lexer_is(&ahead, ",") ? hone_signature_find(r->scope.signature, name) : -1;
+    return index >= 0 && hone_call_values(r->scope.call)[index].tag == HONE_VALUE_NONE;
+}
+
 static hone_status read_scalar(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     if (!hone_lexer_accept(&r->lexer, "(")) return hone_launch_expected(r, "'(' and an expression", err);
-    int ignored = ignored_scalar(r);
-    hone_scalar value;
-    hone_status status = hone_launch_term(r, &value, err);
+    const int ignored = ignored_scalar(r);
+    const bool absent = is_absent(r);
+    hone_scalar value, instead;
+    hone_status status = HONE_OK;
+    if (absent)
+        hone_lexer_next(&r->lexer);
+    else
+        status = hone_launch_term(r, &value, err);
+    if (status == HONE_OK && hone_lexer_accept(&r->lexer, ",")) status = hone_launch_term(r, &instead, err);
     if (status != HONE_OK) return status;
+    if (absent) value = instead;
     if (!hone_lexer_accept(&r->lexer, ")")) return hone_launch_expected(r, "')'", err);
     if (ignored < 0) return set_bits(r, argument, &value, err);
     argument->kind = HONE_ARGUMENT_SCALAR;

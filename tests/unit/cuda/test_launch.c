@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#define SCALE              "scale(x: f32[n], *, by: f64 = 3.0 #ignore) -> y: f32[n]"
+#define SCALE              "scale(x: f32[n], *, by: f64 = 3.0 #ignore, within: i64? = none, cap: f64? = none #any) -> y: f32[n]"
 #define SOURCE(parameters) "extern \"C\" __global__ void triple(" parameters ") {}"
 
 enum { N = 5 };
@@ -16,7 +16,7 @@ typedef struct launching {
     int64_t shape[1];
     float in[16], out[16];
     hone_tensor x, y;
-    hone_value args[3];
+    hone_value args[5];
     const hone_plan *plan;
     hone_error err;
 } launching;
@@ -136,6 +136,32 @@ static void a_scalar_that_the_key_ignores_comes_with_each_run(void **state)
     l->args[2] = hone_of_float(0.5);
     assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
     assert_non_null(strstr(fake_read(&l->fake), " 05000000 0000003f 1900000000000000\n"));
+}
+
+static void assert_passed(launching *l, size_t count, const char *bits)
+{
+    hone_code code = plain();
+    code.source = SOURCE("const float *x, float *y, int n, long long within, double cap");
+    code.arguments = "x, y, i32(n), i64(within, -n), f64(cap, 0)";
+    assert_int_equal(put(l, &code), HONE_OK);
+    hone_plan_release(&l->plan);
+    assert_int_equal(hone_bind(l->op, l->args, count, &l->plan, &l->err), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    if (strstr(fake_read(&l->fake), bits) == NULL) fail_msg("%s is not in: %s", bits, fake_read(&l->fake));
+}
+
+static void of_a_scalar_that_is_none_what_it_is_then_is_passed(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    assert_passed(l, 3, " 05000000 fbffffffffffffff 0000000000000000\n");
+    l->args[3] = hone_of_int(2);
+    l->args[4] = hone_of_float(0.5);
+    assert_passed(l, 5, " 05000000 0200000000000000 000000000000e03f\n");
+    code.arguments = "x, y, i32(within)";
+    assert_refused(l, &code, "within");
+    code.arguments = "x, y, i32(within,)";
+    assert_refused(l, &code, "arguments: ");
 }
 
 static void clusters_cooperation_and_early_launch_are_attributes(void **state)
@@ -493,6 +519,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stream_can_be_asked_and_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_launch_has_grid_block_and_arguments_byte_for_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_a_scalar_that_is_none_what_it_is_then_is_passed, setup, teardown),
         cmocka_unit_test_setup_teardown(clusters_cooperation_and_early_launch_are_attributes, setup, teardown),
         cmocka_unit_test_setup_teardown(scratch_memory_is_the_streams_for_one_launch, setup, teardown),
         cmocka_unit_test_setup_teardown(the_address_of_scratch_memory_stands_where_it_is_listed, setup, teardown),
