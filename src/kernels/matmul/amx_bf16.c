@@ -151,7 +151,8 @@ static void lines(const hone_gemm_strip *strip)
 {
     const int64_t words = (strip->size + WORD - 1) / WORD;
     pack_lines(strip, WORD, line);
-    memset((float *)strip->out + words * strip->width, 0, (size_t)((strip->depth - words) * strip->width) * sizeof(float));
+    memset(
+        (float *)strip->out + words * strip->width, 0, (size_t)((strip->depth - words) * strip->width) * sizeof(float));
 }
 
 // The words of 16 columns from `column` on, of the rows k and k + 1.

@@ -257,8 +257,8 @@ static void place_a(const gemm_part *part, const gemm_block *block, int64_t from
     if (part->job->blocking->pack_a)
         tile->a = a_of(part, block) + words_size(part->job, from * block->depth);
     else
-        tile->a = (const char *)product->a +
-                  words_size(part->job, (block->row + from) * product->a_stride + block->k_begin);
+        tile->a =
+            (const char *)product->a + words_size(part->job, (block->row + from) * product->a_stride + block->k_begin);
     tile->a_stride = product->a_stride;
 }
 
@@ -314,8 +314,8 @@ static void finish_tile(
 {
     for (int64_t i = 0; i < rows; i++)
         part->job->set->finish(
-            part->product, (char *)tile->c + words_size(part->job, i * tile->c_stride), row + i,
-            block->column + column, tile->columns);
+            part->product, (char *)tile->c + words_size(part->job, i * tile->c_stride), row + i, block->column + column,
+            tile->columns);
 }
 
 // Its lines come while the tile is multiplied.

@@ -287,8 +287,7 @@ bool hone_matmul_is_plain(const hone_call *call, hone_error *why)
 
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device)
 {
-    double work =
-        (double)hone_matmul_batch(product) * (double)product->m * (double)product->n * (double)product->k;
+    double work = (double)hone_matmul_batch(product) * (double)product->m * (double)product->n * (double)product->k;
     int64_t threads = 1, limit = device != NULL ? device->threads : 1;
     while (threads < 64 && threads * 2 <= limit && work / (double)(threads * 2) >= worth_a_thread)
         threads *= 2;

@@ -62,8 +62,7 @@ static double finish(const epilogue *e, hone_dtype_id dtype, int64_t row, int64_
         sum += hone_element_get_double(hone_tensor_data(e->bias), dtype, column * hone_axis_stride(e->bias, 0));
     sum = hone_matmul_activate(e->activation, sum);
     if (added == NULL) return sum;
-    return sum +
-           hone_element_get_double(added->data, dtype, row * added->row_stride + column * added->column_stride);
+    return sum + hone_element_get_double(added->data, dtype, row * added->row_stride + column * added->column_stride);
 }
 
 static void multiply_row(

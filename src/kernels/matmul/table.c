@@ -113,11 +113,25 @@ static const char threads_alone[] = HONE_THREADS_SPACE;
 // the second.
 enum { COLUMNS = 4096, NEAR_COLUMNS = 512 };
 
-static const hone_blocked blocked_avx512 = {.set = &hone_gemm_avx512, .f64 = &hone_gemm_avx512_f64, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
+static const hone_blocked blocked_avx512 = {
+    .set = &hone_gemm_avx512, .f64 = &hone_gemm_avx512_f64, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
 static const hone_blocked in_place_avx512 = {
-    .set = &hone_gemm_avx512, .f64 = &hone_gemm_avx512_f64, .b_in_place = true, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
+    .set = &hone_gemm_avx512,
+    .f64 = &hone_gemm_avx512_f64,
+    .b_in_place = true,
+    .mr = 9,
+    .nr = 48,
+    .mc = 224,
+    .columns = COLUMNS};
 static const hone_blocked unpacked_avx512 = {
-    .set = &hone_gemm_avx512, .f64 = &hone_gemm_avx512_f64, .a_in_place = true, .b_in_place = true, .mr = 6, .nr = 64, .mc = 112, .columns = COLUMNS};
+    .set = &hone_gemm_avx512,
+    .f64 = &hone_gemm_avx512_f64,
+    .a_in_place = true,
+    .b_in_place = true,
+    .mr = 6,
+    .nr = 64,
+    .mc = 112,
+    .columns = COLUMNS};
 static const hone_blocked blocked_bf16 = {
     .set = &hone_gemm_avx512_bf16, .bf16_only = true, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
 static const hone_blocked blocked_amx = {
@@ -128,7 +142,8 @@ static const hone_blocked blocked_amx = {
     .nr = 32,
     .mc = 512,
     .columns = NEAR_COLUMNS};
-static const hone_blocked blocked_avx2 = {.set = &hone_gemm_avx2, .f64 = &hone_gemm_avx2_f64, .mr = 6, .nr = 16, .mc = 120, .columns = COLUMNS};
+static const hone_blocked blocked_avx2 = {
+    .set = &hone_gemm_avx2, .f64 = &hone_gemm_avx2_f64, .mr = 6, .nr = 16, .mc = 120, .columns = COLUMNS};
 static const hone_blocked blocked_portable = {
     .set = &hone_gemm_portable, .f64 = &hone_gemm_portable_f64, .mr = 6, .nr = 8, .mc = 120, .columns = COLUMNS};
 static const hone_decoding decoding_avx512 = {.set = &hone_decode_avx512, .f64 = &hone_decode_avx512_f64};

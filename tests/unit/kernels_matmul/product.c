@@ -111,8 +111,7 @@ static void fill(const test_product *product, int i, uint32_t seed)
 
 static double input(const test_product *product, int i, int64_t index, int64_t row, int64_t column)
 {
-    return hone_element_get_double(
-        product->tensors[i].data, product->is.dtype, place(product, i, index, row, column));
+    return hone_element_get_double(product->tensors[i].data, product->is.dtype, place(product, i, index, row, column));
 }
 
 static double activate(const char *activation, double x)
@@ -189,11 +188,7 @@ void product_init_finished(test_product *product, hone_signature *signature, pro
 }
 
 void product_init_batch(
-    test_product *product,
-    hone_signature *signature,
-    product_case is,
-    product_epilogue epilogue,
-    product_batch batch)
+    test_product *product, hone_signature *signature, product_case is, product_epilogue epilogue, product_batch batch)
 {
     *product = (test_product){.is = is, .batch = batch, .epilogue = epilogue, .signature = signature};
     describe(product, 0, is.m, is.k);

@@ -3,10 +3,10 @@
 #include "harness.h"
 #include "os/tiles.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
