@@ -36,8 +36,15 @@ static bool is_library(const char *kernel)
 typedef struct call_cost {
     double bytes, operations;
     bool reads_bf16; // products of bf16 may be what does the operations
+    double of_f32;   // operations of f32 that take as long as one of it: 2 of f64, of which half as many fill a vector
     bool cold;       // it was measured on data that no cache holds
 } call_cost;
+
+static bool is_f64(const hone_call *call)
+{
+    const hone_tensor *first = hone_call_tensor(call, 0);
+    return first != NULL && first->dtype.code == HONE_CODE_FLOAT && first->dtype.bits == 64;
+}
 
 static bool reads_bf16(const hone_call *call)
 {
@@ -67,7 +74,7 @@ static call_cost cost_of(hone_cli *cli, const char *call_text, bool cold)
     if (op == NULL || op->algorithm->algorithm.model == NULL) return cost;
     if (hone_call_parse(hone_allocator_system(), hone_op_signature(op), call_text, &call, NULL) != HONE_OK) return cost;
     op->algorithm->algorithm.model(call, &model);
-    cost = (call_cost){model.bytes, model.operations, reads_bf16(call), cold};
+    cost = (call_cost){model.bytes, model.operations, reads_bf16(call), is_f64(call) ? 2 : 1, cold};
     hone_call_release(&call);
     return cost;
 }
@@ -98,7 +105,8 @@ static void rate_cells(hone_cli *cli, const call_cost *cost, bool on_cpu, double
     const double value = (arithmetic ? cost->operations : cost->bytes) / time_ns;
     snprintf(rate, 24, "%.1f", value);
     if (!on_cpu) return;
-    const double best = in_cache ? 0 : cli_peak(cli, peak_of(cost), value * 1e9) / 1e9;
+    const double times = arithmetic ? cost->of_f32 : 1;
+    const double best = in_cache ? 0 : cli_peak(cli, peak_of(cost), value * times * 1e9) / times / 1e9;
     if (best > 0)
         snprintf(share, 24, "%.0f %%", 100 * value / best);
     else

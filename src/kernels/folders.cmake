@@ -7,7 +7,8 @@
 #                         likewise
 #   EACH_SET file...      C over `vec` (vector/*.h), compiled once for each of SETS. A function there that others call is named
 #                         VEC_NAME(hone_thing), which is hone_thing_avx2 for the set avx2.
-#   SETS set...           portable avx2 avx512 avx512_bf16 amx_bf16; default: the first three
+#   SETS set...           portable avx2 avx512 avx512_bf16 amx_bf16; portable_f64 avx2_f64 avx512_f64, whose `vec` has
+#                         doubles; default: the first three
 #   EMBED file...         put into the library as `const char hone_source_FOLDER_FILE_EXTENSION[]`
 #   CUDA header... file   the same, behind headers of common
 #   OPENCL file           the same as `hone_source_FOLDER_opencl`, behind common/element.cl
@@ -27,6 +28,9 @@ endif()
 set(flags_of_portable ${optimise})
 set(flags_of_avx2 ${optimise} -mavx2 -mfma -mf16c)
 set(flags_of_avx512 ${optimise} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512)
+foreach(set portable avx2 avx512)
+    set(flags_of_${set}_f64 ${flags_of_${set}})
+endforeach()
 set(flags_of_avx512_bf16 ${flags_of_avx512} -mavx512bf16)
 # A compiler without AMX compiles what stands in for it.
 include(CheckCCompilerFlag)
@@ -42,8 +46,11 @@ set(vectors_of_avx2 avx2)
 set(vectors_of_avx512 avx512)
 set(vectors_of_avx512_bf16 avx512)
 set(vectors_of_amx_bf16 avx512)
+set(vectors_of_portable_f64 f64)
+set(vectors_of_avx2_f64 f64)
+set(vectors_of_avx512_f64 f64)
 
-set(sets portable avx2 avx512 avx512_bf16 amx_bf16)
+set(sets portable avx2 avx512 avx512_bf16 amx_bf16 portable_f64 avx2_f64 avx512_f64)
 # What the folders add to.
 set(kernel_sources)
 set(kernel_tables)
@@ -108,7 +115,7 @@ function(hone_kernel_of folder)
     endif()
     foreach(set IN LISTS ARG_SETS)
         if(NOT set IN_LIST sets)
-            hone_kernel_fail(${folder} "unknown set \"${set}\"; expected portable, avx2, avx512, avx512_bf16 or amx_bf16")
+            hone_kernel_fail(${folder} "unknown set \"${set}\"; expected portable, avx2, avx512, avx512_bf16, amx_bf16, portable_f64, avx2_f64 or avx512_f64")
         endif()
         hone_kernel_each_set(${folder} ${set} "${ARG_EACH_SET}" made)
         list(APPEND sources ${made})

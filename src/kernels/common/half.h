@@ -77,10 +77,24 @@ static inline void hone_element_put(void *data, hone_dtype_id dtype, int64_t ind
         ((uint16_t *)data)[index] = dtype == HONE_BF16 ? hone_bf16_of_float(value) : hone_f16_of_float(value);
 }
 
-// Bytes of one f32, f16 or bf16.
+// The same of f64, too.
+static inline double hone_element_get_double(const void *data, hone_dtype_id dtype, int64_t index)
+{
+    return dtype == HONE_F64 ? ((const double *)data)[index] : (double)hone_element_get(data, dtype, index);
+}
+
+static inline void hone_element_put_double(void *data, hone_dtype_id dtype, int64_t index, double value)
+{
+    if (dtype == HONE_F64)
+        ((double *)data)[index] = value;
+    else
+        hone_element_put(data, dtype, index, (float)value);
+}
+
+// Bytes of one f64, f32, f16 or bf16.
 static inline int64_t hone_element_size(hone_dtype_id dtype)
 {
-    return dtype == HONE_F32 ? 4 : 2;
+    return dtype == HONE_F64 ? 8 : dtype == HONE_F32 ? 4 : 2;
 }
 
 #endif

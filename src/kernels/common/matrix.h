@@ -43,7 +43,7 @@ static inline hone_dtype_id hone_float_id(hone_dtype dtype)
     if (dtype.lanes > 1) return HONE_DTYPE_COUNT;
     if (dtype.code == HONE_CODE_BFLOAT && dtype.bits == 16) return HONE_BF16;
     if (dtype.code != HONE_CODE_FLOAT) return HONE_DTYPE_COUNT;
-    return dtype.bits == 32 ? HONE_F32 : dtype.bits == 16 ? HONE_F16 : HONE_DTYPE_COUNT;
+    return dtype.bits == 64 ? HONE_F64 : dtype.bits == 32 ? HONE_F32 : dtype.bits == 16 ? HONE_F16 : HONE_DTYPE_COUNT;
 }
 
 #endif

@@ -89,7 +89,7 @@ HONE_INLINE void add_products(
 
 HONE_INLINE void multiply(const hone_gemm_tile *tile, int rows, int columns)
 {
-    const float *first = tile->a, *second = tile->a + tile->depth * LINE, *b = tile->b;
+    const float *first = tile->a, *second = first + tile->depth * LINE, *b = tile->b;
     const size_t b_stride = (size_t)tile->b_step * sizeof(float), c_stride = (size_t)tile->c_stride * sizeof(float);
     const char *fetch = tile->fetch;
     order_memory();
@@ -151,7 +151,8 @@ static void lines(const hone_gemm_strip *strip)
 {
     const int64_t words = (strip->size + WORD - 1) / WORD;
     pack_lines(strip, WORD, line);
-    memset(strip->out + words * strip->width, 0, (size_t)((strip->depth - words) * strip->width) * sizeof(float));
+    memset(
+        (float *)strip->out + words * strip->width, 0, (size_t)((strip->depth - words) * strip->width) * sizeof(float));
 }
 
 // The words of 16 columns from `column` on, of the rows k and k + 1.
@@ -188,6 +189,7 @@ static void narrow(const float *from, void *to, hone_dtype_id dtype, int64_t cou
 
 const hone_gemm_set hone_gemm_amx_bf16 = {
     .vector = VEC_WIDTH,
+    .lane = sizeof(LANE),
     .word = WORD,
     .row_unit = LINE,
     .depth_unit = LINE,

@@ -105,7 +105,7 @@ static void sweep(const hone_decode_part *part)
     sweep_all(part, HONE_BF16, words);
 }
 
-static void gather(const float *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count)
+static void gather(const void *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count)
 {
     if (dtype == HONE_F32)
         gather_sums(from, step, parts, to, HONE_F32, count);
@@ -115,6 +115,7 @@ static void gather(const float *from, int64_t step, int64_t parts, void *to, hon
 
 const hone_gemm_set hone_gemm_avx512_bf16 = {
     .vector = VEC_WIDTH,
+    .lane = sizeof(LANE),
     .word = WORD,
     .tile = tile,
     .pack_lines = lines,
@@ -124,6 +125,7 @@ const hone_gemm_set hone_gemm_avx512_bf16 = {
 };
 
 const hone_decode_set hone_decode_avx512_bf16 = {
+    .lane = sizeof(LANE),
     .dot = dot,
     .sweep = sweep,
     .gather = gather,

@@ -4,11 +4,17 @@
 #include "base/error.h"
 #include "os/tiles.h"
 
-static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const int64_t *config)
+static const hone_gemm_set *set_of(const hone_blocked *kernel, const hone_matmul *product)
+{
+    return product->dtype == HONE_F64 ? kernel->f64 : kernel->set;
+}
+
+// Of f64 half as many columns are a tile, whose sums fill as many registers.
+static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const hone_matmul *product, const int64_t *config)
 {
     return (hone_gemm_blocking){
         .mr = (int32_t)config[BLOCKED_MR],
-        .nr = (int32_t)config[BLOCKED_NR],
+        .nr = (int32_t)(product->dtype == HONE_F64 ? config[BLOCKED_NR] / 2 : config[BLOCKED_NR]),
         .mc = config[BLOCKED_MC],
         .nc = kernel->columns,
         .kc = config[BLOCKED_KC],
@@ -21,8 +27,8 @@ static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const int64_t 
 static bool reads_in_place(const hone_call *call, hone_error *why)
 {
     hone_matmul product = hone_matmul_of_call(call);
-    if (product.dtype == HONE_F32 && !product.transpose_b) return true;
-    hone_fail(why, HONE_UNSUPPORTED, "matmul", "b is read as it lies: only f32 in [k, n] can be");
+    if ((product.dtype == HONE_F32 || product.dtype == HONE_F64) && !product.transpose_b) return true;
+    hone_fail(why, HONE_UNSUPPORTED, "matmul", "b is read as it lies: only f32 and f64 in [k, n] can be");
     return false;
 }
 
@@ -71,10 +77,10 @@ hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t
 {
     (void)err;
     const hone_blocked *blocked = plan->kernel->user;
-    hone_gemm_blocking blocking = blocking_of(blocked, plan->config);
     hone_matmul product = hone_matmul_of_call(plan->call);
+    hone_gemm_blocking blocking = blocking_of(blocked, &product, plan->config);
     *out_state = NULL;
-    *out_scratch_bytes = hone_gemm_scratch(blocked->set, &blocking, &product);
+    *out_scratch_bytes = hone_gemm_scratch(set_of(blocked, &product), &blocking, &product);
     return HONE_OK;
 }
 
@@ -82,15 +88,15 @@ hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t
 uint64_t hone_blocked_digest(const hone_plan *plan)
 {
     const hone_blocked *blocked = plan->kernel->user;
-    hone_gemm_blocking blocking = blocking_of(blocked, plan->config);
     hone_matmul product = hone_matmul_of_call(plan->call);
-    return hone_gemm_digest(blocked->set, &blocking, &product);
+    hone_gemm_blocking blocking = blocking_of(blocked, &product, plan->config);
+    return hone_gemm_digest(set_of(blocked, &product), &blocking, &product);
 }
 
 hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_blocked *blocked = plan->kernel->user;
-    hone_gemm_blocking blocking = blocking_of(blocked, plan->config);
     hone_matmul product = hone_matmul_of(plan, args);
-    return hone_gemm_run(blocked->set, &blocking, &product, plan, execution);
+    hone_gemm_blocking blocking = blocking_of(blocked, &product, plan->config);
+    return hone_gemm_run(set_of(blocked, &product), &blocking, &product, plan, execution);
 }

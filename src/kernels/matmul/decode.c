@@ -14,7 +14,7 @@ typedef struct decode_job {
     int64_t workers;
     const void *a; // of the product, or widened
     int64_t a_stride;
-    float *sums; // sweep: workers x sums_rows x sums_stride when k is split, else m x sums_stride
+    char *sums; // sweep: workers x sums_rows x sums_stride when k is split, else m x sums_stride
     int64_t sums_stride;
 } decode_job;
 
@@ -46,7 +46,12 @@ static int64_t widened_floats(const decode_job *job)
     return widens ? job->product->m * groups(job->product->k) * GRANULE : 0;
 }
 
-static int64_t sums_floats(const decode_job *job)
+static int64_t sums_size(const decode_job *job, int64_t sums)
+{
+    return sums * job->set->lane;
+}
+
+static int64_t sums_count(const decode_job *job)
 {
     if (job->product->transpose_b && !hone_matmul_has_epilogue(job->product)) return 0;
     return job->product->m * job->sums_stride * (splits_k(job) ? job->workers : 1);
@@ -54,7 +59,7 @@ static int64_t sums_floats(const decode_job *job)
 
 static size_t scratch_bytes(const decode_job *job)
 {
-    return (size_t)(widened_floats(job) + sums_floats(job)) * sizeof(float);
+    return (size_t)widened_floats(job) * sizeof(float) + (size_t)sums_size(job, sums_count(job));
 }
 
 static void widen_rows(decode_job *job, float *memory)
@@ -82,7 +87,7 @@ static hone_decode_part whole(const decode_job *job)
         .n = product->n,
         .k = product->k,
         .dtype = product->dtype,
-        .sums = sums_floats(job) > 0 ? job->sums : NULL,
+        .sums = sums_count(job) > 0 ? job->sums : NULL,
         .sums_stride = job->sums_stride,
         .streams = job->shape->streams,
         .ahead = job->shape->ahead_bytes / hone_element_size(product->dtype),
@@ -95,11 +100,12 @@ static void gather(const decode_job *job, int64_t begin, int64_t end, int64_t pa
     int64_t size = hone_element_size(product->dtype);
     const bool finishes = hone_matmul_has_epilogue(product);
     for (int64_t i = 0; i < product->m; i++) {
-        float *from = job->sums + i * job->sums_stride + begin;
+        void *from = job->sums + sums_size(job, i * job->sums_stride + begin);
         void *to = (char *)product->c + (i * product->c_stride + begin) * size;
         int64_t step = product->m * job->sums_stride;
         if (finishes) {
-            if (parts > 1) job->set->gather(from, step, parts, from, HONE_F32, end - begin);
+            const hone_dtype_id sum = product->dtype == HONE_F64 ? HONE_F64 : HONE_F32;
+            if (parts > 1) job->set->gather(from, step, parts, from, sum, end - begin);
             job->set->finish(product, from, i, begin, end - begin);
         }
         job->set->gather(from, step, finishes ? 1 : parts, to, product->dtype, end - begin);
@@ -118,11 +124,11 @@ static void work_columns(void *ctx, int64_t index)
     part.b = (const char *)product->b + begin * (product->transpose_b ? product->b_stride : 1) * size;
     if (product->transpose_b) {
         part.c = (char *)product->c + begin * size;
-        if (part.sums != NULL) part.sums += begin;
+        if (part.sums != NULL) part.sums = job->sums + sums_size(job, begin);
         job->set->dot(&part);
         if (part.sums != NULL) gather(job, begin, end, 1);
     } else {
-        part.sums += begin;
+        part.sums = job->sums + sums_size(job, begin);
         job->set->sweep(&part);
         gather(job, begin, end, 1);
     }
@@ -138,7 +144,7 @@ static void work_k(void *ctx, int64_t index)
     part.k = share_begin(product->k, index + 1, job->workers) - begin;
     part.a = (const char *)job->a + begin * a_size;
     part.b = (const char *)product->b + begin * product->b_stride * size;
-    part.sums += index * product->m * job->sums_stride;
+    part.sums = job->sums + sums_size(job, index * product->m * job->sums_stride);
     job->set->sweep(&part);
 }
 
@@ -183,10 +189,10 @@ static void share_out(
         hone_plan_parallel_for(plan, execution, (int32_t)job->workers, job->workers, work, job);
 }
 
-static void multiply_one(decode_job *job, const hone_plan *plan, const hone_execution *execution, float *memory)
+static void multiply_one(decode_job *job, const hone_plan *plan, const hone_execution *execution, void *memory)
 {
     if (widened_floats(job)) widen_rows(job, memory);
-    job->sums = memory + widened_floats(job);
+    job->sums = (char *)memory + widened_floats(job) * (int64_t)sizeof(float);
     if (!splits_k(job)) {
         share_out(job, plan, execution, work_columns);
     } else {
@@ -213,7 +219,7 @@ static void work_way(void *ctx, int64_t way)
     const int64_t begin = each * way + smaller(way, more), end = begin + each + (way < more);
     const decode_job like = job_of(all->set, all->shape, all->product);
     const size_t bytes = scratch_bytes(&like);
-    float *memory = bytes ? hone_scratch_piece(all->execution, way, all->ways, bytes) : NULL;
+    void *memory = bytes ? hone_scratch_piece(all->execution, way, all->ways, bytes) : NULL;
     if (bytes && memory == NULL) {
         atomic_store_explicit(&all->failed, true, memory_order_relaxed);
         return;

@@ -7,7 +7,8 @@
 
 #include "kernels/matmul/matmul.h"
 
-// One worker's share: of the columns of c, or of k. A word is one float, or two bf16 that follow each other in k.
+// One worker's share: of the columns of c, or of k. A word is one float, two bf16 that follow each other in k, or one
+// double; sums are floats, of f64 doubles.
 typedef struct hone_decode_part {
     const void *a;    // words; f16 and bf16 that are widened stand here as floats
     int64_t a_stride; // elements of a as it stands
@@ -17,19 +18,20 @@ typedef struct hone_decode_part {
     int64_t c_stride;
     int64_t m, n, k; // the part's
     hone_dtype_id dtype;
-    float *sums;         // sweep: the results, m x sums_stride; dot: where they go in place of c, unless NULL
+    void *sums;          // sweep: the results, m x sums_stride; dot: where they go in place of c, unless NULL
     int64_t sums_stride; // a multiple of 64
     int64_t streams;     // rows of b read side by side
     int64_t ahead;       // elements that are fetched ahead in each
 } hone_decode_part;
 
 typedef struct hone_decode_set {
-    bool widens; // a is wanted in floats whatever the dtype
+    int32_t lane; // bytes of a sum: 4, or 8 of f64
+    bool widens;  // a is wanted in floats whatever the dtype
     void (*widen)(const void *from, float *to, hone_dtype_id dtype, int64_t count);
     void (*dot)(const hone_decode_part *part);
     void (*sweep)(const hone_decode_part *part);
-    // to[i] = the sum of from[i], from[i + step], ... of `parts` workers; to may be from where dtype is f32
-    void (*gather)(const float *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count);
+    // to[i] = the sum of from[i], from[i + step], ... of `parts` workers; to may be from where dtype is that of sums
+    void (*gather)(const void *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count);
     hone_matmul_finish *finish; // of sums, before they are narrowed
 } hone_decode_set;
 

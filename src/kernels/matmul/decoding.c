@@ -15,6 +15,11 @@ static hone_decode_shape shape_of(const int64_t *config)
     };
 }
 
+static const hone_decode_set *set_of(const hone_decoding *decoding, const hone_matmul *product)
+{
+    return product->dtype == HONE_F64 ? decoding->f64 : decoding->set;
+}
+
 bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     const hone_decoding *decoding = kernel->user;
@@ -55,7 +60,7 @@ hone_status hone_decoding_prepare(const hone_plan *plan, void **out_state, size_
     hone_decode_shape shape = shape_of(plan->config);
     hone_matmul product = hone_matmul_of_call(plan->call);
     *out_state = NULL;
-    *out_scratch_bytes = hone_decode_scratch(decoding->set, &shape, &product);
+    *out_scratch_bytes = hone_decode_scratch(set_of(decoding, &product), &shape, &product);
     return HONE_OK;
 }
 
@@ -64,5 +69,5 @@ hone_status hone_decoding_run(const hone_plan *plan, const hone_value *args, con
     const hone_decoding *decoding = plan->kernel->user;
     hone_decode_shape shape = shape_of(plan->config);
     hone_matmul product = hone_matmul_of(plan, args);
-    return hone_decode_run(decoding->set, &shape, &product, plan, execution);
+    return hone_decode_run(set_of(decoding, &product), &shape, &product, plan, execution);
 }

@@ -105,7 +105,7 @@ HONE_INLINE void epilogue_of_dtype(
     }
 }
 
-HONE_INLINE void epilogue_any(const hone_matmul *product, float *sums, int64_t row, int64_t column, int64_t count)
+HONE_INLINE void epilogue_any(const hone_matmul *product, void *sums, int64_t row, int64_t column, int64_t count)
 {
     if (product->dtype == HONE_F32)
         epilogue_of_dtype(product, sums, row, column, count, HONE_F32);

@@ -1,27 +1,51 @@
-// The sets of functions over floats of the including file's vectors.
-#include "kernels/matmul/epilogue.h"
+// The sets of functions over floats, or doubles, of the including file's vectors.
 #include "kernels/matmul/floats.h"
 
-void VEC_NAME(hone_matmul_finish)(const hone_matmul *product, float *sums, int64_t row, int64_t column, int64_t count)
+#ifdef VEC_F64
+
+#    define FINISH hone_matmul_finish_f64
+
+#else
+
+#    include "kernels/matmul/epilogue.h"
+
+#    define FINISH VEC_NAME(hone_matmul_finish)
+
+void FINISH(const hone_matmul *product, void *sums, int64_t row, int64_t column, int64_t count)
 {
     epilogue_any(product, sums, row, column, count);
 }
 
+#endif
+
+// Only vectors of 512 bits read rows in place, whose ends they mask.
+static void tile_in_place(const hone_gemm_tile *work, int32_t rows)
+{
+    if (sizeof(vec) == 64) tile_any(work, rows, true, vec_fma);
+}
+
 const hone_gemm_set VEC_NAME(hone_gemm) = {
     .vector = VEC_WIDTH,
+    .lane = sizeof(LANE),
     .word = 1,
     .tile = tile,
+    .tile_in_place = sizeof(vec) == 64 ? tile_in_place : NULL,
     .pack_lines = lines,
     .pack_columns = columns,
+#ifndef VEC_F64
     .narrow = narrow,
-    .finish = VEC_NAME(hone_matmul_finish),
+#endif
+    .finish = FINISH,
 };
 
 const hone_decode_set VEC_NAME(hone_decode) = {
-    .widens = true,
-    .widen = widen,
+    .lane = sizeof(LANE),
     .dot = dot,
     .sweep = sweep,
     .gather = gather,
-    .finish = VEC_NAME(hone_matmul_finish),
+    .finish = FINISH,
+#ifndef VEC_F64
+    .widens = true,
+    .widen = widen,
+#endif
 };

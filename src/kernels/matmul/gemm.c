@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 enum {
-    KEPT = 1 << 18, // words of a that stay packed: half of a second cache
+    KEPT = 1 << 20, // bytes of a that stay packed: half of a second cache
     SLACK = 64,     // words behind a packed block: packers store whole vectors
     PACKED_ROWS = 8 // of a [k, n] matrix, packed together
 };
@@ -28,7 +28,7 @@ typedef struct gemm_part {
     const gemm_job *job;
     const hone_matmul *product; // of a batch the one at hand
     int64_t row_begin, row_end, column_begin, column_end;
-    float *a, *b, *c; // packed blocks; c: sums of a 16 bit product
+    char *a, *b, *c; // packed blocks; c: sums of a 16 bit product
     int64_t c_stride;
 } gemm_part;
 
@@ -114,16 +114,28 @@ static int64_t block_words(const gemm_job *job)
     return largest_piece(divide_up(job->product->k, job->set->word), depth_unit(job->set), k_blocks(job));
 }
 
+// Sums are results, and are formed in c.
+static bool sums_in_place(const hone_matmul *product)
+{
+    return product->dtype == HONE_F32 || product->dtype == HONE_F64;
+}
+
+// Bytes of so many words, or sums.
+static int64_t words_size(const gemm_job *job, int64_t words)
+{
+    return words * job->set->lane;
+}
+
 // Sums of a 16 bit product: of one tile when k is one block, else of all the worker's rows, panel by panel.
 static int64_t sum_rows(const gemm_job *job)
 {
-    if (job->product->dtype == HONE_F32) return 0;
+    if (sums_in_place(job->product)) return 0;
     return k_blocks(job) == 1 ? job->blocking->mr : part_rows(job);
 }
 
 static int64_t sums_stride(const gemm_job *job)
 {
-    return job->product->dtype == HONE_F32 ? job->product->c_stride : job->blocking->nr;
+    return sums_in_place(job->product) ? job->product->c_stride : job->blocking->nr;
 }
 
 static int64_t sums_columns(const gemm_job *job)
@@ -139,7 +151,7 @@ static int64_t all_words(const gemm_job *job)
 // All of a worker's a stays packed from its first columns on.
 static bool keeps_a(const gemm_job *job)
 {
-    return part_rows(job) <= job->blocking->mc && part_rows(job) * all_words(job) <= KEPT;
+    return part_rows(job) <= job->blocking->mc && words_size(job, part_rows(job) * all_words(job)) <= KEPT;
 }
 
 static size_t a_words(const gemm_job *job)
@@ -170,12 +182,13 @@ static size_t b_words(const gemm_job *job)
 
 static size_t piece_bytes(const gemm_job *job)
 {
-    return (a_words(job) + b_words(job) + (size_t)(sum_rows(job) * sums_columns(job))) * sizeof(float);
+    return (a_words(job) + b_words(job) + (size_t)(sum_rows(job) * sums_columns(job))) * (size_t)job->set->lane;
 }
 
-static float *a_of(const gemm_part *part, const gemm_block *block)
+static char *a_of(const gemm_part *part, const gemm_block *block)
 {
-    return keeps_a(part->job) ? part->a + block_rows(part->job) * (block->k_begin / part->job->set->word) : part->a;
+    const gemm_job *job = part->job;
+    return keeps_a(job) ? part->a + words_size(job, block_rows(job) * (block->k_begin / job->set->word)) : part->a;
 }
 
 static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles)
@@ -195,15 +208,15 @@ static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles
             .width = rows,
             .size = smaller(block->depth * set->word, product->k - block->k_begin),
             .depth = block->depth,
-            .out = a_of(part, block) + row * block->depth,
+            .out = a_of(part, block) + words_size(part->job, row * block->depth),
         };
         (set->pack_a != NULL ? set->pack_a : set->pack_lines)(&strip);
     }
 }
 
-static float *panel_of(const gemm_part *part, const gemm_block *block, int64_t column)
+static char *panel_of(const gemm_part *part, const gemm_block *block, int64_t column)
 {
-    return keeps_one_panel(part->job) ? part->b : part->b + column * block->depth;
+    return keeps_one_panel(part->job) ? part->b : part->b + words_size(part->job, column * block->depth);
 }
 
 static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t word, int64_t words)
@@ -222,7 +235,7 @@ static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t c
         .width = nr,
         .size = smaller(words * set->word, product->k - p),
         .depth = words,
-        .out = panel_of(part, block, column) + word * nr,
+        .out = panel_of(part, block, column) + words_size(part->job, word * nr),
     };
     (product->transpose_b ? set->pack_lines : set->pack_columns)(&strip);
 }
@@ -242,9 +255,10 @@ static void place_a(const gemm_part *part, const gemm_block *block, int64_t from
 {
     const hone_matmul *product = part->product;
     if (part->job->blocking->pack_a)
-        tile->a = a_of(part, block) + from * block->depth;
+        tile->a = a_of(part, block) + words_size(part->job, from * block->depth);
     else
-        tile->a = (const float *)product->a + (block->row + from) * product->a_stride + block->k_begin;
+        tile->a =
+            (const char *)product->a + words_size(part->job, (block->row + from) * product->a_stride + block->k_begin);
     tile->a_stride = product->a_stride;
 }
 
@@ -256,18 +270,21 @@ static void place_b(const gemm_part *part, const gemm_block *block, int64_t colu
         tile->b = panel_of(part, block, column);
         tile->b_step = part->job->blocking->nr;
     } else {
-        tile->b = (const float *)product->b + block->k_begin * product->b_stride + block->column + column;
+        tile->b = (const char *)product->b +
+                  words_size(part->job, block->k_begin * product->b_stride + block->column + column);
         tile->b_step = product->b_stride;
     }
 }
 
 // Where sums of row `row` and of the block's column `column` stand.
-static float *place_c(const gemm_part *part, const gemm_block *block, int64_t row, int64_t column)
+static void *place_c(const gemm_part *part, const gemm_block *block, int64_t row, int64_t column)
 {
     const hone_matmul *product = part->product;
-    if (product->dtype == HONE_F32) return (float *)product->c + row * product->c_stride + block->column + column;
-    if (k_blocks(part->job) == 1) return part->c;
-    return part->c + column * sum_rows(part->job) + (row - part->row_begin) * part->c_stride;
+    const gemm_job *job = part->job;
+    if (sums_in_place(product))
+        return (char *)product->c + words_size(job, row * product->c_stride + block->column + column);
+    if (k_blocks(job) == 1) return part->c;
+    return part->c + words_size(job, column * sum_rows(job) + (row - part->row_begin) * part->c_stride);
 }
 
 // Sums of a 16 bit product go to c while they are in the first cache.
@@ -282,7 +299,7 @@ static void narrow_tile(
     const hone_matmul *product = part->product;
     for (int64_t i = 0; i < rows; i++) {
         uint16_t *to = (uint16_t *)product->c + (row + i) * product->c_stride + block->column + column;
-        part->job->set->narrow(tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
+        part->job->set->narrow((const float *)tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
     }
 }
 
@@ -297,7 +314,8 @@ static void finish_tile(
 {
     for (int64_t i = 0; i < rows; i++)
         part->job->set->finish(
-            part->product, tile->c + i * tile->c_stride, row + i, block->column + column, tile->columns);
+            part->product, (char *)tile->c + words_size(part->job, i * tile->c_stride), row + i, block->column + column,
+            tile->columns);
 }
 
 // Its lines come while the tile is multiplied.
@@ -363,7 +381,7 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
         place_a(part, block, from, &tile);
         tile.c = place_c(part, block, block->row + from, column);
         choose_fetch(part, block, column, t, &tile);
-        bool narrows = block->last && part->product->dtype != HONE_F32;
+        bool narrows = block->last && !sums_in_place(part->product);
         if (narrows) fetch_result(part, block, block->row + from, rows, column);
         multiply(&tile, (int32_t)rows);
         if (finishes) finish_tile(part, block, &tile, block->row + from, rows, column);
@@ -451,13 +469,13 @@ static void work(void *ctx, int64_t index)
     int64_t row = place / job->grid_columns, column = place % job->grid_columns, nr = job->blocking->nr;
     int64_t unit = row_unit(job->set);
     size_t bytes = piece_bytes(job);
-    float *memory = bytes > 0 ? hone_scratch_piece(job->execution, index, workers(job), bytes) : NULL;
+    char *memory = bytes > 0 ? hone_scratch_piece(job->execution, index, workers(job), bytes) : NULL;
     if (bytes > 0 && memory == NULL) {
         atomic_store_explicit(&job->failed, true, memory_order_relaxed);
         return;
     }
-    float *packed_b = memory != NULL ? memory + a_words(job) : NULL,
-          *sums = memory != NULL ? packed_b + b_words(job) : NULL;
+    char *packed_b = memory != NULL ? memory + words_size(job, (int64_t)a_words(job)) : NULL,
+         *sums = memory != NULL ? packed_b + words_size(job, (int64_t)b_words(job)) : NULL;
     gemm_part part = {
         .job = job,
         .product = product,

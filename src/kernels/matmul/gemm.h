@@ -15,14 +15,14 @@
 
 enum { HONE_FETCH_ROWS = 16 };
 
-// What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, or two bf16 that
-// follow each other in k; depth counts words.
+// What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, two bf16 that follow
+// each other in k, or one double; sums are as long. Strides and depth count words.
 typedef struct hone_gemm_tile {
-    const float *a;   // word p of row i at a[p * rows + i]; in place at a[i * a_stride + p]
+    const void *a;    // word p of row i at a[p * rows + i]; in place at a[i * a_stride + p]
     int64_t a_stride; // in place
-    const float *b;   // words of columns at b[p * b_step + j]
+    const void *b;    // words of columns at b[p * b_step + j]
     int64_t b_step, depth;
-    float *c;
+    void *c;
     int64_t c_stride;
     int64_t columns; // 1 to nr; the last vector may be cut
     bool accumulate; // add to c; else overwrite it
@@ -40,12 +40,13 @@ typedef struct hone_gemm_strip {
     hone_dtype_id dtype;
     int64_t count, width;
     int64_t size, depth; // words of depth behind those of size are zero too, where the set has a depth_unit
-    float *out;
+    void *out;
 } hone_gemm_strip;
 
 // An instruction set.
 typedef struct hone_gemm_set {
-    int32_t vector; // floats
+    int32_t vector; // words
+    int32_t lane;   // bytes of a word, and of a sum: 4, or 8 of f64
     int32_t word;   // elements of k in a word: 1, or 2 with bf16 pairs
     // Tiles of rows begin at multiples of row_unit, and a block is a multiple of depth_unit words deep; 0 is 1.
     int32_t row_unit, depth_unit;
@@ -63,7 +64,7 @@ typedef struct hone_gemm_set {
 typedef struct hone_gemm_blocking {
     int32_t mr, nr;
     int64_t mc, nc, kc;
-    bool pack_a, pack_b; // false: f32 only, and for b [k, n]: micro-kernels read the matrix as it lies
+    bool pack_a, pack_b; // false: f32 and f64 only, and for b [k, n]: micro-kernels read the matrix as it lies
     int32_t threads;
 } hone_gemm_blocking;
 

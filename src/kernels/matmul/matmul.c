@@ -177,11 +177,11 @@ static void clear_one(const hone_matmul *product)
 {
     for (int64_t i = 0; i < product->m; i++)
         for (int64_t j = 0; j < product->n; j++) {
-            double sum = product->has_bias ? (double)hone_element_get(product->bias, product->dtype, j) : 0;
+            double sum = product->has_bias ? hone_element_get_double(product->bias, product->dtype, j) : 0;
             sum = hone_matmul_activate(product->activation, sum);
             if (product->has_residual)
-                sum += (double)hone_element_get(product->residual, product->dtype, i * product->residual_stride + j);
-            hone_element_put(product->c, product->dtype, i * product->c_stride + j, (float)sum);
+                sum += hone_element_get_double(product->residual, product->dtype, i * product->residual_stride + j);
+            hone_element_put_double(product->c, product->dtype, i * product->c_stride + j, sum);
         }
 }
 
@@ -224,6 +224,17 @@ double hone_matmul_activate(hone_matmul_activation activation, double x)
         return x / (1 + exp(-x));
     default:
         return x;
+    }
+}
+
+void hone_matmul_finish_f64(const hone_matmul *product, void *sums, int64_t row, int64_t column, int64_t count)
+{
+    double *sum = sums;
+    const double *bias = product->bias, *residual = product->residual;
+    for (int64_t j = 0; j < count; j++) {
+        if (product->has_bias) sum[j] += bias[column + j];
+        sum[j] = hone_matmul_activate(product->activation, sum[j]);
+        if (product->has_residual) sum[j] += residual[row * product->residual_stride + column + j];
     }
 }
 
@@ -276,8 +287,7 @@ bool hone_matmul_is_plain(const hone_call *call, hone_error *why)
 
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device)
 {
-    double work =
-        (double)hone_matmul_batch(product) * (double)product->m * (double)product->n * (double)product->k;
+    double work = (double)hone_matmul_batch(product) * (double)product->m * (double)product->n * (double)product->k;
     int64_t threads = 1, limit = device != NULL ? device->threads : 1;
     while (threads < 64 && threads * 2 <= limit && work / (double)(threads * 2) >= worth_a_thread)
         threads *= 2;

@@ -47,9 +47,11 @@ typedef struct hone_matmul {
     const hone_tensor *batched[MATMUL_VALUES];
 } hone_matmul;
 
-// Finishes `count` sums of c's row from `column` on, in place: an instruction set's.
-typedef void hone_matmul_finish(const hone_matmul *product, float *sums, int64_t row, int64_t column, int64_t count);
-hone_matmul_finish hone_matmul_finish_portable, hone_matmul_finish_avx2, hone_matmul_finish_avx512;
+// Finishes `count` sums of c's row from `column` on, in place: an instruction set's, of floats, or that of doubles, which
+// calls the C library.
+typedef void hone_matmul_finish(const hone_matmul *product, void *sums, int64_t row, int64_t column, int64_t count);
+hone_matmul_finish hone_matmul_finish_portable, hone_matmul_finish_avx2, hone_matmul_finish_avx512,
+    hone_matmul_finish_f64;
 
 // The product of a run's arguments.
 hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);

@@ -1,9 +1,28 @@
-// The product and what follows it in double, one element of c at a time, for any strides.
+// The product and what follows it in double, of f64 in long double, one element of c at a time, for any strides.
 #include "kernels/common/half.h"
 #include "kernels/common/matrix.h"
 #include "kernels/matmul/matmul.h"
 
 enum { BLOCK = 64 };
+
+static double double_at(const hone_matrix *matrix, int64_t row, int64_t column)
+{
+    return ((const double *)matrix->data)[row * matrix->row_stride + column * matrix->column_stride];
+}
+
+// As below.
+static void sum_doubles(
+    const hone_matrix *a, const hone_matrix *b, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
+{
+    long double wide[BLOCK] = {0};
+    for (int64_t p = 0; p < a->columns; p++) {
+        const long double factor = double_at(a, row, p);
+        for (int64_t j = 0; j < count; j++)
+            wide[j] += factor * double_at(b, p, column + j);
+    }
+    for (int64_t j = 0; j < count; j++)
+        sums[j] = (double)wide[j];
+}
 
 // Sums of c[row, column .. column + count): the columns side by side, since b's rows are what lies together.
 static void sum_columns(
@@ -15,6 +34,10 @@ static void sum_columns(
     int64_t count,
     double sums[BLOCK])
 {
+    if (dtype == HONE_F64) {
+        sum_doubles(a, b, row, column, count, sums);
+        return;
+    }
     for (int64_t j = 0; j < count; j++)
         sums[j] = 0;
     for (int64_t p = 0; p < a->columns; p++) {
@@ -36,11 +59,10 @@ static double finish(const epilogue *e, hone_dtype_id dtype, int64_t row, int64_
 {
     const hone_matrix *added = e->residual;
     if (e->bias != NULL)
-        sum += (double)hone_element_get(hone_tensor_data(e->bias), dtype, column * hone_axis_stride(e->bias, 0));
+        sum += hone_element_get_double(hone_tensor_data(e->bias), dtype, column * hone_axis_stride(e->bias, 0));
     sum = hone_matmul_activate(e->activation, sum);
     if (added == NULL) return sum;
-    return sum +
-           (double)hone_element_get(added->data, dtype, row * added->row_stride + column * added->column_stride);
+    return sum + hone_element_get_double(added->data, dtype, row * added->row_stride + column * added->column_stride);
 }
 
 static void multiply_row(
@@ -57,7 +79,7 @@ static void multiply_row(
         sum_columns(a, b, dtype, row, column, count, sums);
         for (int64_t j = 0; j < count; j++) {
             int64_t to = row * c->row_stride + (column + j) * c->column_stride;
-            hone_element_put(c->data, dtype, to, (float)finish(e, dtype, row, column + j, sums[j]));
+            hone_element_put_double(c->data, dtype, to, finish(e, dtype, row, column + j, sums[j]));
         }
     }
 }

@@ -59,7 +59,7 @@ void hone_rival_kernel_release(const hone_kernel *kernel, void *state)
 typedef struct rival_batch {
     const hone_plan *plan;
     const hone_matmul *product;
-    int32_t threads; // of one product
+    int32_t threads;   // of one product
     atomic_int status; // of one that failed
 } rival_batch;
 
@@ -75,7 +75,8 @@ static void run_one(void *ctx, int64_t index)
 // Where there is one for every thread, hone's threads run a product each; else the library's all run one.
 static hone_status run_batch(const hone_plan *plan, const hone_matmul *product, const hone_execution *execution)
 {
-    int32_t threads = plan->kernel->space != NULL ? threads_of(plan) : (int32_t)hone_matmul_threads(product, plan->device);
+    int32_t threads =
+        plan->kernel->space != NULL ? threads_of(plan) : (int32_t)hone_matmul_threads(product, plan->device);
     if (execution != NULL && execution->threads > 0 && execution->threads < threads) threads = execution->threads;
     rival_batch all = {.plan = plan, .product = product, .threads = threads};
     atomic_init(&all.status, (int)HONE_OK);

@@ -65,12 +65,12 @@ HONE_INLINE void dot_step(
     }
 }
 
-HONE_INLINE void dot_put(const hone_decode_part *part, int64_t row, int64_t column, hone_dtype_id dtype, float sum)
+HONE_INLINE void dot_put(const hone_decode_part *part, int64_t row, int64_t column, hone_dtype_id dtype, LANE sum)
 {
     if (part->sums != NULL)
-        part->sums[row * part->sums_stride + column] = sum;
+        ((LANE *)part->sums)[row * part->sums_stride + column] = sum;
     else
-        hone_element_put(part->c, dtype, row * part->c_stride + column, sum);
+        hone_element_put_double(part->c, dtype, row * part->c_stride + column, (double)sum);
 }
 
 // c[row .. row + rows)[column .. column + streams)
@@ -90,7 +90,7 @@ HONE_INLINE void dot_tile(
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < streams; j++)
-            sum[i][j] = vec_set(0.0f);
+            sum[i][j] = vec_set(0);
     }
     int64_t p = 0, step = VEC_WIDTH * words.word;
     for (; p + step <= part->k; p += step)
@@ -162,23 +162,23 @@ HONE_INLINE void sweep_step(
 }
 
 HONE_INLINE void sweep_load(
-    const hone_decode_part *part, const float *sums, int64_t k, vec sum[SWEEP_ROWS][SWEEP_VECTORS], int rows)
+    const hone_decode_part *part, const LANE *sums, int64_t k, vec sum[SWEEP_ROWS][SWEEP_VECTORS], int rows)
 {
     HONE_UNROLL
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < SWEEP_VECTORS; j++)
-            sum[i][j] = k ? vec_load(sums, HONE_F32, i * part->sums_stride + j * VEC_WIDTH) : vec_set(0.0f);
+            sum[i][j] = k ? vec_load(sums, LANE_DTYPE, i * part->sums_stride + j * VEC_WIDTH) : vec_set(0);
     }
 }
 
-HONE_INLINE void sweep_store(const hone_decode_part *part, float *sums, vec sum[SWEEP_ROWS][SWEEP_VECTORS], int rows)
+HONE_INLINE void sweep_store(const hone_decode_part *part, LANE *sums, vec sum[SWEEP_ROWS][SWEEP_VECTORS], int rows)
 {
     HONE_UNROLL
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < SWEEP_VECTORS; j++)
-            vec_store(sums, HONE_F32, i * part->sums_stride + j * VEC_WIDTH, sum[i][j]);
+            vec_store(sums, LANE_DTYPE, i * part->sums_stride + j * VEC_WIDTH, sum[i][j]);
     }
 }
 
@@ -195,7 +195,7 @@ HONE_INLINE void sweep_tile(
     const stream_words words)
 {
     vec sum[SWEEP_ROWS][SWEEP_VECTORS];
-    float *sums = part->sums + row * part->sums_stride + column;
+    LANE *sums = (LANE *)part->sums + row * part->sums_stride + column;
     sweep_load(part, sums, k, sum, rows);
     for (int64_t q = 0; q < depth; q++)
         sweep_step(part, row, column, k + q * words.word, sum, rows, whole, dtype, words);
@@ -208,7 +208,7 @@ HONE_INLINE void sweep_row(
     const hone_decode_part *part, int64_t row, int64_t column, int64_t k, hone_dtype_id dtype, const stream_words words)
 {
     vec sum[SWEEP_ROWS][SWEEP_VECTORS];
-    float *sums = part->sums + row * part->sums_stride + column;
+    LANE *sums = (LANE *)part->sums + row * part->sums_stride + column;
     sweep_load(part, sums, k, sum, 1);
     HONE_UNROLL
     for (int q = 0; q < SWEEP_DEPTH; q++)
@@ -284,12 +284,12 @@ HONE_INLINE void sweep_all(const hone_decode_part *part, hone_dtype_id dtype, co
 }
 
 HONE_INLINE void gather_sums(
-    const float *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count)
+    const LANE *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count)
 {
     for (int64_t i = 0; i < count; i += VEC_WIDTH) {
-        vec sum = vec_load(from, HONE_F32, i);
+        vec sum = vec_load(from, LANE_DTYPE, i);
         for (int64_t part = 1; part < parts; part++)
-            sum = vec_add(sum, vec_load(from, HONE_F32, part * step + i));
+            sum = vec_add(sum, vec_load(from, LANE_DTYPE, part * step + i));
         store_left(to, dtype, i, count - i, sum);
     }
 }

@@ -1,4 +1,5 @@
 // matmul: the algorithm and its kernels.
+#include "kernels/common/half.h"
 #include "kernels/common/matrix.h"
 #include "kernels/matmul/kernels.h"
 #include "kernels/rivals/cublaslt.h"
@@ -32,7 +33,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
                       elements_of(call, MATMUL_BIAS) + elements_of(call, MATMUL_RESIDUAL);
     // An activation is one operation, as it is at the least.
     double epilogue = product.has_bias + product.has_residual + (product.activation != MATMUL_NONE);
-    out_cost->bytes = elements * (product.dtype == HONE_F32 ? 4 : 2);
+    out_cost->bytes = elements * (double)hone_element_size(product.dtype);
     out_cost->operations = 2 * m * n * k + m * n * epilogue;
 }
 
@@ -51,7 +52,7 @@ static const hone_algorithm algorithm = {
     .signature =
         "matmul(a: T[..., m, k], b: T[..., n, k] if transpose_b else [..., k, n], *, transpose_b: bool = false, "
         "bias: T[n]? = none #given, activation: str? = none #given, residual: T[..., m, n]? = none #given) -> "
-        "c: T[..., m, n] where T in f32, f16, bf16",
+        "c: T[..., m, n] where T in f32, f16, bf16, f64",
     .reference = hone_matmul_reference,
     .model = model,
     .independent = "... m",
@@ -112,11 +113,25 @@ static const char threads_alone[] = HONE_THREADS_SPACE;
 // the second.
 enum { COLUMNS = 4096, NEAR_COLUMNS = 512 };
 
-static const hone_blocked blocked_avx512 = {.set = &hone_gemm_avx512, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
+static const hone_blocked blocked_avx512 = {
+    .set = &hone_gemm_avx512, .f64 = &hone_gemm_avx512_f64, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
 static const hone_blocked in_place_avx512 = {
-    .set = &hone_gemm_avx512, .b_in_place = true, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
+    .set = &hone_gemm_avx512,
+    .f64 = &hone_gemm_avx512_f64,
+    .b_in_place = true,
+    .mr = 9,
+    .nr = 48,
+    .mc = 224,
+    .columns = COLUMNS};
 static const hone_blocked unpacked_avx512 = {
-    .set = &hone_gemm_avx512, .a_in_place = true, .b_in_place = true, .mr = 6, .nr = 64, .mc = 112, .columns = COLUMNS};
+    .set = &hone_gemm_avx512,
+    .f64 = &hone_gemm_avx512_f64,
+    .a_in_place = true,
+    .b_in_place = true,
+    .mr = 6,
+    .nr = 64,
+    .mc = 112,
+    .columns = COLUMNS};
 static const hone_blocked blocked_bf16 = {
     .set = &hone_gemm_avx512_bf16, .bf16_only = true, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
 static const hone_blocked blocked_amx = {
@@ -127,13 +142,14 @@ static const hone_blocked blocked_amx = {
     .nr = 32,
     .mc = 512,
     .columns = NEAR_COLUMNS};
-static const hone_blocked blocked_avx2 = {.set = &hone_gemm_avx2, .mr = 6, .nr = 16, .mc = 120, .columns = COLUMNS};
+static const hone_blocked blocked_avx2 = {
+    .set = &hone_gemm_avx2, .f64 = &hone_gemm_avx2_f64, .mr = 6, .nr = 16, .mc = 120, .columns = COLUMNS};
 static const hone_blocked blocked_portable = {
-    .set = &hone_gemm_portable, .mr = 6, .nr = 8, .mc = 120, .columns = COLUMNS};
-static const hone_decoding decoding_avx512 = {.set = &hone_decode_avx512};
+    .set = &hone_gemm_portable, .f64 = &hone_gemm_portable_f64, .mr = 6, .nr = 8, .mc = 120, .columns = COLUMNS};
+static const hone_decoding decoding_avx512 = {.set = &hone_decode_avx512, .f64 = &hone_decode_avx512_f64};
 static const hone_decoding decoding_bf16 = {.set = &hone_decode_avx512_bf16, .bf16_only = true};
-static const hone_decoding decoding_avx2 = {.set = &hone_decode_avx2};
-static const hone_decoding decoding_portable = {.set = &hone_decode_portable};
+static const hone_decoding decoding_avx2 = {.set = &hone_decode_avx2, .f64 = &hone_decode_avx2_f64};
+static const hone_decoding decoding_portable = {.set = &hone_decode_portable, .f64 = &hone_decode_portable_f64};
 
 // What every row has: a native kernel of the CPU.
 #define NATIVE HONE_KERNEL, .algorithm = "matmul", .platform = HONE_NATIVE, .backend = HONE_CPU

@@ -1,5 +1,5 @@
 // The register tile and the packers of the blocked product, over the including file's vectors and words: a word is
-// one float, or two bf16 that follow each other in k.
+// one lane: a float, two bf16 that follow each other in k, or a double.
 #ifndef HONE_KERNELS_MATMUL_TILE_H
 #define HONE_KERNELS_MATMUL_TILE_H
 
@@ -8,11 +8,11 @@
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 4 };
 
-HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const float *b, int64_t last, int vectors)
+HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const LANE *b, int64_t last, int vectors)
 {
     HONE_UNROLL
     for (int j = 0; j < vectors; j++)
-        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, HONE_F32, j * VEC_WIDTH);
+        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, LANE_DTYPE, j * VEC_WIDTH);
 }
 
 HONE_INLINE void tile_add_row(
@@ -26,8 +26,8 @@ HONE_INLINE void tile_add_row(
 // One step of k for a tile of rows x vectors: every word of a's column times the row of b.
 HONE_INLINE void tile_step(
     vec sum[TILE_ROWS][TILE_VECTORS],
-    const float *a,
-    const float *b,
+    const LANE *a,
+    const LANE *b,
     int64_t last,
     int rows,
     int vectors,
@@ -43,9 +43,9 @@ HONE_INLINE void tile_step(
 // The same with the rows of a where they lie. They are addressed from every third one: nine rows take three pointers.
 HONE_INLINE void tile_step_in_place(
     vec sum[TILE_ROWS][TILE_VECTORS],
-    const float *const thirds[3],
+    const LANE *const thirds[3],
     int64_t a_stride,
-    const float *b,
+    const LANE *b,
     int64_t last,
     int rows,
     int vectors,
@@ -65,10 +65,10 @@ HONE_INLINE void tile_store(
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < vectors; j++) {
-            float *c = tile->c + i * tile->c_stride + j * VEC_WIDTH;
+            LANE *c = (LANE *)tile->c + i * tile->c_stride + j * VEC_WIDTH;
             int64_t count = j == vectors - 1 ? last : VEC_WIDTH;
-            vec old = tile->accumulate ? load_left(c, HONE_F32, 0, count) : vec_set(0.0f);
-            store_left(c, HONE_F32, 0, count, vec_add(old, sum[i][j]));
+            vec old = tile->accumulate ? load_left(c, LANE_DTYPE, 0, count) : vec_set(0);
+            store_left(c, LANE_DTYPE, 0, count, vec_add(old, sum[i][j]));
         }
     }
 }
@@ -79,9 +79,10 @@ HONE_INLINE void tile_clear(const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < vectors; j++)
-            sum[i][j] = vec_set(0.0f);
-        __builtin_prefetch(tile->c + i * tile->c_stride, 1);
-        __builtin_prefetch(tile->c + i * tile->c_stride + (vectors - 1) * VEC_WIDTH, 1);
+            sum[i][j] = vec_set(0);
+        const LANE *c = (const LANE *)tile->c + i * tile->c_stride;
+        __builtin_prefetch(c, 1);
+        __builtin_prefetch(c + (vectors - 1) * VEC_WIDTH, 1);
     }
 }
 
@@ -89,7 +90,7 @@ HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors,
 {
     vec sum[TILE_ROWS][TILE_VECTORS];
     int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH;
-    const float *a = tile->a, *b = tile->b;
+    const LANE *a = tile->a, *b = tile->b;
     const char *fetch = tile->fetch;
     int64_t down = tile->fetch_stride, on = tile->fetch_step - (HONE_FETCH_ROWS - 1) * down;
     tile_clear(tile, sum, rows, vectors);
@@ -105,7 +106,7 @@ HONE_INLINE void tile_product_in_place(const hone_gemm_tile *tile, int rows, int
 {
     vec sum[TILE_ROWS][TILE_VECTORS];
     int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH, stride = tile->a_stride;
-    const float *thirds[3] = {tile->a, tile->a + 3 * stride, tile->a + 6 * stride}, *b = tile->b;
+    const LANE *a = tile->a, *thirds[3] = {a, a + 3 * stride, a + 6 * stride}, *b = tile->b;
     tile_clear(tile, sum, rows, vectors);
     for (int64_t p = 0; p < tile->depth; p++, b += tile->b_step) {
         tile_step_in_place(sum, thirds, stride, b, last, rows, vectors, product);
@@ -202,14 +203,14 @@ HONE_INLINE void pack_square(const hone_gemm_strip *strip, int64_t line, int64_t
     vec square[VEC_WIDTH];
     HONE_UNROLL
     for (int i = 0; i < VEC_WIDTH; i++)
-        square[i] = line + i < strip->count ? load(strip, line + i, k) : vec_set(0.0f);
+        square[i] = line + i < strip->count ? load(strip, line + i, k) : vec_set(0);
     vec_transpose(square);
     int64_t steps = (strip->size - k + word - 1) / word, rest = strip->width - line;
     int64_t count = line > 0 && rest < VEC_WIDTH ? rest : VEC_WIDTH;
-    float *out = strip->out + k / word * strip->width + line;
+    LANE *out = (LANE *)strip->out + k / word * strip->width + line;
     HONE_UNROLL
     for (int i = 0; i < VEC_WIDTH; i++)
-        if (i < steps) store_left(out + i * strip->width, HONE_F32, 0, count, square[i]);
+        if (i < steps) store_left(out + i * strip->width, LANE_DTYPE, 0, count, square[i]);
 }
 
 // A vector's width of rows at a time: of more streams the prefetchers lose count (measured: 17 GB/s with 16 rows, 5
@@ -224,10 +225,10 @@ HONE_INLINE void pack_lines(const hone_gemm_strip *strip, int64_t word, strip_lo
 // load: a vector of words across columns, of the rows from k on, from column `column` on.
 HONE_INLINE void pack_columns(const hone_gemm_strip *strip, int64_t word, strip_load *load)
 {
-    float *out = strip->out;
+    LANE *out = strip->out;
     for (int64_t k = 0; k < strip->size; k += word, out += strip->width)
         for (int64_t column = 0; column < strip->width; column += VEC_WIDTH)
-            vec_store(out, HONE_F32, column, load(strip, k, column));
+            vec_store(out, LANE_DTYPE, column, load(strip, k, column));
 }
 
 HONE_INLINE void narrow_row(const float *from, void *to, hone_dtype_id dtype, int64_t count)

@@ -5,6 +5,15 @@
 #include "hone/tensor.h"
 #include "kernels/common/unroll.h"
 
+// What a lane holds.
+#ifdef VEC_F64
+#    define LANE       double
+#    define LANE_DTYPE HONE_F64
+#else
+#    define LANE       float
+#    define LANE_DTYPE HONE_F32
+#endif
+
 // sum + the product of two vectors of words.
 typedef vec word_product(vec a, vec b, vec sum);
 
@@ -21,7 +30,7 @@ HONE_INLINE vec load_left(const void *data, hone_dtype_id dtype, int64_t index, 
     if (__builtin_constant_p(left) && left >= VEC_WIDTH) return vec_load(data, dtype, index);
     if (sizeof(vec) == 64) return vec_load_part(data, dtype, index, left);
     if (left >= VEC_WIDTH) return vec_load(data, dtype, index);
-    return left <= 0 ? vec_set(0.0f) : vec_load_part(data, dtype, index, left);
+    return left <= 0 ? vec_set(0) : vec_load_part(data, dtype, index, left);
 }
 
 HONE_INLINE void store_left(void *data, hone_dtype_id dtype, int64_t index, int64_t left, vec value)
@@ -34,9 +43,9 @@ HONE_INLINE void store_left(void *data, hone_dtype_id dtype, int64_t index, int6
 
 // The last vector of a row of b, of which count lanes are there. Only 512 bit vectors read b in place, where what is
 // behind the row may not be touched; a packed row is whole.
-HONE_INLINE vec load_last(const float *from, int64_t count)
+HONE_INLINE vec load_last(const LANE *from, int64_t count)
 {
-    return sizeof(vec) == 64 ? load_left(from, HONE_F32, 0, count) : vec_load(from, HONE_F32, 0);
+    return sizeof(vec) == 64 ? load_left(from, LANE_DTYPE, 0, count) : vec_load(from, LANE_DTYPE, 0);
 }
 
 #endif

@@ -20,7 +20,7 @@ enum { ALGORITHM, WORKSPACE_MIB, PROPOSALS = 16 };
 const char hone_cublaslt_signature[] =
     "matmul(a: T[..., m, k], b: T[..., n, k] if transpose_b else [..., k, n], *, transpose_b: bool = false, "
     "bias: T[n]? = none #given, activation: str? = none #given, residual: T[..., m, n]? = none #given) -> "
-    "c: T[..., m, n] where T in f32, f16, bf16";
+    "c: T[..., m, n] where T in f32, f16, bf16, f64";
 
 // Which of its proposals, the one that it thinks the fastest first; and how much memory it may take for parts of sums.
 const char hone_cublaslt_space[] = "algorithm: 0..15\n"
@@ -34,7 +34,7 @@ typedef struct state {
     cublaslt_handle *handle;
     cublaslt_product *product;
     cublaslt_layout *a, *b, *c, *residual; // residual: c where there is none
-    bool has_bias;
+    bool has_bias, is_f64;
     hone_mutex describing; // the address of the bias is a part of the product's description
     cublaslt_preference *preference;
     cublaslt_proposal proposal;
@@ -48,6 +48,10 @@ typedef struct state {
 static bool has_epilogue(const hone_matmul *product, hone_error *why)
 {
     const hone_matmul_activation activation = product->activation;
+    if (product->dtype == HONE_F64 && (product->has_bias || activation != MATMUL_NONE)) {
+        hone_fail(why, HONE_UNSUPPORTED, where, "cuBLASLt has no bias and no activation behind a product of f64");
+        return false;
+    }
     if (activation == MATMUL_RELU) {
         hone_fail(why, HONE_UNSUPPORTED, where, "cuBLASLt's relu makes 0 of NaN; expected none or gelu_tanh, got relu");
         return false;
@@ -77,7 +81,8 @@ static bool has_strided_batch(const hone_matmul *product, hone_error *why)
         if (hone_matmul_is_strided(product, arrays[i].value, &stride) && stride >= 0) continue;
         hone_fail(
             why, HONE_UNSUPPORTED, where,
-            "the leading axes of %s do not lie in one line; cuBLASLt takes batches whose matrices are equally far apart",
+            "the leading axes of %s do not lie in one line; cuBLASLt takes batches whose matrices are equally far "
+            "apart",
             arrays[i].name);
         return false;
     }
@@ -112,6 +117,7 @@ static hone_status check(int result, const char *what, hone_error *err)
 
 static int type_of(hone_dtype_id dtype)
 {
+    if (dtype == HONE_F64) return CUBLASLT_F64;
     return dtype == HONE_F32 ? CUBLASLT_F32 : dtype == HONE_F16 ? CUBLASLT_F16 : CUBLASLT_BF16;
 }
 
@@ -175,7 +181,8 @@ static int describe(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const int32_t form = product->transpose_b ? CUBLASLT_TRANSPOSED : CUBLASLT_PLAIN;
     const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
-    int result = s->library.product_create(&s->product, CUBLASLT_COMPUTE_F32, CUBLASLT_F32);
+    int result = s->is_f64 ? s->library.product_create(&s->product, CUBLASLT_COMPUTE_F64, CUBLASLT_F64)
+                           : s->library.product_create(&s->product, CUBLASLT_COMPUTE_F32, CUBLASLT_F32);
     if (result == 0) result = s->library.product_set(s->product, CUBLASLT_TRANSPOSE_A, &form, sizeof form);
     if (result == 0)
         result = describe_matrix(
@@ -240,6 +247,7 @@ static hone_status make_ready(state *s, const hone_plan *plan, hone_error *err)
     if (status == HONE_OK) status = hone_cublaslt_open(&s->allocator, &s->library, err);
     if (status != HONE_OK) return status;
     (void)s->driver.context_get_current(&s->context);
+    s->is_f64 = product.dtype == HONE_F64;
     status = check(s->library.create(&s->handle), "cublasLtCreate", err);
     if (status == HONE_OK)
         status = check(describe(s, &product, least_alignment(plan->call)), "describing the product", err);
@@ -319,9 +327,12 @@ static bool owns_workspace(state *s, const void *stream)
 static int multiply_described(const state *s, const hone_matmul *product, cuda_address workspace, void *stream)
 {
     static const float one = 1, zero = 0;
+    static const double one_f64 = 1, zero_f64 = 0;
+    const void *alpha = s->is_f64 ? (const void *)&one_f64 : &one;
+    const void *beta = s->is_f64 ? (const void *)&zero_f64 : &zero;
     const void *added = product->has_residual ? product->residual : product->c;
     return s->library.multiply(
-        s->handle, s->product, &one, product->b, s->b, product->a, s->a, product->has_residual ? &one : &zero, added,
+        s->handle, s->product, alpha, product->b, s->b, product->a, s->a, product->has_residual ? alpha : beta, added,
         s->residual, product->c, s->c, &s->proposal.algorithm, (void *)(uintptr_t)workspace,
         s->proposal.workspace_bytes, stream);
 }

@@ -9,7 +9,9 @@ enum {
     CUBLASLT_SUCCESS = 0,
     CUBLASLT_NOT_SUPPORTED = 15,
     CUBLASLT_COMPUTE_F32 = 68, // exactly: no TF32
-    CUBLASLT_F32 = 0,          // cudaDataType
+    CUBLASLT_COMPUTE_F64 = 70,
+    CUBLASLT_F32 = 0, // cudaDataType
+    CUBLASLT_F64 = 1,
     CUBLASLT_F16 = 2,
     CUBLASLT_BF16 = 14,
     CUBLASLT_TRANSPOSE_A = 3, // attributes of a product

@@ -22,9 +22,11 @@ typedef struct libxsmm_product {
 static bool fits(const hone_matmul *product, hone_error *why)
 {
     double terms = (double)product->m * (double)product->n * (double)product->k;
-    if (product->dtype == HONE_F32 && !product->transpose_b && terms <= most_terms)
+    const bool knows = product->dtype == HONE_F32 || product->dtype == HONE_F64;
+    if (knows && !product->transpose_b && terms <= most_terms)
         return hone_rival_can_count(product, "libxsmm", INT_MAX, why);
-    hone_fail(why, HONE_UNSUPPORTED, where, "libxsmm multiplies f32 with b in [k, n] up to 512 x 512 x 512 here");
+    hone_fail(
+        why, HONE_UNSUPPORTED, where, "libxsmm multiplies f32 and f64 with b in [k, n] up to 512 x 512 x 512 here");
     return false;
 }
 
@@ -63,7 +65,8 @@ static hone_status find(libxsmm_product *own, const hone_matmul *product, hone_e
     hone_status status = hone_library_open(&allocator, names, &own->library, err);
     if (status != HONE_OK) return status;
     hone_libxsmm_dispatch_function *dispatch = NULL;
-    if (!hone_rival_function(own->library, HONE_LIBXSMM_DISPATCH, &dispatch) ||
+    const char *name = product->dtype == HONE_F64 ? HONE_LIBXSMM_DISPATCH_F64 : HONE_LIBXSMM_DISPATCH;
+    if (!hone_rival_function(own->library, name, &dispatch) ||
         !hone_rival_function(own->library, HONE_LIBXSMM_RUN, &own->run))
         return hone_fail(err, HONE_UNAVAILABLE, where, "%s is not hone's", path);
     own->kernel = dispatch(

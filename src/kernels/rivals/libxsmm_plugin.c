@@ -3,7 +3,7 @@
 #include <immintrin.h>
 #include <libxsmm.h>
 
-__attribute__((visibility("default"))) hone_libxsmm_dispatch_function hone_libxsmm_dispatch;
+__attribute__((visibility("default"))) hone_libxsmm_dispatch_function hone_libxsmm_dispatch, hone_libxsmm_dispatch_f64;
 __attribute__((visibility("default"), target("avx"))) hone_libxsmm_run_function hone_libxsmm_run;
 
 hone_libxsmm_kernel *hone_libxsmm_dispatch(int m, int n, int k, int a_stride, int b_stride, int c_stride)
@@ -13,7 +13,14 @@ hone_libxsmm_kernel *hone_libxsmm_dispatch(int m, int n, int k, int a_stride, in
         m, n, k, &a_stride, &b_stride, &c_stride, &alpha, &beta, NULL, NULL);
 }
 
-void hone_libxsmm_run(hone_libxsmm_kernel *kernel, const float *a, const float *b, float *c)
+hone_libxsmm_kernel *hone_libxsmm_dispatch_f64(int m, int n, int k, int a_stride, int b_stride, int c_stride)
+{
+    const double alpha = 1, beta = 0;
+    return (hone_libxsmm_kernel *)libxsmm_dmmdispatch(
+        m, n, k, &a_stride, &b_stride, &c_stride, &alpha, &beta, NULL, NULL);
+}
+
+void hone_libxsmm_run(hone_libxsmm_kernel *kernel, const void *a, const void *b, void *c)
 {
     kernel(a, b, c);
     _mm256_zeroupper();

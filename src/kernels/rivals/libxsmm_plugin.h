@@ -3,17 +3,18 @@
 #ifndef HONE_KERNELS_RIVALS_LIBXSMM_PLUGIN_H
 #define HONE_KERNELS_RIVALS_LIBXSMM_PLUGIN_H
 
-#define HONE_LIBXSMM_FILE     "libhone_libxsmm.so"
-#define HONE_LIBXSMM_DISPATCH "hone_libxsmm_dispatch"
-#define HONE_LIBXSMM_RUN      "hone_libxsmm_run"
+#define HONE_LIBXSMM_FILE         "libhone_libxsmm.so"
+#define HONE_LIBXSMM_DISPATCH     "hone_libxsmm_dispatch"
+#define HONE_LIBXSMM_DISPATCH_F64 "hone_libxsmm_dispatch_f64"
+#define HONE_LIBXSMM_RUN          "hone_libxsmm_run"
 
-// c = a b for column-major a [m, k], b [k, n], c [m, n]: libxsmm's own order.
-typedef void hone_libxsmm_kernel(const float *a, const float *b, float *c);
+// c = a b for column-major a [m, k], b [k, n], c [m, n], libxsmm's own order, of floats or doubles.
+typedef void hone_libxsmm_kernel(const void *a, const void *b, void *c);
 // A kernel for these sizes and leading dimensions; NULL when libxsmm makes none. It lives as long as the process.
 typedef hone_libxsmm_kernel *hone_libxsmm_dispatch_function(
     int m, int n, int k, int a_stride, int b_stride, int c_stride);
 // Calls it. What libxsmm generates leaves the upper halves of the registers dirty, and SSE code that follows then takes
 // six times as long (measured on Zen 4): they are cleared here. Needs AVX.
-typedef void hone_libxsmm_run_function(hone_libxsmm_kernel *kernel, const float *a, const float *b, float *c);
+typedef void hone_libxsmm_run_function(hone_libxsmm_kernel *kernel, const void *a, const void *b, void *c);
 
 #endif

@@ -343,7 +343,7 @@ static bool supports(const hone_rival *rival, const hone_matmul *of, hone_error 
         hone_fail(why, HONE_UNSUPPORTED, where, "oneDNN's relu makes 0 of NaN, and that of matmul leaves it");
         return false;
     }
-    if (of->dtype != HONE_F16) return hone_rival_can_count(of, "onednn3", INT_MAX, why);
+    if (of->dtype == HONE_F32 || of->dtype == HONE_BF16) return hone_rival_can_count(of, "onednn3", INT_MAX, why);
     hone_fail(why, HONE_UNSUPPORTED, where, "onednn3 multiplies f32 and bf16 here");
     return false;
 }

@@ -12,7 +12,8 @@ static bool supports(const hone_rival *rival, const hone_matmul *product, hone_e
 {
     (void)rival;
     if (!hone_onednn_is_here(why)) return false;
-    if (product->dtype != HONE_F16) return hone_rival_can_count(product, "onednn", INT_MAX, why);
+    if (product->dtype == HONE_F32 || product->dtype == HONE_BF16)
+        return hone_rival_can_count(product, "onednn", INT_MAX, why);
     hone_fail(why, HONE_UNSUPPORTED, where, "oneDNN 2.6 multiplies f32 and bf16 on a CPU");
     return false;
 }

@@ -1,4 +1,4 @@
-// The single precision product of OpenBLAS's builds, and their matrix-vector product where there is one row.
+// The products of OpenBLAS's builds in single and double precision, and their matrix-vector product where there is one row.
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/rivals/core.h"
@@ -12,27 +12,24 @@ static const char where[] = "rivals.openblas";
 // CBLAS's numbers.
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
-// With integers of 32 bits and of 64. Which of them a build has its functions take is said by its `most`.
-typedef void sgemm_function(
-    int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-typedef void sgemv_function(int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-typedef void sgemm64_function(
-    int,
-    int,
-    int,
-    int64_t,
-    int64_t,
-    int64_t,
-    float,
-    const float *,
-    int64_t,
-    const float *,
-    int64_t,
-    float,
-    float *,
-    int64_t);
-typedef void sgemv64_function(
-    int, int, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t, float, float *, int64_t);
+// Products of float or double, with integers of 32 bits or of 64. Which of them a build has its functions take is said by
+// its `most`.
+#define GEMM(name, number, integer)                                                                                    \
+    typedef void name(                                                                                                 \
+        int, int, int, integer, integer, integer, number, const number *, integer, const number *, integer, number,    \
+        number *, integer)
+#define GEMV(name, number, integer)                                                                                    \
+    typedef void name(                                                                                                 \
+        int, int, integer, integer, number, const number *, integer, const number *, integer, number, number *,        \
+        integer)
+GEMM(sgemm_function, float, int);
+GEMM(sgemm64_function, float, int64_t);
+GEMM(dgemm_function, double, int);
+GEMM(dgemm64_function, double, int64_t);
+GEMV(sgemv_function, float, int);
+GEMV(sgemv64_function, float, int64_t);
+GEMV(dgemv_function, double, int);
+GEMV(dgemv64_function, double, int64_t);
 
 typedef struct openblas_product {
     const hone_openblas *build;
@@ -40,15 +37,19 @@ typedef struct openblas_product {
     union {
         sgemm_function *narrow;
         sgemm64_function *wide;
-    } sgemm;
+        dgemm_function *narrow_f64;
+        dgemm64_function *wide_f64;
+    } gemm;
     union {
         sgemv_function *narrow;
         sgemv64_function *wide;
-    } sgemv;
+        dgemv_function *narrow_f64;
+        dgemv64_function *wide_f64;
+    } gemv;
     int (*get_threads)(void);
     void (*set_threads)(int);
     int64_t m, n, k, a_stride, b_stride, c_stride;
-    bool transpose_b;
+    bool transpose_b, is_f64;
     int threads;
 } openblas_product;
 
@@ -61,8 +62,9 @@ static bool supports(const hone_rival *rival, const hone_matmul *product, hone_e
 {
     const hone_openblas *build = rival->build;
     if (!hone_openblas_is_here(build, why)) return false;
-    if (product->dtype == HONE_F32) return hone_rival_can_count(product, rival->name, build->most, why);
-    hone_fail(why, HONE_UNSUPPORTED, where, "%s multiplies f32 here", rival->name);
+    if (product->dtype == HONE_F32 || product->dtype == HONE_F64)
+        return hone_rival_can_count(product, rival->name, build->most, why);
+    hone_fail(why, HONE_UNSUPPORTED, where, "%s multiplies f32 and f64 here", rival->name);
     return false;
 }
 
@@ -80,8 +82,8 @@ static hone_status find(openblas_product *own, hone_error *err)
     hone_allocator allocator = hone_allocator_system();
     hone_status status = hone_openblas_open(build, &allocator, &own->library, err);
     if (status != HONE_OK) return status;
-    if (hone_openblas_function(build, own->library, "cblas_sgemm", &own->sgemm) &&
-        hone_openblas_function(build, own->library, "cblas_sgemv", &own->sgemv) &&
+    if (hone_openblas_function(build, own->library, own->is_f64 ? "cblas_dgemm" : "cblas_sgemm", &own->gemm) &&
+        hone_openblas_function(build, own->library, own->is_f64 ? "cblas_dgemv" : "cblas_sgemv", &own->gemv) &&
         hone_openblas_function(build, own->library, "openblas_get_num_threads", &own->get_threads) &&
         hone_openblas_function(build, own->library, "openblas_set_num_threads", &own->set_threads))
         return HONE_OK;
@@ -115,6 +117,7 @@ static hone_status create(
         .b_stride = leading(product->b_stride, product->transpose_b ? product->k : product->n),
         .c_stride = leading(product->c_stride, product->n),
         .transpose_b = product->transpose_b,
+        .is_f64 = product->dtype == HONE_F64,
         .threads = threads,
     };
     hone_status status = find(own, err);
@@ -129,22 +132,35 @@ static void multiply_row(const openblas_product *own, const void *a, const void 
 {
     const int form = own->transpose_b ? PLAIN : TRANSPOSED;
     const int64_t rows = own->transpose_b ? own->n : own->k, columns = own->transpose_b ? own->k : own->n;
-    if (is_wide(own))
-        own->sgemv.wide(ROW_MAJOR, form, rows, columns, 1, b, own->b_stride, a, 1, 0, c, 1);
+#define MULTIPLY(function, integer)                                                                                    \
+    own->gemv.function(ROW_MAJOR, form, (integer)rows, (integer)columns, 1, b, (integer)own->b_stride, a, 1, 0, c, 1)
+    if (own->is_f64 && is_wide(own))
+        MULTIPLY(wide_f64, int64_t);
+    else if (own->is_f64)
+        MULTIPLY(narrow_f64, int);
+    else if (is_wide(own))
+        MULTIPLY(wide, int64_t);
     else
-        own->sgemv.narrow(ROW_MAJOR, form, (int)rows, (int)columns, 1, b, (int)own->b_stride, a, 1, 0, c, 1);
+        MULTIPLY(narrow, int);
+#undef MULTIPLY
 }
 
 static void multiply(const openblas_product *own, const void *a, const void *b, void *c)
 {
     const int form = own->transpose_b ? TRANSPOSED : PLAIN;
-    if (is_wide(own))
-        own->sgemm.wide(
-            ROW_MAJOR, PLAIN, form, own->m, own->n, own->k, 1, a, own->a_stride, b, own->b_stride, 0, c, own->c_stride);
+#define MULTIPLY(function, integer)                                                                                    \
+    own->gemm.function(                                                                                                \
+        ROW_MAJOR, PLAIN, form, (integer)own->m, (integer)own->n, (integer)own->k, 1, a, (integer)own->a_stride, b,    \
+        (integer)own->b_stride, 0, c, (integer)own->c_stride)
+    if (own->is_f64 && is_wide(own))
+        MULTIPLY(wide_f64, int64_t);
+    else if (own->is_f64)
+        MULTIPLY(narrow_f64, int);
+    else if (is_wide(own))
+        MULTIPLY(wide, int64_t);
     else
-        own->sgemm.narrow(
-            ROW_MAJOR, PLAIN, form, (int)own->m, (int)own->n, (int)own->k, 1, a, (int)own->a_stride, b,
-            (int)own->b_stride, 0, c, (int)own->c_stride);
+        MULTIPLY(narrow, int);
+#undef MULTIPLY
 }
 
 // The count of threads is the process's: two products with different ones may run with either, and are right with both.

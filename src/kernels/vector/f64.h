@@ -10,7 +10,7 @@
 
 #if defined(__AVX512F__)
 
-#include <immintrin.h>
+#    include <immintrin.h>
 
 typedef __m512d vec;
 
@@ -90,7 +90,7 @@ HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
 
 #elif defined(__AVX2__)
 
-#include <immintrin.h>
+#    include <immintrin.h>
 
 typedef __m256d vec;
 

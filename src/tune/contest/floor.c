@@ -47,9 +47,10 @@ hone_peaks hone_peaks_of_gpu(const hone_device_info *device)
     const double clocks = (double)device->clock_mhz * 1e6, sms = (double)device->sms;
     peaks.holds[HONE_LEVEL_2] = peaks.holds[HONE_LEVEL_3] = (double)device->l2_bytes;
     if (facts == NULL || !(clocks > 0)) return peaks;
-    // f32 may go through the tensor cores as TF32, at half the rate of 16 bits.
+    // f32 may go through the tensor cores as TF32, at half the rate of 16 bits. What of f64 may be done by narrower numbers
+    // is not known: it counts as f32.
     const double of_16 = facts->operations * sms * clocks;
-    const double operations[HONE_WIDTHS] = {of_16 / 2, of_16, 2 * of_16, 4 * of_16};
+    const double operations[HONE_WIDTHS] = {of_16 / 2, of_16 / 2, of_16, 2 * of_16, 4 * of_16};
     memcpy(peaks.operations, operations, sizeof operations);
     peaks.bytes[HONE_LEVEL_2] = (facts->cache_bytes > 0 ? facts->cache_bytes : 64 * sms) * clocks;
     return peaks;
@@ -106,17 +107,22 @@ hone_cost hone_floor_cost(const hone_algorithm *algorithm, const hone_call *call
     return cost;
 }
 
-// Of the narrowest numbers among the inputs: with these the arithmetic may be done.
+// Of the narrowest numbers among the inputs: with these the arithmetic may be done. Wide integers may be places of what is
+// computed in floats.
 static hone_number_width narrowest(const hone_call *call)
 {
-    int bits = 32;
+    int bits = 64;
+    bool all_f64 = false;
     const hone_signature *signature = hone_call_signature(call);
     for (size_t i = 0; i < hone_signature_count(signature); i++) {
         const hone_tensor *tensor = hone_call_tensor(call, i);
         if (tensor == NULL || hone_signature_parameter(signature, i)->is_result || tensor->dtype.code == HONE_CODE_BOOL)
             continue;
         if (tensor->dtype.bits < bits) bits = tensor->dtype.bits;
+        if (tensor->dtype.bits == 64 && tensor->dtype.code != HONE_CODE_FLOAT) bits = 32;
+        all_f64 = bits == 64;
     }
+    if (all_f64) return HONE_WIDTH_64;
     return bits > 16 ? HONE_WIDTH_32 : bits > 8 ? HONE_WIDTH_16 : bits > 4 ? HONE_WIDTH_8 : HONE_WIDTH_4;
 }
 

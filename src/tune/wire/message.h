@@ -113,6 +113,7 @@ typedef enum hone_memory_level {
 
 // How wide the narrowest numbers of a call are: arithmetic goes as fast as they let it.
 typedef enum hone_number_width {
+    HONE_WIDTH_64, // all inputs are f64
     HONE_WIDTH_32,
     HONE_WIDTH_16,
     HONE_WIDTH_8,
@@ -122,7 +123,7 @@ typedef enum hone_number_width {
 
 // What a device can do at best, all of its threads together. 0: not known.
 typedef struct hone_peaks {
-    double operations[HONE_WIDTHS]; // a second; of 32 bits or more, 16, 8, 4 or fewer
+    double operations[HONE_WIDTHS]; // a second; of f64, of 32 bits or more, 16, 8, 4 or fewer
     double bytes[HONE_LEVELS];      // a second, out of a level
     double holds[HONE_LEVELS];      // bytes that a level holds, with those before it; of the last one nothing
     double reach;                   // bytes: the levels that so many come out of were looked at

@@ -228,6 +228,7 @@ void hone_peaks_choose_spans(
 void hone_peaks_fill_operations(double of_32, bool has_matrix_unit, hone_peaks *out)
 {
     const double of_16 = (has_matrix_unit ? 32 : 4) * of_32;
+    out->operations[HONE_WIDTH_64] = of_32 / 2; // half as many fill a vector
     out->operations[HONE_WIDTH_32] = has_matrix_unit ? of_16 / 3 : of_32;
     out->operations[HONE_WIDTH_16] = of_16;
     out->operations[HONE_WIDTH_8] = 2 * of_16;

@@ -45,9 +45,13 @@ static matrix matrix_of(const hone_tensor *tensor, int32_t rows)
     int64_t strides[HONE_MAX_RANK];
     const int32_t columns = 2 * tensor->ndim - 3 - rows;
     hone_tensor_strides(tensor, strides);
-    return (matrix){hone_tensor_data(tensor), hone_dtype_find(tensor->dtype)->id,
-                    tensor->shape[rows],      tensor->shape[columns],
-                    strides[rows],            strides[columns]};
+    return (matrix){
+        hone_tensor_data(tensor),
+        hone_dtype_find(tensor->dtype)->id,
+        tensor->shape[rows],
+        tensor->shape[columns],
+        strides[rows],
+        strides[columns]};
 }
 
 // Where the matrix at a place of the leading axes lies.
@@ -72,8 +76,8 @@ typedef struct check {
     double *exact;      // [n], of one row
     double *lines;      // [PIECES][longest], what each piece reads
     int64_t longest;
-    int64_t row;        // that is computed
-    const char *place;  // of the product in a batch, for messages: "3, 0, "
+    int64_t row;       // that is computed
+    const char *place; // of the product in a batch, for messages: "3, 0, "
 } check;
 
 static void each_piece(check *c, void (*body)(void *ctx, int64_t index))
@@ -370,7 +374,8 @@ hone_status hone_product_check(
         .b = matrix_of(b, which->b_rows),
         .out = matrix_of(out, out->ndim - 2)};
     // Below, handing it out takes longer than doing it.
-    if ((double)c.b.rows * (double)c.b.columns + (double)c.out.rows * (double)c.out.columns > worth_a_pool) c.pool = pool;
+    if ((double)c.b.rows * (double)c.b.columns + (double)c.out.rows * (double)c.out.columns > worth_a_pool)
+        c.pool = pool;
     c.b_rows = c.b.column <= c.b.row;
     hone_status status = make_room(&c, &allocator) ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) status = check_all(&c, a, b, out, yardstick, out_max_error, err);

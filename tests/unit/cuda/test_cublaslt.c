@@ -113,8 +113,8 @@ static void a_batch_is_one_call_of_the_library(void **state)
     enum { GAP = 7 };
     multiplying *t = *state;
     float a[2 * M * K + GAP], c[2 * M * N];
-    int64_t a_shape[3] = {2, M, K}, b_shape[3] = {2, K, N}, c_shape[3] = {2, M, N},
-            a_strides[3] = {M * K + GAP, K, 1}, b_strides[3] = {0, N, 1};
+    int64_t a_shape[3] = {2, M, K}, b_shape[3] = {2, K, N}, c_shape[3] = {2, M, N}, a_strides[3] = {M * K + GAP, K, 1},
+            b_strides[3] = {0, N, 1};
     for (int i = 0; i < 2 * M * K + GAP; i++)
         a[i] = (float)(i % 11);
     t->tensors[0] = hone_tensor_of(a, HONE_F32, 3, a_shape);
@@ -175,12 +175,9 @@ static void where_it_is_missing_it_says_what_brings_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(row_major_products_come_out_right),
-        test(a_transposed_matrix_too),
-        test(a_batch_is_one_call_of_the_library),
-        test(its_algorithms_are_the_space),
-        test(what_it_does_not_propose_is_refused),
-        test(where_it_is_missing_it_says_what_brings_it),
+        test(row_major_products_come_out_right),   test(a_transposed_matrix_too),
+        test(a_batch_is_one_call_of_the_library),  test(its_algorithms_are_the_space),
+        test(what_it_does_not_propose_is_refused), test(where_it_is_missing_it_says_what_brings_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

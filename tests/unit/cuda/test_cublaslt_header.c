@@ -18,7 +18,9 @@ static void numbers_are_those_of_the_header(void **state)
         {CUBLASLT_SUCCESS, CUBLAS_STATUS_SUCCESS},
         {CUBLASLT_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED},
         {CUBLASLT_COMPUTE_F32, CUBLAS_COMPUTE_32F},
+        {CUBLASLT_COMPUTE_F64, CUBLAS_COMPUTE_64F},
         {CUBLASLT_F32, CUDA_R_32F},
+        {CUBLASLT_F64, CUDA_R_64F},
         {CUBLASLT_F16, CUDA_R_16F},
         {CUBLASLT_BF16, CUDA_R_16BF},
         {CUBLASLT_TRANSPOSE_A, CUBLASLT_MATMUL_DESC_TRANSA},
@@ -69,6 +71,7 @@ static void functions_take_what_the_header_says(void **state)
     SAME(l.product_set, cublasLtMatmulDescSetAttribute, p, CUBLASLT_MATMUL_DESC_TRANSA, p, z);
     SAME(l.product_destroy, cublasLtMatmulDescDestroy, p);
     SAME(l.layout_create, cublasLtMatrixLayoutCreate, p, CUDA_R_32F, rows, rows, leading);
+    SAME(l.layout_set, cublasLtMatrixLayoutSetAttribute, p, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, p, z);
     SAME(l.layout_destroy, cublasLtMatrixLayoutDestroy, p);
     SAME(l.preference_create, cublasLtMatmulPreferenceCreate, p);
     SAME(l.preference_set, cublasLtMatmulPreferenceSetAttribute, p, CUBLASLT_MATMUL_PREF_SEARCH_MODE, p, z);

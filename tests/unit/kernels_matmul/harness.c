@@ -201,9 +201,9 @@ void run_batches(const test_machine *machine, test_kernels *kernels, hone_dtype_
         int axes;
         int64_t sizes[2], m, n, k;
     } batches[] = {
-        {1, {2}, 33, 70, 20},   {1, {3}, 1, 130, 65},    {1, {70}, 5, 7, 9},       {2, {2, 3}, 17, 51, 33},
+        {1, {2}, 33, 70, 20},   {1, {3}, 1, 130, 65},    {1, {70}, 5, 7, 9},      {2, {2, 3}, 17, 51, 33},
         {2, {5, 4}, 1, 65, 40}, {2, {1, 6}, 64, 64, 64}, {1, {4}, 20, 100, 1100}, {1, {9}, 40, 33, 7},
-        {1, {0}, 5, 7, 9},      {2, {3, 0}, 1, 7, 9},    {1, {3}, 5, 7, 0},        {2, {2, 2}, 0, 7, 3},
+        {1, {0}, 5, 7, 9},      {2, {3, 0}, 1, 7, 9},    {1, {3}, 5, 7, 0},       {2, {2, 2}, 0, 7, 3},
     };
     static const product_epilogue epilogues[] = {{false, false, NULL}, {true, true, "silu"}};
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)

@@ -102,15 +102,16 @@ static void fill(const test_product *product, int i, uint32_t seed)
             for (int64_t column = 0; column < product->shapes[i][leading + 1]; column++) {
                 seed = seed * 1664525u + 1013904223u;
                 float value = (float)(int32_t)(seed ^ seed >> 13) * 0x1p-31f;
-                hone_element_put(
-                    product->tensors[i].data, product->is.dtype, place(product, i, index, row, column), value);
+                const double fine = product->is.dtype == HONE_F64 ? (double)seed * 0x1p-60 : 0;
+                hone_element_put_double(
+                    product->tensors[i].data, product->is.dtype, place(product, i, index, row, column),
+                    (double)value + fine);
             }
 }
 
 static double input(const test_product *product, int i, int64_t index, int64_t row, int64_t column)
 {
-    return (double)hone_element_get(
-        product->tensors[i].data, product->is.dtype, place(product, i, index, row, column));
+    return hone_element_get_double(product->tensors[i].data, product->is.dtype, place(product, i, index, row, column));
 }
 
 static double activate(const char *activation, double x)
@@ -123,22 +124,26 @@ static double activate(const char *activation, double x)
     return x * (0.5 + 0.5 * tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
 }
 
-// c k eps |a||b| with eps of f32, in which every kernel adds, and one rounding to the dtype. The slope of an activation is
+// c k eps |a||b| with eps of f32, in which every kernel adds but for f64, and one rounding to the dtype. The slope of an activation is
 // at most 1.13, and its own error a few eps of what it is computed from.
 static void expect(test_product *product, int64_t index, int64_t row, int64_t column)
 {
-    double sum = 0, magnitude = 0;
+    const bool wide = product->is.dtype == HONE_F64;
+    const double eps = wide ? 0x1p-53 : 0x1p-24;
+    double magnitude = 0;
+    long double exact = 0;
     for (int64_t p = 0; p < product->is.k; p++) {
         bool transposed = product->is.transpose_b;
-        double term = input(product, 0, index, row, p) *
-                      input(product, 1, index, transposed ? column : p, transposed ? p : column);
-        sum += term;
-        magnitude += fabs(term);
+        const long double term = (long double)input(product, 0, index, row, p) *
+                                 input(product, 1, index, transposed ? column : p, transposed ? p : column);
+        exact += term;
+        magnitude += fabs((double)term);
     }
-    double step = product->is.dtype == HONE_BF16 ? 0x1p-8 : product->is.dtype == HONE_F16 ? 0x1p-11 : 0x1p-24;
+    double sum = (double)exact;
+    double step = product->is.dtype == HONE_BF16 ? 0x1p-8 : product->is.dtype == HONE_F16 ? 0x1p-11 : eps;
     double least = product->is.dtype == HONE_F16 ? 0x1p-25 : 0; // half the step of its subnormals
     int64_t at = (index * product->is.m + row) * product->is.n + column;
-    double bound = (double)(product->is.k + 2) * 0x1p-24 * magnitude, eps = 0x1p-24;
+    double bound = (double)(product->is.k + 2) * eps * magnitude;
     if (product->epilogue.bias) {
         sum += input(product, 3, 0, 0, column);
         bound += eps * fabs(sum);
@@ -183,11 +188,7 @@ void product_init_finished(test_product *product, hone_signature *signature, pro
 }
 
 void product_init_batch(
-    test_product *product,
-    hone_signature *signature,
-    product_case is,
-    product_epilogue epilogue,
-    product_batch batch)
+    test_product *product, hone_signature *signature, product_case is, product_epilogue epilogue, product_batch batch)
 {
     *product = (test_product){.is = is, .batch = batch, .epilogue = epilogue, .signature = signature};
     describe(product, 0, is.m, is.k);

@@ -53,11 +53,7 @@ void product_init(test_product *product, hone_signature *signature, product_case
 void product_init_finished(
     test_product *product, hone_signature *signature, product_case is, product_epilogue epilogue);
 void product_init_batch(
-    test_product *product,
-    hone_signature *signature,
-    product_case is,
-    product_epilogue epilogue,
-    product_batch batch);
+    test_product *product, hone_signature *signature, product_case is, product_epilogue epilogue, product_batch batch);
 void product_deinit(test_product *product);
 // Fills c and what is around it with a pattern that is NaN in every dtype.
 void product_poison(test_product *product);

@@ -28,6 +28,7 @@ static void pack_nothing(const hone_gemm_strip *strip)
 
 static const hone_gemm_set noting = {
     .vector = 1,
+    .lane = sizeof(float),
     .word = 1,
     .tile = note_tile,
     .tile_in_place = note_tile,

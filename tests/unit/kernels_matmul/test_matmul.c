@@ -3,10 +3,10 @@
 #include "harness.h"
 #include "os/tiles.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -45,6 +45,13 @@ static void every_kernel_multiplies_f16(void **state)
 static void every_kernel_multiplies_f16_with_b_transposed(void **state)
 {
     run_shapes(*state, own, HONE_F16, true);
+}
+
+static void every_kernel_multiplies_f64(void **state)
+{
+    run_shapes(*state, own, HONE_F64, false);
+    run_shapes(*state, own, HONE_F64, true);
+    run_batches(*state, own, HONE_F64, false);
 }
 
 static void every_kernel_multiplies_batches(void **state)
@@ -118,7 +125,7 @@ static void every_kernel_finishes_its_sums(void **state)
 {
     static const int64_t shapes[][3] = {{1, 70, 33}, {3, 200, 40}, {6, 37, 8}, {19, 51, 17}, {70, 100, 1100}};
     static const char *const activations[] = {NULL, "relu", "gelu_tanh", "gelu_erf", "silu"};
-    static const hone_dtype_id dtypes[] = {HONE_F32, HONE_BF16, HONE_F16};
+    static const hone_dtype_id dtypes[] = {HONE_F32, HONE_BF16, HONE_F16, HONE_F64};
     const test_machine *machine = *state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t j = 0; j < sizeof dtypes / sizeof *dtypes; j++)
@@ -306,6 +313,7 @@ int main(void)
         cmocka_unit_test(every_kernel_multiplies_bf16_with_b_transposed),
         cmocka_unit_test(every_kernel_multiplies_f16),
         cmocka_unit_test(every_kernel_multiplies_f16_with_b_transposed),
+        cmocka_unit_test(every_kernel_multiplies_f64),
         cmocka_unit_test(every_kernel_multiplies_batches),
         cmocka_unit_test(what_is_not_finite_stays_in_its_product),
         cmocka_unit_test(many_small_products_are_shared_out_whole),

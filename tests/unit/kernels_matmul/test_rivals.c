@@ -30,6 +30,13 @@ static void every_library_multiplies_bf16(void **state)
     run_shapes(*state, rival, HONE_BF16, true);
 }
 
+static void every_library_multiplies_f64(void **state)
+{
+    run_shapes(*state, rival, HONE_F64, false);
+    run_shapes(*state, rival, HONE_F64, true);
+    run_batches(*state, rival, HONE_F64, false);
+}
+
 static void every_library_multiplies_batches(void **state)
 {
     for (int transpose_b = 0; transpose_b < 2; transpose_b++) {
@@ -143,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_library_multiplies_f32),
         cmocka_unit_test(every_library_multiplies_bf16),
+        cmocka_unit_test(every_library_multiplies_f64),
         cmocka_unit_test(every_library_multiplies_batches),
         cmocka_unit_test(every_library_leaves_what_it_cannot_to_others),
         cmocka_unit_test(a_library_that_says_it_can_does),

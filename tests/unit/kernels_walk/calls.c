@@ -248,7 +248,8 @@ hone_call *call_make_tail(
     size_t dim = index / (TAIL_COUNT * dtypes), dtype = index / TAIL_COUNT % dtypes;
     maker *m = maker_create(algorithm, device, seed + 1);
     // Every other two seeds have no leading dim, for kernels that take none.
-    hone_call *call = m != NULL && draw_tail(m, dim, tails[index % TAIL_COUNT], dtype, seed % 4 < 2) ? bind(algorithm, m) : NULL;
+    hone_call *call =
+        m != NULL && draw_tail(m, dim, tails[index % TAIL_COUNT], dtype, seed % 4 < 2) ? bind(algorithm, m) : NULL;
     free(m);
     return call;
 }

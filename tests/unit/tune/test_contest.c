@@ -406,7 +406,7 @@ static void a_large_call_is_verified_in_parts_and_nan_shows_everywhere(void **st
     ground *g = *state;
     // By its model the call is 1e13 operations.
     hone_workers_keep_peaks(
-        g->environment.workers, &(hone_peaks){.operations = {1e30}, .bytes = {1e30}, .reach = 1e30});
+        g->environment.workers, &(hone_peaks){.operations[HONE_WIDTH_32] = 1e30, .bytes = {1e30}, .reach = 1e30});
     assert_int_equal(ground_tune_text(g, "rows(f32[64,8])"), HONE_OK);
     assert_winner(g, "good");
     assert_rejected(g, "holed", HONE_FAILURE_WRONG);
@@ -456,7 +456,7 @@ static void who_takes_less_than_the_device_can_in_the_finals_alone_is_impossible
 static void a_machine_that_was_slow_when_it_was_measured_is_measured_again(void **state)
 {
     ground *g = *state;
-    hone_peaks peaks = {.operations = {1, 1, 1, 1}, .bytes = {1, 1, 1, 1}, .reach = 1e30};
+    hone_peaks peaks = {.operations = {1, 1, 1, 1, 1}, .bytes = {1, 1, 1, 1}, .reach = 1e30};
     hone_workers_keep_peaks(g->environment.workers, &peaks);
     assert_int_equal(ground_tune(g, "delayed"), HONE_OK);
     assert_winner(g, "good");

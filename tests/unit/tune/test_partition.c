@@ -103,8 +103,10 @@ static void a_batch_is_cut_along_its_largest_axis_and_its_rows(void **state)
     parting = parting_of(batched, "matmul(f32[2,5,6,4], f32[2,5,3,4], transpose_b=true)", "... m");
     assert_int_equal(parting.count, 5 * 6);
     assert_int_equal(parting_of(batched, "matmul(f32[6,4], f32[4,5])", "... m").count, 6);
-    assert_int_equal(parting_of("half(x: f32[..., n] if a else [n], *, a: bool = true) -> y: f32[..., n]",
-                                "half(f32[4,3])", "...").count, 1);
+    assert_int_equal(
+        parting_of("half(x: f32[..., n] if a else [n], *, a: bool = true) -> y: f32[..., n]", "half(f32[4,3])", "...")
+            .count,
+        1);
 }
 
 static void what_cannot_be_cut_stays_whole(void **state)

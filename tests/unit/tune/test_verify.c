@@ -508,8 +508,7 @@ static void a_batch_is_looked_at_product_by_product(void **state)
     of_c.strides = (int64_t *)c_strides;
     const hone_product which = {.a_rows = 2, .b_rows = 2};
     const hone_yardstick yardstick = hone_verify_yardstick(&defaults, of_c.dtype, 10);
-    assert_int_equal(
-        hone_product_check(NULL, "c", &which, &of_a, &of_b, &of_c, &yardstick, &error, &err), HONE_OK);
+    assert_int_equal(hone_product_check(NULL, "c", &which, &of_a, &of_b, &of_c, &yardstick, &error, &err), HONE_OK);
     assert_true(error < 0.5);
     for (int i = 0; i < 2; i++) {
         char words[64];
