@@ -23,7 +23,6 @@ typedef enum hone_exchange {
 } hone_exchange;
 
 // "hone", "ejkernel", "tokamax"; "any". Static.
-HONE_API const char *hone_exchange_name(hone_exchange format);
 // HONE_INVALID_ARGUMENT lists the known names.
 HONE_API HONE_MUST_CHECK hone_status hone_exchange_parse(const char *name, hone_exchange *out, hone_error *err);
 

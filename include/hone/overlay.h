@@ -36,7 +36,6 @@ HONE_MUST_CHECK static inline hone_status hone_overlay_create(
 {
     return hone_overlay_create_sized(rt, entries, count, sizeof *entries, out, err);
 }
-HONE_API hone_overlay *hone_overlay_retain(hone_overlay *overlay);
 HONE_API void hone_overlay_release(hone_overlay **overlay);
 HONE_API size_t hone_overlay_size(const hone_overlay *overlay);
 

@@ -61,8 +61,6 @@ hone_own_cache_get(hone_own_cache *cache, const hone_own_value *key, char **out_
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (also: json is not JSON), and nothing is changed; as hone_store_put.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_put(hone_own_cache *cache, const hone_own_value *value, hone_error *err);
-// How many values it has, overlays not counted.
-HONE_API HONE_MUST_CHECK hone_status hone_own_cache_size(hone_own_cache *cache, size_t *out, hone_error *err);
 // Visits its keys until visit returns false: in memory the oldest first, in a store by operation, device and key. They are
 // borrowed for the visit, which runs under the cache's lock and may not call it.
 HONE_API HONE_MUST_CHECK hone_status hone_own_cache_keys(
@@ -93,12 +91,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_own_overlay_derive(
     size_t count,
     hone_own_overlay **out,
     hone_error *err);
-HONE_API hone_own_overlay *hone_own_overlay_retain(hone_own_overlay *overlay);
 HONE_API void hone_own_overlay_release(hone_own_overlay **overlay);
 // Makes an overlay (NULL: none) the calling thread's, and returns what was current before. Both are borrowed: the caller
 // keeps a reference for as long as one is current anywhere.
 HONE_API hone_own_overlay *hone_own_overlay_enter(hone_own_overlay *overlay);
-HONE_API hone_own_overlay *hone_own_overlay_current(void);
 
 #ifdef __cplusplus
 }

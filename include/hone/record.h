@@ -31,8 +31,6 @@ HONE_API bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocati
 HONE_API HONE_MUST_CHECK hone_status hone_record_clear(hone_runtime *rt, const char *device, hone_error *err);
 // Writes what is in memory to the store. Also done at close.
 HONE_API HONE_MUST_CHECK hone_status hone_record_flush(hone_runtime *rt, hone_error *err);
-// Descriptors that were not recorded because the table was full and there was no store.
-HONE_API uint64_t hone_record_dropped(hone_runtime *rt);
 // Reads a record document (formats.md), hone's own or ejkernel's words (op, key, spec). Sound entries are taken
 // also when others are not: then the status is HONE_CORRUPT with the first one's fault. *out_count (may be NULL)
 // is how many were taken, in every case.

@@ -16,12 +16,6 @@ extern "C" {
 // reference are the same. A refused registration changes nothing.
 HONE_API HONE_MUST_CHECK hone_status
 hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algorithm, hone_error *err);
-// Registers operations of other libraries that are calls of hone's algorithms: an array of rows as JSON
-// (docs/foreign-operations.md), all or none. Lowered programs are read by them; later rows go before earlier ones and
-// those that are built in.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT, HONE_CORRUPT with the row and what is wrong; HONE_OUT_OF_MEMORY.
-HONE_API HONE_MUST_CHECK hone_status
-hone_register_foreign(hone_runtime *rt, const char *rows, size_t size, hone_error *err);
 // Registers count kernels, all or none. Structs and their strings are copied; functions and user pointers must stay.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (unknown algorithm, bad space or signature, a duplicate of
 // (algorithm, platform, backend, name)); HONE_OUT_OF_MEMORY.

@@ -56,7 +56,6 @@ typedef struct hone_parameter {
 HONE_API HONE_MUST_CHECK hone_status
 hone_signature_parse(hone_allocator allocator, const char *text, hone_signature **out, hone_error *err);
 // Signatures are immutable and counted; any thread.
-HONE_API hone_signature *hone_signature_retain(hone_signature *signature);
 HONE_API void hone_signature_release(hone_signature **signature);             // sets it to NULL; NULL is fine
 HONE_API const char *hone_signature_name(const hone_signature *signature);    // as written
 HONE_API const char *hone_signature_version(const hone_signature *signature); // "1" when none was written
@@ -121,8 +120,6 @@ HONE_API const hone_tensor *hone_call_tensor(const hone_call *call, size_t index
 HONE_API HONE_MUST_CHECK hone_status hone_call_dim(const hone_call *call, const char *name, int64_t *out_value);
 // The dtype bound to a type variable, "T"; NULL when there is none.
 HONE_API const hone_dtype_info *hone_call_dtype(const hone_call *call, const char *variable);
-// True when the tensor at index is row-major and its data aligned to 16 bytes or more.
-HONE_API bool hone_call_is_ordinary(const hone_call *call, size_t index);
 // The device that the call's tensors live on.
 HONE_API hone_device hone_call_device(const hone_call *call);
 

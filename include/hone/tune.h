@@ -167,20 +167,7 @@ typedef struct hone_audit_summary {
 
 typedef struct hone_audit hone_audit; // immutable; of one owner
 
-enum { HONE_MOST_COMPARED = 16 };
-
-// A choice that was measured beside others. Only undisturbed samples count: no thread of the choice waited for a
-// processor or was moved to another one, and the host of a virtual machine took no time. Where there are fewer than
-// five of these, the five least disturbed count.
-typedef struct hone_compared {
-    char kernel[HONE_NAME_SIZE];
-    char config[1024];               // JSON object
-    double time_ns, low_ns, high_ns; // of one run: the median with its 95 % interval
-    double ratio, low, high;         // its time over the fastest choice's, with the 95 % interval; 1 of the fastest
-    uint32_t samples, disturbed;     // that were taken; of them those that were disturbed
-} hone_compared;
-
-typedef struct hone_result hone_result; // entries + evidence; immutable; counted
+typedef struct hone_result hone_result; // entries + evidence; immutable; of one owner
 
 // Tunes one call. Where another thread or process was tuning the same, hone waits for it, and its verified answer is the
 // result, unless no_store, fresh, platform or kernel ask for something else. Contests of all processes of this machine
@@ -238,28 +225,6 @@ static inline void hone_audit_sum(const hone_audit *audit, hone_audit_summary *o
 // The audit document (docs/audit.md); free with hone_text_free.
 HONE_API HONE_MUST_CHECK hone_status hone_audit_json(const hone_audit *audit, char **out_text, hone_error *err);
 
-HONE_API HONE_MUST_CHECK hone_status hone_plan_compare_sized(
-    const hone_plan *a,
-    const hone_plan *b,
-    const hone_tune_options *options,
-    hone_compared out[2],
-    size_t size,
-    hone_error *err);
-// Measures two plans for the same call against each other, on made-up inputs, in a worker process, in turns of random
-// order, and stores nothing. Both are verified first, as in a contest. Their runtime is open.
-//   options  seconds (0: 3), candidate_seconds, wait_seconds, isolation, regime, tolerance, seed, cancel; NULL: all
-//            defaults
-//   out      of a, then of b
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (a plan is NULL, they are of different calls or runtimes, or are the same
-//          choice); HONE_UNSUPPORTED (one cannot run in a worker); HONE_KERNEL_FAILED (one is wrong, crashes or hangs: the
-//          message names it); HONE_CANCELLED; HONE_BUSY; HONE_IO.
-HONE_MUST_CHECK static inline hone_status hone_plan_compare(
-    const hone_plan *a, const hone_plan *b, const hone_tune_options *options, hone_compared out[2], hone_error *err)
-{
-    return hone_plan_compare_sized(a, b, options, out, sizeof *out, err);
-}
-
-HONE_API hone_result *hone_result_retain(hone_result *result);
 HONE_API void hone_result_release(hone_result **result);
 HONE_API size_t hone_result_size(const hone_result *result);
 // One entry; borrowed from the result. index < hone_result_size.

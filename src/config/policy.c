@@ -3,6 +3,7 @@
 
 #include "base/enum.h"
 #include "base/error.h"
+#include "config/chain.h"
 
 static const char where[] = "policy.parse";
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "hone/tune.h"
 #include "registry/names.h"
+#include "store/records.h"
 #include "tune/result/bundle.h"
 
 #include <string.h>

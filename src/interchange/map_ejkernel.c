@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "call/foreign.h"
 #include "platforms/platform.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -125,12 +125,6 @@ static void free_alias(const hone_allocator *allocator, hone_store_alias *alias)
     memset(alias, 0, sizeof *alias);
 }
 
-hone_result *hone_result_retain(hone_result *result)
-{
-    if (result != NULL) atomic_fetch_add_explicit(&result->references, 1, memory_order_relaxed);
-    return result;
-}
-
 void hone_result_release(hone_result **result)
 {
     hone_result *gone = *result;

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "config/chain.h"
 #include "registry/names.h"
+#include "store/records.h"
 #include "tune/result/bundle.h"
 
 #include <string.h>

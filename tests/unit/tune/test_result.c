@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "failing_allocator.h"
 #include "runtime/api/entry.h"
+#include "store/records.h"
 #include "tune/result/result.h"
 
 #include <stdio.h>
