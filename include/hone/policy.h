@@ -18,9 +18,6 @@ typedef enum hone_policy {
     HONE_POLICY_FROZEN = 4     // an override, else the lock file, nothing else
 } hone_policy;
 
-// Of "default", "tune", "heuristic", "fail", "frozen".
-HONE_API HONE_MUST_CHECK hone_status hone_policy_parse(const char *name, hone_policy *out, hone_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "hone/signature.h"
+#include "hone/describe.h"
 #include "os/os.h"
 
 enum {

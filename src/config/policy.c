@@ -4,6 +4,7 @@
 #include "base/enum.h"
 #include "base/error.h"
 #include "config/chain.h"
+#include "hone/describe.h"
 
 static const char where[] = "policy.parse";
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "hone/describe.h"
 #include "hone/tune.h"
 #include "registry/names.h"
 #include "store/records.h"

@@ -3,7 +3,9 @@
 #define HONE_TUNE_TUNER_H
 
 #include "base/log.h"
-#include "hone/tune.h"
+#include "hone/audit.h"
+#include "hone/store.h"
+#include "hone/tuner.h"
 #include "os/os.h"
 #include "registry/registry.h"
 #include "tune/rule/statistics.h"

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "hone/result.h"
 #include "store/common/merge.h"
 #include "store/ops.h"
 #include "tune/result/environment.h"
