@@ -9,6 +9,7 @@
 #include "queue/queue.h"
 #include "store/postgresql/connection.h"
 #include "store/postgresql/rows.h"
+#include "store/records.h"
 
 #include <pthread.h>
 #include <stdio.h>

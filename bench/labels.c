@@ -3,6 +3,7 @@
 //
 //   bench_labels PROGRAM...
 #include "bench.h"
+#include "offline/label.h"
 
 #include <hone/hone.h>
 

@@ -7,6 +7,7 @@
 //   bench_open once STORE   opens one runtime and prints the nanoseconds; "none": no store; "operation": none, and the first operation
 #include "bench.h"
 #include "folder.h"
+#include "store/records.h"
 
 #include <hone/hone.h>
 

@@ -6,6 +6,7 @@
 #include "bench.h"
 
 #include "space/rows.h"
+#include "space/space.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 //   bench_store --in FOLDER                         keeps the stores there, which a second run measures without filling them
 #include "bench.h"
 #include "folder.h"
+#include "store/records.h"
 #include "stores.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include "transfer/transfer.h"
 #include "bench.h"
 #include "folder.h"
+#include "store/records.h"
 
 #include <math.h>
 #include <stdio.h>

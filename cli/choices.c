@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "runtime/api/api.h"
+#include "tune/tuner.h"
 
 #include <ctype.h>
 #include <stdarg.h>

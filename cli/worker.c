@@ -5,6 +5,7 @@
 // "hone-worker tell PLATFORM PATH FUNCTION..." prints what a library says of its functions.
 // "hone-worker devices PLATFORM" opens a platform and its drivers and reports in the same way. "hone-worker libraries"
 // lists the rival libraries it can load.
+#include "hone/describe.h"
 #include "kernels/kernels.h"
 #include "kernels/rivals/core.h"
 #include "platforms/platform.h"

@@ -30,6 +30,13 @@ static hone_status show_overlaid(hone_own_cache *cache, const hone_own_value *ke
     return HONE_OK;
 }
 
+static bool count(void *ctx, const char *device, const char *operation, const char *key)
+{
+    (void)device, (void)operation, (void)key;
+    ++*(size_t *)ctx;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     hone_own_cache *cache = NULL;
@@ -46,6 +53,11 @@ int main(int argc, char **argv)
     if (status == HONE_OK) printf("key %s\n", key);
     if (status == HONE_OK) status = show_overlaid(cache, &tiles, &err);
     if (status == HONE_OK && argc > 4) show(cache, argv[4], &(hone_own_value){argv[2], argv[3], argv[4], NULL});
+    size_t values = 0;
+    if (status == HONE_OK) status = hone_own_cache_keys(cache, count, &values, &err);
+    if (status == HONE_OK) printf("%zu values\n", values);
+    if (status == HONE_OK && argc == 1)
+        status = hone_own_cache_clear(cache, &err); // one in memory; a store keeps its values
     if (status != HONE_OK) fprintf(stderr, "%s: %s\n", err.where, err.message);
     hone_own_cache_close(&cache);
     return status == HONE_OK ? 0 : 1;

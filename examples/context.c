@@ -41,7 +41,11 @@ int main(void)
     if (status == HONE_OK) status = hone_context_derive(rt, NULL, overlay, NULL, HONE_POLICY_DEFAULT, &context, &err);
     if (status != HONE_OK) return fprintf(stderr, "%s: %s\n", err.where, err.message), 1;
     pthread_t threads[2];
-    job jobs[2] = {{rt, context, call, ""}, {rt, NULL, call, ""}};
+    // What is current where the work is handed out goes along with it, as a pool's queue would keep it.
+    job jobs[2] = {{rt, NULL, call, ""}, {rt, NULL, call, ""}};
+    hone_context *before = hone_context_enter(context);
+    jobs[0].context = hone_context_current();
+    hone_context_enter(before);
     for (int i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, work, &jobs[i]);
     for (int i = 0; i < 2; i++)

@@ -61,8 +61,11 @@ int main(void)
     if (status == HONE_OK)
         printf(
             "chosen: %s %s\n", hone_result_decision(result, 0)->kernel, hone_result_decision(result, 0)->config_json);
-    else
-        fprintf(stderr, "%s: %s\n", err.where, err.message);
+    // Code that was loaded anew takes the place of the old. What was decided for another revision is no longer served.
+    hone_kernel anew = kernels[1];
+    anew.revision = "2";
+    if (status == HONE_OK) status = hone_replace_kernels(rt, &anew, 1, &err);
+    if (status != HONE_OK) fprintf(stderr, "%s: %s\n", err.where, err.message);
     hone_result_release(&result);
     hone_runtime_close(&rt);
     return status == HONE_OK ? 0 : 1;

@@ -77,10 +77,6 @@ typedef enum hone_failure {
 
 enum { HONE_FAILURE_ROOM = 32 }; // size of arrays with an element for each hone_failure, with room for later versions
 
-// "unsupported", "prepare", "run", "wrong", "bounds", "crash", "timeout", "traces", "unstable", "replayed", "stale",
-// "impossible", "hidden", "unaligned", "racy", "partial"; "none". Static.
-HONE_API const char *hone_failure_name(hone_failure failure);
-
 // What a decision rests on. Zero means not known. Times are nanoseconds of one run.
 typedef struct hone_evidence {
     double time_ns, low_ns, high_ns; // median and its 95 % interval

@@ -40,10 +40,6 @@ typedef enum hone_backend {
 
 HONE_API const char *hone_platform_name(hone_platform platform); // "native"; "auto"; "none"
 HONE_API const char *hone_backend_name(hone_backend backend);
-// Exact lower-case names. HONE_INVALID_ARGUMENT lists the known names.
-HONE_API HONE_MUST_CHECK hone_status hone_platform_parse(const char *name, hone_platform *out, hone_error *err);
-HONE_API HONE_MUST_CHECK hone_status hone_backend_parse(const char *name, hone_backend *out, hone_error *err);
-
 // Instruction sets that kernels may need: bits of hone_device_info.features and hone_kernel.needs.
 enum {
     HONE_CPU_SSE4_2 = 1 << 0,

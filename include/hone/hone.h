@@ -3,6 +3,7 @@
 #define HONE_HONE_H
 
 // 1. What an application needs: a runtime, operations, calls and plans, kernels of its own, tuning, contexts.
+// `scripts/check exports` counts its functions.
 #include "hone/allocator.h"
 #include "hone/args.h"
 #include "hone/code.h"
@@ -16,7 +17,6 @@
 #include "hone/runtime.h"
 #include "hone/select.h"
 #include "hone/signature.h"
-#include "hone/space.h"
 #include "hone/status.h"
 #include "hone/tensor.h"
 #include "hone/tune.h"
@@ -26,7 +26,7 @@
 #include "hone/own_cache.h"
 #include "hone/store.h"
 
-// 3. For tools that look after stores, packs, programs and many processes.
+// 3. For authors of platforms, bindings, chains, tuners and tools.
 #include "hone/admin.h"
 
 #endif

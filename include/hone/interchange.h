@@ -23,7 +23,6 @@ typedef enum hone_exchange {
 } hone_exchange;
 
 // "hone", "ejkernel", "tokamax"; "any". Static.
-HONE_API const char *hone_exchange_name(hone_exchange format);
 // HONE_INVALID_ARGUMENT lists the known names.
 HONE_API HONE_MUST_CHECK hone_status hone_exchange_parse(const char *name, hone_exchange *out, hone_error *err);
 
@@ -98,8 +97,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_importer_add(
     hone_importer *importer, const char *origin, hone_exchange format, const char *text, size_t size, hone_error *err);
 HONE_API HONE_MUST_CHECK hone_status hone_importer_commit_sized(
     hone_importer *importer, hone_store *store, hone_import_report *out, size_t size, hone_error *err);
-// Stores all that was added, in one transaction: decisions by the rule of hone_store_merge. Once an importer.
-// Returns: HONE_OK, also when entries were refused; as hone_store_merge: then the store is as it was.
+// Stores all that was added, in one transaction: decisions by the rule of docs/store.md. Once an importer.
+// Returns: HONE_OK, also when entries were refused; HONE_BUSY, HONE_IO, HONE_CORRUPT: then the store is as it was.
 HONE_MUST_CHECK static inline hone_status hone_importer_commit(
     hone_importer *importer, hone_store *store, hone_import_report *out, hone_error *err)
 {
@@ -147,7 +146,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_merge_from_sized(
     hone_import_report *out,
     size_t size,
     hone_error *err);
-// Copies the records of `from` into `to`: decisions by the rule of hone_store_merge, measurements and failures where they
+// Copies the records of `from` into `to`: decisions by the rule of docs/store.md, measurements and failures where they
 // rest on more, aliases and foreign configs where there are none. Counts of calls are left out: they would be added
 // twice. options may be NULL; its codec is not used.
 HONE_MUST_CHECK static inline hone_status hone_store_merge_from(

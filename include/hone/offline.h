@@ -65,9 +65,6 @@ HONE_API size_t hone_program_operations(const hone_program *program);
 HONE_API const hone_operation *hone_program_operation(const hone_program *program, size_t index);
 // Bytes of the arrays that the program brings along (arguments of its entry) and reads in a step; -1: not known.
 HONE_API int64_t hone_program_step_bytes(const hone_program *program);
-// The labels of a text alone: calls visit for each occurrence. For tools and the bench; needs no runtime.
-HONE_API size_t hone_labels_scan(
-    const char *text, size_t size, void (*visit)(void *ctx, const char *label, size_t label_size), void *ctx);
 
 // The call of hone that another system's key means, by the aliases of the stores (the user's, then the system's).
 //   label  as a program shows it, "ejkernel_ops#flash_attention@v2:KEY" or "hone#rms_norm.v1:KEY"; its end,

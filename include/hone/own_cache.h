@@ -58,11 +58,9 @@ HONE_API void hone_own_cache_close(hone_own_cache **cache);
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_get(hone_own_cache *cache, const hone_own_value *key, char **out_json, hone_error *err);
 // Stores a value, replacing an earlier one; all threads and processes see it at once.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT (also: json is not JSON), and nothing is changed; as hone_store_put.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT (also: json is not JSON), and nothing is changed; HONE_BUSY, HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_put(hone_own_cache *cache, const hone_own_value *value, hone_error *err);
-// How many values it has, overlays not counted.
-HONE_API HONE_MUST_CHECK hone_status hone_own_cache_size(hone_own_cache *cache, size_t *out, hone_error *err);
 // Visits its keys until visit returns false: in memory the oldest first, in a store by operation, device and key. They are
 // borrowed for the visit, which runs under the cache's lock and may not call it.
 HONE_API HONE_MUST_CHECK hone_status hone_own_cache_keys(
@@ -71,7 +69,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_own_cache_keys(
     void *ctx,
     hone_error *err);
 // Removes all values that were put, for every process that shares the store. Values imported from ejkernel's file stay.
-// Returns: HONE_OK; as hone_store_put.
+// Returns: HONE_OK; HONE_BUSY, HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_own_cache_clear(hone_own_cache *cache, hone_error *err);
 // The key of a call from what the program knows of it, by the cache's generator. Without one `what` is a JSON text with a NUL, and the
 // key the first 16 hex digits of SHA-256 over it as Python's json.dumps(sort_keys=True, separators=(",", ":")) writes it.
@@ -93,12 +91,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_own_overlay_derive(
     size_t count,
     hone_own_overlay **out,
     hone_error *err);
-HONE_API hone_own_overlay *hone_own_overlay_retain(hone_own_overlay *overlay);
 HONE_API void hone_own_overlay_release(hone_own_overlay **overlay);
 // Makes an overlay (NULL: none) the calling thread's, and returns what was current before. Both are borrowed: the caller
 // keeps a reference for as long as one is current anywhere.
 HONE_API hone_own_overlay *hone_own_overlay_enter(hone_own_overlay *overlay);
-HONE_API hone_own_overlay *hone_own_overlay_current(void);
 
 #ifdef __cplusplus
 }

@@ -18,10 +18,6 @@ typedef enum hone_policy {
     HONE_POLICY_FROZEN = 4     // an override, else the lock file, nothing else
 } hone_policy;
 
-// "default", "tune", "heuristic", "fail", "frozen". Static.
-HONE_API const char *hone_policy_name(hone_policy policy);
-HONE_API HONE_MUST_CHECK hone_status hone_policy_parse(const char *name, hone_policy *out, hone_error *err);
-
 #ifdef __cplusplus
 }
 #endif

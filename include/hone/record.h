@@ -7,6 +7,7 @@
 
 #include "hone/runtime.h"
 #include "hone/store.h"
+#include "hone/tune.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,13 +32,19 @@ HONE_API bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocati
 HONE_API HONE_MUST_CHECK hone_status hone_record_clear(hone_runtime *rt, const char *device, hone_error *err);
 // Writes what is in memory to the store. Also done at close.
 HONE_API HONE_MUST_CHECK hone_status hone_record_flush(hone_runtime *rt, hone_error *err);
-// Descriptors that were not recorded because the table was full and there was no store.
-HONE_API uint64_t hone_record_dropped(hone_runtime *rt);
 // Reads a record document (formats.md), hone's own or ejkernel's words (op, key, spec). Sound entries are taken
 // also when others are not: then the status is HONE_CORRUPT with the first one's fault. *out_count (may be NULL)
 // is how many were taken, in every case.
 HONE_API HONE_MUST_CHECK hone_status
 hone_record_import(hone_runtime *rt, const char *json, size_t size, size_t *out_count, hone_error *err);
+
+// Tunes every recorded call of this device without a verified decision, heaviest first; then, heaviest first, those
+// whose contest left open which is the fastest (hone_evidence.undecided): each goes on with the samples of that contest,
+// for twice the seconds that it was allowed, at least `seconds` and at most eight times as many, until it is decided or
+// left open at the most. Not with fresh, keep_existing, platform or kernel. One that fails is in the result with its
+// reason and does not end the others.
+HONE_API HONE_MUST_CHECK hone_status
+hone_tune_recorded(hone_runtime *rt, const hone_tune_options *options, hone_result **out_result, hone_error *err);
 
 #ifdef __cplusplus
 }

@@ -16,12 +16,6 @@ extern "C" {
 // reference are the same. A refused registration changes nothing.
 HONE_API HONE_MUST_CHECK hone_status
 hone_register_algorithm(hone_runtime *rt, const hone_algorithm *algorithm, hone_error *err);
-// Registers operations of other libraries that are calls of hone's algorithms: an array of rows as JSON
-// (docs/foreign-operations.md), all or none. Lowered programs are read by them; later rows go before earlier ones and
-// those that are built in.
-// Returns: HONE_OK; HONE_INVALID_ARGUMENT, HONE_CORRUPT with the row and what is wrong; HONE_OUT_OF_MEMORY.
-HONE_API HONE_MUST_CHECK hone_status
-hone_register_foreign(hone_runtime *rt, const char *rows, size_t size, hone_error *err);
 // Registers count kernels, all or none. Structs and their strings are copied; functions and user pointers must stay.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (unknown algorithm, bad space or signature, a duplicate of
 // (algorithm, platform, backend, name)); HONE_OUT_OF_MEMORY.
@@ -40,57 +34,6 @@ hone_replace_kernels(hone_runtime *rt, const hone_kernel *kernels, size_t count,
 // message.
 #define HONE_PROGRAM_REGISTER "hone_program_register"
 typedef hone_status hone_program_register_function(hone_runtime *rt, hone_error *err);
-
-typedef struct hone_query {
-    const char *algorithm;
-    hone_platform platform; // NONE: any; AUTO; or one
-    hone_backend backend; // NONE: hardware that is present; ANY: only "any" kernels, then the default backend's; or one
-} hone_query;
-
-// A kernel of the registry. The result of hone_registry_get lives as long as the runtime, also when it is replaced: it
-// cannot be released.
-typedef struct hone_kernel_ref hone_kernel_ref;
-
-// The kernel of highest priority among the matches (then the earliest registered), those whose instructions this machine lacks
-// last, and only where a backend is named; after bounded fall-backs:
-// backend any falls back to the default backend; another backend on platform xla falls back to backend any.
-// Returns: HONE_OK; HONE_NOT_FOUND with the query and the candidates; HONE_INVALID_ARGUMENT.
-HONE_API HONE_MUST_CHECK hone_status
-hone_registry_get(hone_runtime *rt, const hone_query *query, const hone_kernel_ref **out_kernel, hone_error *err);
-HONE_API const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel);
-// Runs such a kernel with its default config, checked like any call; unsupported parameters are refused before
-// the kernel runs, and a failure becomes HONE_KERNEL_FAILED with algorithm, kernel, call text and cause.
-HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(
-    const hone_kernel_ref *kernel,
-    const hone_value *args,
-    size_t count,
-    const hone_execution *execution,
-    hone_error *err);
-
-// Names of all algorithms, lower case, sorted by code point. The array and its strings are one block:
-// free it with hone_names_free.
-HONE_API HONE_MUST_CHECK hone_status
-hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err);
-HONE_API void hone_names_free(hone_runtime *rt, char ***names);
-// The kernels of an algorithm by falling priority; none for an unknown one. Free with hone_kernels_free: until then
-// each lives, also when it is replaced meanwhile.
-HONE_API HONE_MUST_CHECK hone_status hone_registry_kernels(
-    hone_runtime *rt, const char *algorithm, const hone_kernel_ref ***out_kernels, size_t *out_count, hone_error *err);
-HONE_API void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels);
-
-// Compares the signatures of all kernels of an algorithm (NULL: of every algorithm), every pair: names in
-// order, kinds, defaults, types after normalisation; tuning parameters are left out.
-//   report   called once a mismatch, and with verbose once a kernel; may be NULL
-//   *out_ok  true when all agree
-// Returns: HONE_OK; HONE_NOT_FOUND for an unknown algorithm.
-HONE_API HONE_MUST_CHECK hone_status hone_validate_signatures(
-    hone_runtime *rt,
-    const char *algorithm,
-    bool verbose,
-    void (*report)(void *ctx, const char *line),
-    void *ctx,
-    bool *out_ok,
-    hone_error *err);
 
 #ifdef __cplusplus
 }

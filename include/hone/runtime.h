@@ -62,14 +62,6 @@ HONE_API void hone_runtime_close(hone_runtime **rt);
 
 // All devices, of every platform. Borrowed from the runtime.
 HONE_API const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count);
-// Whether a platform can run here; *out_reason (may be NULL) says why not and what to install, else NULL. Static or
-// runtime's memory.
-HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason);
-// What runs the kernels of a platform without devices of its own, with versions: lines for people, cut to size bytes
-// including a NUL. "": its devices tell, or the platform is not here. May load libraries. Returns the length of the
-// whole text without the NUL.
-HONE_API size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size);
-
 // Streams of a device: what hone_execution.stream is, NULL for the default one.
 // Whether a stream is being captured into a graph; false on devices without graphs. On such a stream hone_run returns
 // HONE_UNSUPPORTED for a call that it would have to decide.
@@ -89,9 +81,6 @@ hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error 
 // The same, NULL when there is none.
 HONE_API const hone_op *hone_op_find(hone_runtime *rt, const char *name, hone_error *err);
 HONE_API hone_signature *hone_op_signature(const hone_op *op);
-// Dims along which a call splits into independent parts (hone_algorithm.independent); NULL: none are known.
-HONE_API const char *hone_op_independent(const hone_op *op);
-
 #ifdef __cplusplus
 }
 #endif

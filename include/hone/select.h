@@ -1,5 +1,5 @@
 // Choosing: the chain override > overlay > lock > memory > store > transfer > autotune > heuristic > error,
-// what it decided, and why; and the memory cache.
+// what it decided, and why.
 #ifndef HONE_SELECT_H
 #define HONE_SELECT_H
 
@@ -56,37 +56,6 @@ typedef void hone_sink(void *ctx, const char *text, size_t size);
 // eligible or not, evidence, and on a miss the nearest stored keys with the fields that differ. Never tunes.
 HONE_API HONE_MUST_CHECK hone_status
 hone_explain(const hone_op *op, const hone_call *call, hone_format format, hone_sink *sink, void *ctx, hone_error *err);
-
-HONE_API HONE_MUST_CHECK hone_status hone_cache_get_sized(
-    hone_runtime *rt,
-    const char *device,
-    const char *algorithm,
-    const char *key,
-    hone_decision *out,
-    size_t size,
-    hone_error *err);
-// The memory cache, keyed (fingerprint, algorithm@version, call key); get sees the overlays of the current context
-// first.
-// device NULL: the CPU's fingerprint.
-HONE_MUST_CHECK static inline hone_status hone_cache_get(
-    hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err)
-{
-    return hone_cache_get_sized(rt, device, algorithm, key, out, sizeof *out, err);
-}
-HONE_API HONE_MUST_CHECK hone_status
-hone_cache_put_sized(hone_runtime *rt, const hone_entry *entry, size_t size, hone_error *err);
-HONE_MUST_CHECK static inline hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error *err)
-{
-    return hone_cache_put_sized(rt, entry, sizeof *entry, err);
-}
-HONE_API void hone_cache_clear(hone_runtime *rt);
-HONE_API size_t hone_cache_size(hone_runtime *rt);
-// Calls visit for each key until it returns false; the order is that of insertion.
-HONE_API HONE_MUST_CHECK hone_status hone_cache_keys(
-    hone_runtime *rt,
-    bool (*visit)(void *ctx, const char *device, const char *algorithm_version, const char *key),
-    void *ctx,
-    hone_error *err);
 
 #ifdef __cplusplus
 }

@@ -19,54 +19,13 @@ extern "C" {
 
 typedef struct hone_signature hone_signature;
 
-typedef enum hone_kind {
-    HONE_KIND_TENSOR,
-    HONE_KIND_BOOL,
-    HONE_KIND_INT,   // "i64"
-    HONE_KIND_FLOAT, // "f64"
-    HONE_KIND_STRING // "str"
-} hone_kind;
-
-// The part that a parameter plays in the call key. A tensor has VALUE or GIVEN.
-typedef enum hone_role {
-    HONE_ROLE_VALUE,  // the value itself
-    HONE_ROLE_BUCKET, // an integer > 0 rounded up to a power of two, others as they are
-    HONE_ROLE_IGNORE, // left out; kernels read it from their arguments
-    HONE_ROLE_ANY,    // a number: the value; without a decision for it, that for any value answers
-    HONE_ROLE_GIVEN   // its value; left out of the key where it has its default, so that calls keep theirs
-} hone_role;
-
-// One parameter or result. Lives as long as its signature.
-typedef struct hone_parameter {
-    const char *name;
-    hone_kind kind;
-    hone_role role;
-    bool is_result;
-    bool is_inout; // a result that may be exactly the memory of one parameter
-    bool keyword_only;
-    bool nullable;            // "?": may be none
-    bool has_default;         // may be left out; always with nullable
-    hone_value default_value; // scalars; NONE for a nullable parameter's "= none", and for an expression
-    const char *type_text;    // the type as written, normalised: "T[n, k] if transpose_b else [k, n]"
-    const char *default_text; // of a default computed from each call's dims: "1 / sqrt(dim)"; NULL: default_value
-} hone_parameter;
-
 // Parses text. *out is the caller's (hone_signature_release); NULL after a failure.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT with the offset and what was expected; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
 hone_signature_parse(hone_allocator allocator, const char *text, hone_signature **out, hone_error *err);
 // Signatures are immutable and counted; any thread.
-HONE_API hone_signature *hone_signature_retain(hone_signature *signature);
-HONE_API void hone_signature_release(hone_signature **signature);             // sets it to NULL; NULL is fine
-HONE_API const char *hone_signature_name(const hone_signature *signature);    // as written
-HONE_API const char *hone_signature_version(const hone_signature *signature); // "1" when none was written
-HONE_API const char *hone_signature_text(const hone_signature *signature);    // normalised
-// Parameters and results in the order of values in C. index < hone_signature_count.
-HONE_API size_t hone_signature_count(const hone_signature *signature);
-HONE_API const hone_parameter *hone_signature_parameter(const hone_signature *signature, size_t index);
-// The index of a name; -1 when there is none.
-HONE_API int hone_signature_find(const hone_signature *signature, const char *name);
-
+HONE_API void hone_signature_release(hone_signature **signature);          // sets it to NULL; NULL is fine
+HONE_API const char *hone_signature_name(const hone_signature *signature); // as written
 // A call: the arguments of one algorithm, checked, with defaults filled in and dims bound. Immutable once
 // made, counted, any thread. A call may hold data pointers (made from arguments) or none (a description).
 typedef struct hone_call hone_call;
@@ -91,25 +50,9 @@ HONE_API HONE_MUST_CHECK hone_status hone_call_bind(
 // Returns: as hone_call_bind; HONE_INVALID_ARGUMENT with the offset and what was expected for an invalid call text.
 HONE_API HONE_MUST_CHECK hone_status hone_call_parse(
     hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err);
-// The algorithm name, and "@v" version or "", that call text starts with. out_version may be NULL.
-HONE_API HONE_MUST_CHECK hone_status hone_call_text_name(
-    const char *text, char *out_name, size_t name_size, char *out_version, size_t version_size, hone_error *err);
-// Reads a canonical call spec (formats.md) by parameter names, also one written by ejkernel.
-// Parameters that the signature does not have must be null or one of the known defaults; otherwise
-// HONE_UNSUPPORTED with the parameter and its value. A spec names no device: the tensors are on cpu:0.
-// Returns: HONE_OK; HONE_UNSUPPORTED (also a value that the signature cannot hold); HONE_CORRUPT (not a spec);
-// HONE_INVALID_ARGUMENT (dims, types and conditions, as hone_call_bind); HONE_OUT_OF_MEMORY.
-HONE_API HONE_MUST_CHECK hone_status hone_call_from_spec(
-    hone_allocator allocator,
-    hone_signature *signature,
-    const char *spec,
-    size_t spec_size,
-    hone_call **out,
-    hone_error *err);
 HONE_API hone_call *hone_call_retain(hone_call *call);
 HONE_API void hone_call_release(hone_call **call);
 
-HONE_API const hone_signature *hone_call_signature(const hone_call *call);
 // One value per parameter and result, in the order of values in C, defaults filled in. Tensors point into
 // the call. Borrowed from the call.
 HONE_API const hone_value *hone_call_values(const hone_call *call);
@@ -121,24 +64,9 @@ HONE_API const hone_tensor *hone_call_tensor(const hone_call *call, size_t index
 HONE_API HONE_MUST_CHECK hone_status hone_call_dim(const hone_call *call, const char *name, int64_t *out_value);
 // The dtype bound to a type variable, "T"; NULL when there is none.
 HONE_API const hone_dtype_info *hone_call_dtype(const hone_call *call, const char *variable);
-// True when the tensor at index is row-major and its data aligned to 16 bytes or more.
-HONE_API bool hone_call_is_ordinary(const hone_call *call, size_t index);
-// The device that the call's tensors live on.
-HONE_API hone_device hone_call_device(const hone_call *call);
-
-// Canonical call text, canonical JSON ("spec") and the call key. Owned by the call, computed at bind.
+// Canonical call text and the call key. Owned by the call, computed at bind.
 HONE_API const char *hone_call_text(const hone_call *call);
-HONE_API const char *hone_call_spec(const hone_call *call);
 HONE_API const char *hone_call_key(const hone_call *call); // 16 lower-case hex digits
-// The call with every "~pow2" dim rounded up to a power of two (tensor shapes follow; no data), whose key is
-// looked up after the exact one. *out is NULL when nothing in the signature is bucketed or the bucket is the call
-// itself.
-// upper = true: the bucket's upper end; false: its middle (3/4 of the upper end). Data pointers are dropped; a view
-// that is not row-major keeps its strides. HONE_INVALID_ARGUMENT when the rounded call breaks a condition of the
-// signature.
-HONE_API HONE_MUST_CHECK hone_status
-hone_call_bucket(const hone_call *call, bool upper, hone_call **out, hone_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -38,9 +38,8 @@ HONE_API void hone_space_release(hone_space **space);
 
 HONE_API size_t hone_space_parameters(const hone_space *space);
 HONE_API const char *hone_space_parameter_name(const hone_space *space, size_t index);
-// Values of one parameter; value_text is the value at position: numbers in their shortest form, quotes left off.
+// Values of one parameter.
 HONE_API size_t hone_space_values(const hone_space *space, size_t index);
-HONE_API const char *hone_space_value_text(const hone_space *space, size_t index, size_t position);
 // The product of the numbers of values, without regard to constraints; UINT64_MAX on overflow.
 HONE_API uint64_t hone_space_cartesian(const hone_space *space);
 
@@ -61,19 +60,16 @@ HONE_API void hone_bound_space_release(hone_bound_space **space);
 // space never changes.
 HONE_API HONE_MUST_CHECK hone_status hone_bound_space_enumerate(
     const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err);
-// The number of valid configs; UINT64_MAX when there are more than that. Nothing is enumerated: parameters that no
-// constraint connects are counted apart, and beginnings that leave the same choices only once, so that 10^12 configs
-// take as long as a thousand. The count is kept with the bound space.
-// Returns: HONE_OK; HONE_UNSUPPORTED, with bounds in the message, when the constraints connect more than 32 MiB can
-// hold; HONE_INVALID_ARGUMENT for a constraint that cannot be evaluated; HONE_OUT_OF_MEMORY.
-HONE_API HONE_MUST_CHECK hone_status
-hone_bound_space_count(const hone_bound_space *space, uint64_t *out_count, hone_error *err);
-// Certain bounds of that number: equal when it is known. UINT64_MAX: that many or more.
+// Certain bounds of the number of valid configs: equal when it is known. UINT64_MAX: that many or more. Nothing is
+// enumerated: parameters that no constraint connects are counted apart, and beginnings that leave the same choices only
+// once, so that 10^12 configs take as long as a thousand. It is not known where the constraints connect more than 32 MiB
+// can hold. The bounds are kept with the bound space.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT for a constraint that cannot be evaluated; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_bounds(const hone_bound_space *space, uint64_t *out_low, uint64_t *out_high, hone_error *err);
 // Every valid config of a space that can be counted has a rank below their number: the config of a rank, and the rank
 // of a config. The numbering is fixed for a bound space; it is not always the order of enumerating.
-// Returns: as hone_bound_space_count; HONE_UNSUPPORTED also from 2^64 configs on; at: HONE_NOT_FOUND for a rank that is
+// Returns: as hone_bound_space_bounds; HONE_UNSUPPORTED where their number is not known, and from 2^64 configs on; at: HONE_NOT_FOUND for a rank that is
 // too large; rank: HONE_INVALID_ARGUMENT as hone_bound_space_check.
 HONE_API HONE_MUST_CHECK hone_status
 hone_bound_space_at(const hone_bound_space *space, uint64_t rank, hone_config *out_config, hone_error *err);

@@ -71,15 +71,6 @@ typedef struct hone_store_invocation {
     const char *decided; // source that answered last; may be NULL. hone_record_is_decided: whether it is decided now
 } hone_store_invocation;
 
-// Another system's key for a call, and the key that hone has for it.
-typedef struct hone_store_alias {
-    const char *scheme;    // "ejkernel"
-    const char *operation; // "flash_attention@v2"
-    const char *foreign_key;
-    const char *foreign_spec; // canonical text there; may be NULL
-    hone_store_key key;       // hone's; device may be NULL
-} hone_store_alias;
-
 // Another system's config, kept as it came and never served: hone cannot check it, but can return it unchanged. So are
 // the values of a program's own caches, each cache a scheme.
 typedef struct hone_store_foreign {
@@ -132,63 +123,6 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     void (*visit)(void *ctx, const hone_store_decision *decision),
     void *ctx,
     hone_error *err);
-HONE_API HONE_MUST_CHECK hone_status hone_store_put_all_sized(
-    hone_store *store, const hone_store_decision *decisions, size_t count, size_t size, hone_error *err);
-// key.key is a call's key, 16 lower-case hex digits, and config a JSON object: HONE_INVALID_ARGUMENT else.
-// Replaces the decision of the same device, algorithm, version, key and regime, whatever its evidence.
-// To keep the better of the two, use hone_store_merge.
-HONE_MUST_CHECK static inline hone_status hone_store_put(
-    hone_store *store, const hone_store_decision *decision, hone_error *err)
-{
-    return hone_store_put_all_sized(store, decision, 1, sizeof *decision, err);
-}
-// All or none, in one transaction.
-HONE_MUST_CHECK static inline hone_status hone_store_put_all(
-    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
-{
-    return hone_store_put_all_sized(store, decisions, count, sizeof *decisions, err);
-}
-
-// The outcome of merging a decision.
-typedef enum hone_merge_outcome {
-    HONE_MERGE_TAKEN, // it is stored now
-    HONE_MERGE_KEPT,  // the stored one is better and stays
-    HONE_MERGE_EQUAL  // it was stored already
-} hone_merge_outcome;
-typedef void hone_merge_visit(void *ctx, size_t index, hone_merge_outcome outcome, const char *reason);
-
-HONE_API HONE_MUST_CHECK hone_status hone_store_merge_sized(
-    hone_store *store,
-    const hone_store_decision *decisions,
-    size_t count,
-    size_t size,
-    hone_merge_visit *on_outcome,
-    void *ctx,
-    hone_error *err);
-// Puts the decisions, each where it is better than the stored one of its key, in one transaction. The first of these
-// that tells the two apart decides:
-//   1. verified before unverified
-//   2. of one kernel at two revisions, the later measured
-//   3. more evidence before less: at least twice the samples
-//   4. of one kernel and config, the later measured
-//   5. the one measured first stays, unless the later is faster beyond the noise: its whole 95 % interval lies below the
-//      other's, or its contest timed the other as the runner-up and the ratio's interval lies above 1
-// When the evidence has no time, the stored one counts as measured first. The loser is kept in the winner's evidence,
-// under "also": the last four that differ in kernel, config or revision. A decision whose canonical text differs from
-// the stored one's is another call's and is not taken.
-//   on_outcome  called once for each decision in order, after all are stored; reason is static; may be NULL
-// Returns: as hone_store_put_all; on failure the store is as it was and nothing is visited.
-HONE_MUST_CHECK static inline hone_status hone_store_merge(
-    hone_store *store,
-    const hone_store_decision *decisions,
-    size_t count,
-    hone_merge_visit *on_outcome,
-    void *ctx,
-    hone_error *err)
-{
-    return hone_store_merge_sized(store, decisions, count, sizeof *decisions, on_outcome, ctx, err);
-}
-
 // Removes the decisions of a key, warm and cold, with its measurements and failures. HONE_NOT_FOUND when there was
 // nothing.
 HONE_API HONE_MUST_CHECK hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err);
@@ -200,18 +134,6 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
     void *ctx,
     hone_error *err);
 
-HONE_API HONE_MUST_CHECK hone_status hone_store_put_measurement_sized(
-    hone_store *store,
-    const hone_store_key *key,
-    const hone_store_measurement *measurement,
-    size_t size,
-    hone_error *err);
-// Replaces the earlier measurement or failure of the same kernel, config and regime.
-HONE_MUST_CHECK static inline hone_status hone_store_put_measurement(
-    hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
-{
-    return hone_store_put_measurement_sized(store, key, measurement, sizeof *measurement, err);
-}
 // Visits the measurements of a key by regime, kernel and config; then the failures.
 HONE_API HONE_MUST_CHECK hone_status hone_store_measurements(
     hone_store *store,
@@ -228,14 +150,6 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_scan_measurements(
     void *ctx,
     hone_error *err);
 
-HONE_API HONE_MUST_CHECK hone_status hone_store_add_invocations_sized(
-    hone_store *store, const hone_store_invocation *invocations, size_t count, size_t size, hone_error *err);
-// Adds to what is stored: counts add up, first is the earliest, last the latest. All or none.
-HONE_MUST_CHECK static inline hone_status hone_store_add_invocations(
-    hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
-{
-    return hone_store_add_invocations_sized(store, invocations, count, sizeof *invocations, err);
-}
 // Heaviest first. device NULL: all.
 HONE_API HONE_MUST_CHECK hone_status hone_store_invocations(
     hone_store *store,
@@ -243,33 +157,6 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_invocations(
     bool (*visit)(void *ctx, const hone_store_invocation *invocation),
     void *ctx,
     hone_error *err);
-HONE_API HONE_MUST_CHECK hone_status
-hone_store_clear_invocations(hone_store *store, const char *device, hone_error *err);
-
-HONE_API HONE_MUST_CHECK hone_status
-hone_store_put_alias_sized(hone_store *store, const hone_store_alias *alias, size_t size, hone_error *err);
-HONE_MUST_CHECK static inline hone_status hone_store_put_alias(
-    hone_store *store, const hone_store_alias *alias, hone_error *err)
-{
-    return hone_store_put_alias_sized(store, alias, sizeof *alias, err);
-}
-// Visits the alias of a foreign key. HONE_NOT_FOUND when there is none.
-HONE_API HONE_MUST_CHECK hone_status hone_store_get_alias(
-    hone_store *store,
-    const char *scheme,
-    const char *operation,
-    const char *foreign_key,
-    void (*visit)(void *ctx, const hone_store_alias *alias),
-    void *ctx,
-    hone_error *err);
-// Visits the aliases of a scheme, or all when it is NULL, by scheme, operation and foreign key.
-HONE_API HONE_MUST_CHECK hone_status hone_store_aliases(
-    hone_store *store,
-    const char *scheme,
-    bool (*visit)(void *ctx, const hone_store_alias *alias),
-    void *ctx,
-    hone_error *err);
-
 HONE_API HONE_MUST_CHECK hone_status hone_store_put_foreign_sized(
     hone_store *store, const hone_store_foreign *foreigns, size_t count, size_t size, hone_error *err);
 // Replaces what is stored of the same scheme, operation, device and foreign key. All or none.
@@ -286,17 +173,6 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get_foreign(
     void (*visit)(void *ctx, const hone_store_foreign *foreign),
     void *ctx,
     hone_error *err);
-// Visits those of a scheme, or all when it is NULL, by scheme, operation, device and foreign key.
-HONE_API HONE_MUST_CHECK hone_status hone_store_foreigns(
-    hone_store *store,
-    const char *scheme,
-    bool (*visit)(void *ctx, const hone_store_foreign *foreign),
-    void *ctx,
-    hone_error *err);
-
-// Removes those of a scheme, as when a program clears its cache.
-HONE_API HONE_MUST_CHECK hone_status hone_store_clear_foreigns(hone_store *store, const char *scheme, hone_error *err);
-
 // A record that was set aside: it is no longer served, and is kept for inspection.
 typedef struct hone_store_quarantined {
     const char *kind;   // of record: "decision", "measurement", ... (docs/formats.md); a damaged line's file in "json:"
@@ -308,7 +184,6 @@ typedef struct hone_store_quarantined {
 // Visits what was set aside, by kind and record.
 HONE_API HONE_MUST_CHECK hone_status hone_store_quarantine(
     hone_store *store, bool (*visit)(void *ctx, const hone_store_quarantined *quarantined), void *ctx, hone_error *err);
-HONE_API HONE_MUST_CHECK hone_status hone_store_clear_quarantine(hone_store *store, hone_error *err);
 
 typedef struct hone_store_health {
     uint64_t records;     // sound ones

@@ -87,12 +87,8 @@ typedef struct hone_dtype_info {
     uint8_t bits;           // of one element
 } hone_dtype_info;
 
-// The row of an id; NULL for an invalid number. Static memory.
-HONE_API const hone_dtype_info *hone_dtype_info_of(hone_dtype_id id);
 // The row whose DLPack triple equals dtype; NULL when hone does not know it. Static memory.
 HONE_API const hone_dtype_info *hone_dtype_find(hone_dtype dtype);
-// The row by hone's name ("f32") or numpy's ("float32"); NULL when there is none. Static memory.
-HONE_API const hone_dtype_info *hone_dtype_by_name(const char *name);
 // The DLPack triple of an id.
 HONE_API hone_dtype hone_dtype_of(hone_dtype_id id);
 
@@ -135,11 +131,6 @@ static inline void *hone_tensor_data(const hone_tensor *tensor)
 HONE_API int64_t hone_tensor_elements(const hone_tensor *tensor);
 // True when the strides are those of a dense row-major tensor (dims of size 1 may have any stride).
 HONE_API bool hone_tensor_is_row_major(const hone_tensor *tensor);
-// Bytes from the first to one past the last element that the view touches, counted from its lowest address
-// (*out_below bytes under element [0, 0, ...] when strides are negative). 0 for an empty tensor.
-HONE_API HONE_MUST_CHECK hone_status
-hone_tensor_span(const hone_tensor *tensor, int64_t *out_bytes, int64_t *out_below);
-
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,7 @@
 // infers results. Scalars come first, since shapes may depend on them ("[n, k] if transpose_b else [k, n]").
 #include "base/error.h"
 #include "call/bound.h"
+#include "call/call.h"
 
 #include <stdio.h>
 #include <string.h>

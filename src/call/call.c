@@ -1,4 +1,5 @@
 // Calls after binding: shared, immutable, counted; and what kernels ask of them.
+#include "call/call.h"
 #include "call/bound.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "hone/signature.h"
+#include "hone/describe.h"
 #include "os/os.h"
 
 enum {
@@ -59,6 +59,7 @@ bool hone_signature_compare(
     void (*report)(void *ctx, const char *line),
     void *ctx,
     bool *out_failed);
+hone_signature *hone_signature_retain(hone_signature *signature);
 // True for the names of parameters that only tune and do not belong to an algorithm's interface.
 bool hone_is_tuning_parameter(const char *name);
 // The index of an algorithm's name and version inside call text or a signature is found by hone_call_text_name.
@@ -94,6 +95,8 @@ void hone_call_forget_data(hone_call *call);
 bool hone_call_is_description(const hone_call *call);
 // The alignment class of the tensor at index: as hone_tensor_align.
 uint32_t hone_call_align(const hone_call *call, size_t index);
+// True when the tensor at index is row-major and its data aligned to 16 bytes or more.
+bool hone_call_is_ordinary(const hone_call *call, size_t index);
 // True when some dim of the signature is bucketed ("~pow2").
 bool hone_signature_has_buckets(const hone_signature *signature);
 

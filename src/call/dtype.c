@@ -1,4 +1,5 @@
 // The one table of element types: every other system's name and number for a type is a column here.
+#include "hone/describe.h"
 #include "hone/tensor.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // Signatures after parsing: shared, immutable, counted.
 #include "call/signature.h"
+#include "call/call.h"
 
 #include <string.h>
 

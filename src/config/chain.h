@@ -80,4 +80,7 @@ size_t hone_chain_explain(
     hone_policy policy,
     hone_link_report *reports);
 
+// "default", "tune", "heuristic", "fail", "frozen". Static.
+const char *hone_policy_name(hone_policy policy);
+
 #endif

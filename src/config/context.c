@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "hone/describe.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ hone_status hone_overlay_new(hone_allocator allocator, hone_overlay **out, hone_
     return HONE_OK;
 }
 
-hone_overlay *hone_overlay_retain(hone_overlay *overlay)
+static hone_overlay *overlay_retain(hone_overlay *overlay)
 {
     if (overlay != NULL) atomic_fetch_add_explicit(&overlay->references, 1, memory_order_relaxed);
     return overlay;
@@ -144,7 +145,7 @@ hone_status hone_context_new(
     context->allocator = allocator;
     context->number = next_number();
     context->parent = hone_context_retain(parent);
-    context->overlay = hone_overlay_retain(overlay);
+    context->overlay = overlay_retain(overlay);
     context->policy = policy;
     context->digest = digest_of(context);
     *out = context;

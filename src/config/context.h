@@ -3,6 +3,7 @@
 #define HONE_CONFIG_CONTEXT_H
 
 #include "config/decisions.h"
+#include "hone/chain.h"
 #include "hone/overlay.h"
 
 #include <stdatomic.h>

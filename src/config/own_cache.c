@@ -8,6 +8,7 @@
 #include "base/structs.h"
 #include "call/ejkernel.h"
 #include "os/mutex.h"
+#include "store/records.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -204,6 +205,12 @@ void hone_own_cache_close(hone_own_cache **cache_pointer)
 
 // Overlays ------------------------------------------------------------------------------------------------------------
 
+static hone_own_overlay *overlay_retain(hone_own_overlay *overlay)
+{
+    if (overlay != NULL) atomic_fetch_add_explicit(&overlay->references, 1, memory_order_relaxed);
+    return overlay;
+}
+
 hone_status hone_own_overlay_derive(
     hone_allocator allocator,
     hone_own_overlay *parent,
@@ -220,7 +227,7 @@ hone_status hone_own_overlay_derive(
     if (overlay == NULL) return hone_fail_memory(err, derive_where);
     atomic_init(&overlay->references, 1);
     overlay->values.allocator = allocator;
-    overlay->parent = hone_own_overlay_retain(parent);
+    overlay->parent = overlay_retain(parent);
     hone_status status = HONE_OK;
     for (size_t i = 0; i < count && status == HONE_OK; i++) {
         status = check_value(&values[i], derive_where, err);
@@ -232,12 +239,6 @@ hone_status hone_own_overlay_derive(
     else
         hone_own_overlay_release(&overlay);
     return status;
-}
-
-hone_own_overlay *hone_own_overlay_retain(hone_own_overlay *overlay)
-{
-    if (overlay != NULL) atomic_fetch_add_explicit(&overlay->references, 1, memory_order_relaxed);
-    return overlay;
 }
 
 void hone_own_overlay_release(hone_own_overlay **overlay_pointer)
@@ -258,11 +259,6 @@ hone_own_overlay *hone_own_overlay_enter(hone_own_overlay *overlay)
     hone_own_overlay *previous = current_overlay;
     current_overlay = overlay;
     return previous;
-}
-
-hone_own_overlay *hone_own_overlay_current(void)
-{
-    return current_overlay;
 }
 
 static const hone_own_row *find_overlaid(const hone_own_value *key)

@@ -27,4 +27,7 @@ const hone_own_row *hone_own_values_get(const hone_own_values *values, const hon
 // Inserts, or replaces in place. False: there is no memory, and the table is as it was.
 bool hone_own_values_put(hone_own_values *values, const hone_own_value *value);
 
+// How many values it has, overlays not counted.
+HONE_MUST_CHECK hone_status hone_own_cache_size(hone_own_cache *cache, size_t *out, hone_error *err);
+
 #endif

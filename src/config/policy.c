@@ -3,6 +3,8 @@
 
 #include "base/enum.h"
 #include "base/error.h"
+#include "config/chain.h"
+#include "hone/describe.h"
 
 static const char where[] = "policy.parse";
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/structs.h"
+#include "hone/describe.h"
 #include "hone/signature.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "interchange/importer.h"
 
 #include "base/error.h"
+#include "interchange/exporter.h"
 
 #include <string.h>
 

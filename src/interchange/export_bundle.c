@@ -4,8 +4,10 @@
 #include "base/json.h"
 #include "base/json_text.h"
 #include "base/memory.h"
+#include "hone/describe.h"
 #include "hone/tune.h"
 #include "registry/names.h"
+#include "store/records.h"
 #include "tune/result/bundle.h"
 
 #include <string.h>

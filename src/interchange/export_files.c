@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

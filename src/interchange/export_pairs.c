@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_text.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -23,6 +23,8 @@ typedef struct hone_exporter {
     hone_error *err;
 } hone_exporter;
 
+// Of a format of exports: "hone", "ejkernel", ... Static.
+const char *hone_exchange_name(hone_exchange format);
 // Whether there is no use in going on.
 bool hone_exporter_is_failed(const hone_exporter *w);
 bool hone_exporter_wants(const hone_exporter *w, const char *device);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/structs.h"
+#include "hone/describe.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "call/foreign.h"
+#include "hone/describe.h"
 #include "platforms/platform.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "hone/describe.h"
 #include "interchange/stores.h"
 
 #include <stdlib.h>

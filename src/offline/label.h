@@ -51,4 +51,8 @@ bool hone_label_next(hone_label_walk *walk, hone_label *out);
 // The payload of a JSON label as JSON: unescaped, and completed where it was cut. NULL: no memory.
 char *hone_label_json(hone_arena *arena, const hone_label *label);
 
+// The labels of a text alone: calls visit for each occurrence, and returns their number.
+size_t hone_labels_scan(
+    const char *text, size_t size, void (*visit)(void *ctx, const char *label, size_t label_size), void *ctx);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "call/ejkernel.h"
 #include "call/foreign.h"
+#include "hone/describe.h"
 #include "offline/operands.h"
 #include "offline/prove.h"
 

@@ -2,6 +2,7 @@
 #include "offline/program.h"
 
 #include "base/error.h"
+#include "hone/describe.h"
 #include "offline/prove.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "hone/offline.h"
 #include "registry/registry.h"
+#include "store/records.h"
 
 // Borrowed for the time of a call.
 typedef struct hone_offline_environment {

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/number.h"
+#include "hone/describe.h"
 #include "offline/cursor.h"
 
 enum { ARRAYS_MAX = 16, PARAMETERS_MAX = 64, VISITS_MAX = 4096 };

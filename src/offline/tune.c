@@ -1,6 +1,8 @@
 // Tuning what was found in a program, the heaviest operations first.
 #include "base/error.h"
+#include "hone/describe.h"
 #include "offline/program.h"
+#include "store/records.h"
 
 #include <stdlib.h>
 #include <string.h>

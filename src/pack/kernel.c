@@ -2,6 +2,7 @@
 #include "pack/reading.h"
 
 #include "base/error.h"
+#include "hone/describe.h"
 #include "os/os.h"
 #include "os/tiles.h"
 #include "pack/includes.h"

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "hone/describe.h"
 #include "registry/names.h"
 #include "space/term.h"
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "os/os.h"
 #include "store/check.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

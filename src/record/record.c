@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "hone/describe.h"
 #include "os/mutex.h"
 #include "os/os.h"
 #include "record/table.h"

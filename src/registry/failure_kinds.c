@@ -2,6 +2,7 @@
 #include "registry/failure_kinds.h"
 
 #include "base/assert.h"
+#include "hone/describe.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #define HONE_REGISTRY_REGISTRY_H
 
 #include "call/foreign.h"
+#include "hone/lookup.h"
 #include "hone/registry.h"
 #include "hone/space.h"
 #include "registry/platform.h"

@@ -2,6 +2,7 @@
 // in that place. Nothing else is loaded from anywhere.
 #include "base/buffer.h"
 #include "base/error.h"
+#include "hone/result.h"
 #include "report/page.h"
 #include "tune/result/result.h"
 

@@ -2,6 +2,7 @@
 #include "space/ranking.h"
 
 #include "base/error.h"
+#include "hone/describe.h"
 
 #include <string.h>
 

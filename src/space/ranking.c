@@ -9,6 +9,7 @@
 #include "space/order.h"
 
 #include "base/error.h"
+#include "space/space.h"
 
 #include <inttypes.h>
 

@@ -85,4 +85,11 @@ hone_status hone_space_find_positions(
 size_t hone_space_config_text(
     const hone_space *space, const hone_config *config, uint32_t which, char *out, size_t size);
 
+// Of the value at a position of a parameter: numbers in their shortest form, quotes left off.
+const char *hone_space_value_text(const hone_space *space, size_t index, size_t position);
+// The number of valid configs; UINT64_MAX when there are more than that.
+// Returns: HONE_OK; HONE_UNSUPPORTED, with bounds in the message, when the constraints connect more than 32 MiB can
+// hold; HONE_INVALID_ARGUMENT for a constraint that cannot be evaluated; HONE_OUT_OF_MEMORY.
+HONE_MUST_CHECK hone_status hone_bound_space_count(const hone_bound_space *space, uint64_t *out_count, hone_error *err);
+
 #endif

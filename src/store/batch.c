@@ -16,7 +16,7 @@ static void tell_outcomes(const hone_merge_reason *reasons, size_t count, hone_m
         on_outcome(ctx, i, hone_merge_reason_outcome(reasons[i]), hone_merge_reason_text(reasons[i]));
 }
 
-static hone_status store_merge_known(
+hone_status hone_store_merge(
     hone_store *store,
     const hone_store_decision *decisions,
     size_t count,
@@ -34,23 +34,6 @@ static hone_status store_merge_known(
         status = hone_store_unlock(store, store->ops->put_all(store, decisions, count, &merger, err));
     if (status == HONE_OK && on_outcome != NULL) tell_outcomes(merger.reasons, count, on_outcome, ctx);
     hone_merger_deinit(&merger);
-    return status;
-}
-
-hone_status hone_store_merge_sized(
-    hone_store *store,
-    const hone_store_decision *decisions,
-    size_t count,
-    size_t size,
-    hone_merge_visit *on_outcome,
-    void *ctx,
-    hone_error *err)
-{
-    hone_structs taken;
-    hone_status status =
-        hone_structs_take(&taken, decisions, count, size, sizeof *decisions, "hone_store_decision", merge_where, err);
-    if (status == HONE_OK) status = store_merge_known(store, taken.items, count, on_outcome, ctx, err);
-    hone_structs_drop(&taken);
     return status;
 }
 

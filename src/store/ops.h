@@ -15,6 +15,7 @@
 #include "store/common/lease.h"
 #include "store/common/merger.h"
 #include "store/common/row.h"
+#include "store/records.h"
 
 #include <string.h>
 

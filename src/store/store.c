@@ -126,8 +126,7 @@ hone_status hone_store_get(
     return hone_store_unlock(store, status);
 }
 
-static hone_status store_put_all_known(
-    hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
+hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
 {
     hone_status status = hone_check_decisions(store, decisions, count, put_where, err);
     if (status != HONE_OK || count == 0) return status;
@@ -136,17 +135,6 @@ static hone_status store_put_all_known(
     status = store->ops->put_all(store, decisions, count, NULL, err);
     if (hone_store_is_mended(store, status)) status = store->ops->put_all(store, decisions, count, NULL, err);
     return hone_store_unlock(store, status);
-}
-
-hone_status hone_store_put_all_sized(
-    hone_store *store, const hone_store_decision *decisions, size_t count, size_t size, hone_error *err)
-{
-    hone_structs taken;
-    hone_status status =
-        hone_structs_take(&taken, decisions, count, size, sizeof *decisions, "hone_store_decision", put_where, err);
-    if (status == HONE_OK) status = store_put_all_known(store, taken.items, count, err);
-    hone_structs_drop(&taken);
-    return status;
 }
 
 hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err)
@@ -194,7 +182,7 @@ hone_status hone_store_scan_any(
 
 // Measurements --------------------------------------------------------------------------------------------------------
 
-static hone_status store_put_measurement_known(
+hone_status hone_store_put_measurement(
     hone_store *store, const hone_store_key *key, const hone_store_measurement *measurement, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, put_measurement_where, err);
@@ -205,21 +193,6 @@ static hone_status store_put_measurement_known(
     status = store->ops->put_measurement(store, key, measurement, err);
     if (hone_store_is_mended(store, status)) status = store->ops->put_measurement(store, key, measurement, err);
     return hone_store_unlock(store, status);
-}
-
-hone_status hone_store_put_measurement_sized(
-    hone_store *store,
-    const hone_store_key *key,
-    const hone_store_measurement *measurement,
-    size_t size,
-    hone_error *err)
-{
-    hone_structs taken;
-    hone_status status = hone_structs_take(
-        &taken, measurement, 1, size, sizeof *measurement, "hone_store_measurement", put_measurement_where, err);
-    if (status == HONE_OK) status = store_put_measurement_known(store, key, taken.items, err);
-    hone_structs_drop(&taken);
-    return status;
 }
 
 typedef struct measured_visit {
@@ -280,7 +253,7 @@ hone_status hone_store_failures(
 
 // Invocations ---------------------------------------------------------------------------------------------------------
 
-static hone_status store_add_invocations_known(
+hone_status hone_store_add_invocations(
     hone_store *store, const hone_store_invocation *invocations, size_t count, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, add_invocations_where, err);
@@ -294,17 +267,6 @@ static hone_status store_add_invocations_known(
     status = store->ops->add_invocations(store, invocations, count, err);
     if (hone_store_is_mended(store, status)) status = store->ops->add_invocations(store, invocations, count, err);
     return hone_store_unlock(store, status);
-}
-
-hone_status hone_store_add_invocations_sized(
-    hone_store *store, const hone_store_invocation *invocations, size_t count, size_t size, hone_error *err)
-{
-    hone_structs taken;
-    hone_status status = hone_structs_take(
-        &taken, invocations, count, size, sizeof *invocations, "hone_store_invocation", add_invocations_where, err);
-    if (status == HONE_OK) status = store_add_invocations_known(store, taken.items, count, err);
-    hone_structs_drop(&taken);
-    return status;
 }
 
 hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *err)
@@ -345,23 +307,13 @@ hone_status hone_store_clear_invocations(hone_store *store, const char *device, 
 
 // Aliases -------------------------------------------------------------------------------------------------------------
 
-static hone_status store_put_alias_known(hone_store *store, const hone_store_alias *alias, hone_error *err)
+hone_status hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, put_alias_where, err);
     if (status == HONE_OK) status = hone_check_alias(alias, err);
     if (status == HONE_OK) status = hone_store_lock(store, put_alias_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->put_alias(store, alias, err));
-}
-
-hone_status hone_store_put_alias_sized(hone_store *store, const hone_store_alias *alias, size_t size, hone_error *err)
-{
-    hone_structs taken;
-    hone_status status =
-        hone_structs_take(&taken, alias, 1, size, sizeof *alias, "hone_store_alias", put_alias_where, err);
-    if (status == HONE_OK) status = store_put_alias_known(store, taken.items, err);
-    hone_structs_drop(&taken);
-    return status;
 }
 
 hone_status hone_store_get_alias(

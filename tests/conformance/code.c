@@ -6,6 +6,7 @@
 #include "platforms/platform.h"
 #include "registry/names.h"
 #include "rows.h"
+#include "runtime/api/inner.h"
 #include "runtime/state/runtime.h"
 #include "temporary_folder.h"
 #include "tune/result/result.h"

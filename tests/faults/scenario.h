@@ -6,6 +6,7 @@
 #include "hone/store.h"
 
 #include "records.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
 // process, beside an honest one that is slower than all of them. It wins every contest, and nothing is left behind.
 #include "misdeeds.h"
 
+#include "hone/describe.h"
 #include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/tuner.h"

@@ -4,6 +4,7 @@
 #include "hone/store.h"
 
 #include "records.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
 // arguments: the scheme of the store, and its name in a folder, "." for the folder itself.
 #include "interpose.h"
 #include "scenario.h"
+#include "store/records.h"
 
 #include <errno.h>
 #include <signal.h>

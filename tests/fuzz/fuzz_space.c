@@ -1,6 +1,6 @@
 // Spaces: hone's text, or a T1 document when the input starts with '{'. What is accepted must agree with itself:
 // enumerating, counting, checking, sampling, and configs written and read back.
-#include "hone/hone.h"
+#include "space/space.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #define HONE_KERNELS_VECTOR_ARGUMENTS_H
 
 #include "base/error.h"
+#include "hone/describe.h"
 #include "hone/kernel.h"
 #include "kernels/common/matrix.h"
 

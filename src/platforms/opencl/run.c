@@ -3,6 +3,7 @@
 // A kernel of OpenCL holds its arguments, so threads that run one plan set them and start it one after the other. Its
 // program belongs to a context. A tensor's buffer belongs to one, too, the caller's: the first run in a context that
 // the plan has not seen compiles (or takes from the cache) for that one.
+#include "hone/describe.h"
 #include "platforms/opencl/loaded.h"
 
 static hone_status fail_launch(hone_platform_instance *instance, opencl_result result)

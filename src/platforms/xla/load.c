@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "hone/describe.h"
 #include "pack/pack.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 #include "platforms/xla/instance.h"
 
 #include "base/error.h"
+#include "hone/describe.h"
 #include "space/term.h"
 
 #include <inttypes.h>

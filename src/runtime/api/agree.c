@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "config/chain.h"
 #include "runtime/api/stats.h"
 #include "runtime/links/follow.h"
 

@@ -3,6 +3,7 @@
 #define HONE_RUNTIME_API_API_H
 
 #include "runtime/plans/plans.h"
+#include "tune/tuner.h"
 
 // The operation and call of a call text, or of a label (hone_call_of_label). The caller releases *call, which is NULL after failure.
 hone_status hone_runtime_parse_call(

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "os/os.h"
+#include "store/records.h"
 #include "tune/result/result.h"
 
 #include <math.h>

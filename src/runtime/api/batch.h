@@ -3,6 +3,7 @@
 #define HONE_RUNTIME_API_BATCH_H
 
 #include "runtime/api/api.h"
+#include "store/records.h"
 
 typedef struct hone_batch_call {
     const hone_op *op;

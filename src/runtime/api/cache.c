@@ -2,13 +2,14 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "runtime/api/entry.h"
+#include "runtime/api/inner.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char where[] = "cache.get";
 
-static hone_status cache_get_known(
+hone_status hone_cache_get(
     hone_runtime *rt, const char *device, const char *algorithm, const char *key, hone_decision *out, hone_error *err)
 {
     if (rt == NULL || algorithm == NULL || key == NULL || out == NULL)
@@ -34,22 +35,7 @@ static hone_status cache_get_known(
     return hone_fail(err, HONE_NOT_FOUND, where, "no decision for %s@v%s %s on %s", name, version, key, device);
 }
 
-hone_status hone_cache_get_sized(
-    hone_runtime *rt,
-    const char *device,
-    const char *algorithm,
-    const char *key,
-    hone_decision *out,
-    size_t size,
-    hone_error *err)
-{
-    hone_decision known;
-    hone_status status = cache_get_known(rt, device, algorithm, key, out != NULL ? &known : NULL, err);
-    if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
-    return status;
-}
-
-static hone_status cache_put_known(hone_runtime *rt, const hone_entry *entry, hone_error *err)
+hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error *err)
 {
     if (rt == NULL || entry == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "cache.put", "the runtime and the entry must not be NULL");
@@ -67,15 +53,6 @@ static hone_status cache_put_known(hone_runtime *rt, const hone_entry *entry, ho
     const hone_device_list *devices = woken ? &rt->all : &rt->near;
     for (size_t i = 0; i < devices->count; i++)
         hone_runtime_drop_replaced(rt, devices->devices[i], &decision);
-    return status;
-}
-
-hone_status hone_cache_put_sized(hone_runtime *rt, const hone_entry *entry, size_t size, hone_error *err)
-{
-    hone_structs taken;
-    hone_status status = hone_structs_take(&taken, entry, 1, size, sizeof *entry, "hone_entry", "cache.put", err);
-    if (status == HONE_OK) status = cache_put_known(rt, taken.items, err);
-    hone_structs_drop(&taken);
     return status;
 }
 

@@ -1,8 +1,9 @@
-// Choices for one call against each other: hone_plan_compare, and what `hone bench --choice` asks.
+// Choices for one call against each other: what `hone bench --choice` asks.
 #include "base/error.h"
 #include "base/structs.h"
 #include "runtime/api/api.h"
 #include "space/space.h"
+#include "tune/tuner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,49 +75,5 @@ hone_status hone_runtime_compare(
     status = hone_request_init(&request, op, call, NULL, err);
     if (status == HONE_OK) status = measure(op, &request, choices, count, &read, out, err);
     hone_request_deinit(&request);
-    return status;
-}
-
-static hone_choice choice_of(const hone_plan_entry *entry)
-{
-    hone_choice choice = {.kernel = entry->kernel};
-    choice.config.count = (uint32_t)hone_space_parameters(entry->kernel->space);
-    memcpy(choice.config.values, entry->config, choice.config.count * sizeof choice.config.values[0]);
-    return choice;
-}
-
-static hone_status compare_plans(
-    const hone_plan *a, const hone_plan *b, const hone_tune_options *options, hone_compared *out, hone_error *err)
-{
-    if (a == NULL || b == NULL || out == NULL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the plans and out must not be NULL");
-    const hone_plan_entry *first = (const hone_plan_entry *)a, *second = (const hone_plan_entry *)b;
-    if (first->rt != second->rt)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the plans are of two runtimes, expected of one");
-    if (strcmp(hone_call_spec(first->call), hone_call_spec(second->call)) != 0)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "the plans are for %s and for %s, expected for one call",
-            hone_call_text(first->call), hone_call_text(second->call));
-    const hone_op *op = NULL;
-    const hone_choice choices[2] = {choice_of(first), choice_of(second)};
-    const hone_algorithm_entry *algorithm = first->kernel->algorithm;
-    char name[HONE_NAME_SIZE + 20];
-    snprintf(name, sizeof name, "%s@v%s", algorithm->name, algorithm->version);
-    hone_status status = hone_op_get(first->rt, name, &op, err);
-    return status == HONE_OK ? hone_runtime_compare(op, first->call, choices, 2, options, out, err) : status;
-}
-
-hone_status hone_plan_compare_sized(
-    const hone_plan *a,
-    const hone_plan *b,
-    const hone_tune_options *options,
-    hone_compared out[2],
-    size_t size,
-    hone_error *err)
-{
-    hone_compared known[2];
-    hone_status status = compare_plans(a, b, options, out != NULL ? known : NULL, err);
-    for (size_t i = 0; i < 2 && status == HONE_OK; i++)
-        hone_struct_give((unsigned char *)out + i * size, size, &known[i], sizeof known[i]);
     return status;
 }

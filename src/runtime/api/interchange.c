@@ -7,6 +7,7 @@
 #include "interchange/exporter.h"
 #include "interchange/importer.h"
 #include "interchange/stores.h"
+#include "store/records.h"
 
 #include <stddef.h>
 

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "hone/offline.h"
 #include "runtime/api/api.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "runtime/api/api.h"
 #include "runtime/api/batch.h"
+#include "store/records.h"
 #include "tune/result/result.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 // whenever somebody looks.
 #include "base/error.h"
 #include "runtime/api/api.h"
+#include "runtime/api/inner.h"
 
 static const char where[] = "record";
 

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "config/chain.h"
 #include "runtime/api/api.h"
+#include "runtime/api/inner.h"
 #include "runtime/links/trust.h"
 #include "runtime/links/verified.h"
 

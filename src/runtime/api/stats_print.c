@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/structs.h"
+#include "config/chain.h"
 #include "os/os.h"
 
 #include <inttypes.h>

@@ -5,6 +5,7 @@
 #include "hone/offline.h"
 #include "registry/names.h"
 #include "runtime/api/api.h"
+#include "store/records.h"
 #include "tune/result/result.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "call/call.h"
 #include "runtime/api/batch.h"
 #include "runtime/api/work.h"
+#include "store/records.h"
 #include "tune/result/result.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "call/call.h"
+#include "hone/result.h"
 #include "os/os.h"
 #include "tune/result/result.h"
 

@@ -7,6 +7,7 @@
 #include "runtime/links/nearest.h"
 
 #include "base/json.h"
+#include "hone/describe.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@ void hone_runtime_tell_dropped(hone_runtime *rt)
     hone_log_write(
         &rt->log, HONE_LOG_WARNING,
         "the record is full at %d calls, and further ones are dropped, %s: HONE_STORE names a store that it can be "
-        "written to; hone_record_dropped counts them",
+        "written to",
         (int)HONE_RECORDER_LIMIT, rt->store.url == NULL ? "for there is no store" : rt->store.error.message);
 }
 

@@ -3,6 +3,7 @@
 #define HONE_STORE_COMMON_MERGE_H
 
 #include "hone/store.h"
+#include "store/records.h"
 
 // Adds a record to another: counts add up (and stay at their largest), first is the earliest, last the latest.
 // Who answered is what the later record says, where it says something. Texts stay borrowed.

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "store/common/job.h"
+#include "store/records.h"
 
 #include <stddef.h>
 #include <string.h>

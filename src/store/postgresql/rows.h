@@ -4,6 +4,7 @@
 
 #include "store/common/job.h"
 #include "store/postgresql/connection.h"
+#include "store/records.h"
 
 // A record of any kind.
 typedef union hone_pg_record {

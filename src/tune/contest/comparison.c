@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "tune/rule/statistics.h"
+#include "tune/tuner.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "tune/contest/other_scalars.h"
 
 #include "base/assert.h"
+#include "call/call.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "platforms/platform.h"
 #include "registry/failure_kinds.h"
 #include "registry/names.h"
+#include "store/records.h"
 #include "tune/tuner.h"
 
 #include <math.h>

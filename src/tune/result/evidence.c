@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "hone/describe.h"
 #include "registry/names.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "hone/result.h"
 #include "store/common/merge.h"
 #include "store/ops.h"
 #include "tune/result/environment.h"
@@ -123,12 +124,6 @@ static void free_alias(const hone_allocator *allocator, hone_store_alias *alias)
     for (size_t i = 0; i < ALIAS_TEXTS; i++)
         hone_free(allocator, (char *)(uintptr_t)*texts[i]);
     memset(alias, 0, sizeof *alias);
-}
-
-hone_result *hone_result_retain(hone_result *result)
-{
-    if (result != NULL) atomic_fetch_add_explicit(&result->references, 1, memory_order_relaxed);
-    return result;
 }
 
 void hone_result_release(hone_result **result)

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "store/records.h"
 #include "tune/tuner.h"
 
 #include <stdatomic.h>

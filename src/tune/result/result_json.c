@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "hone/describe.h"
+#include "hone/result.h"
 #include "registry/names.h"
 #include "tune/result/bundle.h"
 

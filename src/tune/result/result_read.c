@@ -4,7 +4,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "config/chain.h"
+#include "hone/describe.h"
+#include "hone/result.h"
 #include "registry/names.h"
+#include "store/records.h"
 #include "tune/result/bundle.h"
 
 #include <string.h>

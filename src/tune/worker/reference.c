@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "call/call.h"
 #include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/worker/bulk.h"

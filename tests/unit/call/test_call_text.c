@@ -1,4 +1,5 @@
 // Call text, read and printed in its one canonical form.
+#include "call/call.h"
 #include "calls.h"
 
 #define MANY                                                                                                           \

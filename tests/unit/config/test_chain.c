@@ -1,5 +1,6 @@
 // The chain alone, with links of the test's own: order, policies, what ends it, what it says when nothing answers.
 #include "config/chain.h"
+#include "hone/describe.h"
 #include "hone/policy.h"
 
 #include <setjmp.h>

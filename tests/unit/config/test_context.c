@@ -1,6 +1,7 @@
 // Contexts alone: what is found in them, who is current where, who gives what back.
 #include "config/context.h"
 #include "failing_allocator.h"
+#include "hone/describe.h"
 
 #include <pthread.h>
 #include <setjmp.h>

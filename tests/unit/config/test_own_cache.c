@@ -1,5 +1,6 @@
 // Caches of a program's own: what is put is found, by threads and processes, under overlays, with any text as a key.
 #include "base/memory.h"
+#include "config/own_values.h"
 #include "failing_allocator.h"
 #include "hone/own_cache.h"
 #include "hone/tune.h"
@@ -411,7 +412,7 @@ static void *work(void *ctx)
     hone_error err;
     char key[32], json[32], *found = NULL;
     const hone_own_value overlaid = value_of("gpu:0", "matmul@v1", "over", NULL);
-    w->failures += hone_own_overlay_current() != NULL; // a thread starts with none
+    w->failures += hone_own_overlay_enter(NULL) != NULL; // a thread starts with none
     w->failures += hone_own_cache_get(w->cache, &overlaid, &found, &err) != HONE_NOT_FOUND;
     hone_own_overlay_enter(w->captured);
     w->failures += hone_own_cache_get(w->cache, &overlaid, &found, &err) != HONE_OK;

@@ -1,5 +1,8 @@
 // Documents on their way into a store: what is taken, kept as it came, refused with a reason, or refused as a whole.
 #include "fixture.h"
+#include "interchange/exporter.h"
+#include "runtime/api/inner.h"
+#include "store/records.h"
 
 static char *golden(const char *name)
 {

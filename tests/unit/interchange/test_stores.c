@@ -1,5 +1,6 @@
 // Two stores: merged, compared; and one that is pruned.
 #include "fixture.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <sys/wait.h>

@@ -4,6 +4,7 @@
 #include "kernels/common/matrix.h"
 #include "os/os.h"
 
+#include "hone/describe.h"
 #include "hone/space.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 // The reference, and every kernel, against what the real ejkernel answered (tests/golden/kernels/README.md).
 #include "contest.h"
 
+#include "hone/describe.h"
 #include "kernels/tables.h"
 
 #include <jansson.h>

@@ -2,6 +2,7 @@
 #include "call/foreign.h"
 
 #include "base/error.h"
+#include "hone/describe.h"
 #include "kernels/kernels.h"
 #include "platforms/platform.h"
 

@@ -1,6 +1,7 @@
 // What a lock file holds: written, read back, taken from a store, compared.
 #include "failing_allocator.h"
 #include "locks.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <sys/stat.h>

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "offline/offline.h"
 #include "platforms/platform.h"
+#include "store/records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "failing_allocator.h"
+#include "hone/describe.h"
 #include "store/ops.h"
 #include "temporary_folder.h"
 

@@ -1,3 +1,4 @@
+#include "hone/describe.h"
 #include "registry/failure_kinds.h"
 
 #include <setjmp.h>

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "hone/result.h"
 #include "tune/result/result.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define HONE_TESTS_RUNTIME_FIXTURE_H
 
 #include "hone/hone.h"
+#include "runtime/api/inner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

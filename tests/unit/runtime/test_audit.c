@@ -2,6 +2,7 @@
 #include "ground.h"
 #include "runtime/api/audit.h"
 #include "runtime/links/links.h"
+#include "store/records.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // Who answers: override > overlay > memory > store > heuristic, what each policy asks, and what is remembered.
 #include "fixture.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 
 #include "runtime/api/api.h"
 #include "runtime/links/links.h"
+#include "store/records.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // A program that forks while its threads call, tune and write to the store: each child goes on by itself, gets right
 // results on as many threads, and ends.
 #include "ground.h"
+#include "store/records.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,7 @@
 // What becomes of a stored choice when a contest that it was kept out of finds another.
 #include "ground.h"
+#include "runtime/api/inner.h"
+#include "store/records.h"
 
 #include <stdio.h>
 

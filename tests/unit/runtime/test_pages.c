@@ -2,7 +2,9 @@
 // with overlays, and the tuning of a lowered program whose result then answers.
 #include "ground.h"
 
+#include "config/own_values.h"
 #include "hone/own_cache.h"
+#include "runtime/api/inner.h"
 
 #include <stdio.h>
 

@@ -398,61 +398,6 @@ static void threads_that_run_one_plan_share_no_scratch_memory(void **state)
     hone_plan_release(&plan);
 }
 
-static const hone_plan *bind_kernel(fixture *f, const example *e, const char *kernel)
-{
-    hone_context *context = NULL;
-    const hone_override forced = {"scale", kernel, HONE_NATIVE, NULL, false};
-    if (hone_context_derive(f->rt, NULL, NULL, &forced, HONE_POLICY_DEFAULT, &context, &f->err) != HONE_OK)
-        fail_msg("%s", f->err.message);
-    hone_context *previous = hone_context_enter(context);
-    const hone_plan *plan = bind_scale(f, e, 3);
-    (void)hone_context_enter(previous);
-    hone_context_release(&context);
-    return plan;
-}
-
-static void two_plans_of_one_call_are_compared(void **state)
-{
-    fixture *f = *state;
-    example e;
-    hone_compared results[2];
-    make_example(&e, 4, 4);
-    const hone_plan *fast = bind_kernel(f, &e, "fast"), *plain = bind_kernel(f, &e, "plain");
-    const hone_tune_options options = {
-        .struct_size = sizeof options, .seconds = 0.05, .isolation = HONE_ISOLATION_IN_PROCESS};
-    if (hone_plan_compare(fast, plain, &options, results, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
-    assert_string_equal(results[0].kernel, "fast");
-    assert_string_equal(results[0].config, "{\"unroll\":1,\"layout\":\"row\"}");
-    assert_string_equal(results[1].kernel, "plain");
-    assert_true(results[0].ratio == 1 || results[1].ratio == 1);
-    for (int i = 0; i < 2; i++)
-        assert_true(
-            results[i].time_ns > 0 && results[i].low <= results[i].ratio && results[i].ratio <= results[i].high);
-    atomic_store(&f->probes[PLAIN].status, HONE_KERNEL_FAILED);
-    assert_int_equal(hone_plan_compare(fast, plain, &options, results, &f->err), HONE_KERNEL_FAILED);
-    assert_says(f, "choice 2, plain");
-    hone_plan_release(&fast);
-    hone_plan_release(&plain);
-}
-
-static void plans_that_cannot_be_compared_are_refused(void **state)
-{
-    fixture *f = *state;
-    example small, large;
-    hone_compared results[2];
-    make_example(&small, 2, 2);
-    make_example(&large, 4, 4);
-    const hone_plan *a = bind_scale(f, &small, 3), *b = bind_scale(f, &large, 3), *again = bind_scale(f, &small, 3);
-    assert_int_equal(hone_plan_compare(a, NULL, NULL, results, &f->err), HONE_INVALID_ARGUMENT);
-    assert_int_equal(hone_plan_compare(a, b, NULL, results, &f->err), HONE_INVALID_ARGUMENT);
-    assert_says(f, "scale(f32[4,4])");
-    assert_int_equal(hone_plan_compare(a, again, NULL, results, &f->err), HONE_INVALID_ARGUMENT);
-    assert_says(f, "the same");
-    hone_plan_release(&a);
-    hone_plan_release(&b);
-    hone_plan_release(&again);
-}
-
 static void scratch_memory_that_is_not_to_be_had_is_a_status(void **state)
 {
     static size_t sizes[] = {SIZE_MAX, SIZE_MAX / 4};
@@ -493,8 +438,6 @@ int main(void)
         WITH_RUNTIME(a_callers_own_scratch_memory_is_taken_where_it_suffices),
         WITH_RUNTIME(a_run_inside_a_run_has_scratch_memory_of_its_own),
         WITH_RUNTIME(threads_that_run_one_plan_share_no_scratch_memory),
-        WITH_RUNTIME(two_plans_of_one_call_are_compared),
-        WITH_RUNTIME(plans_that_cannot_be_compared_are_refused),
         WITH_RUNTIME(scratch_memory_that_is_not_to_be_had_is_a_status),
     };
     return cmocka_run_group_tests_name("runtime_plans", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // Warm, cold, graph and eager are four questions: what answers the one is no answer to the other, and warm is served first.
 #include "ground.h"
+#include "runtime/api/inner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // Programs that were compiled with another version's headers have shorter or longer structs: what both know goes over.
+#include "store/records.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +10,6 @@
 #include <hone/hone.h>
 
 #include <string.h>
-
-static const hone_store_key key = {"cpu:test", "rms_norm", "1", "0123456789abcdef", NULL};
 
 static int open_store(void **state)
 {
@@ -22,101 +22,89 @@ static int close_store(void **state)
     return 0;
 }
 
-static hone_store_decision decision_of(const char *kernel, const char *call_key)
+static hone_store_foreign foreign_of(const char *call_key)
 {
-    hone_store_decision decision = {
-        .key = key,
-        .call = "rms_norm(f32[8,8], f32[8])",
-        .kernel = kernel,
-        .platform = "native",
-        .config = "{}",
-        .source = "autotune",
-        .revision = "1",
-        .verified = true,
-        .time_ns = 5,
-        .evidence = "{}",
-        .environment = "{}"};
-    decision.key.key = call_key;
-    return decision;
+    return (hone_store_foreign){
+        .scheme = "ejkernel",
+        .operation = "rms_norm@v1",
+        .device = "cpu:test",
+        .foreign_key = call_key,
+        .text = "{\"rows\":8}",
+        .origin = "rms_norm.json"};
 }
 
-static bool count_one(void *ctx, const hone_store_decision *decision)
+static size_t count_of(hone_store *store)
 {
-    assert_string_equal(decision->environment, "{}");
-    ++*(int *)ctx;
-    return true;
+    hone_store_stat stat;
+    assert_int_equal(hone_store_get_stat(store, &stat, NULL), HONE_OK);
+    return (size_t)stat.foreigns;
 }
 
-static int count_of(hone_store *store)
-{
-    int count = 0;
-    assert_int_equal(hone_store_scan(store, NULL, count_one, &count, NULL), HONE_OK);
-    return count;
-}
-
-// Two decisions as a newer program has them, with a field that this version does not know.
-typedef struct newer_decision {
-    hone_store_decision known;
+// Two configs as a newer program has them, with a field that this version does not know.
+typedef struct newer_foreign {
+    hone_store_foreign known;
     const char *later;
-} newer_decision;
+} newer_foreign;
 
 static void an_array_of_longer_structs_is_taken_where_what_is_new_is_zero(void **state)
 {
     hone_store *store = *state;
     hone_error err;
-    newer_decision two[2] = {
-        {decision_of("avx2", "0123456789abcdef"), NULL}, {decision_of("avx512", "0123456789abcdee"), NULL}};
-    assert_int_equal(hone_store_put_all_sized(store, &two[0].known, 2, sizeof *two, &err), HONE_OK);
+    newer_foreign two[2] = {{foreign_of("0123456789abcdef"), NULL}, {foreign_of("0123456789abcdee"), NULL}};
+    assert_int_equal(hone_store_put_foreign_sized(store, &two[0].known, 2, sizeof *two, &err), HONE_OK);
     assert_int_equal(count_of(store), 2);
-    two[0].known.key.key = "0123456789abcded";
+    two[0].known.foreign_key = "0123456789abcded";
     two[1].later = "used";
-    assert_int_equal(hone_store_put_all_sized(store, &two[0].known, 2, sizeof *two, &err), HONE_INCOMPATIBLE);
-    assert_non_null(strstr(err.message, "hone_store_decision has"));
+    assert_int_equal(hone_store_put_foreign_sized(store, &two[0].known, 2, sizeof *two, &err), HONE_INCOMPATIBLE);
+    assert_non_null(strstr(err.message, "hone_store_foreign has"));
     assert_int_equal(count_of(store), 2);
 }
 
-static bool keep_samples(void *ctx, const hone_store_measurement *measurement)
+static void keep_origin(void *ctx, const hone_store_foreign *foreign)
 {
-    *(bool *)ctx = measurement->samples_ns != NULL;
-    assert_string_equal(measurement->kernel, "avx2");
-    return true;
+    *(bool *)ctx = foreign->origin != NULL;
+    assert_string_equal(foreign->text, "{\"rows\":8}");
 }
 
 static void what_a_shorter_struct_lacks_is_the_default(void **state)
 {
     hone_store *store = *state;
     hone_error err;
-    hone_store_measurement measurement;
-    memset(&measurement, 0x5a, sizeof measurement); // behind the older struct lies something else
-    memset(&measurement, 0, offsetof(hone_store_measurement, samples_ns));
-    measurement.kernel = "avx2";
-    measurement.config = "{}";
-    measurement.revision = "1";
-    measurement.time_ns = measurement.low_ns = measurement.high_ns = 5;
-    bool has_samples = true;
-    if (hone_store_put_measurement_sized(
-            store, &key, &measurement, offsetof(hone_store_measurement, samples_ns), &err) != HONE_OK)
+    const hone_store_foreign whole = foreign_of("0123456789abcdef");
+    hone_store_foreign foreign;
+    memset(&foreign, 0x5a, sizeof foreign); // behind the older struct lies something else
+    memcpy(&foreign, &whole, offsetof(hone_store_foreign, origin));
+    bool has_origin = true;
+    if (hone_store_put_foreign_sized(store, &foreign, 1, offsetof(hone_store_foreign, origin), &err) != HONE_OK)
         fail_msg("%s", err.message);
-    assert_int_equal(hone_store_measurements(store, &key, keep_samples, &has_samples, NULL), HONE_OK);
-    assert_false(has_samples);
+    assert_int_equal(hone_store_get_foreign(store, &whole, keep_origin, &has_origin, NULL), HONE_OK);
+    assert_false(has_origin);
 }
 
 static void a_size_that_is_none_is_refused_with_the_struct(void **state)
 {
     hone_store *store = *state;
     hone_error err;
-    const hone_store_decision decision = decision_of("avx2", "0123456789abcdef");
-    const size_t sizes[] = {0, 3, sizeof decision + 1, (size_t)1 << 40};
+    const hone_store_foreign foreign = foreign_of("0123456789abcdef");
+    const size_t sizes[] = {0, 3, sizeof foreign + 1, (size_t)1 << 40};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        assert_int_equal(hone_store_put_all_sized(store, &decision, 1, sizes[i], &err), HONE_INVALID_ARGUMENT);
-        assert_non_null(strstr(err.message, "sizeof(hone_store_decision)"));
+        assert_int_equal(hone_store_put_foreign_sized(store, &foreign, 1, sizes[i], &err), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, "sizeof(hone_store_foreign)"));
     }
 }
 
 static void a_result_is_as_long_as_the_program_has_it(void **state)
 {
     hone_store *store = *state;
-    const hone_store_decision decision = decision_of("avx2", "0123456789abcdef");
+    const hone_store_decision decision = {
+        .key = {"cpu:test", "rms_norm", "1", "0123456789abcdef", NULL},
+        .kernel = "avx2",
+        .platform = "native",
+        .config = "{}",
+        .source = "autotune",
+        .revision = "1",
+        .evidence = "{}",
+        .environment = "{}"};
     assert_int_equal(hone_store_put(store, &decision, NULL), HONE_OK);
     union {
         hone_store_stat stat;

@@ -1,5 +1,7 @@
 // What becomes of stored answers and failures when the world around them has changed.
 #include "ground.h"
+#include "runtime/api/inner.h"
+#include "store/records.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // What was hit: exact counts, by what answered; and what is asked for beside what is stored.
 #include "ground.h"
+#include "store/records.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // What another process stores while this one runs: its calls take it up, without a restart.
 #include "fixture.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // Two tiers: the system's store under the user's, in a file and a folder that nobody may write.
 #include "fixture.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <dirent.h>

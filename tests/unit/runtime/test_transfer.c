@@ -1,6 +1,8 @@
 // A call that was never tuned is answered by what near calls chose, and that is checked when it is tuned.
 #include "failing_allocator.h"
 #include "ground.h"
+#include "runtime/api/inner.h"
+#include "store/records.h"
 
 #include <pthread.h>
 #include <stdio.h>

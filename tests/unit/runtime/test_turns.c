@@ -1,6 +1,7 @@
 // Processes that tune take turns: for a call beside the store, on a device anywhere. Children of this test tell each
 // other through shared memory where they are; nobody waits for a clock.
 #include "fixture.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <signal.h>

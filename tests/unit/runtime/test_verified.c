@@ -5,6 +5,7 @@
 #include "registry/registry.h"
 #include "runtime/links/trust.h"
 #include "runtime/state/operation.h"
+#include "store/records.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 // keeps and lists may never change an answer.
 #include "space/order.h"
 #include "space/ranking.h"
+#include "space/space.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

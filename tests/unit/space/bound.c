@@ -1,6 +1,7 @@
 #include "hone/space.h"
 
 #include "failing_allocator.h"
+#include "space/space.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 // Kernel Tuner's T1 form, on published spaces whose numbers of valid configs are known.
 #include "hone/space.h"
+#include "space/space.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

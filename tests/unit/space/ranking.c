@@ -2,6 +2,7 @@
 #include "space/ranking.h"
 
 #include "failing_allocator.h"
+#include "space/space.h"
 
 #include <pthread.h>
 #include <setjmp.h>

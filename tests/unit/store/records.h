@@ -3,6 +3,7 @@
 #define HONE_TESTS_STORE_RECORDS_H
 
 #include "hone/store.h"
+#include "store/records.h"
 
 static inline hone_store_key sample_key(void)
 {

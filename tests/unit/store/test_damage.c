@@ -4,6 +4,7 @@
 
 #include "os/os.h"
 #include "records.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <dirent.h>

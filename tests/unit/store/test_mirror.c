@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "records.h"
 #include "store/mirror.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 
 #include <setjmp.h>

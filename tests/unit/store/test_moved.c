@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "records.h"
+#include "store/records.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 // What is known of near calls, from a store in memory and one in a file.
 #include "failing_allocator.h"
+#include "store/records.h"
 #include "temporary_folder.h"
 #include "transfer/index.h"
 

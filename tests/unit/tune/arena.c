@@ -1,4 +1,5 @@
 #include "arena.h"
+#include "hone/describe.h"
 #include "platforms/platform.h"
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
 // Audits: a stored choice beside its runners-up.
 #include "arena.h"
 #include "failing_allocator.h"
+#include "hone/describe.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 // Choices against each other: in the order given, verified, by what nothing disturbed.
 #include "arena.h"
 #include "failing_allocator.h"
+#include "tune/tuner.h"
 
 #include <stdio.h>
 #include <string.h>

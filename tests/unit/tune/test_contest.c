@@ -3,6 +3,7 @@
 #include "tune/isolate/sandbox.h"
 
 #include "base/json.h"
+#include "store/records.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // Negative results: how long a failure is believed, and of what.
+#include "hone/describe.h"
 #include "os/os.h"
 #include "registry/failure_kinds.h"
 #include "tune/contest/failures.h"

@@ -1,5 +1,7 @@
 // What the store knows of near calls is tried first.
 #include "arena.h"
+#include "hone/describe.h"
+#include "store/records.h"
 
 #include <stdio.h>
 #include <string.h>

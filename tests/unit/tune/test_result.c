@@ -7,7 +7,9 @@
 
 #include "base/json.h"
 #include "failing_allocator.h"
+#include "hone/result.h"
 #include "runtime/api/entry.h"
+#include "store/records.h"
 #include "tune/result/result.h"
 
 #include <stdio.h>

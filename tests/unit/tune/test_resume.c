@@ -1,6 +1,8 @@
 // The store's part: each measurement is written at once, and a contest goes on where an earlier one stopped.
 #include "arena.h"
 
+#include "hone/describe.h"
+#include "store/records.h"
 #include "tune/wire/message.h"
 
 #include <stdio.h>

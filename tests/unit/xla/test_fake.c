@@ -3,6 +3,7 @@
 #include "failing_allocator.h"
 #include "pack/pack.h"
 #include "platforms/platform.h"
+#include "runtime/api/inner.h"
 #include "xla.h"
 
 #define FAKE HONE_TEST_FAKES "/fake_pjrt.so"

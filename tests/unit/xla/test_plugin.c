@@ -1,4 +1,5 @@
 // The plugin of OpenXLA for the CPU, for real: memory that is not aligned, scalars, two threads, modules that are none.
+#include "runtime/api/inner.h"
 #include "xla.h"
 
 #include <pthread.h>

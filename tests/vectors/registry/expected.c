@@ -1,5 +1,6 @@
 // What hone has to answer to a scenario. Written from the rules, in words and without the registry's code, so that the
 // two can disagree.
+#include "hone/describe.h"
 #include "scenario.h"
 
 #include <stdio.h>

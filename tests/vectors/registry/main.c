@@ -2,6 +2,7 @@
 // Prints each failure and ends with "N passed, M failed"; leaves with 1 when M is not 0.
 #include "scenario.h"
 
+#include "hone/describe.h"
 #include "os/os.h"
 #include "platforms/platform.h"
 

@@ -2,6 +2,7 @@
 #include "scenario.h"
 
 #include "base/text.h"
+#include "hone/describe.h"
 
 #include <stdio.h>
 #include <string.h>

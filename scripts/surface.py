@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""How much a program has to know of libhone, by the public headers alone.
+
+    scripts/surface.py [--root DIR]            prints what is wrong; leaves with 0 when nothing is, 1 else
+    scripts/surface.py [--root DIR] --count    prints the exported functions of each tier of hone/hone.h
+
+The first tier is what the headers of section 1 of hone/hone.h declare, with all that they include. Each exported function has a
+client: docs/decisions/public-surface.md says why.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+# Exported functions of the first tier. It may not grow, and a number that is larger than the tier is refused: so it only falls.
+FIRST_TIER = 59
+
+# What calls exported functions beside tests: programs, the command, the Python package, and libraries over the public headers.
+CLIENTS = ["examples", "cli", "python", "src/xla_ffi", "src/tvm_ffi", "include/hone/hone.hpp"]
+
+# Functions that none of them calls, and why they are exported.
+WITHOUT_CLIENT = {
+    "hone_call_dtype": "models of kernels ask it: docs/write-a-kernel.md",
+    "hone_record_invocation": "ejkernel's record_invocation: docs/from-ejkernel.md",
+}
+
+
+def code(text):
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def includes(text):
+    return re.findall(r'^#include "(hone/\w+\.h)"', text, re.M)
+
+
+def tiers(root):
+    """The headers of each section of hone/hone.h."""
+    sections = re.split(r"^// \d\. ", (root / "include/hone/hone.h").read_text(), flags=re.M)[1:]
+    return [includes(section) for section in sections]
+
+
+def reached(root, headers):
+    out, rest = set(), list(headers)
+    while rest:
+        header = rest.pop()
+        if header not in out:
+            out.add(header)
+            rest += includes((root / "include" / header).read_text())
+    return out
+
+
+def functions(root, headers):
+    out = set()
+    for header in headers:
+        text = code((root / "include" / header).read_text())
+        out |= set(re.findall(r"\bHONE_API\b[^;(]*?\b(hone_\w+)\(", text))
+    return out
+
+
+def called(root):
+    """Names of hone's in the code of clients, those of inline functions of the headers as the exported ones that they call."""
+    names = set()
+    for place in CLIENTS:
+        path = root / place
+        for file in [path] if path.is_file() else path.rglob("*"):
+            if file.suffix in (".c", ".h", ".cpp", ".hpp", ".py", ".pyi", ".rs"):
+                names |= set(re.findall(r"\bhone_\w+", code(file.read_text(errors="replace"))))
+    for header in (root / "include/hone").glob("*.h"):
+        for name, body in re.findall(r"\bstatic inline [^;{]*?\b(hone_\w+)\([^;{]*\)\n\{(.*?)^\}", header.read_text(), re.M | re.S):
+            if name in names or header.name == "args.h":
+                names |= set(re.findall(r"\bhone_\w+", code(body)))
+    return names
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument("--count", action="store_true")
+    options = parser.parse_args()
+    known, counts = set(), []
+    for headers in tiers(options.root):
+        there = functions(options.root, reached(options.root, headers)) - known
+        known |= there
+        counts.append(len(there))
+    if options.count:
+        print(*counts)
+        return
+    faults = []
+    if counts[0] > FIRST_TIER:
+        faults.append(f"the first tier of hone/hone.h has {counts[0]} functions, and had {FIRST_TIER}: declare what an application does without"
+                      " in a header of hone/admin.h")
+    elif counts[0] < FIRST_TIER:
+        faults.append(f"the first tier of hone/hone.h has {counts[0]} functions: write that in place of {FIRST_TIER} in scripts/surface.py")
+    lonely = known - called(options.root)
+    faults += [f"{name} is called by tests alone: declare it in a header of src/" for name in sorted(lonely - WITHOUT_CLIENT.keys())]
+    faults += [f"{name} has a client, or is gone: take it out of WITHOUT_CLIENT in scripts/surface.py" for name in sorted(WITHOUT_CLIENT.keys() - lonely)]
+    sys.exit("\n".join(faults) or 0)
+
+
+main()
