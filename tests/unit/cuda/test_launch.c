@@ -159,7 +159,7 @@ static void of_a_scalar_that_is_none_what_it_is_then_is_passed(void **state)
     l->args[4] = hone_of_float(0.5);
     assert_passed(l, 5, " 05000000 0200000000000000 000000000000e03f\n");
     code.arguments = "x, y, i32(within)";
-    assert_refused(l, &code, "within");
+    assert_refused(l, &code, "a number is asked for");
     code.arguments = "x, y, i32(within,)";
     assert_refused(l, &code, "arguments: ");
 }
