@@ -87,7 +87,7 @@ static bool results_agree(const bench_operands *operands, bound_lane *ours, boun
         most = fmax(most, fabs((double)mine[i]));
         apart = fmax(apart, fabs((double)mine[i] - (double)other[i]));
     }
-    bool agree = mine != NULL && other != NULL && apart <= (operands->tensors[0].dtype.bits == 32 ? 1e-4 : 2e-2) * most;
+    bool agree = mine != NULL && other != NULL && apart <= (operands->tensors[0].dtype.bits >= 32 ? 1e-4 : 2e-2) * most;
     free(mine);
     free(other);
     return agree;

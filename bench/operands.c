@@ -28,7 +28,9 @@ static void fill(void *memory, hone_dtype_id dtype, int64_t count, uint64_t seed
     for (int64_t i = 0; i < count; i++) {
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
         float value = (float)(int32_t)(uint32_t)(state >> 32) / 2147483648.0f;
-        if (dtype == HONE_F32)
+        if (dtype == HONE_F64)
+            ((double *)memory)[i] = (double)value;
+        else if (dtype == HONE_F32)
             ((float *)memory)[i] = value;
         else
             ((uint16_t *)memory)[i] = to_bf16(value);
@@ -43,7 +45,8 @@ static int make_tensor(const hone_call *call, size_t index, bench_operands *out)
     *tensor = *hone_call_tensor(call, index);
     const hone_dtype_info *dtype = hone_dtype_find(tensor->dtype);
     int64_t elements = hone_tensor_elements(tensor);
-    if (dtype == NULL || (dtype->id != HONE_F32 && dtype->id != HONE_BF16) || elements <= 0) return 1;
+    if (dtype == NULL || elements <= 0) return 1;
+    if (dtype->id != HONE_F64 && dtype->id != HONE_F32 && dtype->id != HONE_BF16) return 1;
     size_t bytes = ((size_t)elements * dtype->bits / 8 + 2 * PAGE - 1) & ~(size_t)(PAGE - 1);
     char *memory = out->memory[index] = aligned_alloc(PAGE, bytes);
     if (memory == NULL) return 1;
@@ -83,9 +86,11 @@ float *operands_result(const bench_operands *operands, size_t *out_count)
     const hone_tensor *tensor = &operands->tensors[operands->result];
     size_t count = (size_t)hone_tensor_elements(tensor);
     float *values = malloc(count * sizeof *values);
+    const int bits = tensor->dtype.bits;
     for (size_t i = 0; values != NULL && i < count; i++)
-        values[i] =
-            tensor->dtype.bits == 32 ? ((const float *)tensor->data)[i] : of_bf16(((const uint16_t *)tensor->data)[i]);
+        values[i] = bits == 64   ? (float)((const double *)tensor->data)[i]
+                    : bits == 32 ? ((const float *)tensor->data)[i]
+                                 : of_bf16(((const uint16_t *)tensor->data)[i]);
     *out_count = count;
     return values;
 }

@@ -35,27 +35,46 @@ def _alternatives(type_text: str) -> list[list[str]] | None:
     return forms
 
 
-def _leads(row: dict[str, Any], dim: str) -> bool | None:
-    """Whether a dim stands in front and nowhere else; None where it does not stand at all."""
+def _has_leading(rows: Sequence[dict[str, Any]], ndims: Sequence[int]) -> bool:
+    """Whether "..." stands for dims in a call of arrays with so many."""
+    for row, ndim in zip(rows, ndims):
+        forms = _alternatives(row["type"])
+        if forms is not None and "..." in forms[0]:
+            return ndim > len(forms[0]) - 1
+    return False
+
+
+def _leads(row: dict[str, Any], dim: str, has_leading: bool) -> bool | None:
+    """Whether a dim stands in front and nowhere else; None where it does not stand at all. A "..." for nothing is not there."""
     forms = _alternatives(row["type"])
     if forms is None:
         return False
+    if dim != "..." and not has_leading:
+        forms = [[one for one in form if one != "..."] for form in forms]
     uses = [[one for one in form if dim == one or (dim != "..." and dim in re.findall(r"\w+", one))] for form in forms]
     if not any(uses):
         return None
     return all(form and form[0] == dim and len(used) == 1 for form, used in zip(forms, uses))
 
 
-def folding_dim(site: Any, batched: Sequence[bool]) -> str | None:
-    """The leading dim that a batch may be put into: parts along it do not touch each other, by the algorithm's own word."""
+def folding_dim(site: Any, batched: Sequence[bool], ndims: Sequence[int]) -> str | None:
+    """The leading dim that a batch may be put into: parts along it do not touch each other, by the algorithm's own word. Of several
+    the one for which the fewest arrays are to be repeated: a product of many rows, and not many products, where b is one.
+
+    Args:
+        ndims: dims of the arrays, without the batch.
+    """
     rows = [row for row, there in zip(site.tensors, site.given) if there]
+    has_leading = _has_leading(rows, ndims)
+    best, least = None, len(rows) + 1
     for dim in (site.operation.independent or "").replace(":", " ").split():
-        leads = [_leads(row, dim) for row in rows]
-        results = [_leads(row, dim) for row in site.results]
+        leads = [_leads(row, dim, has_leading) for row in rows]
+        results = [_leads(row, dim, has_leading) for row in site.results]
         sound = all(lead is not False for lead in leads) and all(results)
-        if sound and all(lead for lead, of_batch in zip(leads, batched) if of_batch):
-            return dim
-    return None
+        repeated = sum(bool(lead) and not of_batch for lead, of_batch in zip(leads, batched))
+        if sound and all(lead for lead, of_batch in zip(leads, batched) if of_batch) and repeated < least:
+            best, least = dim, repeated
+    return best
 
 
 def fold(site: Any, dim: str, operands: Sequence[Any], axes: Sequence[Any], size: int, bind: Any, spread: Any) -> list[Any]:
@@ -68,7 +87,7 @@ def fold(site: Any, dim: str, operands: Sequence[Any], axes: Sequence[Any], size
     rows = [row for row, there in zip(site.tensors, site.given) if there]
     given = []
     for row, operand, axis in zip(rows, operands, axes):
-        if not _leads(row, dim):
+        if not _leads(row, dim, False):
             given.append(operand)
             continue
         whole = spread(operand, axis, size)

@@ -65,14 +65,10 @@ class Plan:
         return None if first is None else is_constant(self.name, self.arrays[first])
 
 
-def product_refused(given: Iterable[str], ndims: Sequence[int]) -> str | None:
+def product_refused(given: Iterable[str]) -> str | None:
     """Why a product of these arguments has no gradient; None: it has one."""
     others = sorted(set(given) - {"a", "b", "transpose_b"})
-    if others:
-        return f"{PRODUCT} has no gradient with {', '.join(others)}: it has one of two matrices a and b"
-    if any(ndim != 2 for ndim in ndims):
-        return f"{PRODUCT} has no gradient of arrays with {' and '.join(map(str, ndims))} dims: it has one of two matrices a and b"
-    return None
+    return f"{PRODUCT} has no gradient with {', '.join(others)}: it has one of a and b" if others else None
 
 
 def plan(name: str, rows: Sequence[dict[str, Any]], gradient: Sequence[dict[str, Any]], given: Sequence[bool]) -> Plan:
@@ -101,9 +97,9 @@ def of_product(
     """The cotangents of a and b, of c = a b; None in place of one that nobody asks for.
 
     Args:
-        arrays: a [m, k], and b [k, n] or transposed [n, k].
-        product: of two matrices, the second one transposed or not.
-        turned: a matrix transposed, with dense rows.
+        arrays: a [..., m, k], and b [..., k, n] or transposed [..., n, k].
+        product: of two arrays, the second one's matrices transposed or not.
+        turned: an array whose matrices are transposed, with dense rows.
     """
     a, b = arrays
     d_a = product(d_c, b, not transpose_b) if asked[0] else None

@@ -306,7 +306,8 @@ def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> A
     bind = functools.partial(_call_p.bind, **parameters)
     batched = [axis is not None for axis in axes]
     size = next(operand.shape[axis] for operand, axis in zip(operands, axes) if axis is not None)
-    dim = _batching.folding_dim(site, batched) if size > 0 else None
+    ndims = [operand.ndim - of_batch for operand, of_batch in zip(operands, batched)]
+    dim = _batching.folding_dim(site, batched, ndims) if size > 0 else None
     if dim is not None:
         results = _batching.fold(site, dim, operands, axes, size, bind, _spread)
     else:
@@ -400,7 +401,7 @@ def _differentiable(
     if not _gradients.has(name, runtime.algorithms()):
         return bind
     dtypes = [operand.dtype for operand in like]
-    reverse = (_Products(rows, parameters, like) if name == _gradients.PRODUCT else _Vjp(runtime, name, rows, parameters))
+    reverse = (_Products(rows, parameters) if name == _gradients.PRODUCT else _Vjp(runtime, name, rows, parameters))
     function = jax.custom_vjp(bind)
 
     # JAX asks for this one where it differentiates, and says by which operands.
@@ -438,19 +439,18 @@ class _Products:
 
     arrays, results = {0, 1}, set[int]()
 
-    def __init__(self, rows: Any, parameters: dict[str, Any], like: Sequence[Any]):
+    def __init__(self, rows: Any, parameters: dict[str, Any]):
         tensors = [row["name"] for row in rows if row["kind"] == "tensor" and not row["is_result"]]
         given = [name for name, there in zip(tensors, parameters["given"]) if there]
         self.parameters, self.given = parameters, [*given, *dict(parameters["scalars"])]
-        self.ndims = [operand.ndim for operand in like]
 
     def refused(self, differentiated: Sequence[bool]) -> str | None:
-        return _gradients.product_refused(self.given, self.ndims)
+        return _gradients.product_refused(self.given)
 
     def __call__(self, operands: Sequence[Any], results: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
         transpose_b = bool(dict(self.parameters["scalars"]).get("transpose_b", False))
         product = functools.partial(_product, self.parameters)
-        return _gradients.of_product(operands, cotangents[0], transpose_b, product, jnp.transpose)
+        return _gradients.of_product(operands, cotangents[0], transpose_b, product, lambda one: jnp.swapaxes(one, -1, -2))
 
 
 class _Vjp:

@@ -26,6 +26,7 @@ from hone.errors import InvalidArgumentError, UnsupportedError
 
 PLATFORMS = ("cpu", "cuda")
 DTYPES = ("float32", "bfloat16", "float16")
+MOST_DIMS = 8  # of an array that hone knows
 _lock = threading.Lock()
 _current: Patched | None = None
 
@@ -76,10 +77,10 @@ class Patched:
         return "\n".join(lines)
 
 
-def _refused(shapes: tuple[Any, ...], dtypes: set[str]) -> str | None:
+def _refused(shapes: tuple[Any, ...], dtypes: set[str], known: tuple[str, ...] = DTYPES) -> str | None:
     if len(dtypes) > 1:
         return f"dtypes that differ: {', '.join(sorted(dtypes))}"
-    if not dtypes <= set(DTYPES):
+    if not dtypes <= set(known):
         return f"of {dtypes.pop()}"
     if not all(isinstance(dim, int) for shape in shapes for dim in shape):
         return "a shape with symbols"
@@ -91,15 +92,17 @@ def _refused(shapes: tuple[Any, ...], dtypes: set[str]) -> str | None:
 
 def _why_not_product(ctx: Any, dimension_numbers: Any, precision: Any, out_sharding: Any) -> str | None:
     lhs, rhs = ctx.avals_in
-    reason = _refused((lhs.shape, rhs.shape), {str(aval.dtype) for aval in (lhs, rhs, *ctx.avals_out)})
-    (left, right), (batch, _) = dimension_numbers
+    reason = _refused((lhs.shape, rhs.shape), {str(aval.dtype) for aval in (lhs, rhs, *ctx.avals_out)}, (*DTYPES, "float64"))
+    (left, right), (batch, of_right) = dimension_numbers
     if reason is not None:
         return reason
-    if len(batch) > 0:
-        return "a batch of products"
+    if tuple(batch) != tuple(range(len(batch))) or tuple(of_right) != tuple(batch):
+        return "the dims of a batch are not the first on both sides"
+    if len(batch) > MOST_DIMS - 2:
+        return f"a batch of more than {MOST_DIMS - 2} dims"
     if not left or tuple(left) != tuple(range(lhs.ndim - len(left), lhs.ndim)):
         return "the left side's summed dims are not its last"
-    if tuple(right) not in (tuple(range(len(right))), tuple(range(rhs.ndim - len(right), rhs.ndim))):
+    if tuple(right) not in (_first(batch, right), tuple(range(rhs.ndim - len(right), rhs.ndim))):
         return "the right side's summed dims are not its first or last"
     if precision is not None and not isinstance(precision, (tuple, jax.lax.Precision)):
         return "an algorithm is named as precision"
@@ -114,14 +117,21 @@ def _devices(ctx: Any) -> int:
     return getattr(axes, "num_devices", None) or (1 if mesh is None else mesh.size)
 
 
+def _first(batch: Any, summed: Any) -> tuple[int, ...]:
+    """The dims behind those of a batch."""
+    return tuple(range(len(batch), len(batch) + len(summed)))
+
+
 def _product(lhs: Any, rhs: Any, *, dimension_numbers: Any, **others: Any) -> Any:
-    (left, right), _ = dimension_numbers
-    kept, deep = lhs.shape[:lhs.ndim - len(left)], math.prod(lhs.shape[dim] for dim in left)
-    transposed = tuple(right) != tuple(range(len(right)))
-    added = rhs.shape[:rhs.ndim - len(right)] if transposed else rhs.shape[len(right):]
+    (left, right), (batch, _) = dimension_numbers
+    products = lhs.shape[:len(batch)]
+    kept, deep = lhs.shape[len(batch):lhs.ndim - len(left)], math.prod(lhs.shape[dim] for dim in left)
+    transposed = tuple(right) != _first(batch, right)
+    added = rhs.shape[len(batch):rhs.ndim - len(right)] if transposed else rhs.shape[len(batch) + len(right):]
     wide = math.prod(added)
-    made = hone.jax.call("matmul", lhs.reshape(-1, deep), rhs.reshape((wide, deep) if transposed else (deep, wide)), transpose_b=transposed)
-    return made.reshape(*kept, *added)
+    made = hone.jax.call("matmul", lhs.reshape(*products, math.prod(kept), deep),
+                         rhs.reshape(*products, *((wide, deep) if transposed else (deep, wide))), transpose_b=transposed)
+    return made.reshape(*products, *kept, *added)
 
 
 def _lowered(patched: Patched, before: Callable[..., Any], ctx: Any, lhs: Any, rhs: Any, **parameters: Any) -> Any:

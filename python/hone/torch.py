@@ -385,7 +385,7 @@ class _Operation:
         if self.name == _gradients.PRODUCT:
             given = {name: value for name, value in {**named, **keywords}.items() if value is not None}
             added = {name: given.pop(name) for name in ("bias", "residual") if name in given and "activation" not in given}
-            refused = _gradients.product_refused(given, [value.dim() for value in given.values() if isinstance(value, torch.Tensor)])
+            refused = _gradients.product_refused(given)
             if refused is not None:
                 raise RuntimeError(f"{NAMESPACE}::{refused}. Differentiate another form of it")
 
@@ -393,9 +393,9 @@ class _Operation:
                 return self.packet.default(a, b, transpose_b=transpose_b)
 
             made = _gradients.of_product(
-                [named["a"], named["b"]], cotangents[0], keywords.get("transpose_b", False), product, lambda one: one.t().contiguous(),
+                [named["a"], named["b"]], cotangents[0], keywords.get("transpose_b", False), product, lambda one: one.transpose(-1, -2).contiguous(),
                 (like.get("a") is not None, like.get("b") is not None))
-            return {"a": made[0], "b": made[1], "bias": cotangents[0].sum(0) if "bias" in added else None, "residual": cotangents[0]}
+            return {"a": made[0], "b": made[1], "bias": cotangents[0].flatten(0, -2).sum(0) if "bias" in added else None, "residual": cotangents[0]}
         if not _gradients.has(self.name, runtimes.default().algorithms()):
             raise RuntimeError(f"{NAMESPACE}::{_gradients.is_missing(self.name)}. Differentiate another form of it, or wrap it in "
                                "torch.autograd.Function")
@@ -430,7 +430,8 @@ class _Operation:
 
         operands, dims = [named[name] for name in names], [axes[name] for name in names]
         foldable = info.batch_size > 0 and keywords.get("axes") != "bhsd"
-        dim = _batching.folding_dim(site, [one is not None for one in dims]) if foldable else None
+        ndims = [operand.dim() - (one is not None) for operand, one in zip(operands, dims)]
+        dim = _batching.folding_dim(site, [one is not None for one in dims], ndims) if foldable else None
         if dim is not None:
             results = _batching.fold(site, dim, operands, dims, info.batch_size, bind, _spread)
         else:
@@ -561,13 +562,24 @@ class _Operations(types.ModuleType):
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The product that ``torch.matmul`` gives, of all shapes and dtypes that it takes.
 
-    hone's ``matmul`` computes it where it comes to one product of two matrices of float16, bfloat16 or float32: vectors are matrices
-    of one row or column, leading dims of ``a`` are rows. Products of other dtypes, and of a ``b`` with leading dims, are torch's own.
+    hone's ``matmul`` computes those of float16, bfloat16, float32 and float64: vectors are matrices of one row or column, leading
+    dims of ``a`` are rows where ``b`` is a matrix, and else those of a batch, broadcast as torch does. Products of other dtypes, or of
+    more than 8 dims, are torch's own.
     """
-    if a.dtype not in _WIDTHS or b.dtype not in _WIDTHS or not 1 <= b.dim() <= 2 or a.dim() < 1:
+    known = (*_WIDTHS, torch.float64)
+    if a.dtype not in known or b.dtype not in known or min(a.dim(), b.dim()) < 1 or max(a.dim(), b.dim()) > 8:
         return torch.matmul(a, b)
+    if b.dim() > 2:
+        return _batched(a, b)
     made = ops.matmul(a.reshape(-1, a.shape[-1]), b if b.dim() == 2 else b.unsqueeze(1))
     return made.reshape((*a.shape[:-1], *(b.shape[1:] if b.dim() == 2 else ())))  # type: ignore[no-any-return]
+
+
+def _batched(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    rows = a if a.dim() > 1 else a.unsqueeze(0)
+    leading = torch.broadcast_shapes(rows.shape[:-2], b.shape[:-2])
+    made = ops.matmul(rows.expand(*leading, *rows.shape[-2:]), b.expand(*leading, *b.shape[-2:]))
+    return made if a.dim() > 1 else made.squeeze(-2)  # type: ignore[no-any-return]
 
 
 def replace(model: torch.nn.Module) -> Replaced:

@@ -323,8 +323,14 @@ static hone_status match_shape(binder *b, size_t i)
     if (status != HONE_OK) return status;
     const int32_t leading = tensor->ndim - (int32_t)s->count;
     if (leading < 0 || (leading > 0 && !s->ellipsis)) {
+        // People write vectors where numpy and torch take them for matrices.
+        const bool is_short = leading < 0 && tensor->ndim > 0;
+        char expected[600];
         hone_value given = hone_of_tensor(tensor);
-        return wrong_value(b, p, &given, p->shown.type_text);
+        snprintf(
+            expected, sizeof expected, "%s%s", p->shown.type_text,
+            is_short ? "; give a dim that is missing as an axis of size 1" : "");
+        return wrong_value(b, p, &given, expected);
     }
     if (s->ellipsis) status = match_leading(b, p->shown.name, tensor, leading);
     for (uint32_t k = 0; k < s->count && status == HONE_OK; k++)

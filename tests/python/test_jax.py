@@ -127,6 +127,11 @@ class Call(HoneTest):
         self.assertEqual(jax.vmap(product, (0, None))(rows[:, :, :0], matrix[:0]).shape, (4, 8, 16))
         matrices = jnp.stack([matrix, 2 * matrix, 3 * matrix, -matrix])
         close(jax.vmap(product)(rows, matrices), rows @ matrices, 1e-3, 1e-3)
+        self.assertEqual(calls(jax.vmap(product), rows, matrices), [("matmul(f32[4,8,64], f32[4,64,16])", 1)])
+        close(jax.vmap(product, (None, 0))(rows[0], matrices), rows[0] @ matrices, 1e-3, 1e-3)
+        self.assertEqual(calls(jax.vmap(product, (None, 0)), rows[0], matrices), [("matmul(f32[4,8,64], f32[4,64,16])", 1)])
+        twice = jax.vmap(jax.vmap(product), (1, None))(jnp.stack([rows, -rows], 1), matrices)
+        close(twice, jnp.stack([rows @ matrices, -rows @ matrices]), 1e-3, 1e-3)
         attention = jax.vmap(lambda q, k: hone.jax.call("flash_attention", q, k, k, causal=True), (0, None))
         q = X.reshape(2, 2, 4, 2, 64)
         close(attention(q, q[0]), jnp.stack([Plain.attention(one * 64 ** -0.5 * 8, q[0], q[0]) for one in q]))
@@ -256,6 +261,8 @@ DIFFERENTIATED = [
     ("rope", turned, (r(2, 8, 3, 50), COS, SIN), (0,), {}),
     ("rope", turned, (r(2, 8, 3, 50), COS, SIN), (0,), {"interleaved": True}),
     ("matmul", lambda a, b: jnp.matmul(a, b, precision="highest"), (X[0], r(64, 40)), (0, 1), {}),
+    ("matmul", lambda a, b: jnp.matmul(a, b, precision="highest"), (X, r(4, 64, 40)), (0, 1), {}),
+    ("matmul", lambda a, b, transpose_b: jnp.matmul(a, b.mT, precision="highest"), (X, r(4, 40, 64)), (0, 1), {"transpose_b": True}),
     ("matmul", lambda a, b, transpose_b: jnp.matmul(a, b.T, precision="highest"), (X[0], r(40, 64)), (0, 1), {"transpose_b": True}),
     ("flash_attention", attended, (Q, K, V), (0, 1, 2), {}),
     ("flash_attention", attended, (Q, K, V), (0, 1, 2), {"causal": True, "softmax_scale": 0.3, "logits_soft_cap": 2.0}),
@@ -517,19 +524,37 @@ class Patch(HoneTest):
             second = jax.hessian(lambda x: (jax.nn.softmax(x) ** 2).sum())(jnp.arange(4.0))
         close(second, jax.hessian(lambda x: (jax.nn.softmax(x) ** 2).sum())(jnp.arange(4.0)))
 
+    def test_batches_and_vectors_are_hones(self):
+        x = self.arrays[0]
+        four = jnp.asarray(numpy.random.default_rng(7).standard_normal((2, 3, 16, 5)), jnp.float32)
+        programs = {
+            "matmul(f32[2,8,16], f32[2,8,16], transpose_b=true)": (lambda a: jnp.einsum("bsd,btd->bst", a, a), (x,)),
+            "matmul(f32[2,3,5,16], f32[2,3,5,16], transpose_b=true)": (lambda a: a.mT @ a, (four,)),
+            "matmul(f32[2,8,16], f32[2,16,5])": (lambda a, b: a @ b, (x, four[:, 0])),
+            "matmul(f32[2,1,16], f32[2,16,5])": (lambda a, b: jnp.einsum("bd,bdn->bn", a, b), (x[:, 0], four[:, 0])),
+            "matmul(f32[1,16], f32[16,5])": (lambda a, b: a @ b, (x[0, 0], four[0, 0])),
+            "matmul(f32[8,16], f32[16,1])": (lambda a, b: a @ b, (x[0], x[1, 0])),
+            "matmul(f32[1,16], f32[16,1])": (lambda a, b: a @ b, (x[0, 0], x[1, 0])),
+        }
+        expected = [function(*(numpy.asarray(one) for one in given)) for function, given in programs.values()]
+        for (text, (function, given)), right in zip(programs.items(), expected):
+            with self.subTest(text), hone.jax.patch() as patched:
+                close(jax.jit(function)(*given), right, 1e-5, 1e-5)
+                self.assertEqual(patched.hits["dot_general"], 1, patched)
+
     def test_what_hone_would_answer_otherwise_is_jaxs_with_the_reason(self):
         x = self.arrays[0]
         mesh = Mesh(numpy.array(jax.devices()), ("d",))
         spread = jax.device_put(x, NamedSharding(mesh, PartitionSpec("d")))
         with hone.jax.patch() as patched:
-            close(jnp.einsum("bsd,btd->bst", x, x), jnp.einsum("bsd,btd->bst", numpy.asarray(x), numpy.asarray(x)))
+            close(jnp.einsum("sbd,tbd->bst", x, x), numpy.einsum("sbd,tbd->bst", x, x))
             close(jax.jit(lambda a, b: a @ b)(spread, self.arrays[1]), x @ self.arrays[1])
             (jnp.ones((4, 4), jnp.int32) @ jnp.ones((4, 4), jnp.int32)).block_until_ready()
             close(jax.nn.softmax(x, axis=0).sum(0), numpy.ones((8, 16)))
             close(jax.nn.softmax(x, where=x > 0).sum(), (x > 0).any(-1).sum())
             jax.export.export(jax.jit(lambda a: a @ a.T))(jax.ShapeDtypeStruct(jax.export.symbolic_shape("n, 4"), jnp.float32))
         left = patched.left
-        for reason in ("a batch of products", "spread over devices", "of int32", "a shape with symbols"):
+        for reason in ("the dims of a batch are not the first on both sides", "spread over devices", "of int32", "a shape with symbols"):
             self.assertIn(reason, left["dot_general"], left)
         self.assertEqual({*left["softmax"]}, {"not along the last dim", "where is given"})
 

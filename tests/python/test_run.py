@@ -105,6 +105,16 @@ class Forks(HoneTest):
             self.assertEqual(hone.run("matmul", a, b.T).shape, (4, 6))
             self.assertEqual(hone.run("matmul", a, b.T[:, :5]).shape, (4, 5))
 
+    def test_a_batch_is_numpys_and_a_vector_says_what_to_write(self):
+        generator = numpy.random.default_rng(3)
+        a, b = generator.standard_normal((3, 1, 4, 8)), generator.standard_normal((3, 2, 8, 5))
+        for dtype, tolerance in ((numpy.float64, 1e-13), (numpy.float32, 1e-5)):
+            wide = numpy.broadcast_to(a.astype(dtype), (3, 2, 4, 8))
+            numpy.testing.assert_allclose(hone.run("matmul", wide, b.astype(dtype)), a @ b, rtol=tolerance, atol=tolerance)
+        with self.assertRaisesRegex(hone.InvalidArgumentError, r"a is a tensor f64\[8\].*give a dim that is missing as an axis of size 1"):
+            hone.run("matmul", a[0, 0, 0], b[0, 0])
+        numpy.testing.assert_allclose(hone.run("matmul", a[0, 0, :1], b[0, 0])[0], a[0, 0, 0] @ b[0, 0], rtol=1e-13, atol=1e-13)
+
     def test_children_forked_during_calls_are_right_and_end(self):
         for number in range(20):
             sys.stdout.flush()

@@ -415,18 +415,23 @@ class Operations(HoneTest):
 
     def test_products_of_all_shapes_and_dtypes_are_torchs(self):
         shapes = [((6,), (6,)), ((6,), (6, 4)), ((5, 6), (6,)), ((5, 6), (6, 4)), ((2, 3, 5, 6), (6, 4)), ((2, 5, 6), (6,)),
-                  ((2, 3, 5, 6), (3, 6, 4)), ((6,), (2, 6, 4)), ((0, 6), (6, 4))]
+                  ((2, 3, 5, 6), (3, 6, 4)), ((6,), (2, 6, 4)), ((0, 6), (6, 4)), ((2, 5, 6), (2, 6, 4)), ((2, 1, 5, 6), (3, 6, 4)), ((5, 6), (2, 6, 4)), ((2, 0, 5, 6), (2, 0, 6, 4))]
         compiled = torch.compile(hone.torch.matmul, fullgraph=True, dynamic=True)
         for left, right in shapes:
             for dtype in (torch.float32, torch.float64, torch.bfloat16):
                 a, b = torch.rand(left, dtype=dtype), torch.rand(right, dtype=dtype)
                 expected = torch.matmul(a, b)
-                is_compiled = dtype == torch.float32 and left == (2, 3, 5, 6)
+                is_compiled = dtype == torch.float32 and left in ((2, 3, 5, 6), (2, 1, 5, 6))
                 for product in (hone.torch.matmul, compiled) if is_compiled else (hone.torch.matmul,):
                     with self.subTest(left=left, right=right, dtype=dtype, compiled=product is compiled):
                         made = product(a, b)
                         self.assertEqual((made.shape, made.dtype), (expected.shape, expected.dtype))
-                        torch.testing.assert_close(made, expected, rtol=2e-2 if dtype == torch.bfloat16 else 1e-5, atol=1e-5)
+                        torch.testing.assert_close(made, expected, **{torch.float32: {"rtol": 1e-5, "atol": 1e-5}, torch.float64: {"rtol": 1e-13, "atol": 1e-13},
+                                                                        torch.bfloat16: {"rtol": 2e-2, "atol": 1e-5}}[dtype])
+        asked = []
+        with hone.context(links={"store": lambda call: asked.append(call.text)}):
+            hone.torch.matmul(torch.rand(2, 1, 5, 6), torch.rand(3, 6, 4))
+        self.assertEqual(asked, ["matmul(f32[2,3,5,6]{strides=30,0,6,1}, f32[2,3,6,4]{strides=0,24,4,1})"])
         for a, b in ((torch.rand(2, 3), torch.rand(4, 2)), (torch.tensor(1.0), torch.rand(2, 2))):
             with self.assertRaises((RuntimeError, hone.InvalidArgumentError)):
                 hone.torch.matmul(a, b)
@@ -490,6 +495,8 @@ class Gradients(HoneTest):
             (ops.rope, (r(2, 5, 3, 8), r(5, 4), r(5, 4)), 1, {}, rope),
             (ops.matmul, (r(3, 5), r(5, 4)), 2, {}, torch.mm),
             (ops.matmul, (r(3, 5), r(4, 5)), 2, {"transpose_b": True}, lambda a, b, transpose_b: a @ b.t()),
+            (ops.matmul, (r(2, 3, 5), r(2, 5, 4)), 2, {}, torch.bmm),
+            (ops.matmul, (r(2, 1, 3, 5), r(2, 1, 4, 5)), 2, {"transpose_b": True}, lambda a, b, transpose_b: a @ b.mT),
             (ops.flash_attention, (r(2, 6, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8)), 3, {"causal": True}, attention),
             (ops.scaled_dot_product_attention, (r(2, 6, 4, 8), r(2, 6, 2, 8), r(2, 6, 2, 8)), 3, {"causal": True, "axes": "bshd"}, attention),
             (ops.scaled_dot_product_attention, (r(2, 4, 6, 8), r(2, 2, 6, 8), r(2, 2, 6, 8)), 3, {"causal": True, "axes": "bhsd"},
@@ -644,6 +651,7 @@ class Transformed(HoneTest):
         for name, args, dims, text in (
             ("rms_norm", (r(3, 5, 8), r(8)), (0, None), "rms_norm(f32[3,5,8], f32[8])"),
             ("matmul", (r(3, 5, 8), r(8, 4)), (0, None), "matmul(f32[15,8], f32[8,4])"),
+            ("matmul", (r(3, 5, 8), r(3, 8, 4)), (0, 0), "matmul(f32[3,5,8], f32[3,8,4])"),
             ("matmul", (r(3, 5, 8), r(8, 4), r(4)), (0, None, None), "matmul(f32[15,8], f32[8,4], bias=f32[4])"),
         ):
             asked = []

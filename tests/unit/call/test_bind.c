@@ -169,7 +169,8 @@ static void a_wrong_dim_names_where_the_right_one_came_from(void **state)
         refusal(signature, "matmul(f32[8,512], f32[511,16])", &err), "matmul: b[0] is 511 but k is 512 (from a[1])");
     assert_contains(
         refusal(signature, "matmul(f32[8,512], f32[512])", &err),
-        "matmul: b is a tensor f32[512], expected T[n, k] if");
+        "matmul: b is a tensor f32[512], expected T[n, k] if transpose_b else [k, n]; give a dim that is missing as an "
+        "axis of size 1");
     assert_contains(
         refusal(signature, "matmul(f32[8,512], f64[512,4])", &err), "matmul: b is f64 but T is f32 (from a)");
     assert_contains(
