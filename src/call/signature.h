@@ -85,6 +85,7 @@ hone_status hone_signature_write_text(hone_signature *signature, hone_error *err
 typedef struct hone_dim_names {
     void (*append)(void *ctx, hone_buffer *out, hone_view name);
     void *ctx;
+    bool without_leading; // "..." is left out
 } hone_dim_names;
 // Appends "[m, k] if transpose_b else [k, m]" with one spacing for all: "a+b" and "a  + b" are one text.
 //   arena  for the lexer's strings

@@ -55,7 +55,8 @@ typedef struct side {
     int16_t dims[HONE_MAX_SLOTS]; // number of a slot's dim by first use, from 1; 0: not used yet
     int16_t variables[HONE_MAX_VARIABLES];
     int16_t next_dim, next_variable;
-    hone_buffer type; // of the parameter at hand
+    bool without_leading; // the other one knows no leading dims
+    hone_buffer type;     // of the parameter at hand
 } side;
 
 typedef struct comparison {
@@ -73,9 +74,19 @@ static bool is_unknown_to(const hone_call_parameter *p, const hone_signature *ot
     return p->shown.role == HONE_ROLE_GIVEN && hone_signature_find(other, p->shown.name) < 0;
 }
 
+static bool has_leading(const hone_signature *signature)
+{
+    for (size_t i = 0; i < signature->count; i++)
+        for (const hone_shape_pattern *s = signature->parameters[i].shape; s != NULL; s = s->otherwise)
+            if (s->ellipsis) return true;
+    return false;
+}
+
 static void open_side(side *s, const hone_signature *signature, const hone_signature *other, hone_allocator allocator)
 {
     s->signature = signature;
+    // A kernel that takes no batch takes the calls that have none.
+    s->without_leading = has_leading(signature) != has_leading(other);
     hone_buffer_init(&s->type, allocator);
     // Results behind all parameters, wherever the values stand in C.
     for (int results = 0; results < 2; results++)
@@ -106,7 +117,7 @@ static void append_dim(void *ctx, hone_buffer *out, hone_view name)
 
 static void write_type(side *s, const hone_call_parameter *p, hone_arena *arena)
 {
-    const hone_dim_names names = {append_dim, s};
+    const hone_dim_names names = {append_dim, s, s->without_leading};
     hone_buffer_clear(&s->type);
     if (p->shape == NULL) {
         hone_buffer_text(&s->type, p->shown.type_text);
@@ -149,7 +160,7 @@ static void say_texts(comparison *c, const char *what, const char *name, const c
 // With numbers in place of the dims that an expression names.
 static void write_default(side *s, const hone_call_parameter *p, hone_buffer *out, hone_arena *arena)
 {
-    const hone_dim_names names = {append_dim, s};
+    const hone_dim_names names = {append_dim, s, s->without_leading};
     if (p->standard != NULL)
         hone_append_expression(out, p->standard, &names, arena);
     else if (p->shown.has_default)

@@ -76,9 +76,10 @@ void hone_append_expression(
 void hone_append_shape(hone_buffer *out, const hone_shape_pattern *s, const hone_dim_names *names, hone_arena *arena)
 {
     for (; s != NULL; s = s->otherwise) {
-        hone_buffer_text(out, s->ellipsis ? "[..." : "[");
+        const bool leads = s->ellipsis && (names == NULL || !names->without_leading);
+        hone_buffer_text(out, leads ? "[..." : "[");
         for (uint32_t i = 0; i < s->count; i++) {
-            if (i > 0 || s->ellipsis) hone_buffer_text(out, ", ");
+            if (i > 0 || leads) hone_buffer_text(out, ", ");
             if (s->dims[i].expression == NULL)
                 append_name(out, s->dims[i].text, names);
             else

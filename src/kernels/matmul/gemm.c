@@ -329,6 +329,11 @@ static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t
 
 // Fetching ------------------------------------------------------------------------------------------------------------
 
+static int64_t fetched_rows(const gemm_part *part)
+{
+    return part->job->set->lane == 8 ? HONE_FETCH_ROWS_F64 : HONE_FETCH_ROWS;
+}
+
 // Nothing to fetch: the same line again and again.
 static void fetch_nothing(hone_gemm_tile *tile)
 {
@@ -341,7 +346,7 @@ static void fetch_rows(const gemm_part *part, hone_gemm_tile *tile, const void *
     int64_t size = hone_element_size(part->product->dtype);
     tile->fetch = (const char *)data + offset * size;
     tile->fetch_stride = stride * size;
-    tile->fetch_step = HONE_FETCH_ROWS * part->job->set->word * size;
+    tile->fetch_step = fetched_rows(part) * part->job->set->word * size;
 }
 
 // The next panel of a transposed b while this one is multiplied, then the next rows of a.
@@ -349,11 +354,12 @@ static void choose_fetch(
     const gemm_part *part, const gemm_block *block, int64_t column, int64_t t, hone_gemm_tile *tile)
 {
     const hone_matmul *product = part->product;
-    int64_t nr = part->job->blocking->nr, line = t * HONE_FETCH_ROWS;
-    if (block->packs && line < nr && column + nr + line + HONE_FETCH_ROWS <= block->columns) {
+    const int64_t rows = fetched_rows(part);
+    int64_t nr = part->job->blocking->nr, line = t * rows;
+    if (block->packs && line < nr && column + nr + line + rows <= block->columns) {
         int64_t j = block->column + column + nr + line;
         fetch_rows(part, tile, product->b, j * product->b_stride + block->k_begin, product->b_stride);
-    } else if (column + nr >= block->columns && block->next_row + line + HONE_FETCH_ROWS <= part->row_end) {
+    } else if (column + nr >= block->columns && block->next_row + line + rows <= part->row_end) {
         int64_t i = block->next_row + line;
         fetch_rows(part, tile, product->a, i * product->a_stride + block->next_k, product->a_stride);
     } else {

@@ -6,7 +6,7 @@
 #include "kernels/matmul/gemm.h"
 #include "kernels/matmul/words.h"
 
-enum { TILE_ROWS = 14, TILE_VECTORS = 4 };
+enum { TILE_ROWS = 14, TILE_VECTORS = 4, TILE_FETCH = sizeof(LANE) == 8 ? HONE_FETCH_ROWS_F64 : HONE_FETCH_ROWS };
 
 HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const LANE *b, int64_t last, int vectors)
 {
@@ -92,12 +92,12 @@ HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors,
     int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH;
     const LANE *a = tile->a, *b = tile->b;
     const char *fetch = tile->fetch;
-    int64_t down = tile->fetch_stride, on = tile->fetch_step - (HONE_FETCH_ROWS - 1) * down;
+    int64_t down = tile->fetch_stride, on = tile->fetch_step - (TILE_FETCH - 1) * down;
     tile_clear(tile, sum, rows, vectors);
     for (int64_t p = 0; p < tile->depth; p++, a += rows, b += tile->b_step) {
         tile_step(sum, a, b, last, rows, vectors, product);
         __builtin_prefetch(fetch, 0, 2);
-        fetch += p % HONE_FETCH_ROWS != HONE_FETCH_ROWS - 1 ? down : on;
+        fetch += p % TILE_FETCH != TILE_FETCH - 1 ? down : on;
     }
     tile_store(tile, sum, last, rows, vectors);
 }

@@ -64,6 +64,24 @@ static void a_parameter_that_came_later_may_be_missing(void **state)
         "f(x: f32[n], *, b: f16[n]? = none #given) -> y: f32[n]", &kept));
 }
 
+// What takes no batch takes the calls that have none. What else differs is told.
+static void a_side_without_leading_dims_is_compared_without_them(void **state)
+{
+    (void)state;
+    lines kept;
+    static const char batched[] =
+        "f(a: T[..., m, k], b: T[..., n, k] if t else [..., k, n], v: T[n], *, t: bool = false) -> "
+        "c: T[..., m, n]";
+    static const char plain[] = "f(a: T[m, k], b: T[n, k] if t else [k, n], v: T[n], *, t: bool = false) -> c: T[m, n]";
+    assert_true(agree(batched, plain, &kept));
+    assert_true(agree(plain, batched, &kept));
+    assert_false(
+        agree(batched, "f(a: T[m, k], b: T[n, k] if t else [k, n], v: T[m], *, t: bool = false) -> c: T[m, n]", &kept));
+    assert_contains(kept.text, "parameter 'v': type");
+    assert_false(
+        agree("f(x: f32[..., n], y: f32[n]) -> z: f32[n]", "f(x: f32[n], y: f32[..., n]) -> z: f32[n]", &kept));
+}
+
 static void each_difference_is_reported(void **state)
 {
     (void)state;
@@ -99,6 +117,7 @@ int main(void)
         cmocka_unit_test(names_of_dims_and_types_are_the_authors_own),
         cmocka_unit_test(tuning_parameters_are_left_out),
         cmocka_unit_test(a_parameter_that_came_later_may_be_missing),
+        cmocka_unit_test(a_side_without_leading_dims_is_compared_without_them),
         cmocka_unit_test(each_difference_is_reported),
         cmocka_unit_test(a_missing_parameter_is_named),
         cmocka_unit_test(defaults_differ_by_value_not_by_spelling),
