@@ -12,6 +12,7 @@ REGRET = str(DATA.parent / "lab" / "regret")
 REPLAY = str(DATA.parent / "lab" / "replay")
 ALARMS = str(DATA.parent / "lab" / "alarms")
 RECORDED = str(DATA.parent / "bench" / "contests" / "regret-4s.jsonl.gz")
+SOFTMAX = "softmax(f32[8,64])"
 COLUMNS = "| | contests | bad | > 20 % | worst | mean regret | slower than not tuning by > 5 points |"
 
 
@@ -19,6 +20,17 @@ class Regret(CommandTest):
     def regret(self, *arguments):
         return subprocess.run([sys.executable, "-B", REGRET, "--hone", COMMAND, *arguments], env=self.environment({}),
                               cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+
+    def test_calls_have_processors_of_their_own(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("--at-once asks for two processors, this process may use one")
+        script = self.folder / "hone"
+        script.write_text(f"#!/bin/sh\n[ $(nproc) = 2 ] && [ -d \"$HONE_DEVICE_LOCKS\" ] || exit 9\nexec {COMMAND} \"$@\"\n")
+        script.chmod(0o755)
+        done = self.regret("--hone", str(script), "--at-once", "1", "--runs", "1", "--seconds", "0.3", "--duel", "0.2", "--out", "out.jsonl", NORM, SOFTMAX)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()]
+        self.assertEqual([row["call"] for row in rows if "duel" not in row], [NORM, SOFTMAX])
 
     def test_a_call_is_tuned_and_its_winners_meet_the_default(self):
         done = self.regret("--runs", "2", "--seconds", "0.5", "--duel", "0.2", "--busy", "1", "--out", "out.jsonl", NORM)
@@ -97,6 +109,7 @@ class Regret(CommandTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("nothing", done.stderr)
         self.assertIn("expected 1 to 15", self.regret("--runs", "16").stderr)
+        self.assertIn("each call has two of the processors", self.regret("--at-once", "4096").stderr)
 
 
 if __name__ == "__main__":
