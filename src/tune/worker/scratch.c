@@ -135,6 +135,13 @@ hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hon
     return scratch->memory != NULL ? fill(scratch, err) : HONE_OK;
 }
 
+bool hone_guarded_scratch_is_untouched(const hone_guarded_scratch *scratch)
+{
+    for (size_t i = 0; scratch->block != NULL && i < scratch->size; i++)
+        if ((unsigned char)scratch->data[i] != HONE_POISON_BYTE) return false;
+    return true;
+}
+
 // How far into the guard that begins at guard, and goes on in steps of `step`, the farthest byte lies that was written.
 static size_t reach_of(const char *guard, ptrdiff_t step)
 {

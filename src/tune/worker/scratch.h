@@ -38,6 +38,8 @@ hone_status hone_guarded_scratch_init(
 void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch);
 // Before a run that is verified.
 hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err);
+// After a run that was given other scratch: whether the host's is as hone_guarded_scratch_poison left it.
+bool hone_guarded_scratch_is_untouched(const hone_guarded_scratch *scratch);
 // HONE_FAILURE_NONE when the guards are as they were; else HONE_FAILURE_BOUNDS with what was written.
 hone_failure hone_guarded_scratch_check(const hone_guarded_scratch *scratch, hone_error *err);
 

@@ -184,14 +184,22 @@ static hone_failure run_placed(
     hone_session *session = runner->session;
     hone_error why = {.message = ""};
     void *const scratch = runner->execution.scratch;
+    const bool has_other_scratch = arrays->scratch.block != NULL;
     if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
-    if (arrays->scratch.block != NULL) runner->execution.scratch = arrays->scratch_low;
+    if (has_other_scratch && hone_guarded_scratch_poison(&runner->scratch, NULL, err) != HONE_OK)
+        return HONE_FAILURE_RUN;
+    if (has_other_scratch) runner->execution.scratch = arrays->scratch_low;
     hone_os_exit_on_fault(where_to == BADLY ? HONE_EXIT_UNALIGNED : 0);
     hone_status status = hone_runner_run_values(runner, arrays->values, &why);
     hone_os_exit_on_fault(0);
     runner->execution.scratch = scratch;
     hone_failure failure = check_arrays(runner, arrays, err);
     if (failure != HONE_FAILURE_NONE) return failure;
+    if (has_other_scratch && !hone_guarded_scratch_is_untouched(&runner->scratch)) {
+        hone_fail(
+            err, HONE_KERNEL_FAILED, where, "works in the scratch that an earlier run was given, and not in its own");
+        return HONE_FAILURE_RACY;
+    }
     take_results(session, arrays);
     failure = hone_runner_judge(runner, status, &why, out_max_error, err);
     if (failure == HONE_FAILURE_NONE || where_to != BADLY) return failure;
