@@ -108,21 +108,21 @@ hone_cost hone_floor_cost(const hone_algorithm *algorithm, const hone_call *call
 }
 
 // Of the narrowest numbers among the inputs: with these the arithmetic may be done. Wide integers may be places of what is
-// computed in floats.
+// computed in floats, and count as 32 bits.
 static hone_number_width narrowest(const hone_call *call)
 {
-    int bits = 64;
-    bool all_f64 = false;
+    int bits = 0; // no input has been seen
     const hone_signature *signature = hone_call_signature(call);
     for (size_t i = 0; i < hone_signature_count(signature); i++) {
         const hone_tensor *tensor = hone_call_tensor(call, i);
         if (tensor == NULL || hone_signature_parameter(signature, i)->is_result || tensor->dtype.code == HONE_CODE_BOOL)
             continue;
-        if (tensor->dtype.bits < bits) bits = tensor->dtype.bits;
-        if (tensor->dtype.bits == 64 && tensor->dtype.code != HONE_CODE_FLOAT) bits = 32;
-        all_f64 = bits == 64;
+        const bool is_wide_integer = tensor->dtype.bits == 64 && tensor->dtype.code != HONE_CODE_FLOAT;
+        const int own = is_wide_integer ? 32 : tensor->dtype.bits;
+        if (bits == 0 || own < bits) bits = own;
     }
-    if (all_f64) return HONE_WIDTH_64;
+    if (bits == 64) return HONE_WIDTH_64;
+    if (bits == 0) return HONE_WIDTH_32;
     return bits > 16 ? HONE_WIDTH_32 : bits > 8 ? HONE_WIDTH_16 : bits > 4 ? HONE_WIDTH_8 : HONE_WIDTH_4;
 }
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 static const char signature_text[] =
-    "scan(x: T[n, m], mask: bool[n]? = none) -> y: T[n, m] where T in f32, f16, bf16, f64, i64";
+    "scan(x: T[n, m], mask: bool[n]? = none, at: i64[n]? = none) -> y: T[n, m] where T in f32, f16, bf16, f64, i64";
 
 static const hone_device_info processor = {.struct_size = sizeof processor, .backend = HONE_CPU};
 // An H200.
@@ -145,6 +145,8 @@ static void operations_bound_too_and_narrow_numbers_go_faster(void **state)
     // Of f64 half as many; indices of 64 bits say nothing.
     assert_true(floor_by("scan(f64[100,10])", 100, 1e9).ns > 1.9 * wide.ns);
     close_to(floor_by("scan(i64[100,10])", 100, 1e9).ns, wide.ns);
+    // Nor do they where they stand behind narrower numbers.
+    close_to(floor_by("scan(bf16[100,10], bool[100], i64[100])", 100, 1e9).ns, narrow.ns);
     // A mask says nothing of the numbers.
     close_to(floor_by("scan(f32[100,10], bool[100])", 100, 1e9).ns, wide.ns);
 }
