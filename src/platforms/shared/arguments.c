@@ -73,31 +73,30 @@ static hone_status set_bits(
     return is_float || wants_float ? HONE_OK : check_range(r, argument, scalar->as.i64, err);
 }
 
+// The parameter whose name stands here with the sign right behind it; -1: something else stands here.
+static int parameter_before(const hone_launch_reader *r, const char *sign)
+{
+    hone_lexer ahead = r->lexer;
+    char name[HONE_NAME_SIZE] = {0};
+    if (ahead.token.kind != HONE_TOKEN_NAME || ahead.token.text.size >= sizeof name) return -1;
+    memcpy(name, ahead.token.text.data, ahead.token.text.size);
+    hone_lexer_next(&ahead);
+    return hone_lexer_is(&ahead, sign) ? hone_signature_find(r->scope.signature, name) : -1;
+}
+
 // The call's scalar of role "ignore" that the expression consists of; -1: it is another expression.
 static int ignored_scalar(const hone_launch_reader *r)
 {
-    hone_lexer ahead = r->lexer;
-    if (ahead.token.kind != HONE_TOKEN_NAME || ahead.token.text.size >= HONE_NAME_SIZE) return -1;
-    char name[HONE_NAME_SIZE] = {0};
-    memcpy(name, ahead.token.text.data, ahead.token.text.size);
-    hone_lexer_next(&ahead);
-    if (!hone_lexer_is(&ahead, ")")) return -1;
-    const hone_signature *signature = r->scope.signature;
-    int index = hone_signature_find(signature, name);
-    bool ignored = index >= 0 && hone_signature_parameter(signature, (size_t)index)->role == HONE_ROLE_IGNORE;
+    const int index = parameter_before(r, ")");
+    const bool ignored =
+        index >= 0 && hone_signature_parameter(r->scope.signature, (size_t)index)->role == HONE_ROLE_IGNORE;
     return ignored ? index : -1;
 }
 
-// Whether the call was given none of the scalar that stands here with what it is then behind it: "i64(window, -1)".
+// Whether the call gives none of an optional scalar, as in "i64(window, -1)": the second expression is its value then.
 static bool is_absent(const hone_launch_reader *r)
 {
-    hone_lexer ahead = r->lexer;
-    char name[HONE_NAME_SIZE] = {0};
-    if (r->scope.call == NULL || ahead.token.kind != HONE_TOKEN_NAME || ahead.token.text.size >= sizeof name)
-        return false;
-    memcpy(name, ahead.token.text.data, ahead.token.text.size);
-    hone_lexer_next(&ahead);
-    const int index = hone_lexer_is(&ahead, ",") ? hone_signature_find(r->scope.signature, name) : -1;
+    const int index = r->scope.call != NULL ? parameter_before(r, ",") : -1;
     return index >= 0 && hone_call_values(r->scope.call)[index].tag == HONE_VALUE_NONE;
 }
 
@@ -106,15 +105,14 @@ static hone_status read_scalar(hone_launch_reader *r, hone_argument *argument, h
     if (!hone_lexer_accept(&r->lexer, "(")) return hone_launch_expected(r, "'(' and an expression", err);
     const int ignored = ignored_scalar(r);
     const bool absent = is_absent(r);
-    hone_scalar value, instead;
-    hone_status status = HONE_OK;
-    if (absent)
+    hone_scalar value, unused;
+    if (absent) {
         hone_lexer_next(&r->lexer);
-    else
-        status = hone_launch_term(r, &value, err);
-    if (status == HONE_OK && hone_lexer_accept(&r->lexer, ",")) status = hone_launch_term(r, &instead, err);
+        (void)hone_lexer_accept(&r->lexer, ",");
+    }
+    hone_status status = hone_launch_term(r, &value, err);
+    if (status == HONE_OK && !absent && hone_lexer_accept(&r->lexer, ",")) status = hone_launch_term(r, &unused, err);
     if (status != HONE_OK) return status;
-    if (absent) value = instead;
     if (!hone_lexer_accept(&r->lexer, ")")) return hone_launch_expected(r, "')'", err);
     if (ignored < 0) return set_bits(r, argument, &value, err);
     argument->kind = HONE_ARGUMENT_SCALAR;
