@@ -54,14 +54,15 @@ static matrix matrix_of(const hone_tensor *tensor, int32_t rows)
         strides[columns]};
 }
 
-// Where the matrix at a place of the leading axes lies.
-static const char *data_at(const hone_tensor *tensor, const int64_t at[HONE_MAX_RANK])
+// Where matrix `index` lies, in row-major order of the leading axes.
+static const char *data_at(const hone_tensor *tensor, int64_t index)
 {
-    int64_t strides[HONE_MAX_RANK], elements = 0;
+    int64_t strides[HONE_MAX_RANK];
+    hone_tensor leading = *tensor;
     hone_tensor_strides(tensor, strides);
-    for (int32_t axis = 0; axis < tensor->ndim - 2; axis++)
-        elements += at[axis] * strides[axis];
-    return (const char *)hone_tensor_data(tensor) + elements * (int64_t)(tensor->dtype.bits / 8);
+    leading.ndim -= 2;
+    leading.strides = strides;
+    return (const char *)hone_tensor_data(tensor) + hone_tensor_offset(&leading, index);
 }
 
 typedef struct check {
@@ -76,8 +77,9 @@ typedef struct check {
     double *exact;      // [n], of one row
     double *lines;      // [PIECES][longest], what each piece reads
     int64_t longest;
-    int64_t row;       // that is computed
-    const char *place; // of the product in a batch, for messages: "3, 0, "
+    int64_t row;              // that is computed
+    const hone_tensor *whole; // the results, for messages
+    int64_t index;            // of the product in a batch
 } check;
 
 static void each_piece(check *c, void (*body)(void *ctx, int64_t index))
@@ -239,9 +241,11 @@ static hone_status compare_row(const check *c, const hone_yardstick *yardstick, 
         const double error = hone_verify_error(came, right, yardstick);
         if (error > *max_error) *max_error = error;
         if (error <= 1) continue;
+        char at[128];
+        hone_verify_format_index(c->whole, (c->index * c->out.rows + c->row) * c->out.columns + j, at, sizeof at);
         return hone_fail(
-            err, HONE_KERNEL_FAILED, where, "%s[%s%lld, %lld] is %g, the product is %g (%.3g times what is allowed)",
-            c->name, c->place, (long long)c->row, (long long)j, came, right, error);
+            err, HONE_KERNEL_FAILED, where, "%s%s is %g, the product is %g (%.3g times what is allowed)", c->name, at,
+            came, right, error);
     }
     return HONE_OK;
 }
@@ -316,14 +320,6 @@ static hone_status check_one(check *c, const hone_yardstick *yardstick, double *
     return look_at_rows(c, yardstick, max_error, err);
 }
 
-static void write_place(const int64_t at[HONE_MAX_RANK], int32_t axes, char *out, size_t size)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (int32_t axis = 0; axis < axes && used < size; axis++)
-        used += (size_t)snprintf(out + used, size - used, "%lld, ", (long long)at[axis]);
-}
-
 // Product by product.
 static hone_status check_all(
     check *c,
@@ -334,23 +330,14 @@ static hone_status check_all(
     double *max_error,
     hone_error *err)
 {
-    const int32_t axes = out->ndim - 2;
-    int64_t at[HONE_MAX_RANK] = {0}, count = 1;
-    char place[HONE_MAX_RANK * 24];
-    for (int32_t axis = 0; axis < axes; axis++)
+    int64_t count = 1;
+    for (int32_t axis = 0; axis < out->ndim - 2; axis++)
         count *= out->shape[axis];
     hone_status status = HONE_OK;
-    c->place = place;
-    for (int64_t i = 0; i < count && status == HONE_OK; i++) {
-        int64_t rest = i;
-        for (int32_t axis = axes - 1; axis >= 0; axis--) {
-            at[axis] = rest % out->shape[axis];
-            rest /= out->shape[axis];
-        }
-        write_place(at, axes, place, sizeof place);
-        c->a.data = data_at(a, at);
-        c->b.data = data_at(b, at);
-        c->out.data = data_at(out, at);
+    for (c->index = 0; c->index < count && status == HONE_OK; c->index++) {
+        c->a.data = data_at(a, c->index);
+        c->b.data = data_at(b, c->index);
+        c->out.data = data_at(out, c->index);
         status = check_one(c, yardstick, max_error, err);
     }
     return status;
@@ -372,7 +359,8 @@ hone_status hone_product_check(
         .name = name,
         .a = matrix_of(a, which->a_rows),
         .b = matrix_of(b, which->b_rows),
-        .out = matrix_of(out, out->ndim - 2)};
+        .out = matrix_of(out, out->ndim - 2),
+        .whole = out};
     // Below, handing it out takes longer than doing it.
     if ((double)c.b.rows * (double)c.b.columns + (double)c.out.rows * (double)c.out.columns > worth_a_pool)
         c.pool = pool;
