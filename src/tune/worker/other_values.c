@@ -10,7 +10,7 @@ hone_reference_means hone_session_reference_means(const hone_session *session)
         .algorithm = &session->algorithm,
         .stand_in = session->stand_in.struct_size != 0 ? &session->stand_in : NULL,
         .device = &session->device,
-        .pool = session->given_pool != NULL ? session->given_pool : session->own_pool,
+        .pool = hone_session_pool(session),
         .is_concurrent = session->knows_algorithm,
     };
 }

@@ -301,7 +301,7 @@ static bool measure(const hone_allocator *allocator, hone_pool *pool, double rea
 void hone_session_answer_peaks(hone_session *session, hone_wire_reader *reader, hone_buffer *answer)
 {
     hone_peaks peaks = {0};
-    hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
+    hone_pool *pool = hone_session_pool(session);
     const double reach = hone_wire_get_f64(reader);
     if (!measure(&session->allocator, pool, reach, &peaks)) peaks = (hone_peaks){0};
     hone_pool_rest(session->own_pool);

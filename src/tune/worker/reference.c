@@ -116,8 +116,14 @@ static hone_status run_plan(hone_plan *plan, const hone_value *values, double *o
     return status;
 }
 
+// pool: what the function may share its work among; NULL: the calling thread works alone.
 static hone_status run_call(
-    const hone_reference *reference, const hone_call *call, const hone_value *values, double *out_ns, hone_error *err)
+    const hone_reference *reference,
+    hone_pool *pool,
+    const hone_call *call,
+    const hone_value *values,
+    double *out_ns,
+    hone_error *err)
 {
     static const int64_t no_config[HONE_MAX_PARAMETERS];
     hone_error why = {.message = ""};
@@ -137,8 +143,8 @@ static hone_status run_call(
         .kernel = &kernel,
         .call = call,
         .device = reference->means.device,
-        .parallel_for = reference->means.pool != NULL ? hone_pool_run : NULL,
-        .pool = reference->means.pool,
+        .parallel_for = pool != NULL ? hone_pool_run : NULL,
+        .pool = pool,
     };
     hone_status status = run_plan(&plan, values, out_ns, &why);
     if (status == HONE_OK) return HONE_OK;
@@ -175,6 +181,7 @@ static void fill_part(
 
 static hone_status compute_part(
     const hone_reference *reference,
+    hone_pool *pool,
     const hone_parting *parting,
     const hone_call *whole,
     const hone_buffers *buffers,
@@ -193,7 +200,7 @@ static hone_status compute_part(
         status = hone_fail_prefix(
             err, status, "a part of the call, cut along '%s', is no call", reference->means.algorithm->independent);
     else
-        status = run_call(reference, call, values->values, out_ns, err);
+        status = run_call(reference, pool, call, values->values, out_ns, err);
     hone_call_release(&call);
     hone_signature_release(&signature);
     hone_free(&reference->allocator, values);
@@ -202,7 +209,7 @@ static hone_status compute_part(
 
 // Several parts at once, each by one thread.
 typedef struct parts_job {
-    const hone_reference *reference; // without a pool, which is at work here
+    const hone_reference *reference;
     const hone_parting *parting;
     const hone_call *whole;
     const hone_buffers *buffers;
@@ -216,7 +223,7 @@ static void compute_one(void *ctx, int64_t index)
 {
     parts_job *job = ctx;
     job->status[index] = compute_part(
-        job->reference, job->parting, job->whole, job->buffers, job->parts[index], &job->times_ns[index],
+        job->reference, NULL, job->parting, job->whole, job->buffers, job->parts[index], &job->times_ns[index],
         &job->errors[index]);
 }
 
@@ -233,21 +240,16 @@ static hone_status compute_at_once(
 {
     hone_assert(count <= MOST_AT_ONCE);
     parts_job *job = hone_alloc(&reference->allocator, sizeof *job);
-    hone_reference *alone = hone_alloc(&reference->allocator, sizeof *alone);
-    hone_status status = job != NULL && alone != NULL ? HONE_OK : hone_fail_memory(err, where);
+    if (job == NULL) return hone_fail_memory(err, where);
+    hone_status status = HONE_OK;
     *out_ns = 0;
-    if (status == HONE_OK) {
-        *alone = *reference;
-        alone->means.pool = NULL;
-        *job = (parts_job){.reference = alone, .parting = parting, .whole = call, .buffers = buffers, .parts = parts};
-        hone_pool_run(reference->means.pool, count, compute_one, job);
-    }
+    *job = (parts_job){.reference = reference, .parting = parting, .whole = call, .buffers = buffers, .parts = parts};
+    hone_pool_run(reference->means.pool, count, compute_one, job);
     for (uint32_t i = 0; i < count && status == HONE_OK; i++) {
         *out_ns += job->times_ns[i];
         status = job->status[i];
         if (status != HONE_OK && err != NULL) *err = job->errors[i];
     }
-    hone_free(&reference->allocator, alone);
     hone_free(&reference->allocator, job);
     return status;
 }
@@ -282,7 +284,7 @@ static hone_status compute_whole(
     part_values *values = hone_alloc(&reference->allocator, sizeof *values);
     if (values == NULL) return hone_fail_memory(err, where);
     fill_part(reference, NULL, buffers, NULL, values);
-    hone_status status = run_call(reference, call, values->values, &reference->time_ns, err);
+    hone_status status = run_call(reference, reference->means.pool, call, values->values, &reference->time_ns, err);
     hone_free(&reference->allocator, values);
     return status;
 }
@@ -303,8 +305,9 @@ static hone_status compute(
             status = compute_at_once(
                 reference, &reference->parting, call, buffers, reference->parts + done, count, &unused_ns, err);
         else
-            status =
-                compute_part(reference, &reference->parting, call, buffers, reference->parts[done], &unused_ns, err);
+            status = compute_part(
+                reference, reference->means.pool, &reference->parting, call, buffers, reference->parts[done],
+                &unused_ns, err);
         done += count;
     }
     reference->part_count = done;
@@ -586,7 +589,9 @@ static bool add_part(hone_reference *reference, const hone_buffers *buffers, uin
     const uint32_t count = reference->part_count, at = count < HONE_MAX_PARTS ? count : HONE_MAX_PARTS - 1;
     const uint64_t before = reference->parts[at];
     double unused_ns = 0;
-    if (compute_part(reference, &reference->parting, reference->call, buffers, part, &unused_ns, NULL) != HONE_OK)
+    if (compute_part(
+            reference, reference->means.pool, &reference->parting, reference->call, buffers, part, &unused_ns, NULL) !=
+        HONE_OK)
         return false;
     reference->parts[at] = part;
     reference->part_count = at + 1;

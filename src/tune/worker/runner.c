@@ -29,7 +29,7 @@ hone_failure hone_runner_init(
     runner->kernel = *kernel;
     runner->config = *config;
     runner->batch = 1;
-    hone_pool *pool = session->given_pool != NULL ? session->given_pool : session->own_pool;
+    hone_pool *pool = hone_session_pool(session);
     const hone_call *call = session->using != NULL ? session->call : session->blind;
     runner->plan = (hone_plan){
         .say = hone_platform_say,

@@ -66,11 +66,6 @@ static bool is_shared(const hone_session *session)
     return session->given_pool != NULL || session->note == NULL;
 }
 
-static hone_pool *pool_of(const hone_session *session)
-{
-    return session->given_pool != NULL ? session->given_pool : session->own_pool;
-}
-
 // Open ----------------------------------------------------------------------------------------------------------------
 
 static hone_status take_pool(hone_session *session, hone_error *err)
@@ -198,7 +193,7 @@ static hone_status open_call(hone_session *session, const char *key, hone_error 
             &session->buffers, session->allocator, session->signature, &session->algorithm, &session->site,
             session->values, session->count, err);
     if (status != HONE_OK) return status;
-    hone_buffers_work_with(&session->buffers, pool_of(session), !is_shared(session));
+    hone_buffers_work_with(&session->buffers, hone_session_pool(session), !is_shared(session));
     status = make_data(session, key, err);
     if (status != HONE_OK) {
         hone_buffers_deinit(&session->buffers);

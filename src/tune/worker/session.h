@@ -70,6 +70,12 @@ typedef struct hone_session {
     void *note_ctx;
 } hone_session;
 
+// The pool that works for the session.
+static inline hone_pool *hone_session_pool(const hone_session *session)
+{
+    return session->given_pool != NULL ? session->given_pool : session->own_pool;
+}
+
 void hone_session_init(hone_session *session, hone_allocator allocator, const hone_kernel_reader *how, hone_pool *pool);
 void hone_session_deinit(hone_session *session);
 // Answers one message; appends the answer. HONE_IO for what is no message.
