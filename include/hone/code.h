@@ -26,7 +26,7 @@ typedef struct hone_code {
     size_t binary_size;
     const char *entry;     // the function: on cuda extern "C", on opencl a kernel
     const char *arguments; // what it takes: "x, y, i32(dim), f32(eps)": tensors by name, scalars as TYPE(EXPRESSION);
-                           // of a scalar that may be none as TYPE(NAME, EXPRESSION), the latter where it is none;
+                           // an optional scalar as TYPE(NAME, EXPRESSION): the expression if it is not given;
                            // on opencl also local(BYTES), the local memory of a work-group
     const char *grid;      // blocks: "ceildiv(m, block_m), ceildiv(n, block_n)"; NULL: "1"
     const char *block;     // threads of a block, likewise

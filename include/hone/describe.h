@@ -29,7 +29,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_policy_parse(const char *name, hone_po
 
 // The row of an id; NULL for an invalid number. Static memory.
 HONE_API const hone_dtype_info *hone_dtype_info_of(hone_dtype_id id);
-// The row by hone's name ("f32") or numpy's ("float32"); NULL when there is none. Static memory.
+// The row by hone's name ("f32") or numpy's ("float32"); NULL if no dtype has that name. Static memory.
 HONE_API const hone_dtype_info *hone_dtype_by_name(const char *name);
 // Bytes from the first to one past the last element that the view touches, counted from its lowest address
 // (*out_below bytes under element [0, 0, ...] when strides are negative). 0 for an empty tensor.
@@ -75,7 +75,7 @@ HONE_API const char *hone_signature_text(const hone_signature *signature);    //
 // Parameters and results in the order of values in C. index < hone_signature_count.
 HONE_API size_t hone_signature_count(const hone_signature *signature);
 HONE_API const hone_parameter *hone_signature_parameter(const hone_signature *signature, size_t index);
-// The index of a name; -1 when there is none.
+// The index of the parameter or result of that name; -1 if there is none.
 HONE_API int hone_signature_find(const hone_signature *signature, const char *name);
 
 // --- calls

@@ -69,7 +69,7 @@ HONE_MUST_CHECK hone_status hone_store_clear_invocations(hone_store *store, cons
 // --- other systems' keys and configs
 
 HONE_MUST_CHECK hone_status hone_store_put_alias(hone_store *store, const hone_store_alias *alias, hone_error *err);
-// Visits the alias of a foreign key. HONE_NOT_FOUND when there is none.
+// Visits the alias of a foreign key. HONE_NOT_FOUND if no alias has that key.
 HONE_MUST_CHECK hone_status hone_store_get_alias(
     hone_store *store,
     const char *scheme,

@@ -92,7 +92,7 @@ __device__ void copy_rows(unsigned to, const element *from, index64 step, index6
 struct problem {
     const element *query, *key, *value;
     element *out;
-    index64 q_len, kv_len, heads, kv_heads, group, window; // window below 0: there is none
+    index64 q_len, kv_len, heads, kv_heads, group, window; // window < 0: no window
 
     __device__ index64 position_of(index64 row) const
     {
