@@ -276,8 +276,10 @@ static bool describe(
     int64_t least = transposed ? rows : columns, step = stride > least ? stride : least;
     int64_t sizes[MOST_AXES] = {0}, strides[MOST_AXES] = {0};
     if (operand != OF_BIAS) hone_matmul_leading_axes(of, values[operand], sizes, strides);
-    for (int i = 0; i < axes && operand == OF_BIAS; i++)
-        sizes[i] = 1, strides[i] = columns;
+    for (int i = 0; i < axes && operand == OF_BIAS; i++) {
+        sizes[i] = 1;
+        strides[i] = columns;
+    }
     sizes[axes] = rows;
     sizes[axes + 1] = columns;
     strides[axes] = transposed ? 1 : step;

@@ -128,20 +128,24 @@ static hone_status create(
     return status;
 }
 
+// Calls the function for the product's dtype and for the integers of this OpenBLAS.
+#define CALL_BY_KIND(own, CALL)                                                                                        \
+    if ((own)->is_f64 && is_wide(own))                                                                                 \
+        CALL(wide_f64, int64_t);                                                                                       \
+    else if ((own)->is_f64)                                                                                            \
+        CALL(narrow_f64, int);                                                                                         \
+    else if (is_wide(own))                                                                                             \
+        CALL(wide, int64_t);                                                                                           \
+    else                                                                                                               \
+        CALL(narrow, int)
+
 static void multiply_row(const openblas_product *own, const void *a, const void *b, void *c)
 {
     const int form = own->transpose_b ? PLAIN : TRANSPOSED;
     const int64_t rows = own->transpose_b ? own->n : own->k, columns = own->transpose_b ? own->k : own->n;
 #define MULTIPLY(function, integer)                                                                                    \
     own->gemv.function(ROW_MAJOR, form, (integer)rows, (integer)columns, 1, b, (integer)own->b_stride, a, 1, 0, c, 1)
-    if (own->is_f64 && is_wide(own))
-        MULTIPLY(wide_f64, int64_t);
-    else if (own->is_f64)
-        MULTIPLY(narrow_f64, int);
-    else if (is_wide(own))
-        MULTIPLY(wide, int64_t);
-    else
-        MULTIPLY(narrow, int);
+    CALL_BY_KIND(own, MULTIPLY);
 #undef MULTIPLY
 }
 
@@ -152,14 +156,7 @@ static void multiply(const openblas_product *own, const void *a, const void *b, 
     own->gemm.function(                                                                                                \
         ROW_MAJOR, PLAIN, form, (integer)own->m, (integer)own->n, (integer)own->k, 1, a, (integer)own->a_stride, b,    \
         (integer)own->b_stride, 0, c, (integer)own->c_stride)
-    if (own->is_f64 && is_wide(own))
-        MULTIPLY(wide_f64, int64_t);
-    else if (own->is_f64)
-        MULTIPLY(narrow_f64, int);
-    else if (is_wide(own))
-        MULTIPLY(wide, int64_t);
-    else
-        MULTIPLY(narrow, int);
+    CALL_BY_KIND(own, MULTIPLY);
 #undef MULTIPLY
 }
 
