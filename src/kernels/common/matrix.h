@@ -37,6 +37,17 @@ static inline hone_matrix hone_matrix_of(const hone_tensor *tensor)
     return matrix;
 }
 
+// Elements from a batch's first matrix to matrix `index`, which is counted as the leading axes lie in C order.
+static inline int64_t hone_matrix_offset(const hone_tensor *tensor, int32_t leading, int64_t index)
+{
+    int64_t elements = 0;
+    for (int32_t axis = leading - 1; axis >= 0; axis--) {
+        elements += index % tensor->shape[axis] * hone_axis_stride(tensor, axis);
+        index /= tensor->shape[axis];
+    }
+    return elements;
+}
+
 // The id of one of the float types that kernels know; HONE_DTYPE_COUNT for any other.
 static inline hone_dtype_id hone_float_id(hone_dtype dtype)
 {

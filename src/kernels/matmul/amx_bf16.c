@@ -103,7 +103,7 @@ HONE_INLINE void multiply(const hone_gemm_tile *tile, int rows, int columns)
         second += LINE * LINE;
         b += LINE * tile->b_step;
         if (tile->fetch_step == 0) continue;
-        for (int i = 0; i < HONE_FETCH_ROWS; i++)
+        for (int i = 0; i < LINE; i++)
             __builtin_prefetch(fetch + i * tile->fetch_stride, 0, 2);
         fetch += tile->fetch_step;
     }

@@ -31,8 +31,7 @@ static int64_t groups(int64_t total)
 // Where worker `index` begins in a range that is shared out.
 static int64_t share_begin(int64_t total, int64_t index, int64_t workers)
 {
-    int64_t count = groups(total);
-    return smaller(total, (count / workers * index + smaller(index, count % workers)) * GRANULE);
+    return smaller(total, hone_matmul_piece(groups(total), index, workers) * GRANULE);
 }
 
 static bool splits_k(const decode_job *job)
@@ -173,7 +172,7 @@ static hone_decode_shape shape_of_way(const hone_decode_shape *shape, int64_t co
 
 size_t hone_decode_scratch(const hone_decode_set *set, const hone_decode_shape *shape, const hone_matmul *product)
 {
-    if (product->m == 0 || product->n == 0 || product->k == 0 || hone_matmul_batch(product) == 0) return 0;
+    if (!hone_matmul_has_terms(product)) return 0;
     const int64_t count = ways(shape, product);
     const hone_decode_shape own = shape_of_way(shape, count);
     decode_job job = job_of(set, &own, product);
@@ -215,8 +214,7 @@ typedef struct decode_batch {
 static void work_way(void *ctx, int64_t way)
 {
     decode_batch *all = ctx;
-    const int64_t batch = hone_matmul_batch(all->product), each = batch / all->ways, more = batch % all->ways;
-    const int64_t begin = each * way + smaller(way, more), end = begin + each + (way < more);
+    const int64_t batch = hone_matmul_batch(all->product), end = hone_matmul_piece(batch, way + 1, all->ways);
     const decode_job like = job_of(all->set, all->shape, all->product);
     const size_t bytes = scratch_bytes(&like);
     void *memory = bytes ? hone_scratch_piece(all->execution, way, all->ways, bytes) : NULL;
@@ -224,7 +222,7 @@ static void work_way(void *ctx, int64_t way)
         atomic_store_explicit(&all->failed, true, memory_order_relaxed);
         return;
     }
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = hone_matmul_piece(batch, way, all->ways); i < end; i++) {
         hone_matmul one;
         decode_job job = like;
         if (all->product->leading > 0) {

@@ -56,17 +56,10 @@ static int64_t round_up(int64_t a, int64_t step)
     return divide_up(a, step) * step;
 }
 
-// Where piece `index` of `count` nearly equal ones begins: no piece is left a small rest.
-static int64_t piece_begin(int64_t total, int64_t index, int64_t count)
-{
-    hone_assert(count > 0 && index >= 0 && index <= count);
-    return total / count * index + smaller(index, total % count);
-}
-
-// The same where pieces begin at multiples of a unit: columns at those of nr.
+// Where piece `index` of `count` begins when pieces begin at multiples of a unit: columns at those of nr.
 static int64_t unit_piece(int64_t total, int64_t unit, int64_t index, int64_t count)
 {
-    return smaller(total, piece_begin(divide_up(total, unit), index, count) * unit);
+    return smaller(total, hone_matmul_piece(divide_up(total, unit), index, count) * unit);
 }
 
 // The size of the largest of them, with a last unit that is not full as a whole one.
@@ -331,7 +324,7 @@ static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t
 
 static int64_t fetched_rows(const gemm_part *part)
 {
-    return part->job->set->lane == 8 ? HONE_FETCH_ROWS_F64 : HONE_FETCH_ROWS;
+    return HONE_FETCH_BYTES / part->job->set->lane;
 }
 
 // Nothing to fetch: the same line again and again.
@@ -455,7 +448,7 @@ static void multiply_share(gemm_part *part, int64_t way)
 {
     const gemm_job *job = part->job;
     const int64_t batch = hone_matmul_batch(job->product);
-    for (int64_t i = piece_begin(batch, way, job->ways); i < piece_begin(batch, way + 1, job->ways); i++) {
+    for (int64_t i = hone_matmul_piece(batch, way, job->ways); i < hone_matmul_piece(batch, way + 1, job->ways); i++) {
         const hone_matmul one = hone_matmul_at(job->product, i);
         part->product = &one;
         multiply_part(part);
@@ -547,14 +540,9 @@ static void choose_grid(gemm_job *job)
     if (best == INT64_MAX) job->ways = smaller(threads, batch); // more threads than parts
 }
 
-static bool has_nothing(const hone_matmul *product)
-{
-    return product->m == 0 || product->n == 0 || product->k == 0 || hone_matmul_batch(product) == 0;
-}
-
 size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
 {
-    if (has_nothing(product)) return 0;
+    if (!hone_matmul_has_terms(product)) return 0;
     gemm_job job = {.set = set, .blocking = blocking, .product = product};
     choose_grid(&job);
     return (size_t)workers(&job) * (piece_bytes(&job) + 64);
@@ -571,7 +559,7 @@ static void describe_rows(const gemm_job *job, int64_t rows, int64_t out[3])
 
 uint64_t hone_gemm_digest(const hone_gemm_set *set, const hone_gemm_blocking *blocking, const hone_matmul *product)
 {
-    if (has_nothing(product)) return 0;
+    if (!hone_matmul_has_terms(product)) return 0;
     gemm_job job = {.set = set, .blocking = blocking, .product = product};
     choose_grid(&job);
     struct {

@@ -14,7 +14,7 @@
 #include "kernels/matmul/matmul.h"
 
 // Rows that are fetched side by side: as many steps take a line of each.
-enum { HONE_FETCH_ROWS = 16, HONE_FETCH_ROWS_F64 = 8 };
+enum { HONE_FETCH_BYTES = 64 }; // of a cache line
 
 // What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, two bf16 that follow
 // each other in k, or one double; sums are as long. Strides and depth count words.
@@ -27,8 +27,8 @@ typedef struct hone_gemm_tile {
     int64_t c_stride;
     int64_t columns; // 1 to nr; the last vector may be cut
     bool accumulate; // add to c; else overwrite it
-    // What is packed soon: HONE_FETCH_ROWS rows, of f64 half as many, are fetched towards the second cache, a line of one
-    // of them each step, fetch_step bytes further on in each after as many steps.
+    // What is packed soon: as many rows as a line has words (HONE_FETCH_BYTES / lane) are fetched towards the second cache,
+    // a line of one of them each step, fetch_step bytes further on in each after as many steps.
     const char *fetch;
     int64_t fetch_stride, fetch_step;
 } hone_gemm_tile;

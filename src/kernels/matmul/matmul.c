@@ -113,16 +113,10 @@ bool hone_matmul_transposes(const hone_plan *plan)
     return hone_call_values(plan->call)[MATMUL_TRANSPOSE_B].as.i64 != 0;
 }
 
-// Where the matrix of a batch's product lies, from the first one on.
+// Bytes from the first matrix of a batch's array to that of a product.
 static int64_t offset_of(const hone_matmul *product, size_t value, int64_t index)
 {
-    const hone_tensor *tensor = product->batched[value];
-    int64_t elements = 0;
-    for (int32_t axis = product->leading - 1; axis >= 0; axis--) {
-        elements += (axis == 0 ? index : index % tensor->shape[axis]) * hone_axis_stride(tensor, axis);
-        index /= axis == 0 ? 1 : tensor->shape[axis];
-    }
-    return elements * hone_element_size(product->dtype);
+    return hone_matrix_offset(product->batched[value], product->leading, index) * hone_element_size(product->dtype);
 }
 
 hone_matmul hone_matmul_at(const hone_matmul *product, int64_t index)
@@ -165,14 +159,7 @@ bool hone_matmul_is_strided(const hone_matmul *product, size_t value, int64_t *o
     return true;
 }
 
-bool hone_matmul_is_done(const hone_matmul *product)
-{
-    if (product->m == 0 || product->n == 0 || hone_matmul_batch(product) == 0) return true;
-    if (product->k != 0) return false;
-    hone_matmul_clear(product);
-    return true;
-}
-
+// The product over an empty k: sums of 0, finished.
 static void clear_one(const hone_matmul *product)
 {
     for (int64_t i = 0; i < product->m; i++)
@@ -185,12 +172,14 @@ static void clear_one(const hone_matmul *product)
         }
 }
 
-void hone_matmul_clear(const hone_matmul *product)
+bool hone_matmul_is_done(const hone_matmul *product)
 {
+    if (hone_matmul_has_terms(product)) return false;
     for (int64_t i = 0; i < hone_matmul_batch(product); i++) {
         const hone_matmul one = hone_matmul_at(product, i);
         clear_one(&one);
     }
+    return true;
 }
 
 // The epilogue --------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 #ifndef HONE_KERNELS_MATMUL_MATMUL_H
 #define HONE_KERNELS_MATMUL_MATMUL_H
 
+#include "base/assert.h"
+
 #include "hone/kernel.h"
 
 // The order of values.
@@ -59,13 +61,25 @@ hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);
 hone_matmul hone_matmul_of_call(const hone_call *call);
 // Whether b is [n, k]: read from the plan's call, since a run's arguments may leave a default out.
 bool hone_matmul_transposes(const hone_plan *plan);
-// The product over an empty k: sums of 0, finished. Of a batch all of them.
-void hone_matmul_clear(const hone_matmul *product);
 
 // How many products there are.
 static inline int64_t hone_matmul_batch(const hone_matmul *product)
 {
     return product->leading == 0 ? 1 : product->batch;
+}
+
+// Some sum has a term: no size is 0.
+static inline bool hone_matmul_has_terms(const hone_matmul *product)
+{
+    return product->m != 0 && product->n != 0 && product->k != 0 && hone_matmul_batch(product) != 0;
+}
+
+// Where piece `index` of `count` nearly equal ones begins: sizes differ by at most one.
+static inline int64_t hone_matmul_piece(int64_t total, int64_t index, int64_t count)
+{
+    hone_assert(count > 0 && index >= 0 && index <= count);
+    const int64_t rest = total % count;
+    return total / count * index + (index < rest ? index : rest);
 }
 
 // Product `index` of a batch, a batch of itself no more. This is the one place that knows where it lies.

@@ -89,32 +89,12 @@ static hone_matrix transposed(hone_matrix matrix)
     return (hone_matrix){matrix.data, matrix.columns, matrix.rows, matrix.column_stride, matrix.row_stride};
 }
 
-// The matrix at a place of the leading axes, of which `at` has an index each.
-static hone_matrix matrix_at(const hone_tensor *tensor, const int64_t at[HONE_MAX_RANK])
+static hone_matrix matrix_at(const hone_tensor *tensor, int64_t index)
 {
     hone_matrix matrix = hone_matrix_of(tensor);
-    int64_t elements = 0;
-    for (int32_t axis = 0; axis < tensor->ndim - 2; axis++)
-        elements += at[axis] * hone_axis_stride(tensor, axis);
+    const int64_t elements = hone_matrix_offset(tensor, tensor->ndim - 2, index);
     matrix.data = (char *)matrix.data + elements * hone_element_size(hone_float_id(tensor->dtype));
     return matrix;
-}
-
-// The next place of c's leading axes; false behind the last one.
-static bool move_on(const hone_tensor *c, int64_t at[HONE_MAX_RANK])
-{
-    for (int32_t axis = c->ndim - 3; axis >= 0; axis--) {
-        if (++at[axis] < c->shape[axis]) return true;
-        at[axis] = 0;
-    }
-    return false;
-}
-
-static bool is_empty(const hone_tensor *tensor)
-{
-    for (int32_t axis = 0; axis < tensor->ndim; axis++)
-        if (tensor->shape[axis] == 0) return true;
-    return false;
 }
 
 hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
@@ -123,12 +103,13 @@ hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args,
     const hone_tensor *to = args[MATMUL_C].as.tensor;
     hone_dtype_id dtype = hone_float_id(to->dtype);
     const hone_value *bias = &args[MATMUL_BIAS], *residual = &args[MATMUL_RESIDUAL];
-    int64_t at[HONE_MAX_RANK] = {0};
-    if (is_empty(to)) return HONE_OK;
-    do {
-        hone_matrix a = matrix_at(args[MATMUL_A].as.tensor, at), b = matrix_at(args[MATMUL_B].as.tensor, at),
-                    c = matrix_at(to, at), added = {0};
-        if (residual->tag == HONE_VALUE_TENSOR) added = matrix_at(residual->as.tensor, at);
+    int64_t batch = 1;
+    for (int32_t axis = 0; axis < to->ndim - 2; axis++)
+        batch *= to->shape[axis];
+    for (int64_t i = 0; i < batch; i++) {
+        hone_matrix a = matrix_at(args[MATMUL_A].as.tensor, i), b = matrix_at(args[MATMUL_B].as.tensor, i),
+                    c = matrix_at(to, i), added = {0};
+        if (residual->tag == HONE_VALUE_TENSOR) added = matrix_at(residual->as.tensor, i);
         const epilogue e = {
             .bias = bias->tag == HONE_VALUE_TENSOR ? bias->as.tensor : NULL,
             .residual = residual->tag == HONE_VALUE_TENSOR ? &added : NULL,
@@ -137,6 +118,6 @@ hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args,
         if (hone_matmul_transposes(plan)) b = transposed(b);
         for (int64_t row = 0; row < c.rows; row++)
             multiply_row(&a, &b, &c, &e, dtype, row);
-    } while (move_on(to, at));
+    }
     return HONE_OK;
 }

@@ -6,7 +6,7 @@
 #include "kernels/matmul/gemm.h"
 #include "kernels/matmul/words.h"
 
-enum { TILE_ROWS = 14, TILE_VECTORS = 4, TILE_FETCH = sizeof(LANE) == 8 ? HONE_FETCH_ROWS_F64 : HONE_FETCH_ROWS };
+enum { TILE_ROWS = 14, TILE_VECTORS = 4, TILE_FETCH = HONE_FETCH_BYTES / sizeof(LANE) };
 
 HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const LANE *b, int64_t last, int vectors)
 {

@@ -100,8 +100,7 @@ bool hone_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, ho
     if (!hone_matmul_is_plain(call, why)) return false;
     if (!has_epilogue(&product, why)) return false;
     if (!has_strided_batch(&product, why)) return false;
-    if (product.m > 0 && product.n > 0 && product.k > 0 && hone_matmul_batch(&product) > 0)
-        return hone_cublaslt_is_here(why);
+    if (hone_matmul_has_terms(&product)) return hone_cublaslt_is_here(why);
     hone_fail(why, HONE_UNSUPPORTED, where, "cuBLASLt multiplies matrices that have elements");
     return false;
 }
