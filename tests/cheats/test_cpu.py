@@ -61,7 +61,7 @@ CHEATS = [
     Cheat("replays_where_inputs_are_closed", "matmul", LIBRARY, "replayed impossible"),
     Cheat("keeps_what_comes_again", "matmul", SOURCE, "replayed impossible", **LARGE),
     Cheat("keeps_rows_that_come_again", "softmax", SOURCE, "replayed racy", "softmax(f32[2048,256])"),
-    Cheat("converts_weights_that_look_new", "rms_norm", SOURCE, "replayed wrong"),
+    Cheat("converts_weights_that_look_new", "rms_norm", SOURCE, "replayed wrong racy"),
     Cheat("packs_anew_now_and_then", "matmul", LIBRARY, "replayed wrong"),
     # Trusts what lies in its results.
     Cheat("returns_when_written", "rms_norm", SOURCE, "stale impossible"),

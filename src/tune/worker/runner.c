@@ -203,7 +203,7 @@ static bool is_replay(const hone_runner *runner, hone_variant_kind kind)
 {
     double unused;
     hone_session *session = runner->session;
-    return kind == HONE_VARIANT_NEAR &&
+    return hone_variant_is_near(kind) &&
            hone_reference_check(&session->reference, &session->buffers, 0, &session->tolerance, NULL, &unused, NULL) ==
                HONE_OK;
 }

@@ -54,12 +54,17 @@ static hone_status sprinkle_others(const hone_buffers *buffers, uint64_t seed, h
     return status == HONE_OK && has_zeros ? hone_buffers_put_zeros(buffers, true, seed, err) : status;
 }
 
+#define NEAR                                                                                                           \
+    {                                                                                                                  \
+        .words = "inputs of which a few elements differ from the first's", .depth = HONE_FOR_LEADERS,                  \
+        .is_filled = true, .slack = 1, .change = hone_buffers_change_few                                               \
+    }
+
 // The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
 static const struct {
     const char *words;
     hone_verify_depth depth; // of who is verified on it
     bool is_filled;          // with values of a seed of its own; else they are those that are there
-    bool is_near;            // of the original's seed
     bool is_stable;          // asked for in stable mode alone: the reference says nothing of it
     bool is_varied;          // asked for where there is a varied value
     bool is_others;          // of the other arrays of floats
@@ -73,13 +78,10 @@ static const struct {
         const hone_buffers *buffers, uint64_t seed, hone_error *err); // what was filled; NULL: nothing
 } kinds[] = {
     [HONE_VARIANT_ORIGINAL] = {.words = "the first made-up inputs", .slack = 1},
-    [HONE_VARIANT_NEAR] =
-        {.words = "inputs of which a few elements differ from the first's",
-         .depth = HONE_FOR_LEADERS,
-         .is_filled = true,
-         .is_near = true,
-         .slack = 1,
-         .change = hone_buffers_change_few},
+    [HONE_VARIANT_NEAR] = NEAR,
+    [HONE_VARIANT_NEAR_2] = NEAR,
+    [HONE_VARIANT_NEAR_3] = NEAR,
+    [HONE_VARIANT_NEAR_4] = NEAR,
     [HONE_VARIANT_OTHER] = {.words = "the second made-up inputs", .is_filled = true, .slack = 1},
     // Normal numbers end at 3.5: 112 is beyond where exp leaves the range of f32 (88).
     [HONE_VARIANT_LARGE] =
@@ -183,13 +185,13 @@ static hone_status make_values(
     hone_variant_kind kind, hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err)
 {
     if (!kinds[kind].is_filled) return HONE_OK;
-    const uint64_t original = buffers->seed;
+    const uint64_t original = buffers->seed, own = seed + (uint64_t)kind;
     buffers->scale = scale_of(kind, buffers);
     buffers->scales_others = kinds[kind].is_others;
-    hone_status status = hone_buffers_fill(buffers, call, kinds[kind].is_near ? seed : seed + (uint64_t)kind, err);
+    hone_status status = hone_buffers_fill(buffers, call, hone_variant_is_near(kind) ? seed : own, err);
     buffers->scale = 1;
     buffers->scales_others = false;
-    if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, seed, err);
+    if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, own, err);
     buffers->seed = original; // what restoring makes
     return status;
 }

@@ -9,14 +9,18 @@
 typedef enum hone_verify_depth { HONE_FOR_ALL, HONE_FOR_LEADERS, HONE_FOR_WINNERS } hone_verify_depth;
 
 // ORIGINAL: what the reference was computed for and what is timed. NEAR: all but a few elements of each input are the
-// same, so that who looks at some of them takes it for the original, which it has just answered. OTHER: another seed. LARGE, TINY: the varied value's
-// elements multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special). _OTHERS: the
+// same, so that who looks at some of them takes it for the original, which it has just answered; _2 to _4: others are the
+// few, since the few of one may be what it looks at. OTHER: another seed. LARGE, TINY: the varied value's elements
+// multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special). _OTHERS: the
 // same of the other arrays of floats. ROWS: whole rows of bools and integers are one value, as masks and segments that
 // leave out all of a row. SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
 // nothing of them.
 typedef enum hone_variant_kind {
     HONE_VARIANT_ORIGINAL,
     HONE_VARIANT_NEAR,
+    HONE_VARIANT_NEAR_2,
+    HONE_VARIANT_NEAR_3,
+    HONE_VARIANT_NEAR_4,
     HONE_VARIANT_OTHER,
     HONE_VARIANT_LARGE,
     HONE_VARIANT_TINY,
@@ -43,6 +47,10 @@ typedef struct hone_variants {
     hone_variant_kind loaded;
 } hone_variants;
 
+static inline bool hone_variant_is_near(hone_variant_kind kind)
+{
+    return kind >= HONE_VARIANT_NEAR && kind <= HONE_VARIANT_NEAR_4;
+}
 // Whether a session makes this kind.
 bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers);
 // How a reference of this kind's values is used: largest is that of the ordinary ones. False: it says nothing of them.
