@@ -38,10 +38,8 @@ typedef enum hone_stopping_verdict {
 
 // How many pairs of runs have to say that a candidate does less where nothing has changed, and none the contrary, before it is
 // taken for one that does not work in every run.
-//   is_long        a contest has time for few such pairs
-//   beside_others  one of the pairs was disturbed
-//   run_ns         what a run takes where everything has changed
-uint32_t hone_stopping_guilty_pairs(bool is_long, bool beside_others, double run_ns);
+//   run_ns  what a run takes where everything has changed
+uint32_t hone_stopping_guilty_pairs(double run_ns);
 
 // After the run that is thrown away.
 hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, const hone_sample *warm);

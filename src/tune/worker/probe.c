@@ -266,7 +266,7 @@ static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *
         innocent += !suspects;
         guilty += suspects;
         beside_others = beside_others || disturbed;
-        enough_guilty = hone_stopping_guilty_pairs(is_long, beside_others, least_ns[CHANGE_ALL]);
+        enough_guilty = hone_stopping_guilty_pairs(least_ns[CHANGE_ALL]);
     }
     *out_replays =
         guilty >= enough_guilty && is_suspect(runner, least_ns[CHANGE_ALL], least_ns[CHANGE_NOTHING], beside_others);

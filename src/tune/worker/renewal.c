@@ -200,7 +200,7 @@ static hone_failure count_pairs(renewal *r, renewal_mode mode, tally *t, bool *o
         t->innocent += !suspects;
         t->guilty += suspects;
         t->disturbed = t->disturbed || disturbed;
-        guilty = (int)hone_stopping_guilty_pairs(is_long, t->disturbed, t->new_ns);
+        guilty = (int)hone_stopping_guilty_pairs(t->new_ns);
     }
     *out_guilty = t->guilty >= guilty && is_suspect(t->new_ns, t->same_ns, t->disturbed);
     return HONE_FAILURE_NONE;
