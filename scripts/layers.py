@@ -31,7 +31,7 @@ CIRCLES = {
 # none any more leaves the list, and none comes to it. system.c is how the others get at the operating system.
 COMMAND = set("""ab_calls.c ab_sides.c bench.c choices.c common.c devices.c doctor.c doctor_files.c doctor_machine.c exchange.c
     fleet.c help.c hub.c hub.h inputs.c inputs.h key.c libraries.c list.c lock.c pack_new.c peak.c queue.c report.c
-    result.c run.c simulate.c space.c space_source.h store.c sync.c system.c work.c worker.c""".split())
+    result.c run.c simulate.c space.c space_source.h store.c sync.c system.c work.c""".split())
 
 # The C library, as far as it asks nothing of the operating system.
 C_HEADERS = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign stdarg
