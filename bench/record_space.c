@@ -11,6 +11,7 @@
 // Leaves with 0 when all passes are in the log, 75 when there is more to do, 1 on a failure, 2 on wrong use.
 #include "base/buffer.h"
 #include "base/json.h"
+#include "hone/offline.h"
 #include "os/os.h"
 #include "runtime/api/api.h"
 #include "tune/rule/statistics.h"
@@ -235,7 +236,7 @@ int main(int argc, char **argv)
     const hone_runtime_options options = {.struct_size = sizeof options, .store = "none"};
     check(hone_runtime_open(&options, &r.rt, &err), "no runtime", &err);
     check(hone_runtime_discover(r.rt, &err), "no device", &err);
-    check(hone_runtime_parse_call(r.rt, argv[1], &r.op, &r.call, &err), argv[1], &err);
+    check(hone_call_of_label(r.rt, argv[1], &r.op, &r.call, &err), argv[1], &err);
     list_kernels(&r, argv[2]);
     size_t passes = strtoul(argv[5], NULL, 10), done = read_log(&r, argv[3]);
     open_session(&r);

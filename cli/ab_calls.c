@@ -5,9 +5,6 @@
 // A side's environment is entered in a child of fork: variables, packs and lock files are read once in a process.
 #include "ab.h"
 
-#include "runtime/api/api.h"
-#include "store/ops.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -70,14 +67,14 @@ static json_t *explained(const hone_op *op, const hone_call *call)
 }
 
 // Of packs of two commits the config may be equal and the code another.
-static const char *revision_of(const hone_op *op, const json_t *answer)
+static const char *revision_of(hone_cli *cli, const hone_op *op, const json_t *answer)
 {
     hone_platform platform = HONE_PLATFORM_NONE;
     const char *name = json_string_value(json_object_get(answer, "platform"));
     const char *kernel = json_string_value(json_object_get(answer, "kernel"));
     if (name == NULL || kernel == NULL || hone_platform_parse(name, &platform, NULL) != HONE_OK) return NULL;
-    const hone_kernel_ref *ref = hone_kernel_by_name(op->algorithm, kernel, platform);
-    return ref == NULL ? NULL : ref->kernel.revision;
+    const hone_kernel_ref *ref = cli_kernel_named(cli, op, kernel, platform, HONE_BACKEND_NONE);
+    return ref == NULL ? NULL : hone_kernel_of(ref)->revision;
 }
 
 static json_t *answer_of(hone_cli *cli, const hone_store_invocation *row)
@@ -86,8 +83,7 @@ static json_t *answer_of(hone_cli *cli, const hone_store_invocation *row)
     hone_call *call = NULL;
     hone_error err;
     json_t *answer = NULL;
-    if (row->call == NULL || hone_runtime_parse_call(cli->rt, row->call, &op, &call, &err) != HONE_OK)
-        return json_null();
+    if (row->call == NULL || hone_call_of_label(cli->rt, row->call, &op, &call, &err) != HONE_OK) return json_null();
     json_t *all = explained(op, call);
     const char *kernel = json_string_value(json_object_get(all, "kernel"));
     // What the program has registered, or chose within itself, is not to be seen from outside.
@@ -97,7 +93,7 @@ static json_t *answer_of(hone_cli *cli, const hone_store_invocation *row)
     else if (kernel != NULL)
         answer = json_pack(
             "{s:s, s:O?, s:O?, s:s?}", "kernel", kernel, "config", json_object_get(all, "config"), "source",
-            json_object_get(all, "source"), "revision", revision_of(op, all));
+            json_object_get(all, "source"), "revision", revision_of(cli, op, all));
     json_decref(all);
     hone_call_release(&call);
     return answer == NULL ? json_null() : answer;
@@ -266,7 +262,7 @@ void ab_time_calls(const ab_side sides[2], json_t *calls)
     char file[AB_PATH_SIZE];
     size_t i, timed = 0;
     json_t *row;
-    snprintf(file, sizeof file, "%s.json", sides[1].store + strlen(hone_store_default_scheme()));
+    snprintf(file, sizeof file, "%s.json", sides[1].store + strlen(cli_file_scheme()));
     json_array_foreach(calls, i, row)
     {
         if (cli_cancel || timed == MOST_TIMED) return;

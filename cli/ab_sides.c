@@ -3,9 +3,6 @@
 // tuned in its first run is there for the others.
 #include "ab.h"
 
-#include "os/os.h"
-#include "store/ops.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,27 +56,25 @@ static int refuse(const ab_side *side, const char *why)
 static bool has_pack(const char *folder)
 {
     char path[AB_PATH_SIZE];
-    return snprintf(path, sizeof path, "%s/pack.json", folder) < AB_PATH_SIZE && hone_os_is_file(path);
+    return snprintf(path, sizeof path, "%s/pack.json", folder) < AB_PATH_SIZE && cli_is_file(path);
 }
 
 static int run_command(const ab_side *side, const char *const *arguments)
 {
-    hone_buffer out;
+    cli_text out;
     hone_error err;
     int code = 0;
-    hone_buffer_init(&out, hone_allocator_system());
-    const uint64_t until = hone_os_now_ns() + COMMAND_SECONDS * UINT64_C(1000000000);
-    const hone_status status = hone_process_run(arguments, until, COMMAND_OUTPUT, &out, &code, &err);
+    const hone_status status = cli_run_program(arguments, COMMAND_SECONDS, COMMAND_OUTPUT, &out, &code, &err);
     int result = 0;
     if (status != HONE_OK)
         result = cli_fail(&err);
     else if (code != 0) {
         fprintf(
             stderr, "hone: --%s %s: %s left with %d: %s\n", side->name, side->what, arguments[0], code,
-            code == 127 ? "it is not installed" : hone_buffer_string(&out));
+            code == 127 ? "it is not installed" : cli_text_string(&out));
         result = EXIT_WORLD;
     }
-    hone_buffer_deinit(&out);
+    cli_text_deinit(&out);
     return result;
 }
 
@@ -94,7 +89,7 @@ static int take_commit(ab_side *side, const char *at, const char *folder)
         snprintf(archive, sizeof archive, "%s/%s.tar", folder, side->name) >= AB_PATH_SIZE)
         return refuse(side, "the path is too long");
     if (at[1] == '-' || at[1] == '\0') return refuse(side, "expected a commit after the last @");
-    if (hone_os_make_folders(out, &err) != HONE_OK) return cli_fail(&err);
+    if (cli_make_folders(out, &err) != HONE_OK) return cli_fail(&err);
     int status = run_command(
         side, (const char *[]){"git", "-C", pack, "archive", "--format=tar", "-o", archive, at + 1, ".", NULL});
     if (status == 0) status = run_command(side, (const char *[]){"tar", "-xf", archive, "-C", out, NULL});
@@ -107,7 +102,7 @@ static int take_commit(ab_side *side, const char *at, const char *folder)
 static int take_folder(ab_side *side)
 {
     char path[AB_PATH_SIZE];
-    if (!hone_os_real_path(side->what, path, sizeof path)) return refuse(side, "the path is too long");
+    if (!cli_real_path(side->what, path, sizeof path)) return refuse(side, "the path is too long");
     if (!has_pack(path)) return refuse(side, "this folder has no pack.json");
     set(side, "HONE_PACK_PATH", path);
     return 0;
@@ -118,7 +113,7 @@ static int take_lock(ab_side *side)
     char path[AB_PATH_SIZE];
     hone_lock *lock = NULL;
     hone_error err;
-    if (!hone_os_real_path(side->what, path, sizeof path)) return refuse(side, "the path is too long");
+    if (!cli_real_path(side->what, path, sizeof path)) return refuse(side, "the path is too long");
     if (hone_lock_read(hone_allocator_system(), path, 0, &lock, &err) != HONE_OK) return cli_fail_in(side->what, &err);
     hone_lock_destroy(&lock);
     set(side, "HONE_LOCK", path);
@@ -137,11 +132,12 @@ static bool is_sqlite(const char *path)
 
 static int take_store(ab_side *side, const char *scheme, const char *url)
 {
+    hone_store_place place;
     hone_error err;
     if (snprintf(side->source, sizeof side->source, "%s%s", scheme, url) >= AB_PATH_SIZE)
         return refuse(side, "the URL is too long");
-    if (hone_store_check_url(side->source, &err) != HONE_OK) return cli_fail(&err);
-    if (!hone_store_is_missing(side->source)) return 0;
+    if (hone_store_find(side->source, &place, &err) != HONE_OK) return cli_fail(&err);
+    if (!place.is_missing) return 0;
     fprintf(stderr, "hone: --%s %s: there is no such store\n", side->name, side->what);
     return EXIT_WORLD;
 }
@@ -150,9 +146,8 @@ static int take_what(ab_side *side, const char *folder)
 {
     const char *what = side->what, *at = what == NULL ? NULL : strrchr(what, '@');
     if (what == NULL) return 0;
-    if (hone_os_is_folder(what)) return take_folder(side);
-    if (hone_os_is_file(what))
-        return is_sqlite(what) ? take_store(side, hone_store_default_scheme(), what) : take_lock(side);
+    if (cli_is_folder(what)) return take_folder(side);
+    if (cli_is_file(what)) return is_sqlite(what) ? take_store(side, cli_file_scheme(), what) : take_lock(side);
     const size_t word = strspn(what, "abcdefghijklmnopqrstuvwxyz");
     if (word > 0 && what[word] == ':') return take_store(side, "", what);
     if (at != NULL) return take_commit(side, at, folder);
@@ -189,11 +184,12 @@ static int find_store(hone_cli *cli, ab_side *side)
         return cli_usage("--%s-env HONE_STORE: the URL is too long", side->name);
     int status = env == NULL ? cli_store_url(cli, side->source, sizeof side->source) : 0;
     if (status != 0) return status;
+    hone_store_place place;
     hone_error err;
-    if (strcmp(side->source, "none") == 0 || strcmp(side->source, hone_store_scratch_url()) == 0)
-        side->source[0] = '\0';
-    if (side->source[0] != '\0' && hone_store_check_url(side->source, &err) != HONE_OK) return cli_fail(&err);
-    if (hone_store_is_missing(side->source)) side->source[0] = '\0';
+    if (strcmp(side->source, "none") == 0 || strcmp(side->source, cli_scratch_url()) == 0) side->source[0] = '\0';
+    if (side->source[0] == '\0') return 0;
+    if (hone_store_find(side->source, &place, &err) != HONE_OK) return cli_fail(&err);
+    if (place.is_missing) side->source[0] = '\0';
     return 0;
 }
 
@@ -202,8 +198,7 @@ static int copy_store(ab_side *side, const char *folder)
     hone_store *to = NULL, *from = NULL;
     hone_import_report counts;
     hone_error err;
-    if (snprintf(side->store, sizeof side->store, "%s%s/%s.db", hone_store_default_scheme(), folder, side->name) >=
-        AB_PATH_SIZE)
+    if (snprintf(side->store, sizeof side->store, "%s%s/%s.db", cli_file_scheme(), folder, side->name) >= AB_PATH_SIZE)
         return cli_usage("TMPDIR: the path is too long");
     hone_status status = hone_store_open(hone_allocator_system(), side->store, &to, &err);
     if (status == HONE_OK && side->source[0] != '\0') status = cli_open_reading(side->source, &from, &err);

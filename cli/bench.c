@@ -2,9 +2,6 @@
 // its heuristic, its best stored config, and what hone chose.
 #include "cli.h"
 
-#include "inputs.h"
-#include "runtime/api/api.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +25,9 @@ typedef struct bench_field {
     const hone_op *op;
     const hone_call *call;
     const hone_device_info *device;
-    cli_inputs inputs;
+    hone_inputs *inputs;
+    const hone_value *values; // theirs
+    size_t value_count;
     bench_lane *lanes;
     size_t count, rounds;
 } bench_field;
@@ -41,22 +40,23 @@ static bool is_there(const bench_field *field, const char *kernel, const char *c
 }
 
 // Binds a plan for exactly this kernel and config. What cannot be bound has no lane.
-static void add_lane(bench_field *field, const hone_kernel_ref *kernel, const hone_config *config, const char *what)
+static void add_lane(bench_field *field, const hone_kernel_ref *ref, const hone_config *config, const char *what)
 {
+    const hone_kernel *kernel = hone_kernel_of(ref);
     char text[256];
-    hone_config_text(kernel->space, config, text, sizeof text);
-    if (field->count == MAX_LANES || is_there(field, kernel->kernel.name, text)) return;
-    hone_override override_ = {field->op->algorithm->name, kernel->kernel.name, kernel->kernel.platform, text, false};
+    hone_config_text(hone_kernel_space(ref), config, text, sizeof text);
+    if (field->count == MAX_LANES || is_there(field, kernel->name, text)) return;
+    hone_override override_ = {hone_op_name(field->op), kernel->name, kernel->platform, text, false};
     hone_context *context = NULL;
     hone_error err;
     if (hone_context_derive(field->cli->rt, NULL, NULL, &override_, HONE_POLICY_DEFAULT, &context, &err) != HONE_OK)
         return;
     hone_context *previous = hone_context_enter(context);
     bench_lane *lane = &field->lanes[field->count];
-    if (hone_bind(field->op, field->inputs.values, field->inputs.count, &lane->plan, &err) == HONE_OK) {
-        snprintf(lane->kernel, sizeof lane->kernel, "%s", kernel->kernel.name);
+    if (hone_bind(field->op, field->values, field->value_count, &lane->plan, &err) == HONE_OK) {
+        snprintf(lane->kernel, sizeof lane->kernel, "%s", kernel->name);
         snprintf(lane->config, sizeof lane->config, "%s", text);
-        lane->config_json = cli_config_object(kernel->space, config);
+        lane->config_json = cli_config_object(hone_kernel_space(ref), config);
         lane->what = what;
         field->count++;
     }
@@ -73,12 +73,13 @@ typedef struct best_stored {
 static bool see_measurement(void *ctx, const hone_store_measurement *measurement)
 {
     best_stored *best = ctx;
-    if (strcmp(measurement->kernel, best->kernel->kernel.name) != 0 || measurement->failure != HONE_FAILURE_NONE ||
-        !(measurement->time_ns > 0))
+    if (strcmp(measurement->kernel, hone_kernel_of(best->kernel)->name) != 0 ||
+        measurement->failure != HONE_FAILURE_NONE || !(measurement->time_ns > 0))
         return true;
     if (best->time_ns > 0 && measurement->time_ns >= best->time_ns) return true;
     hone_config config;
-    if (hone_config_from_json(best->kernel->space, measurement->config, strlen(measurement->config), &config, NULL) !=
+    if (hone_config_from_json(
+            hone_kernel_space(best->kernel), measurement->config, strlen(measurement->config), &config, NULL) !=
         HONE_OK)
         return true;
     best->time_ns = measurement->time_ns;
@@ -89,7 +90,7 @@ static bool see_measurement(void *ctx, const hone_store_measurement *measurement
 static void add_tuned(bench_field *field, hone_store *store, const hone_kernel_ref *kernel)
 {
     hone_store_key key = {
-        field->device->fingerprint, field->op->algorithm->name, field->op->algorithm->version,
+        field->device->fingerprint, hone_op_name(field->op), hone_signature_version(hone_op_signature(field->op)),
         hone_call_key(field->call), NULL};
     best_stored best = {.kernel = kernel};
     if (store != NULL && hone_store_measurements(store, &key, see_measurement, &best, NULL) == HONE_OK &&
@@ -99,13 +100,13 @@ static void add_tuned(bench_field *field, hone_store *store, const hone_kernel_r
 
 static void add_kernel(bench_field *field, hone_store *store, const hone_kernel_ref *kernel)
 {
-    if (kernel->kernel.is_reference || hone_kernel_eligible(kernel, field->call, field->device, NULL) != HONE_OK)
+    if (hone_kernel_of(kernel)->is_reference || hone_kernel_check(kernel, field->call, field->device, NULL) != HONE_OK)
         return;
     hone_config config;
-    if (hone_kernel_default_config(kernel, field->call, field->device, &config, NULL) == HONE_OK)
+    if (hone_kernel_default(kernel, field->call, field->device, &config, NULL) == HONE_OK)
         add_lane(field, kernel, &config, "heuristic");
     hone_bound_space *space = NULL;
-    if (hone_space_bind(kernel->space, field->call, field->device, &space, NULL) == HONE_OK &&
+    if (hone_space_bind(hone_kernel_space(kernel), field->call, field->device, &space, NULL) == HONE_OK &&
         hone_bound_space_default(space, &config, NULL) == HONE_OK)
         add_lane(field, kernel, &config, "default");
     hone_bound_space_release(&space);
@@ -115,7 +116,13 @@ static void add_kernel(bench_field *field, hone_store *store, const hone_kernel_
 static const hone_kernel_ref *chosen_kernel(const bench_field *field, hone_decision *decision)
 {
     if (hone_decide_call(field->op, field->call, decision, NULL) != HONE_OK) return NULL;
-    return hone_decision_kernel(field->op->algorithm, decision);
+    return cli_kernel_named(field->cli, field->op, decision->kernel, decision->platform, decision->backend);
+}
+
+// Whether runs are started here and done by another device.
+static bool is_elsewhere(const bench_field *field)
+{
+    return field->device->device.type != HONE_DEVICE_CPU;
 }
 
 // On a device with what starting the runs costs, as a program pays it: `hone tune` measures without.
@@ -123,8 +130,9 @@ static double time_batch(const bench_field *field, const bench_lane *lane, uint3
 {
     uint64_t start = cli_now_ns();
     for (uint32_t i = 0; i < batch; i++)
-        if (lane->plan->run(lane->plan, field->inputs.values, NULL) != HONE_OK) return INFINITY;
-    if (cli_inputs_wait(&field->inputs, NULL) != HONE_OK) return INFINITY;
+        if (lane->plan->run(lane->plan, field->values, NULL) != HONE_OK) return INFINITY;
+    const hone_device device = field->device->device;
+    if (is_elsewhere(field) && hone_stream_synchronize(field->cli->rt, device, NULL, NULL) != HONE_OK) return INFINITY;
     return (double)(cli_now_ns() - start) / batch;
 }
 
@@ -135,7 +143,7 @@ static void measure(bench_field *field, double seconds)
         (void)time_batch(field, &field->lanes[i], 1);
         double once = time_batch(field, &field->lanes[i], 1);
         // Waiting for a device takes its time, too.
-        const double whole = field->inputs.ops != NULL ? 200000 : 20000;
+        const double whole = is_elsewhere(field) ? 200000 : 20000;
         field->lanes[i].batch = once < whole ? (uint32_t)(whole / (once + 1)) + 1 : 1;
     }
     uint64_t end = cli_now_ns() + (uint64_t)(seconds * 1e9);
@@ -153,15 +161,14 @@ static int measure_in_turn(bench_field *field)
 {
     hone_cli *cli = field->cli;
     hone_tune_options options;
-    hone_permit permit;
+    hone_turn *turn = NULL;
     hone_error err;
     cli_tune_options(cli, &options);
-    const hone_permit_environment environment = hone_runtime_permit_environment(cli->rt);
-    hone_status status = hone_permit_begin_device(&permit, &environment, field->device, field->call, &options, &err);
+    const hone_status status = hone_turn_begin(cli->rt, field->device, field->call, &options, &turn, &err);
     cli_progress_end(cli);
     if (status != HONE_OK) return cli_fail(&err);
     measure(field, cli->options.seconds > 0 ? cli->options.seconds : 3);
-    hone_permit_end_measuring(&permit);
+    hone_turn_end(&turn);
     return 0;
 }
 
@@ -223,9 +230,11 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
     int status = cli_parse_call(cli, text, &op, &call);
     field.op = op;
     field.call = call;
-    size_t count = 0;
-    if (status == 0) status = cli_inputs_make(&field.inputs, op, call, CLI_ON_DEVICE, (uint64_t)cli->options.seed);
-    field.device = field.inputs.device;
+    hone_error err;
+    if (status == 0 && hone_inputs_make(op, call, (uint64_t)cli->options.seed, &field.inputs, &err) != HONE_OK)
+        status = cli_fail(&err);
+    if (status == 0) field.values = hone_inputs_values(field.inputs, &field.value_count);
+    if (status == 0) field.device = cli_device_of(cli, call);
     field.lanes = calloc(MAX_LANES, sizeof *field.lanes);
     if (status == 0 && field.lanes != NULL) {
         hone_store *store = NULL;
@@ -233,14 +242,15 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
         (void)cli_open_store(cli, &store);
         const hone_kernel_ref *chosen = chosen_kernel(&field, &decision);
         if (chosen != NULL) add_lane(&field, chosen, &decision.config, "chosen");
-        const hone_kernel_ref *const *kernels = hone_registry_list(op->algorithm, &count);
+        const hone_kernel_ref **kernels = NULL;
+        const size_t count = cli_kernels(cli, op, &kernels);
         for (size_t i = 0; i < count; i++)
             add_kernel(&field, store, kernels[i]);
+        hone_kernels_free(cli->rt, &kernels);
         hone_store_close(&store);
         status = measure_in_turn(&field);
         if (status == 0 && field.count > 0) show(&field, all);
         if (status == 0 && field.count == 0) {
-            hone_error err;
             if (hone_decide_call(op, call, &decision, &err) != HONE_OK) (void)cli_fail(&err);
             status = EXIT_NO;
         }
@@ -250,7 +260,7 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
         json_decref(field.lanes[i].config_json);
     }
     free(field.lanes);
-    cli_inputs_deinit(&field.inputs);
+    hone_inputs_release(&field.inputs);
     hone_call_release(&call);
     return status;
 }

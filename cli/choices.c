@@ -1,9 +1,6 @@
 // hone bench CALL --choice ...: the choices that are named, against each other.
 #include "cli.h"
 
-#include "runtime/api/api.h"
-#include "tune/tuner.h"
-
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +12,9 @@ typedef struct duel {
     hone_cli *cli;
     const hone_op *op;
     const hone_call *call;
-    hone_request request;
+    const hone_device_info *device;
+    const hone_kernel_ref **kernels; // of the operation
+    size_t kernel_count;
     hone_choice choices[HONE_MOST_COMPARED];
     hone_compared results[HONE_MOST_COMPARED];
     size_t count;
@@ -35,15 +34,60 @@ static int refuse(const char *text, int code, const char *format, ...)
 
 // Reading -------------------------------------------------------------------------------------------------------------
 
-// What one link of the chain answers the call with.
+// What one link of the chain answers the call with: all others are left out.
+static hone_status ask_link(const duel *d, hone_source link, hone_decision *out, hone_error *why)
+{
+    hone_link others[HONE_SOURCE_COUNT];
+    hone_context *context = NULL;
+    size_t count = 0;
+    memset(others, 0, sizeof others);
+    for (int i = HONE_SOURCE_NONE + 1; i < HONE_SOURCE_COUNT; i++)
+        if (i != (int)link) others[count++].source = (hone_source)i;
+    hone_status status = hone_context_derive_chain(d->cli->rt, NULL, others, count, HONE_KEEP_DEFAULT, &context, why);
+    if (status != HONE_OK) return status;
+    hone_context *previous = hone_context_enter(context);
+    status = hone_decide_call(d->op, d->call, out, why);
+    (void)hone_context_enter(previous);
+    hone_context_release(&context);
+    return status;
+}
+
+static void append_text(void *ctx, const char *text, size_t size)
+{
+    cli_text_append(ctx, text, size);
+}
+
+// Why a link has no answer, in its own words.
+static void read_reason(const duel *d, hone_source link, char *out, size_t size)
+{
+    cli_text text;
+    size_t i;
+    const json_t *row;
+    cli_text_init(&text);
+    json_t *root = hone_explain(d->op, d->call, HONE_JSON, append_text, &text, NULL) == HONE_OK
+                       ? json_loads(cli_text_string(&text), 0, NULL)
+                       : NULL;
+    json_array_foreach(json_object_get(root, "chain"), i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "link"));
+        const char *why = json_string_value(json_object_get(row, "why"));
+        if (name != NULL && why != NULL && strcmp(name, hone_source_name(link)) == 0) snprintf(out, size, "%s", why);
+    }
+    json_decref(root);
+    cli_text_deinit(&text);
+}
+
 static int take_answer(duel *d, const char *text, hone_source link, const char *else_say)
 {
     hone_decision decision = {0};
     hone_error why = {0};
     hone_choice *choice = &d->choices[d->count];
-    hone_status status = hone_runtime_links.find[link](&d->request, &decision, &why);
+    const hone_status status = ask_link(d, link, &decision, &why);
     if (status != HONE_OK && status != HONE_NOT_FOUND) return refuse(text, cli_exit_code(status), "%s", why.message);
-    if (status == HONE_OK) choice->kernel = hone_decision_kernel(d->op->algorithm, &decision);
+    if (status == HONE_OK)
+        choice->kernel = cli_kernel_named(d->cli, d->op, decision.kernel, decision.platform, decision.backend);
+    else
+        read_reason(d, link, why.message, sizeof why.message);
     if (status != HONE_OK || choice->kernel == NULL)
         return refuse(text, EXIT_NO, "%s: %s%s", hone_call_text(d->call), why.message, else_say);
     choice->config = decision.config;
@@ -52,29 +96,25 @@ static int take_answer(duel *d, const char *text, hone_source link, const char *
 
 static void list_names(const duel *d, cli_text *out)
 {
-    size_t count = 0;
-    const hone_kernel_ref *const *kernels = hone_registry_list(d->op->algorithm, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (kernels[i]->kernel.is_reference) continue;
-        cli_text_format(out, "%s%s", out->size > 0 ? ", " : "", kernels[i]->kernel.name);
+    for (size_t i = 0; i < d->kernel_count; i++) {
+        const hone_kernel *kernel = hone_kernel_of(d->kernels[i]);
+        if (!kernel->is_reference) cli_text_format(out, "%s%s", out->size > 0 ? ", " : "", kernel->name);
     }
 }
 
 static int fail_unknown(const duel *d, const char *text, int size)
 {
-    size_t count = 0;
     char given[HONE_NAME_SIZE];
     cli_meant meant = {.given = given, .before = ""};
     cli_text names;
     cli_text_init(&names);
     list_names(d, &names);
     snprintf(given, sizeof given, "%.*s", size, text);
-    const hone_kernel_ref *const *kernels = hone_registry_list(d->op->algorithm, &count);
-    for (size_t i = 0; i < count; i++)
-        cli_meant_by(&meant, kernels[i]->kernel.name);
+    for (size_t i = 0; i < d->kernel_count; i++)
+        cli_meant_by(&meant, hone_kernel_of(d->kernels[i])->name);
     int status = refuse(
         text, EXIT_USAGE, "unknown kernel '%s' of %s%s; expected default, stored, or one of %s", given,
-        d->op->algorithm->name, cli_meant_text(&meant), cli_text_string(&names));
+        hone_op_name(d->op), cli_meant_text(&meant), cli_text_string(&names));
     cli_text_deinit(&names);
     return status;
 }
@@ -82,14 +122,12 @@ static int fail_unknown(const duel *d, const char *text, int size)
 // The kernel of this name that can run the call; else any of this name, with the reason in why.
 static const hone_kernel_ref *find_kernel(const duel *d, const char *name, size_t size, hone_error *why)
 {
-    size_t count = 0;
     const hone_kernel_ref *found = NULL;
-    const hone_kernel_ref *const *kernels = hone_registry_list(d->op->algorithm, &count);
-    for (size_t i = 0; i < count; i++) {
-        const char *its = kernels[i]->kernel.name;
+    for (size_t i = 0; i < d->kernel_count; i++) {
+        const char *its = hone_kernel_of(d->kernels[i])->name;
         if (strlen(its) != size || memcmp(its, name, size) != 0) continue;
-        found = kernels[i];
-        if (hone_kernel_eligible(found, d->call, d->request.device, why) == HONE_OK) {
+        found = d->kernels[i];
+        if (hone_kernel_check(found, d->call, d->device, why) == HONE_OK) {
             why->message[0] = '\0';
             return found;
         }
@@ -100,15 +138,15 @@ static const hone_kernel_ref *find_kernel(const duel *d, const char *name, size_
 static hone_status read_config(
     const duel *d, const hone_kernel_ref *kernel, const char *text, hone_config *out, hone_error *err)
 {
-    if (text[0] == '\0') return hone_kernel_default_config(kernel, d->call, d->request.device, out, err);
-    if (text[0] == '{') return hone_config_from_json(kernel->space, text, strlen(text), out, err);
-    return hone_config_from_text(kernel->space, text, out, err);
+    if (text[0] == '\0') return hone_kernel_default(kernel, d->call, d->device, out, err);
+    if (text[0] == '{') return hone_config_from_json(hone_kernel_space(kernel), text, strlen(text), out, err);
+    return hone_config_from_text(hone_kernel_space(kernel), text, out, err);
 }
 
 static hone_status check_config(const duel *d, const hone_choice *choice, hone_error *err)
 {
     hone_bound_space *space = NULL;
-    hone_status status = hone_space_bind(choice->kernel->space, d->call, d->request.device, &space, err);
+    hone_status status = hone_space_bind(hone_kernel_space(choice->kernel), d->call, d->device, &space, err);
     if (status == HONE_OK) status = hone_bound_space_check(space, &choice->config, err);
     hone_bound_space_release(&space);
     return status;
@@ -124,7 +162,7 @@ static int take_named(duel *d, const char *text)
         config++;
     choice->kernel = find_kernel(d, text, name, &why);
     if (choice->kernel == NULL) return fail_unknown(d, text, (int)name);
-    if (choice->kernel->kernel.is_reference)
+    if (hone_kernel_of(choice->kernel)->is_reference)
         return refuse(text, EXIT_NO, "is the reference, which is never timed beside others");
     if (why.message[0] != '\0')
         return refuse(text, EXIT_NO, "the kernel cannot run %s: %s", hone_call_text(d->call), why.message);
@@ -177,7 +215,7 @@ static void print_table(const duel *d)
         }
         snprintf(samples, sizeof samples, "%u", one->samples);
         snprintf(disturbed, sizeof disturbed, "%u", one->disturbed);
-        hone_config_text(d->choices[i].kernel->space, &d->choices[i].config, config, sizeof config);
+        hone_config_text(hone_kernel_space(d->choices[i].kernel), &d->choices[i].config, config, sizeof config);
         cli_table_row(
             table, " ", one->kernel, cli_time_text(one->time_ns, time), ratio, interval, samples, disturbed, config);
     }
@@ -196,7 +234,7 @@ static int hold(duel *d)
     hone_tune_options options;
     hone_error err;
     cli_tune_options(d->cli, &options);
-    hone_status status = hone_runtime_compare(d->op, d->call, d->choices, d->count, &options, d->results, &err);
+    hone_status status = hone_compare(d->op, d->call, d->choices, d->count, &options, d->results, &err);
     cli_progress_end(d->cli);
     if (status != HONE_OK) return fail_measured(&err);
     if (d->cli->options.json)
@@ -209,13 +247,18 @@ static int hold(duel *d)
 static int choose_and_hold(duel *d)
 {
     const cli_names *given = &d->cli->options.choices;
-    hone_error err;
-    hone_status made = hone_request_init(&d->request, d->op, d->call, NULL, &err);
-    int status = made == HONE_OK ? EXIT_DONE : cli_fail(&err);
+    int status = EXIT_DONE;
+    d->device = cli_device_of(d->cli, d->call);
+    if (d->device == NULL) {
+        hone_decision none;
+        hone_error err;
+        return hone_decide_call(d->op, d->call, &none, &err) == HONE_OK ? EXIT_WORLD : cli_fail(&err); // says why
+    }
+    d->kernel_count = cli_kernels(d->cli, d->op, &d->kernels);
     for (size_t i = 0; i < given->count && status == EXIT_DONE; i++)
         status = take(d, given->items[i]);
     if (status == EXIT_DONE) status = hold(d);
-    hone_request_deinit(&d->request);
+    hone_kernels_free(d->cli->rt, &d->kernels);
     return status;
 }
 

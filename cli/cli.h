@@ -118,6 +118,14 @@ int cli_fail_in(const char *file, const hone_error *err);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_exit_code(hone_status status);
 
+// The kernels of an operation by falling priority; freed by hone_kernels_free (kernels.c).
+size_t cli_kernels(hone_cli *cli, const hone_op *op, const hone_kernel_ref ***out);
+// One by its name and platform (HONE_PLATFORM_NONE: the first of that name), before all that of this backend; NULL: there is none.
+const hone_kernel_ref *cli_kernel_named(
+    hone_cli *cli, const hone_op *op, const char *name, hone_platform platform, hone_backend backend);
+// The device that a call's tensors live on, and the machine's CPU; NULL: it is not here.
+const hone_device_info *cli_device_of(hone_cli *cli, const hone_call *call);
+const hone_device_info *cli_cpu(hone_cli *cli);
 // The operation and call of a call text or a label. Prints what failed; the caller releases *call.
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call);
 // The URL of the store that --store or HONE_STORE names, else the default one; "none" when there is none. Prints what
@@ -125,13 +133,21 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
 int cli_store_url(const hone_cli *cli, char *out, size_t size);
 // That store, opened for store commands. Prints what failed.
 int cli_open_store(hone_cli *cli, hone_store **out);
-// Whether the store is a file or folder that is not there.
+// Whether a URL is of a file or folder that is not there.
+bool cli_is_missing(const char *url);
+// Whether the store is such a one.
 bool cli_lacks_store(const hone_cli *cli);
 // Whether it is there, for what only reads it: 0, or EXIT_NO after saying so.
 int cli_find_store(const hone_cli *cli);
 // After cli_open, for commands about the records of the store: one that cannot be opened is no empty one. 0: it is open, or
 // there is to be none.
 int cli_need_store(hone_cli *cli);
+// What a kind of store is used for: that of files which the command makes for itself, or of stores that are gone when they are
+// closed. Static.
+const char *cli_file_scheme(void);
+const char *cli_scratch_url(void);
+// How the URLs of the kinds are written, of all or of those that can be read alone, with commas between them.
+void cli_store_forms(bool reads_alone, cli_text *out);
 // A store that is there, for what writes nothing to it.
 hone_status cli_open_reading(const char *url, hone_store **out, hone_error *err);
 // Another store, which must be there. Prints what failed.
@@ -200,15 +216,10 @@ typedef enum cli_peak_kind { CLI_PEAK_F32, CLI_PEAK_BF16, CLI_PEAK_BYTES } cli_p
 //   seen  what was reached already: a peak below it is measured again, and is that at least
 double cli_peak(hone_cli *cli, cli_peak_kind kind, double seen);
 const char *cli_peak_lacks(cli_peak_kind kind);
-// The libraries of others that compete, a line each, asked of a worker once a command; "" when none is here or nobody
-// can be asked.
-const char *cli_libraries(hone_cli *cli);
-// The next line, "openblas 0.3.21, core SkylakeX, 2 threads", and whether it runs below the machine's instructions;
-// NULL: no more.
-const char *cli_library_line(const char **text, size_t *out_size, bool *out_below);
-// Whether the library of a kernel does: a comparison with it says nothing.
+// Whether the library of a kernel runs below the machine's instructions: a comparison with it says nothing.
 bool cli_library_is_below(hone_cli *cli, const char *kernel);
-void cli_print_libraries(hone_cli *cli); // on one line; nothing when there are none
+// The libraries of others that compete, on one line; nothing when there are none.
+void cli_print_libraries(hone_cli *cli);
 // Prints a JSON value on one line to standard output and drops it.
 void cli_print_json(json_t *value);
 
@@ -233,7 +244,7 @@ int cli_check_file(const char *option, const char *path);
 // --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c).
 // Print what failed.
 int cli_check_report(const hone_cli *cli);
-int cli_write_report(const hone_cli *cli, const hone_result *result);
+int cli_write_report(hone_cli *cli, const hone_result *result);
 
 int cli_devices(hone_cli *cli);
 int cli_list(hone_cli *cli);

@@ -1,10 +1,6 @@
 // What the commands share: opening, failing, reading, tables, progress.
 #include "cli.h"
 
-#include "registry/names.h"
-#include "runtime/api/api.h"
-#include "store/ops.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +19,10 @@ static void print_log(void *ctx, int level, const char *message)
 static int check_store(const hone_cli *cli)
 {
     const char *url = cli->options.store;
+    hone_store_place place;
     hone_error err;
     if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) return 0;
-    return hone_store_check_url(url, &err) == HONE_OK ? 0 : cli_fail(&err);
+    return hone_store_find(url, &place, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
 // Those of --pack.
@@ -137,15 +134,14 @@ int cli_usage(const char *format, ...)
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call)
 {
     hone_error err;
-    return hone_runtime_parse_call(cli->rt, text, op, call, &err) == HONE_OK ? 0 : cli_fail_call(cli, text, &err);
+    return hone_call_of_label(cli->rt, text, op, call, &err) == HONE_OK ? 0 : cli_fail_call(cli, text, &err);
 }
 
 int cli_store_url(const hone_cli *cli, char *out, size_t size)
 {
-    char fallback[PATH_SIZE];
+    hone_store_place standard;
     const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
-    hone_default_store_url(fallback, sizeof fallback);
-    if (url == NULL) url = fallback;
+    if (url == NULL) url = hone_store_find(NULL, &standard, NULL) == HONE_OK ? standard.url : "";
     int used = snprintf(out, size, "%s", url[0] == '\0' ? "none" : url);
     return used >= 0 && (size_t)used < size ? 0 : cli_usage("the store's URL is longer than %zu bytes", size - 1);
 }
@@ -170,7 +166,7 @@ int cli_open_store(hone_cli *cli, hone_store **out)
 int cli_open_other(const char *url, hone_store **out)
 {
     hone_error err;
-    if (hone_store_is_missing(url)) {
+    if (cli_is_missing(url)) {
         fprintf(stderr, "hone: %s: there is no such store\n", url);
         return EXIT_WORLD;
     }
@@ -184,25 +180,34 @@ hone_status cli_open_reading(const char *url, hone_store **out, hone_error *err)
     return status == HONE_UNSUPPORTED ? hone_store_open(hone_allocator_system(), url, out, err) : status;
 }
 
+bool cli_is_missing(const char *url)
+{
+    hone_store_place place;
+    return hone_store_find(url, &place, NULL) == HONE_OK && place.is_missing;
+}
+
 bool cli_lacks_store(const hone_cli *cli)
 {
     char url[PATH_SIZE];
-    return cli_store_url(cli, url, sizeof url) == 0 && hone_store_is_missing(url);
+    return cli_store_url(cli, url, sizeof url) == 0 && cli_is_missing(url);
 }
 
 int cli_find_store(const hone_cli *cli)
 {
     char url[PATH_SIZE];
     int status = cli_store_url(cli, url, sizeof url);
-    if (status != 0 || !hone_store_is_missing(url)) return status;
+    if (status != 0 || !cli_is_missing(url)) return status;
     fprintf(stderr, "hone: %s: there is no such store yet\n", url);
     return EXIT_NO;
 }
 
 int cli_need_store(hone_cli *cli)
 {
-    if (hone_runtime_store(cli->rt) != NULL || cli->rt->store.url == NULL) return 0;
-    fprintf(stderr, "hone: %s\n", hone_runtime_store_reason(cli->rt));
+    hone_store *store = NULL;
+    hone_error err;
+    const hone_status status = hone_store_of(cli->rt, HONE_STORE_OF_USER, &store, &err);
+    if (status == HONE_OK || status == HONE_NOT_FOUND) return 0;
+    fprintf(stderr, "hone: %s\n", err.message);
     return EXIT_WORLD;
 }
 
@@ -288,7 +293,7 @@ int cli_check_regime(const cli_options *options)
 {
     hone_regime regime = options->cold ? HONE_COLD : HONE_WARM;
     if (options->regime == NULL) return EXIT_DONE;
-    if (!hone_regime_by_name(options->regime, &regime) || hone_regime_is_stable(regime))
+    if (hone_regime_parse(options->regime, &regime, NULL) != HONE_OK || hone_regime_is_stable(regime))
         return cli_usage(
             "--regime is '%s', expected warm, cold, graph or eager (--stable is for itself)", options->regime);
     if (options->cold && regime != HONE_COLD)
@@ -300,7 +305,7 @@ void cli_tune_options(hone_cli *cli, hone_tune_options *out)
 {
     const cli_options *options = &cli->options;
     hone_regime regime = options->cold ? HONE_COLD : HONE_WARM;
-    if (options->regime != NULL) (void)hone_regime_by_name(options->regime, &regime);
+    if (options->regime != NULL) (void)!hone_regime_parse(options->regime, &regime, NULL);
     *out = (hone_tune_options){
         .struct_size = sizeof *out,
         .batch_seconds = options->batch_seconds,

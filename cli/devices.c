@@ -1,24 +1,13 @@
 // hone devices
 #include "cli.h"
 
-#include "call/call.h"
-#include "platforms/platform.h"
-
 #include <stdio.h>
 #include <string.h>
-
-// "opencl:0", as call text names it; "" for a type without a name.
-static void name_place(const hone_device_info *device, char *out, size_t size)
-{
-    const char *type = hone_device_type_name(device->device.type);
-    out[0] = '\0';
-    if (type != NULL) snprintf(out, size, "%s:%d", type, (int)device->device.id);
-}
 
 static json_t *describe(const hone_device_info *device)
 {
     char place[64];
-    name_place(device, place, sizeof place);
+    hone_device_text(device->device, place, sizeof place);
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:i, s:s?, s:s?, s:s?, s:s?}", "name", device->name, "device",
         place, "fingerprint", device->fingerprint, "backend", hone_backend_name(device->backend), "threads",
@@ -40,14 +29,17 @@ static json_t *devices_of(hone_cli *cli, hone_platform platform)
 
 bool cli_platform_is_interpreted(hone_platform platform)
 {
-    return hone_platform_facts_of(platform)->is_interpreted;
+    hone_platform_traits traits;
+    return hone_platform_traits_of(platform, &traits, NULL) == HONE_OK && traits.is_interpreted;
 }
 
 static json_t *document(hone_cli *cli)
 {
     json_t *platforms = json_array();
     for (int platform = HONE_PLATFORM_NONE + 1; platform < HONE_PLATFORM_COUNT; platform++) {
-        if (hone_platform_facts_of((hone_platform)platform)->is_by_name_only) continue; // for those who write one
+        hone_platform_traits traits;
+        const bool is_known = hone_platform_traits_of((hone_platform)platform, &traits, NULL) == HONE_OK;
+        if (!is_known || traits.is_by_name_only) continue; // for those who write one
         const char *reason = NULL;
         char words[2048];
         hone_runtime_describe(cli->rt, (hone_platform)platform, words, sizeof words);

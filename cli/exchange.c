@@ -1,10 +1,6 @@
 // hone store export, import, merge, diff and prune.
 #include "cli.h"
 
-#include "base/texts.h"
-#include "os/os.h"
-#include "store/ops.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +131,7 @@ static bool is_json(const char *name)
 static bool is_own_folder(const char *path)
 {
     char real[PATH_SIZE];
-    return hone_os_is_folder(path) && hone_os_real_path(path, real, sizeof real) && strcmp(path, real) == 0;
+    return cli_is_folder(path) && cli_real_path(path, real, sizeof real) && strcmp(path, real) == 0;
 }
 
 static int add_folder(importing *i, const char *folder, int depth);
@@ -151,7 +147,7 @@ static int add_names(importing *i, const char *folder, json_t *const *names, siz
         int size = snprintf(path, sizeof path, "%s/%s", folder, name);
         if (size <= 0 || size >= PATH_SIZE) continue;
         if (folders && is_own_folder(path)) status = add_folder(i, path, depth - 1);
-        if (!folders && is_json(name) && hone_os_is_plain_file(path)) status = add_file(i, path);
+        if (!folders && is_json(name) && cli_is_plain_file(path)) status = add_file(i, path);
     }
     return status;
 }
@@ -161,7 +157,7 @@ static int add_folder(importing *i, const char *folder, int depth)
 {
     hone_error err;
     json_t *names = json_array();
-    int status = hone_os_list_folder(folder, list_name, names, &err) == HONE_OK ? 0 : cli_fail(&err);
+    int status = cli_list_folder(folder, list_name, names, &err) == HONE_OK ? 0 : cli_fail(&err);
     size_t count = json_array_size(names), before = i->files;
     json_t **sorted = calloc(count + 1, sizeof(json_t *));
     for (size_t k = 0; sorted != NULL && k < count; k++)
@@ -180,9 +176,9 @@ static int add_argument(importing *i, const char *argument)
 {
     enum { MOST_DEPTH = 3 };
     char path[PATH_SIZE];
-    i->in_folder = hone_os_is_folder(argument);
+    i->in_folder = cli_is_folder(argument);
     if (!i->in_folder) return add_file(i, argument);
-    return add_folder(i, hone_os_real_path(argument, path, sizeof path) ? path : argument, MOST_DEPTH);
+    return add_folder(i, cli_real_path(argument, path, sizeof path) ? path : argument, MOST_DEPTH);
 }
 
 // An import of which nothing came is no success.
@@ -238,71 +234,28 @@ static int export_text(exporting *e, hone_store *store, const char *file, char *
     return hone_export(store, &e->options, out, out_size, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
-static void append_pair(cli_text *out, hone_view key, hone_view value)
-{
-    if (out->size > 1 && out->data[out->size - 1] != '{') cli_text_put(out, ", ");
-    cli_text_append(out, key.data, key.size);
-    cli_text_put(out, ": ");
-    cli_text_append(out, value.data, value.size);
-}
-
-// The pairs of an object, but those whose keys are in `but`; keys: those that were seen, as texts.
-static void append_pairs(hone_texts *texts, hone_view object, const json_t *but, json_t *keys, cli_text *out)
-{
-    hone_view key, value;
-    for (hone_json_walk walk = hone_json_walk_of(object); hone_json_walk_next(&walk, &key, &value);) {
-        const char *name = hone_texts_string(texts, key);
-        if (name != NULL && keys != NULL) (void)!json_object_set_new(keys, name, json_null());
-        if (name == NULL || json_object_get(but, name) == NULL) append_pair(out, key, value);
-    }
-}
-
 // What ejkernel put into its file since, or hone never read, stays there before what is written.
-static int keep_theirs(const char *path, const char *text, size_t size, cli_text *out)
-{
-    cli_text there, written;
-    hone_view old, new;
-    hone_error err;
-    cli_text_init(&written);
-    int status = cli_read(path, &there);
-    if (status != 0) return status;
-    hone_texts texts = {.arena = {.allocator = hone_allocator_system()}};
-    json_t *keys = json_object();
-    const hone_view bytes = {cli_text_string(&there), there.size};
-    if (hone_json_text_check(bytes, HONE_JSON_PYTHON, &old, &err) != HONE_OK || !hone_json_is_object(old)) {
-        fprintf(stderr, "hone: %s: is not a cache of ejkernel (a JSON object): it is left as it is\n", path);
-        status = EXIT_WORLD;
-    } else if (hone_json_text_check((hone_view){text, size}, HONE_JSON_PYTHON, &new, &err) != HONE_OK)
-        status = cli_fail(&err);
-    if (status == 0) {
-        append_pairs(&texts, new, NULL, keys, &written);
-        cli_text_char(out, '{');
-        append_pairs(&texts, old, keys, NULL, out);
-        if (written.size > 0) cli_text_format(out, "%s%s", out->size > 1 ? ", " : "", cli_text_string(&written));
-        cli_text_char(out, '}');
-    }
-    json_decref(keys);
-    hone_arena_destroy(&texts.arena);
-    cli_text_deinit(&written);
-    cli_text_deinit(&there);
-    return status;
-}
-
 static int export_file(exporting *e, hone_store *store, const char *file, const char *path)
 {
     hone_error err;
-    cli_text both;
+    cli_text there;
     char *text = NULL;
     size_t size = 0;
-    cli_text_init(&both);
-    int status = export_text(e, store, file, &text, &size);
-    const bool is_shared = e->options.format == HONE_EXCHANGE_EJKERNEL && hone_os_is_plain_file(path);
-    if (status == 0 && is_shared) status = keep_theirs(path, text, size, &both);
-    const char *whole = is_shared ? cli_text_string(&both) : text;
-    if (status == 0 && hone_os_replace_file(path, whole, is_shared ? both.size : size, &err) != HONE_OK)
+    int status = 0;
+    const bool is_shared = e->options.format == HONE_EXCHANGE_EJKERNEL && cli_is_plain_file(path);
+    cli_text_init(&there);
+    if (is_shared) status = cli_read(path, &there);
+    if (status != 0) return status;
+    e->options.file = file;
+    e->options.there = is_shared ? cli_text_string(&there) : NULL;
+    e->options.there_size = there.size;
+    const hone_status done = hone_export(store, &e->options, &text, &size, &err);
+    if (done == HONE_CORRUPT && is_shared)
+        status = cli_fail_in(path, &err);
+    else if (done != HONE_OK || cli_write_file(path, text, size, &err) != HONE_OK)
         status = cli_fail(&err);
     hone_text_free(text);
-    cli_text_deinit(&both);
+    cli_text_deinit(&there);
     return status;
 }
 
@@ -316,7 +269,7 @@ static bool list_export(void *ctx, const char *file)
 static int export_folder(exporting *e, hone_store *store, const char *folder)
 {
     hone_error err;
-    int status = hone_os_make_folders(folder, &err) == HONE_OK ? 0 : cli_fail(&err);
+    int status = cli_make_folders(folder, &err) == HONE_OK ? 0 : cli_fail(&err);
     if (status == 0 && hone_export_files(store, &e->options, list_export, e->files, &err) != HONE_OK)
         status = cli_fail(&err);
     for (size_t i = 0; status == 0 && i < json_array_size(e->files); i++) {
@@ -326,7 +279,7 @@ static int export_folder(exporting *e, hone_store *store, const char *folder)
             return cli_usage("%.60s...: the path is too long", folder);
         char *slash = strrchr(path, '/');
         *slash = '\0';
-        if (hone_os_make_folders(path, &err) != HONE_OK) return cli_fail(&err);
+        if (cli_make_folders(path, &err) != HONE_OK) return cli_fail(&err);
         *slash = '/';
         bool whole = e->options.format == HONE_EXCHANGE_ANY || e->options.format == HONE_EXCHANGE_HONE;
         status = export_file(e, store, whole ? NULL : file, path);
@@ -352,7 +305,7 @@ static int check_one_file(exporting *e, hone_store *store, const char *out)
 static int export_to(exporting *e, hone_store *store, const char *out)
 {
     size_t size = strlen(out);
-    if (hone_os_is_folder(out) || (size > 1 && out[size - 1] == '/')) return export_folder(e, store, out);
+    if (cli_is_folder(out) || (size > 1 && out[size - 1] == '/')) return export_folder(e, store, out);
     int status = check_one_file(e, store, out);
     if (status != 0) return status;
     json_array_append_new(e->files, json_string(out));
@@ -510,7 +463,7 @@ static int open_bundle(const char *path, hone_store **out)
 {
     hone_error err;
     importing i = {0};
-    if (hone_store_open(hone_allocator_system(), hone_store_scratch_url(), out, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_store_open(hone_allocator_system(), cli_scratch_url(), out, &err) != HONE_OK) return cli_fail(&err);
     if (hone_importer_create(NULL, NULL, &i.importer, &err) != HONE_OK) return cli_fail(&err);
     int status = add_file(&i, path);
     if (status == 0 && hone_importer_commit(i.importer, *out, NULL, &err) != HONE_OK) status = cli_fail(&err);
@@ -525,7 +478,7 @@ int cli_store_diff(hone_cli *cli, hone_store *store)
     hone_store *other = NULL;
     hone_error err;
     differing d = {.cli = cli, .rows = json_array()};
-    bool is_url = strchr(name, ':') != NULL && !hone_os_is_plain_file(name);
+    bool is_url = strchr(name, ':') != NULL && !cli_is_plain_file(name);
     int status = is_url ? cli_open_other(name, &other) : open_bundle(name, &other);
     if (status == 0 && hone_store_diff(store, other, show_difference, &d, &err) != HONE_OK) status = cli_fail(&err);
     if (status == 0 && cli->options.json) cli_print_json(json_pack("{s:O}", "differences", d.rows));

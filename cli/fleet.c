@@ -2,15 +2,10 @@
 // what is stale, what is known to be slower than it might be, who tuned what when.
 #include "cli.h"
 
-#include "os/os.h"
-#include "report/page.h"
-#include "runtime/links/links.h"
-#include "store/ops.h"
-#include "tune/tuner.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // The page draws what was measured for the heaviest calls alone: a store may hold thousands of calls with hundreds of
 // configs each.
@@ -63,7 +58,7 @@ static void find_staleness(const fleet *f, const hone_store_decision *row, char 
     hone_decision decision;
     hone_error why = {.message = ""};
     const hone_device_info *device = device_here(f, row->key.device);
-    const hone_status status = hone_decision_from_store(f->cli->rt, device, row, &decision, &why);
+    const hone_status status = hone_decision_read(f->cli->rt, device, row, &decision, &why);
     snprintf(out, size, "%s", status != HONE_OK ? why.message : decision.changed);
 }
 
@@ -77,26 +72,33 @@ static json_t *positive(double value)
     return value > 0 ? json_real(value) : json_null();
 }
 
+// Times and texts that are not known are null, numbers 0.
 static void add_evidence(json_t *out, const hone_store_decision *row)
 {
-    hone_evidence e = {0};
-    (void)hone_evidence_of(row->evidence, &e);
-    json_object_set_new(out, "low_ns", positive(e.low_ns));
-    json_object_set_new(out, "high_ns", positive(e.high_ns));
-    json_object_set_new(out, "default_ns", positive(e.default_time_ns));
-    json_object_set_new(out, "floor_ns", positive(e.floor_ns));
-    json_object_set_new(out, "predicted_regret", positive(e.predicted_regret));
-    json_object_set_new(out, "seconds", positive(e.seconds));
-    json_object_set_new(out, "prepare", json_real(e.prepare_seconds));
-    json_object_set_new(out, "verify", json_real(e.verify_seconds));
-    json_object_set_new(out, "run", json_real(e.run_seconds));
-    json_object_set_new(out, "wait", json_real(e.wait_seconds));
-    json_object_set_new(out, "measured", json_integer((json_int_t)e.measured));
-    json_object_set_new(out, "disturbed", json_real(e.disturbed));
-    json_object_set_new(out, "undecided", text_or_null(e.undecided));
-    json_object_set_new(out, "started", text_or_null(e.started));
-    json_object_set_new(out, "who", text_or_null(e.who));
-    json_object_set_new(out, "hone", text_or_null(e.hone_version));
+    static const char *const times[][2] = {
+        {"low_ns", "low_ns"},
+        {"high_ns", "high_ns"},
+        {"default_ns", "default_time_ns"},
+        {"floor_ns", "floor_ns"},
+        {"predicted_regret", "predicted_regret"},
+        {"seconds", "seconds"}};
+    static const char *const numbers[][2] = {
+        {"prepare", "prepare_seconds"},
+        {"verify", "verify_seconds"},
+        {"run", "run_seconds"},
+        {"wait", "wait_seconds"},
+        {"disturbed", "disturbed"}};
+    static const char *const texts[][2] = {
+        {"undecided", "undecided"}, {"started", "started"}, {"who", "who"}, {"hone", "hone_version"}};
+    json_t *e = row->evidence == NULL ? NULL : json_loads(row->evidence, 0, NULL);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        json_object_set_new(out, times[i][0], positive(json_number_value(json_object_get(e, times[i][1]))));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        json_object_set_new(out, numbers[i][0], json_real(json_number_value(json_object_get(e, numbers[i][1]))));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        json_object_set_new(out, texts[i][0], text_or_null(json_string_value(json_object_get(e, texts[i][1]))));
+    json_object_set_new(out, "measured", json_integer(json_integer_value(json_object_get(e, "measured"))));
+    json_decref(e);
 }
 
 static bool add_decision(void *ctx, const hone_store_decision *row)
@@ -170,7 +172,7 @@ static bool add_call(void *ctx, const hone_store_invocation *row)
         f->left_out++;
         return true;
     }
-    hone_os_format_utc(row->last, last);
+    cli_utc_text(row->last, last);
     json_t *out = json_pack(
         "{s:i, s:I, s:s, s:s, s:s?, s:I, s:s, s:s?, s:s?, s:s}", "store", f->store, "device",
         device_of(f, row->key.device), "algorithm", row->key.algorithm, "key", row->key.key, "call", row->call, "count",
@@ -286,9 +288,10 @@ static hone_status add_contests(fleet *f, hone_store *const *stores, hone_error 
 
 static int open_store(const char *url, hone_store **out, json_t *row)
 {
+    hone_store_place place;
     hone_error err = {.message = "there is no such store"};
-    hone_status status = hone_store_check_url(url, &err);
-    if (status == HONE_OK && hone_store_is_missing(url))
+    hone_status status = hone_store_find(url, &place, &err);
+    if (status == HONE_OK && place.is_missing)
         status = HONE_NOT_FOUND;
     else if (status == HONE_OK)
         status = cli_open_reading(url, out, &err);
@@ -328,23 +331,41 @@ static int read_stores(fleet *f, char *const *urls, size_t count, json_t *rows)
 static json_t *document_of(fleet *f, json_t *stores)
 {
     char now[24];
-    hone_os_format_utc(hone_os_now_utc(), now);
+    cli_utc_text((double)time(NULL), now);
     return json_pack(
         "{s:i, s:s, s:s, s:o, s:O, s:O, s:O, s:O, s:O, s:I}", "hone_fleet", 1, "hone", hone_version(), "made", now,
         "stores", stores, "devices", f->devices, "decisions", f->decisions, "calls", f->calls, "contests", f->contests,
         "fastest", f->fastest, "calls_left_out", (json_int_t)f->left_out);
 }
 
+// The document goes where the page has its mark. A "<" stands only inside strings of JSON, where its escape means the same and
+// ends no script element.
+static void put_page(const char *json, cli_text *out)
+{
+    static const char mark[] = "@HONE_REPORT_DATA@";
+    const char *at = strstr(hone_fleet_page, mark);
+    cli_text_append(out, hone_fleet_page, (size_t)(at - hone_fleet_page));
+    for (const char *end; (end = strchr(json, '<')) != NULL; json = end + 1) {
+        cli_text_append(out, json, (size_t)(end - json));
+        cli_text_put(out, "\\u003c");
+    }
+    cli_text_put(out, json);
+    cli_text_put(out, at + sizeof mark - 1);
+}
+
 static int write_page(const char *path, const char *json)
 {
-    char *page = NULL;
+    cli_text page;
     hone_error err;
-    hone_status status = hone_page_make(hone_fleet_page, json, &page, &err);
-    if (status == HONE_OK && strcmp(path, "-") == 0)
-        fputs(page, stdout);
-    else if (status == HONE_OK)
-        status = hone_os_replace_file(path, page, strlen(page), &err);
-    hone_text_free(page);
+    hone_status status = HONE_OK;
+    cli_text_init(&page);
+    put_page(json, &page);
+    if (page.failed) cli_no_memory();
+    if (strcmp(path, "-") == 0)
+        fputs(cli_text_string(&page), stdout);
+    else
+        status = cli_write_file(path, page.data, page.size, &err);
+    cli_text_deinit(&page);
     if (status != HONE_OK) return cli_fail(&err);
     if (strcmp(path, "-") != 0) printf("report in %s\n", path);
     return EXIT_DONE;

@@ -1,8 +1,6 @@
 // hone help
 #include "cli.h"
 
-#include "store/ops.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,15 +54,22 @@ static void print_variable(const char *name, const char *meaning)
 // Their meaning lists the kinds of stores that there are.
 static void print_stores(void)
 {
-    char forms[256], standard[256], meaning[768];
-    hone_store_forms(false, forms, sizeof forms);
-    if (!hone_store_default_url("$XDG_CACHE_HOME", standard, sizeof standard)) standard[0] = '\0';
-    snprintf(meaning, sizeof meaning, "URL of the store: %s, or none. Default %s", forms, standard);
+    cli_text all, read_alone;
+    char meaning[768];
+    cli_text_init(&all);
+    cli_text_init(&read_alone);
+    cli_store_forms(false, &all);
+    cli_store_forms(true, &read_alone);
+    snprintf(
+        meaning, sizeof meaning, "URL of the store: %s, or none. Default %s$XDG_CACHE_HOME/hone/store.db",
+        cli_text_string(&all), cli_file_scheme());
     print_variable("HONE_STORE", meaning);
     snprintf(
         meaning, sizeof meaning, "URL of a store under the user's, read and never written: %s; unset: none",
-        hone_store_forms(true, forms, sizeof forms));
+        cli_text_string(&read_alone));
     print_variable("HONE_SYSTEM_STORE", meaning);
+    cli_text_deinit(&all);
+    cli_text_deinit(&read_alone);
     print_variable(
         "HONE_STORE_COPY",
         "folder of the copy of a store on a server, which answers while it is away; none: there is none");

@@ -1,8 +1,5 @@
 #include "hub.h"
 
-#include "os/os.h"
-#include "platforms/platform.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +14,38 @@ static int refuse(const char *format, const char *a, const char *b)
     return EXIT_NO;
 }
 
-static void explain(const hone_hub *hub)
+// The build that is chosen, and what its files are compared with its metadata.
+typedef struct chosen {
+    cli_hub_choice *out;
+    bool is_any;
+    hone_status status;
+    char reason[1000];
+    size_t digests;
+} chosen;
+
+static void take_build(void *ctx, const hone_pack_build *build)
 {
-    for (size_t i = 0; i < hub->count; i++) {
-        const hone_hub_variant *v = &hub->variants[i];
-        printf(
-            "   %s %s\n", v->name,
-            v == hub->chosen        ? "fits, and is taken"
-            : v->why_not[0] != '\0' ? v->why_not
-                                    : "fits, and another is for a later CUDA or for the GPU");
-    }
+    chosen *c = ctx;
+    printf(
+        "   %s %s\n", build->name,
+        build->is_chosen         ? "fits, and is taken"
+        : build->why_not != NULL ? build->why_not
+                                 : "fits, and another is for a later CUDA or for the GPU");
+    if (!build->is_chosen) return;
+    c->is_any = true;
+    c->status = build->status;
+    c->digests = build->digests;
+    if (build->reason != NULL) snprintf(c->reason, sizeof c->reason, "%s", build->reason);
+    snprintf(c->out->variant, sizeof c->out->variant, "%s", build->name);
+    snprintf(c->out->library, sizeof c->out->library, "%s", build->library);
+    snprintf(c->out->id, sizeof c->out->id, "%s", build->id);
 }
 
-static int check_files(const hone_hub *hub, cli_hub_choice *out)
+static int check_files(const chosen *c)
 {
-    hone_error err;
-    hone_hub_files files;
-    if (hone_hub_check(hub, &files, &err) != HONE_OK) return refuse("%s%s", err.message, "");
-    memcpy(out->library, files.library, sizeof out->library);
-    memcpy(out->id, files.id, sizeof out->id);
-    if (files.has_digests)
-        printf("   %zu files are as metadata.json says\n", files.checked);
+    if (c->status != HONE_OK) return refuse("%s%s", c->reason, "");
+    if (c->digests > 0)
+        printf("   %zu files are as metadata.json says\n", c->digests);
     else
         printf("   metadata.json has no digests: nothing tells whether these are the files that were published\n");
     return EXIT_DONE;
@@ -45,13 +53,12 @@ static int check_files(const hone_hub *hub, cli_hub_choice *out)
 
 static int read_json(const char *path, json_t **out)
 {
-    hone_buffer text;
+    cli_text text;
     hone_error err;
     json_error_t why;
-    hone_buffer_init(&text, hone_allocator_system());
-    const hone_status status = hone_os_read_file(path, LOCK_LIMIT, &text, &err);
+    const hone_status status = cli_read_file(path, LOCK_LIMIT, &text, &err);
     *out = status == HONE_OK ? json_loadb(text.data, text.size, JSON_REJECT_DUPLICATES, &why) : NULL;
-    hone_buffer_deinit(&text);
+    cli_text_deinit(&text);
     if (status != HONE_OK) return cli_fail(&err);
     return *out != NULL ? EXIT_DONE : refuse("%s is not JSON: %s", path, why.text);
 }
@@ -62,7 +69,7 @@ static int read_json(const char *path, json_t **out)
 static bool find_revision(const char *folder, char repo[CLI_HUB_NAME], char commit[CLI_HUB_NAME])
 {
     char path[CLI_HUB_PATH];
-    if (!hone_os_real_path(folder, path, sizeof path)) return false;
+    if (!cli_real_path(folder, path, sizeof path)) return false;
     char *at = strstr(path, "/snapshots/");
     if (at == NULL || sscanf(at, "/snapshots/%255[0-9a-f]", commit) != 1) return false;
     *at = '\0';
@@ -120,26 +127,18 @@ static int check_lock(const char *folder, const char *lock, cli_hub_choice *choi
 
 // Choosing ----------------------------------------------------------------------------------------------------------
 
-static int choose(const char *folder, const char *lock, hone_hub *hub, cli_hub_choice *out)
-{
-    const hone_pack_gpu gpu = hone_platform_packs.gpu();
-    hone_hub_look(folder, HONE_ANY, &gpu, hub);
-    printf("%s\n", hub->build);
-    explain(hub);
-    if (hub->chosen == NULL)
-        return refuse(
-            "%s: no variant fits this machine%s", folder, "; variants lie in build/, tvm-ffi01-cpu-x86_64-linux");
-    snprintf(out->variant, sizeof out->variant, "%s", hub->chosen->name);
-    const int status = check_lock(folder, lock, out);
-    return status == EXIT_DONE ? check_files(hub, out) : status;
-}
-
 int cli_hub_choose(const char *folder, const char *lock, cli_hub_choice *out)
 {
+    hone_error err;
+    chosen c = {.out = out};
+    char build[CLI_HUB_PATH];
     *out = (cli_hub_choice){.library = ""};
-    hone_hub *hub = calloc(1, sizeof *hub);
-    if (hub == NULL) cli_no_memory();
-    const int status = choose(folder, lock, hub, out);
-    free(hub);
-    return status;
+    snprintf(build, sizeof build, "%s/build", folder);
+    printf("%s\n", cli_is_folder(build) ? build : folder);
+    if (hone_pack_builds(folder, take_build, &c, &err) != HONE_OK) return cli_fail(&err);
+    if (!c.is_any)
+        return refuse(
+            "%s: no variant fits this machine%s", folder, "; variants lie in build/, tvm-ffi01-cpu-x86_64-linux");
+    const int status = check_lock(folder, lock, out);
+    return status == EXIT_DONE ? check_files(&c) : status;
 }

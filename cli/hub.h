@@ -3,9 +3,8 @@
 #define HONE_CLI_HUB_H
 
 #include "cli.h"
-#include "pack/hub.h"
 
-enum { CLI_HUB_PATH = HONE_HUB_PATH, CLI_HUB_NAME = HONE_HUB_NAME };
+enum { CLI_HUB_PATH = 4096, CLI_HUB_NAME = 256 };
 
 typedef struct cli_hub_choice {
     char library[CLI_HUB_PATH];                                         // the variant's one library

@@ -1,10 +1,6 @@
 // hone key
 #include "cli.h"
 
-#include "base/error.h"
-#include "base/hash.h"
-#include "base/json.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -21,18 +17,20 @@ static int print_key(hone_cli *cli, const char *key, const char *spec)
 static int check_spec(const char *file, const cli_text *text)
 {
     static const char *const members[] = {"args_spec", "kwargs_spec"};
-    json_t *document = NULL;
-    hone_error err;
-    hone_status status = hone_json_parse(cli_text_string(text), text->size, &document, &err);
-    for (size_t i = 0; i < sizeof members / sizeof *members && status == HONE_OK; i++)
+    json_error_t why;
+    hone_error err = {.status = HONE_CORRUPT};
+    json_t *document = json_loadb(cli_text_string(text), text->size, JSON_DECODE_ANY, &why);
+    if (document == NULL)
+        snprintf(err.message, sizeof err.message, "line %d, column %d: %s", why.line, why.column, why.text);
+    for (size_t i = 0; i < sizeof members / sizeof *members && err.message[0] == '\0'; i++)
         if (json_object_get(document, members[i]) == NULL)
-            status = hone_fail(
-                &err, HONE_CORRUPT, "key",
+            snprintf(
+                err.message, sizeof err.message,
                 "it is not the canonical text of a call: expected a JSON object with \"args_spec\" and "
                 "\"kwargs_spec\" (hone key CALL prints one): \"%s\" is missing",
                 members[i]);
     json_decref(document);
-    return status == HONE_OK ? 0 : cli_fail_in(file, &err);
+    return err.message[0] == '\0' ? 0 : cli_fail_in(file, &err);
 }
 
 // A canonical text is hashed as it stands, but for the newline that an editor left at its end.
@@ -43,8 +41,9 @@ static int key_of_spec(hone_cli *cli)
     if (status != 0) return status;
     while (text.size > 0 && (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == '\r'))
         text.data[--text.size] = '\0';
-    char key[HONE_KEY_SIZE];
-    hone_hash_key(cli_text_string(&text), text.size, key);
+    char key[65];
+    cli_sha256(cli_text_string(&text), text.size, key);
+    key[16] = '\0';
     status = check_spec(cli->options.spec, &text);
     if (status == 0) status = print_key(cli, key, cli_text_string(&text));
     cli_text_deinit(&text);

@@ -1,91 +1,59 @@
 // hone list
 #include "cli.h"
-#include "registry/names.h"
-
-#include "platforms/platform.h"
-#include "registry/origin.h"
-#include "registry/registry.h"
-#include "runtime/state/operation.h"
-#include "runtime/state/runtime.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-// Whether a device of this platform may be one that the kernel runs on: of its home, or of a host of its home.
-static bool is_of(const hone_kernel *kernel, const hone_device_info *device)
+// What the packs say of their kernels, by name, platform, backend and revision, which is a digest of all that makes the kernel.
+static void note_entry(void *ctx, const hone_pack_entry *entry)
 {
-    const hone_platform home = hone_platform_home(kernel->platform);
-    if (device->platform == home) return true;
-    for (const hone_platform *host = hone_platform_facts_of(home)->hosts; *host != HONE_PLATFORM_NONE; host++)
-        if (*host == device->platform) return true;
-    return false;
+    char name[4 * HONE_NAME_SIZE];
+    if (entry->revision == NULL) return;
+    snprintf(
+        name, sizeof name, "%s %d %d %s", entry->kernel, (int)entry->platform, (int)entry->backend, entry->revision);
+    if (json_object_get(ctx, name) == NULL)
+        json_object_set_new(ctx, name, json_pack("{s:s, s:s?}", "pack", entry->folder, "variant", entry->chosen));
 }
 
-// Whether a kernel can run here at all, whatever the call. The reason is that of its first device.
-static bool runs_here(hone_cli *cli, const hone_kernel_ref *ref, char *reason, size_t size)
+static const json_t *pack_of(const json_t *packs, const hone_kernel *kernel)
 {
-    const char *why = NULL;
-    bool is_told = false;
-    const hone_pack_kernel *pack = ref->kernel.code != NULL ? ref->kernel.code->pack : NULL;
-    if (pack != NULL && pack->refusal != NULL) {
-        snprintf(reason, size, "%s", pack->refusal);
-        return false;
-    }
-    if (!hone_runtime_platform(cli->rt, ref->kernel.platform, &why)) {
-        snprintf(reason, size, "%s", why);
-        return false;
-    }
-    size_t count = 0;
-    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
-    snprintf(reason, size, "there is no device for it");
-    for (size_t i = 0; i < count; i++) {
-        hone_error err;
-        if (!is_of(&ref->kernel, devices[i])) continue;
-        hone_status status = hone_kernel_eligible(ref, NULL, devices[i], &err);
-        if (status == HONE_OK) status = hone_runtime_visit(cli->rt, ref, devices[i], &err);
-        if (status == HONE_OK) return true;
-        if (!is_told) snprintf(reason, size, "%.390s", err.message);
-        is_told = true;
-    }
-    return false;
+    char name[4 * HONE_NAME_SIZE];
+    snprintf(
+        name, sizeof name, "%s %d %d %s", kernel->name, (int)kernel->platform, (int)kernel->backend, kernel->revision);
+    return json_object_get(packs, name);
 }
 
-// The folder of the pack that brought it; NULL: none did.
-static const char *pack_of(const hone_kernel *kernel)
+static json_t *kernel_row(const hone_kernel_ref *ref, const json_t *packs)
 {
-    return kernel->code != NULL && kernel->code->pack != NULL ? kernel->code->pack->folder : NULL;
-}
-
-// Which variant of the pack's folder it is; NULL: it has none.
-static const char *variant_of(const hone_kernel *kernel)
-{
-    return kernel->code != NULL && kernel->code->pack != NULL ? kernel->code->pack->chosen : NULL;
-}
-
-static json_t *kernel_row(hone_cli *cli, const hone_kernel_ref *ref)
-{
+    const hone_kernel *kernel = hone_kernel_of(ref);
+    const json_t *pack = pack_of(packs, kernel);
+    hone_error why;
     char reason[400] = "";
-    bool here = runs_here(cli, ref, reason, sizeof reason);
-    uint64_t size = hone_space_cartesian(ref->space);
+    const bool here = hone_kernel_check(ref, NULL, NULL, &why) == HONE_OK;
+    if (!here) snprintf(reason, sizeof reason, "%.390s", why.message);
+    const uint64_t size = hone_space_cartesian(hone_kernel_space(ref));
     return json_pack(
-        "{s:s, s:s, s:s, s:i, s:I, s:b, s:s?, s:s?, s:s?, s:s?}", "name", ref->kernel.name, "platform",
-        hone_platform_name(ref->kernel.platform), "backend", hone_backend_name(ref->kernel.backend), "priority",
-        (json_int_t)ref->kernel.priority, "space", (json_int_t)(size > INT64_MAX ? INT64_MAX : size), "runs_here", here,
-        "reason", here ? NULL : reason, "revision", ref->kernel.revision, "pack", pack_of(&ref->kernel), "variant",
-        variant_of(&ref->kernel));
+        "{s:s, s:s, s:s, s:i, s:I, s:b, s:s?, s:s?, s:s?, s:s?}", "name", kernel->name, "platform",
+        hone_platform_name(kernel->platform), "backend", hone_backend_name(kernel->backend), "priority",
+        (json_int_t)kernel->priority, "space", (json_int_t)(size > INT64_MAX ? INT64_MAX : size), "runs_here", here,
+        "reason", here ? NULL : reason, "revision", kernel->revision, "pack",
+        json_string_value(json_object_get(pack, "pack")), "variant",
+        json_string_value(json_object_get(pack, "variant")));
 }
 
-static json_t *algorithm_row(hone_cli *cli, const hone_algorithm_entry *algorithm)
+static json_t *algorithm_row(hone_cli *cli, const hone_op *op, const json_t *packs)
 {
     json_t *kernels = json_array();
-    size_t count = 0;
-    const hone_kernel_ref *const *list = hone_registry_list(algorithm, &count);
+    const hone_signature *signature = hone_op_signature(op);
+    const hone_kernel_ref **list = NULL;
+    const size_t count = cli_kernels(cli, op, &list);
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(kernels, kernel_row(cli, list[i]));
+        json_array_append_new(kernels, kernel_row(list[i], packs));
+    hone_kernels_free(cli->rt, &list);
     return json_pack(
-        "{s:s, s:s, s:s, s:o}", "name", algorithm->name, "version", algorithm->version, "signature",
-        hone_signature_text(algorithm->signature), "kernels", kernels);
+        "{s:s, s:s, s:s, s:o}", "name", hone_op_name(op), "version", hone_signature_version(signature), "signature",
+        hone_signature_text(signature), "kernels", kernels);
 }
 
 static const char *text(const json_t *row, const char *name)
@@ -188,13 +156,15 @@ int cli_list(hone_cli *cli)
     char **names = NULL;
     size_t count = 0;
     if (hone_registry_algorithms(cli->rt, &names, &count, &err) != HONE_OK) return cli_fail(&err);
-    json_t *algorithms = json_array();
+    json_t *algorithms = json_array(), *packs = json_object();
+    if (hone_pack_list(cli->rt, note_entry, packs, &err) != HONE_OK) return cli_fail(&err);
     for (size_t i = 0; i < count; i++) {
         const hone_op *each = op != NULL ? op : hone_op_find(cli->rt, names[i], NULL);
-        json_array_append_new(algorithms, algorithm_row(cli, each->algorithm));
+        json_array_append_new(algorithms, algorithm_row(cli, each, packs));
         if (op != NULL) break;
     }
     hone_names_free(cli->rt, &names);
+    json_decref(packs);
     json_t *root = json_pack("{s:o}", "algorithms", algorithms);
     if (cli->options.json) {
         cli_print_json(root);

@@ -1,21 +1,16 @@
 // hone lock: pins what the store answers with, and says when the two have drifted apart.
 #include "cli.h"
 
-#include "base/error.h"
-#include "call/call.h"
-#include "lock/lock.h"
-#include "runtime/api/api.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// A call that was named: its own key and those of its stand-ins, each of which may be pinned.
+// A call that was named, and the keys that its answer may be pinned under.
 typedef struct named_call {
     const char *text;
     const hone_op *op;
     hone_call *call;
-    hone_stand_ins stand_ins;
+    json_t *keys; // an object
     bool found;
 } named_call;
 
@@ -36,9 +31,9 @@ typedef struct session {
 
 static bool is_call(const named_call *call, const char *algorithm, const char *version, const char *key)
 {
-    const hone_algorithm_entry *entry = call->op->algorithm;
-    return strcmp(entry->name, algorithm) == 0 && strcmp(entry->version, version) == 0 &&
-           hone_stand_ins_find(&call->stand_ins, key) != NULL;
+    return strcmp(hone_op_name(call->op), algorithm) == 0 &&
+           strcmp(hone_signature_version(hone_op_signature(call->op)), version) == 0 &&
+           json_object_get(call->keys, key) != NULL;
 }
 
 static bool is_named(session *s, const char *algorithm, const char *version, const char *key, const char *device)
@@ -52,6 +47,13 @@ static bool is_named(session *s, const char *algorithm, const char *version, con
     return named;
 }
 
+static bool note_key(void *ctx, const char *key, bool is_exact)
+{
+    (void)is_exact;
+    json_object_set_new(ctx, key, json_true());
+    return true;
+}
+
 static int parse_calls(session *s)
 {
     hone_cli *cli = s->cli;
@@ -62,7 +64,8 @@ static int parse_calls(session *s)
         hone_error err;
         call->text = cli->arguments[i];
         status = cli_parse_call(cli, call->text, &call->op, &call->call);
-        if (status == 0 && hone_call_stand_ins(call->call, &call->stand_ins, &err) != HONE_OK) status = cli_fail(&err);
+        call->keys = json_object();
+        if (status == 0 && hone_call_keys(call->call, note_key, call->keys, &err) != HONE_OK) status = cli_fail(&err);
     }
     return status;
 }
@@ -90,21 +93,43 @@ static void leave_out(session *s, const hone_store_decision *decision, const cha
             decision->key.key, "device", decision->key.device, "reason", reason));
 }
 
-// What no line can hold, and what hone itself would not serve from the store, is not pinned. Of kernels that are
-// registered elsewhere it knows nothing.
+// Whether a line can hold a decision: a lock of its own is asked.
+static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
+{
+    const hone_store_key *key = &decision->key;
+    const hone_lock_line line = {
+        .algorithm = key->algorithm,
+        .version = key->version,
+        .key = key->key,
+        .device = key->device,
+        .platform = decision->platform,
+        .kernel = decision->kernel,
+        .config = decision->config,
+        .call = decision->call};
+    hone_lock *scratch = NULL;
+    hone_status status = hone_lock_create(hone_allocator_system(), &scratch, why);
+    if (status == HONE_OK) status = hone_lock_put(scratch, &line, why);
+    hone_lock_destroy(&scratch);
+    return status == HONE_OK;
+}
+
+// Whether the command's registry has the kernel. Of kernels that are registered elsewhere it knows nothing.
+static bool is_known(hone_cli *cli, const hone_store_decision *decision)
+{
+    char name[2 * HONE_NAME_SIZE];
+    hone_platform platform;
+    snprintf(name, sizeof name, "%s@v%s", decision->key.algorithm, decision->key.version);
+    const hone_op *op = hone_op_find(cli->rt, name, NULL);
+    return op != NULL && hone_platform_parse(decision->platform, &platform, NULL) == HONE_OK &&
+           cli_kernel_named(cli, op, decision->kernel, platform, HONE_BACKEND_NONE) != NULL;
+}
+
+// What no line can hold, and what hone itself would not serve from the store, is not pinned.
 static bool is_servable(session *s, const hone_store_decision *decision, hone_error *why)
 {
-    hone_runtime *rt = s->cli->rt;
-    const hone_algorithm_entry *algorithm =
-        hone_registry_find(rt->registry, decision->key.algorithm, decision->key.version);
-    hone_platform platform;
-    const hone_lock_line line = hone_lock_line_of(decision);
-    if (hone_lock_check(&line, why) != HONE_OK) return false;
-    if (algorithm == NULL || hone_platform_parse(decision->platform, &platform, NULL) != HONE_OK ||
-        hone_kernel_by_name(algorithm, decision->kernel, platform) == NULL)
-        return true;
     hone_decision read;
-    return hone_decision_from_store(rt, NULL, decision, &read, why) == HONE_OK;
+    if (!fits_a_line(decision, why)) return false;
+    return !is_known(s->cli, decision) || hone_decision_read(s->cli->rt, NULL, decision, &read, why) == HONE_OK;
 }
 
 static bool accept(void *ctx, const hone_store_decision *decision)
@@ -132,8 +157,9 @@ static hone_status read_one(session *s, hone_store *store, hone_lock **out, hone
 static hone_status add_system(session *s, hone_error *err)
 {
     hone_lock *lines = NULL;
-    hone_store *store = hone_runtime_system_store(s->cli->rt);
-    hone_status status = store == NULL ? HONE_OK : read_one(s, store, &lines, err);
+    hone_store *store = NULL;
+    const bool is_here = hone_store_of(s->cli->rt, HONE_STORE_OF_SYSTEM, &store, NULL) == HONE_OK;
+    hone_status status = is_here ? read_one(s, store, &lines, err) : HONE_OK;
     for (size_t i = 0; i < hone_lock_size(lines) && status == HONE_OK; i++) {
         const hone_lock_line *line = hone_lock_at(lines, i);
         if (hone_lock_get(s->stored, line->algorithm, line->version, line->key, line->device) == NULL)
@@ -164,13 +190,32 @@ static hone_status split_lines(session *s, const hone_lock *file, hone_error *er
     return status;
 }
 
+// Whether a file is empty, or begins as lock files do, be it behind the mark of a conflict.
+static bool was_a_lock_file(const char *path)
+{
+    enum { BYTES = 32 << 20 };
+    static const char magic[] = "hone.lock ", conflict[] = "<<<<<<<";
+    cli_text text;
+    hone_error err;
+    if (cli_read_plain_file(path, BYTES, &text, &err) != HONE_OK) return false;
+    const char *line = cli_text_string(&text), *next = strchr(line, '\n');
+    if (next != NULL && strncmp(line, conflict, sizeof conflict - 1) == 0) line = next + 1;
+    const bool was = text.size == 0 || strncmp(line, magic, sizeof magic - 1) == 0;
+    cli_text_deinit(&text);
+    return was;
+}
+
 // A damaged file is in the way of what keeps some of its lines, not of what replaces them all. What never was a lock
 // file is somebody's.
 static bool may_replace(const session *s, hone_error *err)
 {
     if (err->status != HONE_CORRUPT || s->cli->options.check || s->device != NULL || s->call_count > 0) return false;
-    if (!hone_lock_may_replace(s->path)) {
-        hone_fail_prefix(err, HONE_CORRUPT, "left as it is; name another path with --lock, or remove it");
+    if (!was_a_lock_file(s->path)) {
+        char message[sizeof err->message];
+        memcpy(message, err->message, sizeof message);
+        snprintf(
+            err->message, sizeof err->message, "left as it is; name another path with --lock, or remove it: %.900s",
+            message);
         return false;
     }
     fprintf(stderr, "hone: written anew in place of what was there: %s\n", err->message);
@@ -278,11 +323,12 @@ static void add_difference(void *ctx, const hone_lock_line *locked, const hone_l
 static void print_line(char mark, const hone_lock_line *line)
 {
     if (line == NULL) return;
-    hone_buffer text;
-    hone_buffer_init(&text, hone_allocator_system());
-    hone_lock_line_text(line, &text);
-    printf("%c%s", mark, hone_buffer_string(&text));
-    hone_buffer_deinit(&text);
+    const size_t size = hone_lock_line_text(line, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text == NULL) cli_no_memory();
+    hone_lock_line_text(line, text, size);
+    printf("%c%s", mark, text);
+    free(text);
 }
 
 static void print_difference(void *ctx, const hone_lock_line *locked, const hone_lock_line *stored)
@@ -392,7 +438,7 @@ static int reseal(hone_cli *cli, const char *path)
 static void close_session(session *s)
 {
     for (size_t i = 0; i < s->call_count; i++) {
-        hone_stand_ins_deinit(&s->calls[i].stand_ins);
+        json_decref(s->calls[i].keys);
         hone_call_release(&s->calls[i].call);
     }
     free(s->calls);

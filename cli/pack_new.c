@@ -1,41 +1,37 @@
 // hone pack new: the beginning of a pack, from what a library exports.
-#include "base/error.h"
-#include "base/hash.h"
 #include "beginning.h"
 #include "exports.h"
 #include "hub.h"
-#include "os/os.h"
-#include "os/plain_file.h"
-#include "platforms/platform.h"
-#include "runtime/state/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIBRARY_LIMIT = 256 << 20, FUNCTIONS = 1024, NAME_SIZE = 244, WORDS_LIMIT = 4 << 20, SECONDS = 60 };
+enum { LIBRARY_LIMIT = 256 << 20, FUNCTIONS = 1024, NAME_SIZE = 244 };
 
 typedef struct making {
     hone_cli *cli;
-    const hone_platform_ops *platform;
+    hone_platform platform;
+    hone_platform_traits traits; // of it
     const char *library;
-    hone_buffer bytes;
+    cli_text bytes;
     json_t *functions, *described; // names of functions; of those that describe themselves
     size_t left_out;               // functions beyond those that a pack may have
 } making;
 
 // The platform whose functions are known by how they are named.
-static const hone_platform_ops *platform_of_exports(void)
+static void find_platform(making *m)
 {
-    for (size_t i = 0; i < HONE_PLATFORM_COUNT; i++)
-        if (hone_platforms[i] != NULL && hone_platforms[i]->exports != NULL) return hone_platforms[i];
-    return NULL;
+    for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT; i++) {
+        m->platform = (hone_platform)i;
+        if (hone_platform_traits_of(m->platform, &m->traits, NULL) == HONE_OK && m->traits.exports != NULL) return;
+    }
 }
 
 static void take_symbol(void *ctx, const char *symbol)
 {
     making *m = ctx;
-    const char *prefix = m->platform->exports, *metadata = m->platform->describes;
+    const char *prefix = m->traits.exports, *metadata = m->traits.describes;
     if (strncmp(symbol, metadata, strlen(metadata)) == 0)
         json_object_set_new(m->described, symbol + strlen(metadata), json_null());
     else if (
@@ -50,44 +46,37 @@ static void take_symbol(void *ctx, const char *symbol)
 // What the library says of its functions, in a process of its own; {} where that fails, for names are enough.
 static void ask(making *m)
 {
-    char worker[4096], path[4096];
-    const char *arguments[FUNCTIONS + 5] = {worker, "tell", m->platform->facts.name, path};
-    size_t count = 4;
-    int code = 0;
-    hone_buffer words;
+    const char *functions[FUNCTIONS], *name;
+    size_t count = 0;
+    char *text = NULL;
     hone_error err;
-    const char *name;
     json_t *value;
-    if (json_object_size(m->described) == 0 || !hone_os_real_path(m->library, path, sizeof path) ||
-        !hone_runtime_find_worker(m->cli->rt, worker, sizeof worker))
-        return;
     json_object_foreach(m->described, name, value)
     {
-        if (count < FUNCTIONS + 4) arguments[count++] = name;
+        if (count < FUNCTIONS) functions[count++] = name;
     }
-    hone_buffer_init(&words, hone_allocator_system());
-    const hone_status status = hone_process_run(
-        arguments, hone_os_now_ns() + SECONDS * UINT64_C(1000000000), WORDS_LIMIT, &words, &code, &err);
-    json_t *told = status == HONE_OK ? json_loads(hone_buffer_string(&words), 0, NULL) : NULL;
-    if (json_is_object(told))
+    if (count == 0) return;
+    const hone_status status = hone_pack_describe(m->cli->rt, m->platform, m->library, functions, count, &text, &err);
+    json_t *told = status == HONE_OK ? json_loads(text, 0, NULL) : NULL;
+    if (told != NULL)
         json_object_update_existing(m->described, told);
-    else
+    else if (status != HONE_UNAVAILABLE)
         fprintf(
             stderr, "hone: %s does not say what its functions take: %.200s\n", m->library,
-            status == HONE_OK ? hone_buffer_string(&words) : err.message);
+            status == HONE_OK ? "" : err.message);
     json_decref(told);
-    hone_buffer_deinit(&words);
+    hone_text_free(text);
 }
 
 static json_t *kernel_of(making *m, const char *function, const char *file, json_t *algorithms)
 {
-    char digest[HONE_SHA256_HEX_SIZE];
+    char digest[65];
     json_t *algorithm = NULL;
     const json_t *schema = json_object_get(m->described, function);
     const bool is_gpu = cli_has_section(m->bytes.data, m->bytes.size, ".nv_fatbin");
     json_t *row = cli_begin_kernel(m->cli, function, json_is_object(schema) ? schema : NULL, &algorithm);
-    hone_hash_sha256(m->bytes.data, m->bytes.size, digest);
-    json_object_set_new(row, "platform", json_string(m->platform->facts.name));
+    cli_sha256(m->bytes.data, m->bytes.size, digest);
+    json_object_set_new(row, "platform", json_string(hone_platform_name(m->platform)));
     json_object_set_new(row, "backend", json_string(is_gpu ? "gpu" : "cpu"));
     json_object_set_new(row, "file", json_string(file));
     json_object_set_new(row, "sha256", json_string(digest));
@@ -122,11 +111,11 @@ static int write_pack(making *m, const char *folder, const char *file, json_t *p
     hone_error err;
     char *text = json_dumps(pack, JSON_INDENT(1) | JSON_ENSURE_ASCII);
     if (text == NULL) cli_no_memory();
-    hone_status status = hone_os_make_folders(folder, &err);
+    hone_status status = cli_make_folders(folder, &err);
     snprintf(path, sizeof path, "%s/%s", folder, file);
-    if (status == HONE_OK) status = hone_os_replace_file(path, m->bytes.data, m->bytes.size, &err);
+    if (status == HONE_OK) status = cli_write_file(path, m->bytes.data, m->bytes.size, &err);
     snprintf(path, sizeof path, "%s/pack.json", folder);
-    if (status == HONE_OK) status = hone_os_replace_file(path, text, strlen(text), &err);
+    if (status == HONE_OK) status = cli_write_file(path, text, strlen(text), &err);
     free(text);
     return status == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
@@ -141,7 +130,7 @@ static int begin(making *m, const char *folder, const char *name, const cli_hub_
 {
     char path[4096 + 16];
     snprintf(path, sizeof path, "%s/pack.json", folder);
-    if (hone_os_is_file(path)) {
+    if (cli_is_file(path)) {
         fprintf(stderr, "hone: %s is there already: name another folder with -o\n", path);
         return EXIT_NO;
     }
@@ -164,7 +153,7 @@ static int begin(making *m, const char *folder, const char *name, const cli_hub_
 static int read_library(making *m)
 {
     hone_error err;
-    if (hone_os_read_plain_file(m->library, LIBRARY_LIMIT, &m->bytes, &err) != HONE_OK) return cli_fail(&err);
+    if (cli_read_plain_file(m->library, LIBRARY_LIMIT, &m->bytes, &err) != HONE_OK) return cli_fail(&err);
     if (!cli_exports(m->bytes.data, m->bytes.size, take_symbol, m)) {
         fprintf(stderr, "hone: %s is not a 64-bit shared library\n", m->library);
         return EXIT_NO;
@@ -172,7 +161,7 @@ static int read_library(making *m)
     if (json_array_size(m->functions) > 0) return EXIT_DONE;
     fprintf(
         stderr, "hone: %s exports no function whose name begins with %s: was it made for tvm-ffi?\n", m->library,
-        m->platform->exports);
+        m->traits.exports);
     return EXIT_NO;
 }
 
@@ -182,22 +171,23 @@ int cli_pack_new(hone_cli *cli, hone_store *store)
     const char *from = cli->options.from, *out = cli->options.output;
     char name[256], folder[4096];
     cli_hub_choice hub;
-    making m = {.cli = cli, .platform = platform_of_exports(), .library = from};
+    making m = {.cli = cli, .library = from};
     if (from == NULL) return cli_usage("pack new needs --from LIBRARY.so, or a folder of Hugging Face's kernels");
-    const bool is_hub = hone_os_is_folder(from);
+    const bool is_hub = cli_is_folder(from);
     int status = is_hub ? cli_hub_choose(from, cli->options.kernels_lock, &hub) : EXIT_DONE;
     if (status != EXIT_DONE) return status;
     if (is_hub) m.library = hub.library;
     const int size = (int)strcspn(name_of(m.library), ".");
     snprintf(name, sizeof name, "%.*s", size < 200 ? size : 200, name_of(m.library));
     snprintf(folder, sizeof folder, "%.4000s", out != NULL ? out : name);
-    hone_buffer_init(&m.bytes, hone_allocator_system());
+    cli_text_init(&m.bytes);
+    find_platform(&m);
     m.functions = json_array();
     m.described = json_object();
     status = read_library(&m);
     if (status == EXIT_DONE) status = begin(&m, folder, name, is_hub ? &hub : NULL);
     json_decref(m.functions);
     json_decref(m.described);
-    hone_buffer_deinit(&m.bytes);
+    cli_text_deinit(&m.bytes);
     return status;
 }

@@ -1,9 +1,6 @@
 // hone queue: the calls that wait in a store until a machine with their device tunes them (hone work).
 #include "cli.h"
 
-#include "call/call.h"
-#include "runtime/api/work.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +29,7 @@ static int settle_device(hone_cli *cli)
     for (size_t i = 0; i < count; i++) {
         char name[64];
         const hone_device_info *device = devices[i];
-        snprintf(name, sizeof name, "%s:%d", hone_device_type_name(device->device.type), (int)device->device.id);
+        hone_device_text(device->device, name, sizeof name);
         if (strcmp(text, "here") != 0 && strcmp(text, name) != 0) continue;
         cli->options.device = device->fingerprint;
         return 0;
@@ -48,7 +45,7 @@ static int settle_device(hone_cli *cli)
 
 // Whether a job is shown and counted for --device: it is of that device, or of a class that the device is in, or that it
 // names.
-static bool is_of(const char *device, const hone_job *job)
+static bool is_of(const char *device, const hone_queued *job)
 {
     return device == NULL || hone_queue_fits(job->key.device, device) || hone_queue_fits(device, job->key.device);
 }
@@ -67,7 +64,7 @@ static bool note_pause(void *ctx, const char *device)
 static json_t *pauses_of(hone_store *store, hone_error *err)
 {
     json_t *list = json_array();
-    if (hone_queue_visit_pauses(store, note_pause, list, err) == HONE_OK) return list;
+    if (hone_queue_pauses(store, note_pause, list, err) == HONE_OK) return list;
     json_decref(list);
     return NULL;
 }
@@ -90,37 +87,20 @@ typedef struct listing {
     const char *device;
     cli_table *table; // NULL: JSON
     json_t *rows, *devices;
-    uint64_t *dead; // the locks of held jobs whose worker died
-    size_t count, dead_count;
+    size_t count;
 } listing;
 
-static bool note_dead(void *ctx, const hone_job *job)
-{
-    listing *list = ctx;
-    list->dead = realloc(list->dead, (list->dead_count + 1) * sizeof *list->dead);
-    if (list->dead == NULL) cli_no_memory();
-    list->dead[list->dead_count++] = job->lock;
-    return true;
-}
-
-static bool is_dead(const listing *list, const hone_job *job)
-{
-    for (size_t i = 0; job->state == HONE_JOB_HELD && i < list->dead_count; i++)
-        if (list->dead[i] == job->lock) return true;
-    return false;
-}
-
-static json_t *row_of(const listing *list, const hone_job *job)
+static json_t *row_of(const hone_queued *job)
 {
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s?, s:s, s:f, s:i, s:f, s:I, s:f, s:i, s:s?, s:b, s:s?}", "device", job->key.device,
         "algorithm", job->key.algorithm, "version", job->key.version, "key", job->key.key, "call", job->call, "state",
         state_names[job->state], "priority", job->priority, "round", (int)job->round, "weight_ns", job->weight, "count",
         (json_int_t)job->count, "seconds", job->seconds, "tries", (int)job->tries, "holder", job->holder, "dead",
-        is_dead(list, job), "reason", job->reason);
+        job->is_dead, "reason", job->reason);
 }
 
-static void table_row(listing *list, const hone_job *job)
+static void table_row(listing *list, const hone_queued *job)
 {
     char priority[32], round[16], tries[16], count[24], weight[32], device[24], state[200];
     const bool aside = job->state == HONE_JOB_ASIDE;
@@ -132,21 +112,20 @@ static void table_row(listing *list, const hone_job *job)
     const char *words = aside ? job->reason : held ? job->holder : NULL;
     snprintf(
         state, sizeof state, "%s%s%s%.180s", state_names[job->state], aside || held ? ": " : "",
-        is_dead(list, job) ? "its worker died, and another claims it: " : "", words != NULL ? words : "");
+        job->is_dead ? "its worker died, and another claims it: " : "", words != NULL ? words : "");
     cli_table_row(
         list->table, cli_time_text(job->weight, weight), count, priority, round, tries, job->key.key,
         cli_device_number(list->devices, job->key.device, device), job->call != NULL ? job->call : job->key.algorithm,
         state);
 }
 
-static bool list_job(void *ctx, const hone_job *job)
+static bool list_job(void *ctx, const hone_queued *job)
 {
     listing *list = ctx;
-    hone_error err;
     if (!is_of(list->device, job)) return true;
-    if (hone_queue_check_device(job->key.device, &err) != HONE_OK) {
+    if (job->unfit != NULL) {
         fprintf(
-            stderr, "hone: a call of an older hone is passed over: %s; hone queue drop %s takes it away\n", err.message,
+            stderr, "hone: a call of an older hone is passed over: %s; hone queue drop %s takes it away\n", job->unfit,
             job->key.key);
         return true;
     }
@@ -154,7 +133,7 @@ static bool list_job(void *ctx, const hone_job *job)
     if (list->table != NULL)
         table_row(list, job);
     else
-        json_array_append_new(list->rows, row_of(list, job));
+        json_array_append_new(list->rows, row_of(job));
     return !cli_cancel;
 }
 
@@ -170,8 +149,7 @@ static int list(hone_cli *cli, hone_store *store)
         .devices = json_array()};
     if (rows.table != NULL)
         cli_table_row(rows.table, "weight", "calls", "priority", "round", "tries", "key", "device", "call", "state");
-    hone_status status = hone_queue_visit_dead(store, note_dead, &rows, &err);
-    if (status == HONE_OK) status = hone_queue_visit(store, NULL, list_job, &rows, &err);
+    const hone_status status = hone_queue_scan(store, true, list_job, &rows, &err);
     json_t *pauses = status == HONE_OK ? pauses_of(store, &err) : NULL;
     const bool listed = pauses != NULL;
     if (rows.table != NULL && rows.count > 0) {
@@ -188,7 +166,6 @@ static int list(hone_cli *cli, hone_store *store)
         print_pauses(pauses, "paused: ");
     json_decref(pauses);
     json_decref(rows.rows);
-    free(rows.dead);
     return listed ? EXIT_DONE : cli_fail(&err);
 }
 
@@ -222,21 +199,11 @@ static void tell_elsewhere(const hone_cli *cli, const char *text)
     fprintf(stderr, "hone: no device here is '%s': it waits for another machine (hone devices)\n", text);
 }
 
+// The device text that a call is queued for; NULL: its own device's, which is here.
 static int find_device(hone_cli *cli, const hone_call *call, const char **out)
 {
-    size_t count = 0;
-    hone_error err;
     *out = cli->options.device;
-    if (*out != NULL && hone_queue_check_device(*out, &err) != HONE_OK) return cli_usage("--device: %s", err.message);
-    if (*out != NULL) {
-        tell_elsewhere(cli, *out);
-        return 0;
-    }
-    const hone_device at = hone_call_device(call);
-    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
-    for (size_t i = 0; i < count && *out == NULL; i++)
-        if (devices[i]->device.type == at.type && devices[i]->device.id == at.id) *out = devices[i]->fingerprint;
-    if (*out != NULL) return 0;
+    if (*out != NULL || cli_device_of(cli, call) != NULL) return 0;
     return cli_usage(
         "%s: its device is not here: --device names its fingerprint, or the fingerprint's beginning (hone devices)",
         hone_call_text(call));
@@ -246,30 +213,26 @@ static int add_call(hone_cli *cli, hone_store *store, const char *text, adding *
 {
     const hone_op *op = NULL;
     hone_call *call = NULL;
-    const char *device = NULL;
+    hone_queue_options options = {
+        .struct_size = sizeof options,
+        .priority = (double)cli->options.priority,
+        .count = (uint64_t)cli->options.calls,
+        .seconds = cli->options.seconds,
+    };
+    bool added = false;
     hone_error err;
-    size_t added = 0;
     int status = cli_parse_call(cli, text, &op, &call);
-    if (status == 0) status = find_device(cli, call, &device);
+    if (status == 0) status = find_device(cli, call, &options.device);
     if (status == 0) {
-        const double count = cli->options.calls > 0 ? (double)cli->options.calls : 1;
-        char lower[HONE_NAME_SIZE];
-        snprintf(lower, sizeof lower, "%s", op->algorithm->name);
-        hone_job job = {
-            .key =
-                {device, lower, hone_signature_version(hone_call_signature(call)), hone_call_key(call),
-                 hone_call_spec(call)},
-            .call = hone_call_text(call),
-            .priority = (double)cli->options.priority,
-            .count = (uint64_t)count,
-            .weight = hone_work_weight(call, 0, count),
-            .seconds = cli->options.seconds,
-        };
-        hone_status done = hone_queue_add(store, &job, 1, &added, &err);
-        if (done == HONE_OK && added == 0) done = hone_queue_raise(store, &job.key, job.priority, &err);
-        if (done != HONE_OK) status = cli_fail(&err);
-        sum->added += done == HONE_OK && added > 0;
-        sum->known += done == HONE_OK && added == 0;
+        const hone_status done = hone_queue_call(store, op, call, &options, &added, &err);
+        if (done == HONE_INVALID_ARGUMENT && options.device != NULL)
+            status = cli_usage("--device: %s", err.message);
+        else if (done != HONE_OK)
+            status = cli_fail(&err);
+        else if (options.device != NULL)
+            tell_elsewhere(cli, options.device);
+        sum->added += done == HONE_OK && added;
+        sum->known += done == HONE_OK && !added;
     }
     hone_call_release(&call);
     return status;
@@ -315,7 +278,7 @@ typedef struct dropped {
     size_t dropped, held;
 } dropped;
 
-static bool note_key(void *ctx, const hone_job *job)
+static bool note_key(void *ctx, const hone_queued *job)
 {
     dropping *d = ctx;
     const char *const texts[] = {
@@ -366,7 +329,7 @@ static int drop_key(hone_cli *cli, hone_store *store, const char *key, dropped *
 {
     dropping d = {.key = key, .device = cli->options.device};
     hone_error err;
-    int status = hone_queue_visit(store, NULL, note_key, &d, &err) == HONE_OK ? 0 : cli_fail(&err);
+    int status = hone_queue_scan(store, false, note_key, &d, &err) == HONE_OK ? 0 : cli_fail(&err);
     for (size_t i = 0; i < d.count && status == 0; i++)
         status = drop_one(store, d.texts[i], sum);
     free_dropping(&d);
@@ -377,7 +340,7 @@ static int drop_named(hone_cli *cli, hone_store *store, const char *text, droppe
 {
     const hone_op *op = NULL;
     hone_call *call = NULL;
-    if (hone_is_key(text)) return drop_key(cli, store, text, sum);
+    if (cli_is_key(text)) return drop_key(cli, store, text, sum);
     int status = cli_parse_call(cli, text, &op, &call);
     if (status == 0) status = drop_key(cli, store, hone_call_key(call), sum);
     hone_call_release(&call);
@@ -425,40 +388,42 @@ static int pause_queue(hone_cli *cli, hone_store *store)
 
 typedef struct counting {
     const char *device;
-    hone_queue_stat sum;
+    uint64_t waiting, held, aside;
 } counting;
 
-static bool count_job(void *ctx, const hone_job *job)
+static bool count_job(void *ctx, const hone_queued *job)
 {
     counting *c = ctx;
     if (!is_of(c->device, job)) return true;
-    c->sum.waiting += job->state == HONE_JOB_WAITING;
-    c->sum.held += job->state == HONE_JOB_HELD;
-    c->sum.aside += job->state == HONE_JOB_ASIDE;
+    c->waiting += job->state == HONE_JOB_WAITING;
+    c->held += job->state == HONE_JOB_HELD;
+    c->aside += job->state == HONE_JOB_ASIDE;
     return true;
 }
 
-static hone_status count_jobs(hone_store *store, const char *device, hone_queue_stat *out, hone_error *err)
+// Whether nothing of a device text (NULL: of any device) is claimed.
+static bool is_paused(const json_t *pauses, const char *device)
 {
-    counting c = {.device = device};
-    if (device == NULL) return hone_queue_count(store, NULL, out, err);
-    const hone_status status = hone_queue_visit(store, NULL, count_job, &c, err);
-    *out = c.sum;
-    return status;
+    size_t i;
+    const json_t *pause;
+    json_array_foreach(pauses, i, pause)
+    {
+        const char *text = json_string_value(pause);
+        if (strcmp(text, "*") == 0 || (device != NULL && hone_queue_fits(text, device))) return true;
+    }
+    return false;
 }
 
 static int stat(hone_cli *cli, hone_store *store)
 {
-    hone_queue_stat all;
     hone_error err;
-    bool paused = false;
     if (cli->count > 1) return cli_usage("queue stat takes no %s", cli->arguments[1]);
     const char *device = cli->options.device;
-    if (count_jobs(store, device, &all, &err) != HONE_OK ||
-        hone_queue_is_paused(store, device, &paused, &err) != HONE_OK)
-        return cli_fail(&err);
+    counting all = {.device = device};
+    if (hone_queue_scan(store, false, count_job, &all, &err) != HONE_OK) return cli_fail(&err);
     json_t *pauses = pauses_of(store, &err);
     if (pauses == NULL) return cli_fail(&err);
+    const bool paused = is_paused(pauses, device);
     if (cli->options.json)
         cli_print_json(json_pack(
             "{s:s, s:s?, s:I, s:I, s:I, s:b, s:O}", "store", hone_store_url(store), "device", device, "waiting",
@@ -490,9 +455,10 @@ int cli_queue(hone_cli *cli)
     int status = verb->makes ? 0 : cli_find_store(cli);
     if (status == 0) status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
-    hone_store *store = hone_runtime_store(cli->rt);
-    if (store == NULL) {
-        fprintf(stderr, "hone: %s\n", hone_runtime_store_reason(cli->rt));
+    hone_store *store = NULL;
+    hone_error err;
+    if (hone_store_of(cli->rt, HONE_STORE_OF_USER, &store, &err) != HONE_OK) {
+        fprintf(stderr, "hone: %s\n", err.message);
         return EXIT_WORLD;
     }
     status = settle_device(cli);

@@ -1,8 +1,6 @@
 // --report and --t4: a result as a page, and what was measured as T4 results, in files.
 #include "cli.h"
 
-#include "base/error.h"
-#include "runtime/api/api.h"
 #include "simulate/t4.h"
 
 #include <errno.h>
@@ -57,7 +55,7 @@ static hone_status write_page(const char *path, const hone_result *result, hone_
 }
 
 // Of the chosen kernel, unless --kernel names another.
-static hone_status write_t4(const hone_cli *cli, const hone_result *result, hone_error *err)
+static hone_status write_t4(hone_cli *cli, const hone_result *result, hone_error *err)
 {
     const hone_decision *decision = hone_result_decision(result, 0);
     char name[sizeof decision->algorithm + sizeof decision->version + 4];
@@ -66,19 +64,21 @@ static hone_status write_t4(const hone_cli *cli, const hone_result *result, hone
     hone_status status = hone_op_get(cli->rt, name, &op, err);
     if (status != HONE_OK) return status;
     const char *kernel = cli->options.kernel != NULL ? cli->options.kernel : decision->kernel;
-    const hone_kernel_ref *ref = cli->options.kernel != NULL
-                                     ? hone_kernel_by_name(op->algorithm, kernel, decision->platform)
-                                     : hone_decision_kernel(op->algorithm, decision);
-    if (ref == NULL) return hone_fail(err, HONE_NOT_FOUND, "tune", "--t4: there is no kernel %s", kernel);
+    const hone_kernel_ref *ref = cli_kernel_named(cli, op, kernel, decision->platform, decision->backend);
+    if (ref == NULL) {
+        *err = (hone_error){.status = HONE_NOT_FOUND, .where = "tune"};
+        snprintf(err->message, sizeof err->message, "--t4: there is no kernel %s", kernel);
+        return err->status;
+    }
     hone_buffer text;
     hone_buffer_init(&text, hone_allocator_system());
-    status = hone_result_t4(result, 0, kernel, ref->space, &text, err);
+    status = hone_result_t4(result, 0, kernel, hone_kernel_space(ref), &text, err);
     if (status == HONE_OK) status = cli_write_file(cli->options.t4, text.data, text.size, err);
     hone_buffer_deinit(&text);
     return status;
 }
 
-int cli_write_report(const hone_cli *cli, const hone_result *result)
+int cli_write_report(hone_cli *cli, const hone_result *result)
 {
     const cli_options *options = &cli->options;
     hone_error err = {.message = ""};

@@ -1,12 +1,6 @@
 // A result document as tables: one a call, with every kernel's best.
 #include "cli.h"
 
-#include "platforms/platform.h"
-#include "registry/names.h"
-#include "runtime/api/api.h"
-#include "store/mirror.h"
-#include "tune/result/result.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,9 +65,9 @@ static call_cost cost_of(hone_cli *cli, const char *call_text, bool cold)
     hone_call *call = NULL;
     if (hone_call_text_name(call_text, name, sizeof name, NULL, 0, NULL) != HONE_OK) return cost;
     const hone_op *op = hone_op_find(cli->rt, name, NULL);
-    if (op == NULL || op->algorithm->algorithm.model == NULL) return cost;
+    if (op == NULL || hone_op_algorithm(op)->model == NULL) return cost;
     if (hone_call_parse(hone_allocator_system(), hone_op_signature(op), call_text, &call, NULL) != HONE_OK) return cost;
-    op->algorithm->algorithm.model(call, &model);
+    hone_op_algorithm(op)->model(call, &model);
     cost = (call_cost){model.bytes, model.operations, reads_bf16(call), is_f64(call) ? 2 : 1, cold};
     hone_call_release(&call);
     return cost;
@@ -91,9 +85,10 @@ static cli_peak_kind peak_of(const call_cost *cost)
 }
 
 // Data of which the last cache holds a good part is not all read from memory, whose speed then bounds nothing.
-static bool is_in_cache(const hone_cli *cli, const call_cost *cost)
+static bool is_in_cache(hone_cli *cli, const call_cost *cost)
 {
-    return !is_arithmetic(cost) && !cost->cold && cost->bytes < 2 * (double)cli->rt->cpu->l3_bytes;
+    const hone_device_info *cpu = cli_cpu(cli);
+    return !is_arithmetic(cost) && !cost->cold && cpu != NULL && cost->bytes < 2 * (double)cpu->l3_bytes;
 }
 
 // on_cpu: the peaks are those of the CPU, and say nothing of another device.
@@ -143,7 +138,8 @@ static void kernel_row(
     char config[256], time[32], rate[24], share[24], spread[24] = "", tried[24];
     double time_ns = number(kernel, "time_ns");
     config_cell(json_object_get(kernel, "config"), config, sizeof config);
-    bool on_cpu = strcmp(text(kernel, "platform"), hone_platform_name(hone_platform_host())) == 0;
+    const hone_device_info *cpu = cli_cpu(cli);
+    const bool on_cpu = cpu != NULL && strcmp(text(kernel, "platform"), hone_platform_name(cpu->platform)) == 0;
     rate_cells(cli, cost, on_cpu, time_ns, rate, share);
     if (time_ns > 0 && number(kernel, "samples") > 1)
         snprintf(
@@ -244,7 +240,7 @@ static void print_gains(hone_cli *cli, const json_t *entry, const json_t *eviden
 static void print_regime(const json_t *evidence)
 {
     hone_regime regime = HONE_WARM;
-    if (!hone_regime_by_name(text(evidence, "regime"), &regime)) return;
+    if (hone_regime_parse(text(evidence, "regime"), &regime, NULL) != HONE_OK) return;
     static const char *const words[HONE_REGIME_COUNT] = {
         [HONE_COLD] = "times are of runs with data flushed from the caches",
         [HONE_GRAPH] = "times are of a run among others in a graph that is replayed",
@@ -443,15 +439,18 @@ static bool any_tuned(const hone_result *total)
 
 int cli_say_stored(const hone_cli *cli, const hone_result *total)
 {
-    const char *url = cli->rt->store.url;
-    if (cli->options.no_store || !any_tuned(total)) return 0;
-    if (atomic_load(&cli->rt->unstored) > 0) return EXIT_NO;
-    if (url == NULL && !cli->options.json) printf("not stored: %s\n", hone_runtime_store_reason(cli->rt));
-    if (url == NULL || cli->options.json) return 0;
+    hone_store *store = NULL;
+    hone_error err;
     char away[600];
-    if (hone_store_away(hone_runtime_store(cli->rt), away, sizeof away)[0] == '\0')
-        printf("stored in %s\n", url);
+    if (cli->options.no_store || !any_tuned(total)) return 0;
+    if (hone_unstored(cli->rt) > 0) return EXIT_NO;
+    const hone_status status = hone_store_of(cli->rt, HONE_STORE_OF_USER, &store, &err);
+    if (cli->options.json) return 0;
+    if (status != HONE_OK)
+        printf("not stored: %s\n", err.message);
+    else if (hone_store_away(store, away, sizeof away)[0] == '\0')
+        printf("stored in %s\n", hone_store_url(store));
     else
-        printf("kept here, and sent to %s by the next that finds its server: %s\n", url, away);
+        printf("kept here, and sent to %s by the next that finds its server: %s\n", hone_store_url(store), away);
     return 0;
 }

@@ -1,12 +1,11 @@
 // hone space
 #include "space_source.h"
 
-#include "base/number.h"
-#include "space/value.h"
-
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct listing {
@@ -68,9 +67,11 @@ static void print_count(const cli_space_source *source, uint64_t low, uint64_t h
 
 static hone_status run_at(const cli_space_source *source, const char *text, listing *list, hone_error *err)
 {
-    int64_t rank;
     hone_config config;
-    if (!hone_integer_parse(text, strlen(text), &rank) || rank < 0) {
+    errno = 0;
+    const long long rank = strtoll(text, NULL, 10);
+    const bool is_number = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' && errno == 0;
+    if (!is_number) {
         *err = (hone_error){.status = HONE_INVALID_ARGUMENT, .where = "space"};
         snprintf(err->message, sizeof err->message, "--at '%.100s': expected a rank, an integer from 0 on", text);
         return err->status;

@@ -1,11 +1,7 @@
 // hone store
 #include "cli.h"
 
-#include "base/hash.h"
-#include "call/call.h"
 #include "hone/offline.h"
-#include "registry/names.h"
-#include "tune/tuner.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,8 +35,11 @@ typedef struct listing {
 // Whether its contest left open which is the fastest.
 static bool is_undecided(const hone_store_decision *row)
 {
-    hone_evidence evidence;
-    return hone_evidence_of(row->evidence, &evidence) && evidence.undecided[0] != '\0';
+    json_t *evidence = parsed(row->evidence);
+    const char *undecided = json_string_value(json_object_get(evidence, "undecided"));
+    const bool is = undecided != NULL && undecided[0] != '\0';
+    json_decref(evidence);
+    return is;
 }
 
 static bool list_row(void *ctx, const hone_store_decision *row)
@@ -93,16 +92,29 @@ static hone_status collect_key(hone_store *store, const char *key, collected *fo
     return hone_store_scan(store, &(hone_store_key){.key = key}, collect, found, err);
 }
 
+typedef struct collecting {
+    hone_store *store;
+    collected *found;
+    bool with_bucket;
+    hone_status status;
+    hone_error *err;
+} collecting;
+
+// The first key that something is stored under is the answer's.
+static bool collect_next(void *ctx, const char *key, bool is_exact)
+{
+    collecting *c = ctx;
+    if (!is_exact && !c->with_bucket) return false;
+    c->status = collect_key(c->store, key, c->found, c->err);
+    return c->status == HONE_OK && json_array_size(c->found->rows) == 0;
+}
+
 static hone_status collect_call(
     hone_store *store, const hone_call *call, bool with_bucket, collected *found, hone_error *err)
 {
-    hone_stand_ins stand_ins;
-    hone_status status = hone_call_stand_ins(call, &stand_ins, err);
-    const size_t count = with_bucket ? stand_ins.count : stand_ins.exact;
-    for (size_t i = 0; i < count && status == HONE_OK && json_array_size(found->rows) == 0; i++)
-        status = collect_key(store, hone_call_key(stand_ins.calls[i]), found, err);
-    hone_stand_ins_deinit(&stand_ins);
-    return status;
+    collecting c = {store, found, with_bucket, HONE_OK, err};
+    const hone_status status = hone_call_keys(call, collect_next, &c, err);
+    return status == HONE_OK ? c.status : status;
 }
 
 // What CALL|KEY|LABEL means: a key as it stands, else the call that a label, or its key, stands for.
@@ -111,11 +123,11 @@ static int collect_named(hone_cli *cli, hone_store *store, const char *text, boo
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_error err;
-    if (hone_is_key(text) && collect_key(store, text, found, &err) != HONE_OK) return cli_fail(&err);
+    if (cli_is_key(text) && collect_key(store, text, found, &err) != HONE_OK) return cli_fail(&err);
     if (json_array_size(found->rows) > 0) return 0;
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
-    if (!hone_is_key(text))
+    if (!cli_is_key(text))
         status = cli_parse_call(cli, text, &op, &call);
     else if (hone_call_of_label(cli->rt, text, &op, &call, &err) != HONE_OK && err.status != HONE_NOT_FOUND)
         status = cli_fail(&err);

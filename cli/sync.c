@@ -1,8 +1,6 @@
 // hone sync: a store here and another one, both ways, by the rule of merges.
 #include "cli.h"
 
-#include "store/ops.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 #include "text.h"
 
+#include <nettle/sha2.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,4 +81,21 @@ void cli_text_format(cli_text *text, const char *format, ...)
 const char *cli_text_string(const cli_text *text)
 {
     return text->data != NULL ? text->data : "";
+}
+
+void cli_sha256(const void *bytes, size_t size, char out[65])
+{
+    struct sha256_ctx ctx;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    sha256_init(&ctx);
+    sha256_update(&ctx, size, bytes);
+    sha256_digest(&ctx, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
+bool cli_is_key(const char *text)
+{
+    enum { DIGITS = 16 };
+    return strlen(text) == DIGITS && strspn(text, "0123456789abcdef") == DIGITS;
 }

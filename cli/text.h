@@ -22,4 +22,9 @@ void cli_text_format(cli_text *text, const char *format, ...) __attribute__((for
 // Never NULL ("" when empty). Valid until the next append.
 const char *cli_text_string(const cli_text *text);
 
+// SHA-256 of bytes as 64 lower-case hex digits; the first 16 over the canonical text of a call are its key.
+void cli_sha256(const void *bytes, size_t size, char out[65]);
+// Whether a text has the form of a call key: 16 lower-case hex digits.
+bool cli_is_key(const char *text);
+
 #endif

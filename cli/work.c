@@ -1,16 +1,13 @@
 // hone work: this machine's part of the queue.
 #include "cli.h"
 
-#include "runtime/api/work.h"
-#include "tune/result/result.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 
 static void say(void *ctx, const hone_worked *worked)
 {
     const hone_cli *cli = ctx;
-    const hone_job *job = worked->job;
+    const hone_queued *job = worked->queued;
     const hone_result *result = worked->result;
     char time[32];
     cli_progress_end(cli);
@@ -18,14 +15,14 @@ static void say(void *ctx, const hone_worked *worked)
     const char *call = job->call != NULL ? job->call : job->key.algorithm;
     if (worked->reason != NULL) {
         cli_say("%s: %s\n", call, worked->reason);
-    } else if (worked->known) {
+    } else if (worked->is_known) {
         cli_say("%s: was decided already\n", call);
     } else {
-        const hone_decision *decision = result->count > 0 ? &result->entries[0].decision : NULL;
+        const hone_decision *decision = hone_result_size(result) > 0 ? hone_result_decision(result, 0) : NULL;
         cli_say(
             "%s: %s %s in %.1f s%s\n", call, decision != NULL ? decision->kernel : "decided",
             decision != NULL ? cli_time_text(decision->evidence.time_ns, time) : "", worked->seconds,
-            worked->end == HONE_JOB_OPEN ? "; which is the fastest was left open" : "");
+            worked->is_open ? "; which is the fastest was left open" : "");
     }
     fflush(stdout);
 }
@@ -60,7 +57,11 @@ int cli_work(hone_cli *cli)
     int status = cli_open(cli, HONE_POLICY_TUNE);
     if (status == 0) status = cli_check_names(cli);
     if (status != 0) return status;
-    hone_work_options options = {
+    hone_tune_options tune;
+    cli_tune_options(cli, &tune);
+    const hone_work_options options = {
+        .struct_size = sizeof options,
+        .tune = &tune,
         .device = cli->options.device,
         .until_empty = cli->options.until_empty,
         .no_fill = cli->options.no_recorded,
@@ -69,7 +70,6 @@ int cli_work(hone_cli *cli)
         .wait = wait,
         .ctx = cli,
     };
-    cli_tune_options(cli, &options.tune);
     const hone_status done = hone_work(cli->rt, &options, &report, &err);
     cli_progress_end(cli);
     if (cli->options.json)

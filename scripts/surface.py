@@ -21,6 +21,7 @@ CLIENTS = ["examples", "cli", "python", "src/xla_ffi", "src/tvm_ffi", "include/h
 # Functions that none of them calls, and why they are exported.
 WITHOUT_CLIENT = {
     "hone_call_dtype": "models of kernels ask it: docs/write-a-kernel.md",
+    "hone_kernel_run": "what ejkernel's registry gave is called: docs/from-ejkernel.md",
     "hone_record_invocation": "ejkernel's record_invocation: docs/from-ejkernel.md",
 }
 

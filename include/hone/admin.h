@@ -10,16 +10,22 @@
 #include "hone/tuner.h"
 
 // Looking after stores, packs, programs and many processes: moving decisions, pinning and auditing them, reading lowered programs,
-// records of calls, counters, comparing ranks, lending an interpreter.
+// records of calls, counters, comparing ranks, lending an interpreter; measuring and checking calls, queues that machines share, what
+// may be wrong with a machine.
 #include "hone/agree.h"
 #include "hone/audit.h"
+#include "hone/doctor.h"
+#include "hone/inputs.h"
 #include "hone/interchange.h"
 #include "hone/interpreter.h"
 #include "hone/lock.h"
+#include "hone/measure.h"
 #include "hone/offline.h"
 #include "hone/pack.h"
+#include "hone/queue.h"
 #include "hone/record.h"
 #include "hone/result.h"
 #include "hone/stats.h"
+#include "hone/stored.h"
 
 #endif

@@ -4,6 +4,7 @@
 #define HONE_DESCRIBE_H
 
 #include "hone/device.h"
+#include "hone/kernel.h"
 #include "hone/overlay.h"
 #include "hone/policy.h"
 #include "hone/runtime.h"
@@ -24,6 +25,42 @@ HONE_API HONE_MUST_CHECK hone_status hone_platform_parse(const char *name, hone_
 HONE_API HONE_MUST_CHECK hone_status hone_backend_parse(const char *name, hone_backend *out, hone_error *err);
 // Of "default", "tune", "heuristic", "fail", "frozen".
 HONE_API HONE_MUST_CHECK hone_status hone_policy_parse(const char *name, hone_policy *out, hone_error *err);
+
+// "warm", "cold", "graph", "eager", "warm-stable", ... Static.
+HONE_API const char *hone_regime_name(hone_regime regime);
+HONE_API HONE_MUST_CHECK hone_status hone_regime_parse(const char *name, hone_regime *out, hone_error *err);
+// The second bit of its number says whether a regime is a stable one.
+static inline bool hone_regime_is_stable(hone_regime regime)
+{
+    return ((unsigned)regime & (unsigned)HONE_WARM_STABLE) != 0;
+}
+// The same regime, stable or not.
+static inline hone_regime hone_regime_with(hone_regime regime, bool is_stable)
+{
+    const unsigned others = (unsigned)regime & ~(unsigned)HONE_WARM_STABLE;
+    return (hone_regime)(others | (is_stable ? (unsigned)HONE_WARM_STABLE : 0));
+}
+// "cuda:0", as call text names it; "" of a type that hone does not know. At most size bytes with a NUL; returns the bytes that
+// the whole takes without it.
+HONE_API size_t hone_device_text(hone_device device, char *out, size_t size);
+
+// What is special about a platform. Texts are static.
+typedef struct hone_platform_traits {
+    bool is_by_name_only; // a query, a list or a runtime finds it only when it is named: the template
+    bool is_interpreted;  // its kernels run where an interpreter was lent (hone/interpreter.h)
+    // How symbols of a library begin that are functions of this platform, and those of functions that describe one
+    // (hone_pack_describe). NULL, both: a function is not known by its symbol.
+    const char *exports, *describes;
+} hone_platform_traits;
+
+HONE_API HONE_MUST_CHECK hone_status
+hone_platform_traits_sized(hone_platform platform, hone_platform_traits *out, size_t size, hone_error *err);
+// HONE_INVALID_ARGUMENT: there is no such platform.
+HONE_MUST_CHECK static inline hone_status hone_platform_traits_of(
+    hone_platform platform, hone_platform_traits *out, hone_error *err)
+{
+    return hone_platform_traits_sized(platform, out, sizeof *out, err);
+}
 
 // --- element types and tensors
 
@@ -109,6 +146,13 @@ HONE_API const char *hone_call_spec(const hone_call *call);
 HONE_API HONE_MUST_CHECK hone_status
 hone_call_bucket(const hone_call *call, bool upper, hone_call **out, hone_error *err);
 
+// Visits the keys that the answer of a call may stand under, in the order in which stores are asked, until visit returns false:
+// first those of the call itself (is_exact), its own before earlier spellings, then those of calls that stand for it, its bucket's
+// among them. Keys are borrowed for the visit.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status hone_call_keys(
+    const hone_call *call, bool (*visit)(void *ctx, const char *key, bool is_exact), void *ctx, hone_error *err);
+
 // --- runtimes and operations
 
 // Whether a platform can run here; *out_reason (may be NULL) says why not and what to install, else NULL. Static or
@@ -120,6 +164,10 @@ HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, co
 HONE_API size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size);
 // Dims along which a call splits into independent parts (hone_algorithm.independent); NULL: none are known.
 HONE_API const char *hone_op_independent(const hone_op *op);
+// The name that its algorithm is registered and stored under: lower case, without a version.
+HONE_API const char *hone_op_name(const hone_op *op);
+// What was registered: model, reference, tolerance and the rest, zero where it said nothing. Lives as long as the runtime.
+HONE_API const hone_algorithm *hone_op_algorithm(const hone_op *op);
 
 // --- overlays and contexts
 

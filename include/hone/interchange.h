@@ -119,6 +119,10 @@ typedef struct hone_export_options {
     // translated for ejkernel.
     hone_runtime *rt;
     const char *foreign_device; // what ejkernel calls the GPU, "NVIDIA H200|VERSION OF JAX'S PLATFORM"; NULL: not known
+    // EJKERNEL: the text of the file that is there, an object of JSON: what ejkernel put into it since, or hone never read, stays
+    // before what is written. HONE_CORRUPT: it is not such a file. NULL: nothing stays.
+    const char *there;
+    size_t there_size;
 } hone_export_options;
 
 // Writes what a store holds as one document: ANY and HONE: a bundle; EJKERNEL and TOKAMAX: that system's entries as

@@ -4,6 +4,7 @@
 
 #include "hone/kernel.h"
 #include "hone/runtime.h"
+#include "hone/space.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +27,23 @@ typedef struct hone_kernel_ref hone_kernel_ref;
 HONE_API HONE_MUST_CHECK hone_status
 hone_registry_get(hone_runtime *rt, const hone_query *query, const hone_kernel_ref **out_kernel, hone_error *err);
 HONE_API const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel);
+// Its space, with one config where it has no parameters. Borrowed from the kernel.
+HONE_API const hone_space *hone_kernel_space(const hone_kernel_ref *kernel);
+// Whether a kernel can run a call on a device.
+//   call    NULL: whatever the call
+//   device  NULL: on any device here; then the reason is that of the first one that it might run on
+// Returns: HONE_OK; else the reason: HONE_UNSUPPORTED, HONE_UNAVAILABLE (its platform, or a device for it, is not here), or what is
+// wrong with the pack that brought it.
+HONE_API HONE_MUST_CHECK hone_status hone_kernel_check(
+    const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err);
+// The config of a kernel without measuring: its heuristic's, else the first of its candidates, else the space's default.
+// Returns: HONE_OK; HONE_NOT_FOUND (the space is empty for this call); as hone_bound_space_default.
+HONE_API HONE_MUST_CHECK hone_status hone_kernel_default(
+    const hone_kernel_ref *kernel,
+    const hone_call *call,
+    const hone_device_info *device,
+    hone_config *out_config,
+    hone_error *err);
 // Runs such a kernel with its default config, checked like any call; unsupported parameters are refused before
 // the kernel runs, and a failure becomes HONE_KERNEL_FAILED with algorithm, kernel, call text and cause.
 HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(

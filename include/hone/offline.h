@@ -66,8 +66,9 @@ HONE_API const hone_operation *hone_program_operation(const hone_program *progra
 // Bytes of the arrays that the program brings along (arguments of its entry) and reads in a step; -1: not known.
 HONE_API int64_t hone_program_step_bytes(const hone_program *program);
 
-// The call of hone that another system's key means, by the aliases of the stores (the user's, then the system's).
-//   label  as a program shows it, "ejkernel_ops#flash_attention@v2:KEY" or "hone#rms_norm.v1:KEY"; its end,
+// The operation and call of a call text, or the call that another system's key means, by the aliases of the stores (the user's,
+// then the system's).
+//   label  call text, "rms_norm(f32[4096,8192], f32[8192])"; or as a program shows it, "ejkernel_ops#flash_attention@v2:KEY" or "hone#rms_norm.v1:KEY"; its end,
 //          "flash_attention@v2:KEY"; or KEY alone, 16 hex digits, which may be hone's own key of a stored decision, too
 // hone_decide_call, hone_explain, hone_tune and the others accept the call like any other.
 // Returns: HONE_OK; HONE_NOT_FOUND (no store knows the key); HONE_INVALID_ARGUMENT (not a label); what hone_op_get and

@@ -43,6 +43,7 @@ typedef struct hone_pack_entry {
     const char *revision; // the digest of all of them, and of the kernel's row
     hone_status status;   // HONE_OK: nothing is wrong with it, as far as can be seen without its device
     const char *reason;   // details; NULL with HONE_OK
+    const char *chosen;   // of a folder with builds for several machines: which is the code here; NULL: it has none
 } hone_pack_entry;
 
 // Visits every kernel of the packs that are loaded, those of HONE_PACK_PATH first, and every pack that could not be.
@@ -60,6 +61,41 @@ HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
     bool runs,
     void (*visit)(void *ctx, const hone_pack_entry *entry),
     void *ctx,
+    hone_error *err);
+
+// Making packs -------------------------------------------------------------------------------------------------------
+
+// A build of a folder in the layout of Hugging Face's kernels: build/NAME/ with a metadata.json and a library of tvm-ffi. Texts
+// are borrowed for the visit.
+typedef struct hone_pack_build {
+    const char *name;    // "tvm-ffi01-cu128-x86_64-linux"
+    const char *why_not; // what does not fit this machine; NULL: it fits
+    bool is_chosen;      // one alone: that of the latest CUDA, before that of the CPU
+    // Of the one that is chosen, whose files are compared with the digests of its metadata.json:
+    hone_status status;  // HONE_OK: they are as it says; else reason says what is not
+    const char *reason;  // NULL with HONE_OK
+    const char *library; // path of its one library
+    const char *id;      // of the kernel; "": it does not say
+    size_t digests;      // files that were compared; 0: it has no digests
+} hone_pack_build;
+
+// Visits the builds of a folder by name. Returns: HONE_OK, also when there are none; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status hone_pack_builds(
+    const char *folder, void (*visit)(void *ctx, const hone_pack_build *build), void *ctx, hone_error *err);
+// Has a library say what functions of it take, in a process of its own, which loads it.
+//   platform   of the functions; one that has hone_platform_traits.describes
+//   library    path
+//   functions  names, without what their symbols begin with; at most 1,024
+//   *out_text  a JSON object, by name; a function that says nothing is left out. Free with hone_text_free (hone/tune.h)
+// Returns: HONE_OK; HONE_UNAVAILABLE (there is no worker); HONE_KERNEL_FAILED (loading it ended the process, or it cannot be
+// loaded); HONE_NOT_FOUND (no such file); HONE_BUSY (it took more than a minute); HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
+HONE_API HONE_MUST_CHECK hone_status hone_pack_describe(
+    hone_runtime *rt,
+    hone_platform platform,
+    const char *library,
+    const char *const *functions,
+    size_t count,
+    char **out_text,
     hone_error *err);
 
 // Shared libraries of packs -------------------------------------------------------------------------------------------

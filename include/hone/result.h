@@ -21,6 +21,8 @@ hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result *
 // The results are of one device, else HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_merge(const hone_result *a, const hone_result *b, hone_result **out, hone_error *err);
+// HONE_OK, or the status of the last of its calls that failed.
+HONE_API hone_status hone_result_status(const hone_result *result);
 // One transaction.
 HONE_API HONE_MUST_CHECK hone_status hone_result_store(const hone_result *result, hone_store *store, hone_error *err);
 

@@ -40,6 +40,8 @@ HONE_API size_t hone_space_parameters(const hone_space *space);
 HONE_API const char *hone_space_parameter_name(const hone_space *space, size_t index);
 // Values of one parameter.
 HONE_API size_t hone_space_values(const hone_space *space, size_t index);
+// One of them as JSON text: 128, "row", true. value < hone_space_values. Borrowed from the space.
+HONE_API const char *hone_space_value_json(const hone_space *space, size_t index, size_t value);
 // The product of the numbers of values, without regard to constraints; UINT64_MAX on overflow.
 HONE_API uint64_t hone_space_cartesian(const hone_space *space);
 

@@ -82,6 +82,38 @@ typedef struct hone_store_foreign {
     const char *origin; // file that it came from; may be NULL
 } hone_store_foreign;
 
+// A kind of store. Texts are static.
+typedef struct hone_store_kind {
+    const char *scheme; // what its URLs begin with; the URL itself where is_scratch
+    const char *form;   // how its URLs are written, with the scheme, for people
+    bool is_default;    // of the store of a user who names none
+    bool is_scratch;    // no other process sees it, and it is gone when it is closed
+    bool in_file;       // the rest of a URL is the path of a file or folder
+    bool reads_alone;   // it can be opened read_only (hone_store_options)
+    bool has_queue;     // hone/queue.h
+} hone_store_kind;
+
+// Visits the kinds of this build.
+HONE_API void hone_store_kinds(void (*visit)(void *ctx, const hone_store_kind *kind), void *ctx);
+
+// What a URL says of its store.
+typedef struct hone_store_place {
+    char url[4096];
+    char path[4096]; // of the file or folder that it is in; "": it is in none
+    bool is_missing; // there is no such file or folder: opening the store would make it
+} hone_store_place;
+
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_find_sized(const char *url, hone_store_place *out, size_t size, hone_error *err);
+// Looks at a URL without opening the store.
+//   url  NULL: that of a user who names no store
+// Returns: HONE_OK, also when the store is missing; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that this build
+//          lacks); HONE_NOT_FOUND (url is NULL, and there is no folder for it).
+HONE_MUST_CHECK static inline hone_status hone_store_find(const char *url, hone_store_place *out, hone_error *err)
+{
+    return hone_store_find_sized(url, out, sizeof *out, err);
+}
+
 // Opens by URL. The path of "sqlite:" and "json:" is created with its folders. HONE_STORE_SYNC=full makes every put
 // wait for the disk; normal, the default, may lose the last ones when the power fails, never the file ("json:" always
 // waits).
@@ -213,6 +245,14 @@ HONE_MUST_CHECK static inline hone_status hone_store_get_stat(hone_store *store,
 {
     return hone_store_get_stat_sized(store, out, sizeof *out, err);
 }
+
+// A number that is another one soon after other processes, or other stores of this one, have changed what is stored; it may be
+// another one without. Cheap enough to be asked every second.
+// Returns: HONE_OK; HONE_UNSUPPORTED (no other process sees the store); HONE_UNAVAILABLE, HONE_IO.
+HONE_API HONE_MUST_CHECK hone_status hone_store_changes(hone_store *store, uint64_t *out, hone_error *err);
+// Why a runtime's store on a server answers from a copy here, or keeps here what is put, for people; "": it does not, as any other
+// store. Returns out.
+HONE_API const char *hone_store_away(hone_store *store, char *out, size_t size);
 
 #ifdef __cplusplus
 }

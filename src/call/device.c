@@ -1,6 +1,10 @@
 // Names of the device types of DLPack that hone knows.
 #include "call/call.h"
 
+#include "hone/describe.h"
+
+#include <stdio.h>
+
 static const struct {
     const char *name;
     int32_t type;
@@ -34,4 +38,11 @@ int32_t hone_device_type_by_name(hone_view name)
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (hone_view_is(name, devices[i].name)) return devices[i].type;
     return 0;
+}
+
+size_t hone_device_text(hone_device device, char *out, size_t size)
+{
+    const char *name = hone_device_type_name(device.type);
+    if (size > 0) out[0] = '\0';
+    return name == NULL ? 0 : (size_t)snprintf(out, size, "%s:%d", name, (int)device.id);
 }

@@ -29,6 +29,8 @@ hone_status hone_export_with(
     bool is_bundle = known.format == HONE_EXCHANGE_ANY || known.format == HONE_EXCHANGE_HONE;
     status = is_bundle ? hone_write_bundle(&w, err) : hone_write_pairs(&w, err);
     if (w.status != HONE_OK) status = w.status;
+    if (status == HONE_OK && known.there != NULL && known.format == HONE_EXCHANGE_EJKERNEL)
+        status = hone_keep_theirs(known.there, known.there_size, &w.text, err);
     if (status == HONE_OK && (w.text.failed || w.scratch.failed)) status = hone_fail_memory(err, where);
     if (status == HONE_OK) {
         if (out_size != NULL) *out_size = w.text.size;

@@ -58,6 +58,9 @@ hone_status hone_export_options_read(
 hone_status hone_write_bundle(hone_exporter *w, hone_error *err);
 hone_status hone_write_pairs(hone_exporter *w, hone_error *err);
 
+// Puts what a file of ejkernel's has, and the document has not, before what the document has. HONE_CORRUPT: it is no such file.
+hone_status hone_keep_theirs(const char *there, size_t there_size, hone_buffer *document, hone_error *err);
+
 // The name of the file that an operation's decisions go to, and a foreign entry: as it was imported, else its
 // operation's. What could lead elsewhere is '_'.
 void hone_name_operation_file(const char *operation, char out[HONE_EXPORT_FILE_SIZE]);

@@ -217,14 +217,6 @@ static hone_status read_line(const hone_lock_line *line, json_t **out_config, ho
     return status == HONE_OK ? hone_lock_config_check(*out_config, put_where, err) : status;
 }
 
-hone_status hone_lock_check(const hone_lock_line *line, hone_error *err)
-{
-    json_t *config = NULL;
-    hone_status status = read_line(line, &config, err);
-    json_decref(config);
-    return status;
-}
-
 static hone_status lock_put_known(hone_lock *lock, const hone_lock_line *line, hone_error *err)
 {
     if (lock == NULL || line == NULL)
@@ -276,7 +268,8 @@ static bool is_first(collector *c, const hone_store_key *key)
     return first && c->status == HONE_OK;
 }
 
-hone_lock_line hone_lock_line_of(const hone_store_decision *decision)
+// Borrows its texts.
+static hone_lock_line line_of(const hone_store_decision *decision)
 {
     return (hone_lock_line){
         .algorithm = decision->key.algorithm,
@@ -293,7 +286,7 @@ hone_lock_line hone_lock_line_of(const hone_store_decision *decision)
 static bool collect(void *ctx, const hone_store_decision *decision)
 {
     collector *c = ctx;
-    const hone_lock_line line = hone_lock_line_of(decision);
+    const hone_lock_line line = line_of(decision);
     if (!is_first(c, &decision->key)) return c->status == HONE_OK;
     if (c->accept != NULL && !c->accept(c->ctx, decision)) return true;
     c->status = hone_lock_put(c->lock, &line, c->err);

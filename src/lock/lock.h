@@ -21,22 +21,15 @@ struct hone_lock {
 
 // The order of lines: algorithm, version, key, device.
 int hone_lock_line_compare(const hone_lock_line *a, const hone_lock_line *b);
-// The line of a stored decision, borrowing its texts.
-hone_lock_line hone_lock_line_of(const hone_store_decision *decision);
-// What hone_lock_put would answer, but for memory.
-hone_status hone_lock_check(const hone_lock_line *line, hone_error *err);
 // Checks the fields of a line but for its config. where is static.
 hone_status hone_lock_line_check(const hone_lock_line *line, const char *where, hone_error *err);
 // Copies a line behind the last one, whatever the order. config is what config_text and the JSON are made of.
 hone_status hone_lock_append(hone_lock *lock, const hone_lock_line *line, const json_t *config, hone_error *err);
 
 // One line with its newline.
-void hone_lock_line_text(const hone_lock_line *line, hone_buffer *out);
+void hone_lock_put_text(const hone_lock_line *line, hone_buffer *out);
 // The text of the whole file: header, hash and lines.
 void hone_lock_text(const hone_lock *lock, hone_buffer *out);
-// Whether a file may be written over as a lock file: one that is empty, or begins with the header's first word, be it
-// behind the mark of a conflict.
-bool hone_lock_may_replace(const char *path);
 // Reads that text. name stands before the line's number in messages: the file's.
 hone_status hone_lock_parse(
     hone_allocator allocator,

@@ -90,19 +90,6 @@ static hone_status read_header(reader *r, const char **out_hash)
     return HONE_OK;
 }
 
-bool hone_lock_may_replace(const char *path)
-{
-    static const char conflict[] = "<<<<<<<";
-    hone_buffer text;
-    hone_buffer_init(&text, hone_allocator_system());
-    bool may = hone_os_read_plain_file(path, HONE_LOCK_BYTES, &text, NULL) == HONE_OK;
-    const char *line = hone_buffer_string(&text), *next = strchr(line, '\n');
-    if (next != NULL && strncmp(line, conflict, sizeof conflict - 1) == 0) line = next + 1;
-    may = may && (text.size == 0 || strncmp(line, magic, sizeof magic - 1) == 0);
-    hone_buffer_deinit(&text);
-    return may;
-}
-
 static hone_status check_hash(reader *r, const char *body, const char *hash)
 {
     char found[HONE_SHA256_HEX_SIZE];

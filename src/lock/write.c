@@ -13,7 +13,7 @@ static const char note[] =
     "# One choice a line: ALGORITHM@vVERSION KEY DEVICE PLATFORM/KERNEL PARAMETER=VALUE...  # CALL\n"
     "# hone lock writes this file, hone lock --check compares it with the store; after an edit: hone lock --reseal\n";
 
-void hone_lock_line_text(const hone_lock_line *line, hone_buffer *out)
+void hone_lock_put_text(const hone_lock_line *line, hone_buffer *out)
 {
     hone_lock_escape(out, line->algorithm, strlen(line->algorithm), "@");
     hone_buffer_text(out, "@v");
@@ -33,6 +33,17 @@ void hone_lock_line_text(const hone_lock_line *line, hone_buffer *out)
     hone_buffer_char(out, '\n');
 }
 
+size_t hone_lock_line_text(const hone_lock_line *line, char *out, size_t size)
+{
+    hone_buffer text;
+    hone_buffer_init(&text, hone_allocator_system());
+    hone_lock_put_text(line, &text);
+    const size_t length = text.failed ? 0 : text.size;
+    if (size > 0) snprintf(out, size, "%.*s", (int)length, hone_buffer_string(&text));
+    hone_buffer_deinit(&text);
+    return length;
+}
+
 void hone_lock_text(const hone_lock *lock, hone_buffer *out)
 {
     char hash[HONE_SHA256_HEX_SIZE];
@@ -40,7 +51,7 @@ void hone_lock_text(const hone_lock *lock, hone_buffer *out)
     hone_buffer_init(&body, out->allocator);
     hone_buffer_text(&body, note);
     for (size_t i = 0; i < lock->count; i++)
-        hone_lock_line_text(lock->lines[i], &body);
+        hone_lock_put_text(lock->lines[i], &body);
     hone_hash_sha256(hone_buffer_string(&body), body.size, hash);
     hone_buffer_format(out, "hone.lock %d sha256:%s\n", (int)HONE_LOCK_FORMAT, hash);
     hone_buffer_append(out, hone_buffer_string(&body), body.size);

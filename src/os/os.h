@@ -78,6 +78,8 @@ bool hone_os_folder_changed(int folder, int64_t *out_ns);
 bool hone_os_may_make_files_beside(const char *path);
 // Whether path lies, or would lie, where other machines may write to it too: on NFS, SMB and the like, and on any FUSE.
 bool hone_os_is_network_file(const char *path);
+// Bytes that are free for this user on the file system of a folder. False: there is no such folder.
+bool hone_os_free_bytes(const char *folder, double *out);
 // The path without links in it; false when there is no such file or the path does not fit.
 bool hone_os_real_path(const char *path, char *out, size_t size);
 // Visits the names in a folder, in no order, but for "." and "..", until visit returns false. HONE_NOT_FOUND, HONE_IO.

@@ -74,6 +74,7 @@ void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, cons
             .revision = pack->kernels[i].revision,
             .status = details->status,
             .reason = details->refusal,
+            .chosen = details->chosen,
         };
         visit(ctx, &entry);
     }

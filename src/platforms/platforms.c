@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/structs.h"
 #include "hone/describe.h"
 #include "registry/names.h"
 #include "space/term.h"
@@ -217,4 +218,20 @@ void hone_platform_run_words(
     const hone_platform_ops *ops = hone_platform_ops_of(hone_platform_home(kernel->platform));
     if (ops != NULL && instance != NULL && ops->last_failure != NULL && ops->last_failure(instance, out)) return;
     hone_fail(out, status, "platforms.run", "run answered '%s'", hone_status_name(status));
+}
+
+hone_status hone_platform_traits_sized(hone_platform platform, hone_platform_traits *out, size_t size, hone_error *err)
+{
+    const hone_platform_ops *ops = hone_platform_ops_of(platform);
+    if (ops == NULL || out == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "platform.traits", "there is no platform %d, or out is NULL", (int)platform);
+    const hone_platform_traits traits = {
+        .is_by_name_only = ops->facts.is_by_name_only,
+        .is_interpreted = ops->facts.is_interpreted,
+        .exports = ops->exports,
+        .describes = ops->describes,
+    };
+    hone_struct_give(out, size, &traits, sizeof traits);
+    return HONE_OK;
 }

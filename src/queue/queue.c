@@ -590,7 +590,7 @@ hone_status hone_queue_is_paused(hone_store *store, const char *fingerprint, boo
 }
 
 typedef struct pauses {
-    hone_queue_visit_pause *visit;
+    bool (*visit)(void *ctx, const char *device);
     void *ctx;
 } pauses;
 
@@ -600,7 +600,8 @@ static bool visit_pause(void *ctx, const hone_store_foreign *mark)
     return strcmp(mark->text, "true") != 0 || p->visit(p->ctx, mark->foreign_key);
 }
 
-hone_status hone_queue_visit_pauses(hone_store *store, hone_queue_visit_pause *visit, void *ctx, hone_error *err)
+hone_status hone_queue_pauses(
+    hone_store *store, bool (*visit)(void *ctx, const char *device), void *ctx, hone_error *err)
 {
     pauses p = {visit, ctx};
     return hone_store_foreigns(store, scheme, visit_pause, &p, err);

@@ -6,6 +6,7 @@
 #ifndef HONE_QUEUE_QUEUE_H
 #define HONE_QUEUE_QUEUE_H
 
+#include "hone/queue.h"
 #include "os/os.h"
 #include "store/ops.h"
 
@@ -57,27 +58,20 @@ hone_status hone_job_claim_end(
 // Gives the lease back without a word to the row, as a death would. Nothing where the claim is over.
 void hone_job_claim_drop(hone_job_claim *claim);
 
-// Whether a job of a device text is one of a fingerprint: it is the fingerprint, or its beginning up to a comma or bar.
-bool hone_queue_fits(const char *text, const char *fingerprint);
 // Whether a queue takes a device text: 1 to 1,024 bytes of UTF-8 without control characters. HONE_INVALID_ARGUMENT.
 hone_status hone_queue_check_device(const char *device, hone_error *err);
 // Adds what is not queued yet. The jobs' locks, states and tries are filled in.
 hone_status hone_queue_add(hone_store *store, hone_job *jobs, size_t count, size_t *out_added, hone_error *err);
 // Gives a job another priority, and takes one that was set aside up again. HONE_NOT_FOUND.
 hone_status hone_queue_raise(hone_store *store, const hone_store_key *key, double priority, hone_error *err);
-// Takes one away that no worker has. HONE_NOT_FOUND; HONE_BUSY: a worker has it.
-hone_status hone_queue_drop(hone_store *store, const hone_store_key *key, hone_error *err);
 // As hone_queue_ops; those of one state, or of all in the order held, waiting, set aside.
 hone_status hone_queue_visit(
     hone_store *store, const char *device, hone_store_visit_job *visit, void *ctx, hone_error *err);
 // The held ones whose worker died: their lease is free. Texts live as long as the visit.
 hone_status hone_queue_visit_dead(hone_store *store, hone_store_visit_job *visit, void *ctx, hone_error *err);
-// While a device text (NULL: all) is paused, nothing of it is claimed.
-hone_status hone_queue_pause(hone_store *store, const char *device, bool on, hone_error *err);
 hone_status hone_queue_is_paused(hone_store *store, const char *fingerprint, bool *out, hone_error *err);
-// Each device text that is paused; "*": all devices. false: enough.
-typedef bool hone_queue_visit_pause(void *ctx, const char *device);
-hone_status hone_queue_visit_pauses(hone_store *store, hone_queue_visit_pause *visit, void *ctx, hone_error *err);
+// A job as the public header shows it, borrowing its texts; is_dead and unfit are not told.
+void hone_job_show(const hone_job *job, hone_queued *out);
 typedef struct hone_queue_stat {
     uint64_t waiting, held, aside;
 } hone_queue_stat;

@@ -67,6 +67,14 @@ bool hone_regime_by_name(const char *name, hone_regime *out)
     return index >= 0;
 }
 
+hone_status hone_regime_parse(const char *name, hone_regime *out, hone_error *err)
+{
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "regime.parse", "out is NULL");
+    if (name != NULL && hone_regime_by_name(name, out)) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, "regime.parse", "'%s' is not one of: " HONE_REGIME_NAMES, name == NULL ? "" : name);
+}
+
 const char *hone_registry_platform_name(const hone_registry *registry, hone_platform platform)
 {
     const hone_platform_facts *facts = registry->platforms(platform);

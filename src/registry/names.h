@@ -3,6 +3,7 @@
 #define HONE_REGISTRY_NAMES_H
 
 #include "hone/config.h"
+#include "hone/describe.h"
 #include "hone/device.h"
 #include "registry/platform.h"
 
@@ -10,23 +11,10 @@
 // are.
 hone_status hone_platform_by_name(hone_platform_find *find, const char *name, hone_platform *out, hone_error *err);
 
-const char *hone_regime_name(hone_regime regime);
 // False for a word that no regime has; *out is then as it was. name is not NULL.
 bool hone_regime_by_name(const char *name, hone_regime *out);
 // The names of the regimes, for messages.
 #define HONE_REGIME_NAMES "warm, cold, graph or eager, each with -stable behind it or without"
-
-// The second bit of its number says whether a regime is a stable one.
-static inline bool hone_regime_is_stable(hone_regime regime)
-{
-    return ((unsigned)regime & HONE_WARM_STABLE) != 0;
-}
-
-static inline hone_regime hone_regime_with(hone_regime regime, bool is_stable)
-{
-    const unsigned others = (unsigned)regime & ~(unsigned)HONE_WARM_STABLE;
-    return (hone_regime)(others | (is_stable ? (unsigned)HONE_WARM_STABLE : 0));
-}
 
 // Writes the names of the instruction sets in features (HONE_CPU_*), in the order of their bits, with separator
 // between them; a bit without a name stands as "bit31". At most size bytes with a NUL; returns the bytes that the whole

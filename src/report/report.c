@@ -3,7 +3,6 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "hone/result.h"
-#include "report/page.h"
 #include "tune/result/result.h"
 
 #include <string.h>
@@ -22,8 +21,9 @@ static void put_harmless(hone_buffer *out, const char *json)
     hone_buffer_text(out, json);
 }
 
-// The text is freed without a result at hand, hence the system's allocator.
-hone_status hone_page_make(const char *page, const char *json, char **out_text, hone_error *err)
+// Puts a JSON text into a page in place of its mark, so that nothing in it ends the element that it stands in, whatever names and
+// texts it holds. The text is freed without a result at hand, hence the system's allocator.
+static hone_status make_page(const char *page, const char *json, char **out_text, hone_error *err)
 {
     static const char mark[] = "@HONE_REPORT_DATA@";
     const char *data = strstr(page, mark);
@@ -45,7 +45,7 @@ hone_status hone_result_report(const hone_result *result, char **out_text, hone_
     hone_result_document(result, true, &document);
     const hone_status status = document.failed
                                    ? hone_fail_memory(err, where)
-                                   : hone_page_make(hone_report_page, hone_buffer_string(&document), out_text, err);
+                                   : make_page(hone_report_page, hone_buffer_string(&document), out_text, err);
     hone_buffer_deinit(&document);
     return status;
 }

@@ -2,7 +2,6 @@
 #include "space/space.h"
 
 #include "base/number.h"
-#include "space/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>

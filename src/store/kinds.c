@@ -22,7 +22,7 @@ enum { COUNT = sizeof kinds / sizeof *kinds, PATH_SIZE = 4096 };
 // Of who names no store.
 static const char default_scheme[] = "sqlite:", default_file[] = "hone/store.db";
 
-const hone_store_ops *hone_store_kind(const char *url)
+const hone_store_ops *hone_store_ops_of(const char *url)
 {
     for (size_t i = 0; i < COUNT; i++)
         if (strncmp(url, kinds[i]->scheme, strlen(kinds[i]->scheme)) == 0) return kinds[i];
@@ -46,9 +46,30 @@ static bool is_read_alone(const hone_store_ops *kind)
     return kind->open_read_only != NULL;
 }
 
+static bool is_scratch(const hone_store_ops *kind)
+{
+    return !kind->in_file && kind->lease == NULL;
+}
+
 static bool has_queue(const hone_store_ops *kind)
 {
     return kind->queue != NULL;
+}
+
+void hone_store_kinds(void (*visit)(void *ctx, const hone_store_kind *kind), void *ctx)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        const hone_store_kind kind = {
+            .scheme = kinds[i]->scheme,
+            .form = kinds[i]->form,
+            .is_default = strcmp(kinds[i]->scheme, default_scheme) == 0,
+            .is_scratch = is_scratch(kinds[i]),
+            .in_file = kinds[i]->in_file,
+            .reads_alone = is_read_alone(kinds[i]),
+            .has_queue = has_queue(kinds[i]),
+        };
+        visit(ctx, &kind);
+    }
 }
 
 static const char *list_forms(bool (*wanted)(const hone_store_ops *kind), char *out, size_t size)
@@ -87,7 +108,7 @@ const char *hone_store_default_scheme(void)
 const char *hone_store_scratch_url(void)
 {
     for (size_t i = 0; i < COUNT; i++)
-        if (!kinds[i]->in_file && kinds[i]->lease == NULL) return kinds[i]->scheme;
+        if (is_scratch(kinds[i])) return kinds[i]->scheme;
     return "";
 }
 
@@ -95,7 +116,7 @@ const char *hone_store_scratch_url(void)
 
 bool hone_store_file(const char *url, char *out, size_t size)
 {
-    const hone_store_ops *kind = hone_store_kind(url);
+    const hone_store_ops *kind = hone_store_ops_of(url);
     if (kind == NULL || !kind->in_file) return false;
     const char *location = url + strlen(kind->scheme);
     const int length = snprintf(out, size, "%s", location);
@@ -147,7 +168,7 @@ size_t hone_store_count_aside(const char *url, char *out_one, size_t size)
     const bool is_folder = hone_os_is_folder(path);
     const char *slash = strrchr(path, '/');
     aside_count c = {
-        .companions = hone_store_kind(url)->companions,
+        .companions = hone_store_ops_of(url)->companions,
         .name = is_folder       ? ""
                 : slash == NULL ? path
                                 : slash + 1,

@@ -1002,7 +1002,7 @@ const hone_store_ops mirror_ops = {
 static uint64_t identity_of(const mirror *m)
 {
     char identity[PATH_SIZE] = "";
-    const hone_store_ops *kind = hone_store_kind(m->base.url);
+    const hone_store_ops *kind = hone_store_ops_of(m->base.url);
     if (kind->identify != NULL)
         kind->identify(&m->base.allocator, m->base.url + strlen(kind->scheme), identity, sizeof identity);
     const char *text = identity[0] != '\0' ? identity : m->base.url;

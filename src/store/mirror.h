@@ -12,8 +12,5 @@
 // HONE_OK. Without files, as in a folder that cannot be written, the store is the server's alone.
 hone_status hone_store_open_mirrored(
     const hone_store_options *options, const char *url, const char *folder, hone_store **out, hone_error *err);
-// Why a mirrored store answers from its copy now, for people: "the server is away (WORDS); from the copy of
-// 2026-11-23T19:00:00Z". "": it does not. Returns out.
-const char *hone_store_away(hone_store *store, char *out, size_t size);
 
 #endif

@@ -31,7 +31,7 @@ hone_status hone_store_check_url(const char *url, hone_error *err)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "the store's URL has a control character as byte %zu: '%.*s...'",
             strcspn(url, controls), (int)strcspn(url, controls), url);
-    return hone_store_kind(url) == NULL ? fail_unknown(url, err) : HONE_OK;
+    return hone_store_ops_of(url) == NULL ? fail_unknown(url, err) : HONE_OK;
 }
 
 static hone_status open_kind(
@@ -43,7 +43,7 @@ static hone_status open_kind(
     hone_error *err)
 {
     char forms[512];
-    const hone_store_ops *kind = hone_store_kind(url);
+    const hone_store_ops *kind = hone_store_ops_of(url);
     const char *location = url + strlen(kind->scheme);
     if (!read_only) return kind->open(allocator, log, location, out, err);
     if (kind->open_read_only != NULL) return kind->open_read_only(allocator, log, location, out, err);

@@ -218,7 +218,7 @@ hone_status hone_store_check_url(const char *url, hone_error *err);
 // What is asked of a store by its URL, before it is open or without opening it (kinds.c) ------------------------------
 
 // The kind of a URL; NULL: there is none.
-const hone_store_ops *hone_store_kind(const char *url);
+const hone_store_ops *hone_store_ops_of(const char *url);
 // The URL of the store of a user who names none, in the folder of his caches. False: it does not fit.
 bool hone_store_default_url(const char *folder, char *out, size_t size);
 // The URL of a store that no other process sees and that is gone when it is closed.
@@ -242,8 +242,6 @@ size_t hone_store_count_aside(const char *url, char *out_one, size_t size);
 // The lease of a name, for which a process waits as hone_store_ops says. *out: HONE_LEASE_NONE where no other process
 // sees the store, which may be NULL.
 hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *wait, hone_lease *out, hone_error *err);
-// hone_store_ops.changes; HONE_UNSUPPORTED: no other process sees the store.
-hone_status hone_store_changes(hone_store *store, uint64_t *out, hone_error *err);
 // hone_store_ops.journal of an open store; NULL: there is nothing to tell.
 const char *hone_store_journal(hone_store *store);
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "hone/audit.h"
+#include "hone/measure.h"
 #include "hone/store.h"
 #include "hone/tuner.h"
 #include "os/os.h"
@@ -123,25 +124,6 @@ bool hone_audit_takes_back(hone_failure failure);
 // Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie,
 // and for sure.
 bool hone_audit_is_flipped(const hone_interval *regret);
-// One of the choices that a comparison is asked for.
-typedef struct hone_choice {
-    const hone_kernel_ref *kernel;
-    hone_config config;
-} hone_choice;
-
-enum { HONE_MOST_COMPARED = 16 };
-
-// A choice that was measured beside others. Only undisturbed samples count: no thread of the choice waited for a
-// processor or was moved to another one, and the host of a virtual machine took no time. Where there are fewer than
-// five of these, the five least disturbed count.
-typedef struct hone_compared {
-    char kernel[HONE_NAME_SIZE];
-    char config[1024];               // JSON object
-    double time_ns, low_ns, high_ns; // of one run: the median with its 95 % interval
-    double ratio, low, high;         // its time over the fastest choice's, with the 95 % interval; 1 of the fastest
-    uint32_t samples, disturbed;     // that were taken; of them those that were disturbed
-} hone_compared;
-
 // Measures choices for a call against each other, and stores nothing: each is tried alone first, verified as in a
 // contest, then they take turns until the time is over. out[i] is of choices[i].
 //   count  2 to HONE_MOST_COMPARED

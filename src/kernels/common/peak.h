@@ -2,13 +2,7 @@
 #ifndef HONE_KERNELS_COMMON_PEAK_H
 #define HONE_KERNELS_COMMON_PEAK_H
 
-#include "hone/kernel.h"
-
-typedef struct hone_peak {
-    double operations; // of f32 a second, in fused multiply-adds on registers
-    double of_bf16;    // of bf16 a second: in the products of pairs or of tiles that the CPU has; else operations
-    double bytes;      // read a second, from memory that no cache holds; 0: it was not measured
-} hone_peak;
+#include "hone/measure.h"
 
 // Changes with what is measured: a peak of another revision is another thing.
 enum { HONE_PEAK_REVISION = 2 };
@@ -18,7 +12,7 @@ enum { HONE_PEAK_REVISION = 2 };
 //   left_bytes   that may be taken (hone_os_memory_left)
 size_t hone_peak_memory(int64_t cache_bytes, int64_t left_bytes);
 
-// Measures for about 300 ms.
+// Measures for about 300 ms: the speeds of *out.
 //   features      HONE_CPU_* of this CPU
 //   threads       how many work at the same time, at least 1
 //   memory_bytes  that are taken and read (hone_peak_memory); 0: none, and out->bytes is 0

@@ -83,6 +83,14 @@ bool hone_os_may_make_files_beside(const char *path)
     return hone_os_folder_of(path, folder, sizeof folder) && access(folder, W_OK | X_OK) == 0;
 }
 
+bool hone_os_free_bytes(const char *folder, double *out)
+{
+    struct statfs info;
+    if (statfs(folder, &info) != 0) return false;
+    *out = (double)info.f_bavail * (double)info.f_bsize;
+    return true;
+}
+
 bool hone_os_is_network_file(const char *path)
 {
     // linux/magic.h lacks some of them.

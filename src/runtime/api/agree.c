@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "config/chain.h"
+#include "hone/offline.h"
 #include "runtime/api/stats.h"
 #include "runtime/links/follow.h"
 
@@ -49,7 +50,7 @@ static hone_status read_calls(choices *all, const char *const *calls, size_t cou
         const hone_op *op = NULL;
         hone_call *call = NULL;
         if (calls[i] == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "call %zu is NULL", i);
-        status = hone_runtime_parse_call(all->rt, calls[i], &op, &call, err);
+        status = hone_call_of_label(all->rt, calls[i], &op, &call, err);
         if (status == HONE_OK) status = add_call(all, op, call, err);
     }
     return status;

@@ -5,9 +5,6 @@
 #include "runtime/plans/plans.h"
 #include "tune/tuner.h"
 
-// The operation and call of a call text, or of a label (hone_call_of_label). The caller releases *call, which is NULL after failure.
-hone_status hone_runtime_parse_call(
-    hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err);
 // packs.c: has the packs of HONE_PACK_PATH read by the first look-up of an algorithm; and closes them, after the
 // registry.
 void hone_runtime_await_packs(hone_runtime *rt);
@@ -25,17 +22,7 @@ hone_status hone_runtime_tune(
     hone_result *result,
     hone_outlook *outlook,
     hone_error *err);
-// Measures choices for a call against each other (hone_comparison_run): 2 to HONE_MOST_COMPARED, no two the same. What
-// of the options chooses kernels or stores is not heeded.
-hone_status hone_runtime_compare(
-    const hone_op *op,
-    const hone_call *call,
-    const hone_choice *choices,
-    size_t count,
-    const hone_tune_options *options,
-    hone_compared *out,
-    hone_error *err);
-// The same unless a verified decision is there already: then only the result gets it. Buckets are tuned in place of
+// hone_runtime_tune unless a verified decision is there already: then only the result gets it. Buckets are tuned in place of
 // the calls that fall into them.
 hone_status hone_runtime_tune_missing(
     const hone_op *op,

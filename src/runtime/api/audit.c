@@ -1,6 +1,7 @@
 // hone_tune_audit on top of the tuner: which choices are looked at, and what their figures mean.
 #include "runtime/api/audit.h"
 #include "base/error.h"
+#include "hone/offline.h"
 #include "tune/wire/message.h"
 
 #include <math.h>
@@ -91,7 +92,7 @@ static hone_status collect_call(collecting *c, const char *text, hone_error *err
     hone_call *call = NULL;
     hone_request request = {.rt = NULL};
     size_t before = c->audit->count;
-    hone_status status = hone_runtime_parse_call(c->rt, text, &op, &call, err);
+    hone_status status = hone_call_of_label(c->rt, text, &op, &call, err);
     if (status == HONE_OK) status = hone_request_init(&request, op, call, NULL, err);
     if (status == HONE_OK) {
         c->device = request.device;

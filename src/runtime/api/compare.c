@@ -1,4 +1,4 @@
-// Choices for one call against each other: what `hone bench --choice` asks.
+// Choices for one call against each other.
 #include "base/error.h"
 #include "base/structs.h"
 #include "runtime/api/api.h"
@@ -53,7 +53,7 @@ static hone_status check_choices(const hone_choice *choices, size_t count, hone_
     return HONE_OK;
 }
 
-hone_status hone_runtime_compare(
+static hone_status compare_known(
     const hone_op *op,
     const hone_call *call,
     const hone_choice *choices,
@@ -75,5 +75,27 @@ hone_status hone_runtime_compare(
     status = hone_request_init(&request, op, call, NULL, err);
     if (status == HONE_OK) status = measure(op, &request, choices, count, &read, out, err);
     hone_request_deinit(&request);
+    return status;
+}
+
+hone_status hone_compare_sized(
+    const hone_op *op,
+    const hone_call *call,
+    const hone_choice *choices,
+    size_t count,
+    const hone_tune_options *options,
+    hone_compared *out,
+    size_t size,
+    hone_error *err)
+{
+    if (op == NULL || call == NULL || choices == NULL || out == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "the operation, the call, the choices and out must not be NULL");
+    hone_compared *known = hone_alloc_array(&op->rt->allocator, HONE_MOST_COMPARED, sizeof *known);
+    if (known == NULL) return hone_fail_memory(err, where);
+    const hone_status status = compare_known(op, call, choices, count, options, known, err);
+    for (size_t i = 0; status == HONE_OK && i < count; i++)
+        hone_struct_give((char *)out + i * size, size, &known[i], sizeof known[i]);
+    hone_free(&op->rt->allocator, known);
     return status;
 }

@@ -122,6 +122,18 @@ static hone_status find_call(hone_runtime *rt, search *s, const hone_op **out_op
         s->label->key, s->label->operation[0] != '\0' ? " of " : "", s->label->operation);
 }
 
+static hone_status parse_text(
+    hone_runtime *rt, const char *text, const hone_op **out_op, hone_call **out_call, hone_error *err)
+{
+    char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
+    hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, err);
+    if (status != HONE_OK) return status;
+    char *end = stpcpy(full, name);
+    if (version[0] != '\0') strcpy(stpcpy(end, "@v"), version);
+    status = hone_op_get(rt, full, out_op, err);
+    return status == HONE_OK ? hone_call_parse(rt->allocator, hone_op_signature(*out_op), text, out_call, err) : status;
+}
+
 hone_status hone_call_of_label(
     hone_runtime *rt, const char *label, const hone_op **out_op, hone_call **out_call, hone_error *err)
 {
@@ -131,6 +143,8 @@ hone_status hone_call_of_label(
     label_parts parts;
     search s = {.label = &parts};
     *out_call = NULL;
+    if (strchr(label, '(') != NULL || (strchr(label, ':') == NULL && !hone_is_key(label)))
+        return parse_text(rt, label, out_op, out_call, err);
     hone_status status = take_apart(label, &parts, err);
     if (status != HONE_OK) return status;
     hone_buffer_init(&s.name, rt->allocator);

@@ -70,3 +70,13 @@ const char *hone_op_independent(const hone_op *op)
 {
     return op->algorithm->algorithm.independent;
 }
+
+const char *hone_op_name(const hone_op *op)
+{
+    return op->algorithm->name;
+}
+
+const hone_algorithm *hone_op_algorithm(const hone_op *op)
+{
+    return &op->algorithm->algorithm;
+}

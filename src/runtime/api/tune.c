@@ -286,21 +286,6 @@ hone_status hone_runtime_tune_missing(
     return status;
 }
 
-hone_status hone_runtime_parse_call(
-    hone_runtime *rt, const char *text, const hone_op **op, hone_call **call, hone_error *err)
-{
-    char name[HONE_NAME_SIZE], version[16], full[HONE_NAME_SIZE + 20];
-    *call = NULL;
-    if (strchr(text, '(') == NULL && (strchr(text, ':') != NULL || hone_is_key(text)))
-        return hone_call_of_label(rt, text, op, call, err);
-    hone_status status = hone_call_text_name(text, name, sizeof name, version, sizeof version, err);
-    if (status != HONE_OK) return status;
-    char *end = stpcpy(full, name);
-    if (version[0] != '\0') strcpy(stpcpy(end, "@v"), version);
-    status = hone_op_get(rt, full, op, err);
-    return status == HONE_OK ? hone_call_parse(rt->allocator, (*op)->algorithm->signature, text, call, err) : status;
-}
-
 hone_status hone_tune_text(
     hone_runtime *rt,
     const char *call_text,
@@ -313,7 +298,7 @@ hone_status hone_tune_text(
     *out_result = NULL;
     const hone_op *op = NULL;
     hone_call *call = NULL;
-    hone_status status = hone_runtime_parse_call(rt, call_text, &op, &call, err);
+    hone_status status = hone_call_of_label(rt, call_text, &op, &call, err);
     if (status == HONE_OK) status = hone_tune(op, call, options, out_result, err);
     hone_call_release(&call);
     return status;

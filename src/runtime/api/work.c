@@ -2,6 +2,7 @@
 #include "runtime/api/batch.h"
 
 #include "base/error.h"
+#include "base/structs.h"
 #include "call/call.h"
 #include "hone/result.h"
 #include "os/os.h"
@@ -348,8 +349,15 @@ static hone_status work_once(working *w, hone_error *err)
     }
     const hone_job_end end = o.end;
     const bool failed = end == HONE_JOB_FAILED || end == HONE_JOB_HOPELESS;
+    hone_queued queued;
+    hone_job_show(&claim.job, &queued);
     const hone_worked worked = {
-        &claim.job, result, end, failed ? o.why.message : NULL, (double)(hone_os_now_ns() - start) * 1e-9, o.known};
+        .queued = &queued,
+        .result = result,
+        .reason = failed ? o.why.message : NULL,
+        .seconds = (double)(hone_os_now_ns() - start) * 1e-9,
+        .is_known = o.known,
+        .is_open = end == HONE_JOB_OPEN};
     const bool aside = end == HONE_JOB_FAILED && claim.job.tries >= w->queue.retries;
     // Said before the claim and its texts are gone.
     if (w->options->say != NULL && end != HONE_JOB_GIVEN_BACK) w->options->say(w->options->ctx, &worked);
@@ -473,18 +481,81 @@ static hone_status loop(working *w, hone_error *err)
     return status;
 }
 
-hone_status hone_work(hone_runtime *rt, const hone_work_options *options, hone_work_report *out, hone_error *err)
+static hone_status work_known(
+    hone_runtime *rt, const hone_work_options *options, hone_work_report *out, hone_error *err)
 {
     working w = {.rt = rt, .options = options, .report = out};
     hone_store *store = hone_runtime_store(rt);
-    *out = (hone_work_report){0};
     if (store == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", hone_runtime_store_reason(rt));
-    hone_status status = hone_tune_options_read(rt, &options->tune, &w.tune, err);
+    hone_status status = hone_tune_options_read(rt, options->tune, &w.tune, err);
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = choose_devices(&w, err);
     if (status == HONE_OK) status = hone_queue_init(&w.queue, store, w.active, 0, err);
     if (status == HONE_OK && options->retries > 0) w.queue.retries = options->retries;
     if (status == HONE_OK) status = loop(&w, err);
     hone_free(&rt->allocator, w.fingerprints);
+    return status;
+}
+
+hone_status hone_work_sized(
+    hone_runtime *rt, const hone_work_options *options, hone_work_report *out, size_t size, hone_error *err)
+{
+    hone_work_options known = {.struct_size = sizeof known};
+    hone_work_report report = {0};
+    if (rt == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime and out must not be NULL");
+    hone_status status = HONE_OK;
+    if (options != NULL)
+        status = hone_struct_copy(&known, sizeof known, options, options->struct_size, "hone_work_options", where, err);
+    if (status == HONE_OK) status = work_known(rt, &known, &report, err);
+    hone_struct_give(out, size, &report, sizeof report);
+    return status;
+}
+
+// One call ------------------------------------------------------------------------------------------------------------
+
+static hone_status find_device(const hone_op *op, const hone_call *call, const char **device, hone_error *err)
+{
+    const hone_device_info *here = NULL;
+    if (*device != NULL) return HONE_OK;
+    const hone_status status = hone_runtime_find_device(op->rt, hone_call_device(call), &here, err);
+    if (status != HONE_OK) return status;
+    if (here == NULL)
+        return hone_fail(
+            err, HONE_NOT_FOUND, where, "%s: its device is not here, and none is named", hone_call_text(call));
+    *device = here->fingerprint;
+    return HONE_OK;
+}
+
+hone_status hone_queue_call(
+    hone_store *store,
+    const hone_op *op,
+    const hone_call *call,
+    const hone_queue_options *options,
+    bool *out_added,
+    hone_error *err)
+{
+    hone_queue_options known = {.struct_size = sizeof known};
+    size_t added = 0;
+    if (store == NULL || op == NULL || call == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the store, the operation and the call must not be NULL");
+    hone_status status = HONE_OK;
+    if (options != NULL)
+        status =
+            hone_struct_copy(&known, sizeof known, options, options->struct_size, "hone_queue_options", where, err);
+    if (status == HONE_OK) status = find_device(op, call, &known.device, err);
+    if (status != HONE_OK) return status;
+    const uint64_t count = known.count > 0 ? known.count : 1;
+    hone_job job = {
+        .key = {known.device, op->algorithm->name, op->algorithm->version, hone_call_key(call), hone_call_spec(call)},
+        .call = hone_call_text(call),
+        .priority = known.priority,
+        .count = count,
+        .weight = hone_work_weight(call, 0, (double)count),
+        .seconds = known.seconds,
+    };
+    status = hone_queue_add(store, &job, 1, &added, err);
+    if (status == HONE_OK && added == 0) status = hone_queue_raise(store, &job.key, job.priority, err);
+    if (status == HONE_OK && out_added != NULL) *out_added = added > 0;
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef HONE_RUNTIME_API_WORK_H
 #define HONE_RUNTIME_API_WORK_H
 
+#include "hone/queue.h"
 #include "queue/queue.h"
 #include "runtime/api/api.h"
 #include "runtime/api/batch.h"
@@ -27,45 +28,6 @@ hone_status hone_record_call_alias(
 // The device here that a record's fingerprint means; NULL: none.
 const hone_device_info *hone_record_call_device(hone_runtime *rt, const char *fingerprint);
 
-// What became of a job.
-typedef struct hone_worked {
-    const hone_job *job;
-    const hone_result *result; // of its contest
-    hone_job_end end;
-    const char *reason; // NULL but of what failed
-    double seconds;     // that it took
-    bool known;         // it was decided before: nothing was measured
-} hone_worked;
-
-typedef struct hone_work_options {
-    hone_tune_options tune;
-    const char *device;                                // "cpu", "cuda:1", or a fingerprint; NULL: all devices here
-    bool until_empty;                                  // else until it is cancelled
-    bool no_fill;                                      // recorded calls stay where they are
-    uint32_t retries;                                  // 0: HONE_QUEUE_RETRIES
-    void (*say)(void *ctx, const hone_worked *worked); // may be NULL
-    void (*wait)(void *ctx, const char *why);          // a wait has begun; may be NULL
-    void *ctx;
-} hone_work_options;
-
-typedef struct hone_work_report {
-    // again: contests that were left open, whose call was queued again; known: decided before; lost: ended by another
-    uint64_t queued, tuned, again, known, failed, aside, lost;
-    // At the end of until_empty, of the devices here: what waits for one that is paused, and all that is set aside.
-    uint64_t paused, standing_aside;
-} hone_work_report;
-
-// Returns: HONE_OK (nothing waits any more); HONE_CANCELLED; HONE_NOT_FOUND (no such device here; nothing is claimed of a
-//          queue that is paused); HONE_UNSUPPORTED (no queue in this store); HONE_UNAVAILABLE (no store).
-hone_status hone_work(hone_runtime *rt, const hone_work_options *options, hone_work_report *out, hone_error *err);
-// Queues the recorded calls of a device (NULL: of all) that have no decision, or whose contest was left open.
-hone_status hone_work_fill(
-    hone_runtime *rt,
-    const char *device,
-    const hone_tune_options *options,
-    double priority,
-    size_t *out_added,
-    hone_error *err);
 // What all calls of a call take, roughly: by its decision where there is one, else by the bytes of its operands.
 double hone_work_weight(const hone_call *call, double time_ns, double count);
 

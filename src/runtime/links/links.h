@@ -93,8 +93,6 @@ hone_status hone_runtime_contest(
 // out_device: the call's, where it is known; may be NULL.
 bool hone_runtime_is_decided(
     const hone_op *op, const hone_call *call, hone_decision *decision, const hone_device_info **out_device);
-// Whether the user's store has a decision of a call, or of a stand-in of it, be it one that can be served or not.
-bool hone_runtime_has_entry(const hone_op *op, const hone_call *call);
 // Remembers a contest's answer and stores it, unless a faster choice of a kernel that was kept out of the contest
 // stands there; what was not stored is logged and counted. Fails only for want of memory.
 hone_status hone_runtime_keep(

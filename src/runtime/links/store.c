@@ -147,29 +147,3 @@ hone_status hone_request_from_store(const hone_request *request, hone_decision *
     const hone_call *call = hone_stand_ins_find(&request->stand_ins, out->key);
     return request->explaining || call == NULL ? HONE_OK : remember(request, call, out, why);
 }
-
-// Whether it can be served or not.
-static bool has_entry(const hone_request *request, hone_store *store, const hone_call *call)
-{
-    const hone_store_key key = hone_request_key(request, call);
-    hone_decision decision;
-    hone_error why;
-    store_visit visit = {request, &decision, &why, HONE_NOT_FOUND};
-    for (int regime = HONE_WARM; regime < HONE_REGIME_COUNT; regime++)
-        if (hone_store_get(store, &key, (hone_regime)regime, visit_stored, &visit, NULL) == HONE_OK) return true;
-    return false;
-}
-
-bool hone_runtime_has_entry(const hone_op *op, const hone_call *call)
-{
-    hone_request request;
-    hone_store *store = hone_runtime_store(op->rt);
-    bool has = false;
-    if (store == NULL) return false;
-    if (hone_request_init(&request, op, call, NULL, NULL) == HONE_OK) {
-        for (size_t i = 0; i < request.stand_ins.count && !has; i++)
-            has = has_entry(&request, store, request.stand_ins.calls[i]);
-        hone_request_deinit(&request);
-    }
-    return has;
-}

@@ -298,7 +298,7 @@ static hone_status choose_copies(hone_runtime *rt, bool environment, hone_error 
 {
     char folder[4096];
     const char *given = environment ? hone_os_variable("HONE_STORE_COPY") : NULL;
-    const hone_store_ops *kind = rt->store.url != NULL ? hone_store_kind(rt->store.url) : NULL;
+    const hone_store_ops *kind = rt->store.url != NULL ? hone_store_ops_of(rt->store.url) : NULL;
     if (kind == NULL || !kind->on_server || (given != NULL && strcmp(given, "none") == 0)) return HONE_OK;
     if (given != NULL && given[0] != '\0') {
         if (given[0] != '/') return fail_value(err, "HONE_STORE_COPY", given, "an absolute path of a folder, or none");

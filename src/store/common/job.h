@@ -3,13 +3,7 @@
 #ifndef HONE_STORE_COMMON_JOB_H
 #define HONE_STORE_COMMON_JOB_H
 
-#include "hone/store.h"
-
-typedef enum hone_job_state {
-    HONE_JOB_WAITING,
-    HONE_JOB_HELD, // by a worker, or by one that died: its lock says which
-    HONE_JOB_ASIDE // nobody tunes it any more; reason says why
-} hone_job_state;
+#include "hone/queue.h"
 
 typedef struct hone_job {
     hone_store_key key; // device: a fingerprint, or the beginning of one up to a comma or bar: its class

@@ -83,6 +83,5 @@ void hone_result_document(const hone_result *result, bool history, hone_buffer *
 
 // Says that a call was tried and failed so; the last one's status is what the command leaves with. HONE_OK: none was.
 void hone_result_note_status(hone_result *result, hone_status status);
-hone_status hone_result_status(const hone_result *result);
 
 #endif

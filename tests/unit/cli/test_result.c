@@ -33,6 +33,13 @@ int cli_fail(const hone_error *err)
     return EXIT_WORLD;
 }
 
+const hone_device_info *cli_cpu(hone_cli *cli)
+{
+    static const hone_device_info cpu = {.struct_size = sizeof cpu, .platform = HONE_NATIVE, .backend = HONE_CPU};
+    (void)cli;
+    return &cpu;
+}
+
 double cli_peak(hone_cli *cli, cli_peak_kind kind, double seen)
 {
     (void)cli, (void)kind, (void)seen;

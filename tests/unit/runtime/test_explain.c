@@ -71,17 +71,6 @@ static int setup_store(void **state)
     return 0;
 }
 
-static void a_stored_call_has_an_entry_and_others_have_none(void **state)
-{
-    fixture *f = *state;
-    hone_call *stored = describe_scale(f, 4, 5), *other = describe_scale(f, 4, 6);
-    store_plain_for(f, 4, 5);
-    assert_true(hone_runtime_has_entry(f->op, stored));
-    assert_false(hone_runtime_has_entry(f->op, other));
-    hone_call_release(&stored);
-    hone_call_release(&other);
-}
-
 static void the_text_names_the_call_each_link_and_each_kernel(void **state)
 {
     fixture *f = *state;
@@ -385,7 +374,6 @@ int main(void)
         WITH_RUNTIME(the_text_names_the_call_each_link_and_each_kernel),
         WITH_RUNTIME(a_call_that_is_rounded_is_explained_with_its_bucket),
         WITH_RUNTIME(the_json_has_the_fields_that_scripts_rely_on),
-        WITH_STORE(a_stored_call_has_an_entry_and_others_have_none),
         WITH_STORE(what_was_never_measured_is_not_called_slower),
         WITH_STORE(what_a_contest_left_open_is_told_with_its_evidence),
         WITH_RUNTIME(a_kernel_that_cannot_run_says_why_whatever_it_says),

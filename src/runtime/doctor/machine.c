@@ -1,9 +1,7 @@
-// hone doctor on what moves times from outside. Nothing of it is required: contests go on, and record it.
-#include "doctor.h"
+// Checks of what moves times from outside. Nothing of it is required: contests go on, and record it.
+#include "runtime/doctor/doctor.h"
 
-#include "os/conditions.h"
 #include "os/os.h"
-#include "runtime/api/api.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,18 +17,16 @@ static const double much_stolen = 0.02; // of the time: what is seen in times
 
 // What comes from outside while one processor is busy: counters since the start may tell of last month. Watched once,
 // for all checks.
-static hone_os_disturbance watch(void)
+static hone_os_disturbance watch(hone_doctor_round *round)
 {
-    static bool watched;
-    static hone_os_disturbance seen;
     const uint64_t watched_ns = 250000000;
-    if (watched) return seen;
+    if (round->watched) return round->seen;
     const hone_os_conditions before = conditions();
     for (uint64_t start = hone_os_now_ns(); hone_os_now_ns() - start < watched_ns;) {
     }
     const hone_os_conditions after = conditions();
-    watched = true;
-    return seen = hone_os_disturbance_between(&before, &after);
+    round->watched = true;
+    return round->seen = hone_os_disturbance_between(&before, &after);
 }
 
 static hone_os_disturbance since_the_start(void)
@@ -44,9 +40,9 @@ static const char *switch_word(hone_os_switch is)
     return is == HONE_OS_ON ? "on" : is == HONE_OS_OFF ? "off" : "not visible here";
 }
 
-void cli_check_governor(hone_cli *cli, cli_check *out)
+void hone_doctor_governor(hone_doctor_round *round, hone_doctor_check *out)
 {
-    (void)cli;
+    (void)round;
     const hone_os_conditions now = conditions();
     out->ok = strcmp(now.governor, "powersave") != 0;
     snprintf(
@@ -55,9 +51,9 @@ void cli_check_governor(hone_cli *cli, cli_check *out)
     out->advice = out->ok ? NULL : "cpupower frequency-set -g performance while tuning";
 }
 
-void cli_check_frequency(hone_cli *cli, cli_check *out)
+void hone_doctor_frequency(hone_doctor_round *round, hone_doctor_check *out)
 {
-    (void)cli;
+    (void)round;
     const hone_os_conditions now = conditions();
     out->ok = true;
     if (now.most_khz == 0) {
@@ -71,9 +67,9 @@ void cli_check_frequency(hone_cli *cli, cli_check *out)
         out->advice = "the limit is below what the processor can: choices are made at that clock";
 }
 
-void cli_check_pinning(hone_cli *cli, cli_check *out)
+void hone_doctor_pinning(hone_doctor_round *round, hone_doctor_check *out)
 {
-    (void)cli;
+    (void)round;
     const hone_os_conditions now = conditions();
     out->ok = true;
     snprintf(out->detail, sizeof out->detail, "%d of %d processors may be used", (int)now.allowed, (int)now.online);
@@ -81,10 +77,9 @@ void cli_check_pinning(hone_cli *cli, cli_check *out)
         out->advice = "the fingerprint counts these alone: tune with as many as the program will have";
 }
 
-void cli_check_throttling(hone_cli *cli, cli_check *out)
+void hone_doctor_throttling(hone_doctor_round *round, hone_doctor_check *out)
 {
-    (void)cli;
-    const hone_os_disturbance all = since_the_start(), now = watch();
+    const hone_os_disturbance all = since_the_start(), now = watch(round);
     out->ok = true;
     if (all.throttled < 0 || now.throttled < 0) {
         snprintf(out->detail, sizeof out->detail, "not visible here");
@@ -98,10 +93,9 @@ void cli_check_throttling(hone_cli *cli, cli_check *out)
 }
 
 // Half a processor's worth of other work is seen in times.
-void cli_check_load(hone_cli *cli, cli_check *out)
+void hone_doctor_load(hone_doctor_round *round, hone_doctor_check *out)
 {
-    (void)cli;
-    const hone_os_disturbance all = since_the_start(), now = watch();
+    const hone_os_disturbance all = since_the_start(), now = watch(round);
     const double load = conditions().load, busy = 0.5;
     out->ok = true;
     size_t used = 0;
@@ -144,11 +138,11 @@ static bool count_disturbed(void *ctx, const hone_store_decision *row)
 }
 
 // What stored choices had to stand while they were measured.
-void cli_check_contests(hone_cli *cli, cli_check *out)
+void hone_doctor_contests(hone_doctor_round *round, hone_doctor_check *out)
 {
     disturbed found = {.decisions = 0};
     const hone_store_key all = {.algorithm = NULL};
-    hone_store *store = hone_runtime_store(cli->rt);
+    hone_store *store = hone_runtime_store(round->rt);
     hone_error err;
     out->ok = true;
     if (store == NULL || hone_store_scan(store, &all, count_disturbed, &found, &err) != HONE_OK) {

@@ -1,36 +1,26 @@
-// hone doctor on what is kept in files: the store, what of it was damaged, where it lies, and the lock file.
-#include "doctor.h"
+// Checks of what is kept in files: the store, what of it was damaged, where it lies, and the lock file.
+#include "runtime/doctor/doctor.h"
 
 #include "lock/lock.h"
 #include "os/os.h"
-#include "runtime/api/api.h"
 #include "store/ops.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 enum { PATH_SIZE = 4096 };
 
-static void add(cli_check *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(hone_doctor_check *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void add(cli_check *out, const char *format, ...)
+static void add(hone_doctor_check *out, const char *format, ...)
 {
     va_list list;
     size_t used = strlen(out->detail);
     va_start(list, format);
     vsnprintf(out->detail + used, sizeof out->detail - used, format, list);
     va_end(list);
-}
-
-// The file or folder of the store; false for a store that is in none.
-static bool store_path(const hone_cli *cli, char *out, size_t size)
-{
-    char url[PATH_SIZE];
-    return cli_store_url(cli, url, sizeof url) == 0 && hone_store_file(url, out, size);
 }
 
 // The store -----------------------------------------------------------------------------------------------------------
@@ -47,7 +37,7 @@ static void hear(void *ctx, int level, const char *message)
     snprintf(all->text, sizeof all->text, "%s", message);
 }
 
-static void read_store(hone_store *store, cli_check *out)
+static void read_store(hone_store *store, hone_doctor_check *out)
 {
     hone_store_health health;
     hone_store_stat stat;
@@ -68,16 +58,16 @@ static void read_store(hone_store *store, cli_check *out)
     if (!out->ok) add(out, "; %" PRIu64 " damaged ones were set aside now", health.set_aside);
 }
 
-void cli_check_store(hone_cli *cli, cli_check *out)
+void hone_doctor_store(hone_doctor_round *round, hone_doctor_check *out)
 {
     static const char tune_again[] = "what was damaged is served no more: tune those calls again, and look at the disk";
-    char url[PATH_SIZE];
+    const char *url = round->rt->store.url;
     heard log = {""};
     hone_error err;
     hone_store *store = NULL;
     const hone_store_options options = {.struct_size = sizeof options, .log = hear, .log_ctx = &log};
-    if (cli_store_url(cli, url, sizeof url) != 0 || strcmp(url, "none") == 0) {
-        *out = (cli_check){true, "there is none", NULL};
+    if (url == NULL) {
+        *out = (hone_doctor_check){true, "there is none", NULL};
         return;
     }
     if (hone_store_open_with(&options, url, &store, &err) != HONE_OK) {
@@ -94,16 +84,15 @@ void cli_check_store(hone_cli *cli, cli_check *out)
     hone_store_close(&store);
 }
 
-void cli_check_system_store(hone_cli *cli, cli_check *out)
+void hone_doctor_system_store(hone_doctor_round *round, hone_doctor_check *out)
 {
-    const char *url = hone_os_variable("HONE_SYSTEM_STORE");
+    const char *url = round->rt->system_store.url;
     const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
     hone_store *store = NULL;
     hone_store_stat stat;
     hone_error err;
-    (void)cli;
-    if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) {
-        *out = (cli_check){true, "there is none (HONE_SYSTEM_STORE)", NULL};
+    if (url == NULL) {
+        *out = (hone_doctor_check){true, "there is none (HONE_SYSTEM_STORE)", NULL};
         return;
     }
     out->ok = hone_store_open_with(&options, url, &store, &err) == HONE_OK &&
@@ -118,23 +107,22 @@ void cli_check_system_store(hone_cli *cli, cli_check *out)
 
 // Damage that was met before ------------------------------------------------------------------------------------------
 
-static uint64_t count_quarantined(const hone_cli *cli)
+static uint64_t count_quarantined(const char *url)
 {
-    char url[PATH_SIZE];
     hone_store *store = NULL;
     hone_store_stat stat;
-    if (cli_store_url(cli, url, sizeof url) != 0) return 0;
     bool known = hone_store_open(hone_allocator_system(), url, &store, NULL) == HONE_OK &&
                  hone_store_get_stat(store, &stat, NULL) == HONE_OK;
     hone_store_close(&store);
     return known ? stat.quarantined : 0;
 }
 
-void cli_check_damage(hone_cli *cli, cli_check *out)
+void hone_doctor_damage(hone_doctor_round *round, hone_doctor_check *out)
 {
-    char url[PATH_SIZE], first[256] = "";
-    uint64_t records = count_quarantined(cli);
-    size_t files = cli_store_url(cli, url, sizeof url) == 0 ? hone_store_count_aside(url, first, sizeof first) : 0;
+    const char *url = round->rt->store.url;
+    char first[256] = "";
+    const uint64_t records = url != NULL ? count_quarantined(url) : 0;
+    const size_t files = url != NULL ? hone_store_count_aside(url, first, sizeof first) : 0;
     out->ok = true;
     if (records == 0 && files == 0) {
         add(out, "nothing was set or moved aside");
@@ -148,23 +136,24 @@ void cli_check_damage(hone_cli *cli, cli_check *out)
 
 // The disk ------------------------------------------------------------------------------------------------------------
 
-void cli_check_file_system(hone_cli *cli, cli_check *out)
+void hone_doctor_file_system(hone_doctor_round *round, hone_doctor_check *out)
 {
     enum { LEAST_MEGABYTES = 64 };
     char path[PATH_SIZE], folder[PATH_SIZE];
-    struct statfs fs;
-    if (!store_path(cli, path, sizeof path)) {
-        *out = (cli_check){true, "the store is in no file", NULL};
+    double bytes = 0;
+    const char *url = round->rt->store.url;
+    if (url == NULL || !hone_store_file(url, path, sizeof path)) {
+        *out = (hone_doctor_check){true, "the store is in no file", NULL};
         return;
     }
-    if (!hone_os_folder_of(path, folder, sizeof folder) || statfs(folder, &fs) != 0) {
+    if (!hone_os_folder_of(path, folder, sizeof folder) || !hone_os_free_bytes(folder, &bytes)) {
         add(out, "%.300s is not there", folder);
         out->advice = "hone makes it when there is something to store, if it may";
         out->ok = true;
         return;
     }
     bool network = hone_os_is_network_file(path);
-    double megabytes = (double)fs.f_bavail * (double)fs.f_bsize / 1e6;
+    const double megabytes = bytes / 1e6;
     add(out, "%.300s: %.0f MB free%s", folder, megabytes, network ? ", over a network" : "");
     out->ok = megabytes >= LEAST_MEGABYTES;
     if (network) out->advice = "each put waits for the network: put the store on a local disk, set HONE_STORE";
@@ -202,7 +191,7 @@ static bool is_here(hone_runtime *rt, const char *device)
     return false;
 }
 
-static void look_at_lines(hone_runtime *rt, const hone_lock *lock, cli_check *out)
+static void look_at_lines(hone_runtime *rt, const hone_lock *lock, hone_doctor_check *out)
 {
     size_t here = 0, lost = 0;
     uint32_t first = 0;
@@ -225,13 +214,13 @@ static void look_at_lines(hone_runtime *rt, const hone_lock *lock, cli_check *ou
     out->advice = "tune those calls again and write them anew: hone lock --device here";
 }
 
-void cli_check_lock(hone_cli *cli, cli_check *out)
+void hone_doctor_lock(hone_doctor_round *round, hone_doctor_check *out)
 {
-    const char *path = cli_lock_path(cli);
+    const char *path = round->lock_file;
     hone_lock *lock = NULL;
     hone_error err;
     if (path == NULL) {
-        *out = (cli_check){true, "none is named (HONE_LOCK)", NULL};
+        *out = (hone_doctor_check){true, "none is named (HONE_LOCK)", NULL};
         return;
     }
     if (hone_lock_read(hone_allocator_system(), path, 0, &lock, &err) != HONE_OK) {
@@ -240,6 +229,6 @@ void cli_check_lock(hone_cli *cli, cli_check *out)
         return;
     }
     add(out, "%.300s: ", path);
-    look_at_lines(cli->rt, lock, out);
+    look_at_lines(round->rt, lock, out);
     hone_lock_destroy(&lock);
 }

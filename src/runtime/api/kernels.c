@@ -1,0 +1,63 @@
+// One kernel of the registry: its space, whether it can run a call, and with which config.
+#include "base/error.h"
+#include "platforms/platform.h"
+#include "runtime/api/api.h"
+
+static const char where[] = "kernel.check";
+
+const hone_space *hone_kernel_space(const hone_kernel_ref *kernel)
+{
+    return kernel->space;
+}
+
+hone_status hone_kernel_default(
+    const hone_kernel_ref *kernel,
+    const hone_call *call,
+    const hone_device_info *device,
+    hone_config *out_config,
+    hone_error *err)
+{
+    if (kernel == NULL || call == NULL || device == NULL || out_config == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "kernel.default", "the kernel, the call, the device and out must not be NULL");
+    return hone_kernel_default_config(kernel, call, device, out_config, err);
+}
+
+// Whether a device of this platform may be one that the kernel runs on: of its home, or of a host of its home.
+static bool is_of(const hone_kernel *kernel, const hone_device_info *device)
+{
+    const hone_platform home = hone_platform_home(kernel->platform);
+    if (device->platform == home) return true;
+    for (const hone_platform *host = hone_platform_facts_of(home)->hosts; *host != HONE_PLATFORM_NONE; host++)
+        if (*host == device->platform) return true;
+    return false;
+}
+
+static hone_status check_on(
+    const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err)
+{
+    const hone_status status = hone_kernel_eligible(kernel, call, device, err);
+    return status == HONE_OK ? hone_runtime_visit(kernel->owner, kernel, device, err) : status;
+}
+
+hone_status hone_kernel_check(
+    const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err)
+{
+    if (kernel == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the kernel is NULL");
+    const hone_pack_kernel *pack = kernel->kernel.code != NULL ? kernel->kernel.code->pack : NULL;
+    const char *why = NULL;
+    if (pack != NULL && pack->refusal != NULL) return hone_fail(err, pack->status, where, "%s", pack->refusal);
+    if (device != NULL) return check_on(kernel, call, device, err);
+    if (!hone_runtime_platform(kernel->owner, kernel->kernel.platform, &why))
+        return hone_fail(err, HONE_UNAVAILABLE, where, "%s", why);
+    size_t count = 0;
+    const hone_device_info *const *devices = hone_runtime_devices(kernel->owner, &count);
+    hone_error first = {.status = HONE_OK};
+    for (size_t i = 0; i < count; i++) {
+        hone_error other;
+        if (!is_of(&kernel->kernel, devices[i])) continue;
+        if (check_on(kernel, call, devices[i], first.status == HONE_OK ? &first : &other) == HONE_OK) return HONE_OK;
+    }
+    if (first.status != HONE_OK) return hone_fail(err, first.status, first.where, "%s", first.message);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "there is no device for it");
+}

@@ -1,0 +1,80 @@
+// Made-up arguments of a call, and results checked against the reference's.
+#include "fixture.h"
+
+static hone_inputs *make_inputs(fixture *f, const hone_call *call, uint64_t seed)
+{
+    hone_inputs *inputs = NULL;
+    if (hone_inputs_make(f->op, call, seed, &inputs, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    return inputs;
+}
+
+static void the_same_seed_makes_the_same_data_and_results_are_zero(void **state)
+{
+    fixture *f = *state;
+    hone_call *call = describe_scale(f, 3, 4);
+    hone_inputs *made[] = {make_inputs(f, call, 7), make_inputs(f, call, 7), make_inputs(f, call, 8)};
+    const hone_value *values[3];
+    size_t count = 0;
+    for (int i = 0; i < 3; i++)
+        values[i] = hone_inputs_values(made[i], &count);
+    assert_int_equal(count, 3);
+    const size_t bytes = 12 * sizeof(float);
+    const void *first = hone_tensor_data(values[0][0].as.tensor);
+    assert_memory_equal(first, hone_tensor_data(values[1][0].as.tensor), bytes);
+    assert_memory_not_equal(first, hone_tensor_data(values[2][0].as.tensor), bytes);
+    for (int64_t i = 0; i < 3; i++)
+        assert_true(*scale_at(values[0][1].as.tensor, i, 0) == 0);
+    for (int i = 0; i < 3; i++)
+        hone_inputs_release(&made[i]);
+    hone_inputs_release(&made[0]);
+    hone_call_release(&call);
+}
+
+static void results_are_right_when_they_are_the_references_and_else_the_first_wrong_one_is_named(void **state)
+{
+    fixture *f = *state;
+    hone_call *call = describe_scale(f, 3, 4);
+    hone_inputs *inputs = make_inputs(f, call, 1);
+    hone_verified verified;
+    size_t count = 0;
+    const hone_value *values = hone_inputs_values(inputs, &count);
+    assert_int_equal(hone_run(f->op, values, count, NULL, &f->err), HONE_OK);
+    assert_int_equal(hone_inputs_verify(inputs, &verified, &f->err), HONE_OK);
+    assert_true(verified.has_reference);
+    assert_true(verified.is_right);
+    assert_string_equal(verified.wrong, "");
+    *scale_at(values[1].as.tensor, 1, 2) += 100;
+    assert_int_equal(hone_inputs_verify(inputs, &verified, &f->err), HONE_OK);
+    assert_false(verified.is_right);
+    assert_true(verified.max_error > 1);
+    assert_non_null(strstr(verified.wrong, "[1, 2]"));
+    hone_inputs_release(&inputs);
+    hone_call_release(&call);
+}
+
+static void a_call_of_a_device_that_is_not_here_has_no_inputs(void **state)
+{
+    fixture *f = *state;
+    hone_call *call = NULL;
+    hone_inputs *inputs = NULL;
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), hone_op_signature(f->op), "scale(f32[2,2]) @cuda:7", &call, &f->err),
+        HONE_OK);
+    assert_int_equal(hone_inputs_make(f->op, call, 1, &inputs, &f->err), HONE_UNAVAILABLE);
+    assert_null(inputs);
+    hone_call_release(&call);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            the_same_seed_makes_the_same_data_and_results_are_zero, setup_runtime, teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            results_are_right_when_they_are_the_references_and_else_the_first_wrong_one_is_named, setup_runtime,
+            teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            a_call_of_a_device_that_is_not_here_has_no_inputs, setup_runtime, teardown_runtime),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
