@@ -60,7 +60,7 @@ class Contest(CommandTest):
         cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
 
     def environment(self, changes):
-        deny = "rms_norm=cuda,rms_norm=opencl,rms_norm=xla,matmul=cuda_simt,matmul=cublaslt,matmul=opencl,matmul=xla"
+        deny = "rms_norm=cuda,rms_norm=opencl,rms_norm=xla,softmax=cuda,matmul=cuda_simt,matmul=cublaslt,matmul=opencl,matmul=xla"
         return super().environment({"HONE_STORE": "none", "XDG_CACHE_HOME": str(self.shared), "HONE_CUDA_DRIVER": None,
                                     "HONE_WORKER": str(BUILD / "hone-worker"), "HONE_DENY": deny, **changes})
 

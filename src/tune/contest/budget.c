@@ -80,11 +80,6 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
 
 // Which kernel --------------------------------------------------------------------------------------------------------
 
-static bool is_left(const hone_contestant *contestant)
-{
-    return contestant->search != NULL && !contestant->put_aside && !contestant->exhausted;
-}
-
 // That one config more of it beats the best of all: as if its gains were spread exponentially about what its search
 // expects. A kernel of which nothing has passed is ever less likely to.
 static double chance_of(const hone_budget *budget, const hone_contestant *contestant, double gain)
@@ -114,7 +109,7 @@ static bool is_hopeless(const hone_budget *budget, const hone_contestant *contes
 // What a step of this kernel is expected to take off the best time of all, relative; negative: it gets none.
 static double worth_of(const hone_budget *budget, const hone_contestant *contestant)
 {
-    if (!is_left(contestant)) return -1;
+    if (!hone_contestant_is_left(contestant)) return -1;
     double gain = hone_search_expected_gain(contestant->search), chance = chance_of(budget, contestant, gain);
     return is_hopeless(budget, contestant, chance) ? -1 : gain * chance;
 }

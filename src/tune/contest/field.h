@@ -36,6 +36,12 @@ typedef struct hone_contestant {
     char *environment; // what its measurements are made with; NULL: not asked yet
 } hone_contestant;
 
+// Its search may have another config.
+static inline bool hone_contestant_is_left(const hone_contestant *contestant)
+{
+    return contestant->search != NULL && !contestant->put_aside && !contestant->exhausted;
+}
+
 typedef struct hone_field {
     hone_contestant *contestants; // in the registry's order
     size_t count;
