@@ -75,8 +75,8 @@ HONE_API const hone_lock_line *hone_lock_at(const hone_lock *lock, size_t index)
 // The line of a call on a device; NULL when there is none. Borrowed until the lock changes.
 HONE_API const hone_lock_line *hone_lock_get(
     const hone_lock *lock, const char *algorithm, const char *version, const char *key, const char *device);
-// A line of a lock as its file has it, with its newline. At most size bytes with a NUL; returns the bytes that the whole takes
-// without it; 0 when there is no memory.
+// A line of a lock as its file has it, with its newline, by its config_text, not its config. At most size bytes with a NUL;
+// returns the bytes that the whole takes without it; 0 when there is no memory, or config_text is NULL.
 HONE_API size_t hone_lock_line_text(const hone_lock_line *line, char *out, size_t size);
 // Visits, in order, what differs: a line that only one has (the other is NULL), or two that choose differently. Call
 // text is not compared. Returns how many there were.

@@ -42,9 +42,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_compare_sized(
 // contest, then they take turns until the time is over. out[i] is of choices[i].
 //   choices  no two the same
 //   count    2 to HONE_MOST_COMPARED
-//   options  seconds (0: 3), wait_seconds, isolation, regime, tolerance, seed, progress, cancel; NULL: all defaults
+//   options  seconds (0: 3), candidate_seconds, wait_seconds, isolation, regime, tolerance, seed, progress, cancel; NULL: all defaults
 // Returns: HONE_OK; HONE_UNSUPPORTED (a choice cannot run the call); HONE_KERNEL_FAILED (one is wrong, crashes or hangs; the
-//          message names it); HONE_INVALID_ARGUMENT (the space refuses a config; two choices are the same); as hone_tune.
+//          message names it); HONE_INVALID_ARGUMENT (the space refuses a config; two choices are the same; a kernel is NULL; the call is of
+//          another operation); as hone_tune.
 HONE_MUST_CHECK static inline hone_status hone_compare(
     const hone_op *op,
     const hone_call *call,
@@ -63,7 +64,9 @@ typedef struct hone_turn hone_turn;
 // Waits until no contest and no other turn measures on the device.
 //   call     of which progress is told; borrowed until the turn ends
 //   options  wait_seconds, progress, cancel; NULL: all defaults
+//   wait     other processes are waited for at most wait_seconds; threads of this process without limit, until cancel is set
 //   *out     the caller's (hone_turn_end); NULL after a failure
+// Until it has ended the turn, the thread neither tunes, compares nor begins another turn on the device.
 // Threads: the turn is ended by the thread that began it.
 // Returns: HONE_OK; HONE_BUSY (another process took longer than wait_seconds); HONE_CANCELLED; HONE_IO; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_turn_begin(

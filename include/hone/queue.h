@@ -43,11 +43,12 @@ typedef struct hone_queue_options {
     double seconds; // for its contest; 0: as the worker says
 } hone_queue_options;
 
-// Queues a call. One that is queued already gets the priority, and is taken up again where it was set aside.
+// Queues a call. One that is queued already gets the priority, also a lower one, keeps its count and its seconds, and is
+// taken up again where it was set aside. Whether any machine has the device is not checked.
 //   options    NULL: all defaults
 //   out_added  true: it was not queued before; may be NULL
 // Returns: HONE_OK; HONE_NOT_FOUND (no device was given, and the call's is not here); HONE_INVALID_ARGUMENT (a device text that
-//          cannot be one); HONE_UNSUPPORTED; HONE_BUSY, HONE_IO, HONE_UNAVAILABLE.
+//          cannot be one; numbers that are not finite, or seconds below 0; the call is of another operation); HONE_UNSUPPORTED; HONE_BUSY, HONE_IO, HONE_UNAVAILABLE.
 HONE_API HONE_MUST_CHECK hone_status hone_queue_call(
     hone_store *store,
     const hone_op *op,

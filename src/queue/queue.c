@@ -49,6 +49,7 @@ hone_status hone_queue_init(
 
 bool hone_queue_fits(const char *text, const char *fingerprint)
 {
+    if (text == NULL || fingerprint == NULL) return false;
     const size_t size = strlen(text);
     if (size == 0 || strncmp(text, fingerprint, size) != 0) return false;
     return fingerprint[size] == '\0' || fingerprint[size] == ',' || fingerprint[size] == '|';
@@ -62,6 +63,12 @@ hone_status hone_queue_check_device(const char *device, hone_error *err)
             err, HONE_INVALID_ARGUMENT, where,
             "the device is empty: expected a fingerprint, or its beginning up to a comma or bar");
     hone_status status = hone_check_texts(&name, 1, where, err);
+    const char last = device[strlen(device) - 1];
+    if (status == HONE_OK && (last == ',' || last == '|'))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "the device %s ends in '%c': expected a fingerprint, or its beginning up to a comma or bar, without that",
+            device, last);
     if (status != HONE_OK || hone_text_is_utf8(device, strlen(device))) return status;
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, where,
@@ -480,6 +487,9 @@ hone_status hone_queue_drop(hone_store *store, const hone_store_key *key, hone_e
     const hone_wait none = {.seconds = 0};
     hone_job_change drop = {.make = drop_job};
     hone_lease lease;
+    if (store == NULL || key == NULL || key->device == NULL || key->algorithm == NULL || key->version == NULL ||
+        key->key == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the store, the key and its fields must not be NULL");
     hone_status status = need_queue(store, err);
     if (status == HONE_OK) status = hone_store_lease(store, lock_of(key), &none, &lease, err);
     if (status == HONE_BUSY)
@@ -560,6 +570,7 @@ static hone_status put_pause(hone_store *store, const char *device, bool on, hon
 
 hone_status hone_queue_pause(hone_store *store, const char *device, bool on, hone_error *err)
 {
+    if (store == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the store is NULL");
     hone_status status = need_queue(store, err);
     // What an older hone took can be taken back.
     if (status == HONE_OK && device != NULL && (on || device[0] == '\0')) status = hone_queue_check_device(device, err);
@@ -604,6 +615,8 @@ hone_status hone_queue_pauses(
     hone_store *store, bool (*visit)(void *ctx, const char *device), void *ctx, hone_error *err)
 {
     pauses p = {visit, ctx};
+    if (store == NULL || visit == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the store and visit must not be NULL");
     return hone_store_foreigns(store, scheme, visit_pause, &p, err);
 }
 

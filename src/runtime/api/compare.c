@@ -40,7 +40,9 @@ static hone_status check_choices(const hone_choice *choices, size_t count, hone_
 {
     if (count < 2 || count > HONE_MOST_COMPARED)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%zu choices, expected 2 to %d", count, HONE_MOST_COMPARED);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (choices[i].kernel == NULL)
+            return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the kernel of choice %zu is NULL", i + 1);
         for (size_t j = 0; j < i; j++) {
             char config[256];
             if (choices[i].kernel != choices[j].kernel || !hone_config_equal(&choices[i].config, &choices[j].config))
@@ -50,6 +52,7 @@ static hone_status check_choices(const hone_choice *choices, size_t count, hone_
                 err, HONE_INVALID_ARGUMENT, where, "choices %zu and %zu are the same, %s %s: give each once", j + 1,
                 i + 1, choices[i].kernel->kernel.name, config);
         }
+    }
     return HONE_OK;
 }
 

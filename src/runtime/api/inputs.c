@@ -147,13 +147,16 @@ static hone_status make(
 hone_status hone_inputs_make(
     const hone_op *op, const hone_call *call, uint64_t seed, hone_inputs **out, hone_error *err)
 {
+    if (out != NULL) *out = NULL;
     if (op == NULL || call == NULL || out == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation, the call and out must not be NULL");
-    return make(op, call, true, seed, out, err);
+    const hone_status status = hone_op_check_call(op, call, where, err);
+    return status == HONE_OK ? make(op, call, true, seed, out, err) : status;
 }
 
 void hone_inputs_release(hone_inputs **pointer)
 {
+    if (pointer == NULL) return;
     hone_inputs *inputs = *pointer;
     *pointer = NULL;
     if (inputs == NULL) return;

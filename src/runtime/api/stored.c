@@ -37,6 +37,7 @@ hone_status hone_store_find_sized(const char *url, hone_store_place *out, size_t
 
 hone_status hone_store_of(hone_runtime *rt, hone_store_role role, hone_store **out, hone_error *err)
 {
+    if (out != NULL) *out = NULL;
     if (rt == NULL || out == NULL || (role != HONE_STORE_OF_USER && role != HONE_STORE_OF_SYSTEM))
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
@@ -68,7 +69,12 @@ hone_status hone_decision_read_sized(
     if (rt == NULL || stored == NULL || out == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "decision.read", "the runtime, the decision and out must not be NULL");
+    if (stored->key.device == NULL || stored->key.algorithm == NULL || stored->key.version == NULL ||
+        stored->kernel == NULL || stored->config == NULL)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, "decision.read", "the key, the kernel and the config must not be NULL");
     const hone_status status = hone_decision_from_store(rt, device, stored, &known, err);
+    if (status != HONE_OK && err != NULL) err->status = status;
     if (status == HONE_OK) hone_struct_give(out, size, &known, sizeof known);
     return status;
 }

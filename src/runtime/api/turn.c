@@ -22,10 +22,10 @@ hone_status hone_turn_begin(
     hone_turn **out,
     hone_error *err)
 {
+    if (out != NULL) *out = NULL;
     if (rt == NULL || device == NULL || call == NULL || out == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "the runtime, the device, the call and out must not be NULL");
-    *out = NULL;
     hone_turn *turn = hone_alloc(&rt->allocator, sizeof *turn);
     if (turn == NULL) return hone_fail_memory(err, where);
     turn->rt = rt;
@@ -42,7 +42,7 @@ hone_status hone_turn_begin(
 
 void hone_turn_end(hone_turn **turn)
 {
-    if (*turn == NULL) return;
+    if (turn == NULL || *turn == NULL) return;
     hone_permit_end_measuring(&(*turn)->permit);
     hone_free(&(*turn)->rt->allocator, *turn);
     *turn = NULL;

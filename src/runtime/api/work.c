@@ -135,6 +135,10 @@ hone_status hone_work_fill(
     hone_error *err)
 {
     hone_tune_options options;
+    if (rt == NULL || out_added == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime and out_added must not be NULL");
+    if (!isfinite(priority))
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the priority is %g, expected a finite number", priority);
     hone_store *store = hone_runtime_store(rt);
     *out_added = 0;
     if (store == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", hone_runtime_store_reason(rt));
@@ -543,6 +547,12 @@ hone_status hone_queue_call(
     if (options != NULL)
         status =
             hone_struct_copy(&known, sizeof known, options, options->struct_size, "hone_queue_options", where, err);
+    if (status == HONE_OK && (!isfinite(known.priority) || !(known.seconds >= 0) || !isfinite(known.seconds)))
+        status = hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "the priority is %g and the seconds are %g, expected finite numbers, the seconds 0 or more", known.priority,
+            known.seconds);
+    if (status == HONE_OK) status = hone_op_check_call(op, call, where, err);
     if (status == HONE_OK) status = find_device(op, call, &known.device, err);
     if (status != HONE_OK) return status;
     const uint64_t count = known.count > 0 ? known.count : 1;

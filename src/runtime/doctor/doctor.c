@@ -167,7 +167,8 @@ hone_status hone_doctor(
 {
     if (rt == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "doctor", "the runtime and visit must not be NULL");
-    hone_doctor_round round = {.rt = rt, .lock_file = lock_file};
+    const bool is_named = lock_file != NULL && lock_file[0] != '\0' && strcmp(lock_file, "none") != 0;
+    hone_doctor_round round = {.rt = rt, .lock_file = is_named ? lock_file : NULL};
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         hone_doctor_check found = {.ok = false};
         checks[i].run(&round, &found);

@@ -128,6 +128,7 @@ static void free_alias(const hone_allocator *allocator, hone_store_alias *alias)
 
 void hone_result_release(hone_result **result)
 {
+    if (result == NULL) return;
     hone_result *gone = *result;
     *result = NULL;
     hone_assert(gone == NULL || atomic_load(&gone->references) > 0);

@@ -65,6 +65,43 @@ static void a_call_of_a_device_that_is_not_here_has_no_inputs(void **state)
     hone_call_release(&call);
 }
 
+static const char *const sum_signature = "sum_of(a: T[n]) -> s: T[] where T in f32";
+
+static void a_call_of_another_operation_is_refused_by_all_that_take_both(void **state)
+{
+    fixture *f = *state;
+    hone_signature *other = NULL;
+    hone_call *call = NULL;
+    hone_inputs *inputs = NULL;
+    hone_result *result = NULL;
+    hone_decision decision;
+    const hone_kernel_ref **kernels = NULL;
+    size_t count = 0;
+    assert_int_equal(hone_signature_parse(hone_allocator_system(), sum_signature, &other, &f->err), HONE_OK);
+    assert_int_equal(hone_call_parse(hone_allocator_system(), other, "sum_of(f32[5])", &call, &f->err), HONE_OK);
+    assert_int_equal(hone_inputs_make(f->op, call, 1, &inputs, &f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->err.message, "sum_of(f32[5]) is no call of the operation, expected one of scale("));
+    assert_int_equal(hone_decide_call(f->op, call, &decision, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_tune(f->op, call, NULL, &result, &f->err), HONE_INVALID_ARGUMENT);
+    assert_null(result);
+    assert_int_equal(hone_registry_kernels(f->rt, "scale@v1", &kernels, &count, &f->err), HONE_OK);
+    assert_true(count > 0);
+    assert_int_equal(hone_kernel_check(kernels[0], call, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    hone_kernels_free(f->rt, &kernels);
+    hone_call_release(&call);
+    hone_signature_release(&other);
+}
+
+static void nothing_is_released_of_nothing(void **state)
+{
+    hone_inputs *inputs = *state;
+    hone_inputs_release(NULL);
+    hone_turn_end(NULL);
+    hone_result_release(NULL);
+    assert_int_equal(hone_inputs_make(NULL, NULL, 1, &inputs, NULL), HONE_INVALID_ARGUMENT);
+    assert_null(inputs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -75,6 +112,9 @@ int main(void)
             teardown_runtime),
         cmocka_unit_test_setup_teardown(
             a_call_of_a_device_that_is_not_here_has_no_inputs, setup_runtime, teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            a_call_of_another_operation_is_refused_by_all_that_take_both, setup_runtime, teardown_runtime),
+        cmocka_unit_test_setup_teardown(nothing_is_released_of_nothing, setup_runtime, teardown_runtime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,6 +73,12 @@ static bool read_row(void *ctx, const hone_store_decision *row)
     other.kernel = "gone";
     assert_int_equal(hone_decision_read(l->f->rt, NULL, &other, &decision, &err), HONE_INCOMPATIBLE);
     snprintf(l->why, sizeof l->why, "%.190s", err.message);
+    other = *row;
+    other.config = "nope";
+    assert_int_equal(hone_decision_read(l->f->rt, NULL, &other, &decision, &err), HONE_CORRUPT);
+    assert_int_equal(err.status, HONE_CORRUPT);
+    other.config = NULL;
+    assert_int_equal(hone_decision_read(l->f->rt, NULL, &other, &decision, &err), HONE_INVALID_ARGUMENT);
     return true;
 }
 
