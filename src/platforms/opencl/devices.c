@@ -237,7 +237,7 @@ static hone_status take_devices(hone_platform_instance *instance, const found *a
     return hone_fail(err, HONE_UNAVAILABLE, where, "OpenCL 1.2 or later is asked for, and %s", oldest);
 }
 
-hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_error *err)
+static hone_status find_devices(hone_platform_instance *instance, hone_error *err)
 {
     found all = {.count = 0};
     hone_status status = find_all(instance, &all, err);
@@ -246,6 +246,17 @@ hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_erro
     instance->devices = hone_alloc_array(&instance->allocator, all.count, sizeof *instance->devices);
     if (instance->all == NULL || instance->devices == NULL) return hone_fail_memory(err, where);
     return take_devices(instance, &all, err);
+}
+
+// One runtime at a time: a driver's first question makes it find its devices, and PoCL 3.1 crashed in 38 of 60
+// processes where another thread asked meanwhile.
+hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_error *err)
+{
+    static hone_mutex one_at_a_time = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    hone_mutex_lock(&one_at_a_time);
+    const hone_status status = find_devices(instance, err);
+    hone_mutex_unlock(&one_at_a_time);
+    return status;
 }
 
 void hone_opencl_forget_devices(hone_platform_instance *instance)

@@ -2,6 +2,8 @@
 // does not compile loses with its reason and harms nobody.
 #include "fake.h"
 
+#include <pthread.h>
+
 #define SOURCE(entry, body) "__kernel void " entry "(__global const float *x, __global float *y, int n) {" body "}"
 #define CALL                "rms_norm(f32[4,64], f32[64]) @opencl:0"
 
@@ -99,9 +101,31 @@ static int teardown(void **state)
     return 0;
 }
 
+static void *look_for_devices(void *rt)
+{
+    size_t count = 0;
+    (void)hone_runtime_devices(rt, &count);
+    return NULL;
+}
+
+// PoCL finds its devices when it is first asked: no other test of this program may come before.
+static void two_threads_may_be_the_first_to_look_for_devices(void **state)
+{
+    hone_runtime *opened[] = {open_runtime(), open_runtime()};
+    pthread_t threads[2];
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_for_devices, opened[i]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < 2; i++)
+        hone_runtime_close(&opened[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_threads_may_be_the_first_to_look_for_devices),
         cmocka_unit_test(only_what_is_right_wins),
         cmocka_unit_test(what_hangs_is_ended),
     };
