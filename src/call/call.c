@@ -1,5 +1,7 @@
 // Calls after binding: shared, immutable, counted; and what kernels ask of them.
 #include "call/call.h"
+
+#include "base/error.h"
 #include "call/bound.h"
 
 #include <string.h>
@@ -25,6 +27,16 @@ void hone_call_release(hone_call **call)
 const hone_signature *hone_call_signature(const hone_call *call)
 {
     return call->signature;
+}
+
+// A signature of another runtime has the same text.
+hone_status hone_call_check(const hone_call *call, const hone_signature *signature, const char *from, hone_error *err)
+{
+    const hone_signature *own = hone_call_signature(call);
+    if (own == signature || strcmp(hone_signature_text(own), hone_signature_text(signature)) == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, from, "%s is of another operation, expected a call of %s", hone_call_text(call),
+        hone_signature_text(signature));
 }
 
 const hone_value *hone_call_values(const hone_call *call)

@@ -66,6 +66,9 @@ bool hone_is_tuning_parameter(const char *name);
 
 // --- calls
 
+// HONE_INVALID_ARGUMENT if the call is of another signature; `from` is where the error is said to be found.
+hone_status hone_call_check(const hone_call *call, const hone_signature *signature, const char *from, hone_error *err);
+
 // What stands where a parameter is left out, one a parameter and result; expressions have the value that the call's dims
 // give them.
 const hone_value *hone_call_defaults(const hone_call *call);

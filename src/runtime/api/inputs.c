@@ -150,7 +150,7 @@ hone_status hone_inputs_make(
     if (out != NULL) *out = NULL;
     if (op == NULL || call == NULL || out == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation, the call and out must not be NULL");
-    const hone_status status = hone_op_check_call(op, call, where, err);
+    const hone_status status = hone_call_check(call, op->algorithm->signature, where, err);
     return status == HONE_OK ? make(op, call, true, seed, out, err) : status;
 }
 

@@ -1,9 +1,8 @@
 // One kernel of the registry: its space, whether it can run a call, and with which config.
 #include "base/error.h"
+#include "call/call.h"
 #include "platforms/platform.h"
 #include "runtime/api/api.h"
-
-#include <string.h>
 
 static const char where[] = "kernel.check";
 
@@ -46,11 +45,8 @@ hone_status hone_kernel_check(
     const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err)
 {
     if (kernel == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the kernel is NULL");
-    if (call != NULL &&
-        strcmp(hone_signature_text(kernel->algorithm->signature), hone_signature_text(hone_call_signature(call))) != 0)
-        return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "%s is no call of the kernel's algorithm, expected one of %s",
-            hone_call_text(call), hone_signature_text(kernel->algorithm->signature));
+    if (call != NULL && hone_call_check(call, kernel->algorithm->signature, where, err) != HONE_OK)
+        return HONE_INVALID_ARGUMENT;
     const hone_pack_kernel *pack = kernel->kernel.code != NULL ? kernel->kernel.code->pack : NULL;
     const char *why = NULL;
     if (pack != NULL && pack->refusal != NULL) return hone_fail(err, pack->status, where, "%s", pack->refusal);

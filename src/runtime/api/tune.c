@@ -194,7 +194,7 @@ hone_status hone_tune(
     *out_result = NULL;
     hone_tune_options read;
     hone_runtime *rt = op->rt;
-    hone_status status = hone_op_check_call(op, call, where, err);
+    hone_status status = hone_call_check(call, op->algorithm->signature, where, err);
     if (status == HONE_OK) status = hone_tune_options_read(rt, options, &read, err);
     options = &read;
     hone_result *result = NULL;

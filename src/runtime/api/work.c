@@ -552,7 +552,7 @@ hone_status hone_queue_call(
             err, HONE_INVALID_ARGUMENT, where,
             "the priority is %g and the seconds are %g, expected finite numbers, the seconds 0 or more", known.priority,
             known.seconds);
-    if (status == HONE_OK) status = hone_op_check_call(op, call, where, err);
+    if (status == HONE_OK) status = hone_call_check(call, op->algorithm->signature, where, err);
     if (status == HONE_OK) status = find_device(op, call, &known.device, err);
     if (status != HONE_OK) return status;
     const uint64_t count = known.count > 0 ? known.count : 1;

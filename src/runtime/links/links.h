@@ -24,8 +24,6 @@ struct hone_request {
 
 extern const hone_links hone_runtime_links;
 
-// HONE_INVALID_ARGUMENT where the call is of another signature than the operation's.
-hone_status hone_op_check_call(const hone_op *op, const hone_call *call, const char *where_from, hone_error *err);
 // Fills a request for a call, which stays where it is until hone_request_deinit: that gives its stand-ins back, and until
 // then no kernel that the request has shown is freed.
 hone_status hone_request_init(

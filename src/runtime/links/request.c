@@ -11,23 +11,13 @@
 
 static const char where[] = "decide";
 
-// A call may come from a signature of another runtime, whose text is the same.
-hone_status hone_op_check_call(const hone_op *op, const hone_call *call, const char *where_from, hone_error *err)
-{
-    const hone_signature *own = op->algorithm->signature, *given = hone_call_signature(call);
-    if (own == given || strcmp(hone_signature_text(own), hone_signature_text(given)) == 0) return HONE_OK;
-    return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where_from, "%s is no call of the operation, expected one of %s",
-        hone_call_text(call), hone_signature_text(own));
-}
-
 hone_status hone_request_init(
     hone_request *request, const hone_op *op, const hone_call *call, hone_context *context, hone_error *err)
 {
     memset(request, 0, sizeof *request);
     hone_device device = hone_call_device(call);
     const hone_device_info *info = NULL;
-    hone_status status = hone_op_check_call(op, call, where, err);
+    hone_status status = hone_call_check(call, op->algorithm->signature, where, err);
     if (status == HONE_OK) status = hone_runtime_find_device(op->rt, device, &info, err);
     if (status != HONE_OK) return status;
     if (info == NULL)

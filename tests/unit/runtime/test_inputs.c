@@ -80,7 +80,7 @@ static void a_call_of_another_operation_is_refused_by_all_that_take_both(void **
     assert_int_equal(hone_signature_parse(hone_allocator_system(), sum_signature, &other, &f->err), HONE_OK);
     assert_int_equal(hone_call_parse(hone_allocator_system(), other, "sum_of(f32[5])", &call, &f->err), HONE_OK);
     assert_int_equal(hone_inputs_make(f->op, call, 1, &inputs, &f->err), HONE_INVALID_ARGUMENT);
-    assert_non_null(strstr(f->err.message, "sum_of(f32[5]) is no call of the operation, expected one of scale("));
+    assert_non_null(strstr(f->err.message, "sum_of(f32[5]) is of another operation, expected a call of scale("));
     assert_int_equal(hone_decide_call(f->op, call, &decision, &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_tune(f->op, call, NULL, &result, &f->err), HONE_INVALID_ARGUMENT);
     assert_null(result);
