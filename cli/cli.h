@@ -120,7 +120,7 @@ int cli_exit_code(hone_status status);
 
 // The kernels of an operation by falling priority; freed by hone_kernels_free (kernels.c).
 size_t cli_kernels(hone_cli *cli, const hone_op *op, const hone_kernel_ref ***out);
-// One by its name and platform (HONE_PLATFORM_NONE: the first of that name), before all that of this backend; NULL: there is none.
+// The kernel with this name and platform (HONE_PLATFORM_NONE: any platform), preferably of this backend; NULL if there is none.
 const hone_kernel_ref *cli_kernel_named(
     hone_cli *cli, const hone_op *op, const char *name, hone_platform platform, hone_backend backend);
 // The device that a call's tensors live on, and the machine's CPU; NULL: it is not here.

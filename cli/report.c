@@ -67,7 +67,7 @@ static hone_status write_t4(hone_cli *cli, const hone_result *result, hone_error
     const hone_kernel_ref *ref = cli_kernel_named(cli, op, kernel, decision->platform, decision->backend);
     if (ref == NULL) {
         *err = (hone_error){.status = HONE_NOT_FOUND, .where = "tune"};
-        snprintf(err->message, sizeof err->message, "--t4: there is no kernel %s", kernel);
+        snprintf(err->message, sizeof err->message, "--t4: no kernel is named %s", kernel);
         return err->status;
     }
     hone_buffer text;

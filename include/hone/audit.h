@@ -58,7 +58,7 @@ typedef struct hone_audit hone_audit; // immutable; of one owner
 //   threshold  share that is allowed, .05 is 5 %
 //   options    seconds (a call; 0: 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, no_store, progress,
 //              cancel; NULL: all defaults
-// Returns: HONE_OK, also if choices failed the audit; HONE_NOT_FOUND (a call has no decision, or there is no store);
+// Returns: HONE_OK, even if choices failed the audit; HONE_NOT_FOUND (no decision for a call, or no store);
 //          HONE_CANCELLED (*out holds what was measured so far); HONE_BUSY; HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_tune_audit(
     hone_runtime *rt,

@@ -112,7 +112,7 @@ HONE_API const char *hone_signature_text(const hone_signature *signature);    //
 // Parameters and results in the order of values in C. index < hone_signature_count.
 HONE_API size_t hone_signature_count(const hone_signature *signature);
 HONE_API const hone_parameter *hone_signature_parameter(const hone_signature *signature, size_t index);
-// The index of the parameter or result of that name; -1 if there is none.
+// The index of the parameter or result with that name; -1 if none has it.
 HONE_API int hone_signature_find(const hone_signature *signature, const char *name);
 
 // --- calls

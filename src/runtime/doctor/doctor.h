@@ -9,7 +9,7 @@
 typedef struct hone_doctor_round {
     hone_runtime *rt;
     const char *lock_file; // NULL: none is named
-    bool watched;          // what came from outside was watched, and is in seen
+    bool watched;          // seen holds what other work did to the machine
     hone_os_disturbance seen;
 } hone_doctor_round;
 
