@@ -3,12 +3,12 @@
 #
 #   TABLES name...        the tables of its table.c: `const hone_kernel_table hone_NAME_table`, registered in every runtime
 #   SOURCES file...       C, compiled as the rest of the library is
-#   PORTABLE file...      C, compiled with the flags of an instruction set: AVX2, AVX512, AVX512_BF16 and AMX_BF16
-#                         likewise
+#   PORTABLE file...      C, compiled with the flags of an instruction set: AVX2, AVX512, AVX512_BF16, AVX512_VNNI, AMX_BF16 and
+#                         AMX_INT8 likewise
 #   EACH_SET file...      C over `vec` (vector/*.h), compiled once for each of SETS. A function there that others call is named
 #                         VEC_NAME(hone_thing), which is hone_thing_avx2 for the set avx2.
-#   SETS set...           portable avx2 avx512 avx512_bf16 amx_bf16; portable_f64 avx2_f64 avx512_f64, whose `vec` has
-#                         doubles; default: the first three
+#   SETS set...           portable avx2 avx512 avx512_bf16 avx512_vnni amx_bf16 amx_int8; portable_f64 avx2_f64 avx512_f64,
+#                         whose `vec` has doubles; default: the first three
 #   EMBED file...         put into the library as `const char hone_source_FOLDER_FILE_EXTENSION[]`
 #   CUDA header... file   the same, behind headers of common
 #   OPENCL file           the same as `hone_source_FOLDER_opencl`, behind common/element.cl
@@ -32,12 +32,15 @@ foreach(set portable avx2 avx512)
     set(flags_of_${set}_f64 ${flags_of_${set}})
 endforeach()
 set(flags_of_avx512_bf16 ${flags_of_avx512} -mavx512bf16)
+set(flags_of_avx512_vnni ${flags_of_avx512} -mavx512vnni)
 # A compiler without AMX compiles what stands in for it.
 include(CheckCCompilerFlag)
-check_c_compiler_flag("-mamx-tile -mamx-bf16" HONE_COMPILER_HAS_AMX)
+check_c_compiler_flag("-mamx-tile -mamx-bf16 -mamx-int8" HONE_COMPILER_HAS_AMX)
 set(flags_of_amx_bf16 ${flags_of_avx512_bf16})
+set(flags_of_amx_int8 ${flags_of_avx512_vnni})
 if(HONE_COMPILER_HAS_AMX)
     list(APPEND flags_of_amx_bf16 -mamx-tile -mamx-bf16)
+    list(APPEND flags_of_amx_int8 -mamx-tile -mamx-int8)
 endif()
 
 # The vectors of a set: vector/NAME.h.
@@ -45,12 +48,14 @@ set(vectors_of_portable portable)
 set(vectors_of_avx2 avx2)
 set(vectors_of_avx512 avx512)
 set(vectors_of_avx512_bf16 avx512)
+set(vectors_of_avx512_vnni avx512)
 set(vectors_of_amx_bf16 avx512)
+set(vectors_of_amx_int8 avx512)
 set(vectors_of_portable_f64 f64)
 set(vectors_of_avx2_f64 f64)
 set(vectors_of_avx512_f64 f64)
 
-set(sets portable avx2 avx512 avx512_bf16 amx_bf16 portable_f64 avx2_f64 avx512_f64)
+set(sets portable avx2 avx512 avx512_bf16 avx512_vnni amx_bf16 amx_int8 portable_f64 avx2_f64 avx512_f64)
 # What the folders add to.
 set(kernel_sources)
 set(kernel_tables)
@@ -115,7 +120,7 @@ function(hone_kernel_of folder)
     endif()
     foreach(set IN LISTS ARG_SETS)
         if(NOT set IN_LIST sets)
-            hone_kernel_fail(${folder} "unknown set \"${set}\"; expected portable, avx2, avx512, avx512_bf16, amx_bf16, portable_f64, avx2_f64 or avx512_f64")
+            hone_kernel_fail(${folder} "unknown set \"${set}\"; expected portable, avx2, avx512, avx512_bf16, avx512_vnni, amx_bf16, amx_int8, portable_f64, avx2_f64 or avx512_f64")
         endif()
         hone_kernel_each_set(${folder} ${set} "${ARG_EACH_SET}" made)
         list(APPEND sources ${made})

@@ -94,7 +94,7 @@ static inline void hone_element_put_double(void *data, hone_dtype_id dtype, int6
 // Bytes of one f64, f32, f16 or bf16.
 static inline int64_t hone_element_size(hone_dtype_id dtype)
 {
-    return dtype == HONE_F64 ? 8 : dtype == HONE_F32 ? 4 : 2;
+    return dtype == HONE_F64 ? 8 : dtype == HONE_F32 ? 4 : dtype == HONE_I8 ? 1 : 2;
 }
 
 #endif

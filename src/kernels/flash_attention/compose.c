@@ -39,7 +39,7 @@ static int64_t rows_of(const hone_attention *problem)
 
 static hone_matmul score_product(const hone_attention *p, bool transposes_key)
 {
-    hone_matmul product = {.m = rows_of(p), .n = p->kv_len, .k = p->dim, .dtype = HONE_F32};
+    hone_matmul product = {.m = rows_of(p), .n = p->kv_len, .k = p->dim, .dtype = HONE_F32, .operands = HONE_F32};
     product.a_stride = grouped(p) ? p->query.head : p->query.position;
     product.b_stride = transposes_key ? p->kv_len : p->key.position;
     product.c_stride = p->kv_len;
@@ -49,7 +49,7 @@ static hone_matmul score_product(const hone_attention *p, bool transposes_key)
 
 static hone_matmul value_product(const hone_attention *p)
 {
-    hone_matmul product = {.m = rows_of(p), .n = p->value_dim, .k = p->kv_len, .dtype = HONE_F32};
+    hone_matmul product = {.m = rows_of(p), .n = p->value_dim, .k = p->kv_len, .dtype = HONE_F32, .operands = HONE_F32};
     product.a_stride = p->kv_len;
     product.b_stride = p->value.position;
     product.c_stride = grouped(p) ? p->out.head : p->out.position;

@@ -24,23 +24,22 @@ static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const hone_mat
     };
 }
 
-static bool reads_in_place(const hone_call *call, hone_error *why)
+static bool reads_in_place(const hone_matmul *product, hone_error *why)
 {
-    hone_matmul product = hone_matmul_of_call(call);
-    if ((product.dtype == HONE_F32 || product.dtype == HONE_F64) && !product.transpose_b) return true;
+    if ((product->dtype == HONE_F32 || product->dtype == HONE_F64) && !product->transpose_b) return true;
     hone_fail(why, HONE_UNSUPPORTED, "matmul", "b is read as it lies: only f32 and f64 in [k, n] can be");
     return false;
 }
 
-static bool has_tiles(const hone_blocked *blocked, hone_error *why)
+static bool has_tiles(const hone_kernel *kernel, const hone_blocked *blocked, hone_error *why)
 {
     if (blocked->set->tile == NULL) {
-        hone_fail(why, HONE_UNSUPPORTED, "matmul", "hone was built by a compiler without AMX");
+        hone_fail(why, HONE_UNSUPPORTED, kernel->algorithm, "hone was built by a compiler without AMX");
         return false;
     }
     if (hone_os_lend_tiles()) return true;
     hone_fail(
-        why, HONE_UNSUPPORTED, "matmul",
+        why, HONE_UNSUPPORTED, kernel->algorithm,
         "the system does not let this process use the tiles of AMX; a thread's alternate signal stack may be too small "
         "for them (expected at least sysconf(_SC_MINSIGSTKSZ) bytes)");
     return false;
@@ -49,13 +48,14 @@ static bool has_tiles(const hone_blocked *blocked, hone_error *why)
 bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     const hone_blocked *blocked = kernel->user;
-    if (!hone_matmul_is_plain(call, why)) return false;
-    if (blocked->b_in_place && !reads_in_place(call, why)) return false;
-    if (blocked->bf16_only && hone_matmul_of_call(call).dtype != HONE_BF16) {
+    if (!blocked->form->is_plain(call, why)) return false;
+    const hone_matmul product = blocked->form->of_call(call);
+    if (blocked->b_in_place && !reads_in_place(&product, why)) return false;
+    if (blocked->bf16_only && product.dtype != HONE_BF16) {
         hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
         return false;
     }
-    return !blocked->tiles || has_tiles(blocked, why);
+    return !blocked->tiles || has_tiles(kernel, blocked, why);
 }
 
 // The tile that was fastest at most shapes, and few rows in as few tiles as they need.
@@ -63,11 +63,11 @@ bool hone_blocked_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     const hone_blocked *blocked = kernel->user;
-    hone_matmul product = hone_matmul_of_call(call);
+    hone_matmul product = blocked->form->of_call(call);
     out_config->count = BLOCKED_PARAMETERS;
     out_config->values[BLOCKED_MR] = blocked->mr;
     out_config->values[BLOCKED_NR] = blocked->nr;
-    out_config->values[BLOCKED_KC] = 512;
+    out_config->values[BLOCKED_KC] = blocked->kc;
     out_config->values[BLOCKED_MC] = blocked->mc;
     out_config->values[BLOCKED_THREADS] = hone_matmul_threads(&product, device);
     return true;
@@ -77,7 +77,7 @@ hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t
 {
     (void)err;
     const hone_blocked *blocked = plan->kernel->user;
-    hone_matmul product = hone_matmul_of_call(plan->call);
+    hone_matmul product = blocked->form->of_call(plan->call);
     hone_gemm_blocking blocking = blocking_of(blocked, &product, plan->config);
     *out_state = NULL;
     *out_scratch_bytes = hone_gemm_scratch(set_of(blocked, &product), &blocking, &product);
@@ -88,7 +88,7 @@ hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t
 uint64_t hone_blocked_digest(const hone_plan *plan)
 {
     const hone_blocked *blocked = plan->kernel->user;
-    hone_matmul product = hone_matmul_of_call(plan->call);
+    hone_matmul product = blocked->form->of_call(plan->call);
     hone_gemm_blocking blocking = blocking_of(blocked, &product, plan->config);
     return hone_gemm_digest(set_of(blocked, &product), &blocking, &product);
 }
@@ -96,7 +96,7 @@ uint64_t hone_blocked_digest(const hone_plan *plan)
 hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_blocked *blocked = plan->kernel->user;
-    hone_matmul product = hone_matmul_of(plan, args);
+    hone_matmul product = blocked->form->of(plan, args);
     hone_gemm_blocking blocking = blocking_of(blocked, &product, plan->config);
     return hone_gemm_run(set_of(blocked, &product), &blocking, &product, plan, execution);
 }

@@ -85,11 +85,11 @@ static hone_decode_part whole(const decode_job *job)
         .m = product->m,
         .n = product->n,
         .k = product->k,
-        .dtype = product->dtype,
+        .dtype = product->operands,
         .sums = sums_count(job) > 0 ? job->sums : NULL,
         .sums_stride = job->sums_stride,
         .streams = job->shape->streams,
-        .ahead = job->shape->ahead_bytes / hone_element_size(product->dtype),
+        .ahead = job->shape->ahead_bytes / hone_element_size(product->operands),
     };
 }
 
@@ -115,14 +115,14 @@ static void work_columns(void *ctx, int64_t index)
 {
     const decode_job *job = ctx;
     const hone_matmul *product = job->product;
-    int64_t size = hone_element_size(product->dtype);
+    const int64_t size = hone_element_size(product->operands), c_size = hone_element_size(product->dtype);
     int64_t begin = share_begin(product->n, index, job->workers),
             end = share_begin(product->n, index + 1, job->workers);
     hone_decode_part part = whole(job);
     part.n = end - begin;
     part.b = (const char *)product->b + begin * (product->transpose_b ? product->b_stride : 1) * size;
     if (product->transpose_b) {
-        part.c = (char *)product->c + begin * size;
+        part.c = (char *)product->c + begin * c_size;
         if (part.sums != NULL) part.sums = job->sums + sums_size(job, begin);
         job->set->dot(&part);
         if (part.sums != NULL) gather(job, begin, end, 1);
@@ -137,7 +137,7 @@ static void work_k(void *ctx, int64_t index)
 {
     const decode_job *job = ctx;
     const hone_matmul *product = job->product;
-    int64_t size = hone_element_size(product->dtype), a_size = job->a == product->a ? size : (int64_t)sizeof(float);
+    int64_t size = hone_element_size(product->operands), a_size = job->a == product->a ? size : (int64_t)sizeof(float);
     int64_t begin = share_begin(product->k, index, job->workers);
     hone_decode_part part = whole(job);
     part.k = share_begin(product->k, index + 1, job->workers) - begin;

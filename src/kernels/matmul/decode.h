@@ -7,8 +7,8 @@
 
 #include "kernels/matmul/matmul.h"
 
-// One worker's share: of the columns of c, or of k. A word is one float, two bf16 that follow each other in k, or one
-// double; sums are floats, of f64 doubles.
+// One worker's share: of the columns of c, or of k. A word is one float, two bf16 or four integers
+// of 8 bits that follow each other in k, or one double; sums are floats, of f64 doubles, of integers integers of 32 bits.
 typedef struct hone_decode_part {
     const void *a;    // words; f16 and bf16 that are widened stand here as floats
     int64_t a_stride; // elements of a as it stands
@@ -16,8 +16,8 @@ typedef struct hone_decode_part {
     int64_t b_stride;
     void *c; // dot: where the results go
     int64_t c_stride;
-    int64_t m, n, k; // the part's
-    hone_dtype_id dtype;
+    int64_t m, n, k;     // the part's
+    hone_dtype_id dtype; // of a and b; of c where sums is NULL
     void *sums;          // sweep: the results, m x sums_stride; dot: where they go in place of c, unless NULL
     int64_t sums_stride; // a multiple of 64
     int64_t streams;     // rows of b read side by side
@@ -30,7 +30,8 @@ typedef struct hone_decode_set {
     void (*widen)(const void *from, float *to, hone_dtype_id dtype, int64_t count);
     void (*dot)(const hone_decode_part *part);
     void (*sweep)(const hone_decode_part *part);
-    // to[i] = the sum of from[i], from[i + step], ... of `parts` workers; to may be from where dtype is that of sums
+    // to[i] = the sum of from[i], from[i + step], ... of `parts` workers; to may be from where dtype is that of sums. Of
+    // integers several parts are sums of integers, and one part is of floats that are narrowed.
     void (*gather)(const void *from, int64_t step, int64_t parts, void *to, hone_dtype_id dtype, int64_t count);
     hone_matmul_finish *finish; // of sums, before they are narrowed
 } hone_decode_set;

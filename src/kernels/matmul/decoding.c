@@ -23,12 +23,12 @@ static const hone_decode_set *set_of(const hone_decoding *decoding, const hone_m
 bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     const hone_decoding *decoding = kernel->user;
-    hone_matmul product = hone_matmul_of_call(call);
-    if (!hone_matmul_is_plain(call, why)) return false;
+    if (!decoding->form->is_plain(call, why)) return false;
+    const hone_matmul product = decoding->form->of_call(call);
     if (product.m > MOST_ROWS) {
         hone_fail(
-            why, HONE_UNSUPPORTED, "matmul", "m is %lld; this kernel is for at most %d rows", (long long)product.m,
-            MOST_ROWS);
+            why, HONE_UNSUPPORTED, kernel->algorithm, "m is %lld; this kernel is for at most %d rows",
+            (long long)product.m, MOST_ROWS);
         return false;
     }
     if (!decoding->bf16_only || product.dtype == HONE_BF16) return true;
@@ -39,8 +39,8 @@ bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, ho
 bool hone_decoding_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
-    (void)kernel;
-    hone_matmul product = hone_matmul_of_call(call);
+    const hone_decoding *decoding = kernel->user;
+    hone_matmul product = decoding->form->of_call(call);
     int64_t threads = hone_matmul_threads(&product, device);
     out_config->count = DECODING_PARAMETERS;
     // Of b in rows the processor fetches ahead by itself, and more of them at a time are summed in registers (Xeon, Sapphire
@@ -58,7 +58,7 @@ hone_status hone_decoding_prepare(const hone_plan *plan, void **out_state, size_
     (void)err;
     const hone_decoding *decoding = plan->kernel->user;
     hone_decode_shape shape = shape_of(plan->config);
-    hone_matmul product = hone_matmul_of_call(plan->call);
+    hone_matmul product = decoding->form->of_call(plan->call);
     *out_state = NULL;
     *out_scratch_bytes = hone_decode_scratch(set_of(decoding, &product), &shape, &product);
     return HONE_OK;
@@ -68,6 +68,6 @@ hone_status hone_decoding_run(const hone_plan *plan, const hone_value *args, con
 {
     const hone_decoding *decoding = plan->kernel->user;
     hone_decode_shape shape = shape_of(plan->config);
-    hone_matmul product = hone_matmul_of(plan, args);
+    hone_matmul product = decoding->form->of(plan, args);
     return hone_decode_run(set_of(decoding, &product), &shape, &product, plan, execution);
 }

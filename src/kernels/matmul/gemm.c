@@ -28,7 +28,7 @@ typedef struct gemm_part {
     const gemm_job *job;
     const hone_matmul *product; // of a batch the one at hand
     int64_t row_begin, row_end, column_begin, column_end;
-    char *a, *b, *c; // packed blocks; c: sums of a 16 bit product
+    char *a, *b, *c; // packed blocks; c: sums that are narrowed
     int64_t c_stride;
 } gemm_part;
 
@@ -108,9 +108,10 @@ static int64_t block_words(const gemm_job *job)
 }
 
 // Sums are results, and are formed in c.
-static bool sums_in_place(const hone_matmul *product)
+static bool sums_in_place(const gemm_job *job)
 {
-    return product->dtype == HONE_F32 || product->dtype == HONE_F64;
+    const hone_dtype_id dtype = job->product->dtype;
+    return !job->set->whole_tiles && (dtype == HONE_F32 || dtype == HONE_F64);
 }
 
 // Bytes of so many words, or sums.
@@ -119,16 +120,16 @@ static int64_t words_size(const gemm_job *job, int64_t words)
     return words * job->set->lane;
 }
 
-// Sums of a 16 bit product: of one tile when k is one block, else of all the worker's rows, panel by panel.
+// Sums that are narrowed: of one tile when k is one block, else of all the worker's rows, panel by panel.
 static int64_t sum_rows(const gemm_job *job)
 {
-    if (sums_in_place(job->product)) return 0;
+    if (sums_in_place(job)) return 0;
     return k_blocks(job) == 1 ? job->blocking->mr : part_rows(job);
 }
 
 static int64_t sums_stride(const gemm_job *job)
 {
-    return sums_in_place(job->product) ? job->product->c_stride : job->blocking->nr;
+    return sums_in_place(job) ? job->product->c_stride : job->blocking->nr;
 }
 
 static int64_t sums_columns(const gemm_job *job)
@@ -188,7 +189,7 @@ static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles
 {
     const hone_matmul *product = part->product;
     const hone_gemm_set *set = part->job->set;
-    int64_t size = hone_element_size(product->dtype);
+    int64_t size = hone_element_size(product->operands);
     for (int64_t t = 0; t < tiles; t++) {
         int64_t row = unit_piece(block->rows, row_unit(set), t, tiles);
         int64_t rows = unit_piece(block->rows, row_unit(set), t + 1, tiles) - row;
@@ -196,7 +197,7 @@ static void pack_a(const gemm_part *part, const gemm_block *block, int64_t tiles
         hone_gemm_strip strip = {
             .data = (const char *)product->a + from * size,
             .stride = product->a_stride,
-            .dtype = product->dtype,
+            .dtype = product->operands,
             .count = rows,
             .width = rows,
             .size = smaller(block->depth * set->word, product->k - block->k_begin),
@@ -221,9 +222,9 @@ static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t c
     int64_t j = block->column + column, p = block->k_begin + word * set->word;
     int64_t from = product->transpose_b ? j * stride + p : p * stride + j;
     hone_gemm_strip strip = {
-        .data = (const char *)product->b + from * hone_element_size(product->dtype),
+        .data = (const char *)product->b + from * hone_element_size(product->operands),
         .stride = stride,
-        .dtype = product->dtype,
+        .dtype = product->operands,
         .count = smaller(nr, block->columns - column),
         .width = nr,
         .size = smaller(words * set->word, product->k - p),
@@ -274,13 +275,13 @@ static void *place_c(const gemm_part *part, const gemm_block *block, int64_t row
 {
     const hone_matmul *product = part->product;
     const gemm_job *job = part->job;
-    if (sums_in_place(product))
+    if (sums_in_place(job))
         return (char *)product->c + words_size(job, row * product->c_stride + block->column + column);
     if (k_blocks(job) == 1) return part->c;
     return part->c + words_size(job, column * sum_rows(job) + (row - part->row_begin) * part->c_stride);
 }
 
-// Sums of a 16 bit product go to c while they are in the first cache.
+// They go to c while they are in the first cache.
 static void narrow_tile(
     const gemm_part *part,
     const gemm_block *block,
@@ -290,8 +291,9 @@ static void narrow_tile(
     int64_t column)
 {
     const hone_matmul *product = part->product;
+    const int64_t size = hone_element_size(product->dtype);
     for (int64_t i = 0; i < rows; i++) {
-        uint16_t *to = (uint16_t *)product->c + (row + i) * product->c_stride + block->column + column;
+        char *to = (char *)product->c + ((row + i) * product->c_stride + block->column + column) * size;
         part->job->set->narrow((const float *)tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
     }
 }
@@ -315,9 +317,10 @@ static void finish_tile(
 static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t row, int64_t rows, int64_t column)
 {
     const hone_matmul *product = part->product;
-    uint16_t *c = (uint16_t *)product->c + row * product->c_stride + block->column + column;
+    const int64_t size = hone_element_size(product->dtype);
+    const char *c = (const char *)product->c + (row * product->c_stride + block->column + column) * size;
     for (int64_t i = 0; i < rows; i++)
-        __builtin_prefetch(c + i * product->c_stride, 1);
+        __builtin_prefetch(c + i * product->c_stride * size, 1);
 }
 
 // Fetching ------------------------------------------------------------------------------------------------------------
@@ -336,7 +339,7 @@ static void fetch_nothing(hone_gemm_tile *tile)
 
 static void fetch_rows(const gemm_part *part, hone_gemm_tile *tile, const void *data, int64_t offset, int64_t stride)
 {
-    int64_t size = hone_element_size(part->product->dtype);
+    int64_t size = hone_element_size(part->product->operands);
     tile->fetch = (const char *)data + offset * size;
     tile->fetch_stride = stride * size;
     tile->fetch_step = fetched_rows(part) * part->job->set->word * size;
@@ -380,7 +383,7 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
         place_a(part, block, from, &tile);
         tile.c = place_c(part, block, block->row + from, column);
         choose_fetch(part, block, column, t, &tile);
-        bool narrows = block->last && !sums_in_place(part->product);
+        bool narrows = block->last && !sums_in_place(part->job);
         if (narrows) fetch_result(part, block, block->row + from, rows, column);
         multiply(&tile, (int32_t)rows);
         if (finishes) finish_tile(part, block, &tile, block->row + from, rows, column);

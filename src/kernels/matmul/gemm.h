@@ -16,8 +16,8 @@
 // Rows that are fetched side by side: as many steps take a line of each.
 enum { HONE_FETCH_BYTES = 64 }; // of a cache line
 
-// What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, two bf16 that follow
-// each other in k, or one double; sums are as long. Strides and depth count words.
+// What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, two bf16 or integers of 16
+// bits that follow each other in k, four integers of 8 bits, or one double; sums are as long. Strides and depth count words.
 typedef struct hone_gemm_tile {
     const void *a;    // word p of row i at a[p * rows + i]; in place at a[i * a_stride + p]
     int64_t a_stride; // in place
@@ -34,7 +34,7 @@ typedef struct hone_gemm_tile {
 } hone_gemm_tile;
 
 // A strip of a matrix to pack: `count` (at most width) lines of depth words become dst[p * width + i], i < width; lines
-// from count on are zero. size is in elements of k, of which a word may hold two; a missing second one is zero.
+// from count on are zero. size is in elements of k, of which a word may hold several; missing ones are zero.
 typedef struct hone_gemm_strip {
     const void *data; // the first element
     int64_t stride;   // elements from one row of the source to the next
@@ -48,16 +48,18 @@ typedef struct hone_gemm_strip {
 typedef struct hone_gemm_set {
     int32_t vector; // words
     int32_t lane;   // bytes of a word, and of a sum: 4, or 8 of f64
-    int32_t word;   // elements of k in a word: 1, or 2 with bf16 pairs
+    int32_t word;   // elements of k in a word: 1, 2 of pairs, 4 of integers of 8 bits
     // Tiles of rows begin at multiples of row_unit, and a block is a multiple of depth_unit words deep; 0 is 1.
     int32_t row_unit, depth_unit;
+    bool whole_tiles; // all of a tile of sums is written, also what lies behind the product's last row and column
     void (*tile)(const hone_gemm_tile *tile, int32_t rows);
     void (*tile_in_place)(const hone_gemm_tile *tile, int32_t rows); // at most 9 rows; NULL: a is always packed
     void (*pack_a)(const hone_gemm_strip *strip);                    // in an order of the set's own; NULL: pack_lines
     void (*pack_lines)(const hone_gemm_strip *strip);                // line i is row i of the source: k runs along it
     void (*pack_columns)(const hone_gemm_strip *strip);              // line i is column i: k runs down the rows
-    void (*narrow)(const float *from, void *to, hone_dtype_id dtype, int64_t count); // f32 to f16 or bf16
-    hone_matmul_finish *finish;        // of sums, before they are narrowed
+    void (*narrow)(
+        const float *from, void *to, hone_dtype_id dtype, int64_t count); // f32 to f16 or bf16; of whole tiles f32, too
+    hone_matmul_finish *finish;        // of sums, before they are narrowed: of integers to floats
     void (*begin)(void), (*end)(void); // of a worker's part: state of the thread; may be NULL
 } hone_gemm_set;
 

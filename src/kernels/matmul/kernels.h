@@ -10,14 +10,16 @@ enum { DECODING_STREAMS, DECODING_AHEAD, DECODING_SPLIT_K, DECODING_THREADS, DEC
 
 // A kernel's `user`.
 typedef struct hone_blocked {
+    const hone_matmul_form *form;
     const hone_gemm_set *set, *f64; // f64: NULL, none
     bool a_in_place, b_in_place;    // not packed
     bool bf16_only, tiles;          // tiles: of AMX
-    int64_t mr, nr, mc;             // the heuristic's
+    int64_t mr, nr, kc, mc;         // the heuristic's
     int64_t columns;                // of b that are packed together
 } hone_blocked;
 
 typedef struct hone_decoding {
+    const hone_matmul_form *form;
     const hone_decode_set *set, *f64; // f64: NULL, none
     bool bf16_only;
 } hone_decoding;

@@ -77,6 +77,7 @@ static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], c
         .c_stride = result.row_stride,
         .transpose_b = scalars[MATMUL_TRANSPOSE_B].as.i64 != 0,
         .dtype = hone_float_id(tensors[MATMUL_C]->dtype),
+        .operands = hone_float_id(tensors[MATMUL_C]->dtype),
         .has_bias = bias != NULL,
         .has_residual = residual != NULL,
         .activation = hone_matmul_activation_of(&scalars[MATMUL_ACTIVATION]),
@@ -164,7 +165,11 @@ static void clear_one(const hone_matmul *product)
 {
     for (int64_t i = 0; i < product->m; i++)
         for (int64_t j = 0; j < product->n; j++) {
-            double sum = product->has_bias ? hone_element_get_double(product->bias, product->dtype, j) : 0;
+            double sum = 0; // times scales that are NaN or infinite it is NaN
+            if (product->is_scaled)
+                sum *= (double)product->a_scale[i * product->a_scale_stride] *
+                       (double)product->b_scale[j * product->b_scale_stride];
+            if (product->has_bias) sum += hone_element_get_double(product->bias, product->dtype, j);
             sum = hone_matmul_activate(product->activation, sum);
             if (product->has_residual)
                 sum += hone_element_get_double(product->residual, product->dtype, i * product->residual_stride + j);
@@ -273,6 +278,8 @@ bool hone_matmul_is_plain(const hone_call *call, hone_error *why)
 {
     return rows_are_dense(call, why) && bias_is_dense(call, why) && hone_matmul_knows_activation(NULL, call, why);
 }
+
+const hone_matmul_form hone_matmul_form_plain = {hone_matmul_of, hone_matmul_of_call, hone_matmul_is_plain};
 
 int64_t hone_matmul_threads(const hone_matmul *product, const hone_device_info *device)
 {

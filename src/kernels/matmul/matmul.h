@@ -34,8 +34,9 @@ typedef struct hone_matmul {
     void *c;
     int64_t m, n, k;
     int64_t a_stride, b_stride, c_stride;
-    bool transpose_b; // b is [n, k]
-    hone_dtype_id dtype;
+    bool transpose_b;       // b is [n, k]
+    hone_dtype_id dtype;    // of c, the bias and the residual
+    hone_dtype_id operands; // of a and b: the dtype, or that of the integers
     // The epilogue: what is done with a sum before it is rounded to the dtype. A call's pointers mean nothing, so that
     // flags say what there is.
     bool has_bias, has_residual;
@@ -43,6 +44,11 @@ typedef struct hone_matmul {
     const void *bias;     // n elements
     const void *residual; // m rows
     int64_t residual_stride;
+    // Of integers: a sum is first multiplied by the f32 scales of its row and of its column. A stride of 0 is one scale for
+    // all.
+    bool is_scaled;
+    const float *a_scale, *b_scale;
+    int64_t a_scale_stride, b_scale_stride;
     // The batch: the first `leading` axes of a, b, c and the residual, which are borrowed; 0: there is one product.
     int32_t leading;
     int64_t batch; // products, where leading is not 0
@@ -54,6 +60,16 @@ typedef struct hone_matmul {
 typedef void hone_matmul_finish(const hone_matmul *product, void *sums, int64_t row, int64_t column, int64_t count);
 hone_matmul_finish hone_matmul_finish_portable, hone_matmul_finish_avx2, hone_matmul_finish_avx512,
     hone_matmul_finish_f64;
+
+// How a call of an algorithm is a product: matmul's, and that of others whose kernels share these loops.
+typedef struct hone_matmul_form {
+    hone_matmul (*of)(const hone_plan *plan, const hone_value *args);
+    hone_matmul (*of_call)(const hone_call *call);
+    // What all blocked and decoding kernels ask of a call; else why says what they lack.
+    bool (*is_plain)(const hone_call *call, hone_error *why);
+} hone_matmul_form;
+
+extern const hone_matmul_form hone_matmul_form_plain;
 
 // The product of a run's arguments.
 hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);
@@ -94,7 +110,7 @@ bool hone_matmul_is_done(const hone_matmul *product);
 
 static inline bool hone_matmul_has_epilogue(const hone_matmul *product)
 {
-    return product->has_bias || product->has_residual || product->activation != MATMUL_NONE;
+    return product->has_bias || product->has_residual || product->is_scaled || product->activation != MATMUL_NONE;
 }
 
 // MATMUL_ACTIVATIONS: there is none of that name.

@@ -16,7 +16,7 @@ typedef struct stream_words {
     vec (*a_words)(const void *a, int64_t index, int64_t left);
     vec (*b_words)(const void *b, hone_dtype_id dtype, int64_t index, int64_t left);
     vec (*a_word)(const void *a, int64_t index, int64_t left); // one word in all lanes
-    // a word of each of `count` columns from `index` on; its second element lies a row below
+    // a word of each of `count` columns from `index` on; its elements lie below each other
     vec (*b_columns)(const void *b, hone_dtype_id dtype, int64_t index, int64_t stride, int64_t left, int64_t count);
 } stream_words;
 
@@ -27,12 +27,14 @@ HONE_INLINE void fetch(const void *b, hone_dtype_id dtype, int64_t index)
     __builtin_prefetch((const char *)b + index * hone_element_size(dtype), 0, 2);
 }
 
-// The lines of a word's rows. Pairs have a second row.
+// The lines of a word's rows.
 HONE_INLINE void fetch_columns(
     const hone_decode_part *part, int64_t index, hone_dtype_id dtype, const stream_words words)
 {
     fetch(part->b, dtype, index + part->ahead);
-    if (words.word == 2) fetch(part->b, dtype, index + part->b_stride + part->ahead);
+    HONE_UNROLL
+    for (int64_t row = 1; row < words.word; row++)
+        fetch(part->b, dtype, index + row * part->b_stride + part->ahead);
 }
 
 // dot -----------------------------------------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ HONE_INLINE void dot_tile(
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < streams; j++)
-            dot_put(part, row + i, column + j, dtype, vec_sum(sum[i][j]));
+            dot_put(part, row + i, column + j, dtype, LANE_SUM(sum[i][j]));
     }
 }
 
@@ -289,7 +291,7 @@ HONE_INLINE void gather_sums(
     for (int64_t i = 0; i < count; i += VEC_WIDTH) {
         vec sum = vec_load(from, LANE_DTYPE, i);
         for (int64_t part = 1; part < parts; part++)
-            sum = vec_add(sum, vec_load(from, LANE_DTYPE, part * step + i));
+            sum = LANE_ADD(sum, vec_load(from, LANE_DTYPE, part * step + i));
         store_left(to, dtype, i, count - i, sum);
     }
 }

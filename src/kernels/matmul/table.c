@@ -114,42 +114,80 @@ static const char threads_alone[] = HONE_THREADS_SPACE;
 enum { COLUMNS = 4096, NEAR_COLUMNS = 512 };
 
 static const hone_blocked blocked_avx512 = {
-    .set = &hone_gemm_avx512, .f64 = &hone_gemm_avx512_f64, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
+    .form = &hone_matmul_form_plain,
+    .set = &hone_gemm_avx512,
+    .f64 = &hone_gemm_avx512_f64,
+    .mr = 9,
+    .nr = 48,
+    .kc = 512,
+    .mc = 224,
+    .columns = COLUMNS};
 static const hone_blocked in_place_avx512 = {
+    .form = &hone_matmul_form_plain,
     .set = &hone_gemm_avx512,
     .f64 = &hone_gemm_avx512_f64,
     .b_in_place = true,
     .mr = 9,
     .nr = 48,
+    .kc = 512,
     .mc = 224,
     .columns = COLUMNS};
 static const hone_blocked unpacked_avx512 = {
+    .form = &hone_matmul_form_plain,
     .set = &hone_gemm_avx512,
     .f64 = &hone_gemm_avx512_f64,
     .a_in_place = true,
     .b_in_place = true,
     .mr = 6,
     .nr = 64,
+    .kc = 512,
     .mc = 112,
     .columns = COLUMNS};
 static const hone_blocked blocked_bf16 = {
-    .set = &hone_gemm_avx512_bf16, .bf16_only = true, .mr = 9, .nr = 48, .mc = 224, .columns = COLUMNS};
+    .form = &hone_matmul_form_plain,
+    .set = &hone_gemm_avx512_bf16,
+    .bf16_only = true,
+    .mr = 9,
+    .nr = 48,
+    .kc = 512,
+    .mc = 224,
+    .columns = COLUMNS};
 static const hone_blocked blocked_amx = {
+    .form = &hone_matmul_form_plain,
     .set = &hone_gemm_amx_bf16,
     .bf16_only = true,
     .tiles = true,
     .mr = 32,
     .nr = 32,
+    .kc = 512,
     .mc = 512,
     .columns = NEAR_COLUMNS};
 static const hone_blocked blocked_avx2 = {
-    .set = &hone_gemm_avx2, .f64 = &hone_gemm_avx2_f64, .mr = 6, .nr = 16, .mc = 120, .columns = COLUMNS};
+    .form = &hone_matmul_form_plain,
+    .set = &hone_gemm_avx2,
+    .f64 = &hone_gemm_avx2_f64,
+    .mr = 6,
+    .nr = 16,
+    .kc = 512,
+    .mc = 120,
+    .columns = COLUMNS};
 static const hone_blocked blocked_portable = {
-    .set = &hone_gemm_portable, .f64 = &hone_gemm_portable_f64, .mr = 6, .nr = 8, .mc = 120, .columns = COLUMNS};
-static const hone_decoding decoding_avx512 = {.set = &hone_decode_avx512, .f64 = &hone_decode_avx512_f64};
-static const hone_decoding decoding_bf16 = {.set = &hone_decode_avx512_bf16, .bf16_only = true};
-static const hone_decoding decoding_avx2 = {.set = &hone_decode_avx2, .f64 = &hone_decode_avx2_f64};
-static const hone_decoding decoding_portable = {.set = &hone_decode_portable, .f64 = &hone_decode_portable_f64};
+    .form = &hone_matmul_form_plain,
+    .set = &hone_gemm_portable,
+    .f64 = &hone_gemm_portable_f64,
+    .mr = 6,
+    .nr = 8,
+    .kc = 512,
+    .mc = 120,
+    .columns = COLUMNS};
+static const hone_decoding decoding_avx512 = {
+    .form = &hone_matmul_form_plain, .set = &hone_decode_avx512, .f64 = &hone_decode_avx512_f64};
+static const hone_decoding decoding_bf16 = {
+    .form = &hone_matmul_form_plain, .set = &hone_decode_avx512_bf16, .bf16_only = true};
+static const hone_decoding decoding_avx2 = {
+    .form = &hone_matmul_form_plain, .set = &hone_decode_avx2, .f64 = &hone_decode_avx2_f64};
+static const hone_decoding decoding_portable = {
+    .form = &hone_matmul_form_plain, .set = &hone_decode_portable, .f64 = &hone_decode_portable_f64};
 
 // What every row has: a native kernel of the CPU.
 #define NATIVE HONE_KERNEL, .algorithm = "matmul", .platform = HONE_NATIVE, .backend = HONE_CPU

@@ -68,7 +68,7 @@ HONE_INLINE void tile_store(
             LANE *c = (LANE *)tile->c + i * tile->c_stride + j * VEC_WIDTH;
             int64_t count = j == vectors - 1 ? last : VEC_WIDTH;
             vec old = tile->accumulate ? load_left(c, LANE_DTYPE, 0, count) : vec_set(0);
-            store_left(c, LANE_DTYPE, 0, count, vec_add(old, sum[i][j]));
+            store_left(c, LANE_DTYPE, 0, count, LANE_ADD(old, sum[i][j]));
         }
     }
 }

@@ -14,6 +14,13 @@
 #    define LANE_DTYPE HONE_F32
 #endif
 
+// Sums of lanes, and of the lanes of one. Of integers a lane's bits move as those of a float, and whoever has brought the vectors
+// says how they are added.
+#ifndef LANE_ADD
+#    define LANE_ADD vec_add
+#    define LANE_SUM vec_sum
+#endif
+
 // sum + the product of two vectors of words.
 typedef vec word_product(vec a, vec b, vec sum);
 

@@ -14,7 +14,16 @@
 static const char where[] = "rivals.onednn3";
 
 enum { SUCCESS = 0, OUT_OF_MEMORY = 1 };
-enum { CPU = 1, STREAM_DEFAULT = 1, SCRATCHPAD_OF_USER = 1, QUERY_SCRATCHPAD = 136, BF16 = 2, F32 = 3 };
+enum {
+    CPU = 1,
+    STREAM_DEFAULT = 1,
+    SCRATCHPAD_OF_USER = 1,
+    QUERY_SCRATCHPAD = 136,
+    BF16 = 2,
+    F32 = 3,
+    S32 = 4,
+    S8 = 5
+};
 enum { SRC = 1, DST = 17, WEIGHTS = 33, BIAS = 41, SCRATCHPAD = 80 };
 enum { GELU_TANH = 0x2b, SWISH = 0x2c, GELU_ERF = 0x31, BINARY_ADD = 0x1fff0 };
 enum { MOST_AXES = 12, SLOTS = 4 }; // runs at the same time that need no memory of their own
@@ -267,6 +276,11 @@ static void destroy(void *state)
     hone_free(&allocator, p);
 }
 
+static int type_of(hone_dtype_id dtype)
+{
+    return dtype == HONE_F32 ? F32 : dtype == HONE_I8 ? S8 : dtype == HONE_I32 ? S32 : BF16;
+}
+
 // rows x columns, of which the columns lie side by side, or (transposed) the rows. A bias is the same for all of a batch.
 static bool describe(
     product *p, const hone_matmul *of, int operand, int64_t rows, int64_t columns, int64_t stride, bool transposed)
@@ -284,8 +298,9 @@ static bool describe(
     sizes[axes + 1] = columns;
     strides[axes] = transposed ? 1 : step;
     strides[axes + 1] = transposed ? step : 1;
-    return p->onednn.memory_desc_create_with_strides(
-               &p->operands[operand], axes + 2, sizes, of->dtype == HONE_F32 ? F32 : BF16, strides) == SUCCESS;
+    const hone_dtype_id dtype = operand == OF_A || operand == OF_B ? of->operands : of->dtype;
+    return p->onednn.memory_desc_create_with_strides(&p->operands[operand], axes + 2, sizes, type_of(dtype), strides) ==
+           SUCCESS;
 }
 
 static bool describe_operands(product *p, const hone_matmul *of)
@@ -345,8 +360,9 @@ static bool supports(const hone_rival *rival, const hone_matmul *of, hone_error 
         hone_fail(why, HONE_UNSUPPORTED, where, "oneDNN's relu makes 0 of NaN, and that of matmul leaves it");
         return false;
     }
-    if (of->dtype == HONE_F32 || of->dtype == HONE_BF16) return hone_rival_can_count(of, "onednn3", INT_MAX, why);
-    hone_fail(why, HONE_UNSUPPORTED, where, "onednn3 multiplies f32 and bf16 here");
+    if (of->dtype == HONE_F32 || of->dtype == HONE_BF16 || of->dtype == HONE_I32)
+        return hone_rival_can_count(of, "onednn3", INT_MAX, why);
+    hone_fail(why, HONE_UNSUPPORTED, where, "onednn3 multiplies f32, bf16 and integers of 8 bits here");
     return false;
 }
 

@@ -48,6 +48,7 @@ static hone_matmul product_of(int64_t m, int64_t n, int64_t k)
         .b_stride = n,
         .c_stride = n,
         .dtype = HONE_F32,
+        .operands = HONE_F32,
         .a = memory,
         .b = memory,
         .c = memory};

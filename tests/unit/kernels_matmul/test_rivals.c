@@ -113,7 +113,7 @@ static void keep_count(const hone_rival *rival)
     enum { ROUNDS = 20, OWN = 2 };
     const hone_allocator allocator = hone_allocator_system();
     const hone_matmul product = {
-        .m = 8, .n = 8, .k = 8, .a_stride = 8, .b_stride = 8, .c_stride = 8, .dtype = HONE_F32};
+        .m = 8, .n = 8, .k = 8, .a_stride = 8, .b_stride = 8, .c_stride = 8, .dtype = HONE_F32, .operands = HONE_F32};
     hone_library *library = NULL;
     int (*get)(void);
     void (*set)(int);

@@ -1,0 +1,152 @@
+// Plain C for any strides: sums of integers in blocks of columns, scaled in float, and in double by the reference.
+#include "kernels/common/half.h"
+#include "kernels/common/matrix.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/scaled_matmul/scaled_matmul.h"
+
+// STEPS of k are summed in 32 bits: products of two integers are at most 2^14.
+enum { BLOCK = 64, STEPS = 1 << 16 };
+
+// A run, shared by its workers, each of which has some of the rows or, of few rows, of the blocks of columns.
+typedef struct scaled_job {
+    hone_matrix a, b, c; // b as [k, n]
+    const hone_tensor *a_scale, *b_scale, *bias;
+    hone_dtype_id dtype;
+    bool in_double; // what follows the sums
+    int64_t rows_of_task, blocks_of_task, tasks_across;
+} scaled_job;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+// Rows of b side by side.
+static void add_across(
+    const scaled_job *job, const int8_t *a, int64_t p, int64_t end, int64_t column, int64_t count, int32_t *sums)
+{
+    for (; p < end; p++) {
+        const int8_t *b = (const int8_t *)job->b.data + p * job->b.row_stride + column;
+        const int32_t factor = a[p * job->a.column_stride];
+        for (int64_t j = 0; j < count; j++)
+            sums[j] += factor * b[j];
+    }
+}
+
+// One column after the other, which lie side by side where b is given transposed.
+static void add_along(
+    const scaled_job *job, const int8_t *a, int64_t p, int64_t end, int64_t column, int64_t count, int32_t *sums)
+{
+    const bool dense = job->a.column_stride == 1 && job->b.row_stride == 1;
+    for (int64_t j = 0; j < count; j++) {
+        const int8_t *b = (const int8_t *)job->b.data + (column + j) * job->b.column_stride;
+        int32_t sum = 0;
+        for (int64_t i = p; dense && i < end; i++)
+            sum += a[i] * b[i];
+        for (int64_t i = p; !dense && i < end; i++)
+            sum += a[i * job->a.column_stride] * b[i * job->b.row_stride];
+        sums[j] += sum;
+    }
+}
+
+static void sum_block(const scaled_job *job, int64_t row, int64_t column, int64_t count, int64_t totals[BLOCK])
+{
+    const int8_t *a = (const int8_t *)job->a.data + row * job->a.row_stride;
+    for (int64_t j = 0; j < count; j++)
+        totals[j] = 0;
+    for (int64_t p = 0; p < job->a.columns; p += STEPS) {
+        int32_t sums[BLOCK] = {0};
+        const int64_t end = smaller(p + STEPS, job->a.columns);
+        (job->b.column_stride == 1 ? add_across : add_along)(job, a, p, end, column, count, sums);
+        for (int64_t j = 0; j < count; j++)
+            totals[j] += sums[j];
+    }
+}
+
+static float scale_at(const hone_tensor *scale, int64_t index)
+{
+    return ((const float *)hone_tensor_data(scale))[index * hone_axis_stride(scale, 0)];
+}
+
+static double finish(const scaled_job *job, int64_t row, int64_t column, int64_t total)
+{
+    const float a = scale_at(job->a_scale, row), b = scale_at(job->b_scale, column);
+    const float bias =
+        hone_element_get(hone_tensor_data(job->bias), job->dtype, column * hone_axis_stride(job->bias, 0));
+    if (job->in_double) return (double)total * (double)a * (double)b + (double)bias;
+    return (double)((float)total * a * b + bias);
+}
+
+static void multiply_block(const scaled_job *job, int64_t row, int64_t column)
+{
+    int64_t totals[BLOCK];
+    const int64_t count = smaller(BLOCK, job->c.columns - column);
+    sum_block(job, row, column, count, totals);
+    for (int64_t j = 0; j < count; j++) {
+        const int64_t to = row * job->c.row_stride + (column + j) * job->c.column_stride;
+        hone_element_put_double(job->c.data, job->dtype, to, finish(job, row, column + j, totals[j]));
+    }
+}
+
+static void work(void *ctx, int64_t index)
+{
+    const scaled_job *job = ctx;
+    const int64_t row = index / job->tasks_across * job->rows_of_task,
+                  block = index % job->tasks_across * job->blocks_of_task * BLOCK;
+    const int64_t end = smaller(row + job->rows_of_task, job->c.rows),
+                  last = smaller(block + job->blocks_of_task * BLOCK, job->c.columns);
+    for (int64_t column = block; column < last; column += BLOCK)
+        for (int64_t i = row; i < end; i++)
+            multiply_block(job, i, column);
+}
+
+static hone_matrix transposed(hone_matrix matrix)
+{
+    return (hone_matrix){matrix.data, matrix.columns, matrix.rows, matrix.column_stride, matrix.row_stride};
+}
+
+static scaled_job job_of(const hone_plan *plan, const hone_value *args)
+{
+    const hone_matrix b = hone_matrix_of(args[SCALED_MATMUL_B].as.tensor);
+    const bool is_transposed = hone_call_values(plan->call)[SCALED_MATMUL_TRANSPOSE_B].as.i64 != 0;
+    return (scaled_job){
+        .a = hone_matrix_of(args[SCALED_MATMUL_A].as.tensor),
+        .b = is_transposed ? transposed(b) : b,
+        .c = hone_matrix_of(args[SCALED_MATMUL_C].as.tensor),
+        .a_scale = args[SCALED_MATMUL_A_SCALE].as.tensor,
+        .b_scale = args[SCALED_MATMUL_B_SCALE].as.tensor,
+        .bias = args[SCALED_MATMUL_BIAS].as.tensor,
+        .dtype = hone_float_id(args[SCALED_MATMUL_C].as.tensor->dtype),
+    };
+}
+
+// So that each of the workers has some four tasks; of few rows blocks of columns are shared out.
+hone_status hone_scaled_matmul_portable(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    scaled_job job = job_of(plan, args);
+    const int64_t threads = plan->config[0], blocks = (job.c.columns + BLOCK - 1) / BLOCK;
+    if (job.c.rows == 0 || blocks == 0) return HONE_OK;
+    const int64_t wanted = threads > 1 ? 4 * threads : 1, down = smaller(wanted, job.c.rows);
+    job.tasks_across = smaller((wanted + down - 1) / down, blocks);
+    job.rows_of_task = (job.c.rows + down - 1) / down;
+    job.blocks_of_task = (blocks + job.tasks_across - 1) / job.tasks_across;
+    const int64_t tasks = (job.c.rows + job.rows_of_task - 1) / job.rows_of_task * job.tasks_across;
+    if (threads == 1)
+        for (int64_t i = 0; i < tasks; i++)
+            work(&job, i);
+    else
+        hone_plan_parallel_for(plan, execution, (int32_t)threads, tasks, work, &job);
+    return HONE_OK;
+}
+
+hone_status hone_scaled_matmul_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    scaled_job job = job_of(plan, args);
+    job.in_double = true;
+    job.tasks_across = 1;
+    job.rows_of_task = job.c.rows;
+    job.blocks_of_task = (job.c.columns + BLOCK - 1) / BLOCK;
+    work(&job, 0);
+    return HONE_OK;
+}

@@ -1,0 +1,47 @@
+// The product of two matrices of 8 bit integers, scaled: c = a_scale[row] * b_scale[column] * (a b) + bias[column]. Sums of
+// products are exact integers. What follows is done in float, in the order (sum * a_scale) * b_scale + bias, and rounded to
+// the dtype of c.
+//
+// The loops are those of matmul: gemm.h for blocks, decode.h for a few rows. Here is what integers have of their own.
+#ifndef HONE_KERNELS_SCALED_MATMUL_H
+#define HONE_KERNELS_SCALED_MATMUL_H
+
+#include "kernels/matmul/sets.h"
+
+// The order of values.
+enum {
+    SCALED_MATMUL_A,
+    SCALED_MATMUL_B,
+    SCALED_MATMUL_A_SCALE,
+    SCALED_MATMUL_B_SCALE,
+    SCALED_MATMUL_BIAS,
+    SCALED_MATMUL_C,
+    SCALED_MATMUL_TRANSPOSE_B,
+    SCALED_MATMUL_VALUES
+};
+
+// Products of two integers are at most 2^14, so that so many of them stay within 32 bits.
+enum { SCALED_MATMUL_MOST_K = (1 << 17) - 1 };
+
+extern const hone_matmul_form hone_scaled_matmul_form;
+
+extern const hone_gemm_set hone_scaled_gemm_avx2, hone_scaled_gemm_avx512, hone_scaled_gemm_avx512_vnni;
+extern const hone_gemm_set hone_scaled_gemm_amx_int8; // its tile is NULL where the compiler has no AMX
+extern const hone_decode_set hone_scaled_decode_avx2, hone_scaled_decode_avx512, hone_scaled_decode_avx512_vnni;
+
+// portable.c, for any strides and any k.
+hone_run_function hone_scaled_matmul_portable, hone_scaled_matmul_reference;
+
+// What the sets need of a CPU.
+enum {
+    HONE_SCALED_AVX2 = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C,
+    HONE_SCALED_AVX512 = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ
+};
+
+// onednn3.c: what follows the sums is done by the widest set, which is AVX2's at the least.
+bool hone_scaled_onednn3_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+hone_status hone_scaled_onednn3_prepare(
+    const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
+hone_status hone_scaled_onednn3_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
+
+#endif

@@ -1,0 +1,272 @@
+// scaled_matmul: sums at their limits, sizes and strides at which kernels of integers change their ways. What its kernels have in
+// common with all others is in kernels_walk.
+#include "harness.h"
+
+#include "base/random.h"
+#include "hone/describe.h"
+#include "hone/space.h"
+#include "kernels/scaled_matmul/scaled_matmul.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONFIGS = 4 };
+
+// A call and its arrays. The result is f32, so that sums are seen to their last bits.
+typedef struct scaled {
+    int64_t m, n, k;
+    bool transpose_b;
+    int8_t *a, *b;
+    float *a_scale, *b_scale, *bias, *c;
+    int64_t shapes[6][2], strides[2][1];
+    hone_tensor tensors[6];
+    hone_value args[SCALED_MATMUL_VALUES];
+    hone_call *call;
+} scaled;
+
+static hone_signature *signature(void)
+{
+    hone_error err = {0};
+    hone_signature *made = NULL;
+    const char *text = hone_scaled_matmul_table.algorithm->signature;
+    if (hone_signature_parse(hone_allocator_system(), text, &made, &err) != HONE_OK) fail_msg("%s", err.message);
+    return made;
+}
+
+static void *array(int64_t count, size_t size)
+{
+    void *made = calloc((size_t)(count > 0 ? count : 1), size);
+    assert_non_null(made);
+    return made;
+}
+
+static void put(scaled *s, size_t index, void *data, hone_dtype_id dtype, int32_t ndim, int64_t rows, int64_t columns)
+{
+    s->shapes[index][0] = rows;
+    s->shapes[index][1] = columns;
+    s->tensors[index] = hone_tensor_of(data, dtype, ndim, s->shapes[index]);
+    s->args[index] = hone_of_tensor(&s->tensors[index]);
+}
+
+// scales_stride: 1, or 0: one for all.
+static scaled *make(int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t scales_stride)
+{
+    scaled *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    *s = (scaled){.m = m, .n = n, .k = k, .transpose_b = transpose_b};
+    s->a = array(m * k, 1);
+    s->b = array(k * n, 1);
+    s->a_scale = array(m, sizeof(float));
+    s->b_scale = array(n, sizeof(float));
+    s->bias = array(n, sizeof(float));
+    s->c = array(m * n, sizeof(float));
+    for (int64_t i = 0; i < m; i++)
+        s->a_scale[i] = 1.0f / (float)(i + 2);
+    for (int64_t j = 0; j < n; j++) {
+        s->b_scale[j] = 0.25f + (float)(j % 7);
+        s->bias[j] = (float)(j % 5) - 2;
+    }
+    put(s, SCALED_MATMUL_A, s->a, HONE_I8, 2, m, k);
+    put(s, SCALED_MATMUL_B, s->b, HONE_I8, 2, transpose_b ? n : k, transpose_b ? k : n);
+    put(s, SCALED_MATMUL_A_SCALE, s->a_scale, HONE_F32, 1, m, 0);
+    put(s, SCALED_MATMUL_B_SCALE, s->b_scale, HONE_F32, 1, n, 0);
+    put(s, SCALED_MATMUL_BIAS, s->bias, HONE_F32, 1, n, 0);
+    put(s, SCALED_MATMUL_C, s->c, HONE_F32, 2, m, n);
+    for (size_t i = 0; i < 2; i++) {
+        s->strides[i][0] = scales_stride;
+        s->tensors[SCALED_MATMUL_A_SCALE + i].strides = s->strides[i];
+    }
+    s->args[SCALED_MATMUL_TRANSPOSE_B] = hone_of_bool(transpose_b);
+    hone_error err = {0};
+    hone_signature *text = signature();
+    if (hone_call_bind(hone_allocator_system(), text, s->args, SCALED_MATMUL_VALUES, false, &s->call, &err) != HONE_OK)
+        fail_msg("%s", err.message);
+    hone_signature_release(&text);
+    return s;
+}
+
+static void release(scaled *s)
+{
+    hone_call_release(&s->call);
+    free(s->a);
+    free(s->b);
+    free(s->a_scale);
+    free(s->b_scale);
+    free(s->bias);
+    free(s->c);
+    free(s);
+}
+
+static int8_t *b_at(scaled *s, int64_t p, int64_t j)
+{
+    return s->transpose_b ? &s->b[j * s->k + p] : &s->b[p * s->n + j];
+}
+
+static double expected(scaled *s, int64_t row, int64_t column)
+{
+    int64_t sum = 0;
+    for (int64_t p = 0; p < s->k; p++)
+        sum += (int64_t)s->a[row * s->k + p] * *b_at(s, p, column);
+    return (double)sum * (double)s->a_scale[row * s->strides[0][0]] * (double)s->b_scale[column * s->strides[1][0]] +
+           (double)s->bias[column];
+}
+
+// Four roundings in float: of the sum, of two products and of the bias' addition.
+static void check(scaled *s, const hone_kernel *kernel)
+{
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < s->n; j++) {
+            const double want = expected(s, i, j), got = (double)s->c[i * s->n + j];
+            const double terms = fabs(want) + 2 * fabs((double)s->bias[j]);
+            if (isnan(want) ? isnan(got) : fabs(got - want) <= 4 * 0x1p-24 * terms) continue;
+            fail_msg(
+                "%s at %s: c[%d, %d] is %.9g, expected %.9g", kernel->name, hone_call_text(s->call), (int)i, (int)j,
+                got, want);
+        }
+}
+
+static bool can_run(const test_machine *machine, const hone_kernel *kernel, const scaled *s)
+{
+    return !kernel->is_reference && reason_against(machine, kernel, s->call) == NULL;
+}
+
+static bool run(const test_machine *machine, const hone_kernel *kernel, scaled *s, const hone_config *config)
+{
+    hone_error err = {0};
+    const hone_execution execution = {.struct_size = sizeof execution};
+    hone_plan plan = {
+        .run = kernel->run, .config = config->values, .kernel = kernel, .call = s->call, .device = &machine->device};
+    if (kernel->prepare != NULL) {
+        const hone_status status = kernel->prepare(&plan, &plan.state, &plan.scratch_bytes, &err);
+        if (status == HONE_UNAVAILABLE || status == HONE_UNSUPPORTED) return false;
+        if (status != HONE_OK) fail_msg("%s: %s", kernel->name, err.message);
+    }
+    memset(s->c, 0xff, (size_t)(s->m * s->n) * sizeof(float));
+    const hone_status status = plan.run(&plan, s->args, &execution);
+    if (kernel->release != NULL) kernel->release(kernel, plan.state);
+    assert_int_equal(status, HONE_OK);
+    return true;
+}
+
+static size_t configs_of(const test_machine *machine, const hone_kernel *kernel, const scaled *s, hone_config *out)
+{
+    hone_error err = {0};
+    hone_space *space = NULL;
+    hone_bound_space *bound = NULL;
+    size_t count = 0;
+    if (hone_space_parse(hone_allocator_system(), kernel->space, &space, &err) != HONE_OK ||
+        hone_space_bind(space, s->call, &machine->device, &bound, &err) != HONE_OK ||
+        hone_bound_space_sample(bound, 7, CONFIGS, out, &count, &err) != HONE_OK)
+        fail_msg("%s: %s", kernel->name, err.message);
+    count += kernel->heuristic(kernel, s->call, &machine->device, &out[count]);
+    hone_bound_space_release(&bound);
+    hone_space_release(&space);
+    return count;
+}
+
+// Every kernel that can, at the heuristic's config and some others. Returns how many kernels ran.
+static int run_all(const test_machine *machine, scaled *s)
+{
+    int ran = 0;
+    for (size_t i = 0; i < hone_scaled_matmul_table.count; i++) {
+        const hone_kernel *kernel = &hone_scaled_matmul_table.kernels[i];
+        hone_config configs[CONFIGS + 1] = {{0}};
+        if (!can_run(machine, kernel, s)) continue;
+        const size_t count = configs_of(machine, kernel, s, configs);
+        bool has_run = false;
+        for (size_t c = 0; c < count; c++) {
+            if (!run(machine, kernel, s, &configs[c])) continue;
+            check(s, kernel);
+            has_run = true;
+        }
+        ran += has_run;
+    }
+    return ran;
+}
+
+// The largest k that is summed in 32 bits, of the largest products of either sign: rows of a are all -128, all 127, and both in turn.
+static void sums_at_the_limit_of_32_bits(void **state)
+{
+    for (int transposed = 0; transposed < 2; transposed++) {
+        scaled *s = make(3, 5, SCALED_MATMUL_MOST_K, transposed, 1);
+        for (int64_t p = 0; p < s->k; p++) {
+            s->a[p] = -128;
+            s->a[s->k + p] = 127;
+            s->a[2 * s->k + p] = p % 2 == 0 ? -128 : 127;
+            for (int64_t j = 0; j < s->n; j++)
+                *b_at(s, p, j) = (int8_t)(j == 0 ? -128 : j == 1 ? 127 : j == 2 ? 0 : p % (j + 1) == 0 ? 127 : -128);
+        }
+        assert_true(run_all(*state, s) > 0);
+        release(s);
+    }
+}
+
+static void one_more_is_refused_with_words_by_who_sums_in_32_bits(void **state)
+{
+    const test_machine *machine = *state;
+    scaled *s = make(1, 1, SCALED_MATMUL_MOST_K + 1, true, 1);
+    memset(s->a, -128, (size_t)s->k);
+    memset(s->b, -128, (size_t)s->k);
+    for (size_t i = 0; i < hone_scaled_matmul_table.count; i++) {
+        const hone_kernel *kernel = &hone_scaled_matmul_table.kernels[i];
+        if (kernel->is_reference || (kernel->needs & machine->device.features) != kernel->needs) continue;
+        const char *why = reason_against(machine, kernel, s->call);
+        if (strcmp(kernel->name, "portable") != 0)
+            assert_non_null(
+                strstr(why, "k is 131072; this kernel sums in 32 bits, which hold at most 131071 products"));
+        else
+            assert_null(why);
+    }
+    assert_int_equal(run_all(machine, s), 1); // the portable one, whose sums have 64 bits
+    release(s);
+}
+
+// A few rows and many; sizes beside those of words, vectors, tiles and blocks.
+static void sizes_beside_those_of_words_and_tiles(void **state)
+{
+    static const int64_t sizes[][3] = {
+        {1, 1, 1},   {1, 2, 3},    {2, 17, 4},   {3, 16, 5},    {4, 33, 63},   {5, 64, 64},  {6, 65, 65},
+        {7, 130, 9}, {9, 48, 127}, {15, 31, 66}, {16, 32, 64},  {17, 33, 257}, {32, 47, 12}, {33, 49, 1030},
+        {40, 70, 7}, {65, 9, 100}, {8, 1, 1300}, {70, 33, 513}, {1, 300, 129}, {31, 96, 16},
+    };
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *size = sizes[i / 2];
+        scaled *s = make(size[0], size[1], size[2], i % 2 == 0, (int64_t)(i / 2 % 2));
+        uint64_t seed = i;
+        for (int64_t j = 0; j < s->m * s->k; j++)
+            s->a[j] = (int8_t)(hone_random_next(&seed) >> 56);
+        for (int64_t j = 0; j < s->n * s->k; j++)
+            s->b[j] = (int8_t)(hone_random_next(&seed) >> 56);
+        assert_true(run_all(*state, s) > 0);
+        release(s);
+    }
+}
+
+// Nothing is summed: the bias is the result, but for a scale that makes NaN of 0.
+static void without_k_the_result_is_the_bias(void **state)
+{
+    scaled *s = make(3, 20, 0, false, 1);
+    s->a_scale[1] = NAN;
+    s->b_scale[4] = INFINITY;
+    assert_true(run_all(*state, s) > 0);
+    release(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_at_the_limit_of_32_bits),
+        cmocka_unit_test(one_more_is_refused_with_words_by_who_sums_in_32_bits),
+        cmocka_unit_test(sizes_beside_those_of_words_and_tiles),
+        cmocka_unit_test(without_k_the_result_is_the_bias),
+    };
+    return cmocka_run_group_tests(tests, machine_set_up, machine_tear_down);
+}
