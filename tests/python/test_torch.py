@@ -227,6 +227,10 @@ def segments(*shape):
     return torch.randint(0, 2, shape, dtype=torch.int32).sort(-1).values
 
 
+def eights(*shape):
+    return torch.randint(-128, 128, shape, dtype=torch.int8)
+
+
 # Calls of every algorithm: tensors, scalars, and the dims of the first tensor that may change from call to call.
 CALLS = {
     "add_rms_norm": [((r(3, 5, 8), r(3, 5, 8), r(8)), {"eps": 1e-5}), ((r(8, 3).t(), r(3, 8), r(8)), {})],
@@ -260,6 +264,8 @@ CALLS = {
              ((r(2, 3, 5, 8).transpose(1, 2), r(5, 4), r(5, 4)), {})],
     "rwkv4": [((r(8).abs(), r(8), r(2, 5, 8), r(2, 5, 8)), {}),
               ((r(8).abs(), r(8), r(2, 5, 8), r(2, 5, 8), r(2, 3, 8)), {})],
+    "scaled_matmul": [((eights(3, 5), eights(5, 4), r(3).abs(), r(4).abs(), r(4)), {}),
+                      ((eights(3, 5), eights(4, 5), r(1).abs().expand(3), r(4).abs(), r(4).bfloat16()), {"transpose_b": True})],
     "silu_mul": [((r(3, 8), r(3, 8)), {})],
     "silu_mul_vjp": [((r(3, 8), r(3, 8), r(3, 8)), {})],
     "softmax": [((r(3, 8),), {"scale": 0.5})],

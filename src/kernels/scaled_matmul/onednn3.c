@@ -5,7 +5,9 @@
 #include "kernels/rivals/rivals.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 
-enum { TASK_ROWS = 8 };
+// Threads of OpenMP look for work for a while behind the product, and take processors from the pool's: the caller alone finishes less
+// than WORTH_A_POOL results, some 100 us.
+enum { TASK_ROWS = 8, WORTH_A_POOL = 1 << 20 };
 
 // The product without what follows it. Of f32 the sums are formed in c, else in memory of their own.
 static hone_matmul sums_of(const hone_matmul *product)
@@ -82,7 +84,7 @@ hone_status hone_scaled_onednn3_run(const hone_plan *plan, const hone_value *arg
         .sums = sums.c,
         .stride = sums.c_stride,
     };
-    if (plan->config[0] == 1)
+    if (plan->config[0] == 1 || product.m * product.n < WORTH_A_POOL)
         for (int64_t i = 0; i < tasks; i++)
             finish_rows(&job, i);
     else
