@@ -3,7 +3,8 @@
 // What others do to a busy machine is taken out sample by sample: one in which a thread of the choice waited for a
 // processor, was moved, or in which the host stole time, is taken again, and does not count when it was disturbed
 // again.
-// Then all that is left of the others' work is in both sides of a ratio, for they took turns.
+// Then all that is left of the others' work is in both sides of a ratio, for they took turns: two are compared round by
+// round.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -31,9 +32,7 @@ static const char where[] = "tune.compare";
 
 typedef struct entrant {
     hone_candidate candidate;
-    hone_sample samples[MOST_SAMPLES];
-    double counted[MOST_SAMPLES]; // times of those that count
-    uint32_t counted_count;
+    hone_sample samples[MOST_SAMPLES]; // by rounds
 } entrant;
 
 typedef struct comparison {
@@ -226,39 +225,61 @@ static hone_status run_rounds(comparison *c, hone_error *err)
 
 static void fill_times(const comparison *c, uint32_t index)
 {
-    entrant *e = &c->entrants[index];
+    hone_sample samples[MOST_SAMPLES];
+    double counted[MOST_SAMPLES];
     hone_compared *out = &c->out[index];
     const hone_choice *choice = &c->choices[index];
     memset(out, 0, sizeof *out);
     snprintf(out->kernel, sizeof out->kernel, "%s", choice->kernel->kernel.name);
     hone_config_json(choice->kernel->space, &choice->config, out->config, sizeof out->config);
+    memcpy(samples, c->entrants[index].samples, c->rounds * sizeof samples[0]);
     for (uint32_t i = 0; i < c->rounds; i++)
-        out->disturbed += e->samples[i].marks != 0;
+        out->disturbed += samples[i].marks != 0;
     out->samples = c->rounds;
-    e->counted_count = hone_count_samples(e->samples, c->rounds, LEAST_UNDISTURBED, e->counted);
-    hone_interval time = hone_median(e->counted, e->counted_count);
+    hone_interval time = hone_median(counted, hone_count_samples(samples, c->rounds, LEAST_UNDISTURBED, counted));
     out->time_ns = time.middle;
     out->low_ns = time.low;
     out->high_ns = time.high;
 }
 
-static void fill(const comparison *c)
+static hone_interval ratio_over(const comparison *c, uint32_t below, uint32_t above)
+{
+    return hone_rounds_ratio(c->entrants[below].samples, c->entrants[above].samples, c->rounds, LEAST_UNDISTURBED);
+}
+
+static double least_ratio_over(const comparison *c, uint32_t below)
+{
+    double least = INFINITY;
+    for (uint32_t i = 0; i < c->count; i++)
+        if (i != below) least = fmin(least, ratio_over(c, below, i).middle);
+    return least;
+}
+
+// The one that no other is faster than. Of three that are alike each can be faster than the next; then the one that
+// the others are faster than by the least.
+static uint32_t find_fastest(const comparison *c)
 {
     uint32_t fastest = 0;
+    double most = 0;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const double least = least_ratio_over(c, i);
+        if (least <= most) continue;
+        fastest = i;
+        most = least;
+    }
+    return fastest;
+}
+
+static void fill(const comparison *c)
+{
+    const uint32_t fastest = find_fastest(c);
     for (uint32_t i = 0; i < c->count; i++) {
         fill_times(c, i);
-        if (c->out[i].time_ns < c->out[fastest].time_ns) fastest = i;
-    }
-    const entrant *first = &c->entrants[fastest];
-    for (uint32_t i = 0; i < c->count; i++) {
-        const entrant *e = &c->entrants[i];
-        hone_interval ratio = {1, 1, 1};
-        if (i != fastest)
-            ratio = hone_median_ratio(
-                first->counted, first->counted_count, e->counted, e->counted_count, c->state->question.options.seed);
-        c->out[i].ratio = ratio.middle;
+        hone_interval ratio = i == fastest ? (hone_interval){1, 1, 1} : ratio_over(c, fastest, i);
+        // Who is faster than the fastest, in such a circle, is as fast.
+        c->out[i].ratio = fmax(ratio.middle, 1);
         c->out[i].low = ratio.low;
-        c->out[i].high = ratio.high;
+        c->out[i].high = fmax(ratio.high, 1);
     }
 }
 

@@ -11,6 +11,15 @@
 // Bootstrap", 1993, chapter 13, which asks for 1,000 resamples for an interval). Rounds are drawn, not samples: both
 // candidates of a round are drawn together, so that what disturbed the round stays in both. The seed decides the draws,
 // so that the same samples have the same interval. Cost: 1,000 sorts of each side's samples.
+//
+// A duel has many rounds, and what disturbs one of them often lasts for the next ones, too. Its ratio is the median of
+// the ratios within rounds, and its interval that of the sign test, between ranks interpolated (T. P. Hettmansperger and
+// S. J. Sheather, "Confidence Intervals Based on Interpolated Order Statistics", 1986). Of rounds that depend on each
+// other, the variance of the median is that of the sum of their signs about it (P. K. Sen, "On the Bahadur
+// Representation of Sample Quantiles for Sequences of phi-Mixing Random Variables", 1972), so that the rounds are worth
+// as many fewer as that variance is larger than of independent ones. It is measured by sums of successive signs
+// (M. S. Meketon and B. Schmeiser, "Overlapping Batch Means: Something for Nothing?", 1984). Resampling blocks of rounds
+// (H. R. Kuensch, 1989) makes the interval too short where a duel has a few dozen rounds: docs/benchmarks.md compares.
 #include "tune/rule/statistics.h"
 
 #include "base/assert.h"
@@ -20,7 +29,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESAMPLES = 1000, MAX_SAMPLES = 256 };
+enum {
+    RESAMPLES = 1000,
+    MAX_SAMPLES = 256,
+    MOST_DEPENDENT = 16, // successive rounds, as many as are measured without a pause
+    LEAST_BATCHES = 4    // of so many, of which a variance says something
+};
 
 // Chosen by hand; docs/benchmarks.md has the wrong picks of bench_ab with it.
 static const double fence_deviations = 5;
@@ -98,6 +112,70 @@ uint32_t hone_count_samples(hone_sample *samples, uint32_t count, uint32_t least
     for (; counted < count && counts(&samples[counted], counted, least, is_alone); counted++)
         out_times[counted] = hone_sample_corrected(&samples[counted]);
     return counted;
+}
+
+// Rounds of two -------------------------------------------------------------------------------------------------------
+
+static bool is_left_alone(const hone_sample *a, const hone_sample *b)
+{
+    return a->marks == 0 && b->marks == 0;
+}
+
+static double log_ratio(const hone_sample *a, const hone_sample *b)
+{
+    const double above = hone_sample_corrected(b), below = hone_sample_corrected(a);
+    return above > 0 && below > 0 ? log(above / below) : 0;
+}
+
+// How many rounds are worth one that depends on no other: the variance of sums of successive signs about the middle over
+// that of independent signs, the largest of all lengths.
+static double dependence_of(const double *values, size_t count, double middle)
+{
+    double sums[MAX_SAMPLES + 1] = {0}, most = 1;
+    for (size_t i = 0; i < count; i++)
+        sums[i + 1] = sums[i] + (values[i] > middle) - (values[i] < middle);
+    for (size_t length = 2; length <= MOST_DEPENDENT && LEAST_BATCHES * length <= count; length *= 2) {
+        const size_t batches = count - length + 1;
+        double squares = 0;
+        for (size_t i = 0; i < batches; i++)
+            squares += (sums[i + length] - sums[i]) * (sums[i + length] - sums[i]);
+        // All signs together are 0 about their own median, which makes the sums smaller than about the true one.
+        const double independent = (double)length * (1 - (double)length / (double)count);
+        most = fmax(most, squares / (double)batches / independent);
+    }
+    return most;
+}
+
+// The value at a rank that may lie between two.
+static double at_rank(const double *sorted, size_t count, double rank)
+{
+    const double inside = fmin(fmax(rank, 0), (double)(count - 1));
+    const size_t below = (size_t)inside, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (inside - (double)below) * (sorted[above] - sorted[below]);
+}
+
+// The ratios of the rounds that count, in the order of these; returns how many.
+static size_t find_ratios(const hone_sample *a, const hone_sample *b, size_t count, size_t least, double *out)
+{
+    size_t alone = 0, found = 0;
+    for (size_t i = 0; i < count; i++)
+        alone += is_left_alone(&a[i], &b[i]);
+    for (size_t i = 0; i < count; i++)
+        if (alone < least || is_left_alone(&a[i], &b[i])) out[found++] = log_ratio(&a[i], &b[i]);
+    return found;
+}
+
+hone_interval hone_rounds_ratio(const hone_sample *a, const hone_sample *b, size_t count, size_t least)
+{
+    double ratios[MAX_SAMPLES], sorted[MAX_SAMPLES];
+    hone_assert(count > 0 && least > 0);
+    const size_t used = find_ratios(a, b, count < MAX_SAMPLES ? count : MAX_SAMPLES, least, ratios);
+    memcpy(sorted, ratios, used * sizeof sorted[0]);
+    qsort(sorted, used, sizeof sorted[0], compare);
+    const double middle = middle_of(sorted, used), center = (double)(used - 1) / 2;
+    const double reach = 0.98 * sqrt((double)used * dependence_of(ratios, used, middle)); // as in hone_median
+    return (hone_interval){
+        exp(middle), exp(at_rank(sorted, used, center - reach)), exp(at_rank(sorted, used, center + reach))};
 }
 
 // Ratios --------------------------------------------------------------------------------------------------------------

@@ -29,6 +29,12 @@ double hone_center(double *samples, size_t count);
 // The ratio of the centers of b over a, with its 95 % interval from a bootstrap over rounds: sample i of both was taken
 // in the same round, so what disturbs a round disturbs both. count > 0, at most 256.
 hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_t seed);
+// The median of the ratios of b over a within rounds, with its 95 % interval from order statistics, for rounds that may
+// depend on the ones before: sample i of both was taken in round i, and the rounds come in the order in which they were
+// taken. The rounds count in which nothing disturbed either side; where they are fewer than `least`, all count, without
+// what the samples waited (hone_sample_corrected). b over a and a over b are each other's inverse. count and least > 0;
+// count at most 256.
+hone_interval hone_rounds_ratio(const hone_sample *a, const hone_sample *b, size_t count, size_t least);
 // The ratio of the medians of b over a, with its 95 % interval from a bootstrap of each: for samples that are not taken
 // in pairs. Counts > 0, at most 256.
 hone_interval hone_median_ratio(const double *a, size_t a_count, const double *b, size_t b_count, uint64_t seed);

@@ -1,6 +1,7 @@
 #include "subjects.h"
 
 #include "base/error.h"
+#include "base/random.h"
 #include "os/os.h"
 
 #include <math.h>
@@ -46,6 +47,20 @@ static hone_status run_delayed(const hone_plan *plan, const hone_value *args, co
     uint64_t until = hone_os_now_ns() + (uint64_t)plan->config[0] * 1000;
     scale(args);
     while (hone_os_now_ns() < until)
+        ;
+    return HONE_OK;
+}
+
+// Three times as slow in half of all stretches of 16 ms, as beside a neighbour that comes and goes. more: per cent that a
+// run takes longer.
+static hone_status run_changing(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)execution;
+    const uint64_t start = hone_os_now_ns(), stretch = start >> 24;
+    uint64_t random = stretch;
+    const uint64_t base_ns = hone_random_below(&random, 2) == 0 ? 100000 : 300000;
+    scale(args);
+    while (hone_os_now_ns() < start + base_ns * (100 + (uint64_t)plan->config[0]) / 100)
         ;
     return HONE_OK;
 }
@@ -406,6 +421,7 @@ typedef struct subject {
 static const subject subjects[] = {
     {"none", NULL, NULL, NULL, NULL},
     {"delayed", run_delayed, NULL, NULL, "delay: 0 | 50 | 100 | 200 | 400 default 100"},
+    {"changing", run_changing, NULL, NULL, "more: 0 | 10 default 0"},
     {"segv", run_segv, NULL, NULL, NULL},
     {"segv_each", run_segv, NULL, NULL, "part: 1..8 default 1"},
     {"abort", run_abort, NULL, NULL, NULL},

@@ -62,12 +62,29 @@ static void the_faster_one_is_told_with_a_ratio_and_its_interval(void **state)
     assert_string_equal(d.results[2].kernel, "delayed");
     assert_true(d.results[1].ratio == 1 && d.results[1].low == 1 && d.results[1].high == 1);
     assert_true(d.results[0].ratio > d.results[2].ratio && d.results[2].ratio > 1);
+    assert_true(d.results[0].time_ns > d.results[2].time_ns && d.results[2].time_ns > d.results[1].time_ns);
     for (size_t i = 0; i < d.count; i++) {
         const hone_compared *one = &d.results[i];
         assert_true(one->low <= one->ratio && one->ratio <= one->high);
         assert_true(one->low_ns <= one->time_ns && one->time_ns <= one->high_ns);
         assert_true(one->samples >= 5 && one->disturbed <= one->samples);
     }
+}
+
+// The medians of the two say nothing: each may lie among the slow or among the fast.
+static void what_slows_both_for_a_while_is_not_in_their_ratio(void **state)
+{
+    ground *g = *state;
+    duel d = {.count = 0};
+    const hone_algorithm_entry *algorithm = find(g, "changing");
+    choose(&d, algorithm, "changing", 10);
+    choose(&d, algorithm, "changing", 0);
+    g->options.seconds = 1;
+    assert_int_equal(hold(g, &d, algorithm), HONE_OK);
+    assert_true(d.results[1].ratio == 1);
+    const hone_compared *slower = &d.results[0];
+    assert_true(slower->ratio > 1.08 && slower->ratio < 1.12);
+    assert_true(slower->low > 1.05 && slower->high < 1.15);
 }
 
 static void a_choice_that_is_wrong_or_harmful_is_named(void **state)
@@ -153,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define IN_GROUND(test) cmocka_unit_test_setup_teardown(test, ground_setup, ground_teardown)
         IN_GROUND(the_faster_one_is_told_with_a_ratio_and_its_interval),
+        IN_GROUND(what_slows_both_for_a_while_is_not_in_their_ratio),
         IN_GROUND(a_choice_that_is_wrong_or_harmful_is_named),
         IN_GROUND(a_config_that_the_space_does_not_have_is_refused),
         IN_GROUND(a_kernel_of_another_algorithm_is_refused),

@@ -4,6 +4,8 @@
 
 #include <cmocka.h>
 
+#include "os/waits.h"
+#include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 
 #include <math.h>
@@ -79,6 +81,121 @@ static void a_clear_ratio_excludes_one_and_an_unclear_one_does_not(void **state)
     assert_true(again.low == unclear.low && again.high == unclear.high);
 }
 
+// Rounds of two equal choices. Both share the machine's state, and one is off by what changes slowly: `kept` of it stays
+// from round to round.
+static void make_equal_rounds(uint64_t *random, double kept, hone_sample *a, hone_sample *b, uint32_t count)
+{
+    const double fresh = sqrt(1 - kept * kept);
+    double off = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        double drawn = 0; // nearly normal
+        for (int j = 0; j < 4; j++)
+            drawn += (double)hone_random_below(random, 2001) / 1000 - 1;
+        off = i == 0 ? drawn : kept * off + fresh * drawn;
+        const double machine = 100 + hone_random_below(random, 100);
+        a[i] = (hone_sample){.time_ns = machine};
+        b[i] = (hone_sample){.time_ns = machine * exp(0.01 * off)};
+    }
+}
+
+// How many of so many series have an interval that holds 1, and the mean width of the intervals.
+static int count_holding(double kept, uint32_t count, int series, double *out_width)
+{
+    hone_sample a[256], b[256];
+    uint64_t random = 7;
+    int holding = 0;
+    *out_width = 0;
+    for (int i = 0; i < series; i++) {
+        make_equal_rounds(&random, kept, a, b, count);
+        const hone_interval ratio = hone_rounds_ratio(a, b, count, 5);
+        holding += ratio.low <= 1 && ratio.high >= 1;
+        *out_width += (ratio.high - ratio.low) / series;
+    }
+    return holding;
+}
+
+// Of 1,000 duels of equal choices 50 may claim a difference.
+static void an_interval_holds_the_truth_where_rounds_follow_each_other(void **state)
+{
+    (void)state;
+    static const struct {
+        double kept;
+        uint32_t count;
+        int holding;
+    } rows[] = {{0, 12, 930}, {0, 48, 930}, {0, 256, 930}, {0.5, 48, 900}, {0.5, 256, 920}, {0.8, 256, 890}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double width;
+        const int holding = count_holding(rows[i].kept, rows[i].count, 1000, &width);
+        if (holding < rows[i].holding || holding > 990)
+            fail_msg("%u rounds, %g kept: %d of 1000", rows[i].count, rows[i].kept, holding);
+    }
+    double alone, following;
+    count_holding(0, 256, 100, &alone);
+    count_holding(0.8, 256, 100, &following);
+    assert_true(alone < 0.006 && following > 1.5 * alone && following < 4 * alone);
+}
+
+static void a_round_that_was_disturbed_on_one_side_does_not_count(void **state)
+{
+    (void)state;
+    hone_sample a[20], b[20];
+    for (uint32_t i = 0; i < 20; i++) {
+        a[i] = (hone_sample){.time_ns = 100 * (1 + i % 7)}; // what both share is in neither
+        b[i] = (hone_sample){.time_ns = 103 * (1 + i % 7)};
+        if (i % 3 != 0) continue;
+        b[i] = (hone_sample){.time_ns = 3 * b[i].time_ns, .waited = 0.1, .marks = HONE_OS_WAITED};
+    }
+    const hone_interval ratio = hone_rounds_ratio(a, b, 20, 5), inverse = hone_rounds_ratio(b, a, 20, 5);
+    assert_true(fabs(ratio.middle - 1.03) < 1e-9 && fabs(ratio.low - 1.03) < 1e-9 && fabs(ratio.high - 1.03) < 1e-9);
+    assert_true(fabs(inverse.middle * 1.03 - 1) < 1e-9);
+}
+
+static void where_few_rounds_were_left_alone_all_count_without_what_they_waited(void **state)
+{
+    (void)state;
+    hone_sample a[12], b[12];
+    for (uint32_t i = 0; i < 12; i++) {
+        a[i] = (hone_sample){.time_ns = 100};
+        b[i] = (hone_sample){.time_ns = 150, .waited = 0.2 + 0.01 * i, .marks = i % 3 != 0 ? HONE_OS_WAITED : 0};
+    }
+    // Four were left alone, and stand above the others; of all, the middle two waited for 24 and 22 %.
+    assert_true(fabs(hone_rounds_ratio(a, b, 12, 5).middle - 1.5 * sqrt(0.76 * 0.78)) < 1e-9);
+    assert_true(fabs(hone_rounds_ratio(a, b, 12, 4).middle - 1.5) < 1e-9);
+    assert_true(fabs(hone_rounds_ratio(a, b, 1, 5).low - 1.5) < 1e-9);
+    for (uint32_t i = 0; i < 12; i++)
+        b[i] = (hone_sample){.time_ns = 100 + i, .marks = HONE_DEVICE_SHARED}; // how long it waited nobody knows
+    const hone_interval shared = hone_rounds_ratio(a, b, 12, 5);
+    assert_true(fabs(shared.middle - sqrt(1.05 * 1.06)) < 1e-9 && shared.low < 1.03 && shared.high > 1.08);
+}
+
+static void an_interval_of_few_rounds_ends_between_two_of_them(void **state)
+{
+    (void)state;
+    hone_sample a[7], b[7];
+    for (uint32_t i = 0; i < 7; i++) {
+        a[i] = (hone_sample){.time_ns = 100};
+        b[i] = (hone_sample){.time_ns = 100 * exp(0.01 * i)};
+    }
+    const hone_interval seven = hone_rounds_ratio(a, b, 7, 5), four = hone_rounds_ratio(a, b, 4, 5);
+    assert_true(fabs(log(seven.low) - 0.01 * (3 - 0.98 * sqrt(7))) < 1e-9);
+    assert_true(fabs(log(seven.high) - 0.01 * (3 + 0.98 * sqrt(7))) < 1e-9);
+    assert_true(four.low == 1 && fabs(log(four.high) - 0.03) < 1e-9); // all of them
+}
+
+static void the_order_of_rounds_counts_and_that_of_disturbance_does_not(void **state)
+{
+    (void)state;
+    hone_sample a[64], b[64], sorted[64];
+    for (uint32_t i = 0; i < 64; i++) {
+        a[i] = (hone_sample){.time_ns = 100, .waited = 0.001 * (i * 37 % 64)}; // below what marks a sample
+        b[i] = (hone_sample){.time_ns = 100 + i};
+        sorted[i * 37 % 64] = b[i];
+    }
+    const hone_interval drifting = hone_rounds_ratio(a, b, 64, 5), mixed = hone_rounds_ratio(a, sorted, 64, 5);
+    assert_true(fabs(drifting.middle - mixed.middle) < 1e-9);
+    assert_true(drifting.high - drifting.low > 2 * (mixed.high - mixed.low));
+}
+
 static void random_orders_are_permutations(void **state)
 {
     (void)state;
@@ -101,6 +218,11 @@ int main(void)
         cmocka_unit_test(the_interval_of_a_median_holds_it_and_narrows),
         cmocka_unit_test(a_ratio_of_medians_needs_no_pairs_and_heeds_no_outlier),
         cmocka_unit_test(a_clear_ratio_excludes_one_and_an_unclear_one_does_not),
+        cmocka_unit_test(an_interval_holds_the_truth_where_rounds_follow_each_other),
+        cmocka_unit_test(a_round_that_was_disturbed_on_one_side_does_not_count),
+        cmocka_unit_test(where_few_rounds_were_left_alone_all_count_without_what_they_waited),
+        cmocka_unit_test(an_interval_of_few_rounds_ends_between_two_of_them),
+        cmocka_unit_test(the_order_of_rounds_counts_and_that_of_disturbance_does_not),
         cmocka_unit_test(random_orders_are_permutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
