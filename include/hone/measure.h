@@ -20,13 +20,15 @@ enum { HONE_MOST_COMPARED = 16 };
 
 // A choice that was measured beside others. Only undisturbed samples count: no thread of the choice waited for a
 // processor or was moved to another one, and the host of a virtual machine took no time. Where there are fewer than
-// five of these, the five least disturbed count.
+// five of these, the five least disturbed count. Two choices are compared within rounds, so that ratio need not be the
+// quotient of the two times.
 typedef struct hone_compared {
     char kernel[HONE_NAME_SIZE];
     char config[1024];               // JSON object
     double time_ns, low_ns, high_ns; // of one run: the median with its 95 % interval
-    double ratio, low, high;         // its time over the fastest choice's, with the 95 % interval; 1 of the fastest
-    uint32_t samples, disturbed;     // that were taken; of them those that were disturbed
+    double ratio, low, high;     // the median of its time over the fastest choice's in the same round, with the 95 %
+                                 // interval; at least 1, and 1 of the fastest
+    uint32_t samples, disturbed; // that were taken; of them those that were disturbed
 } hone_compared;
 
 HONE_API HONE_MUST_CHECK hone_status hone_compare_sized(

@@ -574,10 +574,9 @@ class LowerRuns(CommandTest):
             self.assertGreaterEqual(row["samples"], 5)
             self.assertLessEqual(row["low"], row["ratio"])
             self.assertLessEqual(row["ratio"], row["high"])
-        fastest = min(choices, key=lambda row: row["time_ns"])
-        self.assertEqual([fastest["ratio"], fastest["low"], fastest["high"]], [1, 1, 1])
-        for row in choices:
-            self.assertAlmostEqual(row["ratio"], row["time_ns"] / fastest["time_ns"], places=6)
+        # Not the least time: two are compared within rounds.
+        self.assertIn([1, 1, 1], [[row["ratio"], row["low"], row["high"]] for row in choices])
+        self.assertEqual(min(row["ratio"] for row in choices), 1)
         self.assertEqual(self.stat()["measurements"], 0)
 
     def test_bench_takes_the_stored_choice_and_the_default(self):

@@ -10,8 +10,10 @@ from support import COMMAND, DATA, NORM, CommandTest
 
 REGRET = str(DATA.parent / "lab" / "regret")
 REPLAY = str(DATA.parent / "lab" / "replay")
+DUELS = str(DATA.parent / "lab" / "duels")
 ALARMS = str(DATA.parent / "lab" / "alarms")
 RECORDED = str(DATA.parent / "bench" / "contests" / "regret-4s.jsonl.gz")
+RECORDED_DUELS = str(DATA.parent / "bench" / "contests" / "duels-3s.jsonl.gz")
 SOFTMAX = "softmax(f32[8,64])"
 COLUMNS = "| | contests | bad | > 20 % | worst | mean regret | slower than not tuning by > 5 points |"
 
@@ -48,9 +50,9 @@ class Regret(CommandTest):
             self.assertIsInstance(row["evidence"], dict)
         self.assertEqual(min(row["ratio"] for row in contests) == 1 or contests[0]["default_ratio"] == 1, True)
 
-    def replay(self, *files):
-        return subprocess.run([sys.executable, "-B", REPLAY, *files], cwd=self.folder, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=120)
+    def replay(self, *files, program=REPLAY):
+        return subprocess.run([sys.executable, "-B", program, *files], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=240)
 
     def test_samples_of_contests_are_recorded_and_replayed(self):
         done = self.regret("--runs", "1", "--seconds", "1", "--duel", "0.5", "--samples", "--out", "out.jsonl", NORM)
@@ -72,6 +74,27 @@ class Regret(CommandTest):
         for row in rows:
             self.assertIn(row, page)
 
+    def test_the_recorded_duels_say_what_the_benchmarks_say(self):
+        page = (DATA.parent / "docs" / "benchmarks.md").read_text()
+        rows = [line for line in self.replay(RECORDED_DUELS, program=DUELS).stdout.splitlines() if line.startswith("| ")]
+        self.assertGreater(len(rows), 20)
+        for row in rows:
+            self.assertIn(row, page)
+
+    def test_duels_without_a_difference_are_estimated_as_equal(self):
+        def duel(company, b, disturbed=()):
+            return json.dumps({"call": NORM, "company": company, "load": 1, "times_ns": [[100] * 40, b], "disturbed": [[], list(disturbed)]})
+        (self.folder / "duels.jsonl").write_text("\n".join([
+            duel(0, [99, 101] * 20), duel("c2", [100] * 35 + [900] * 5, [[number, 0.9, 1] for number in range(35, 40)])]))
+        done = self.replay("duels.jsonl", program=DUELS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        titles = [line for line in done.stdout.splitlines() if " duels " in line]
+        self.assertEqual(titles, [f"1 duels {where}, 40 rounds in the median" for where in ("at rest", "beside others")]
+                         + ["2 duels beside others, each the half of one, 20 rounds in the median"])
+        rows = [line for line in done.stdout.splitlines() if line.startswith("| within rounds, ranks, by")]
+        self.assertIn("| 0.01, 0.01 % | 0.0 % |", rows[0])
+        self.assertEqual(rows[1], "| within rounds, ranks, by their dependence | 0.00, 0.00 % | 0.0 % | 100.0 % | 100.0 % | 100.0 % | 0.00 % |")
+
     def test_a_right_kernel_that_a_contest_rejects_is_a_false_alarm(self):
         (self.folder / "calls.txt").write_text(f"# one\n{NORM}\n")
         (self.folder / "hone").write_text("#!/bin/sh\ncat answer.json\n")
@@ -91,6 +114,8 @@ class Regret(CommandTest):
         done = self.replay("empty.jsonl")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("record some with lab/regret --samples", done.stderr)
+        done = self.replay("empty.jsonl", program=DUELS)
+        self.assertEqual((done.returncode, done.stderr), (1, "no recorded duel\n"))
 
     def test_a_neighbour_works_until_the_last_call_and_is_killed(self):
         command = "echo $$ >pid; echo at work; exec sleep 600"
