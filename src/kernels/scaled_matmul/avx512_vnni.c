@@ -68,8 +68,7 @@ static int32_t sum_of_row(const hone_matmul *product, int64_t row)
             sums[i] = dot_words(along(a, p + i * STEP, STEP), ones, sums[i]);
     for (; p < product->k; p += STEP)
         sums[0] = dot_words(along(a, p, product->k - p), ones, sums[0]);
-    const vec sum = add_lanes(add_lanes(sums[0], sums[1]), add_lanes(sums[2], sums[3]));
-    return _mm512_reduce_add_epi32(lanes_of(sum));
+    return sum_integers(add_lanes(add_lanes(sums[0], sums[1]), add_lanes(sums[2], sums[3])));
 }
 
 static void finish(const hone_matmul *product, void *sums, int64_t row, int64_t from, int64_t count)

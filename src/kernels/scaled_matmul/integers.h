@@ -25,11 +25,6 @@ HONE_INLINE vec add_lanes(vec a, vec b)
     return of_lanes(_mm512_add_epi32(lanes_of(a), lanes_of(b)));
 }
 
-HONE_INLINE float sum_lanes(vec a)
-{
-    return hone_float_of_bits((uint32_t)_mm512_reduce_add_epi32(lanes_of(a)));
-}
-
 // The sums less an integer, as floats.
 HONE_INLINE vec floats_of(vec sums, int32_t less)
 {
@@ -55,20 +50,31 @@ HONE_INLINE vec add_lanes(vec a, vec b)
     return of_lanes(_mm256_add_epi32(lanes_of(a), lanes_of(b)));
 }
 
-HONE_INLINE float sum_lanes(vec a)
-{
-    __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(lanes_of(a)), _mm256_extracti128_si256(lanes_of(a), 1));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
-    return hone_float_of_bits((uint32_t)_mm_cvtsi128_si32(sum));
-}
-
 HONE_INLINE vec floats_of(vec sums, int32_t less)
 {
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(lanes_of(sums), _mm256_set1_epi32(less)));
 }
 
 #endif
+
+// Vectors wrap where integers overflow; C's own sums may not.
+HONE_INLINE int32_t sum_integers(vec a)
+{
+#ifdef __AVX512F__
+    const __m256i halves =
+        _mm256_add_epi32(_mm512_castsi512_si256(lanes_of(a)), _mm512_extracti64x4_epi64(lanes_of(a), 1));
+#else
+    const __m256i halves = lanes_of(a);
+#endif
+    __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1)));
+}
+
+HONE_INLINE float sum_lanes(vec a)
+{
+    return hone_float_of_bits((uint32_t)sum_integers(a));
+}
 
 #define LANE_ADD add_lanes
 #define LANE_SUM sum_lanes
