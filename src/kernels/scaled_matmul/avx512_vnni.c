@@ -1,6 +1,6 @@
 // Words of four integers on AVX512_VNNI: one instruction multiplies four unsigned integers by four signed ones and adds the
-// products to a sum. b is the unsigned one: 128 is added to its elements as they are read (their highest bit is turned), and
-// what that adds to a sum, 128 times the sum of a's row, is taken off when the sum is finished. Sums may pass 32 bits in
+// products to a sum. b is the unsigned one: 128 is added to its elements as they are read (their highest bit is flipped), and
+// what that adds to a sum, 128 times the sum of a's row, is subtracted when the sum is finished. Sums may exceed 32 bits in
 // between: they wrap, and wrap back.
 #include "kernels/vector/avx512.h"
 
@@ -56,7 +56,7 @@ static void columns(const hone_gemm_strip *strip)
     pack_columns(strip, WORD, column);
 }
 
-// Once for a row and a panel of b, which is one step where the panel's columns are some fifty.
+// Formed once for each row and panel of b: as many steps as one in nr of the panel's products.
 static int32_t sum_of_row(const hone_matmul *product, int64_t row)
 {
     const int8_t *a = (const int8_t *)product->a + row * product->a_stride;

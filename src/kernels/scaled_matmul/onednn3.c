@@ -1,5 +1,5 @@
-// oneDNN 3's product of integers. Its scales are one for all of a row's matrix, so that it gives sums, as torch asks it for, and the
-// scales and the bias follow here, in the way of hone's own kernels.
+// oneDNN 3's product of integers. It has no scale for each row of a (3.2: operations behind the product that scale rows run in its
+// reference code). So it gives sums, as PyTorch's _int_mm uses it, and the scales and the bias follow here.
 #include "kernels/common/half.h"
 #include "kernels/common/scratch.h"
 #include "kernels/rivals/rivals.h"
