@@ -1,4 +1,7 @@
 // All of hone, in three tiers. A first look: docs/README is one page; examples/ has short programs.
+//
+// NULL where something is expected, and its declaration does not say what NULL means: a function with a status returns
+// HONE_INVALID_ARGUMENT, any other does nothing and returns NULL, 0 or false. So does an index behind the last.
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
 

@@ -693,6 +693,10 @@ hone_status hone_call_bind(
     hone_call **out,
     hone_error *err)
 {
+    if (signature == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the signature or out is NULL");
+    }
     const hone_call_source source = {.values = values, .count = count, .describe = describe};
     return hone_call_build(hone_allocator_given(allocator), signature, &source, out, err);
 }

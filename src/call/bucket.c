@@ -157,6 +157,10 @@ static hone_status bucket_of_call(const hone_call *call, bool upper, bool frees,
 
 hone_status hone_call_bucket(const hone_call *call, bool upper, hone_call **out, hone_error *err)
 {
+    if (call == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the call or out is NULL");
+    }
     return bucket_of_call(call, upper, true, out, err);
 }
 

@@ -26,7 +26,7 @@ void hone_call_release(hone_call **call)
 
 const hone_signature *hone_call_signature(const hone_call *call)
 {
-    return call->signature;
+    return call != NULL ? call->signature : NULL;
 }
 
 // A signature of another runtime has the same text.
@@ -41,7 +41,7 @@ hone_status hone_call_check(const hone_call *call, const hone_signature *signatu
 
 const hone_value *hone_call_values(const hone_call *call)
 {
-    return call->values;
+    return call != NULL ? call->values : NULL;
 }
 
 const hone_value *hone_call_defaults(const hone_call *call)
@@ -63,7 +63,7 @@ static bool has_tensor(const hone_call *call, size_t index)
 
 const hone_tensor *hone_call_tensor(const hone_call *call, size_t index)
 {
-    return has_tensor(call, index) ? &call->tensors[index] : NULL;
+    return call != NULL && has_tensor(call, index) ? &call->tensors[index] : NULL;
 }
 
 void hone_call_forget_data(hone_call *call)
@@ -94,17 +94,17 @@ bool hone_call_is_ordinary(const hone_call *call, size_t index)
 
 hone_device hone_call_device(const hone_call *call)
 {
-    return call->device;
+    return call != NULL ? call->device : (hone_device){0};
 }
 
 const char *hone_call_text(const hone_call *call)
 {
-    return call->text;
+    return call != NULL ? call->text : NULL;
 }
 
 const char *hone_call_spec(const hone_call *call)
 {
-    return call->spec;
+    return call != NULL ? call->spec : NULL;
 }
 
 const char *hone_call_key(const hone_call *call)

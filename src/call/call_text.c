@@ -314,6 +314,10 @@ static hone_status build(reader *r, hone_call **out)
 hone_status hone_call_parse(
     hone_allocator allocator, hone_signature *signature, const char *text, hone_call **out, hone_error *err)
 {
+    if (signature == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the signature or out is NULL");
+    }
     *out = NULL;
     allocator = hone_allocator_given(allocator);
     if (text == NULL)

@@ -225,6 +225,10 @@ hone_status hone_call_from_spec(
     hone_call **out,
     hone_error *err)
 {
+    if (signature == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the signature or out is NULL");
+    }
     *out = NULL;
     allocator = hone_allocator_given(allocator);
     json_t *root = NULL;

@@ -23,27 +23,27 @@ void hone_signature_release(hone_signature **signature)
 
 const char *hone_signature_name(const hone_signature *signature)
 {
-    return signature->name;
+    return signature != NULL ? signature->name : NULL;
 }
 
 const char *hone_signature_version(const hone_signature *signature)
 {
-    return signature->version;
+    return signature != NULL ? signature->version : NULL;
 }
 
 const char *hone_signature_text(const hone_signature *signature)
 {
-    return signature->text;
+    return signature != NULL ? signature->text : NULL;
 }
 
 size_t hone_signature_count(const hone_signature *signature)
 {
-    return signature->count;
+    return signature != NULL ? signature->count : 0;
 }
 
 const hone_parameter *hone_signature_parameter(const hone_signature *signature, size_t index)
 {
-    return index < signature->count ? &signature->parameters[index].shown : NULL;
+    return signature != NULL && index < signature->count ? &signature->parameters[index].shown : NULL;
 }
 
 int hone_signature_find(const hone_signature *signature, const char *name)

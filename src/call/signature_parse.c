@@ -677,6 +677,7 @@ static hone_status parse_into(hone_signature *signature, hone_error *err)
 
 hone_status hone_signature_parse(hone_allocator allocator, const char *text, hone_signature **out, hone_error *err)
 {
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
     *out = NULL;
     allocator = hone_allocator_given(allocator);
     if (text == NULL)

@@ -8,6 +8,7 @@ _Static_assert(sizeof(hone_value) == 16, "hone_value is tvm-ffi's TVMFFIAny");
 
 int64_t hone_tensor_elements(const hone_tensor *tensor)
 {
+    if (tensor == NULL || (tensor->ndim > 0 && tensor->shape == NULL)) return -1;
     int64_t elements = 1;
     bool empty = false, overflow = false;
     for (int32_t i = 0; i < tensor->ndim; i++) {
@@ -21,6 +22,7 @@ int64_t hone_tensor_elements(const hone_tensor *tensor)
 
 bool hone_tensor_is_row_major(const hone_tensor *tensor)
 {
+    if (tensor == NULL) return false;
     if (tensor->strides == NULL || hone_tensor_elements(tensor) == 0) return true;
     int64_t expected = 1;
     for (int32_t i = tensor->ndim - 1; i >= 0; i--) {
@@ -71,6 +73,7 @@ static bool element_range(const hone_tensor *tensor, int64_t *out_low, int64_t *
 
 hone_status hone_tensor_span(const hone_tensor *tensor, int64_t *out_bytes, int64_t *out_below)
 {
+    if (tensor == NULL || out_bytes == NULL || out_below == NULL) return HONE_INVALID_ARGUMENT;
     const hone_dtype_info *dtype = hone_dtype_find(tensor->dtype);
     if (dtype == NULL || tensor->ndim < 0 || tensor->ndim > HONE_MAX_RANK) return HONE_INVALID_ARGUMENT;
     const int64_t elements = hone_tensor_elements(tensor);

@@ -32,6 +32,7 @@ static hone_overlay *overlay_retain(hone_overlay *overlay)
 
 void hone_overlay_release(hone_overlay **overlay_pointer)
 {
+    if (overlay_pointer == NULL) return;
     hone_overlay *overlay = *overlay_pointer;
     *overlay_pointer = NULL;
     if (overlay == NULL || atomic_fetch_sub_explicit(&overlay->references, 1, memory_order_acq_rel) != 1) return;
@@ -212,6 +213,7 @@ hone_context *hone_context_retain(hone_context *context)
 
 void hone_context_release(hone_context **context_pointer)
 {
+    if (context_pointer == NULL) return;
     hone_context *context = *context_pointer;
     *context_pointer = NULL;
     while (context != NULL && atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) == 1) {

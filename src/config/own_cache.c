@@ -192,6 +192,7 @@ hone_status hone_own_cache_open(const hone_own_cache_options *options, hone_own_
 
 void hone_own_cache_close(hone_own_cache **cache_pointer)
 {
+    if (cache_pointer == NULL) return;
     hone_own_cache *cache = *cache_pointer;
     *cache_pointer = NULL;
     if (cache == NULL) return;
@@ -243,6 +244,7 @@ hone_status hone_own_overlay_derive(
 
 void hone_own_overlay_release(hone_own_overlay **overlay_pointer)
 {
+    if (overlay_pointer == NULL) return;
     hone_own_overlay *overlay = *overlay_pointer;
     *overlay_pointer = NULL;
     while (overlay != NULL && atomic_fetch_sub_explicit(&overlay->references, 1, memory_order_acq_rel) == 1) {

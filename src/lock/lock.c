@@ -49,8 +49,7 @@ size_t hone_lock_size(const hone_lock *lock)
 
 const hone_lock_line *hone_lock_at(const hone_lock *lock, size_t index)
 {
-    hone_assert(index < hone_lock_size(lock));
-    return lock->lines[index];
+    return index < hone_lock_size(lock) ? lock->lines[index] : NULL;
 }
 
 // Where a line stands or would stand.

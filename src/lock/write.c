@@ -36,8 +36,9 @@ void hone_lock_put_text(const hone_lock_line *line, hone_buffer *out)
 size_t hone_lock_line_text(const hone_lock_line *line, char *out, size_t size)
 {
     hone_buffer text;
+    if (out == NULL) size = 0;
     if (size > 0) out[0] = '\0';
-    if (line->config_text == NULL) return 0;
+    if (line == NULL || line->config_text == NULL) return 0;
     hone_buffer_init(&text, hone_allocator_system());
     hone_lock_put_text(line, &text);
     const size_t length = text.failed ? 0 : text.size;

@@ -364,6 +364,7 @@ hone_status hone_offline_read(
 
 void hone_program_release(hone_program **program)
 {
+    if (program == NULL) return;
     hone_program *p = *program;
     if (p == NULL) return;
     for (size_t i = 0; i < p->count; i++)
@@ -377,32 +378,32 @@ void hone_program_release(hone_program **program)
 
 const char *hone_program_dialect(const hone_program *program)
 {
-    return program->form->dialect;
+    return program != NULL ? program->form->dialect : NULL;
 }
 
 const char *hone_program_form(const hone_program *program)
 {
-    return program->form->name;
+    return program != NULL ? program->form->name : NULL;
 }
 
 const char *hone_program_note(const hone_program *program)
 {
-    return program->note;
+    return program != NULL ? program->note : NULL;
 }
 
 size_t hone_program_operations(const hone_program *program)
 {
-    return program->count;
+    return program != NULL ? program->count : 0;
 }
 
 int64_t hone_program_step_bytes(const hone_program *program)
 {
-    return program->step_bytes;
+    return program != NULL ? program->step_bytes : 0;
 }
 
 const hone_operation *hone_program_operation(const hone_program *program, size_t index)
 {
-    return index < program->count ? &program->items[index].shown : NULL;
+    return program != NULL && index < program->count ? &program->items[index].shown : NULL;
 }
 
 const char *hone_match_name(hone_match match)

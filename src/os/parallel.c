@@ -59,9 +59,10 @@ void hone_plan_parallel_for(
     void (*body)(void *ctx, int64_t index),
     void *ctx)
 {
-    bool hosts = execution != NULL && execution->parallel_for != NULL;
-    hone_parallel_for *parallel_for = hosts ? execution->parallel_for : plan->parallel_for;
-    void *pool = hosts ? execution->pool : plan->pool;
+    const bool hosts = execution != NULL && execution->parallel_for != NULL, plans = !hosts && plan != NULL;
+    hone_parallel_for *parallel_for = hosts ? execution->parallel_for : plans ? plan->parallel_for : NULL;
+    void *pool = hosts ? execution->pool : plans ? plan->pool : NULL;
+    if (body == NULL) return;
     threads = allowed(execution, threads);
     if (threads <= 1 || count <= 1 || parallel_for == NULL)
         run_inline(count, body, ctx);
@@ -97,6 +98,7 @@ void hone_plan_parallel_workers(
     void (*body)(void *ctx, int64_t index, int32_t worker),
     void *ctx)
 {
+    if (body == NULL) return;
     workers all = {0, count, body, ctx};
     int32_t threads = allowed(execution, count_of_workers);
     if (threads > count) threads = (int32_t)count;

@@ -39,6 +39,10 @@ static hone_status make_page(const char *page, const char *json, char **out_text
 
 hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err)
 {
+    if (result == NULL || out_text == NULL) {
+        if (out_text != NULL) *out_text = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result or out_text is NULL");
+    }
     hone_buffer document;
     *out_text = NULL;
     hone_buffer_init(&document, hone_allocator_system());

@@ -162,6 +162,10 @@ hone_status hone_space_bind(
     hone_bound_space **out,
     hone_error *err)
 {
+    if (space == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the space or out is NULL");
+    }
     hone_allocator allocator = space->allocator;
     *out = NULL;
     hone_bound_space *bound = hone_alloc(&allocator, sizeof *bound);

@@ -49,6 +49,8 @@ hone_status hone_space_find_positions(
 
 hone_status hone_bound_space_check(const hone_bound_space *space, const hone_config *config, hone_error *err)
 {
+    if (space == NULL || config == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "space.check", "the space or the config is NULL");
     hone_space_walk walk;
     uint16_t positions[HONE_MAX_PARAMETERS];
     hone_status status = hone_space_find_positions(space->space, config, positions, err);
@@ -111,6 +113,8 @@ static hone_status first_config(const hone_bound_space *space, hone_config *out,
 
 hone_status hone_bound_space_default(const hone_bound_space *space, hone_config *out_config, hone_error *err)
 {
+    if (space == NULL || out_config == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "space.default", "the space or out_config is NULL");
     hone_space_walk walk;
     uint16_t positions[HONE_MAX_PARAMETERS];
     for (size_t i = 0; i < space->space->parameter_count; i++)

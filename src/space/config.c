@@ -63,15 +63,18 @@ size_t hone_space_config_text(
 
 size_t hone_config_text(const hone_space *space, const hone_config *config, char *out, size_t size)
 {
+    if (out == NULL) size = 0;
+    if (size > 0) out[0] = '\0';
+    if (space == NULL || config == NULL) return 0;
     uint32_t all = config->count < HONE_MAX_PARAMETERS ? (1u << config->count) - 1 : UINT32_MAX;
     return hone_space_config_text(space, config, all, out, size);
 }
 
 size_t hone_config_json(const hone_space *space, const hone_config *config, char *out, size_t size)
 {
-    sink to = {out, size, 0};
+    sink to = {out, out != NULL ? size : 0, 0};
     put(&to, "{");
-    for (size_t i = 0; i < config->count && i < space->parameter_count; i++) {
+    for (size_t i = 0; space != NULL && config != NULL && i < config->count && i < space->parameter_count; i++) {
         put(&to, i == 0 ? "" : ",");
         put(&to, space->parameters[i].json_name);
         put(&to, ":");
@@ -157,6 +160,8 @@ static hone_status read_assignment(reader *r, hone_lexer *lexer)
 
 hone_status hone_config_from_text(const hone_space *space, const char *text, hone_config *out_config, hone_error *err)
 {
+    if (space == NULL || text == NULL || out_config == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "config.from_text", "the space, the text or out_config is NULL");
     reader r = {.space = space, .where = "config.from_text", .err = err};
     hone_arena arena = {.allocator = space->allocator};
     hone_lexer lexer;

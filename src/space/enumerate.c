@@ -1,5 +1,6 @@
 // All configs in the order of the text. Diagrams that have that order are walked side by side, a path each: nothing is
 // asked again and nothing leads nowhere. Else the constraints are asked of one value after another.
+#include "base/error.h"
 #include "space/ranking.h"
 
 typedef struct enumeration {
@@ -90,6 +91,8 @@ static bool visit_config(void *ctx, const hone_space_point *point)
 hone_status hone_bound_space_enumerate(
     const hone_bound_space *space, bool (*visit)(void *ctx, const hone_config *config), void *ctx, hone_error *err)
 {
+    if (space == NULL || visit == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "space.enumerate", "the space or visit is NULL");
     config_visit v = {visit, ctx};
     return hone_space_enumerate_points(space, visit_config, &v, err);
 }

@@ -83,6 +83,8 @@ hone_status hone_bound_space_neighbours(
     void *ctx,
     hone_error *err)
 {
+    if (space == NULL || config == NULL || visit == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the space, the config or visit is NULL");
     neighbours n = {.visit = visit, .ctx = ctx, .err = err};
     if (which != HONE_NEIGHBOURS_HAMMING && which != HONE_NEIGHBOURS_ADJACENT)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "there is no neighbourhood %d", (int)which);

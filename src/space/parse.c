@@ -126,6 +126,7 @@ static void parse(parser *p, const char *text)
 
 hone_status hone_space_parse(hone_allocator allocator, const char *text, hone_space **out, hone_error *err)
 {
+    if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, where, "out is NULL");
     parser p = {.line_offset = 0};
     *out = NULL;
     hone_status status = hone_space_builder_begin(&p.builder, hone_allocator_given(allocator), where, err);

@@ -181,6 +181,8 @@ static hone_status usable_ranking(
 hone_status hone_bound_space_bounds(
     const hone_bound_space *space, uint64_t *out_low, uint64_t *out_high, hone_error *err)
 {
+    if (space == NULL || out_low == NULL || out_high == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "space.bounds", "the space, out_low or out_high is NULL");
     const hone_space_ranking *ranking;
     hone_status status = hone_space_ranking_of(space, &ranking, err);
     if (status != HONE_OK) return status;
@@ -201,6 +203,8 @@ hone_status hone_bound_space_count(const hone_bound_space *space, uint64_t *out_
 
 hone_status hone_bound_space_at(const hone_bound_space *space, uint64_t rank, hone_config *out_config, hone_error *err)
 {
+    if (space == NULL || out_config == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where_at, "the space or out_config is NULL");
     const hone_space_ranking *ranking;
     hone_status status = usable_ranking(space, where_at, &ranking, err);
     if (status != HONE_OK) return status;
@@ -215,6 +219,8 @@ hone_status hone_bound_space_at(const hone_bound_space *space, uint64_t rank, ho
 hone_status hone_bound_space_rank(
     const hone_bound_space *space, const hone_config *config, uint64_t *out_rank, hone_error *err)
 {
+    if (space == NULL || config == NULL || out_rank == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where_rank, "the space, the config or out_rank is NULL");
     uint64_t rank = 0, own;
     uint16_t positions[HONE_MAX_PARAMETERS];
     const hone_space_ranking *ranking;

@@ -244,6 +244,8 @@ hone_status hone_bound_space_sample(
     size_t *out_count,
     hone_error *err)
 {
+    if (space == NULL || out_count == NULL || (count > 0 && out_configs == NULL))
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the space, out_configs or out_count is NULL");
     hone_status status = HONE_OK;
     sampler *s = hone_alloc(&space->allocator, sizeof *s);
     if (s == NULL) return hone_fail_memory(err, where);

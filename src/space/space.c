@@ -62,6 +62,7 @@ const char hone_space_device_limit_names[] = "threads, l1_bytes, l2_bytes, l3_by
 
 hone_space *hone_space_retain(hone_space *space)
 {
+    if (space == NULL) return NULL;
     atomic_fetch_add_explicit(&space->references, 1, memory_order_relaxed);
     return space;
 }
@@ -79,17 +80,17 @@ void hone_space_release(hone_space **space)
 
 size_t hone_space_parameters(const hone_space *space)
 {
-    return space->parameter_count;
+    return space != NULL ? space->parameter_count : 0;
 }
 
 const char *hone_space_parameter_name(const hone_space *space, size_t index)
 {
-    return space->parameters[index].name;
+    return space != NULL && index < space->parameter_count ? space->parameters[index].name : NULL;
 }
 
 size_t hone_space_values(const hone_space *space, size_t index)
 {
-    return space->parameters[index].count;
+    return space != NULL && index < space->parameter_count ? space->parameters[index].count : 0;
 }
 
 const char *hone_space_value_text(const hone_space *space, size_t index, size_t position)
@@ -99,11 +100,13 @@ const char *hone_space_value_text(const hone_space *space, size_t index, size_t 
 
 const char *hone_space_value_json(const hone_space *space, size_t index, size_t position)
 {
+    if (position >= hone_space_values(space, index)) return NULL;
     return space->parameters[index].values[position].json;
 }
 
 uint64_t hone_space_cartesian(const hone_space *space)
 {
+    if (space == NULL) return 0;
     uint64_t product = 1;
     for (size_t i = 0; i < space->parameter_count; i++)
         if (__builtin_mul_overflow(product, (uint64_t)space->parameters[i].count, &product)) return UINT64_MAX;

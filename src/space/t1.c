@@ -145,6 +145,10 @@ static void read_document(hone_space_builder *builder, const json_t *document)
 hone_status hone_space_parse_t1(
     hone_allocator allocator, const char *json, size_t size, hone_space **out, hone_error *err)
 {
+    if (json == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "json or out is NULL");
+    }
     json_t *document;
     hone_space_builder builder;
     *out = NULL;

@@ -58,6 +58,7 @@ static bool has_queue(const hone_store_ops *kind)
 
 void hone_store_kinds(void (*visit)(void *ctx, const hone_store_kind *kind), void *ctx)
 {
+    if (visit == NULL) return;
     for (size_t i = 0; i < COUNT; i++) {
         const hone_store_kind kind = {
             .scheme = kinds[i]->scheme,

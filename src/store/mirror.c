@@ -1086,6 +1086,7 @@ hone_status hone_store_open_mirrored(
 const char *hone_store_away(hone_store *store, char *out, size_t size)
 {
     char words[COPY_SIZE];
+    if (out == NULL || size == 0) return "";
     out[0] = '\0';
     if (store == NULL || store->ops != &mirror_ops || hone_store_lock(store, where, NULL) != HONE_OK) return out;
     mirror *m = mirror_of(store);

@@ -91,6 +91,8 @@ hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *
 
 hone_status hone_store_changes(hone_store *store, uint64_t *out, hone_error *err)
 {
+    if (store == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, changes_where, "the store or out is NULL");
     if (store->ops->changes == NULL)
         return hone_fail(err, HONE_UNSUPPORTED, changes_where, "%s is seen by no other process", store->url);
     hone_status status = hone_store_lock(store, changes_where, err);

@@ -321,6 +321,7 @@ hone_status hone_tune_audit(
 
 void hone_audit_release(hone_audit **audit)
 {
+    if (audit == NULL) return;
     hone_audit *gone = *audit;
     *audit = NULL;
     if (gone == NULL) return;
@@ -335,10 +336,10 @@ void hone_audit_release(hone_audit **audit)
 
 size_t hone_audit_size(const hone_audit *audit)
 {
-    return audit->count;
+    return audit != NULL ? audit->count : 0;
 }
 
 const hone_audited *hone_audit_choice(const hone_audit *audit, size_t index)
 {
-    return &audit->items[index].audited;
+    return audit != NULL && index < audit->count ? &audit->items[index].audited : NULL;
 }

@@ -55,6 +55,7 @@ static void audit_sum_known(const hone_audit *audit, hone_audit_summary *out)
 
 void hone_audit_sum_sized(const hone_audit *audit, hone_audit_summary *out, size_t size)
 {
+    if (audit == NULL || out == NULL) return;
     hone_audit_summary known;
     audit_sum_known(audit, &known);
     hone_struct_give(out, size, &known, sizeof known);
@@ -147,6 +148,10 @@ static void put_sum(hone_buffer *out, const hone_audit *audit)
 // The text is freed without an audit at hand, hence the system's allocator.
 hone_status hone_audit_json(const hone_audit *audit, char **out_text, hone_error *err)
 {
+    if (audit == NULL || out_text == NULL) {
+        if (out_text != NULL) *out_text = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "audit.json", "the audit or out_text is NULL");
+    }
     hone_buffer out;
     hone_buffer_init(&out, hone_allocator_system());
     hone_buffer_text(&out, "{\"hone_audit\":1");

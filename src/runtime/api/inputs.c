@@ -177,8 +177,8 @@ void hone_inputs_release(hone_inputs **pointer)
 
 const hone_value *hone_inputs_values(const hone_inputs *inputs, size_t *out_count)
 {
-    *out_count = inputs->count;
-    return inputs->values;
+    if (out_count != NULL) *out_count = inputs != NULL ? inputs->count : 0;
+    return inputs != NULL ? inputs->values : NULL;
 }
 
 // Verifying -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ static const char where[] = "kernel.check";
 
 const hone_space *hone_kernel_space(const hone_kernel_ref *kernel)
 {
-    return kernel->space;
+    return kernel != NULL ? kernel->space : NULL;
 }
 
 hone_status hone_kernel_default(

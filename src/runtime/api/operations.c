@@ -39,8 +39,10 @@ static hone_op *make_op(hone_runtime *rt, const hone_algorithm_entry *algorithm)
 
 hone_status hone_op_get(hone_runtime *rt, const char *name, const hone_op **out, hone_error *err)
 {
-    if (rt == NULL || name == NULL || out == NULL)
+    if (rt == NULL || name == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the runtime, the name and out must not be NULL");
+    }
     *out = NULL;
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, name, NULL);
     if (algorithm == NULL) return hone_registry_fail_unknown(rt->registry, name, err);
@@ -63,20 +65,20 @@ const hone_op *hone_op_find(hone_runtime *rt, const char *name, hone_error *err)
 
 hone_signature *hone_op_signature(const hone_op *op)
 {
-    return op->algorithm->signature;
+    return op != NULL ? op->algorithm->signature : NULL;
 }
 
 const char *hone_op_independent(const hone_op *op)
 {
-    return op->algorithm->algorithm.independent;
+    return op != NULL ? op->algorithm->algorithm.independent : NULL;
 }
 
 const char *hone_op_name(const hone_op *op)
 {
-    return op->algorithm->name;
+    return op != NULL ? op->algorithm->name : NULL;
 }
 
 const hone_algorithm *hone_op_algorithm(const hone_op *op)
 {
-    return &op->algorithm->algorithm;
+    return op != NULL ? &op->algorithm->algorithm : NULL;
 }

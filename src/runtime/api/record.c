@@ -25,6 +25,7 @@ static void collect(hone_runtime *rt)
 // What was called until now is recorded, or is not, as it was before.
 void hone_record_enable(hone_runtime *rt, bool on)
 {
+    if (rt == NULL) return;
     collect(rt);
     atomic_store(&rt->recording, on);
     hone_plan_table_count(&rt->plans, on || rt->stats_to != NULL);

@@ -139,6 +139,7 @@ hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t
 
 void hone_names_free(hone_runtime *rt, char ***names)
 {
+    if (rt == NULL || names == NULL) return;
     hone_free(&rt->allocator, *names);
     *names = NULL;
 }
@@ -172,6 +173,7 @@ hone_status hone_registry_kernels(
 
 void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels)
 {
+    if (rt == NULL || kernels == NULL) return;
     for (const hone_kernel_ref **kernel = *kernels; kernel != NULL && *kernel != NULL; kernel++)
         hone_kernel_release(*kernel);
     hone_free(&rt->allocator, *kernels);

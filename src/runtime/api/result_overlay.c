@@ -22,6 +22,10 @@ static void fill_entry(const hone_result *result, const hone_result_entry *from,
 
 hone_status hone_result_overlay(const hone_result *result, hone_overlay **out, hone_error *err)
 {
+    if (result == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result or out is NULL");
+    }
     *out = NULL;
     if (result->owner == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result belongs to no runtime: parse it with one");

@@ -106,6 +106,12 @@ hone_status hone_tune_options_read(
             err, HONE_INVALID_ARGUMENT, where,
             "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
             "more");
+    if (out->isolation < HONE_ISOLATION_DEFAULT || out->isolation > HONE_ISOLATION_IN_PROCESS)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "options.isolation is %d: expected HONE_ISOLATION_DEFAULT, HONE_ISOLATION_WORKER or "
+            "HONE_ISOLATION_IN_PROCESS",
+            (int)out->isolation);
     out->seconds = within_clock(out->seconds);
     out->candidate_seconds = within_clock(out->candidate_seconds);
     out->wait_seconds = within_clock(out->wait_seconds);

@@ -246,6 +246,7 @@ static bool is_decided_there(hone_runtime *rt, const hone_store_key *key)
 
 bool hone_record_is_decided(hone_runtime *rt, const hone_store_invocation *invocation)
 {
+    if (rt == NULL || invocation == NULL) return false;
     const hone_store_key *key = &invocation->key;
     char name[HONE_NAME_SIZE + 20];
     hone_record_call item = {.algorithm = name, .call = invocation->call, .spec = key->spec};

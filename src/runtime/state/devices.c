@@ -249,6 +249,8 @@ static hone_status need_device(hone_runtime *rt, hone_device device, const hone_
 
 hone_status hone_stream_is_captured(hone_runtime *rt, hone_device device, void *stream, bool *out, hone_error *err)
 {
+    if (rt == NULL || out == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "stream.is_captured", "the runtime or out is NULL");
     const hone_device_info *info = NULL;
     hone_status status = need_device(rt, device, &info, err);
     if (status != HONE_OK) return status;
@@ -259,6 +261,7 @@ hone_status hone_stream_is_captured(hone_runtime *rt, hone_device device, void *
 
 hone_status hone_stream_synchronize(hone_runtime *rt, hone_device device, void *stream, hone_error *err)
 {
+    if (rt == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "stream.synchronize", "the runtime is NULL");
     const hone_device_info *info = NULL;
     hone_status status = need_device(rt, device, &info, err);
     if (status != HONE_OK) return status;
@@ -279,8 +282,8 @@ void hone_runtime_close_platforms(hone_runtime *rt)
 const hone_device_info *const *hone_runtime_devices(hone_runtime *rt, size_t *out_count)
 {
     hone_error why;
-    bool known = hone_runtime_wake(rt, &why) == HONE_OK;
-    *out_count = known ? rt->all.count : 0;
+    const bool known = rt != NULL && hone_runtime_wake(rt, &why) == HONE_OK;
+    if (out_count != NULL) *out_count = known ? rt->all.count : 0;
     return known ? rt->all.devices : NULL;
 }
 
@@ -296,8 +299,8 @@ hone_status hone_runtime_sees_disturbance(hone_runtime *rt, const hone_device_in
 bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char **out_reason)
 {
     hone_error why;
-    bool known = platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
-    if (hone_runtime_wake(rt, &why) != HONE_OK) known = false;
+    bool known = rt != NULL && platform > HONE_PLATFORM_NONE && platform < HONE_PLATFORM_COUNT;
+    if (rt != NULL && hone_runtime_wake(rt, &why) != HONE_OK) known = false;
     hone_platform home = known ? hone_platform_home(platform) : platform;
     bool here = known && rt->reasons[platform] == NULL && rt->instances[home] != NULL;
     if (out_reason != NULL) {
@@ -312,6 +315,9 @@ bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, const char 
 size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size)
 {
     hone_buffer words;
+    if (out == NULL) size = 0;
+    if (size > 0) out[0] = '\0';
+    if (rt == NULL) return 0;
     hone_buffer_init(&words, rt->allocator);
     bool here = hone_runtime_platform(rt, platform, NULL);
     const hone_platform_ops *ops = hone_platform_ops_of(platform);

@@ -114,5 +114,5 @@ hone_status hone_runtime_tune_environment(
 
 hone_policy hone_policy_of(hone_runtime *rt, const hone_context *context)
 {
-    return hone_context_policy(context, rt->policy);
+    return hone_context_policy(context, rt != NULL ? rt->policy : HONE_POLICY_DEFAULT);
 }

@@ -25,22 +25,23 @@ struct hone_tuning {
 
 const hone_call *hone_tuning_call(const hone_tuning *tuning)
 {
-    return tuning->state->question.call;
+    return tuning != NULL ? tuning->state->question.call : NULL;
 }
 
 const hone_device_info *hone_tuning_device(const hone_tuning *tuning)
 {
-    return tuning->state->question.environment->device;
+    return tuning != NULL ? tuning->state->question.environment->device : NULL;
 }
 
 const hone_tuning_kernel *const *hone_tuning_kernels(const hone_tuning *tuning, size_t *out_count)
 {
-    *out_count = tuning->count;
-    return tuning->shown;
+    if (out_count != NULL) *out_count = tuning != NULL ? tuning->count : 0;
+    return tuning != NULL ? tuning->shown : NULL;
 }
 
 double hone_tuning_seconds(const hone_tuning *tuning)
 {
+    if (tuning == NULL) return 0;
     const hone_trials *trials = &tuning->state->trials;
     const uint64_t now = hone_trials_now(trials);
     if (hone_question_is_cancelled(&tuning->state->question) || now >= trials->race_until_ns) return 0;
@@ -49,6 +50,7 @@ double hone_tuning_seconds(const hone_tuning *tuning)
 
 uint32_t hone_tuning_evaluations(const hone_tuning *tuning)
 {
+    if (tuning == NULL) return 0;
     const hone_contest_state *state = tuning->state;
     const uint32_t all = state->question.options.evaluations;
     if (hone_question_is_cancelled(&state->question) || state->standings.count >= all) return 0;
@@ -67,6 +69,8 @@ static hone_status check_kernel(const hone_tuning *tuning, size_t kernel, hone_e
 
 hone_status hone_tuning_propose(hone_tuning *tuning, size_t kernel, hone_config *out_config, hone_error *err)
 {
+    if (tuning == NULL || out_config == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the tuning or out_config is NULL");
     hone_contest_state *state = tuning->state;
     hone_status status = check_kernel(tuning, kernel, err);
     if (status != HONE_OK) return status;
@@ -135,6 +139,8 @@ static hone_status tuning_try_known(
 hone_status hone_tuning_try_sized(
     hone_tuning *tuning, size_t kernel, const hone_config *config, hone_tried *out, size_t size, hone_error *err)
 {
+    if (tuning == NULL || config == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the tuning or the config is NULL");
     hone_tried known;
     hone_status status = tuning_try_known(tuning, kernel, config, out != NULL ? &known : NULL, err);
     if (status == HONE_OK && out != NULL) hone_struct_give(out, size, &known, sizeof known);
@@ -143,6 +149,8 @@ hone_status hone_tuning_try_sized(
 
 hone_status hone_tuning_choose(hone_tuning *tuning, size_t kernel, const hone_config *config, hone_error *err)
 {
+    if (tuning == NULL || config == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the tuning or the config is NULL");
     hone_contest_state *state = tuning->state;
     hone_status status = check_kernel(tuning, kernel, err);
     if (status != HONE_OK) return status;

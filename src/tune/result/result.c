@@ -150,17 +150,17 @@ void hone_result_release(hone_result **result)
 
 size_t hone_result_size(const hone_result *result)
 {
-    return result->count;
+    return result != NULL ? result->count : 0;
 }
 
 const hone_decision *hone_result_decision(const hone_result *result, size_t index)
 {
-    return &result->entries[index].decision;
+    return result != NULL && index < result->count ? &result->entries[index].decision : NULL;
 }
 
 const char *hone_result_call(const hone_result *result, size_t index)
 {
-    return result->entries[index].call;
+    return result != NULL && index < result->count ? result->entries[index].call : NULL;
 }
 
 void *hone_result_owner(const hone_result *result)
@@ -332,7 +332,7 @@ void hone_result_note_status(hone_result *result, hone_status status)
 
 hone_status hone_result_status(const hone_result *result)
 {
-    return result->status;
+    return result != NULL ? result->status : HONE_INVALID_ARGUMENT;
 }
 
 // Merging and storing -------------------------------------------------------------------------------------------------
@@ -357,6 +357,10 @@ static hone_status add_all(hone_result *to, const hone_result *from, hone_error 
 
 hone_status hone_result_merge(const hone_result *a, const hone_result *b, hone_result **out, hone_error *err)
 {
+    if (a == NULL || b == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a result or out is NULL");
+    }
     *out = NULL;
     if (strcmp(a->device, b->device) != 0)
         return hone_fail(
@@ -428,6 +432,8 @@ static hone_status put_all(hone_store *store, void *ctx, hone_error *err)
 
 hone_status hone_result_store(const hone_result *result, hone_store *store, hone_error *err)
 {
+    if (result == NULL || store == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result or the store is NULL");
     if (result->count == 0 && result->alias_count == 0) return HONE_OK;
     hone_buffer evidence;
     hone_buffer_init(&evidence, result->allocator);

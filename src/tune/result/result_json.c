@@ -192,6 +192,10 @@ void hone_result_document(const hone_result *result, bool history, hone_buffer *
 // The text is freed without a result at hand, hence the system's allocator.
 hone_status hone_result_json(const hone_result *result, char **out_text, hone_error *err)
 {
+    if (result == NULL || out_text == NULL) {
+        if (out_text != NULL) *out_text = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the result or out_text is NULL");
+    }
     hone_buffer out;
     *out_text = NULL;
     hone_buffer_init(&out, hone_allocator_system());
