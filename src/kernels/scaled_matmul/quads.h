@@ -35,7 +35,7 @@ HONE_INLINE vec across(const void *data, int64_t index, int64_t stride, int64_t 
     const int8_t *from = (const int8_t *)data + index;
     const __mmask16 there = hone_mask16(count);
     return interleave(
-        _mm_maskz_loadu_epi8(there, from), _mm_maskz_loadu_epi8(left > 1 ? there : 0, from + stride),
+        _mm_maskz_loadu_epi8(left > 0 ? there : 0, from), _mm_maskz_loadu_epi8(left > 1 ? there : 0, from + stride),
         _mm_maskz_loadu_epi8(left > 2 ? there : 0, from + 2 * stride),
         _mm_maskz_loadu_epi8(left > 3 ? there : 0, from + 3 * stride));
 }

@@ -17,6 +17,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { CONFIGS = 4 };
 
@@ -41,11 +43,22 @@ static hone_signature *signature(void)
     return made;
 }
 
+// Ends where the next byte must not be touched: masked loads that AddressSanitizer does not see end the process there.
 static void *array(int64_t count, size_t size)
 {
-    void *made = calloc((size_t)(count > 0 ? count : 1), size);
-    assert_non_null(made);
-    return made;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)count * size;
+    const size_t whole = (bytes + page - 1) / page * page;
+    char *made = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(made, MAP_FAILED);
+    assert_int_equal(mprotect(made + whole, page, PROT_NONE), 0);
+    return made + whole - bytes;
+}
+
+static void drop(void *data, int64_t count, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)count * size;
+    const size_t whole = (bytes + page - 1) / page * page;
+    assert_int_equal(munmap((char *)data + bytes - whole, whole + page), 0);
 }
 
 static void put(scaled *s, size_t index, void *data, hone_dtype_id dtype, int32_t ndim, int64_t rows, int64_t columns)
@@ -96,12 +109,12 @@ static scaled *make(int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t s
 static void release(scaled *s)
 {
     hone_call_release(&s->call);
-    free(s->a);
-    free(s->b);
-    free(s->a_scale);
-    free(s->b_scale);
-    free(s->bias);
-    free(s->c);
+    drop(s->a, s->m * s->k, 1);
+    drop(s->b, s->k * s->n, 1);
+    drop(s->a_scale, s->m, sizeof(float));
+    drop(s->b_scale, s->n, sizeof(float));
+    drop(s->bias, s->n, sizeof(float));
+    drop(s->c, s->m * s->n, sizeof(float));
     free(s);
 }
 
@@ -233,9 +246,10 @@ static void one_more_is_refused_with_words_by_who_sums_in_32_bits(void **state)
 static void sizes_beside_those_of_words_and_tiles(void **state)
 {
     static const int64_t sizes[][3] = {
-        {1, 1, 1},   {1, 2, 3},    {2, 17, 4},   {3, 16, 5},    {4, 33, 63},   {5, 64, 64},  {6, 65, 65},
-        {7, 130, 9}, {9, 48, 127}, {15, 31, 66}, {16, 32, 64},  {17, 33, 257}, {32, 47, 12}, {33, 49, 1030},
-        {40, 70, 7}, {65, 9, 100}, {8, 1, 1300}, {70, 33, 513}, {1, 300, 129}, {31, 96, 16},
+        {1, 1, 1},    {1, 2, 3},      {2, 17, 4},    {3, 16, 5},   {4, 33, 63},  {5, 64, 64},
+        {6, 65, 65},  {7, 130, 9},    {9, 48, 127},  {15, 31, 66}, {16, 32, 64}, {17, 33, 257},
+        {32, 47, 12}, {33, 49, 1030}, {40, 70, 7},   {65, 9, 100}, {40, 17, 65}, {33, 40, 59},
+        {8, 1, 1300}, {70, 33, 513},  {1, 300, 129}, {31, 96, 16},
     };
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
         const int64_t *size = sizes[i / 2];

@@ -92,7 +92,7 @@ static void a_device_without_launches_has_no_regime_of_them(void **state)
     assert_int_equal(count_decisions(g), 0);
 }
 
-static void a_regime_that_is_none_is_refused(void **state)
+static void a_regime_or_isolation_that_is_none_is_refused(void **state)
 {
     ground *g = *state;
     hone_result *result = NULL;
@@ -101,6 +101,10 @@ static void a_regime_that_is_none_is_refused(void **state)
     const hone_tune_options options = options_of(HONE_REGIME_COUNT);
     assert_int_equal(hone_tune(g->f->op, call, &options, &result, &g->f->err), HONE_INVALID_ARGUMENT);
     assert_non_null(strstr(g->f->err.message, "expected HONE_WARM, HONE_COLD, HONE_GRAPH or HONE_EAGER"));
+    hone_tune_options isolated = options_of(HONE_WARM);
+    isolated.isolation = (hone_isolation)99;
+    assert_int_equal(hone_tune(g->f->op, call, &isolated, &result, &g->f->err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(g->f->err.message, "options.isolation is 99: expected HONE_ISOLATION_DEFAULT, HONE_"));
     hone_call_release(&call);
     const hone_runtime_options wrong = {.struct_size = sizeof wrong, .store = "none", .regime = HONE_GRAPH_STABLE};
     assert_int_equal(hone_runtime_open(&wrong, &rt, &g->f->err), HONE_INVALID_ARGUMENT);
@@ -117,7 +121,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cold_contest_leaves_the_warm_answer_in_its_place, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_cold_answer_serves_until_there_is_a_warm_one, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_device_without_launches_has_no_regime_of_them, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(a_regime_that_is_none_is_refused, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_regime_or_isolation_that_is_none_is_refused, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(what_was_tuned_warm_is_not_taken_for_cold, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_regimes", tests, NULL, NULL);
