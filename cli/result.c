@@ -184,6 +184,10 @@ static void print_over_library(hone_cli *cli, const json_t *kernels, const json_
     const json_t *library = best_library(cli, kernels);
     double time_ns = number(evidence, "time_ns");
     if (library == NULL || strcmp(text(library, "kernel"), chosen) == 0) return;
+    // The runner-up has been compared with, round by round.
+    if (strcmp(text(library, "kernel"), text(evidence, "runner_up")) == 0 &&
+        number(evidence, "rounds") >= LEAST_SAMPLES)
+        return;
     snprintf(what, sizeof what, "the best library, %.*s", HONE_NAME_SIZE - 1, text(library, "kernel"));
     if (number(library, "samples") < LEAST_SAMPLES || number(evidence, "samples") < LEAST_SAMPLES)
         print_samples(what, fmin(number(library, "samples"), number(evidence, "samples")));

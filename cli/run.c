@@ -106,6 +106,7 @@ static int tune_first(hone_cli *cli, const hone_op *op, const hone_call *call, b
     hone_result *result = NULL;
     hone_error err;
     const hone_status decided = hone_decide_call(op, call, &decision, NULL);
+    if (decided == HONE_INVALID_ARGUMENT) return EXIT_DONE; // an override that no contest can follow: the run says so
     const bool is_guess =
         decided != HONE_OK || decision.source == HONE_SOURCE_HEURISTIC || decision.source == HONE_SOURCE_TRANSFER;
     if (!is_guess) return EXIT_DONE;
@@ -142,7 +143,7 @@ static int run_call(hone_cli *cli, const hone_op *op, const hone_call *call)
         const bool is_made = ran == HONE_OK;
         if (is_made) ran = run_and_verify(cli, op, call, inputs, &out, &err);
         if (is_tuned) out.decision.source = HONE_SOURCE_AUTOTUNE; // by this command, which then found it in memory
-        if (is_made && stays) tell_of_what_is_stored(ran, &out.decision);
+        if (is_made && stays && ran != HONE_INVALID_ARGUMENT) tell_of_what_is_stored(ran, &out.decision);
         status = ran == HONE_OK ? print_outcome(cli, call, &out) : cli_fail(&err);
     }
     hone_inputs_release(&inputs);

@@ -44,7 +44,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_compare_sized(
 // contest, then they take turns until the time is over. out[i] is of choices[i].
 //   choices  no two the same
 //   count    2 to HONE_MOST_COMPARED
-//   options  seconds (0: 3), candidate_seconds, wait_seconds, isolation, regime, tolerance, seed, progress, cancel; NULL: all defaults
+//   options  seconds (0: 3; verifying comes before), candidate_seconds (0: 60, until each has been prepared and verified), wait_seconds,
+//            isolation, regime, tolerance, seed, progress, cancel; NULL: all defaults
 // Returns: HONE_OK; HONE_UNSUPPORTED (a choice cannot run the call); HONE_KERNEL_FAILED (one is wrong, crashes or hangs; the
 //          message names it); HONE_INVALID_ARGUMENT (the space refuses a config; two choices are the same; a kernel is NULL; the call is of
 //          another operation); as hone_tune.

@@ -84,6 +84,7 @@ hone_isa_level hone_isa_of_onednn(int isa, const char **out_name)
         {0x67, "AVX512_CORE_VNNI", HONE_ISA_AVX512},
         {0xe7, "AVX512_CORE_BF16", HONE_ISA_AVX512},
         {0x3e7, "AVX512_CORE_AMX", HONE_ISA_AVX512},
+        {0xfef, "AVX512_CORE_AMX", HONE_ISA_AVX512}, // what 3.2 answers
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (steps[i].isa != isa) continue;
@@ -162,16 +163,18 @@ typedef struct onednn_version {
     int major, minor, patch;
 } onednn_version;
 
-static bool read_onednn(hone_rival_facts *out)
+// Of either version: what is asked is the same in both. file: a soname or a path.
+static bool read_onednn(const char *name, const char *file, hone_rival_facts *out)
 {
-    static const char *const names[] = {HONE_ONEDNN_SONAME, NULL}, *const openmp_names[] = {"libgomp.so.1", NULL};
+    static const char *const openmp_names[] = {"libgomp.so.1", NULL};
+    const char *const names[] = {file, NULL};
     const hone_allocator allocator = hone_allocator_system();
     hone_library *library = NULL, *openmp = NULL;
     const onednn_version *(*version)(void);
     int (*isa)(void), (*threads)(void);
     const char *core = "?";
     if (hone_library_open(&allocator, names, &library, NULL) != HONE_OK) return false;
-    *out = (hone_rival_facts){.name = "onednn", .version = "?", .threads = 1, .level = HONE_ISA_UNKNOWN};
+    *out = (hone_rival_facts){.name = name, .version = "?", .threads = 1, .level = HONE_ISA_UNKNOWN};
     if (hone_rival_function(library, "dnnl_version", &version))
         snprintf(out->version, sizeof out->version, "%d.%d.%d", version()->major, version()->minor, version()->patch);
     if (hone_rival_function(library, "dnnl_get_effective_cpu_isa", &isa)) out->level = hone_isa_of_onednn(isa(), &core);
@@ -187,7 +190,10 @@ size_t hone_rival_facts_read(hone_rival_facts out[HONE_RIVAL_FACTS])
     size_t count = 0;
     for (size_t i = 0; i < HONE_OPENBLAS_BUILDS; i++)
         count += read_openblas(&hone_openblas_builds[i], &out[count]);
-    count += read_onednn(&out[count]);
+    count += read_onednn("onednn", HONE_ONEDNN_SONAME, &out[count]);
+    char path[4096];
+    if (hone_rival_onednn3.find(&hone_rival_onednn3, path, sizeof path))
+        count += read_onednn("onednn3", path, &out[count]);
     return count;
 }
 

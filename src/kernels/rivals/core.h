@@ -53,7 +53,7 @@ typedef struct hone_rival_facts {
     hone_isa_level level;
 } hone_rival_facts;
 
-enum { HONE_RIVAL_FACTS = HONE_OPENBLAS_BUILDS + 1 };
+enum { HONE_RIVAL_FACTS = HONE_OPENBLAS_BUILDS + 2 };
 
 // Loads the libraries that are installed, which start threads: for a process of its own. Returns how many there are.
 size_t hone_rival_facts_read(hone_rival_facts out[HONE_RIVAL_FACTS]);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char where[] = "tune.compare";
-static const double default_seconds = 3;
+static const double default_seconds = 3, default_candidate_seconds = 60;
 
 static hone_status measure(
     const hone_op *op,
@@ -71,6 +71,8 @@ static hone_status compare_known(
     if (status == HONE_OK) status = hone_tune_options_read(op->rt, options, &read, err);
     if (status != HONE_OK) return status;
     if (read.seconds == 0) read.seconds = default_seconds;
+    // Nothing is left out here for the reference's time, which the first choice's takes in.
+    if (read.candidate_seconds == 0) read.candidate_seconds = default_candidate_seconds;
     // They would shut out a choice, and nothing that was found before decides.
     read.kernel = read.platform = NULL;
     read.fresh = read.keep_existing = false;

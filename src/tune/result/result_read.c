@@ -174,9 +174,9 @@ hone_status hone_result_read(
 
 hone_status hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result **out, hone_error *err)
 {
-    if (rt == NULL || json == NULL || out == NULL) {
+    if (json == NULL || out == NULL) {
         if (out != NULL) *out = NULL;
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "result.parse", "the runtime, json or out is NULL");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "result.parse", "json or out is NULL");
     }
     return hone_result_read(hone_allocator_system(), rt, json, size, out, err);
 }

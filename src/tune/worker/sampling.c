@@ -33,6 +33,9 @@ static const uint64_t late_ns = 100 * 1000 * 1000, late_look_ns = 500 * 1000;
 
 // A sample shorter than this is made of several runs: the clock itself takes some 20 ns.
 static const double sample_ns = 20e3;
+// One in a round: what the first run of a batch takes more than the others, some us behind what was overwritten, is in all samples
+// of a block alike, and of two equal candidates one may have batches of two runs and the other of three.
+static const double round_sample_ns = 100e3;
 // Events of a device add some 2 us to what they stand around.
 static const double device_sample_ns = 200e3;
 // Everybody is warmed up for so long: the first runs after a pause take half as long again.
@@ -441,7 +444,8 @@ hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, h
 
 hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err)
 {
-    hone_failure failure = sample_settled(runner, is_busy(runner->session), out, err);
+    hone_failure failure = hone_guarded_scratch_move(&runner->scratch, &runner->execution, err);
+    if (failure == HONE_FAILURE_NONE) failure = sample_settled(runner, is_busy(runner->session), out, err);
     return failure == HONE_FAILURE_NONE ? take_again(runner, retakes, out, err) : failure;
 }
 
@@ -485,6 +489,15 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
     const hone_failure failure = warm_up(runner, out_ns, err);
     runner->spoils_within = false;
     return failure;
+}
+
+void hone_runner_lengthen_batches(hone_runner *runner, double run_ns)
+{
+    const hone_session *session = runner->session;
+    if (session->site.instance != NULL || !(run_ns > 0)) return;
+    const uint32_t most = largest_batch(session);
+    const double wanted = fmin(ceil(round_sample_ns / run_ns), most);
+    if (wanted > runner->batch) runner->batch = (uint32_t)wanted;
 }
 
 // What it waited may have come in any of the runs: all is taken for the last one's, which is then not believed to be

@@ -3,12 +3,15 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "tune/worker/bulk.h"
 
 #include <string.h>
 
 // The guard on a device is as wide as what views begin at multiples of (hone_platform_ops.view_align).
 enum { GUARD_SIZE = 4096 };
+// Lines at which the host's may begin: those of 256 pages, which lie anywhere in the memory.
+enum { PLACES = 256 * 4096 / HONE_SCRATCH_ALIGN };
 
 static const char where[] = "tune.scratch";
 
@@ -83,15 +86,23 @@ static void give_back(void *memory, void *taken, size_t size)
 
 // Both ----------------------------------------------------------------------------------------------------------------
 
+static char *draw_place(const hone_guarded_scratch *scratch)
+{
+    static _Atomic uint64_t drawn;
+    uint64_t random = atomic_fetch_add_explicit(&drawn, 1, memory_order_relaxed);
+    const uintptr_t first = (uintptr_t)scratch->block + GUARD_SIZE;
+    const size_t rest = (HONE_SCRATCH_ALIGN - first % HONE_SCRATCH_ALIGN) % HONE_SCRATCH_ALIGN;
+    // One place fewer: its bytes are those that alignment may take.
+    return scratch->block + GUARD_SIZE + rest + hone_random_below(&random, PLACES - 1) * (size_t)HONE_SCRATCH_ALIGN;
+}
+
 static hone_status take_host(hone_guarded_scratch *scratch, size_t size, hone_execution *execution, hone_error *err)
 {
-    if (size <= SIZE_MAX - 2 * GUARD_SIZE - HONE_SCRATCH_ALIGN)
-        scratch->block = hone_alloc(&scratch->allocator, size + 2 * GUARD_SIZE + HONE_SCRATCH_ALIGN);
+    if (size <= SIZE_MAX - 2 * GUARD_SIZE - PLACES * HONE_SCRATCH_ALIGN)
+        scratch->block = hone_alloc(&scratch->allocator, size + 2 * GUARD_SIZE + PLACES * HONE_SCRATCH_ALIGN);
     if (scratch->block == NULL)
         return hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
-    const uintptr_t first = (uintptr_t)scratch->block + GUARD_SIZE;
-    scratch->data =
-        scratch->block + GUARD_SIZE + (HONE_SCRATCH_ALIGN - first % HONE_SCRATCH_ALIGN) % HONE_SCRATCH_ALIGN;
+    scratch->data = draw_place(scratch);
     scratch->size = size;
     execution->scratch = scratch->data;
     execution->scratch_bytes = size;
@@ -125,12 +136,17 @@ void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch)
     memset(scratch, 0, sizeof *scratch);
 }
 
+static void fill_guards(const hone_guarded_scratch *scratch)
+{
+    memset(scratch->data - GUARD_SIZE, HONE_GUARD_BYTE, GUARD_SIZE);
+    memset(scratch->data + scratch->size, HONE_GUARD_BYTE, GUARD_SIZE);
+}
+
 hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err)
 {
     if (scratch->block != NULL) {
-        memset(scratch->data - GUARD_SIZE, HONE_GUARD_BYTE, GUARD_SIZE);
+        fill_guards(scratch);
         hone_bulk_fill(pool, scratch->data, HONE_POISON_BYTE, scratch->size);
-        memset(scratch->data + scratch->size, HONE_GUARD_BYTE, GUARD_SIZE);
     }
     return scratch->memory != NULL ? fill(scratch, err) : HONE_OK;
 }
@@ -145,6 +161,8 @@ bool hone_guarded_scratch_is_untouched(const hone_guarded_scratch *scratch)
 // How far into the guard that begins at guard, and goes on in steps of `step`, the farthest byte lies that was written.
 static size_t reach_of(const char *guard, ptrdiff_t step)
 {
+    const char *low = step > 0 ? guard : guard - (GUARD_SIZE - 1);
+    if ((unsigned char)low[0] == HONE_GUARD_BYTE && memcmp(low, low + 1, GUARD_SIZE - 1) == 0) return 0; // as a rule
     for (ptrdiff_t far = GUARD_SIZE; far > 0; far--)
         if ((unsigned char)guard[(far - 1) * step] != HONE_GUARD_BYTE) return (size_t)far;
     return 0;
@@ -161,6 +179,22 @@ static hone_failure check_guards(const char *below, const char *above, size_t si
     return HONE_FAILURE_BOUNDS;
 }
 
+static hone_failure check_host(const hone_guarded_scratch *scratch, hone_error *err)
+{
+    if (scratch->block == NULL) return HONE_FAILURE_NONE;
+    return check_guards(scratch->data - GUARD_SIZE, scratch->data + scratch->size, scratch->size, "", err);
+}
+
+hone_failure hone_guarded_scratch_move(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err)
+{
+    hone_failure failure = check_host(scratch, err);
+    if (failure != HONE_FAILURE_NONE || scratch->block == NULL) return failure;
+    scratch->data = draw_place(scratch);
+    execution->scratch = scratch->data;
+    fill_guards(scratch);
+    return HONE_FAILURE_NONE;
+}
+
 static hone_failure check_device(const hone_guarded_scratch *scratch, hone_error *err)
 {
     char below[GUARD_SIZE], above[GUARD_SIZE];
@@ -174,8 +208,6 @@ static hone_failure check_device(const hone_guarded_scratch *scratch, hone_error
 
 hone_failure hone_guarded_scratch_check(const hone_guarded_scratch *scratch, hone_error *err)
 {
-    hone_failure failure = HONE_FAILURE_NONE;
-    if (scratch->block != NULL)
-        failure = check_guards(scratch->data - GUARD_SIZE, scratch->data + scratch->size, scratch->size, "", err);
+    const hone_failure failure = check_host(scratch, err);
     return failure == HONE_FAILURE_NONE && scratch->memory != NULL ? check_device(scratch, err) : failure;
 }

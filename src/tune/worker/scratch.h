@@ -38,6 +38,10 @@ hone_status hone_guarded_scratch_init(
 void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch);
 // Before a run that is verified.
 hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err);
+// Before a sample: the host's goes to another place, drawn at random. Which of its lines share a set of a cache with those of the
+// arrays is decided by the page that the system has put it on, and a run of 10 us takes 15 on some pages: no candidate is
+// to be the faster one by its page. HONE_FAILURE_NONE; HONE_FAILURE_BOUNDS where the guards were written.
+hone_failure hone_guarded_scratch_move(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err);
 // After a run that was given other scratch: whether the host's is as hone_guarded_scratch_poison left it.
 bool hone_guarded_scratch_is_untouched(const hone_guarded_scratch *scratch);
 // HONE_FAILURE_NONE when the guards are as they were; else HONE_FAILURE_BOUNDS with what was written.

@@ -126,6 +126,7 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
         if (f->runners[i].verify_ns > hone_long_run_ns) continue;
         hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
         if (failure != HONE_FAILURE_NONE) return failure;
+        hone_runner_lengthen_batches(&f->runners[i], warm_ns);
     }
     return HONE_FAILURE_NONE;
 }

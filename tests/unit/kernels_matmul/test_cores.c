@@ -87,6 +87,8 @@ static void what_onednn_may_use_at_most_is_known_by_its_number(void **state)
     assert_int_equal(hone_isa_of_onednn(0x7, &name), HONE_ISA_AVX2);
     assert_string_equal(name, "AVX2");
     assert_int_equal(hone_isa_of_onednn(0xe7, &name), HONE_ISA_AVX512);
+    assert_int_equal(hone_isa_of_onednn(0xfef, &name), HONE_ISA_AVX512);
+    assert_string_equal(name, "AVX512_CORE_AMX");
     assert_int_equal(hone_isa_of_onednn(0x12345, &name), HONE_ISA_UNKNOWN);
 }
 
