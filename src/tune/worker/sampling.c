@@ -33,9 +33,9 @@ static const uint64_t late_ns = 100 * 1000 * 1000, late_look_ns = 500 * 1000;
 
 // A sample shorter than this is made of several runs: the clock itself takes some 20 ns.
 static const double sample_ns = 20e3;
-// One in a round: what the first run of a batch takes more than the others, some us behind what was overwritten, is in all samples
-// of a block alike, and of two equal candidates one may have batches of two runs and the other of three.
-static const double round_sample_ns = 100e3;
+// One of a duel: what the first run of a batch takes more than the others, some us behind what was overwritten, is in all samples of a
+// block alike, and of two equal choices one may have batches of two runs and the other of three.
+static const double duel_sample_ns = 100e3;
 // Events of a device add some 2 us to what they stand around.
 static const double device_sample_ns = 200e3;
 // Everybody is warmed up for so long: the first runs after a pause take half as long again.
@@ -491,13 +491,14 @@ hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *e
     return failure;
 }
 
-void hone_runner_lengthen_batches(hone_runner *runner, double run_ns)
+hone_failure hone_runner_begin_duel(hone_runner *runner, double run_ns, hone_error *err)
 {
     const hone_session *session = runner->session;
-    if (session->site.instance != NULL || !(run_ns > 0)) return;
-    const uint32_t most = largest_batch(session);
-    const double wanted = fmin(ceil(round_sample_ns / run_ns), most);
+    if (session->site.instance != NULL) return HONE_FAILURE_NONE;
+    if (hone_guarded_scratch_roam(&runner->scratch, &runner->execution, err) != HONE_OK) return HONE_FAILURE_RUN;
+    const double most = largest_batch(session), wanted = run_ns > 0 ? fmin(ceil(duel_sample_ns / run_ns), most) : 1;
     if (wanted > runner->batch) runner->batch = (uint32_t)wanted;
+    return HONE_FAILURE_NONE;
 }
 
 // What it waited may have come in any of the runs: all is taken for the last one's, which is then not believed to be

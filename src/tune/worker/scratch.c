@@ -10,7 +10,7 @@
 
 // The guard on a device is as wide as what views begin at multiples of (hone_platform_ops.view_align).
 enum { GUARD_SIZE = 4096 };
-// Lines at which the host's may begin: those of 256 pages, which lie anywhere in the memory.
+// Lines at which one that roams may begin: those of 256 pages, which lie anywhere in the memory.
 enum { PLACES = 256 * 4096 / HONE_SCRATCH_ALIGN };
 
 static const char where[] = "tune.scratch";
@@ -86,24 +86,24 @@ static void give_back(void *memory, void *taken, size_t size)
 
 // Both ----------------------------------------------------------------------------------------------------------------
 
-static char *draw_place(const hone_guarded_scratch *scratch)
+static char *place_of(const hone_guarded_scratch *scratch, uint32_t index)
 {
-    static _Atomic uint64_t drawn;
-    uint64_t random = atomic_fetch_add_explicit(&drawn, 1, memory_order_relaxed);
     const uintptr_t first = (uintptr_t)scratch->block + GUARD_SIZE;
     const size_t rest = (HONE_SCRATCH_ALIGN - first % HONE_SCRATCH_ALIGN) % HONE_SCRATCH_ALIGN;
-    // One place fewer: its bytes are those that alignment may take.
-    return scratch->block + GUARD_SIZE + rest + hone_random_below(&random, PLACES - 1) * (size_t)HONE_SCRATCH_ALIGN;
+    return scratch->block + GUARD_SIZE + rest + index * (size_t)HONE_SCRATCH_ALIGN;
 }
 
-static hone_status take_host(hone_guarded_scratch *scratch, size_t size, hone_execution *execution, hone_error *err)
+static hone_status take_host(
+    hone_guarded_scratch *scratch, size_t size, uint32_t places, hone_execution *execution, hone_error *err)
 {
-    if (size <= SIZE_MAX - 2 * GUARD_SIZE - PLACES * HONE_SCRATCH_ALIGN)
-        scratch->block = hone_alloc(&scratch->allocator, size + 2 * GUARD_SIZE + PLACES * HONE_SCRATCH_ALIGN);
+    const size_t more =
+        2 * GUARD_SIZE + (size_t)places * HONE_SCRATCH_ALIGN; // of the last place's what alignment takes
+    if (size <= SIZE_MAX - more) scratch->block = hone_alloc(&scratch->allocator, size + more);
     if (scratch->block == NULL)
         return hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
-    scratch->data = draw_place(scratch);
+    scratch->data = place_of(scratch, 0);
     scratch->size = size;
+    scratch->places = places;
     execution->scratch = scratch->data;
     execution->scratch_bytes = size;
     return hone_guarded_scratch_poison(scratch, NULL, err);
@@ -126,7 +126,7 @@ hone_status hone_guarded_scratch_init(
         execution->give_back = give_back;
         execution->memory = scratch;
     }
-    return size > 0 ? take_host(scratch, size, execution, err) : HONE_OK;
+    return size > 0 ? take_host(scratch, size, 1, execution, err) : HONE_OK;
 }
 
 void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch)
@@ -185,11 +185,27 @@ static hone_failure check_host(const hone_guarded_scratch *scratch, hone_error *
     return check_guards(scratch->data - GUARD_SIZE, scratch->data + scratch->size, scratch->size, "", err);
 }
 
+hone_status hone_guarded_scratch_roam(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err)
+{
+    char *before = scratch->block;
+    if (before == NULL) return HONE_OK;
+    scratch->block = NULL;
+    const hone_status status = take_host(scratch, scratch->size, PLACES, execution, err);
+    if (status == HONE_OK)
+        hone_free(&scratch->allocator, before);
+    else
+        scratch->block = before;
+    return status;
+}
+
 hone_failure hone_guarded_scratch_move(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err)
 {
-    hone_failure failure = check_host(scratch, err);
-    if (failure != HONE_FAILURE_NONE || scratch->block == NULL) return failure;
-    scratch->data = draw_place(scratch);
+    static _Atomic uint64_t moves;
+    if (scratch->block == NULL || scratch->places == 1) return HONE_FAILURE_NONE;
+    const hone_failure failure = check_host(scratch, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    uint64_t random = atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
+    scratch->data = place_of(scratch, hone_random_below(&random, scratch->places));
     execution->scratch = scratch->data;
     fill_guards(scratch);
     return HONE_FAILURE_NONE;

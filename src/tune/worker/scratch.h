@@ -19,6 +19,7 @@ typedef struct hone_guarded_scratch {
     const hone_site *site;
     char *block, *data; // of the host; NULL: it asks for none
     size_t size;
+    uint32_t places; // lines at which it may begin: 1, or those that it roams
     // Of the device: what a run takes, there from the first run that took some. NULL: no run did.
     void *memory; // guard, bytes, guard
     void *inner;  // what a run gets: an address, or the handle of a view
@@ -38,9 +39,12 @@ hone_status hone_guarded_scratch_init(
 void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch);
 // Before a run that is verified.
 hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err);
-// Before a sample: the host's goes to another place, drawn at random. Which of its lines share a set of a cache with those of the
-// arrays is decided by the page that the system has put it on, and a run of 10 us takes 15 on some pages: no candidate is
-// to be the faster one by its page. HONE_FAILURE_NONE; HONE_FAILURE_BOUNDS where the guards were written.
+// For a duel: the host's is exchanged for room in which it goes from page to page. Which of its lines share a set of a cache with
+// those of the arrays is decided by the page that the system has put it on, and a run of 10 us takes 15 on some pages: no
+// choice is to be the faster one by its page. After HONE_OUT_OF_MEMORY it stays where it is.
+hone_status hone_guarded_scratch_roam(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err);
+// Before a sample: one that roams goes to another place, drawn at random. HONE_FAILURE_NONE; HONE_FAILURE_BOUNDS where the
+// guards were written.
 hone_failure hone_guarded_scratch_move(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err);
 // After a run that was given other scratch: whether the host's is as hone_guarded_scratch_poison left it.
 bool hone_guarded_scratch_is_untouched(const hone_guarded_scratch *scratch);

@@ -125,8 +125,8 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
         *out_failed = i;
         if (f->runners[i].verify_ns > hone_long_run_ns) continue;
         hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
+        if (failure == HONE_FAILURE_NONE && f->verifies) failure = hone_runner_begin_duel(&f->runners[i], warm_ns, err);
         if (failure != HONE_FAILURE_NONE) return failure;
-        hone_runner_lengthen_batches(&f->runners[i], warm_ns);
     }
     return HONE_FAILURE_NONE;
 }

@@ -201,8 +201,9 @@ hone_failure hone_runner_judge(
     hone_runner *runner, hone_status status, const hone_error *why, double *out_max_error, hone_error *err);
 // Warms up and chooses the batch. *out_ns is what the last warm run took.
 hone_failure hone_runner_warm(hone_runner *runner, double *out_ns, hone_error *err);
-// For samples of rounds, on the host: batches of some 100 us. run_ns: what hone_runner_warm gave.
-void hone_runner_lengthen_batches(hone_runner *runner, double run_ns);
+// Before the rounds of a duel, on the host: batches of some 100 us, and scratch that goes from page to page. run_ns: what
+// hone_runner_warm gave.
+hone_failure hone_runner_begin_duel(hone_runner *runner, double run_ns, hone_error *err);
 // The same, with what disturbed it.
 hone_failure hone_runner_warm_marked(hone_runner *runner, hone_sample *out, hone_error *err);
 // A batch of runs by the clock: nanoseconds a run.
@@ -222,8 +223,8 @@ uint64_t hone_session_settle(hone_session *session);
 // A sample right after others of this candidate, which is warm. Says what disturbed it; one that was is taken again up
 // to `retakes` times, as one in a round, and the least disturbed one stands.
 hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
-// The same after other candidates ran: their threads have come to rest, and this one is made warm again, with its scratch
-// elsewhere.
+// The same after other candidates ran: their threads have come to rest, and this one is made warm again; in a duel its
+// scratch is elsewhere.
 hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
