@@ -37,6 +37,18 @@ static inline hone_matrix hone_matrix_of(const hone_tensor *tensor)
     return matrix;
 }
 
+static inline hone_matrix hone_matrix_transposed(hone_matrix matrix)
+{
+    return (hone_matrix){matrix.data, matrix.columns, matrix.rows, matrix.column_stride, matrix.row_stride};
+}
+
+// The elements of a row lie side by side, and rows one after another.
+static inline bool hone_matrix_has_dense_rows(const hone_matrix *matrix)
+{
+    return (matrix->columns <= 1 || matrix->column_stride == 1) &&
+           (matrix->rows <= 1 || matrix->row_stride >= matrix->columns);
+}
+
 // Elements from a batch's first matrix to matrix `index`, which is counted as the leading axes lie in C order.
 static inline int64_t hone_matrix_offset(const hone_tensor *tensor, int32_t leading, int64_t index)
 {

@@ -3,6 +3,16 @@
 
 #include "base/error.h"
 
+// Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
+const char hone_decoding_space[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
+                                   "ahead: 0 | 512 | 1024 | 2048 default 1024\n"
+                                   "split_k: 0 | 1\n"
+                                   "threads: 1..64 *2\n"
+                                   "where not transpose_b or (streams <= 8 and split_k == 0)\n"
+                                   "where transpose_b or streams >= 4\n"
+                                   "where split_k == 0 or threads > 1\n"
+                                   "where threads <= device.threads\n";
+
 enum { MOST_ROWS = 32 }; // from here on the blocked product is faster by far
 
 static hone_decode_shape shape_of(const int64_t *config)

@@ -24,6 +24,16 @@ typedef struct hone_decoding {
     bool bf16_only;
 } hone_decoding;
 
+// What a table's row says of each, besides its name, needs, space and user.
+#define HONE_BLOCKED_KERNEL                                                                                            \
+    .supports = hone_blocked_supports, .heuristic = hone_blocked_heuristic, .prepare = hone_blocked_prepare,           \
+    .run = hone_blocked_run, .digest = hone_blocked_digest
+#define HONE_DECODING_KERNEL                                                                                           \
+    .supports = hone_decoding_supports, .heuristic = hone_decoding_heuristic, .prepare = hone_decoding_prepare,        \
+    .run = hone_decoding_run
+
+extern const char hone_decoding_space[];
+
 bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 bool hone_blocked_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);

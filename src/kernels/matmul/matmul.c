@@ -59,13 +59,10 @@ static void take_batch(hone_matmul *product, const hone_tensor *const tensors[MA
         product->batch *= tensors[MATMUL_C]->shape[axis];
 }
 
-// tensors: by the order of values; NULL where there is none. scalars: the call's values.
-static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], const hone_value *scalars)
+hone_matmul hone_matmul_of_matrices(const hone_tensor *a, const hone_tensor *b, const hone_tensor *c)
 {
-    hone_matrix left = hone_matrix_of(tensors[MATMUL_A]), right = hone_matrix_of(tensors[MATMUL_B]),
-                result = hone_matrix_of(tensors[MATMUL_C]);
-    const hone_tensor *bias = tensors[MATMUL_BIAS], *residual = tensors[MATMUL_RESIDUAL];
-    hone_matmul product = {
+    const hone_matrix left = hone_matrix_of(a), right = hone_matrix_of(b), result = hone_matrix_of(c);
+    return (hone_matmul){
         .a = left.data,
         .b = right.data,
         .c = result.data,
@@ -75,13 +72,20 @@ static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], c
         .a_stride = left.row_stride,
         .b_stride = right.row_stride,
         .c_stride = result.row_stride,
-        .transpose_b = scalars[MATMUL_TRANSPOSE_B].as.i64 != 0,
-        .dtype = hone_float_id(tensors[MATMUL_C]->dtype),
-        .operands = hone_float_id(tensors[MATMUL_C]->dtype),
-        .has_bias = bias != NULL,
-        .has_residual = residual != NULL,
-        .activation = hone_matmul_activation_of(&scalars[MATMUL_ACTIVATION]),
+        .dtype = hone_float_id(c->dtype),
+        .operands = hone_float_id(c->dtype),
     };
+}
+
+// tensors: by the order of values; NULL where there is none. scalars: the call's values.
+static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], const hone_value *scalars)
+{
+    const hone_tensor *bias = tensors[MATMUL_BIAS], *residual = tensors[MATMUL_RESIDUAL];
+    hone_matmul product = hone_matmul_of_matrices(tensors[MATMUL_A], tensors[MATMUL_B], tensors[MATMUL_C]);
+    product.transpose_b = scalars[MATMUL_TRANSPOSE_B].as.i64 != 0;
+    product.has_bias = bias != NULL;
+    product.has_residual = residual != NULL;
+    product.activation = hone_matmul_activation_of(&scalars[MATMUL_ACTIVATION]);
     if (bias != NULL) product.bias = hone_tensor_data(bias);
     if (residual != NULL) {
         const hone_matrix added = hone_matrix_of(residual);
@@ -263,8 +267,7 @@ static bool rows_are_dense(const hone_call *call, hone_error *why)
         const hone_tensor *tensor = names[i] != NULL ? hone_call_tensor(call, i) : NULL;
         if (tensor == NULL) continue;
         hone_matrix matrix = hone_matrix_of(tensor);
-        bool dense = matrix.columns <= 1 || matrix.column_stride == 1;
-        if (dense && (matrix.rows <= 1 || matrix.row_stride >= matrix.columns)) continue;
+        if (hone_matrix_has_dense_rows(&matrix)) continue;
         hone_fail(
             why, HONE_UNSUPPORTED, where,
             "%s has strides [%lld, %lld]; this kernel reads rows whose elements lie side by side, one after another",

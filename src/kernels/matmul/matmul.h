@@ -71,6 +71,8 @@ typedef struct hone_matmul_form {
 
 extern const hone_matmul_form hone_matmul_form_plain;
 
+// The product of three matrices, of leading axes the first: their data, sizes and strides. The rest is the caller's to say.
+hone_matmul hone_matmul_of_matrices(const hone_tensor *a, const hone_tensor *b, const hone_tensor *c);
 // The product of a run's arguments.
 hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);
 // The product that a call describes; its pointers mean nothing.

@@ -84,11 +84,6 @@ static void multiply_row(
     }
 }
 
-static hone_matrix transposed(hone_matrix matrix)
-{
-    return (hone_matrix){matrix.data, matrix.columns, matrix.rows, matrix.column_stride, matrix.row_stride};
-}
-
 static hone_matrix matrix_at(const hone_tensor *tensor, int64_t index)
 {
     hone_matrix matrix = hone_matrix_of(tensor);
@@ -115,7 +110,7 @@ hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args,
             .residual = residual->tag == HONE_VALUE_TENSOR ? &added : NULL,
             .activation = hone_matmul_activation_of(&hone_call_values(plan->call)[MATMUL_ACTIVATION]),
         };
-        if (hone_matmul_transposes(plan)) b = transposed(b);
+        if (hone_matmul_transposes(plan)) b = hone_matrix_transposed(b);
         for (int64_t row = 0; row < c.rows; row++)
             multiply_row(&a, &b, &c, &e, dtype, row);
     }

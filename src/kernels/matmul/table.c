@@ -97,16 +97,6 @@ static const char tiles_of_any_machine[] = "mr: 4 | 6 default 6\n"
                                            "threads: 1..64 *2\n"
                                            "where mr * nr <= 48 and (mr == 6 or nr == 12)\n"
                                            "where threads <= device.threads\n";
-// Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
-static const char streams[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
-                              "ahead: 0 | 512 | 1024 | 2048 default 1024\n"
-                              "split_k: 0 | 1\n"
-                              "threads: 1..64 *2\n"
-                              "where not transpose_b or (streams <= 8 and split_k == 0)\n"
-                              "where transpose_b or streams >= 4\n"
-                              "where split_k == 0 or threads > 1\n"
-                              "where threads <= device.threads\n";
-
 static const char threads_alone[] = HONE_THREADS_SPACE;
 
 // Of b that are packed together: with kc rows they stay within the last cache; where the products are quicker, within
@@ -191,36 +181,29 @@ static const hone_decoding decoding_portable = {
 
 // What every row has: a native kernel of the CPU.
 #define NATIVE HONE_KERNEL, .algorithm = "matmul", .platform = HONE_NATIVE, .backend = HONE_CPU
-#define BLOCKED                                                                                                        \
-    .supports = hone_blocked_supports, .heuristic = hone_blocked_heuristic, .prepare = hone_blocked_prepare,           \
-    .run = hone_blocked_run, .digest = hone_blocked_digest
-#define DECODING                                                                                                       \
-    .supports = hone_decoding_supports, .heuristic = hone_decoding_heuristic, .prepare = hone_decoding_prepare,        \
-    .run = hone_decoding_run
-
 #define RIVAL                                                                                                          \
     .supports = hone_rival_kernel_supports, .prepare = hone_rival_kernel_prepare,                                      \
     .release = hone_rival_kernel_release, .run = hone_rival_kernel_run, .find_library = hone_rival_kernel_find_library
 
 static const hone_kernel kernels[] = {
-    {NATIVE, .name = "avx512_bf16_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_BF16, .space = streams,
-     .user = (void *)&decoding_bf16, DECODING},
-    {NATIVE, .name = "avx512_decode", .priority = 44, .needs = AVX512, .space = streams,
-     .user = (void *)&decoding_avx512, DECODING},
+    {NATIVE, .name = "avx512_bf16_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_BF16,
+     .space = hone_decoding_space, .user = (void *)&decoding_bf16, HONE_DECODING_KERNEL},
+    {NATIVE, .name = "avx512_decode", .priority = 44, .needs = AVX512, .space = hone_decoding_space,
+     .user = (void *)&decoding_avx512, HONE_DECODING_KERNEL},
     {NATIVE, .name = "amx_bf16", .priority = 38, .needs = AVX512 | HONE_CPU_AVX512_BF16 | HONE_CPU_AMX_BF16,
-     .space = tiles_of_amx, .user = (void *)&blocked_amx, BLOCKED},
+     .space = tiles_of_amx, .user = (void *)&blocked_amx, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_bf16", .priority = 36, .needs = AVX512 | HONE_CPU_AVX512_BF16,
-     .space = tiles_of_32_registers, .user = (void *)&blocked_bf16, BLOCKED},
+     .space = tiles_of_32_registers, .user = (void *)&blocked_bf16, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512", .priority = 34, .needs = AVX512, .space = tiles_of_32_registers,
-     .user = (void *)&blocked_avx512, BLOCKED},
+     .user = (void *)&blocked_avx512, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_in_place", .priority = 32, .needs = AVX512, .space = tiles_of_32_registers,
-     .user = (void *)&in_place_avx512, BLOCKED},
+     .user = (void *)&in_place_avx512, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_unpacked", .priority = 31, .needs = AVX512, .space = tiles_of_9_rows,
-     .user = (void *)&unpacked_avx512, BLOCKED},
-    {NATIVE, .name = "avx2_decode", .priority = 24, .needs = AVX2, .space = streams, .user = (void *)&decoding_avx2,
-     DECODING},
+     .user = (void *)&unpacked_avx512, HONE_BLOCKED_KERNEL},
+    {NATIVE, .name = "avx2_decode", .priority = 24, .needs = AVX2, .space = hone_decoding_space,
+     .user = (void *)&decoding_avx2, HONE_DECODING_KERNEL},
     {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = tiles_of_16_registers,
-     .user = (void *)&blocked_avx2, BLOCKED},
+     .user = (void *)&blocked_avx2, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "onednn", .library = HONE_ONEDNN_SONAME, .priority = 20, .space = threads_alone,
      .user = (void *)&hone_rival_onednn, .heuristic = hone_rival_kernel_heuristic, RIVAL},
     {NATIVE, .name = "onednn3", .priority = 19, .space = threads_alone, .user = (void *)&hone_rival_onednn3,
@@ -232,9 +215,10 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "scipy_openblas", .priority = 15, .space = threads_alone,
      .user = (void *)&hone_rival_scipy_openblas, .heuristic = hone_rival_kernel_heuristic, RIVAL},
     {NATIVE, .name = "libxsmm", .priority = 16, .needs = HONE_CPU_AVX, .user = (void *)&hone_rival_libxsmm, RIVAL},
-    {NATIVE, .name = "portable_decode", .priority = 12, .space = streams, .user = (void *)&decoding_portable, DECODING},
+    {NATIVE, .name = "portable_decode", .priority = 12, .space = hone_decoding_space,
+     .user = (void *)&decoding_portable, HONE_DECODING_KERNEL},
     {NATIVE, .name = "portable", .priority = 10, .space = tiles_of_any_machine, .user = (void *)&blocked_portable,
-     BLOCKED},
+     HONE_BLOCKED_KERNEL},
     {HONE_KERNEL, .algorithm = "matmul", .name = "cublaslt", .library = HONE_CUBLASLT_SONAME, .platform = HONE_CUDA,
      .backend = HONE_GPU, .priority = 70, .signature = hone_cublaslt_signature, .space = hone_cublaslt_space,
      .supports = hone_cublaslt_supports, .prepare = hone_cublaslt_prepare, .release = hone_cublaslt_release,

@@ -100,18 +100,13 @@ static void work(void *ctx, int64_t index)
             multiply_block(job, i, column);
 }
 
-static hone_matrix transposed(hone_matrix matrix)
-{
-    return (hone_matrix){matrix.data, matrix.columns, matrix.rows, matrix.column_stride, matrix.row_stride};
-}
-
 static scaled_job job_of(const hone_plan *plan, const hone_value *args)
 {
     const hone_matrix b = hone_matrix_of(args[SCALED_MATMUL_B].as.tensor);
     const bool is_transposed = hone_call_values(plan->call)[SCALED_MATMUL_TRANSPOSE_B].as.i64 != 0;
     return (scaled_job){
         .a = hone_matrix_of(args[SCALED_MATMUL_A].as.tensor),
-        .b = is_transposed ? transposed(b) : b,
+        .b = is_transposed ? hone_matrix_transposed(b) : b,
         .c = hone_matrix_of(args[SCALED_MATMUL_C].as.tensor),
         .a_scale = args[SCALED_MATMUL_A_SCALE].as.tensor,
         .b_scale = args[SCALED_MATMUL_B_SCALE].as.tensor,

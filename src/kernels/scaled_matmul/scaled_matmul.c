@@ -6,30 +6,18 @@
 
 static hone_matmul product_of(const hone_tensor *const tensors[SCALED_MATMUL_VALUES], const hone_value *scalars)
 {
-    const hone_matrix left = hone_matrix_of(tensors[SCALED_MATMUL_A]), right = hone_matrix_of(tensors[SCALED_MATMUL_B]),
-                      result = hone_matrix_of(tensors[SCALED_MATMUL_C]);
     const hone_tensor *a_scale = tensors[SCALED_MATMUL_A_SCALE], *b_scale = tensors[SCALED_MATMUL_B_SCALE];
-    return (hone_matmul){
-        .a = left.data,
-        .b = right.data,
-        .c = result.data,
-        .m = result.rows,
-        .n = result.columns,
-        .k = left.columns,
-        .a_stride = left.row_stride,
-        .b_stride = right.row_stride,
-        .c_stride = result.row_stride,
-        .transpose_b = scalars[SCALED_MATMUL_TRANSPOSE_B].as.i64 != 0,
-        .dtype = hone_float_id(tensors[SCALED_MATMUL_C]->dtype),
-        .operands = HONE_I8,
-        .has_bias = true,
-        .bias = hone_tensor_data(tensors[SCALED_MATMUL_BIAS]),
-        .is_scaled = true,
-        .a_scale = hone_tensor_data(a_scale),
-        .b_scale = hone_tensor_data(b_scale),
-        .a_scale_stride = hone_axis_stride(a_scale, 0),
-        .b_scale_stride = hone_axis_stride(b_scale, 0),
-    };
+    hone_matmul product =
+        hone_matmul_of_matrices(tensors[SCALED_MATMUL_A], tensors[SCALED_MATMUL_B], tensors[SCALED_MATMUL_C]);
+    product.operands = HONE_I8;
+    product.transpose_b = scalars[SCALED_MATMUL_TRANSPOSE_B].as.i64 != 0;
+    product.has_bias = product.is_scaled = true;
+    product.bias = hone_tensor_data(tensors[SCALED_MATMUL_BIAS]);
+    product.a_scale = hone_tensor_data(a_scale);
+    product.b_scale = hone_tensor_data(b_scale);
+    product.a_scale_stride = hone_axis_stride(a_scale, 0);
+    product.b_scale_stride = hone_axis_stride(b_scale, 0);
+    return product;
 }
 
 // Scalars are read from the plan's call, since a run's arguments may leave a default out.
@@ -66,8 +54,7 @@ static bool is_plain(const hone_call *call, hone_error *why)
     static const size_t matrices[] = {SCALED_MATMUL_A, SCALED_MATMUL_B, SCALED_MATMUL_C};
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
         const hone_matrix matrix = hone_matrix_of(hone_call_tensor(call, matrices[i]));
-        const bool dense = matrix.columns <= 1 || matrix.column_stride == 1;
-        if (!dense || (matrix.rows > 1 && matrix.row_stride < matrix.columns))
+        if (!hone_matrix_has_dense_rows(&matrix))
             return refuse(call, matrices[i], "rows whose elements lie side by side, one after another", why);
     }
     const hone_tensor *scale = hone_call_tensor(call, SCALED_MATMUL_B_SCALE);

@@ -52,15 +52,6 @@ static const char tiles_of_16_registers[] = "mr: 4 | 6 default 6\n"
                                             "threads: 1..64 *2\n"
                                             "where mr * nr <= 96 and (mr == 6 or nr == 24)\n"
                                             "where threads <= device.threads\n";
-// Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
-static const char streams[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
-                              "ahead: 0 | 512 | 1024 | 2048 default 1024\n"
-                              "split_k: 0 | 1\n"
-                              "threads: 1..64 *2\n"
-                              "where not transpose_b or (streams <= 8 and split_k == 0)\n"
-                              "where transpose_b or streams >= 4\n"
-                              "where split_k == 0 or threads > 1\n"
-                              "where threads <= device.threads\n";
 static const char threads_alone[] = HONE_THREADS_SPACE;
 
 // Of b that are packed together: with kc rows they stay within the second cache.
@@ -114,28 +105,21 @@ static bool choose_threads(
 }
 
 #define NATIVE HONE_KERNEL, .algorithm = "scaled_matmul", .platform = HONE_NATIVE, .backend = HONE_CPU
-#define BLOCKED                                                                                                        \
-    .supports = hone_blocked_supports, .heuristic = hone_blocked_heuristic, .prepare = hone_blocked_prepare,           \
-    .run = hone_blocked_run, .digest = hone_blocked_digest
-#define DECODING                                                                                                       \
-    .supports = hone_decoding_supports, .heuristic = hone_decoding_heuristic, .prepare = hone_decoding_prepare,        \
-    .run = hone_decoding_run
-
 static const hone_kernel kernels[] = {
-    {NATIVE, .name = "avx512_vnni_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_VNNI, .space = streams,
-     .user = (void *)&decoding_vnni, DECODING},
-    {NATIVE, .name = "avx512_decode", .priority = 44, .needs = AVX512, .space = streams,
-     .user = (void *)&decoding_avx512, DECODING},
+    {NATIVE, .name = "avx512_vnni_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_VNNI,
+     .space = hone_decoding_space, .user = (void *)&decoding_vnni, HONE_DECODING_KERNEL},
+    {NATIVE, .name = "avx512_decode", .priority = 44, .needs = AVX512, .space = hone_decoding_space,
+     .user = (void *)&decoding_avx512, HONE_DECODING_KERNEL},
     {NATIVE, .name = "amx_int8", .priority = 38, .needs = AVX512 | HONE_CPU_AVX512_VNNI | HONE_CPU_AMX_INT8,
-     .space = tiles_of_amx, .user = (void *)&blocked_amx, BLOCKED},
+     .space = tiles_of_amx, .user = (void *)&blocked_amx, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_vnni", .priority = 36, .needs = AVX512 | HONE_CPU_AVX512_VNNI,
-     .space = tiles_of_32_registers, .user = (void *)&blocked_vnni, BLOCKED},
+     .space = tiles_of_32_registers, .user = (void *)&blocked_vnni, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512", .priority = 34, .needs = AVX512, .space = tiles_of_32_registers,
-     .user = (void *)&blocked_avx512, BLOCKED},
-    {NATIVE, .name = "avx2_decode", .priority = 24, .needs = AVX2, .space = streams, .user = (void *)&decoding_avx2,
-     DECODING},
+     .user = (void *)&blocked_avx512, HONE_BLOCKED_KERNEL},
+    {NATIVE, .name = "avx2_decode", .priority = 24, .needs = AVX2, .space = hone_decoding_space,
+     .user = (void *)&decoding_avx2, HONE_DECODING_KERNEL},
     {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = tiles_of_16_registers,
-     .user = (void *)&blocked_avx2, BLOCKED},
+     .user = (void *)&blocked_avx2, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "onednn3", .priority = 19, .needs = AVX2, .space = threads_alone,
      .user = (void *)&hone_rival_onednn3, .supports = hone_scaled_onednn3_supports, .heuristic = choose_threads,
      .prepare = hone_scaled_onednn3_prepare, .release = hone_rival_kernel_release, .run = hone_scaled_onednn3_run,
