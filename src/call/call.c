@@ -109,7 +109,7 @@ const char *hone_call_spec(const hone_call *call)
 
 const char *hone_call_key(const hone_call *call)
 {
-    return call->key;
+    return call == NULL ? NULL : call->key;
 }
 
 const hone_dtype_info *hone_call_dtype(const hone_call *call, const char *variable)

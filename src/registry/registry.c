@@ -229,7 +229,7 @@ const hone_algorithm_entry *const *hone_registry_all(hone_registry *registry, si
 
 const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel)
 {
-    return &kernel->kernel;
+    return kernel == NULL ? NULL : &kernel->kernel;
 }
 
 static const hone_kernel_ref *named_from(

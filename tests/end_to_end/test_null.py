@@ -1,5 +1,6 @@
 """Every exported function, by the prototypes of abi.txt, given nothing: NULL, 0 and structs of zeros. It returns, whatever it returns,
-and what has a status says HONE_OK only where nothing is a right argument.
+what has a status says HONE_OK only where nothing is a right argument,
+and a pointer that it gives is NULL or points to something.
 """
 import os
 import re
@@ -32,6 +33,12 @@ HEAD = """#include <fcntl.h>
 static char room[64 << 10]; // for what a function gives
 """
 MAIN = """
+// The address of a member of NULL.
+static int points_to_nothing(const void *given)
+{
+    return given != NULL && (uintptr_t)given < 1 << 16;
+}
+
 static int try(int function)
 {
     switch (function) {
@@ -100,7 +107,13 @@ class Nothing(unittest.TestCase):
         for kind, name, text in found:
             call = f"{name}({', '.join(nothing(parameter, gives) for parameter in parameters(text))})"
             answers = kind.split() == ["hone_status"] and name not in FINE
-            cases.append(f"    case {len(names)}: " + (f"return {call} == HONE_OK;" if answers else f"(void){call}; break;") + "\n")
+            if answers:
+                line = f"return {call} == HONE_OK;"
+            elif "*" in kind:
+                line = f"return points_to_nothing({call});"
+            else:
+                line = f"(void){call}; break;"
+            cases.append(f"    case {len(names)}: {line}\n")
             names.append(f'"{name}"')
         headers = "\n".join(f'#include "hone/{path.name}"' for path in sorted((ROOT / "include" / "hone").glob("*.h")))
         options = [f"-fsanitize={os.environ['HONE_E2E_SANITIZE']}"] if os.environ.get("HONE_E2E_SANITIZE") else []
