@@ -182,6 +182,9 @@ struct hone_kernel {
     // Writes the path of the library's file where the loader does not find it by its soname; loads nothing. False: it
     // is not here. NULL: the loader finds `library`.
     bool (*find_library)(const hone_kernel *kernel, char *path, size_t size);
+    // True: another kernel is expected to be faster for this call, and a call that was never tuned takes this one after
+    // those that do not yield. Contests try it as any other. NULL: priority alone decides.
+    bool (*yields)(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device);
 };
 
 // First in an initialiser: {HONE_KERNEL, .algorithm = "rms_norm", ...}. C++17 calls hone_kernel_init.

@@ -151,6 +151,11 @@ hone_status hone_kernel_eligible(
     return status;
 }
 
+bool hone_kernel_yields(const hone_kernel_ref *ref, const hone_call *call, const hone_device_info *device)
+{
+    return ref->kernel.yields != NULL && ref->kernel.yields(&ref->kernel, call, device);
+}
+
 // The config that the kernel itself proposes; false when it proposes none that its space allows.
 static bool proposed(
     const hone_kernel *kernel,

@@ -166,6 +166,8 @@ hone_status hone_registry_validate(
 // a signature of their own.
 hone_status hone_kernel_eligible(
     const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err);
+// Whether a call that was never tuned takes it after the kernels that do not yield.
+bool hone_kernel_yields(const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device);
 // The kernel's config without measuring: its heuristic when that gives a valid one, else the first of its candidates,
 // else the space's default. HONE_NOT_FOUND when the space is empty for this call.
 hone_status hone_kernel_default_config(

@@ -52,7 +52,9 @@ bool hone_tiles_heuristic(
     out_config->count = 4;
     out_config->values[TILES_LANES] = rows <= 16 ? 1 : 2;
     out_config->values[TILES_TILES] = tiles;
-    out_config->values[TILES_BLOCK_KV] = 64;
+    // Of a block that a mask cuts through all is computed: shorter ones are 1.04 to 1.16 times as fast there (Xeon, Sapphire
+    // Rapids, causal, 256 to 2048 keys), and as fast elsewhere.
+    out_config->values[TILES_BLOCK_KV] = problem.causal || problem.has_window ? 32 : 64;
     out_config->values[TILES_THREADS] = threads;
     return true;
 }

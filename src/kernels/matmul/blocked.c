@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "os/tiles.h"
 
+#include <string.h>
+
 static const hone_gemm_set *set_of(const hone_blocked *kernel, const hone_matmul *product)
 {
     return product->dtype == HONE_F64 ? kernel->f64 : kernel->set;
@@ -45,6 +47,11 @@ static bool has_tiles(const hone_kernel *kernel, const hone_blocked *blocked, ho
     return false;
 }
 
+bool hone_blocked_has_tiles(const hone_blocked *blocked)
+{
+    return blocked->set->tile != NULL && hone_os_lend_tiles();
+}
+
 bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     const hone_blocked *blocked = kernel->user;
@@ -71,6 +78,17 @@ bool hone_blocked_heuristic(
     out_config->values[BLOCKED_MC] = blocked->mc;
     out_config->values[BLOCKED_THREADS] = hone_matmul_threads(&product, device);
     return true;
+}
+
+// A fingerprint of a CPU begins "cpu|GenuineIntel,".
+bool hone_blocked_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
+{
+    static const char of_cpu[] = "cpu|";
+    const hone_blocked *blocked = kernel->user;
+    const size_t begin = sizeof of_cpu - 1;
+    (void)call;
+    return blocked->slow_on != NULL && strncmp(device->fingerprint, of_cpu, begin) == 0 &&
+           strncmp(device->fingerprint + begin, blocked->slow_on, strlen(blocked->slow_on)) == 0;
 }
 
 hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)

@@ -2,6 +2,7 @@
 #include "kernels/matmul/kernels.h"
 
 #include "base/error.h"
+#include "os/tiles.h"
 
 // Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
 const char hone_decoding_space[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
@@ -61,6 +62,19 @@ bool hone_decoding_heuristic(
     out_config->values[DECODING_SPLIT_K] = !product.transpose_b && threads > 1;
     out_config->values[DECODING_THREADS] = threads;
     return true;
+}
+
+bool hone_decoding_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
+{
+    const hone_decoding *decoding = kernel->user;
+    const hone_matmul product = decoding->form->of_call(call);
+    if (decoding->blocked_from > 0 && product.m >= decoding->blocked_from) return true;
+    if (decoding->tiles == NULL) return false;
+    const uint64_t needs = product.operands == HONE_BF16 ? HONE_CPU_AMX_BF16
+                           : product.operands == HONE_I8 ? HONE_CPU_AMX_INT8
+                                                         : 0;
+    return product.m >= decoding->tiles_from && (device->features & needs) != 0 &&
+           hone_blocked_has_tiles(decoding->tiles);
 }
 
 hone_status hone_decoding_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)

@@ -16,34 +16,44 @@ typedef struct hone_blocked {
     bool bf16_only, tiles;          // tiles: of AMX
     int64_t mr, nr, kc, mc;         // the heuristic's
     int64_t columns;                // of b that are packed together
+    const char *slow_on;            // the vendor of processors on which the next kernel is faster; NULL: none
 } hone_blocked;
 
 typedef struct hone_decoding {
     const hone_matmul_form *form;
     const hone_decode_set *set, *f64; // f64: NULL, none
     bool bf16_only;
+    // Rows from which on others are faster (docs/bf16-on-a-cpu.md), to which it then yields: the tiles of AMX for the same
+    // operands, and the blocked kernel of the same instructions. 0: none.
+    const hone_blocked *tiles;
+    int64_t tiles_from, blocked_from;
 } hone_decoding;
 
 // What a table's row says of each, besides its name, needs, space and user.
 #define HONE_BLOCKED_KERNEL                                                                                            \
     .supports = hone_blocked_supports, .heuristic = hone_blocked_heuristic, .prepare = hone_blocked_prepare,           \
-    .run = hone_blocked_run, .digest = hone_blocked_digest
+    .run = hone_blocked_run, .digest = hone_blocked_digest, .yields = hone_blocked_yields
 #define HONE_DECODING_KERNEL                                                                                           \
     .supports = hone_decoding_supports, .heuristic = hone_decoding_heuristic, .prepare = hone_decoding_prepare,        \
-    .run = hone_decoding_run
+    .run = hone_decoding_run, .yields = hone_decoding_yields
 
 extern const char hone_decoding_space[];
 
 bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 bool hone_blocked_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+bool hone_blocked_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device);
 hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
 uint64_t hone_blocked_digest(const hone_plan *plan);
 hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
+// Whether AMX is in the compiler and lent by the system.
+bool hone_blocked_has_tiles(const hone_blocked *blocked);
+
 bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 bool hone_decoding_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+bool hone_decoding_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device);
 hone_status hone_decoding_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
 hone_status hone_decoding_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 

@@ -3,7 +3,8 @@
 #include "kernels/common/matrix.h"
 #include "kernels/matmul/matmul.h"
 
-enum { BLOCK = 64 };
+enum { BLOCK = 256, MOST_THREADS = 64 };
+static const double worth_sharing = 1e6; // multiplications, some milliseconds
 
 static double double_at(const hone_matrix *matrix, int64_t row, int64_t column)
 {
@@ -65,22 +66,24 @@ static double finish(const epilogue *e, hone_dtype_id dtype, int64_t row, int64_
     return sum + hone_element_get_double(added->data, dtype, row * added->row_stride + column * added->column_stride);
 }
 
-static void multiply_row(
-    const hone_matrix *a,
-    const hone_matrix *b,
-    const hone_matrix *c,
-    const epilogue *e,
-    hone_dtype_id dtype,
-    int64_t row)
+typedef struct product {
+    hone_matrix a, b, c;
+    epilogue e;
+    hone_dtype_id dtype;
+    int64_t blocks; // of columns
+} product;
+
+// A block of columns of a row, so that one row is work for several threads.
+static void multiply_block(void *ctx, int64_t index)
 {
+    const product *p = ctx;
     double sums[BLOCK];
-    for (int64_t column = 0; column < c->columns; column += BLOCK) {
-        int64_t count = c->columns - column < BLOCK ? c->columns - column : BLOCK;
-        sum_columns(a, b, dtype, row, column, count, sums);
-        for (int64_t j = 0; j < count; j++) {
-            int64_t to = row * c->row_stride + (column + j) * c->column_stride;
-            hone_element_put_double(c->data, dtype, to, finish(e, dtype, row, column + j, sums[j]));
-        }
+    const int64_t row = index / p->blocks, column = index % p->blocks * BLOCK;
+    const int64_t count = p->c.columns - column < BLOCK ? p->c.columns - column : BLOCK;
+    sum_columns(&p->a, &p->b, p->dtype, row, column, count, sums);
+    for (int64_t j = 0; j < count; j++) {
+        int64_t to = row * p->c.row_stride + (column + j) * p->c.column_stride;
+        hone_element_put_double(p->c.data, p->dtype, to, finish(&p->e, p->dtype, row, column + j, sums[j]));
     }
 }
 
@@ -94,7 +97,6 @@ static hone_matrix matrix_at(const hone_tensor *tensor, int64_t index)
 
 hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    (void)execution;
     const hone_tensor *to = args[MATMUL_C].as.tensor;
     hone_dtype_id dtype = hone_float_id(to->dtype);
     const hone_value *bias = &args[MATMUL_BIAS], *residual = &args[MATMUL_RESIDUAL];
@@ -102,17 +104,23 @@ hone_status hone_matmul_reference(const hone_plan *plan, const hone_value *args,
     for (int32_t axis = 0; axis < to->ndim - 2; axis++)
         batch *= to->shape[axis];
     for (int64_t i = 0; i < batch; i++) {
-        hone_matrix a = matrix_at(args[MATMUL_A].as.tensor, i), b = matrix_at(args[MATMUL_B].as.tensor, i),
-                    c = matrix_at(to, i), added = {0};
+        hone_matrix added = {0};
         if (residual->tag == HONE_VALUE_TENSOR) added = matrix_at(residual->as.tensor, i);
-        const epilogue e = {
-            .bias = bias->tag == HONE_VALUE_TENSOR ? bias->as.tensor : NULL,
-            .residual = residual->tag == HONE_VALUE_TENSOR ? &added : NULL,
-            .activation = hone_matmul_activation_of(&hone_call_values(plan->call)[MATMUL_ACTIVATION]),
+        product p = {
+            .a = matrix_at(args[MATMUL_A].as.tensor, i),
+            .b = matrix_at(args[MATMUL_B].as.tensor, i),
+            .c = matrix_at(to, i),
+            .e =
+                {.bias = bias->tag == HONE_VALUE_TENSOR ? bias->as.tensor : NULL,
+                 .residual = residual->tag == HONE_VALUE_TENSOR ? &added : NULL,
+                 .activation = hone_matmul_activation_of(&hone_call_values(plan->call)[MATMUL_ACTIVATION])},
+            .dtype = dtype,
         };
-        if (hone_matmul_transposes(plan)) b = hone_matrix_transposed(b);
-        for (int64_t row = 0; row < c.rows; row++)
-            multiply_row(&a, &b, &c, &e, dtype, row);
+        if (hone_matmul_transposes(plan)) p.b = hone_matrix_transposed(p.b);
+        p.blocks = (p.c.columns + BLOCK - 1) / BLOCK;
+        const int64_t blocks = p.c.rows * p.blocks;
+        const bool is_shared = (double)blocks * BLOCK * (double)p.a.columns > worth_sharing;
+        hone_plan_parallel_for(plan, execution, is_shared ? MOST_THREADS : 1, blocks, multiply_block, &p);
     }
     return HONE_OK;
 }

@@ -51,12 +51,25 @@ HONE_INLINE vec sigmoid(vec x, vec *out_rest)
     return vec_div(vec_within(zero, x, far, one, power), sum);
 }
 
+HONE_INLINE vec magnitude(vec x)
+{
+    return vec_max(x, vec_sub(vec_set(0.0f), x));
+}
+
+// factor a b, with the larger of a and b first: a factor below 1 times a subnormal number may be 0, and 0 times an infinity
+// is NaN.
+HONE_INLINE vec times_both(vec factor, vec a, vec b)
+{
+    const vec zero = vec_set(0.0f), far = vec_set(INFINITY), more = vec_sub(magnitude(a), magnitude(b));
+    return vec_mul(vec_mul(factor, vec_within(zero, more, far, a, b)), vec_within(zero, more, far, b, a));
+}
+
 typedef void vector_function(const row *r, hone_dtype_id dtype, place at);
 
 HONE_INLINE void forward(const row *r, hone_dtype_id dtype, place at)
 {
     vec rest, gate = get(r, SILU_MUL_GATE, dtype, at), up = get(r, SILU_MUL_UP, dtype, at);
-    put(r, SILU_MUL_Y, dtype, at, vec_mul(vec_mul(gate, sigmoid(gate, &rest)), up));
+    put(r, SILU_MUL_Y, dtype, at, times_both(sigmoid(gate, &rest), gate, up));
 }
 
 HONE_INLINE void backward(const row *r, hone_dtype_id dtype, place at)
@@ -64,8 +77,8 @@ HONE_INLINE void backward(const row *r, hone_dtype_id dtype, place at)
     vec rest, gate = get(r, SILU_MUL_VJP_GATE, dtype, at), up = get(r, SILU_MUL_VJP_UP, dtype, at);
     vec d_y = get(r, SILU_MUL_VJP_D_Y, dtype, at), share = sigmoid(gate, &rest);
     vec slope = vec_mul(share, vec_fma(gate, rest, vec_set(1.0f)));
-    put(r, SILU_MUL_VJP_D_GATE, dtype, at, vec_mul(vec_mul(slope, up), d_y));
-    put(r, SILU_MUL_VJP_D_UP, dtype, at, vec_mul(vec_mul(gate, share), d_y));
+    put(r, SILU_MUL_VJP_D_GATE, dtype, at, times_both(slope, up, d_y));
+    put(r, SILU_MUL_VJP_D_UP, dtype, at, times_both(share, gate, d_y));
 }
 
 HONE_INLINE void each_vector(const row *r, hone_dtype_id dtype, int unroll, vector_function *function)

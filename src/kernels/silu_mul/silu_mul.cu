@@ -19,10 +19,16 @@ template <class Whole, class Single> __device__ void each(long long count, Whole
     if (blockIdx.x == 0 && rest < count) single(rest);
 }
 
+// factor a b, with the larger of a and b first: a factor below 1 times a subnormal number may be 0, and 0 times an infinity is NaN.
+__device__ float times_both(float factor, float a, float b)
+{
+    return fabsf(a) >= fabsf(b) ? factor * a * b : factor * b * a;
+}
+
 __device__ void gate_one(element gate, element up, element *y)
 {
     const float wide = widen(gate);
-    narrow(wide * sigmoid(wide) * widen(up), y);
+    narrow(times_both(sigmoid(wide), wide, widen(up)), y);
 }
 
 extern "C" __global__ void __launch_bounds__(threads) silu_mul(const element *gate, const element *up, element *y, long long count)
@@ -50,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(threads) silu_mul(const element *ga
 __device__ void turn_back(element gate, element up, element d_y, element *d_gate, element *d_up)
 {
     const float wide = widen(gate), s = sigmoid(wide), slope = s * (1 + wide * sigmoid(-wide));
-    narrow(slope * widen(up) * widen(d_y), d_gate);
-    narrow(wide * s * widen(d_y), d_up);
+    narrow(times_both(slope, widen(up), widen(d_y)), d_gate);
+    narrow(times_both(s, wide, widen(d_y)), d_up);
 }
 
 extern "C" __global__ void __launch_bounds__(threads) silu_mul_vjp(

@@ -148,7 +148,9 @@ static void place(explanation *e, const hone_kernel_ref *ref, hone_error *why, c
     else if (kernel->is_reference)
         text = "the reference: runs when nothing else can";
     else if (source == HONE_SOURCE_HEURISTIC)
-        text = "could run it; the heuristic takes the first by priority";
+        text = hone_kernel_yields(ref, e->request.call, e->request.device)
+                   ? "could run it; the heuristic expects another to be faster for this call"
+                   : "could run it; the heuristic takes the first by priority";
     else if (source == HONE_SOURCE_TRANSFER)
         text = "could run it; near calls took the chosen one";
     else if (hone_source_is(source, HONE_LINK_NAMED))

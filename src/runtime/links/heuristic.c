@@ -1,4 +1,5 @@
-// The last answer: the first kernel in the registry's order that can run the call, with its default.
+// The last answer: the first kernel in the registry's order that can run the call, with its default. Those that yield to others
+// come after these, and the reference only when nothing else can.
 #include "base/error.h"
 #include "runtime/links/negatives.h"
 #include "runtime/links/trust.h"
@@ -44,14 +45,21 @@ static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decisio
     return HONE_OK;
 }
 
-// The reference only when nothing else can.
+typedef enum turn { FIRST, YIELDING, REFERENCES, TURNS } turn;
+
+static turn turn_of(const hone_request *request, const hone_kernel_ref *kernel)
+{
+    if (kernel->kernel.is_reference) return REFERENCES;
+    return hone_kernel_yields(kernel, request->call, request->device) ? YIELDING : FIRST;
+}
+
 static hone_status look_through(look *l, hone_decision *out)
 {
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(l->request->op->algorithm, &count);
-    for (int references = 0; references < 2; references++) {
+    for (turn now = FIRST; now < TURNS; now++) {
         for (size_t i = 0; i < count; i++) {
-            if (kernels[i]->kernel.is_reference != (references == 1)) continue;
+            if (turn_of(l->request, kernels[i]) != now) continue;
             hone_status status = consider(l, kernels[i], out);
             if (status != HONE_NOT_FOUND) return status;
         }

@@ -56,7 +56,8 @@ void hone_standings_update(hone_standings *standings)
 
 static bool is_before(const hone_candidate *a, const hone_candidate *b)
 {
-    return a->of_pack == b->of_pack ? a->kernel < b->kernel : b->of_pack;
+    if (a->of_pack != b->of_pack) return b->of_pack;
+    return a->yields == b->yields ? a->kernel < b->kernel : b->yields;
 }
 
 hone_candidate *hone_standings_default(const hone_standings *standings)

@@ -11,6 +11,7 @@ typedef struct hone_candidate {
     hone_config config;
     bool is_default; // its kernel's
     bool of_pack;    // what the chain takes only when it is verified
+    bool yields;     // its kernel to others, in calls that were never tuned
     hone_trial trial;
     double raced_ns;      // its time in the race; 0: it was rejected
     double at_seconds;    // when that was known, since the contest began
@@ -40,8 +41,8 @@ typedef bool hone_candidate_taken(const void *ctx, const hone_candidate *candida
 // The best that is still in and is not taken; other: of a kernel of which none is. NULL: there is none.
 hone_candidate *hone_standings_next_best(
     const hone_standings *standings, hone_candidate_taken *taken, const void *ctx, bool other);
-// What the chain would take without tuning: the default of the first kernel in the registry's order that can run,
-// packs' last. NULL: no default has passed.
+// What the chain would take without tuning: the default of the first kernel in the registry's order that can run, after which
+// come those that yield, and then packs'. NULL: no default has passed.
 hone_candidate *hone_standings_default(const hone_standings *standings);
 
 #endif

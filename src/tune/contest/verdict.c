@@ -239,6 +239,7 @@ static bool stays(const hone_contest_state *state, const hone_candidate *standin
     bool undecided = ratio->low <= 1;
     if (ratio->middle <= tie || (undecided && ratio->middle <= undecided_tie)) return true;
     if (!undecided) return false;
+    if (ratio->low * ratio->high < 1) return true; // more may be lost than gained
     return hone_incumbent_is(&state->known.incumbent, standing) || is_tried_little(&state->field) ||
            ratio->middle <= worth_leaving;
 }

@@ -415,6 +415,12 @@ static hone_status fill_input(
     return hone_buffers_send(buffers, fenced, err);
 }
 
+hone_status hone_buffers_fill_one(hone_buffers *buffers, const hone_call *call, size_t index, hone_error *err)
+{
+    hone_assert(hone_buffers_is_input(buffers, index));
+    return fill_input(buffers, call, index, &buffers->sets[0].fenced[index], err);
+}
+
 hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err)
 {
     buffers->seed = seed;
@@ -501,24 +507,26 @@ static hone_status change_inputs(
 typedef struct scattering {
     char *data;
     hone_dtype_id id;
-    const double *values; // [count]
-    uint32_t count, one_in;
+    const double *values;   // [count]
+    uint32_t count, one_in; // one element in so many, on average
     uint64_t *random;
+    uint32_t gap; // elements before the next
 } scattering;
 
 static void scatter_element(void *ctx, int64_t offset, int64_t index)
 {
-    const scattering *s = ctx;
+    scattering *s = ctx;
     (void)index;
-    if (hone_random_below(s->random, s->one_in) == 0)
-        hone_element_store(s->id, s->data + offset, 0, s->values[hone_random_below(s->random, s->count)]);
+    if (s->gap-- > 0) return;
+    s->gap = hone_random_below(s->random, 2 * s->one_in - 1); // a number for each gap, not for each element
+    hone_element_store(s->id, s->data + offset, 0, s->values[hone_random_below(s->random, s->count)]);
 }
 
 static void season(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random)
 {
     static const double specials[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, 0x1p-24};
     enum { COUNT = sizeof specials / sizeof specials[0], ONE_IN = 37 };
-    scattering s = {tensor->data, id, specials, COUNT, ONE_IN, random};
+    scattering s = {tensor->data, id, specials, COUNT, ONE_IN, random, hone_random_below(random, ONE_IN)};
     each_element(tensor, scatter_element, &s);
 }
 
@@ -526,7 +534,7 @@ static void put_zeros(const hone_tensor *tensor, hone_dtype_id id, uint64_t *ran
 {
     static const double zero[] = {0.0};
     enum { ONE_IN = 7 };
-    scattering s = {tensor->data, id, zero, 1, ONE_IN, random};
+    scattering s = {tensor->data, id, zero, 1, ONE_IN, random, hone_random_below(random, ONE_IN)};
     each_element(tensor, scatter_element, &s);
 }
 

@@ -65,6 +65,8 @@ void hone_buffers_deinit(hone_buffers *buffers);
 void hone_buffers_work_with(hone_buffers *buffers, hone_pool *pool, bool guards);
 // Makes the inputs of the first set; call was bound to its values.
 hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err);
+// Makes one of them anew, with buffers->seed.
+hone_status hone_buffers_fill_one(hone_buffers *buffers, const hone_call *call, size_t index, hone_error *err);
 bool hone_buffers_is_input(const hone_buffers *buffers, size_t index);  // a tensor that is read
 bool hone_buffers_is_result(const hone_buffers *buffers, size_t index); // a tensor that is written
 // Other bytes for an input of the first set: its whole span.

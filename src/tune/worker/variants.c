@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "tune/worker/bulk.h"
 
 #include <assert.h>
 #include <string.h>
@@ -27,11 +28,13 @@ void hone_variants_deinit(hone_variants *variants)
     hone_variants_init(variants, variants->allocator);
 }
 
-static hone_status copy_span(hone_variants *variants, const hone_fenced *fenced, char **out, hone_error *err)
+static hone_status copy_span(
+    hone_variants *variants, const hone_buffers *buffers, size_t index, char **out, hone_error *err)
 {
+    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
     if (*out == NULL) *out = hone_alloc_unset(&variants->allocator, fenced->span);
     if (*out == NULL) return hone_fail_memory(err, where);
-    memcpy(*out, fenced->low, fenced->span);
+    hone_bulk_copy(buffers->pool, *out, fenced->low, fenced->span);
     return HONE_OK;
 }
 
@@ -181,14 +184,49 @@ static double scale_of(hone_variant_kind kind, const hone_buffers *buffers)
     return scale == 0 ? 1 : is_half && half != 0 ? half : scale;
 }
 
+// Which arrays a kind makes anew. The rest begins as the first's: of a large weight beside few rows that is most of the work.
+static bool is_made(hone_variant_kind kind, const hone_buffers *buffers, size_t index)
+{
+    if (hone_variant_is_near(kind)) return false;
+    if (!kinds[kind].is_varied) return true;
+    return kinds[kind].is_others ? hone_buffers_is_other(buffers, index) : (int)index == buffers->varied;
+}
+
+// Which arrays are not the first's: beside infinities and NaN others may get zeros.
+static bool is_own(hone_variant_kind kind, const hone_buffers *buffers, size_t index)
+{
+    return hone_variant_is_near(kind) || kinds[kind].has_nan || is_made(kind, buffers, index);
+}
+
+// Puts the first's into an array. Where one kind follows another that has them, they lie there.
+static hone_status set_first(
+    const hone_variants *variants, hone_variant_kind before, const hone_buffers *buffers, size_t index, hone_error *err)
+{
+    const hone_variant *first = &variants->variants[HONE_VARIANT_ORIGINAL];
+    if (before != HONE_VARIANT_ORIGINAL && !is_own(before, buffers, index)) return HONE_OK;
+    return hone_buffers_set_input(buffers, index, first->inputs[index], first->checksums[index], err);
+}
+
 static hone_status make_values(
-    hone_variant_kind kind, hone_buffers *buffers, const hone_call *call, uint64_t seed, hone_error *err)
+    const hone_variants *variants,
+    hone_variant_kind kind,
+    hone_buffers *buffers,
+    const hone_call *call,
+    uint64_t seed,
+    hone_error *err)
 {
     if (!kinds[kind].is_filled) return HONE_OK;
+    hone_assert(variants->variants[HONE_VARIANT_ORIGINAL].there);
     const uint64_t original = buffers->seed, own = seed + (uint64_t)kind;
     buffers->scale = scale_of(kind, buffers);
     buffers->scales_others = kinds[kind].is_others;
-    hone_status status = hone_buffers_fill(buffers, call, hone_variant_is_near(kind) ? seed : own, err);
+    buffers->seed = own;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
+        if (!hone_buffers_is_input(buffers, i)) continue;
+        status = is_made(kind, buffers, i) ? hone_buffers_fill_one(buffers, call, i, err)
+                                           : set_first(variants, variants->loaded, buffers, i, err);
+    }
     buffers->scale = 1;
     buffers->scales_others = false;
     if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, own, err);
@@ -207,16 +245,16 @@ hone_status hone_variants_make(
     hone_assert(kind < HONE_VARIANT_COUNT);
     hone_variant *variant = &variants->variants[kind];
     hone_assert(kind < HONE_VARIANT_COUNT && buffers->set_count > 0);
-    hone_status status = make_values(kind, buffers, call, seed, err);
+    hone_status status = make_values(variants, kind, buffers, call, seed, err);
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (hone_buffers_is_input(buffers, i)) {
-            status = copy_span(variants, &buffers->sets[0].fenced[i], &variant->inputs[i], err);
+        if (hone_buffers_is_input(buffers, i) && is_own(kind, buffers, i)) {
+            status = copy_span(variants, buffers, i, &variant->inputs[i], err);
             // What is timed is guarded. Guards cost as much as a hash to open and to close, and others come and go.
             const bool is_timed = kind == HONE_VARIANT_ORIGINAL;
             variant->checksums[i] = is_timed ? buffers->sets[0].fenced[i].checksum : hone_buffers_checksum(buffers, i);
         }
     variant->there = status == HONE_OK;
-    if (variant->there) variants->loaded = kind;
+    variants->loaded = kind; // also half of it
     return status;
 }
 
@@ -224,12 +262,16 @@ hone_status hone_variants_load(
     hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, hone_error *err)
 {
     const hone_variant *variant = &variants->variants[kind];
+    const hone_variant_kind before = variants->loaded;
     hone_status status = HONE_OK;
     if (!variant->there) return HONE_OK;
     variants->loaded = kind; // also half of it
-    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (variant->inputs[i] != NULL)
-            status = hone_buffers_set_input(buffers, i, variant->inputs[i], variant->checksums[i], err);
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
+        if (!hone_buffers_is_input(buffers, i)) continue;
+        status = is_own(kind, buffers, i)
+                     ? hone_buffers_set_input(buffers, i, variant->inputs[i], variant->checksums[i], err)
+                     : set_first(variants, before, buffers, i, err);
+    }
     return status;
 }
 
@@ -238,8 +280,7 @@ hone_status hone_variants_keep_bits(hone_variants *variants, const hone_buffers 
     hone_variant *variant = &variants->variants[variants->loaded];
     hone_status status = HONE_OK;
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (hone_buffers_is_result(buffers, i))
-            status = copy_span(variants, &buffers->sets[0].fenced[i], &variant->bits[i], err);
+        if (hone_buffers_is_result(buffers, i)) status = copy_span(variants, buffers, i, &variant->bits[i], err);
     return status;
 }
 

@@ -34,7 +34,7 @@ typedef enum hone_variant_kind {
 
 typedef struct hone_variant {
     bool there;
-    char *inputs[HONE_MAX_VALUES];       // copies of the spans; NULL: no input
+    char *inputs[HONE_MAX_VALUES];       // copies of the spans; NULL: no input, or the first kind's
     uint64_t checksums[HONE_MAX_VALUES]; // of the blocks with these inputs; 0 where a guard stands for it
     hone_reference reference;
     bool has_reference;

@@ -6,6 +6,7 @@
 #include "hone/describe.h"
 #include "hone/space.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
+#include "os/tiles.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -274,6 +275,70 @@ static void without_k_the_result_is_the_bias(void **state)
     release(s);
 }
 
+// What a call that was never tuned takes --------------------------------------------------------------------------------
+
+// The first of a table that has its instructions, can run the call and does not yield.
+static const char *first_of(
+    const hone_kernel_table *table, const char *text, uint64_t features, const char *fingerprint)
+{
+    const hone_device_info device = {.features = features, .fingerprint = fingerprint, .threads = 2};
+    hone_signature *made = NULL;
+    hone_call *call = NULL;
+    hone_error err = {0};
+    const hone_kernel *first = NULL;
+    if (hone_signature_parse(hone_allocator_system(), table->algorithm->signature, &made, &err) != HONE_OK ||
+        hone_call_parse(hone_allocator_system(), made, text, &call, &err) != HONE_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < table->count; i++) {
+        const hone_kernel *kernel = &table->kernels[i];
+        const bool runs = kernel->platform == HONE_NATIVE && !kernel->is_reference &&
+                          (kernel->needs & ~features) == 0 &&
+                          (kernel->supports == NULL || kernel->supports(kernel, call, &err)) &&
+                          (kernel->yields == NULL || !kernel->yields(kernel, call, &device));
+        if (runs && (first == NULL || kernel->priority > first->priority)) first = kernel;
+    }
+    hone_call_release(&call);
+    hone_signature_release(&made);
+    return first != NULL ? first->name : "none";
+}
+
+static void few_rows_are_read_as_they_lie_and_more_are_packed(void **state)
+{
+    static const uint64_t avx512 = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C | HONE_CPU_AVX512F | HONE_CPU_AVX512BW |
+                                   HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ,
+                          pairs = HONE_CPU_AVX512_BF16 | HONE_CPU_AVX512_VNNI,
+                          tiles = HONE_CPU_AMX_BF16 | HONE_CPU_AMX_INT8;
+    static const char intel[] = "cpu|GenuineIntel,x", amd[] = "cpu|AuthenticAMD,x";
+    static const struct {
+        const char *bf16, *i8; // of so many rows
+        uint64_t features;
+        const char *fingerprint, *bf16_takes, *i8_takes;
+    } rows[] = {
+        {"4", "4", avx512 | pairs | tiles, intel, "avx512_bf16_decode", "avx512_vnni_decode"},
+        {"8", "10", avx512 | pairs | tiles, intel, "amx_bf16", "amx_int8"},
+        {"100", "100", avx512 | pairs | tiles, intel, "amx_bf16", "amx_int8"},
+        {"32", "13", avx512 | pairs, intel, "avx512_bf16_decode", "avx512_vnni_decode"},
+        {"33", "14", avx512 | pairs, intel, "avx512", "avx512_vnni"},
+        {"33", "32", avx512 | pairs, amd, "avx512_bf16", "avx512_vnni"},
+        {"33", "14", avx512, amd, "avx512", "avx512"},
+        {"32", "13", avx512, amd, "avx512_decode", "avx512_decode"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[200];
+        const bool has_tiles = (rows[i].features & tiles) != 0;
+        if (has_tiles && !hone_os_lend_tiles()) continue; // decided by what the system lends
+        snprintf(text, sizeof text, "matmul(bf16[%s,64], bf16[64,96])", rows[i].bf16);
+        assert_string_equal(
+            first_of(&hone_matmul_table, text, rows[i].features, rows[i].fingerprint), rows[i].bf16_takes);
+        snprintf(
+            text, sizeof text, "scaled_matmul(i8[%s,64], i8[64,96], f32[%s], f32[96], bf16[96])", rows[i].i8,
+            rows[i].i8);
+        assert_string_equal(
+            first_of(&hone_scaled_matmul_table, text, rows[i].features, rows[i].fingerprint), rows[i].i8_takes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +346,7 @@ int main(void)
         cmocka_unit_test(one_more_is_refused_with_words_by_who_sums_in_32_bits),
         cmocka_unit_test(sizes_beside_those_of_words_and_tiles),
         cmocka_unit_test(without_k_the_result_is_the_bias),
+        cmocka_unit_test(few_rows_are_read_as_they_lie_and_more_are_packed),
     };
     return cmocka_run_group_tests(tests, machine_set_up, machine_tear_down);
 }

@@ -271,6 +271,33 @@ static void every_silu_mul_gives_what_the_reference_gives(void **state)
     each_row(&hone_silu_mul_vjp_table, "silu_mul_vjp(%s[3,%d], %s[3,%d], %s[3,%d])", 4);
 }
 
+static void set_value(contest *own, size_t value, double number)
+{
+    for (int64_t i = 0; i < elements_of(own, value); i++)
+        contest_set(own, value, i, number);
+}
+
+// A sigmoid times 2^-149 is 0 in f32; times an infinity it is to be one all the same.
+static void the_smallest_number_times_an_infinity_is_infinite(void **state)
+{
+    static const double values[][3] = {
+        {0x1p-149, INFINITY, 1}, {0x1p-149, 1, INFINITY}, {1, 0x1p-149, INFINITY}, {1, -INFINITY, 0x1p-149}};
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        contest forth, back;
+        start(&forth, &hone_silu_mul_table, "silu_mul(f32[3,37], f32[3,37])");
+        start(&back, &hone_silu_mul_vjp_table, "silu_mul_vjp(f32[3,37], f32[3,37], f32[3,37])");
+        for (size_t value = 0; value < 3; value++) {
+            if (value < 2) set_value(&forth, value, values[i][value]);
+            set_value(&back, value, values[i][value]);
+        }
+        contest_run(&forth, 4);
+        contest_run(&back, 4);
+        contest_deinit(&forth);
+        contest_deinit(&back);
+    }
+}
+
 // Of what softmax gave and of what came back: nothing special is in both. Products of an element and a d_y of 1e38 are no
 // floats.
 static void every_softmax_vjp_gives_what_the_reference_gives(void **state)
@@ -421,12 +448,6 @@ static void each_attention(int queries, void (*change)(contest *own))
         contest_run(&own, 6);
         contest_deinit(&own);
     }
-}
-
-static void set_value(contest *own, size_t value, double number)
-{
-    for (int64_t i = 0; i < elements_of(own, value); i++)
-        contest_set(own, value, i, number);
 }
 
 // Logits of -1.6e37, below what was once the lowest maximum.
@@ -679,6 +700,7 @@ int main(void)
         cmocka_unit_test(every_norm_vjp_gives_what_the_reference_gives),
         cmocka_unit_test(every_layer_norm_gives_what_the_reference_gives),
         cmocka_unit_test(every_silu_mul_gives_what_the_reference_gives),
+        cmocka_unit_test(the_smallest_number_times_an_infinity_is_infinite),
         cmocka_unit_test(every_reduction_gives_what_the_reference_gives),
         cmocka_unit_test(every_mean_pooling_gives_what_the_reference_gives),
         cmocka_unit_test(every_rwkv4_gives_what_the_reference_gives),

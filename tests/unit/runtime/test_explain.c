@@ -113,6 +113,47 @@ static void a_call_that_is_rounded_is_explained_with_its_bucket(void **state)
     hone_call_release(&call);
 }
 
+static bool yields_above_eight(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
+{
+    int64_t n = 0;
+    (void)kernel, (void)device;
+    return hone_call_dim(call, "n", &n) == HONE_OK && n > 8;
+}
+
+static void a_kernel_that_yields_answers_after_the_others(void **state)
+{
+    static const struct {
+        const char *call, *chosen, *beside;
+    } rows[] = {
+        {"grow(f32[8])", "answered by heuristic: native/first", "the heuristic takes the first by priority"},
+        {"grow(f32[9])", "answered by heuristic: native/second",
+         "the heuristic expects another to be faster for this call"},
+    };
+    fixture *f = *state;
+    hone_algorithm algorithm;
+    hone_algorithm_init(&algorithm);
+    algorithm.signature = "grow(x: f32[n]) -> y: f32[n]";
+    hone_kernel kernels[] = {f->kernels[FAST], f->kernels[FAST]};
+    kernels[0].algorithm = kernels[1].algorithm = "grow";
+    kernels[0].name = "first";
+    kernels[1].name = "second";
+    kernels[1].priority = kernels[0].priority - 1;
+    kernels[0].yields = yields_above_eight;
+    assert_int_equal(hone_register_algorithm(f->rt, &algorithm, &f->err), HONE_OK);
+    assert_int_equal(hone_register_kernels(f->rt, kernels, 2, &f->err), HONE_OK);
+    const hone_op *op = hone_op_find(f->rt, "grow", &f->err);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hone_call *call = NULL;
+        assert_int_equal(
+            hone_call_parse(hone_allocator_system(), hone_op_signature(op), rows[i].call, &call, &f->err), HONE_OK);
+        saying said = {.size = 0};
+        assert_int_equal(hone_explain(op, call, HONE_TEXT, collect_saying, &said, &f->err), HONE_OK);
+        assert_contains(said.data, rows[i].chosen);
+        assert_contains(said.data, rows[i].beside);
+        hone_call_release(&call);
+    }
+}
+
 // A contest that had time for one kernel says nothing of the others.
 static void what_was_never_measured_is_not_called_slower(void **state)
 {
@@ -373,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(the_text_names_the_call_each_link_and_each_kernel),
         WITH_RUNTIME(a_call_that_is_rounded_is_explained_with_its_bucket),
+        WITH_RUNTIME(a_kernel_that_yields_answers_after_the_others),
         WITH_RUNTIME(the_json_has_the_fields_that_scripts_rely_on),
         WITH_STORE(what_was_never_measured_is_not_called_slower),
         WITH_STORE(what_a_contest_left_open_is_told_with_its_evidence),

@@ -311,6 +311,42 @@ static void the_fastest_wins_unless_a_simpler_one_ties(void **state)
     }
 }
 
+// Four rounds say that it is faster by a tenth, three that it takes four times as long.
+static void what_may_be_lost_counts_as_what_may_be_gained(void **state)
+{
+    static const double fast_ns[] = {980, 4000, 1000, 4000, 1020, 4000, 1000};
+    enum { ROUNDS = sizeof fast_ns / sizeof *fast_ns };
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    g.finals.count = 2;
+    g.finals.rounds = ROUNDS;
+    g.finals.finalists[0] = (hone_finalist){.candidate = add(&g, 0, 1000, 1, 0), .rounds = ROUNDS};
+    g.finals.finalists[1] = (hone_finalist){.candidate = add(&g, 0, 1100, 0, 0), .rounds = ROUNDS};
+    for (uint32_t r = 0; r < ROUNDS; r++) {
+        g.finals.finalists[0].samples[r] = (hone_sample){fast_ns[r], 0, 0};
+        g.finals.finalists[1].samples[r] = (hone_sample){1100, 0, 0};
+    }
+    assert_int_equal(hone_finals_choose_winner(&g.state, &g.finals), 1);
+    for (uint32_t r = 0; r < ROUNDS; r++)
+        g.finals.finalists[0].samples[r].time_ns = 1000;
+    assert_int_equal(hone_finals_choose_winner(&g.state, &g.finals), 0);
+}
+
+// The default of one that yields to others is not what a call takes that was never tuned.
+static void the_default_is_of_a_kernel_that_does_not_yield(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    hone_candidate *first = add(&g, 0, 1000, 0, 0), *second = add(&g, 1, 1000, 0, 0), *third = add(&g, 2, 1000, 0, 0);
+    first->yields = true;
+    assert_ptr_equal(hone_standings_default(&g.state.standings), second);
+    second->out = true;
+    third->of_pack = true;
+    assert_ptr_equal(hone_standings_default(&g.state.standings), first);
+}
+
 static void the_finals_decide_and_not_the_race(void **state)
 {
     static const struct {
@@ -818,6 +854,8 @@ int main(void)
         cmocka_unit_test(the_default_and_what_is_stored_take_part_however_slow),
         cmocka_unit_test(four_and_what_answers_today_last_beyond_the_first_block),
         cmocka_unit_test(the_fastest_wins_unless_a_simpler_one_ties),
+        cmocka_unit_test(what_may_be_lost_counts_as_what_may_be_gained),
+        cmocka_unit_test(the_default_is_of_a_kernel_that_does_not_yield),
         cmocka_unit_test(the_finals_decide_and_not_the_race),
         cmocka_unit_test(what_is_in_its_place_stays_until_another_is_certainly_faster),
         cmocka_unit_test(a_default_that_was_certainly_slower_than_somebody_does_not_come_back),
