@@ -18,7 +18,7 @@ enum { VEC_WIDTH = 8 };
 
 HONE_INLINE __mmask8 vec_mask(int64_t count)
 {
-    return count >= 8 ? 0xff : count <= 0 ? 0 : (__mmask8)((1u << count) - 1);
+    return (__mmask8)(count >= 8 ? 0xff : count <= 0 ? 0 : (1u << count) - 1);
 }
 
 HONE_INLINE vec vec_set(double value)
