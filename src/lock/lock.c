@@ -2,9 +2,11 @@
 #include "lock/lock.h"
 
 #include "base/assert.h"
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/structs.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -95,6 +97,21 @@ static hone_status check_key(const char *key, const char *where, hone_error *err
     return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the key is '%.40s', expected 16 lower-case hex digits", key);
 }
 
+// Names are looked for in lower case: a line with another form would never be found.
+static hone_status check_lower(const char *algorithm, const char *where, hone_error *err)
+{
+    hone_buffer lower;
+    hone_buffer_init(&lower, hone_allocator_system());
+    hone_text_lower(&lower, algorithm, strlen(algorithm));
+    hone_status status = lower.failed ? hone_fail_memory(err, where) : HONE_OK;
+    if (status == HONE_OK && strcmp(hone_buffer_string(&lower), algorithm) != 0)
+        status = hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "the algorithm is '%.40s', expected its name in lower case, '%.40s'",
+            algorithm, hone_buffer_string(&lower));
+    hone_buffer_deinit(&lower);
+    return status;
+}
+
 static hone_status check_platform(const char *platform, const char *where, hone_error *err)
 {
     if (strchr(platform, '/') == NULL) return HONE_OK;
@@ -118,6 +135,7 @@ hone_status hone_lock_line_check(const hone_lock_line *line, const char *where, 
     hone_status status = HONE_OK;
     for (size_t i = 0; i < sizeof fields / sizeof *fields && status == HONE_OK; i++)
         status = check_size(fields[i].name, fields[i].text, fields[i].limit, where, err);
+    if (status == HONE_OK) status = check_lower(line->algorithm, where, err);
     if (status == HONE_OK) status = check_key(line->key, where, err);
     return status == HONE_OK ? check_platform(line->platform, where, err) : status;
 }

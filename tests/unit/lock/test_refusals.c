@@ -150,8 +150,8 @@ static void a_lock_that_is_put_wrongly_says_which_field(void **state)
     struct {
         hone_lock_line line;
         const char *says;
-    } rows[9];
-    for (size_t i = 0; i < 9; i++)
+    } rows[11];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows[i].line = line_of(KEY_A, "cpu", "fast", "{}");
     rows[0].line.algorithm = NULL, rows[0].says = "algorithm";
     rows[1].line.version = "", rows[1].says = "version";
@@ -162,7 +162,9 @@ static void a_lock_that_is_put_wrongly_says_which_field(void **state)
     rows[6].line.config = "unroll=4", rows[6].says = "JSON object";
     rows[7].line.config = "{\"a\":null}", rows[7].says = "config's a is not a number";
     rows[8].line.config = "[1]", rows[8].says = "JSON object";
-    for (size_t i = 0; i < 9; i++) {
+    rows[9].line.algorithm = "MatMul", rows[9].says = "lower case, 'matmul'";
+    rows[10].line.algorithm = "\xc3\x84hnlich", rows[10].says = "lower case, '\xc3\xa4hnlich'";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(hone_lock_put(lock, &rows[i].line, &err), HONE_INVALID_ARGUMENT);
         if (strstr(err.message, rows[i].says) == NULL) fail_msg("'%s' not in: %s", rows[i].says, err.message);
     }
