@@ -13,7 +13,7 @@ typedef struct look {
     bool asked;           // the stores, for what failed
     hone_error reason;    // why the last kernel cannot run the call
     hone_error failure;   // of the last that could, and failed
-    hone_error untrusted; // of the last that could, and was never verified
+    hone_error untrusted; // of the first that could, and was never verified
 } look;
 
 // A contest has found this very config wrong or harmful, in a process of its own: it is not tried in this one.
@@ -36,7 +36,7 @@ static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decisio
     if (status == HONE_OK && !kernel->kernel.is_reference) status = refuse_known(l, kernel, &config);
     if (status == HONE_OK) {
         status = hone_request_trusts(request, kernel, &config, &l->reason);
-        if (status == HONE_NOT_FOUND) l->untrusted = l->reason;
+        if (status == HONE_NOT_FOUND && l->untrusted.message[0] == '\0') l->untrusted = l->reason;
     }
     if (status == HONE_KERNEL_FAILED) l->failure = l->reason;
     if (status != HONE_OK) return status == HONE_OUT_OF_MEMORY ? status : HONE_NOT_FOUND;

@@ -16,14 +16,15 @@ static const char where[] = "tune.candidates";
 
 const hone_contestant *hone_field_default(const hone_field *field)
 {
-    const hone_contestant *first = NULL;
+    const hone_contestant *of_pack = NULL, *yielding = NULL;
     for (size_t i = 0; i < field->count; i++) {
         const hone_contestant *contestant = &field->contestants[i];
         if (contestant->space == NULL) continue;
-        if (!hone_kernel_is_of_pack(contestant->ref)) return contestant;
-        if (first == NULL) first = contestant;
+        const hone_contestant **later = hone_kernel_is_of_pack(contestant->ref) ? &of_pack : &yielding;
+        if (later == &yielding && !contestant->yields) return contestant;
+        if (*later == NULL) *later = contestant;
     }
-    return first;
+    return yielding != NULL ? yielding : of_pack;
 }
 
 bool hone_field_has_anybody(const hone_field *field)
@@ -111,6 +112,7 @@ static hone_status admit(const hone_question *question, hone_contestant *contest
     if (status == HONE_OK)
         status = hone_space_bind(contestant->ref->space, question->call, device, &contestant->space, err);
     contestant->has_default = status == HONE_OK;
+    contestant->yields = status == HONE_OK && hone_kernel_yields(contestant->ref, question->call, device);
     return status;
 }
 

@@ -15,6 +15,7 @@ typedef struct hone_contestant {
     hone_bound_space *space; // NULL: it does not compete
     hone_config default_config;
     bool has_default;
+    bool yields;                // to others, where a call was never tuned
     const hone_config *configs; // only these, borrowed; NULL: the space, or the kernel's own list
     size_t config_count;
     const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
@@ -57,8 +58,8 @@ hone_status hone_field_collect(hone_field *field, const hone_question *question,
 void hone_field_deinit(hone_field *field, const hone_allocator *allocator);
 // Whether at least one kernel competes.
 bool hone_field_has_anybody(const hone_field *field);
-// Whose default the others are compared with: the first that competes and came with no pack, for what a pack brings
-// answers only where it was verified; else the first that competes. NULL: nobody does.
+// Whose default the others are compared with: the first that competes, does not yield and came with no pack, for what a pack
+// brings answers only where it was verified; else the first that yields; else the first of a pack. NULL: nobody does.
 const hone_contestant *hone_field_default(const hone_field *field);
 // Takes a kernel out of the contest, with the reason in its row.
 void hone_field_exclude(hone_field *field, size_t kernel, const char *reason);

@@ -136,7 +136,7 @@ static hone_status enter(
     *candidate = (hone_candidate){
         .kernel = kernel, .config = *entered->config, .is_default = entered->is_default, .trial = *trial};
     candidate->of_pack = hone_kernel_is_of_pack(contestant->ref);
-    candidate->yields = hone_kernel_yields(contestant->ref, state->question.call, state->question.environment->device);
+    candidate->yields = contestant->yields;
     candidate->rank_ns = trial->low_ns / (resumed ? 1 : state->drift.factor);
     candidate->resumed = resumed;
     candidate->raced_ns = trial->time_ns;

@@ -629,17 +629,18 @@ static double lowest_of(hone_dtype_id id)
     return id == HONE_F16 ? -65504 : id == HONE_F64 ? -0x1.fffffffffffffp1023 : -0x1.fep127;
 }
 
-enum { KINDS = 5 };
+enum { KINDS = 5, ONE_ROW_IN = 3 };
 
 typedef struct row_chooser {
     sprinkling *sprinkling;
     uint32_t kinds[KINDS], count; // that the operation defines
-    uint32_t one_in;              // rows
+    uint32_t one_in, chosen;      // of so many rows the one of this number
+    uint32_t next;                // kind
 } row_chooser;
 
-static row_chooser choose_rows(sprinkling *s, uint32_t defined, int64_t rows)
+static row_chooser choose_rows(sprinkling *s, uint32_t defined, int64_t rows, uint32_t first)
 {
-    row_chooser chooser = {.sprinkling = s, .one_in = rows < 3 ? 1 : 3};
+    row_chooser chooser = {.sprinkling = s, .one_in = rows < ONE_ROW_IN ? 1 : ONE_ROW_IN, .next = first};
     for (uint32_t i = 0; i < KINDS; i++)
         if ((defined & 1u << i) != 0) chooser.kinds[chooser.count++] = 1u << i;
     return chooser;
@@ -647,11 +648,17 @@ static row_chooser choose_rows(sprinkling *s, uint32_t defined, int64_t rows)
 
 static void choose_row(void *ctx, int64_t offset, int64_t index)
 {
-    const row_chooser *chooser = ctx;
+    row_chooser *chooser = ctx;
     sprinkling *s = chooser->sprinkling;
-    (void)index;
-    if (chooser->count == 0 || hone_random_below(&s->random, chooser->one_in) != 0) return;
-    sprinkle_row(s, s->data + offset, chooser->kinds[hone_random_below(&s->random, chooser->count)]);
+    const uint32_t number = (uint32_t)(index % chooser->one_in);
+    if (number == 0) chooser->chosen = hone_random_below(&s->random, chooser->one_in);
+    if (chooser->count == 0 || number != chooser->chosen) return;
+    sprinkle_row(s, s->data + offset, chooser->kinds[chooser->next++ % chooser->count]);
+}
+
+uint32_t hone_buffers_special_kinds(uint32_t defined)
+{
+    return (uint32_t)__builtin_popcount(defined & ((1u << KINDS) - 1));
 }
 
 // An array without its last axis, along which a row lies. strides: room for its own.
@@ -671,6 +678,15 @@ static hone_tensor rows_of(const hone_tensor *tensor, int64_t strides[HONE_MAX_R
     return rows;
 }
 
+int64_t hone_buffers_special_rows(const hone_buffers *buffers, size_t index)
+{
+    int64_t strides[HONE_MAX_RANK];
+    sprinkling unused;
+    const hone_tensor rows = rows_of(&buffers->sets[0].fenced[index].tensor, strides, &unused);
+    const int64_t count = hone_tensor_elements(&rows);
+    return count < ONE_ROW_IN ? count : count / ONE_ROW_IN;
+}
+
 hone_status hone_buffers_sprinkle(
     const hone_buffers *buffers, size_t index, uint32_t defined, uint64_t seed, hone_error *err)
 {
@@ -680,7 +696,8 @@ hone_status hone_buffers_sprinkle(
     int64_t strides[HONE_MAX_RANK];
     sprinkling s = {.id = id, .random = seed, .lowest = lowest_of(id)};
     const hone_tensor rows = rows_of(&fenced->tensor, strides, &s);
-    row_chooser chooser = choose_rows(&s, defined, hone_tensor_elements(&rows));
+    row_chooser chooser =
+        choose_rows(&s, defined, hone_tensor_elements(&rows), buffers->first_special + (uint32_t)index);
     hone_status status = s.count > 0 ? hone_buffers_open_input(fenced, err) : HONE_OK;
     if (status != HONE_OK || s.count == 0) return status;
     each_element(&rows, choose_row, &chooser);

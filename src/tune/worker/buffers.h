@@ -40,10 +40,11 @@ typedef struct hone_buffers {
     hone_pool *pool;       // for large pieces; NULL: none
     bool guards;           // inputs that a kernel writes are seen by the system, in a process of the session's own
     uint64_t seed;
-    int varied;         // the value whose magnitudes and special elements variants change; -1: there is none
-    double scale;       // of its elements
-    bool scales_others; // of the elements of the other arrays of floats, and not of its own
-    size_t count;       // values
+    int varied;             // the value whose magnitudes and special elements variants change; -1: there is none
+    double scale;           // of its elements
+    bool scales_others;     // of the elements of the other arrays of floats, and not of its own
+    uint32_t first_special; // which of the kinds that the operation defines the first special row gets
+    size_t count;           // values
     size_t set_count;
     hone_buffer_set sets[HONE_MAX_SETS];
 } hone_buffers;
@@ -83,10 +84,13 @@ hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone
 hone_status hone_buffers_put_zeros(const hone_buffers *buffers, bool varied, uint64_t seed, hone_error *err);
 // Gives a few neighbouring elements of each floating-point input of the first set the values of others of it.
 hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, hone_error *err);
-// Puts what the operation defines beside ordinary numbers (hone_special) into some rows of the varied value, a kind in
-// each row, so that the other rows still say something.
+// Puts what the operation defines beside ordinary numbers (hone_special) into one of three rows of a value, of fewer than three
+// into each, so that the other rows still say something: a kind in each, by turns from first_special on.
 hone_status hone_buffers_sprinkle(
     const hone_buffers *buffers, size_t index, uint32_t defined, uint64_t seed, hone_error *err);
+// How many rows that gives something special at least, and how many kinds of it there are.
+int64_t hone_buffers_special_rows(const hone_buffers *buffers, size_t index);
+uint32_t hone_buffers_special_kinds(uint32_t defined);
 // Whether a value is an array of floats that is made as numbers around 0 usually are, and not the varied one; and
 // whether there is one.
 bool hone_buffers_is_other(const hone_buffers *buffers, size_t index);

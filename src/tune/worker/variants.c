@@ -63,6 +63,12 @@ static hone_status sprinkle_others(const hone_buffers *buffers, uint64_t seed, h
         .is_filled = true, .slack = 1, .change = hone_buffers_change_few                                               \
     }
 
+#define DEFINED(number)                                                                                                \
+    {                                                                                                                  \
+        .words = "inputs with special values", .depth = HONE_FOR_LEADERS, .is_filled = true, .is_varied = true,        \
+        .has_nan = true, .turn = number, .slack = 4, .change = sprinkle                                                \
+    }
+
 // The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
 static const struct {
     const char *words;
@@ -73,6 +79,7 @@ static const struct {
     bool is_others;          // of the other arrays of floats
     bool is_rows;            // asked for where there are bools or integers
     bool has_nan;
+    uint32_t turn;            // of those that give one kind of special values after the other
     double scale, half_scale; // of the varied value, and where that is f16; 0: 1
     // What computes with large numbers multiplies their rounding errors: a softmax of logits of a hundred those of their
     // subtraction. What these inputs are to show, an overflow or a limit, is far off.
@@ -103,14 +110,11 @@ static const struct {
          .scale = 0x1p-12,
          .half_scale = 0x1p-8,
          .slack = 4},
-    [HONE_VARIANT_DEFINED] =
-        {.words = "inputs with special values",
-         .depth = HONE_FOR_LEADERS,
-         .is_filled = true,
-         .is_varied = true,
-         .has_nan = true,
-         .slack = 4,
-         .change = sprinkle},
+    [HONE_VARIANT_DEFINED] = DEFINED(0),
+    [HONE_VARIANT_DEFINED_2] = DEFINED(1),
+    [HONE_VARIANT_DEFINED_3] = DEFINED(2),
+    [HONE_VARIANT_DEFINED_4] = DEFINED(3),
+    [HONE_VARIANT_DEFINED_5] = DEFINED(4),
     // Two large arrays multiply each other's: of attention the errors of its logits, and what they are the weights of.
     [HONE_VARIANT_LARGE_OTHERS] =
         {.words = "large inputs beside the first",
@@ -151,6 +155,9 @@ bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffe
     if (kinds[kind].is_others && !hone_buffers_has_others(buffers)) return false;
     if (kinds[kind].is_rows && !hone_buffers_has_choices(buffers)) return false;
     if (kinds[kind].has_nan && special == 0) return false;
+    if (kinds[kind].turn > 0 && kinds[kind].turn * hone_buffers_special_rows(buffers, (size_t)buffers->varied) >=
+                                    hone_buffers_special_kinds(special))
+        return false;
     if (kinds[kind].has_nan && kinds[kind].is_others && (special & HONE_SPECIAL_EVERYWHERE) == 0) return false;
     return stable || !kinds[kind].is_stable;
 }
@@ -185,17 +192,17 @@ static double scale_of(hone_variant_kind kind, const hone_buffers *buffers)
 }
 
 // Which arrays a kind makes anew. The rest begins as the first's: of a large weight beside few rows that is most of the work.
-static bool is_made(hone_variant_kind kind, const hone_buffers *buffers, size_t index)
+static bool is_made(const hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, size_t index)
 {
     if (hone_variant_is_near(kind)) return false;
-    if (!kinds[kind].is_varied) return true;
+    if (!kinds[kind].is_varied || !variants->shares) return true;
     return kinds[kind].is_others ? hone_buffers_is_other(buffers, index) : (int)index == buffers->varied;
 }
 
 // Which arrays are not the first's: beside infinities and NaN others may get zeros.
-static bool is_own(hone_variant_kind kind, const hone_buffers *buffers, size_t index)
+static bool is_own(const hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, size_t index)
 {
-    return hone_variant_is_near(kind) || kinds[kind].has_nan || is_made(kind, buffers, index);
+    return hone_variant_is_near(kind) || kinds[kind].has_nan || is_made(variants, kind, buffers, index);
 }
 
 // Puts the first's into an array. Where one kind follows another that has them, they lie there.
@@ -203,7 +210,7 @@ static hone_status set_first(
     const hone_variants *variants, hone_variant_kind before, const hone_buffers *buffers, size_t index, hone_error *err)
 {
     const hone_variant *first = &variants->variants[HONE_VARIANT_ORIGINAL];
-    if (before != HONE_VARIANT_ORIGINAL && !is_own(before, buffers, index)) return HONE_OK;
+    if (before != HONE_VARIANT_ORIGINAL && !is_own(variants, before, buffers, index)) return HONE_OK;
     return hone_buffers_set_input(buffers, index, first->inputs[index], first->checksums[index], err);
 }
 
@@ -221,11 +228,15 @@ static hone_status make_values(
     buffers->scale = scale_of(kind, buffers);
     buffers->scales_others = kinds[kind].is_others;
     buffers->seed = own;
+    buffers->first_special = (uint32_t)(seed % 60); // a multiple of each number of kinds
+    if (kinds[kind].turn > 0)
+        buffers->first_special +=
+            kinds[kind].turn * (uint32_t)hone_buffers_special_rows(buffers, (size_t)buffers->varied);
     hone_status status = HONE_OK;
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
         if (!hone_buffers_is_input(buffers, i)) continue;
-        status = is_made(kind, buffers, i) ? hone_buffers_fill_one(buffers, call, i, err)
-                                           : set_first(variants, variants->loaded, buffers, i, err);
+        status = is_made(variants, kind, buffers, i) ? hone_buffers_fill_one(buffers, call, i, err)
+                                                     : set_first(variants, variants->loaded, buffers, i, err);
     }
     buffers->scale = 1;
     buffers->scales_others = false;
@@ -247,7 +258,7 @@ hone_status hone_variants_make(
     hone_assert(kind < HONE_VARIANT_COUNT && buffers->set_count > 0);
     hone_status status = make_values(variants, kind, buffers, call, seed, err);
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (hone_buffers_is_input(buffers, i) && is_own(kind, buffers, i)) {
+        if (hone_buffers_is_input(buffers, i) && is_own(variants, kind, buffers, i)) {
             status = copy_span(variants, buffers, i, &variant->inputs[i], err);
             // What is timed is guarded. Guards cost as much as a hash to open and to close, and others come and go.
             const bool is_timed = kind == HONE_VARIANT_ORIGINAL;
@@ -268,7 +279,7 @@ hone_status hone_variants_load(
     variants->loaded = kind; // also half of it
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
         if (!hone_buffers_is_input(buffers, i)) continue;
-        status = is_own(kind, buffers, i)
+        status = is_own(variants, kind, buffers, i)
                      ? hone_buffers_set_input(buffers, i, variant->inputs[i], variant->checksums[i], err)
                      : set_first(variants, before, buffers, i, err);
     }

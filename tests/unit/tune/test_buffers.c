@@ -324,6 +324,93 @@ static void a_variant_of_guarded_inputs_is_watched_too(void **state)
     hone_variants_deinit(&variants);
 }
 
+typedef struct special_values {
+    bool small, lowest, minus_infinity, infinity, nan;
+} special_values;
+
+static void look_for_special(const float *x, int64_t count, special_values *seen)
+{
+    for (int64_t i = 0; i < count; i++) {
+        seen->small = seen->small || fabsf(x[i]) < 1e-30F;
+        seen->lowest = seen->lowest || (x[i] < -1e38F && isfinite(x[i]));
+        seen->minus_infinity = seen->minus_infinity || (isinf(x[i]) && x[i] < 0);
+        seen->infinity = seen->infinity || (isinf(x[i]) && x[i] > 0);
+        seen->nan = seen->nan || isnan(x[i]);
+    }
+}
+
+// A row holds one kind: of few rows there are several sets, so that no kind is left to chance.
+static void every_kind_of_special_value_comes_also_in_few_rows(void **state)
+{
+    static const struct {
+        const char *call;
+        int64_t rows, sets;
+    } calls[] = {{"op(f32[1,40])", 1, 5}, {"op(f32[2,40])", 2, 3},   {"op(f32[4,40])", 4, 5},
+                 {"op(f32[8,40])", 8, 3}, {"op(f32[15,40])", 15, 1}, {"op(f32[64,40])", 64, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (uint64_t seed = 0; seed < 12; seed++) {
+            void *own = NULL;
+            assert_int_equal(setup(&own), 0);
+            fixture *f = own;
+            hone_variants variants;
+            special_values seen = {0};
+            int64_t sets = 0;
+            f->algorithm.special = HONE_SPECIAL_SMALL | HONE_SPECIAL_LOWEST | HONE_SPECIAL_MINUS_INFINITY |
+                                   HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN;
+            assert_int_equal(make(f, calls[i].call), HONE_OK);
+            fill(f);
+            hone_variants_init(&variants, f->arena.allocator);
+            variants.shares = true;
+            assert_int_equal(
+                hone_variants_make(&variants, HONE_VARIANT_ORIGINAL, &f->buffers, f->call, seed, &f->err), HONE_OK);
+            for (int kind = HONE_VARIANT_DEFINED; kind <= HONE_VARIANT_DEFINED_5; kind++) {
+                if (!hone_variant_is_asked((hone_variant_kind)kind, false, &f->buffers)) continue;
+                sets++;
+                assert_int_equal(
+                    hone_variants_make(&variants, (hone_variant_kind)kind, &f->buffers, f->call, seed, &f->err),
+                    HONE_OK);
+                look_for_special((const float *)(const void *)bytes_of(f, "x"), calls[i].rows * 40, &seen);
+            }
+            hone_variants_deinit(&variants);
+            assert_int_equal(teardown(&own), 0);
+            assert_int_equal(sets, calls[i].sets);
+            if (!seen.small || !seen.lowest || !seen.minus_infinity || !seen.infinity || !seen.nan)
+                fail_msg("%s, seed %d", calls[i].call, (int)seed);
+        }
+}
+
+// Whoever keeps w by its address is verified with another one all the same.
+static void what_a_kind_does_not_change_is_shared_only_where_other_kinds_change_it(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 40 };
+    static const hone_variant_kind others[] = {HONE_VARIANT_OTHER, HONE_VARIANT_LARGE, HONE_VARIANT_TINY};
+    float original[COUNT];
+    assert_int_equal(make(f, "op(f32[4,40], f32[40])"), HONE_OK);
+    for (int shares = 0; shares < 2; shares++) {
+        hone_variants variants;
+        hone_call_release(&f->call);
+        fill(f);
+        memcpy(original, bytes_of(f, "w"), sizeof original);
+        hone_variants_init(&variants, f->arena.allocator);
+        variants.shares = shares == 1;
+        assert_int_equal(
+            hone_variants_make(&variants, HONE_VARIANT_ORIGINAL, &f->buffers, f->call, 5, &f->err), HONE_OK);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            assert_int_equal(hone_variants_make(&variants, others[i], &f->buffers, f->call, 5, &f->err), HONE_OK);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+            assert_int_equal(hone_variants_load(&variants, others[i], &f->buffers, &f->err), HONE_OK);
+            const bool is_original = memcmp(original, bytes_of(f, "w"), sizeof original) == 0;
+            assert_int_equal(is_original, shares == 1 && others[i] != HONE_VARIANT_OTHER);
+            assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+        }
+        assert_int_equal(hone_variants_load(&variants, HONE_VARIANT_ORIGINAL, &f->buffers, &f->err), HONE_OK);
+        assert_memory_equal(original, bytes_of(f, "w"), sizeof original);
+        hone_variants_deinit(&variants);
+    }
+}
+
 static hone_status answer_twice(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     (void)plan;
@@ -565,6 +652,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(guarded_inputs_are_watched_by_the_system, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nearly_the_same_inputs_a_few_elements_differ, setup, teardown),
         cmocka_unit_test_setup_teardown(a_variant_of_guarded_inputs_is_watched_too, setup, teardown),
+        cmocka_unit_test(every_kind_of_special_value_comes_also_in_few_rows),
+        cmocka_unit_test_setup_teardown(
+            what_a_kind_does_not_change_is_shared_only_where_other_kinds_change_it, setup, teardown),
         cmocka_unit_test_setup_teardown(results_of_known_bits_are_right_and_others_are_compared, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_share_a_reference_of_hones_own_and_no_other, setup, teardown),
         cmocka_unit_test_setup_teardown(zeros_are_not_near_enough_to_large_results_whatever_the_slack, setup, teardown),

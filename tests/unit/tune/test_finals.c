@@ -345,6 +345,14 @@ static void the_default_is_of_a_kernel_that_does_not_yield(void **state)
     second->out = true;
     third->of_pack = true;
     assert_ptr_equal(hone_standings_default(&g.state.standings), first);
+    // Nor is what results must have the bits of, in stable mode.
+    for (int i = 0; i < KERNELS; i++) {
+        g.contestants[i].space = i < 2 ? (hone_bound_space *)(uintptr_t)&g : NULL; // nobody looks into it
+        g.contestants[i].yields = i == 0;
+    }
+    assert_ptr_equal(hone_field_default(&g.state.field), &g.contestants[1]);
+    g.contestants[1].yields = true;
+    assert_ptr_equal(hone_field_default(&g.state.field), &g.contestants[0]);
 }
 
 static void the_finals_decide_and_not_the_race(void **state)
