@@ -183,7 +183,8 @@ struct hone_kernel {
     // is not here. NULL: the loader finds `library`.
     bool (*find_library)(const hone_kernel *kernel, char *path, size_t size);
     // True: another kernel is expected to be faster for this call, and a call that was never tuned takes this one after
-    // those that do not yield. Contests try it as any other. NULL: priority alone decides.
+    // those that do not yield. Contests try it as any other. Asked of calls that
+    // `supports` takes. NULL: priority alone decides.
     bool (*yields)(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device);
 };
 

@@ -33,23 +33,23 @@ static bool reads_in_place(const hone_matmul *product, hone_error *why)
     return false;
 }
 
+bool hone_blocked_has_tiles(const hone_blocked *blocked)
+{
+    return blocked->set->tile != NULL && hone_os_lend_tiles();
+}
+
 static bool has_tiles(const hone_kernel *kernel, const hone_blocked *blocked, hone_error *why)
 {
+    if (hone_blocked_has_tiles(blocked)) return true;
     if (blocked->set->tile == NULL) {
         hone_fail(why, HONE_UNSUPPORTED, kernel->algorithm, "hone was built by a compiler without AMX");
         return false;
     }
-    if (hone_os_lend_tiles()) return true;
     hone_fail(
         why, HONE_UNSUPPORTED, kernel->algorithm,
         "the system does not let this process use the tiles of AMX; a thread's alternate signal stack may be too small "
         "for them (expected at least sysconf(_SC_MINSIGSTKSZ) bytes)");
     return false;
-}
-
-bool hone_blocked_has_tiles(const hone_blocked *blocked)
-{
-    return blocked->set->tile != NULL && hone_os_lend_tiles();
 }
 
 bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)

@@ -77,7 +77,8 @@ hone_matmul hone_matmul_of_matrices(const hone_tensor *a, const hone_tensor *b, 
     };
 }
 
-// tensors: by the order of values; NULL where there is none. scalars: the call's values.
+// tensors  in the order of the signature's values; NULL for an argument that was left out
+// scalars  the values of the call
 static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], const hone_value *scalars)
 {
     const hone_tensor *bias = tensors[MATMUL_BIAS], *residual = tensors[MATMUL_RESIDUAL];

@@ -11,6 +11,7 @@ typedef struct look {
     const hone_request *request;
     hone_negatives negatives;
     bool asked;           // the stores, for what failed
+    bool any_yields;      // a kernel that can run the call
     hone_error reason;    // why the last kernel cannot run the call
     hone_error failure;   // of the last that could, and failed
     hone_error untrusted; // of the first that could, and was never verified
@@ -25,12 +26,24 @@ static hone_status refuse_known(look *l, const hone_kernel_ref *kernel, const ho
     return hone_negatives_check(&l->negatives, kernel, config, &l->reason);
 }
 
+typedef enum turn { FIRST, YIELDING, REFERENCES, TURNS } turn;
+
+// Asked of a kernel that can run the call, as its default and what follows are.
+static bool is_its_turn(look *l, const hone_kernel_ref *kernel, turn now)
+{
+    if (now == REFERENCES) return true;
+    const bool yields = hone_kernel_yields(kernel, l->request->call, l->request->device);
+    l->any_yields = l->any_yields || yields;
+    return yields == (now == YIELDING);
+}
+
 // HONE_OK: it answers. HONE_NOT_FOUND: another has to. HONE_OUT_OF_MEMORY.
-static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decision *out)
+static hone_status consider(look *l, const hone_kernel_ref *kernel, turn now, hone_decision *out)
 {
     const hone_request *request = l->request;
     hone_config config;
     hone_status status = hone_request_admits(request, kernel, &l->reason);
+    if (status == HONE_OK && !is_its_turn(l, kernel, now)) return HONE_NOT_FOUND;
     if (status == HONE_OK)
         status = hone_kernel_default_config(kernel, request->call, request->device, &config, &l->reason);
     if (status == HONE_OK && !kernel->kernel.is_reference) status = refuse_known(l, kernel, &config);
@@ -45,22 +58,15 @@ static hone_status consider(look *l, const hone_kernel_ref *kernel, hone_decisio
     return HONE_OK;
 }
 
-typedef enum turn { FIRST, YIELDING, REFERENCES, TURNS } turn;
-
-static turn turn_of(const hone_request *request, const hone_kernel_ref *kernel)
-{
-    if (kernel->kernel.is_reference) return REFERENCES;
-    return hone_kernel_yields(kernel, request->call, request->device) ? YIELDING : FIRST;
-}
-
 static hone_status look_through(look *l, hone_decision *out)
 {
     size_t count = 0;
     const hone_kernel_ref *const *kernels = hone_registry_list(l->request->op->algorithm, &count);
     for (turn now = FIRST; now < TURNS; now++) {
+        if (now == YIELDING && !l->any_yields) continue;
         for (size_t i = 0; i < count; i++) {
-            if (turn_of(l->request, kernels[i]) != now) continue;
-            hone_status status = consider(l, kernels[i], out);
+            if (kernels[i]->kernel.is_reference != (now == REFERENCES)) continue;
+            hone_status status = consider(l, kernels[i], now, out);
             if (status != HONE_NOT_FOUND) return status;
         }
     }

@@ -40,7 +40,7 @@ typedef struct hone_buffers {
     hone_pool *pool;       // for large pieces; NULL: none
     bool guards;           // inputs that a kernel writes are seen by the system, in a process of the session's own
     uint64_t seed;
-    int varied;             // the value whose magnitudes and special elements variants change; -1: there is none
+    int varied;             // index of the value whose elements variants scale or replace by special ones; -1: none
     double scale;           // of its elements
     bool scales_others;     // of the elements of the other arrays of floats, and not of its own
     uint32_t first_special; // which of the kinds that the operation defines the first special row gets

@@ -53,7 +53,8 @@ static void add_reference(hone_session *session, hone_variant_kind kind)
 }
 
 // Who looks at one element in ten finds one of the few that differ in one call of ten: so it is asked again. The fewer
-// elements there are the more it can look at in no time, and the quicker is a reference.
+// elements there are the more it can look at in no time, and the quicker is a reference. Few rows hold few kinds of special
+// values, and are asked again with the others.
 static bool is_asked_again(const hone_session *session, hone_variant_kind kind)
 {
     const double most_ns = 5e6;
@@ -73,7 +74,7 @@ static hone_status make_variant(hone_session *session, hone_variant_kind kind, b
 
 hone_status hone_session_make_variants(hone_session *session, hone_error *err)
 {
-    const bool is_quick = session->variants.shares = hone_session_is_quick(session);
+    const bool is_quick = hone_session_is_quick(session);
     hone_status status = HONE_OK;
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++)
         if (hone_variant_is_for((hone_variant_kind)kind, HONE_FOR_LEADERS))
@@ -111,7 +112,6 @@ hone_status hone_session_make_all_variants(hone_session *session, hone_error *er
     hone_status status = HONE_OK;
     if (session->has_all_variants) return HONE_OK;
     session->has_all_variants = true;
-    session->variants.shares = hone_session_is_quick(session);
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++)
         if (is_worth_it(session, (hone_variant_kind)kind))
             status = make_variant(session, (hone_variant_kind)kind, true, err);

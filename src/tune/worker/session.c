@@ -164,7 +164,8 @@ static hone_status keep_standards(hone_session *session, hone_error *err)
 
 static hone_status make_variants(hone_session *session, hone_error *err)
 {
-    if (!session->stable && !hone_session_is_quick(session)) return HONE_OK;
+    session->variants.shares = hone_session_is_quick(session);
+    if (!session->stable && !session->variants.shares) return HONE_OK;
     hone_status status = hone_session_make_variants(session, err);
     if (status == HONE_OK && session->stable) status = keep_standards(session, err);
     if (status != HONE_OK) return status;

@@ -253,9 +253,8 @@ hone_status hone_variants_make(
     uint64_t seed,
     hone_error *err)
 {
-    hone_assert(kind < HONE_VARIANT_COUNT);
-    hone_variant *variant = &variants->variants[kind];
     hone_assert(kind < HONE_VARIANT_COUNT && buffers->set_count > 0);
+    hone_variant *variant = &variants->variants[kind];
     hone_status status = make_values(variants, kind, buffers, call, seed, err);
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
         if (hone_buffers_is_input(buffers, i) && is_own(variants, kind, buffers, i)) {

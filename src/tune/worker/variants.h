@@ -62,7 +62,7 @@ static inline bool hone_variant_is_near(hone_variant_kind kind)
 // One kind of several that show the same: the others beside it are made where that is quick.
 static inline bool hone_variant_is_further(hone_variant_kind kind)
 {
-    return (kind > HONE_VARIANT_NEAR && kind <= HONE_VARIANT_NEAR_4) ||
+    return (hone_variant_is_near(kind) && kind != HONE_VARIANT_NEAR) ||
            (kind > HONE_VARIANT_DEFINED && kind <= HONE_VARIANT_DEFINED_5);
 }
 // Whether a session makes this kind.
