@@ -1,4 +1,4 @@
-"""Part `norms` of scripts/gpu: kernels of hone's own beside torch, on a real GPU: gpu-norms.py check | times | attention [-v].
+"""Part `norms` of scripts/gpu: kernels of hone's own beside torch, on a real GPU: gpu-norms.py check | times | attention | scaled [-v].
 
 check   rows that are large, tiny, infinite, NaN or masked against the reference on the CPU, at several configs, and tensors of more than
         2^31 elements. Leaves with 1 when something was wrong.
@@ -6,6 +6,8 @@ times   contests at the shapes below, then hone, torch and torch.compile in turn
         (5; 0: none, the config that is taken without one).
 attention   flash_attention, with the best of a few configs, and torch's scaled_dot_product_attention, as it chooses and with cuDNN.
             -v: what each config takes
+scaled      scaled_matmul of 8 bit integers and floats: every kernel against the reference on the CPU, then contests, hone and torch's
+            _scaled_mm and _int_mm in turn
 """
 
 import os
@@ -263,6 +265,121 @@ def show_times():
         print(f"geomean over compiled, {count} shapes: {product ** (1 / count):.3f}")
 
 
+# Products of bytes ----------------------------------------------------------------------------------------------------
+
+BYTES = {"i8": torch.int8, "f8_e4m3fn": torch.float8_e4m3fn, "f8_e5m2": torch.float8_e5m2}
+
+
+def scaled_arguments(name, result, m, n, k, transpose_b=True, device="cuda"):
+    def matrix(*shape):
+        if name == "i8":
+            return torch.randint(-128, 128, shape, dtype=torch.int8, device=device)
+        return torch.randn(*shape, device=device).to(BYTES[name])
+
+    scale = 0.01 if name == "i8" else 1.0
+    return [matrix(m, k), matrix(n, k) if transpose_b else matrix(k, n), torch.rand(m, device=device) * scale + 0.01,
+            torch.rand(n, device=device) * scale + 0.01, torch.randn(n, device=device).to(DTYPES[result])]
+
+
+def compare_scaled(what, got, wanted, scales, result):
+    """Within roundings of the result, and of a row's scale times its largest element: of sums in float 2^-12."""
+    got, wanted = got.cpu().double(), wanted.double()
+    eps = {"f32": 2.0**-20, "f16": 2.0**-10, "bf16": 2.0**-7}[result]
+    finite = torch.isfinite(wanted)
+    top = torch.where(finite, wanted.abs(), 0).amax(-1, keepdim=True)
+    near = (got - wanted).abs() <= eps * wanted.abs() + (2.0**-16 if result == "f32" else 2.0**-11) * top
+    right = torch.where(finite, near, (got == wanted) | (got.isnan() & wanted.isnan()))
+    if not bool(right.all()):
+        row, column = (~right).nonzero()[0].tolist()
+        fail(f"{what}: {int((~right).sum())} elements, the first [{row}, {column}]: {got[row, column]} for {wanted[row, column]}")
+
+
+def check_scaled():
+    kernels = {"i8": ["cuda_wgmma", "cuda_tensor_core", "cuda_simt"], "f8_e4m3fn": ["cuda_wgmma_f8", "cuda_tensor_core_f8", "cuda_simt"]}
+    kernels["f8_e5m2"] = kernels["f8_e4m3fn"]
+    count = 0
+    for name in BYTES:
+        for m, n, k, transpose_b in [(1, 8, 16, True), (5, 33, 48, True), (130, 257, 208, True), (256, 512, 4096, True), (16, 4096, 4096, True),
+                                     (3, 5, 7, True), (70, 33, 65, False), (129, 64, 256, False), (4, 6, 0, True)]:
+            for result in DTYPES:
+                args = scaled_arguments(name, result, m, n, k, transpose_b, "cpu")
+                if name != "i8" and m > 4 and k > 16:
+                    args[0].view(torch.uint8)[2, 3] = 0x7F  # NaN
+                    args[0].view(torch.uint8)[3, 5] = 0x7C  # 384, or infinity
+                with hone.context(override={"scaled_matmul": "reference"}, policy="heuristic"):
+                    wanted = hone.run("scaled_matmul", *args, transpose_b=transpose_b)
+                for kernel in kernels[name]:
+                    if kernel != "cuda_simt" and (not transpose_b or k % 16 or k == 0 or (kernel == "cuda_wgmma_f8" and result != "bf16")):
+                        continue
+                    what = f"scaled_matmul {name} {result} [{m}, {n}, {k}] {transpose_b} {kernel}"
+                    with hone.context(override={"scaled_matmul": kernel}, policy="heuristic"):
+                        try:
+                            got = hone.run("scaled_matmul", *[array.cuda() for array in args], transpose_b=transpose_b)
+                        except hone.HoneError as error:
+                            fail(f"{what}: {error}")
+                            continue
+                    compare_scaled(what, got, wanted, args[2], result)
+                    count += 1
+    print(f"scaled: {count} compared, {wrong} wrong", flush=True)
+
+
+SCALED = [(1, 4096, 4096), (16, 4096, 4096), (64, 8192, 4096), (512, 4096, 4096), (1024, 1024, 1024), (4096, 4096, 4096), (8192, 8192, 8192)]
+
+
+def torch_scaled(name, args):
+    a, b, a_scale, b_scale, bias = args
+    if name == "i8":  # at least 17 rows; scales follow
+        return lambda: (torch._int_mm(a, b.t()).float() * a_scale[:, None] * b_scale + bias.float()).to(bias.dtype)
+    rows, columns = a_scale[:, None].contiguous(), b_scale[None].contiguous()
+    return lambda: torch._scaled_mm(a, b.t(), scale_a=rows, scale_b=columns, bias=bias, out_dtype=torch.bfloat16)
+
+
+def measure_scaled(name, m, n, k, seconds):
+    args = scaled_arguments(name, "bf16", m, n, k)
+    out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+    decision, = hone.tune("scaled_matmul", *args, transpose_b=True, seconds=seconds, evaluations=60)
+    with hone.context(policy="heuristic"):
+        plan = hone.bind("scaled_matmul", *args, out, transpose_b=True)
+    bodies = {"hone": lambda: plan(*args, out)}
+    try:
+        rival = torch_scaled(name, args)
+        wanted = rival()
+        bodies["torch"] = rival
+        if name == "i8":
+            bodies["compiled"] = torch.compile(rival)
+            bodies["sums"] = lambda: torch._int_mm(args[0], args[1].t())
+    except Exception as error:
+        print(f"torch has no {name} of {m} x {n} x {k}: {str(error)[:120]}", flush=True)
+        bodies.pop("torch", None)
+    graphs = {what: graph_of(body) for what, body in bodies.items()}
+    times = {what: [] for what in graphs}
+    for _ in range(15):
+        for what, graph in graphs.items():
+            times[what].append(once(graph))
+    if "torch" in bodies:
+        compare_scaled(f"{name} {m} {n} {k} beside torch", out, wanted.cpu(), args[2], "bf16")
+    rival = [min(each) for each in zip(*[times[what] for what in ("torch", "compiled") if what in times])] or [float("nan")]
+    ratios = sorted(a / b for a, b in zip(times["hone"], rival))
+    ours = median(times["hone"])
+    print(f"| `{name}[{m},{k}]` x `[{n},{k}]` | {ours:.2f} | {2 * m * n * k / ours / 1e6:.0f} | {median(rival):.2f} | "
+          f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}) | {median(times.get('sums', [float('nan')])):.2f} | {decision.kernel} {decision.config} |", flush=True)
+
+
+def show_scaled():
+    seconds = float(os.environ.get("HONE_GPU_SECONDS", "5"))
+    check_scaled()
+    print("torch", torch.__version__, torch.cuda.get_device_name())
+    print("| operands | hone, us | TFLOP/s | the better of torch and torch.compile, us | hone over it, in turn | _int_mm alone, us | choice |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for name in ("f8_e4m3fn", "i8"):
+        for m, n, k in SCALED:
+            try:
+                measure_scaled(name, m, n, k, seconds)
+            except Exception as error:
+                fail(f"{name} {m} {n} {k}: {type(error).__name__}: {str(error)[:300]}")
+            torch._dynamo.reset()
+
+
 # Attention ------------------------------------------------------------------------------------------------------------
 
 # batch, q_len, kv_len, heads, kv_heads, dim, causal
@@ -394,6 +511,8 @@ if __name__ == "__main__":
             check_large()
         elif part == "attention":
             show_attention()
+        elif part == "scaled":
+            show_scaled()
         else:
             show_times()
         print(f"{time.perf_counter() - start:.1f} s", flush=True)

@@ -10,7 +10,7 @@
 #   SETS set...           portable avx2 avx512 avx512_bf16 avx512_vnni amx_bf16 amx_int8; portable_f64 avx2_f64 avx512_f64,
 #                         whose `vec` has doubles; default: the first three
 #   EMBED file...         put into the library as `const char hone_source_FOLDER_FILE_EXTENSION[]`
-#   CUDA header... file   the same, behind headers of common
+#   CUDA list...          the same, each behind the headers of common that the list has in front of it
 #   OPENCL file           the same as `hone_source_FOLDER_opencl`, behind common/element.cl
 #
 # From all of them the build makes kernels/tables.h and kernels/sources.h, and a C file for each set and EACH_SET.
@@ -135,14 +135,18 @@ function(hone_kernel_of folder)
         list(APPEND sources ${made})
         list(APPEND kernel_embedded ${symbol})
     endforeach()
-    if(ARG_CUDA)
-        list(POP_BACK ARG_CUDA file)
-        list(TRANSFORM ARG_CUDA PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/common/)
-        string(REGEX REPLACE "[/.]" "_" symbol hone_source_${folder}_${file})
-        hone_kernel_embed(${symbol} made ${ARG_CUDA} ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${file})
-        list(APPEND sources ${made})
-        list(APPEND kernel_embedded ${symbol})
-    endif()
+    set(headers)
+    foreach(file IN LISTS ARG_CUDA)
+        if(file MATCHES "\\.cuh$")
+            list(APPEND headers ${CMAKE_CURRENT_SOURCE_DIR}/common/${file})
+        else()
+            string(REGEX REPLACE "[/.]" "_" symbol hone_source_${folder}_${file})
+            hone_kernel_embed(${symbol} made ${headers} ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${file})
+            list(APPEND sources ${made})
+            list(APPEND kernel_embedded ${symbol})
+            set(headers)
+        endif()
+    endforeach()
     if(ARG_OPENCL)
         set(symbol hone_source_${folder}_opencl)
         hone_kernel_embed(${symbol} made

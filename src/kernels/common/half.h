@@ -1,5 +1,5 @@
 // The 16 bit floats, one element at a time: nearest even on the way down, NaN kept. The vector forms are in
-// simd_avx2.h and simd_avx512.h; these serve references, portable kernels and tails.
+// simd_avx2.h and simd_avx512.h; these serve references, portable kernels and tails. The 8 bit floats on the way up.
 #ifndef HONE_KERNELS_COMMON_HALF_H
 #define HONE_KERNELS_COMMON_HALF_H
 
@@ -40,6 +40,21 @@ static inline float hone_float_of_f16(uint16_t half)
         return hone_float_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13 | (rest > 0x7c00u ? 0x400000u : 0));
     if (rest >= 0x400u) return hone_float_of_bits(sign | ((rest << 13) + 0x38000000u));
     float small = (float)rest * 0x1p-24f; // a subnormal is an exact float
+    return sign ? -small : small;
+}
+
+// FP8 of the OCP: e5m2 is the upper half of an f16; e4m3fn has a bit less of exponent than an f16, no infinity, and all ones for NaN.
+static inline float hone_float_of_f8_e5m2(uint8_t byte)
+{
+    return hone_float_of_f16((uint16_t)(byte << 8));
+}
+
+static inline float hone_float_of_f8_e4m3fn(uint8_t byte)
+{
+    const uint32_t sign = (uint32_t)(byte & 0x80u) << 24, rest = byte & 0x7fu;
+    if (rest == 0x7fu) return hone_float_of_bits(sign | 0x7fc00000u);
+    if (rest >= 0x08u) return hone_float_of_bits(sign | ((rest << 20) + 0x3c000000u));
+    const float small = (float)rest * 0x1p-9f;
     return sign ? -small : small;
 }
 

@@ -1,5 +1,5 @@
-// Products by the tensor cores of compute capability 9.0: wgmma of 64 x columns x 16, and the layouts that it reads. Put in
-// front of the sources of kernels.
+// Products by the tensor cores of compute capability 9.0: wgmma of 64 rows, columns and 32 bytes of k, and the layouts that it
+// reads. Put in front of the sources of kernels, behind operands.cuh where they are products.
 //
 // In shared memory a line has 128 bytes, and its chunks of 16 bytes are exchanged by the line's number & 7, which is what the
 // tensor cores call a swizzle of 128 bytes (PTX ISA, "Matrix Descriptor"). Tiles begin at multiples of ATOM_BYTES.
@@ -9,13 +9,13 @@
 #define LINE_BYTES 128
 #define ATOM_BYTES 1024 // 8 lines
 
-// A tile whose lines lie along k: line `row`, chunk `at` of 8 elements.
+// A tile whose lines lie along k: line `row`, chunk `at` of 16 bytes.
 __device__ int place_along_k(int row, int at)
 {
     return row * LINE_BYTES + ((at ^ (row & 7)) << 4);
 }
 
-// A tile of `depth` lines whose lines lie along n: 64 columns of all lines, then the next 64. Chunk `at` of line k.
+// A tile of `depth` lines of 16 bit elements whose lines lie along n: 64 columns of all lines, then the next 64. Chunk `at` of line k.
 __device__ int place_along_n(int k, int at, int depth)
 {
     return at / 8 * (depth * LINE_BYTES) + place_along_k(k, at % 8);
@@ -28,7 +28,7 @@ __device__ unsigned long long describe(unsigned address, unsigned leading_bytes,
            (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;
 }
 
-// 16 of 64 elements along k, for lines along k: a step lies within the line, lines come in atoms of 8.
+// 32 of 128 bytes along k, for lines along k: a step lies within the line, lines come in atoms of 8.
 __device__ unsigned long long describe_along_k(unsigned tile, unsigned step)
 {
     return describe(tile + step * 32, 16, ATOM_BYTES);
@@ -59,12 +59,25 @@ __device__ int column_of_sum(int thread, int i)
 
 #ifndef HONE_LAYOUTS_ALONE
 
-#if defined(hone_a_bf16) || defined(hone_query_bf16)
-#define TYPE "bf16"
+#ifndef OPERAND // of attention
+#if defined(hone_query_bf16)
+#define OPERAND "bf16"
 #else
-#define TYPE "f16"
+#define OPERAND "f16"
 #endif
+#define SUM "f32"
+#define IS_SCALED 0
 typedef unsigned short element;
+typedef float total;
+#endif
+
+#if defined(hone_a_i8)
+#define REGISTER "+r"
+#define FACTORS "" // integers have none
+#else
+#define REGISTER "+f"
+#define FACTORS ", 1, 1"
+#endif
 
 // 16 bytes, or zeros where there are none to copy.
 __device__ void copy_chunk(unsigned to, const element *from, bool is_there)
@@ -72,12 +85,14 @@ __device__ void copy_chunk(unsigned to, const element *from, bool is_there)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
 }
 
+#if !IS_SCALED
 __device__ unsigned narrow(float low, float high)
 {
     unsigned both;
-    asm("cvt.rn." TYPE "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    asm("cvt.rn." OPERAND "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
     return both;
 }
+#endif
 
 // Before the first product of some: their operands in registers are as this thread left them.
 __device__ void begin_products()
@@ -97,11 +112,11 @@ template <int count> __device__ void wait_for_products()
 }
 
 // Registers of products are not read or written before.
-template <int count> __device__ void hold(float (&sums)[count])
+template <int count> __device__ void hold(total (&sums)[count])
 {
 #pragma unroll
     for (int i = 0; i < count; i++)
-        asm volatile("" : "+f"(sums[i])::"memory");
+        asm volatile("" : REGISTER(sums[i])::"memory");
 }
 
 template <int count> __device__ void hold(unsigned (&values)[count])
@@ -126,8 +141,8 @@ template <int count> __device__ void hold(unsigned (&values)[count])
             "%106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "  \
             "%123, %124, %125, %126, %127"
 #define SUMS_8(i)                                                                                                      \
-    "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]),     \
-        "+f"(sums[i + 6]), "+f"(sums[i + 7])
+    REGISTER(sums[i]), REGISTER(sums[i + 1]), REGISTER(sums[i + 2]), REGISTER(sums[i + 3]), REGISTER(sums[i + 4]), REGISTER(sums[i + 5]),     \
+        REGISTER(sums[i + 6]), REGISTER(sums[i + 7])
 #define SUMS_32    SUMS_8(0), SUMS_8(8), SUMS_8(16), SUMS_8(24)
 #define SUMS_40    SUMS_32, SUMS_8(32)
 #define SUMS_48    SUMS_40, SUMS_8(40)
@@ -135,26 +150,40 @@ template <int count> __device__ void hold(unsigned (&values)[count])
 #define SUMS_88    SUMS_64, SUMS_8(64), SUMS_8(72), SUMS_8(80)
 #define SUMS_128   SUMS_88, SUMS_8(88), SUMS_8(96), SUMS_8(104), SUMS_8(112), SUMS_8(120)
 
-// sums = a b, or where `more` is not 0 sums += a b, of one step of 16: a from shared memory or registers, b from shared memory,
-// whose lines lie along k or along n (`way` 0 or 1). The numbers are the places of what follows the sums.
+// sums = a b, or where `more` is not 0 sums += a b, of one step of 32 bytes: a from shared memory or registers, b from shared memory,
+// whose lines lie along k or along n (`way` 0 or 1). Bytes lie along k, and come from shared memory. The numbers are the places of
+// what follows the sums.
+#if IS_SCALED
 #define PRODUCTS(columns, count, p0, p1, p2, p3, p4, p5, p6)                                                           \
     template <int way>                                                                                                 \
-    __device__ void multiply(float (&sums)[count], unsigned long long a, unsigned long long b, int more)               \
+    __device__ void multiply(total (&sums)[count], unsigned long long a, unsigned long long b, int more)               \
+    {                                                                                                                  \
+        static_assert(way == 0, "lines of bytes lie along k");                                                         \
+        asm volatile("{.reg .pred p; setp.ne.s32 p, %" #p2 ", 0; wgmma.mma_async.sync.aligned.m64n" #columns           \
+                     "k32." SUM "." OPERAND "." OPERAND " {" LIST_##count "}, %" #p0 ", %" #p1 ", p" FACTORS ";}"      \
+                     : SUMS_##count                                                                                    \
+                     : "l"(a), "l"(b), "r"(more));                                                                     \
+    }
+#else
+#define PRODUCTS(columns, count, p0, p1, p2, p3, p4, p5, p6)                                                           \
+    template <int way>                                                                                                 \
+    __device__ void multiply(total (&sums)[count], unsigned long long a, unsigned long long b, int more)               \
     {                                                                                                                  \
         asm volatile("{.reg .pred p; setp.ne.s32 p, %" #p3 ", 0; wgmma.mma_async.sync.aligned.m64n" #columns           \
-                     "k16.f32." TYPE "." TYPE " {" LIST_##count "}, %" #p0 ", %" #p1 ", p, 1, 1, 0, %" #p2 ";}"        \
+                     "k16." SUM "." OPERAND "." OPERAND " {" LIST_##count "}, %" #p0 ", %" #p1 ", p, 1, 1, 0, %" #p2 ";}"        \
                      : SUMS_##count                                                                                    \
                      : "l"(a), "l"(b), "n"(way), "r"(more));                                                           \
     }                                                                                                                  \
     template <int way>                                                                                                 \
-    __device__ void multiply(float (&sums)[count], const unsigned *a, unsigned long long b, int more)                  \
+    __device__ void multiply(total (&sums)[count], const unsigned *a, unsigned long long b, int more)                  \
     {                                                                                                                  \
         asm volatile("{.reg .pred p; setp.ne.s32 p, %" #p6 ", 0; wgmma.mma_async.sync.aligned.m64n" #columns           \
-                     "k16.f32." TYPE "." TYPE " {" LIST_##count "}, {%" #p0 ", %" #p1 ", %" #p2 ", %" #p3 "}, %" #p4   \
+                     "k16." SUM "." OPERAND "." OPERAND " {" LIST_##count "}, {%" #p0 ", %" #p1 ", %" #p2 ", %" #p3 "}, %" #p4   \
                      ", p, 1, 1, %" #p5 ";}"                                                                           \
                      : SUMS_##count                                                                                    \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(way), "r"(more));                       \
     }
+#endif
 
 PRODUCTS(64, 32, 32, 33, 34, 35, 36, 37, 38)
 PRODUCTS(80, 40, 40, 41, 42, 43, 44, 45, 46)

@@ -198,7 +198,7 @@ __device__ void copy_queries(const problem &p, const work &w, unsigned to, int g
     }
     asm volatile("cp.async.commit_group;\n\tcp.async.wait_group 0;" ::: "memory");
     if (!(p.scale > 0)) {
-        const element exponent = TYPE[0] == 'b' ? 0x7f80 : 0x7c00;
+        const element exponent = OPERAND[0] == 'b' ? 0x7f80 : 0x7c00;
         for (int i = thread; i < 64 * chunks; i += 128) {
             const int row = 64 * g + i / chunks, chunk = i % chunks;
             element *at = reinterpret_cast<element *>(

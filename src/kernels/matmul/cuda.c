@@ -50,7 +50,7 @@ const hone_code hone_wgmma_code = {
     .source = hone_source_matmul_wgmma_cu,
     .entry = "matmul",
     .arguments = "a, b, c, i32(m), i32(n), i32(k)",
-    .constants = "TRANSPOSE_B = transpose_b",
+    .constants = "TRANSPOSE_B = transpose_b, promote_every = 0",
     .grid = "ceildiv(m, block_m) * ceildiv(n, block_n)",
     .block = "2 * block_m",
     .shared = "stages * (block_m + block_n) * 128",

@@ -5,6 +5,6 @@ hone_kernel(
     SETS portable avx2 avx512 portable_f64 avx2_f64 avx512_f64
     AVX512_BF16 avx512_bf16.c
     AMX_BF16 amx_bf16.c
-    EMBED simt.cu tensor_core.cu matmul.mlir
-    CUDA wgmma.cuh wgmma.cu
+    EMBED matmul.mlir
+    CUDA operands.cuh simt.cu operands.cuh tensor_core.cu operands.cuh wgmma.cuh wgmma.cu
     OPENCL matmul.cl)

@@ -1,24 +1,23 @@
-// c = a b in float, without tensor cores: each thread has a tile of c in its registers, each block one of a and b in shared
-// memory, k by k.
+// A product (common/operands.cuh) without tensor cores: each thread has a tile of c in its registers, each block one of a and b in
+// shared memory, k by k.
 enum { threads = (block_m / thread_m) * (block_n / thread_n) };
 
-__device__ float b_at(const float *b, int i, int j, int n, int k)
+__device__ total b_at(const element *b, int i, int j, int n, int k)
 {
-    return TRANSPOSE_B ? b[(long long)j * k + i] : b[(long long)i * n + j];
+    return widen(TRANSPOSE_B ? b[(long long)j * k + i] : b[(long long)i * n + j]);
 }
 
-extern "C" __global__ void __launch_bounds__(threads)
-    matmul(const float *a, const float *b, float *c, int m, int n, int k)
+extern "C" __global__ void __launch_bounds__(threads) matmul(PARAMETERS)
 {
     // One element more a row: the columns of a tile are read, and must not lie in one bank.
-    __shared__ float rows[block_k][block_m + 4], columns[block_k][block_n + 4];
+    __shared__ total rows[block_k][block_m + 4], columns[block_k][block_n + 4];
     const int row = blockIdx.y * block_m, column = blockIdx.x * block_n;
     const int my_row = threadIdx.x / (block_n / thread_n), my_column = threadIdx.x % (block_n / thread_n);
-    float sum[thread_m][thread_n] = {};
+    total sum[thread_m][thread_n] = {};
     for (int from = 0; from < k; from += block_k) {
         for (int i = threadIdx.x; i < block_m * block_k; i += threads) {
             const int at = row + i / block_k, depth = from + i % block_k;
-            rows[i % block_k][i / block_k] = at < m && depth < k ? a[(long long)at * k + depth] : 0;
+            rows[i % block_k][i / block_k] = at < m && depth < k ? widen(a[(long long)at * k + depth]) : 0;
         }
         for (int i = threadIdx.x; i < block_n * block_k; i += threads) {
             const int x = TRANSPOSE_B ? i / block_k : i % block_n, y = TRANSPOSE_B ? i % block_k : i / block_n;
@@ -28,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         __syncthreads();
 #pragma unroll
         for (int depth = 0; depth < block_k; depth++) {
-            float left[thread_m], right[thread_n];
+            total left[thread_m], right[thread_n];
 #pragma unroll
             for (int i = 0; i < thread_m; i++)
                 left[i] = rows[depth][my_row * thread_m + i];
@@ -47,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     for (int i = 0; i < thread_m; i++)
 #pragma unroll
         for (int j = 0; j < thread_n; j++) {
-            const int at = row + my_row * thread_m + i, to = column + my_column * thread_n + j;
-            if (at < m && to < n) c[(long long)at * n + to] = sum[i][j];
+            const output out = OUTPUT;
+            out.store(sum[i][j], row + my_row * thread_m + i, column + my_column * thread_n + j);
         }
 }

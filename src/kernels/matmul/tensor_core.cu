@@ -1,14 +1,8 @@
-// c = a b in bf16 or f16, summed in float by the tensor cores (mma.sync of 16 x 8 x 16).
+// A product (common/operands.cuh) in bf16 or f16, or of bytes, by the tensor cores: mma.sync of 16 rows, 8 columns and 32 bytes of
+// k. Of bytes b is given transposed: the tensor cores read rows along k.
 //
 // Tiles of a and b come by asynchronous copies, `stages` of them under way, in chunks of 16 bytes that are laid out so that
 // eight rows of one column never meet in a bank.
-#if defined(hone_a_bf16)
-#define TYPE "bf16"
-#else
-#define TYPE "f16"
-#endif
-typedef unsigned short element;
-
 enum {
     warps = warps_m * warps_n,
     threads = 32 * warps,
@@ -16,10 +10,9 @@ enum {
     warp_n = block_n / warps_n,
     tiles_m = warp_m / 16,
     pairs_n = warp_n / 16, // two tiles of 8 columns
-    chunk = 8,             // elements of 16 bytes
-    a_chunks = block_k / chunk,
+    a_chunks = block_k / CHUNK,
     b_rows = TRANSPOSE_B ? block_n : block_k,
-    b_chunks = (TRANSPOSE_B ? block_k : block_n) / chunk,
+    b_chunks = (TRANSPOSE_B ? block_k : block_n) / CHUNK,
     a_elements = block_m * block_k,
     b_elements = block_n * block_k
 };
@@ -28,7 +21,7 @@ enum {
 template <int chunks> __device__ int place(int row, int at)
 {
     const int turn = chunks >= 8 ? row & 7 : chunks == 4 ? row >> 1 & 3 : row >> 2 & 1;
-    return (row * chunks + (at ^ turn)) * chunk;
+    return (row * chunks + (at ^ turn)) * CHUNK;
 }
 
 __device__ unsigned shared_address(const element *memory)
@@ -49,7 +42,7 @@ __device__ void copy_tile(element *to, const element *matrix, int row, int colum
 {
 #pragma unroll
     for (int i = threadIdx.x; i < rows * chunks; i += threads) {
-        const int r = i / chunks, at = i % chunks, y = row + r, x = column + at * chunk;
+        const int r = i / chunks, at = i % chunks, y = row + r, x = column + at * CHUNK;
         const bool is_there = y < height && x < width;
         copy_chunk(to + place<chunks>(r, at), is_there ? matrix + (long long)y * width + x : matrix, is_there);
     }
@@ -69,19 +62,23 @@ __device__ void load_transposed(unsigned (&to)[4], const element *from)
                  : "r"(shared_address(from)));
 }
 
-__device__ void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-                 "{%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
+#if IS_SCALED
+#define SHAPE "m16n8k32"
+#else
+#define SHAPE "m16n8k16"
+#endif
+#if defined(hone_a_i8)
+#define REGISTER "+r"
+#else
+#define REGISTER "+f"
+#endif
 
-__device__ unsigned narrow(float low, float high)
+__device__ void multiply(total (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
-    unsigned both;
-    asm("cvt.rn." TYPE "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
+    asm volatile("mma.sync.aligned." SHAPE ".row.col." SUM "." OPERAND "." OPERAND "." SUM
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : REGISTER(sum[0]), REGISTER(sum[1]), REGISTER(sum[2]), REGISTER(sum[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 // Blocks that run at the same time share rows of a and columns of b: they go through c in stripes of `group` rows of tiles.
@@ -103,13 +100,13 @@ __device__ void copy_stage(
         copy_tile<b_rows, b_chunks>(stage + a_elements, b, from, column, k, n);
 }
 
-__device__ void multiply_stage(const element *stage, float (&sum)[tiles_m][2 * pairs_n][4])
+__device__ void multiply_stage(const element *stage, total (&sum)[tiles_m][2 * pairs_n][4])
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warp_row = warp / warps_n * warp_m, warp_column = warp % warps_n * warp_n;
     const element *left = stage, *right = stage + a_elements;
 #pragma unroll
-    for (int depth = 0; depth < block_k / 16; depth++) {
+    for (int depth = 0; depth < a_chunks / 2; depth++) {
         unsigned a[tiles_m][4], b[pairs_n][4];
 #pragma unroll
         for (int i = 0; i < tiles_m; i++)
@@ -123,7 +120,7 @@ __device__ void multiply_stage(const element *stage, float (&sum)[tiles_m][2 * p
             else
                 load_transposed(
                     b[j], right + place<b_chunks>(
-                                      16 * depth + lane % 16, (warp_column + 16 * j) / chunk + lane / 16));
+                                      16 * depth + lane % 16, (warp_column + 16 * j) / CHUNK + lane / 16));
         }
 #pragma unroll
         for (int i = 0; i < tiles_m; i++)
@@ -135,8 +132,7 @@ __device__ void multiply_stage(const element *stage, float (&sum)[tiles_m][2 * p
     }
 }
 
-__device__ void store(
-    element *c, const float (&sum)[tiles_m][2 * pairs_n][4], int row, int column, int m, int n)
+__device__ void store(const output &out, const total (&sum)[tiles_m][2 * pairs_n][4], int row, int column)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first_row = row + warp / warps_n * warp_m + lane / 4;
@@ -146,20 +142,16 @@ __device__ void store(
 #pragma unroll
         for (int j = 0; j < 2 * pairs_n; j++)
 #pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int y = first_row + 16 * i + 8 * half, x = first_column + 8 * j;
-                if (y < m && x < n)
-                    *reinterpret_cast<unsigned *>(c + (long long)y * n + x) =
-                        narrow(sum[i][j][2 * half], sum[i][j][2 * half + 1]);
-            }
+            for (int half = 0; half < 2; half++)
+                out.store_pair(
+                    sum[i][j][2 * half], sum[i][j][2 * half + 1], first_row + 16 * i + 8 * half, first_column + 8 * j);
 }
 
-extern "C" __global__ void __launch_bounds__(threads)
-    matmul(const element *a, const element *b, element *c, int m, int n, int k)
+extern "C" __global__ void __launch_bounds__(threads) matmul(PARAMETERS)
 {
     extern __shared__ __align__(128) element memory[];
     enum { stage_elements = a_elements + b_elements };
-    float sum[tiles_m][2 * pairs_n][4] = {};
+    total sum[tiles_m][2 * pairs_n][4] = {};
     int row, column;
     my_tile(m, n, row, column);
     const int steps = (k + block_k - 1) / block_k;
@@ -176,5 +168,5 @@ extern "C" __global__ void __launch_bounds__(threads)
         asm volatile("cp.async.commit_group;");
         multiply_stage(memory + step % stages * stage_elements, sum);
     }
-    store(c, sum, row, column, m, n);
+    store(OUTPUT, sum, row, column);
 }

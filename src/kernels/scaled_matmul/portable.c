@@ -1,18 +1,20 @@
-// Plain C for any strides: sums of integers in blocks of columns, scaled in float, and in double by the reference.
+// Plain C for any strides: sums in blocks of columns, of integers exactly, of 8 bit floats in float. They are scaled in float. The
+// reference does the latter two in double.
 #include "kernels/common/half.h"
 #include "kernels/common/matrix.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 
 // STEPS of k are summed in 32 bits: products of two integers are at most 2^14.
-enum { BLOCK = 64, STEPS = 1 << 16 };
+enum { BLOCK = 64, STEPS = 1 << 16, BYTES = 256 };
 
 // A run, shared by its workers, each of which has some of the rows or, of few rows, of the blocks of columns.
 typedef struct scaled_job {
     hone_matrix a, b, c; // b as [k, n]
     const hone_tensor *a_scale, *b_scale, *bias;
-    hone_dtype_id dtype;
-    bool in_double; // what follows the sums
+    hone_dtype_id operands, dtype; // of a and b, of c
+    const float *numbers;          // that the 256 bytes of 8 bit floats stand for
+    bool in_double;                // what is not of integers
     int64_t rows_of_task, blocks_of_task, tasks_across;
 } scaled_job;
 
@@ -63,28 +65,74 @@ static void sum_block(const scaled_job *job, int64_t row, int64_t column, int64_
     }
 }
 
+// Floats: rows of b side by side, or one column after the other.
+static void sum_floats(
+    const scaled_job *job, int64_t row, int64_t column, int64_t count, float sums[BLOCK])
+{
+    const uint8_t *a = (const uint8_t *)job->a.data + row * job->a.row_stride;
+    for (int64_t j = 0; j < count; j++)
+        sums[j] = 0;
+    for (int64_t p = 0; p < job->a.columns; p++) {
+        const uint8_t *b = (const uint8_t *)job->b.data + p * job->b.row_stride + column * job->b.column_stride;
+        const float factor = job->numbers[a[p * job->a.column_stride]];
+        for (int64_t j = 0; j < count; j++)
+            sums[j] += factor * job->numbers[b[j * job->b.column_stride]];
+    }
+}
+
+static void sum_doubles(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
+{
+    const uint8_t *a = (const uint8_t *)job->a.data + row * job->a.row_stride;
+    for (int64_t j = 0; j < count; j++)
+        sums[j] = 0;
+    for (int64_t p = 0; p < job->a.columns; p++) {
+        const uint8_t *b = (const uint8_t *)job->b.data + p * job->b.row_stride + column * job->b.column_stride;
+        const double factor = (double)job->numbers[a[p * job->a.column_stride]];
+        for (int64_t j = 0; j < count; j++)
+            sums[j] += factor * (double)job->numbers[b[j * job->b.column_stride]];
+    }
+}
+
+// Integers are sums without an error in double too: they stay below 2^53.
+static void sum_any(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
+{
+    int64_t totals[BLOCK];
+    float floats[BLOCK];
+    if (job->operands == HONE_I8) {
+        sum_block(job, row, column, count, totals);
+        for (int64_t j = 0; j < count; j++)
+            sums[j] = (double)totals[j];
+    } else if (job->in_double) {
+        sum_doubles(job, row, column, count, sums);
+    } else {
+        sum_floats(job, row, column, count, floats);
+        for (int64_t j = 0; j < count; j++)
+            sums[j] = (double)floats[j];
+    }
+}
+
 static float scale_at(const hone_tensor *scale, int64_t index)
 {
     return ((const float *)hone_tensor_data(scale))[index * hone_axis_stride(scale, 0)];
 }
 
-static double finish(const scaled_job *job, int64_t row, int64_t column, int64_t total)
+static double finish(const scaled_job *job, int64_t row, int64_t column, double sum)
 {
     const float a = scale_at(job->a_scale, row), b = scale_at(job->b_scale, column);
     const float bias =
         hone_element_get(hone_tensor_data(job->bias), job->dtype, column * hone_axis_stride(job->bias, 0));
-    if (job->in_double) return (double)total * (double)a * (double)b + (double)bias;
-    return (double)((float)total * a * b + bias);
+    if (job->in_double) return sum * (double)a * (double)b + (double)bias;
+    return (double)((float)sum * a * b + bias);
 }
 
 static void multiply_block(const scaled_job *job, int64_t row, int64_t column)
 {
-    int64_t totals[BLOCK];
+    double sums[BLOCK];
     const int64_t count = smaller(BLOCK, job->c.columns - column);
-    sum_block(job, row, column, count, totals);
+    sum_any(job, row, column, count, sums);
     for (int64_t j = 0; j < count; j++) {
         const int64_t to = row * job->c.row_stride + (column + j) * job->c.column_stride;
-        hone_element_put_double(job->c.data, job->dtype, to, finish(job, row, column + j, totals[j]));
+        hone_element_put_double(job->c.data, job->dtype, to, finish(job, row, column + j, sums[j]));
     }
 }
 
@@ -100,11 +148,22 @@ static void work(void *ctx, int64_t index)
             multiply_block(job, i, column);
 }
 
-static scaled_job job_of(const hone_plan *plan, const hone_value *args)
+static void list_numbers(hone_dtype_id operands, float numbers[BYTES])
+{
+    for (int i = 0; operands != HONE_I8 && i < BYTES; i++)
+        numbers[i] = operands == HONE_F8_E5M2 ? hone_float_of_f8_e5m2((uint8_t)i) : hone_float_of_f8_e4m3fn((uint8_t)i);
+}
+
+// numbers  which the job borrows, and this fills
+static scaled_job job_of(const hone_plan *plan, const hone_value *args, float numbers[BYTES])
 {
     const hone_matrix b = hone_matrix_of(args[SCALED_MATMUL_B].as.tensor);
     const bool is_transposed = hone_call_values(plan->call)[SCALED_MATMUL_TRANSPOSE_B].as.i64 != 0;
+    const hone_dtype_id operands = hone_scaled_matmul_operands(args[SCALED_MATMUL_A].as.tensor);
+    list_numbers(operands, numbers);
     return (scaled_job){
+        .operands = operands,
+        .numbers = numbers,
         .a = hone_matrix_of(args[SCALED_MATMUL_A].as.tensor),
         .b = is_transposed ? hone_matrix_transposed(b) : b,
         .c = hone_matrix_of(args[SCALED_MATMUL_C].as.tensor),
@@ -118,7 +177,8 @@ static scaled_job job_of(const hone_plan *plan, const hone_value *args)
 // So that each of the workers has some four tasks; of few rows blocks of columns are shared out.
 hone_status hone_scaled_matmul_portable(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
-    scaled_job job = job_of(plan, args);
+    float numbers[BYTES];
+    scaled_job job = job_of(plan, args, numbers);
     const int64_t threads = plan->config[0], blocks = (job.c.columns + BLOCK - 1) / BLOCK;
     if (job.c.rows == 0 || blocks == 0) return HONE_OK;
     const int64_t wanted = threads > 1 ? 4 * threads : 1, down = smaller(wanted, job.c.rows);
@@ -137,7 +197,8 @@ hone_status hone_scaled_matmul_portable(const hone_plan *plan, const hone_value 
 hone_status hone_scaled_matmul_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     (void)execution;
-    scaled_job job = job_of(plan, args);
+    float numbers[BYTES];
+    scaled_job job = job_of(plan, args, numbers);
     job.in_double = true;
     job.tasks_across = 1;
     job.rows_of_task = job.c.rows;

@@ -4,12 +4,18 @@
 #include "hone/describe.h"
 #include "kernels/common/matrix.h"
 
+hone_dtype_id hone_scaled_matmul_operands(const hone_tensor *a)
+{
+    const hone_dtype_info *info = hone_dtype_find(a->dtype);
+    return info != NULL ? info->id : HONE_DTYPE_COUNT;
+}
+
 static hone_matmul product_of(const hone_tensor *const tensors[SCALED_MATMUL_VALUES], const hone_value *scalars)
 {
     const hone_tensor *a_scale = tensors[SCALED_MATMUL_A_SCALE], *b_scale = tensors[SCALED_MATMUL_B_SCALE];
     hone_matmul product =
         hone_matmul_of_matrices(tensors[SCALED_MATMUL_A], tensors[SCALED_MATMUL_B], tensors[SCALED_MATMUL_C]);
-    product.operands = HONE_I8;
+    product.operands = hone_scaled_matmul_operands(tensors[SCALED_MATMUL_A]);
     product.transpose_b = scalars[SCALED_MATMUL_TRANSPOSE_B].as.i64 != 0;
     product.has_bias = product.is_scaled = true;
     product.bias = hone_tensor_data(tensors[SCALED_MATMUL_BIAS]);
@@ -51,6 +57,8 @@ static bool is_dense_row(const hone_tensor *tensor)
 
 static bool is_plain(const hone_call *call, hone_error *why)
 {
+    if (hone_scaled_matmul_operands(hone_call_tensor(call, SCALED_MATMUL_A)) != HONE_I8)
+        return refuse(call, SCALED_MATMUL_A, "8 bit integers", why);
     static const size_t matrices[] = {SCALED_MATMUL_A, SCALED_MATMUL_B, SCALED_MATMUL_C};
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
         const hone_matrix matrix = hone_matrix_of(hone_call_tensor(call, matrices[i]));

@@ -1,6 +1,6 @@
-// The product of two matrices of 8 bit integers, scaled: c = a_scale[row] * b_scale[column] * (a b) + bias[column]. Sums of
-// products are exact integers. What follows is done in float, in the order (sum * a_scale) * b_scale + bias, and rounded to
-// the dtype of c.
+// The product of two matrices of 8 bit integers or 8 bit floats, scaled: c = a_scale[row] * b_scale[column] * (a b) + bias[column].
+// Sums of integers' products are exact, those of floats' are formed in float. What follows is done in float, in the order
+// (sum * a_scale) * b_scale + bias, and rounded to the dtype of c.
 //
 // The loops are those of matmul: gemm.h for blocks, decode.h for a few rows. Here is what integers have of their own.
 #ifndef HONE_KERNELS_SCALED_MATMUL_H
@@ -23,7 +23,11 @@ enum {
 // Products of two integers are at most 2^14, so that so many of them stay within 32 bits.
 enum { SCALED_MATMUL_MOST_K = (1 << 17) - 1 };
 
+// Its is_plain takes integers alone.
 extern const hone_matmul_form hone_scaled_matmul_form;
+
+// Of a and b: HONE_I8, HONE_F8_E4M3FN or HONE_F8_E5M2.
+hone_dtype_id hone_scaled_matmul_operands(const hone_tensor *a);
 
 extern const hone_gemm_set hone_scaled_gemm_avx2, hone_scaled_gemm_avx512, hone_scaled_gemm_avx512_vnni;
 extern const hone_gemm_set hone_scaled_gemm_amx_int8; // its tile is NULL where the compiler has no AMX
@@ -31,6 +35,14 @@ extern const hone_decode_set hone_scaled_decode_avx2, hone_scaled_decode_avx512,
 
 // portable.c, for any strides and any k.
 hone_run_function hone_scaled_matmul_portable, hone_scaled_matmul_reference;
+
+// cuda.c: the sources of matmul's kernels, of bytes.
+extern const char hone_scaled_tensor_core_signature[], hone_scaled_tensor_core_f8_signature[];
+extern const char hone_scaled_wgmma_f8_signature[];
+extern const char hone_scaled_tensor_core_space[], hone_scaled_wgmma_space[], hone_scaled_wgmma_f8_space[];
+extern const char hone_scaled_simt_space[];
+extern const hone_code hone_scaled_tensor_core_code, hone_scaled_tensor_core_f8_code, hone_scaled_wgmma_code;
+extern const hone_code hone_scaled_wgmma_f8_code, hone_scaled_simt_code;
 
 // What the sets need of a CPU.
 enum {

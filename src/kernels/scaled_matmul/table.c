@@ -22,9 +22,9 @@ static void model(const hone_call *call, hone_cost *out_cost)
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
     .signature =
-        "scaled_matmul(a: i8[m, k] ~ uniform(-128, 127), b: i8[n, k] if transpose_b else [k, n] ~ uniform(-128, 127), "
+        "scaled_matmul(a: Q[m, k] ~ uniform(-128, 127), b: Q[n, k] if transpose_b else [k, n] ~ uniform(-128, 127), "
         "a_scale: f32[m], b_scale: f32[n], bias: T[n], *, transpose_b: bool = false) -> c: T[m, n] "
-        "where T in f32, f16, bf16",
+        "where T in f32, f16, bf16 where Q in i8, f8_e4m3fn, f8_e5m2",
     .reference = hone_scaled_matmul_reference,
     .model = model,
     .independent = "m",
@@ -117,6 +117,7 @@ static bool choose_threads(
     return true;
 }
 
+#define ON_GPU HONE_KERNEL, .algorithm = "scaled_matmul", .platform = HONE_CUDA, .backend = HONE_GPU
 #define NATIVE HONE_KERNEL, .algorithm = "scaled_matmul", .platform = HONE_NATIVE, .backend = HONE_CPU
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512_vnni_decode", .priority = 46, .needs = AVX512 | HONE_CPU_AVX512_VNNI,
@@ -139,6 +140,15 @@ static const hone_kernel kernels[] = {
      .find_library = hone_rival_kernel_find_library},
     {NATIVE, .name = "portable", .priority = 10, .space = threads_alone, .heuristic = choose_threads,
      .run = hone_scaled_matmul_portable},
+    {ON_GPU, .name = "cuda_wgmma", .priority = 61, .signature = hone_scaled_tensor_core_signature,
+     .space = hone_scaled_wgmma_space, .code = &hone_scaled_wgmma_code},
+    {ON_GPU, .name = "cuda_wgmma_f8", .priority = 61, .signature = hone_scaled_wgmma_f8_signature,
+     .space = hone_scaled_wgmma_f8_space, .code = &hone_scaled_wgmma_f8_code},
+    {ON_GPU, .name = "cuda_tensor_core", .priority = 60, .signature = hone_scaled_tensor_core_signature,
+     .space = hone_scaled_tensor_core_space, .code = &hone_scaled_tensor_core_code},
+    {ON_GPU, .name = "cuda_tensor_core_f8", .priority = 60, .signature = hone_scaled_tensor_core_f8_signature,
+     .space = hone_scaled_tensor_core_space, .code = &hone_scaled_tensor_core_f8_code},
+    {ON_GPU, .name = "cuda_simt", .priority = 50, .space = hone_scaled_simt_space, .code = &hone_scaled_simt_code},
     {NATIVE, .name = "reference", .is_reference = true, .run = hone_scaled_matmul_reference},
 };
 

@@ -14,6 +14,7 @@ enum {
 };
 
 static const double hopeless = 1.5;       // over the best: no finalist by rank
+static const double close = 1.25;         // over the best: may be the fastest for all that the race can tell
 static const double hopeless_kernel = 20; // over the best: a kernel's best is not timed once more
 static const double kernel_share = 0.05;  // of the time, for the samples of one that is hopeless but its kernel's best
 static const double overhead_ns = 1e6;    // beside a sample, until threads rest and it is warm again
@@ -69,6 +70,13 @@ static void admit_best(const hone_standings *standings, hone_finals *out, uint32
     }
 }
 
+// The first of another kernel, where it is close: the few samples of a race do not tell which of the two is faster.
+static void admit_close(const hone_standings *standings, hone_finals *out)
+{
+    hone_candidate *candidate = hone_standings_next_best(standings, is_finalist, out, true);
+    if (candidate != NULL && candidate->rank_ns <= close * out->finalists[0].candidate->rank_ns) admit(out, candidate);
+}
+
 // Every kernel's best is sampled in rounds, so that none is called slower after the race's few samples, unless that
 // takes long.
 static void admit_kernels(const hone_standings *standings, double seconds, hone_finals *out)
@@ -92,6 +100,8 @@ void hone_finals_choose_finalists(
     if (out->count == 0) return;
     admit_standing(out, find_incumbent(standings, incumbent));
     admit_standing(out, hone_standings_default(standings));
+    admit_close(standings, out);
+    out->least = out->count > LEAST_FINALISTS ? out->count : LEAST_FINALISTS;
     admit_best(standings, out, out->count + BEST_COUNT, hopeless);
     admit_kernels(standings, seconds, out);
     admit_best(standings, out, out->count + BEST_COUNT, hopeless);
@@ -133,9 +143,9 @@ double hone_finals_round_seconds(const hone_finals *finals)
     return round;
 }
 
-// Runs of seconds leave time for few: better two finalists and ten rounds than sixteen and one.
+// Runs of seconds leave time for few: better two or three finalists and ten rounds than sixteen and one.
 void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds)
 {
-    while (finals->count > LEAST_FINALISTS && hone_finals_round_seconds(finals) * rounds > seconds)
+    while (finals->count > finals->least && hone_finals_round_seconds(finals) * rounds > seconds)
         finals->count--;
 }

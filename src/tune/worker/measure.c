@@ -54,7 +54,7 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
 }
 
 // Longer and longer: what a runtime or the C library keeps for its threads has an end, a leak goes on. Where the time
-// ends before enough of it was seen the candidate is taken for innocent.
+// ends before enough of it was seen the candidate is taken for innocent, and before all of it was where it grew unevenly.
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err)
 {
     enum { FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
@@ -69,6 +69,7 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
         left_ns -= run_ns * runner->batch * samples;
         if (left_ns < 0) {
             if (taken < ENOUGH_SAMPLES) hone_side_effects_acquit(effects);
+            hone_side_effects_acquit_uneven(effects);
             break;
         }
         failure = run_on(runner, samples, err);

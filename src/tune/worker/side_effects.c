@@ -3,12 +3,15 @@
 #include "base/error.h"
 #include "os/limits.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // The method: what the process holds (heap, mapped memory, descriptors, threads) is read between equal pieces of a
 // candidate's work. A leak grows in every piece, a cache fills once. Who grew in two pieces is suspected, and is run on
-// for twice as long again and again (hone_pursue_leak); who does not grow in one of those is acquitted.
+// for twice as long again and again (hone_pursue_leak); who does not grow in one of those is acquitted, and where there is little
+// time who does not grow evenly.
 //
 // Growth in so many intervals may be a leak. It may also be a cache that fills: the C library keeps up to seven freed
 // pieces of each size for each thread and counts them as in use, and a runtime's threads come by theirs one after
@@ -21,20 +24,22 @@ static const uint64_t first_look_ns = 20 * 1000, look_ns = 500 * 1000;
 // thread that is about to sleep may wait longer than that for its turn.
 static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 1000 * 1000 * 1000;
 static const double clock_slack = 1e-3;
+// Between what leaks in a run of one interval and of the next. In the first of them it still takes pieces that were kept.
+static const double even = 2;
 static const uint64_t bloated_bytes = 256u << 20;
 
 static const char where[] = "tune.side_effects";
 
 static const struct {
-    const char *what;
+    const char *what, *unit;
     uint64_t least; // growth that counts, a run
     uint64_t least_interpreted;
 } held[HONE_HELD_COUNT] = {
     // An interpreter frees what it no longer needs now and then, and keeps memory for what it makes next.
-    [HONE_HELD_HEAP] = {"memory that it does not free", 8, 4096},
-    [HONE_HELD_MAPPED] = {"memory that it mapped", 4096, 65536},
-    [HONE_HELD_DESCRIPTORS] = {"open files", 1, 1},
-    [HONE_HELD_THREADS] = {"threads", 1, 1},
+    [HONE_HELD_HEAP] = {"memory that it does not free", " bytes", 8, 4096},
+    [HONE_HELD_MAPPED] = {"memory that it mapped", " bytes", 4096, 65536},
+    [HONE_HELD_DESCRIPTORS] = {"open files", "", 1, 1},
+    [HONE_HELD_THREADS] = {"threads", "", 1, 1},
 };
 
 // Of so many runs.
@@ -57,7 +62,7 @@ void hone_side_effects_init(hone_side_effects *effects, bool shared, bool driven
 void hone_side_effects_begin(hone_side_effects *effects)
 {
     effects->looked = false;
-    memset(effects->grown, 0, sizeof effects->grown);
+    hone_side_effects_acquit(effects);
     effects->true_before_ns = hone_os_true_now_ns();
     effects->clock_ns = hone_os_now_ns();
     effects->true_after_ns = hone_os_true_now_ns();
@@ -95,18 +100,38 @@ bool hone_side_effects_suspects(const hone_side_effects *effects)
     return false;
 }
 
+static void compare_rates(hone_side_effects *effects, int what, double rate)
+{
+    const double last = effects->rates[what];
+    effects->uneven[what] = effects->uneven[what] || (last > 0 && (rate > even * last || last > even * rate));
+    effects->rates[what] = rate;
+}
+
 void hone_side_effects_look_again(hone_side_effects *effects, uint32_t runs)
 {
     hone_os_holdings now;
     hone_os_holdings_read(&now);
-    for (int i = 0; i < HONE_HELD_COUNT; i++)
-        if (now.amounts[i] < effects->last.amounts[i] + least_growth(effects, i, runs)) effects->grown[i] = 0;
+    for (int i = 0; i < HONE_HELD_COUNT; i++) {
+        const double growth = (double)now.amounts[i] - (double)effects->last.amounts[i];
+        if (growth < (double)least_growth(effects, i, runs))
+            effects->grown[i] = 0;
+        else if (runs > 0)
+            compare_rates(effects, i, growth / runs);
+    }
     effects->last = now;
 }
 
 void hone_side_effects_acquit(hone_side_effects *effects)
 {
     memset(effects->grown, 0, sizeof effects->grown);
+    memset(effects->rates, 0, sizeof effects->rates);
+    memset(effects->uneven, 0, sizeof effects->uneven);
+}
+
+void hone_side_effects_acquit_uneven(hone_side_effects *effects)
+{
+    for (int i = 0; i < HONE_HELD_COUNT; i++)
+        if (effects->uneven[i]) effects->grown[i] = 0;
 }
 
 hone_failure hone_side_effects_compare(const hone_side_effects *effects, hone_error *err)
@@ -125,7 +150,9 @@ static hone_failure find_leak(const hone_side_effects *effects, hone_error *err)
 {
     for (int i = 0; i < HONE_HELD_COUNT; i++) {
         if (effects->grown[i] < SUSPECT_INTERVALS) continue;
-        hone_fail(err, HONE_KERNEL_FAILED, where, "leaves %s behind with every run", held[i].what);
+        char each[48] = "";
+        if (effects->rates[i] > 0) snprintf(each, sizeof each, " (%.0f%s)", ceil(effects->rates[i]), held[i].unit);
+        hone_fail(err, HONE_KERNEL_FAILED, where, "leaves %s behind with every run%s", held[i].what, each);
         return HONE_FAILURE_TRACES;
     }
     return HONE_FAILURE_NONE;

@@ -20,6 +20,8 @@ typedef struct hone_side_effects {
     bool looked;
     hone_os_holdings last;
     uint32_t grown[HONE_HELD_COUNT]; // intervals in which it held more at the end
+    double rates[HONE_HELD_COUNT];   // by how much a run, in the last interval that it was looked at again; 0: not yet
+    bool uneven[HONE_HELD_COUNT];    // these differ by more than a leak's
 } hone_side_effects;
 
 // Before the first candidate.
@@ -37,8 +39,10 @@ void hone_side_effects_look(hone_side_effects *effects, uint32_t runs);
 bool hone_side_effects_suspects(const hone_side_effects *effects);
 // After so many further runs: what has not grown all the while is suspected no more. runs 0 only begins.
 void hone_side_effects_look_again(hone_side_effects *effects, uint32_t runs);
-// Nothing is suspected any more.
+// Nothing is suspected any more, or nothing that grew unevenly: a leak grows by as much in each run, what a library keeps for its
+// threads by less and less, and by chance where these wait for processors.
 void hone_side_effects_acquit(hone_side_effects *effects);
+void hone_side_effects_acquit_uneven(hone_side_effects *effects);
 // HONE_FAILURE_TRACES with what was changed, or HONE_FAILURE_NONE. Of the calling thread, or of a setting of all.
 hone_failure hone_side_effects_compare(const hone_side_effects *effects, hone_error *err);
 // After a candidate: compares, waits for its threads to rest, and restores what is this thread's own.

@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include "base/random.h"
+#include "call/call.h"
 #include "hone/describe.h"
 #include "hone/space.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
@@ -25,6 +26,7 @@ enum { CONFIGS = 4 };
 
 // A call and its arrays. The result is f32, so that sums are seen to their last bits.
 typedef struct scaled {
+    hone_dtype_id dtype; // of a and b
     int64_t m, n, k;
     bool transpose_b;
     int8_t *a, *b;
@@ -71,11 +73,12 @@ static void put(scaled *s, size_t index, void *data, hone_dtype_id dtype, int32_
 }
 
 // scales_stride: 1, or 0: one for all.
-static scaled *make(int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t scales_stride)
+static scaled *make_of(
+    hone_dtype_id dtype, int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t scales_stride)
 {
     scaled *s = calloc(1, sizeof *s);
     assert_non_null(s);
-    *s = (scaled){.m = m, .n = n, .k = k, .transpose_b = transpose_b};
+    *s = (scaled){.dtype = dtype, .m = m, .n = n, .k = k, .transpose_b = transpose_b};
     s->a = array(m * k, 1);
     s->b = array(k * n, 1);
     s->a_scale = array(m, sizeof(float));
@@ -88,8 +91,8 @@ static scaled *make(int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t s
         s->b_scale[j] = 0.25f + (float)(j % 7);
         s->bias[j] = (float)(j % 5) - 2;
     }
-    put(s, SCALED_MATMUL_A, s->a, HONE_I8, 2, m, k);
-    put(s, SCALED_MATMUL_B, s->b, HONE_I8, 2, transpose_b ? n : k, transpose_b ? k : n);
+    put(s, SCALED_MATMUL_A, s->a, dtype, 2, m, k);
+    put(s, SCALED_MATMUL_B, s->b, dtype, 2, transpose_b ? n : k, transpose_b ? k : n);
     put(s, SCALED_MATMUL_A_SCALE, s->a_scale, HONE_F32, 1, m, 0);
     put(s, SCALED_MATMUL_B_SCALE, s->b_scale, HONE_F32, 1, n, 0);
     put(s, SCALED_MATMUL_BIAS, s->bias, HONE_F32, 1, n, 0);
@@ -105,6 +108,11 @@ static scaled *make(int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t s
         fail_msg("%s", err.message);
     hone_signature_release(&text);
     return s;
+}
+
+static scaled *make(int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t scales_stride)
+{
+    return make_of(HONE_I8, m, n, k, transpose_b, scales_stride);
 }
 
 static void release(scaled *s)
@@ -124,23 +132,32 @@ static int8_t *b_at(scaled *s, int64_t p, int64_t j)
     return s->transpose_b ? &s->b[j * s->k + p] : &s->b[p * s->n + j];
 }
 
-static double expected(scaled *s, int64_t row, int64_t column)
+// The sum, and of its terms' sizes.
+static double sum_of(scaled *s, int64_t row, int64_t column, double *out_terms)
 {
-    int64_t sum = 0;
-    for (int64_t p = 0; p < s->k; p++)
-        sum += (int64_t)s->a[row * s->k + p] * *b_at(s, p, column);
-    return (double)sum * (double)s->a_scale[row * s->strides[0][0]] * (double)s->b_scale[column * s->strides[1][0]] +
-           (double)s->bias[column];
+    double sum = 0;
+    *out_terms = 0;
+    for (int64_t p = 0; p < s->k; p++) {
+        const double term =
+            hone_element_load(s->dtype, s->a, row * s->k + p) * hone_element_load(s->dtype, b_at(s, p, column), 0);
+        sum += term;
+        *out_terms += fabs(term);
+    }
+    return sum;
 }
 
-// Four roundings in float: of the sum, of two products and of the bias' addition.
+// Four roundings in float: of the sum, of two products and of the bias' addition; of floats each of k additions has one more.
 static void check(scaled *s, const hone_kernel *kernel)
 {
     for (int64_t i = 0; i < s->m; i++)
         for (int64_t j = 0; j < s->n; j++) {
-            const double want = expected(s, i, j), got = (double)s->c[i * s->n + j];
-            const double terms = fabs(want) + 2 * fabs((double)s->bias[j]);
-            if (isnan(want) ? isnan(got) : fabs(got - want) <= 4 * 0x1p-24 * terms) continue;
+            double terms;
+            const double sum = sum_of(s, i, j, &terms), bias = (double)s->bias[j], got = (double)s->c[i * s->n + j];
+            const double scale = (double)s->a_scale[i * s->strides[0][0]] * (double)s->b_scale[j * s->strides[1][0]];
+            const double want = sum * scale + bias;
+            const double additions = s->dtype == HONE_I8 ? 0 : (double)s->k * terms * fabs(scale);
+            const double bound = 0x1p-24 * (4 * (fabs(want) + 2 * fabs(bias)) + additions);
+            if (isfinite(want) ? fabs(got - want) <= bound : isnan(want) ? isnan(got) : got == want) continue;
             fail_msg(
                 "%s at %s: c[%d, %d] is %.9g, expected %.9g", kernel->name, hone_call_text(s->call), (int)i, (int)j,
                 got, want);
@@ -231,7 +248,8 @@ static void one_more_is_refused_with_words_by_who_sums_in_32_bits(void **state)
     memset(s->b, -128, (size_t)s->k);
     for (size_t i = 0; i < hone_scaled_matmul_table.count; i++) {
         const hone_kernel *kernel = &hone_scaled_matmul_table.kernels[i];
-        if (kernel->is_reference || (kernel->needs & machine->device.features) != kernel->needs) continue;
+        if (kernel->is_reference || kernel->platform != HONE_NATIVE) continue;
+        if ((kernel->needs & machine->device.features) != kernel->needs) continue;
         const char *why = reason_against(machine, kernel, s->call);
         if (strcmp(kernel->name, "portable") != 0)
             assert_non_null(
@@ -339,6 +357,41 @@ static void few_rows_are_read_as_they_lie_and_more_are_packed(void **state)
     }
 }
 
+// 8 bit floats: what each of the 256 bytes stands for, by itself in a product with 1, in both ways that b may lie.
+static void bytes_of_floats_stand_for_what_the_dtype_says(void **state)
+{
+    static const hone_dtype_id dtypes[] = {HONE_F8_E4M3FN, HONE_F8_E5M2};
+    const test_machine *machine = *state;
+    for (int i = 0; i < 4; i++) {
+        const hone_dtype_id dtype = dtypes[i / 2];
+        scaled *s = make_of(dtype, 256, 70, 3, i % 2, 1);
+        memset(s->a, 0, 256 * 3);
+        memset(s->b, 0, 70 * 3);
+        for (int64_t row = 0; row < 256; row++)
+            s->a[row * 3] = (int8_t)row;
+        for (int64_t j = 0; j < 70; j++)
+            hone_element_store(dtype, b_at(s, 0, j), 0, j % 3 == 0 ? 1 : -2);
+        assert_int_equal(run_all(machine, s), 1); // no kernel of vectors reads them
+        release(s);
+    }
+}
+
+// Sums of floats, whose roundings add up, at sizes beside those of blocks.
+static void floats_are_summed_at_any_size(void **state)
+{
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 64, 65}, {17, 65, 130}, {5, 130, 7}, {40, 63, 1030}, {3, 5, 0}};
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *size = sizes[i / 2];
+        scaled *s = make_of(i % 3 == 0 ? HONE_F8_E5M2 : HONE_F8_E4M3FN, size[0], size[1], size[2], i % 2, (int64_t)i / 2 % 2);
+        for (int64_t p = 0; p < s->m * s->k; p++)
+            hone_element_store(s->dtype, s->a, p, (double)((p * 37 + 11) % 41 - 20) / 8);
+        for (int64_t p = 0; p < s->k * s->n; p++)
+            hone_element_store(s->dtype, s->b, p, (double)((p * 29 + 5) % 31 - 15) / 4);
+        assert_int_equal(run_all(*state, s), 1);
+        release(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +400,8 @@ int main(void)
         cmocka_unit_test(sizes_beside_those_of_words_and_tiles),
         cmocka_unit_test(without_k_the_result_is_the_bias),
         cmocka_unit_test(few_rows_are_read_as_they_lie_and_more_are_packed),
+        cmocka_unit_test(bytes_of_floats_stand_for_what_the_dtype_says),
+        cmocka_unit_test(floats_are_summed_at_any_size),
     };
     return cmocka_run_group_tests(tests, machine_set_up, machine_tear_down);
 }

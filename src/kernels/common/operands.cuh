@@ -1,0 +1,152 @@
+// What a product reads, sums and gives. Of `matmul`: c = a b in f32, f16 or bf16. Of `scaled_matmul`, whose operands are bytes:
+// c = (sum * a_scale[row]) * b_scale[column] + bias[column]. Put in front of the sources of kernels, which are written once for both.
+#if defined(hone_a_i8)
+#define OPERAND "s8"
+#define SUM "s32"
+typedef signed char element;
+typedef int total; // exact
+#elif defined(hone_a_f8_e4m3fn)
+#define OPERAND "e4m3"
+#define SUM "f32"
+typedef unsigned char element;
+typedef float total;
+#elif defined(hone_a_f8_e5m2)
+#define OPERAND "e5m2"
+#define SUM "f32"
+typedef unsigned char element;
+typedef float total;
+#elif defined(hone_a_f32)
+typedef float element;
+typedef float total;
+#elif defined(hone_a_bf16)
+#define OPERAND "bf16"
+#define SUM "f32"
+typedef unsigned short element;
+typedef float total;
+#else
+#define OPERAND "f16"
+#define SUM "f32"
+typedef unsigned short element;
+typedef float total;
+#endif
+
+#if defined(hone_a_i8) || defined(hone_a_f8_e4m3fn) || defined(hone_a_f8_e5m2)
+#define IS_SCALED 1
+#else
+#define IS_SCALED 0
+#endif
+
+#if defined(hone_c_f32)
+typedef float result;
+#else
+typedef unsigned short result;
+#endif
+
+#if defined(hone_c_bf16)
+#define RESULT "bf16"
+#else
+#define RESULT "f16"
+#endif
+
+enum { CHUNK = 16 / sizeof(element) }; // elements of one copy
+
+__device__ float of_f16(unsigned bits)
+{
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"((unsigned short)bits));
+    return wide;
+}
+
+// An operand as it is multiplied without tensor cores.
+__device__ total widen(element value)
+{
+#if defined(hone_a_f8_e4m3fn)
+    // As an f16, whose exponent has one bit more, it is 2^8 times too small. It has no infinity: all ones are NaN.
+    const unsigned size = value & 0x7f;
+    return size == 0x7f ? __int_as_float(0x7fffffff) : of_f16((value & 0x80) << 8 | size << 7) * 256;
+#elif defined(hone_a_f8_e5m2)
+    return of_f16(value << 8); // the upper half of an f16
+#else
+    return value;
+#endif
+}
+
+__device__ float of_result(float value)
+{
+    return value;
+}
+
+__device__ float of_result(unsigned short bits)
+{
+#if defined(hone_c_bf16)
+    return __uint_as_float((unsigned)bits << 16);
+#else
+    return of_f16(bits);
+#endif
+}
+
+__device__ void put(float *to, float value)
+{
+    *to = value;
+}
+
+__device__ void put(unsigned short *to, float value)
+{
+    asm("cvt.rn." RESULT ".f32 %0, %1;" : "=h"(*to) : "f"(value));
+}
+
+// Two elements side by side. `to` is aligned to both.
+__device__ void put_pair(float *to, float low, float high)
+{
+    *reinterpret_cast<float2 *>(to) = make_float2(low, high);
+}
+
+__device__ void put_pair(unsigned short *to, float low, float high)
+{
+    asm("cvt.rn." RESULT "x2.f32 %0, %1, %2;" : "=r"(*reinterpret_cast<unsigned *>(to)) : "f"(high), "f"(low));
+}
+
+// The parameters of every kernel, and what its sums become.
+#if IS_SCALED
+#define PARAMETERS                                                                                                     \
+    const element *a, const element *b, const float *a_scale, const float *b_scale, const result *bias, result *c,     \
+        int m, int n, int k
+#define OUTPUT {c, m, n, a_scale, b_scale, bias}
+#else
+#define PARAMETERS const element *a, const element *b, result *c, int m, int n, int k
+#define OUTPUT {c, m, n}
+#endif
+
+struct output {
+    result *c;
+    int m, n;
+#if IS_SCALED
+    const float *a_scale, *b_scale;
+    const result *bias;
+#endif
+
+    __device__ float finish(total sum, int y, int x) const
+    {
+#if IS_SCALED
+        return (float)sum * a_scale[y] * b_scale[x] + of_result(bias[x]);
+#else
+        return sum;
+#endif
+    }
+
+    __device__ void store(total sum, int y, int x) const
+    {
+        if (y < m && x < n) put(c + (long long)y * n + x, finish(sum, y, x));
+    }
+
+    // Columns x, which is even, and x + 1. Rows of an odd number of columns have no aligned pairs.
+    __device__ void store_pair(total low, total high, int y, int x) const
+    {
+        if (y < m && x + 1 < n && n % 2 == 0)
+            put_pair(c + (long long)y * n + x, finish(low, y, x), finish(high, y, x + 1));
+        else {
+            store(low, y, x);
+            store(high, y, x + 1);
+        }
+    }
+};
