@@ -20,7 +20,6 @@ CIRCLES = {
     "call": ([5, 4], "a signature and the call that it describes; a call bound, in text, as a spec, in buckets"),
     "offline/forms": ([4], "the reader of StableHLO, whose operations hold regions of operations"),
     "platforms/cuda": ([2], "a device and what times on it"),
-    "recorded": ([2], "a recorded space and its document"),
     "registry": ([4], "the registry: registering defers, and what is deferred is registered"),
     "runtime/links": ([3], "the chain, its link that tunes, and what keeps a contest's answer unless the chain has a better"),
     "runtime/plans": ([2], "a call and the slow way that it falls back to"),
