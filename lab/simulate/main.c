@@ -87,7 +87,7 @@ static void show_steps(const json_t *steps)
         const double time = number(step, "time");
         if (!(time > 0) || (best > 0 && time >= best)) continue;
         best = time;
-        printf("%5zu  %10.1f  %9.4g ms", i + 1, number(step, "seconds"), time);
+        printf("%5zu  %10.3g  %9.4g ms", i + 1, number(step, "seconds"), time);
         show_config("  ", step, "\n");
     }
 }

@@ -25,7 +25,8 @@ static void assert_holds(const char *path, const char *expected)
 static bool count_one(void *ctx, const char *name)
 {
     (void)name;
-    return ++*(size_t *)ctx < 2;
+    ++*(size_t *)ctx;
+    return true;
 }
 
 static void a_file_is_replaced_with_its_mode_and_nothing_stays_beside_it(void **state)
@@ -33,7 +34,7 @@ static void a_file_is_replaced_with_its_mode_and_nothing_stays_beside_it(void **
     (void)state;
     temporary_folder own;
     const char *folder = own.path;
-    char path[TEMPORARY_PATH_SIZE], link[TEMPORARY_PATH_SIZE];
+    char path[TEMPORARY_PATH_SIZE], link[TEMPORARY_PATH_SIZE], inner[TEMPORARY_PATH_SIZE];
     hone_error err;
     size_t count = 0;
     struct stat info;
@@ -50,9 +51,11 @@ static void a_file_is_replaced_with_its_mode_and_nothing_stays_beside_it(void **
     assert_int_equal(lstat(link, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
     assert_int_equal(cli_write_file("/dev/null", "new", 3, &err), HONE_OK);
-    assert_int_equal(cli_write_file(folder, "new", 3, &err), HONE_IO);
+    snprintf(inner, sizeof inner, "%s/folder", folder);
+    assert_int_equal(cli_make_folders(inner, &err), HONE_OK);
+    assert_int_equal(cli_write_file(inner, "new", 3, &err), HONE_IO);
     assert_int_equal(cli_list_folder(folder, count_one, &count, &err), HONE_OK);
-    assert_int_equal(count, 2);
+    assert_int_equal(count, 3); // the file, the link and the folder
     temporary_folder_remove(&own);
     assert_int_equal(cli_write_file(path, "new", 3, &err), HONE_IO);
     assert_non_null(strstr(err.message, path));
@@ -112,21 +115,23 @@ static void a_folder_whose_owner_was_killed_goes_and_one_that_is_held_stays(void
     (void)state;
     temporary_folder own;
     const char *folder = own.path;
-    char left[TEMPORARY_PATH_SIZE], file[TEMPORARY_PATH_SIZE], aside[TEMPORARY_PATH_SIZE], held[AB_PATH_SIZE],
+    char left[TEMPORARY_PATH_SIZE], link[TEMPORARY_PATH_SIZE], aside[TEMPORARY_PATH_SIZE], held[AB_PATH_SIZE],
         other[AB_PATH_SIZE];
     hone_error err;
     assert_int_equal(temporary_folder_make(&own), 0);
     setenv("TMPDIR", folder, 1);
     snprintf(left, sizeof left, "%s/hone-ab-killed/deep", folder);
-    snprintf(file, sizeof file, "%s/hone-ab-killed/link", folder);
+    snprintf(link, sizeof link, "%s/hone-ab-killed/link", folder);
     snprintf(aside, sizeof aside, "%s/aside", folder);
     assert_int_equal(cli_make_folders(left, &err), HONE_OK);
+    assert_int_equal(cli_make_folders(aside, &err), HONE_OK);
+    assert_int_equal(symlink(aside, link), 0);
+    strcat(aside, "/file");
     assert_int_equal(cli_write_file(aside, "stays", 5, &err), HONE_OK);
-    assert_int_equal(symlink(aside, file), 0);
     const int hold = ab_make_folder(held), second = ab_make_folder(other);
     assert_true(hold >= 0 && second >= 0);
     assert_false(cli_is_folder(left));
-    assert_int_equal(access(file, F_OK), -1);
+    assert_int_equal(access(link, F_OK), -1);
     assert_true(cli_is_folder(held) && cli_is_folder(other));
     assert_holds(aside, "stays");
     ab_remove_folder(held, hold);
