@@ -1,6 +1,6 @@
 // Records what every config of a kernel takes: each verified once, then timed once a pass, all in random order, so that
 // the samples of one config lie apart in time. Writes lines to a log, and goes on where the log ends.
-// scripts/record-spaces runs it in blocks and makes a cache file of Kernel Tuner's form of the log.
+// lab/record-spaces runs it in blocks and makes a cache file of Kernel Tuner's form of the log.
 //
 //   bench_record_space CALL KERNEL[,KERNEL...] LOG SECONDS PASSES
 //

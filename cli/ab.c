@@ -183,10 +183,10 @@ static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *ou
         ab_take_mark(&runs[i], &marks[i]);
     while (ended < 0 && count < MOST_TURNS &&
            (count < LEAST_TURNS || cli_now_ns() < (count < GOOD_TURNS ? most : least))) {
-        const int first = (int)cli_random_below(&t->random, 2);
+        const int first = cli_random_bit(&t->random);
         // Processors are not alike beside other work, and where a program's threads once are they stay for seconds: both
         // sides begin a turn on the same ones.
-        ab_read_places(&runs[cli_random_below(&t->random, 2)], &places);
+        ab_read_places(&runs[cli_random_bit(&t->random)], &places);
         for (int i = 0; i < 2 && ended < 0; i++) {
             const int side = i == 0 ? first : !first;
             if (!take_turn(t, &runs[side], &places, &marks[side], &turns[side][count])) ended = side;
@@ -314,7 +314,7 @@ static void keep_pair(trial *t, const double *values)
 static int run_pair(trial *t)
 {
     double values[2] = {1, 1};
-    const uint32_t first = cli_random_below(&t->random, 2);
+    const uint32_t first = cli_random_bit(&t->random);
     int status = 0;
     if (t->metric.is_step)
         status = run_in_turns(t, first, values);
@@ -471,7 +471,6 @@ static int compare(trial *t)
 
 int cli_ab(hone_cli *cli)
 {
-    int hold = -1;
     trial t = {
         .cli = cli,
         .program = cli->arguments,
@@ -485,17 +484,9 @@ int cli_ab(hone_cli *cli)
     int status = check_options(cli);
     if (status == 0) status = ab_read_metric(&cli->options, &t.metric);
     if (status != 0) return status;
-    if (!cli_make_private_folder(t.folder, sizeof t.folder, &hold)) {
-        const char *folder = getenv("TMPDIR");
-        const bool is_named = folder != NULL && folder[0] == '/';
-        fprintf(
-            stderr, "hone: no folder can be made in %s: set TMPDIR to one that is there and can be written\n",
-            is_named ? folder : "/tmp");
-        status = EXIT_WORLD;
-    } else {
-        status = compare(&t);
-        cli_remove_private_folder(t.folder, &hold);
-    }
+    const int hold = ab_make_folder(t.folder);
+    status = hold >= 0 ? compare(&t) : EXIT_WORLD;
+    if (hold >= 0) ab_remove_folder(t.folder, hold);
     ab_free_sides(t.sides);
     ab_free_metric(&t.metric);
     cli_pairs_clear(&t.pairs);

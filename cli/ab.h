@@ -20,6 +20,11 @@ typedef struct ab_side {
     char store[AB_PATH_SIZE];  // URL of the copy, which the program gets
 } ab_side;
 
+// ab_folder.c: a new folder of this process's own, and its removal with what is in it. Returns a hold on it, which tells others that it is
+// in use; -1 after printing what failed.
+int ab_make_folder(char out[AB_PATH_SIZE]);
+void ab_remove_folder(const char *folder, int hold);
+
 // ab_sides.c: reads what --a, --b, --a-env and --b-env say into the two sides, and copies their stores into the folder.
 // Print what failed.
 int ab_read_sides(hone_cli *cli, const char *folder, ab_side sides[2]);

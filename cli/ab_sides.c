@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
-enum { COMMAND_SECONDS = 120, COMMAND_OUTPUT = 1 << 16 };
+enum { COMMAND_SECONDS = 120 };
 
 static void set(ab_side *side, const char *name, const char *value)
 {
@@ -59,23 +60,33 @@ static bool has_pack(const char *folder)
     return snprintf(path, sizeof path, "%s/pack.json", folder) < AB_PATH_SIZE && cli_is_file(path);
 }
 
+// Whether it ended well, in time and not interrupted. Prints how it ended where not.
+static bool has_done(const ab_side *side, const char *program, const ab_run *run)
+{
+    if (run->pid == 0 && WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0) return true;
+    fprintf(stderr, "hone: --%s %s: %s ", side->name, side->what, program);
+    if (cli_cancel)
+        fprintf(stderr, "was interrupted\n");
+    else if (run->pid != 0)
+        fprintf(stderr, "did not end in %d s\n", COMMAND_SECONDS);
+    else if (WIFEXITED(run->status))
+        fprintf(stderr, "left with %d\n", WEXITSTATUS(run->status));
+    else
+        fprintf(stderr, "was ended by signal %d\n", WTERMSIG(run->status));
+    ab_print_tail(run);
+    return false;
+}
+
 static int run_command(const ab_side *side, const char *const *arguments)
 {
-    cli_text out;
-    hone_error err;
-    int code = 0;
-    const hone_status status = cli_run_program(arguments, COMMAND_SECONDS, COMMAND_OUTPUT, &out, &code, &err);
-    int result = 0;
-    if (status != HONE_OK)
-        result = cli_fail(&err);
-    else if (code != 0) {
-        fprintf(
-            stderr, "hone: --%s %s: %s left with %d: %s\n", side->name, side->what, arguments[0], code,
-            code == 127 ? "it is not installed" : cli_text_string(&out));
-        result = EXIT_WORLD;
-    }
-    cli_text_deinit(&out);
-    return result;
+    static const ab_metric none = {.is_regex = false};
+    static const ab_side neither = {.name = ""};
+    ab_run run, *runs = &run;
+    if (ab_start(&neither, &none, (char *const *)(uintptr_t)arguments, false, &run) != 0) return EXIT_WORLD;
+    (void)ab_read(&runs, 1, SIZE_MAX, cli_now_ns() + COMMAND_SECONDS * UINT64_C(1000000000));
+    const bool done = has_done(side, arguments[0], &run);
+    ab_end(&run);
+    return done ? 0 : EXIT_WORLD;
 }
 
 // A commit of the folder of a pack, unpacked into a folder of ours.

@@ -166,8 +166,7 @@ static int check_options(const hone_cli *cli)
 {
     const cli_options *options = &cli->options;
     if (options->recorded || options->fresh || options->cold || options->regime != NULL || options->kernel != NULL ||
-        options->platform != NULL || options->evals > 0 || options->patience > 0 || options->report != NULL ||
-        options->t4 != NULL)
+        options->platform != NULL || options->evals > 0 || options->patience > 0 || options->report != NULL)
         return cli_usage("--audit takes stored choices as they are, with --threshold, --update, --no-store, --seconds, "
                          "--wait, --seed, "
                          "--in-process, --store and --json (hone help tune)");

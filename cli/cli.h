@@ -21,13 +21,13 @@ typedef struct cli_names {
 // Every option of every command; a command lists the names of those that it takes.
 typedef struct cli_options {
     bool adjacent, json, stable, list, unproved, validate, cold, no_cold, recorded, fresh, count, verbose, no_store,
-        in_process, check, reseal, until_empty, no_recorded, watch, all, off, measurements, dry_run, audit, update,
-        racing, run, allow_missing, expect_all, higher, prometheus;
+        in_process, check, reseal, until_empty, no_recorded, watch, all, off, measurements, dry_run, audit, update, run,
+        allow_missing, expect_all, higher, prometheus;
     const char *store, *platform, *kernel, *spec, *format, *device, *foreign_device, *lock, *report, *at, *rank,
-        *neighbours, *t4, *regime, *a, *b, *metric, *metric_json, *step, *output, *from, *kernels_lock;
+        *neighbours, *regime, *a, *b, *metric, *metric_json, *step, *output, *from, *kernels_lock;
     double seconds, batch_seconds, wait;
     double threshold; // percent; 0: not given
-    cli_names warm, packs, programs, choices, a_env, b_env;
+    cli_names packs, programs, choices, a_env, b_env;
     int64_t priority, retries, evals, patience, seed, sample, calls;
 } cli_options;
 
@@ -239,11 +239,9 @@ int cli_result_code(const hone_result *result);
 int cli_print_result(hone_cli *cli, const hone_result *result);
 // Says where it is stored. EXIT_NO when something was not stored, which was reported before.
 int cli_say_stored(const hone_cli *cli, const hone_result *result);
-// Whether a file that an option names can be written. Prints why not.
+// Whether a file that an option names, where it names one, can be written: asked before the work. Prints why not.
 int cli_check_file(const char *option, const char *path);
-// --report FILE and --t4 FILE: whether the files can be written, asked before the work; and writing them (report.c).
-// Print what failed.
-int cli_check_report(const hone_cli *cli);
+// The page of --report (report.c). Prints what failed.
 int cli_write_report(hone_cli *cli, const hone_result *result);
 
 int cli_devices(hone_cli *cli);
@@ -269,7 +267,6 @@ int cli_store_merge(hone_cli *cli, hone_store *store);
 int cli_store_diff(hone_cli *cli, hone_store *store);
 int cli_store_prune(hone_cli *cli, hone_store *store);
 int cli_space(hone_cli *cli);
-int cli_simulate(hone_cli *cli);
 int cli_pack(hone_cli *cli);
 int cli_queue(hone_cli *cli);
 int cli_work(hone_cli *cli);

@@ -24,7 +24,7 @@ const cli_command cli_commands[] = {
      .arguments = "CALL...",
      .summary = "find the fastest correct kernel and config for each call",
      .options = "json store seconds batch-seconds evals patience calls wait platform kernel cold regime stable "
-                "seed recorded fresh no-store in-process report t4 audit threshold update all pack program",
+                "seed recorded fresh no-store in-process report audit threshold update all pack program",
      .help =
          "All kernels compete; every candidate runs in a worker process, is verified against the reference and\n"
          "measured.\n"
@@ -182,26 +182,14 @@ const cli_command cli_commands[] = {
      .run = cli_report},
     {.name = "space",
      .arguments = "FILE",
-     .summary = "a space in hone's text, Kernel Tuner's T1 JSON, or a recorded one",
+     .summary = "a space in hone's text or Kernel Tuner's T1 JSON",
      .options = "json count sample list seed at rank neighbours adjacent",
-     .help =
-         "--count (the default), --sample N configs, --list all of them. --at RANK is one config by its number,\n"
-         "and --rank 'A=1 B=row' the number of one: no config is listed for either. --neighbours 'A=1 B=row' are\n"
-         "the valid configs that differ in one parameter; with --adjacent by one step. FILE may be a cache file of\n"
-         "Kernel Tuner or T4 results, plain or gzipped: its configs are the valid ones. - is standard input.",
+     .help = "--count (the default), --sample N configs, --list all of them. --at RANK is one config by its number,\n"
+             "and --rank 'A=1 B=row' the number of one: no config is listed for either. --neighbours 'A=1 B=row' are\n"
+             "the valid configs that differ in one parameter; with --adjacent by one step. - is standard input.",
      .least = 1,
      .most = 1,
      .run = cli_space},
-    {.name = "simulate",
-     .arguments = "SPACE",
-     .summary = "the tuner against a recorded space",
-     .options = "json seed evals seconds patience racing warm",
-     .help = "SPACE is a cache file of Kernel Tuner or T4 results, plain or gzipped. Shows what the tuner would try,\n"
-             "in its order, and what that would cost. Each config costs all of its samples, unless --racing stops\n"
-             "losers early.\n"
-             "--warm OTHER... starts with the 8 best configs of each other recorded space.",
-     .least = 1,
-     .run = cli_simulate},
     {.name = "pack",
      .arguments = "VERB [DIR...]",
      .summary = "kernel packs: list them, check them, start a new one",
@@ -255,8 +243,6 @@ const cli_option cli_option_rows[] = {
     {"seed", CLI_NUMBER, AT(seed), " N", "of inputs and sampling (default: tune draws one, others take 0)"},
     {"recorded", CLI_FLAG, AT(recorded), "", "the recorded calls, heaviest first"},
     {"report", CLI_TEXT, AT(report), " FILE", "write an HTML report: every config, parameters, finals, roofline"},
-    {"t4", CLI_TEXT, AT(t4), " FILE",
-     "write what was tried of the chosen kernel, or of --kernel, as T4 results; for one call"},
     {"audit", CLI_FLAG, AT(audit), "", "verify stored choices again; exit 1 when one is no longer right"},
     {"threshold", CLI_PERCENT, AT(threshold), " PCT",
      "tune --audit: how much slower than another a choice may be (default 5); ab: what counts as no difference "
@@ -283,8 +269,6 @@ const cli_option cli_option_rows[] = {
     {"run", CLI_FLAG, AT(run), "", "check: load the libraries of packs, each in a process of its own"},
     {"from", CLI_TEXT, AT(from), " LIBRARY.so|FOLDER", "new: what the pack is made from"},
     {"kernels-lock", CLI_TEXT, AT(kernels_lock), " FILE", "new: the kernels.lock that the folder has to match"},
-    {"racing", CLI_FLAG, AT(racing), "", "stop losers early"},
-    {"warm", CLI_LIST, AT(warm), " OTHER...", "begin with the best configs of other recorded spaces"},
     {"no-store", CLI_FLAG, AT(no_store), "", "store nothing"},
     {"in-process", CLI_FLAG, AT(in_process), "", "allow candidates that cannot be isolated to run in this process"},
     {"until-empty", CLI_FLAG, AT(until_empty), "", "exit when nothing waits and no other worker holds a call"},

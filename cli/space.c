@@ -1,5 +1,5 @@
 // hone space
-#include "space_source.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct source {
+    hone_space *space;
+    hone_bound_space *bound;
+} source;
 
 typedef struct listing {
     const hone_space *space;
@@ -54,18 +59,18 @@ static const char *number_text(uint64_t value, char out[32])
     return out;
 }
 
-static void print_count(const cli_space_source *source, uint64_t low, uint64_t high)
+static void print_count(const source *from, uint64_t low, uint64_t high)
 {
-    char from[32], to[32], all[32];
-    number_text(low, from);
-    number_text(high, to);
-    number_text(hone_space_cartesian(source->space), all);
+    char least[32], most[32], all[32];
+    number_text(low, least);
+    number_text(high, most);
+    number_text(hone_space_cartesian(from->space), all);
     printf(
-        "%zu parameters, %s%s%s %s configs of %s\n", hone_space_parameters(source->space), from,
-        low == high ? "" : " to ", low == high ? "" : to, source->recorded == NULL ? "valid" : "recorded", all);
+        "%zu parameters, %s%s%s valid configs of %s\n", hone_space_parameters(from->space), least,
+        low == high ? "" : " to ", low == high ? "" : most, all);
 }
 
-static hone_status run_at(const cli_space_source *source, const char *text, listing *list, hone_error *err)
+static hone_status run_at(const source *from, const char *text, listing *list, hone_error *err)
 {
     hone_config config;
     errno = 0;
@@ -76,17 +81,17 @@ static hone_status run_at(const cli_space_source *source, const char *text, list
         snprintf(err->message, sizeof err->message, "--at '%.100s': expected a rank, an integer from 0 on", text);
         return err->status;
     }
-    hone_status status = cli_space_at(source, (uint64_t)rank, &config, err);
+    hone_status status = hone_bound_space_at(from->bound, (uint64_t)rank, &config, err);
     if (status == HONE_OK) show(list, &config);
     return status;
 }
 
-static hone_status run_rank(const cli_space_source *source, const char *text, listing *list, hone_error *err)
+static hone_status run_rank(const source *from, const char *text, listing *list, hone_error *err)
 {
     uint64_t rank;
     hone_config config;
-    hone_status status = hone_config_from_text(source->space, text, &config, err);
-    if (status == HONE_OK) status = cli_space_rank(source, &config, &rank, err);
+    hone_status status = hone_config_from_text(from->space, text, &config, err);
+    if (status == HONE_OK) status = hone_bound_space_rank(from->bound, &config, &rank, err);
     if (status != HONE_OK) return status;
     if (list->configs == NULL)
         printf("%" PRIu64 "\n", rank);
@@ -95,34 +100,45 @@ static hone_status run_rank(const cli_space_source *source, const char *text, li
     return HONE_OK;
 }
 
-static hone_status run_neighbours(const cli_space_source *source, const hone_cli *cli, listing *list, hone_error *err)
+static hone_status run_neighbours(const source *from, const hone_cli *cli, listing *list, hone_error *err)
 {
     hone_config config;
     hone_neighbourhood which = cli->options.adjacent ? HONE_NEIGHBOURS_ADJACENT : HONE_NEIGHBOURS_HAMMING;
-    hone_status status = hone_config_from_text(source->space, cli->options.neighbours, &config, err);
-    return status == HONE_OK ? cli_space_neighbours(source, &config, which, show, list, err) : status;
+    hone_status status = hone_config_from_text(from->space, cli->options.neighbours, &config, err);
+    return status == HONE_OK ? hone_bound_space_neighbours(from->bound, &config, which, show, list, err) : status;
 }
 
-// What was asked for beside the number.
-static hone_status run_options(const cli_space_source *source, const hone_cli *cli, listing *list, hone_error *err)
+static hone_status run_sample(const source *from, uint64_t seed, size_t wanted, listing *list, hone_error *err)
 {
-    const cli_options *options = &cli->options;
-    hone_status status = HONE_OK;
-    if (options->at != NULL) status = run_at(source, options->at, list, err);
-    if (status == HONE_OK && options->rank != NULL) status = run_rank(source, options->rank, list, err);
-    if (status == HONE_OK && options->neighbours != NULL) status = run_neighbours(source, cli, list, err);
-    if (status == HONE_OK && options->sample > 0)
-        status = cli_space_sample(source, (uint64_t)options->seed, (size_t)options->sample, show, list, err);
-    if (status == HONE_OK && options->list) status = cli_space_list(source, show, list, err);
+    size_t count = wanted;
+    hone_config *configs = calloc(wanted + 1, sizeof *configs);
+    if (configs == NULL) cli_no_memory();
+    const hone_status status = hone_bound_space_sample(from->bound, seed, wanted, configs, &count, err);
+    for (size_t i = 0; i < count && status == HONE_OK; i++)
+        if (!show(list, &configs[i])) break;
+    free(configs);
     return status;
 }
 
-static void print_json(
-    const cli_space_source *source, const hone_cli *cli, uint64_t low, uint64_t high, const listing *list)
+// What was asked for beside the number.
+static hone_status run_options(const source *from, const hone_cli *cli, listing *list, hone_error *err)
+{
+    const cli_options *options = &cli->options;
+    hone_status status = HONE_OK;
+    if (options->at != NULL) status = run_at(from, options->at, list, err);
+    if (status == HONE_OK && options->rank != NULL) status = run_rank(from, options->rank, list, err);
+    if (status == HONE_OK && options->neighbours != NULL) status = run_neighbours(from, cli, list, err);
+    if (status == HONE_OK && options->sample > 0)
+        status = run_sample(from, (uint64_t)options->seed, (size_t)options->sample, list, err);
+    if (status == HONE_OK && options->list) status = hone_bound_space_enumerate(from->bound, show, list, err);
+    return status;
+}
+
+static void print_json(const source *from, const hone_cli *cli, uint64_t low, uint64_t high, const listing *list)
 {
     json_t *root = json_pack(
-        "{s:o, s:o, s:o}", "parameters", parameters_of(source->space), "count", low == high ? number(low) : json_null(),
-        "cartesian", number(hone_space_cartesian(source->space)));
+        "{s:o, s:o, s:o}", "parameters", parameters_of(from->space), "count", low == high ? number(low) : json_null(),
+        "cartesian", number(hone_space_cartesian(from->space)));
     if (low != high) {
         json_object_set_new(root, "low", number(low));
         json_object_set_new(root, "high", number(high));
@@ -134,22 +150,32 @@ static void print_json(
     cli_print_json(root);
 }
 
-static int show_space(hone_cli *cli, const cli_space_source *source)
+static int show_space(hone_cli *cli, const source *from)
 {
     hone_error err;
     uint64_t low = 0, high = 0;
     const cli_options *options = &cli->options;
     bool asked = options->at != NULL || options->rank != NULL || options->neighbours != NULL || options->sample > 0 ||
                  options->list;
-    listing list = {source->space, options->json ? json_array() : NULL, NULL};
-    hone_status status = cli_space_bounds(source, &low, &high, &err);
-    if (status == HONE_OK) status = run_options(source, cli, &list, &err);
+    listing list = {from->space, options->json ? json_array() : NULL, NULL};
+    hone_status status = hone_bound_space_bounds(from->bound, &low, &high, &err);
+    if (status == HONE_OK) status = run_options(from, cli, &list, &err);
     if (status == HONE_OK && options->json)
-        print_json(source, cli, low, high, &list);
+        print_json(from, cli, low, high, &list);
     else if (status == HONE_OK && (options->count || !asked))
-        print_count(source, low, high);
+        print_count(from, low, high);
     json_decref(list.configs);
     return status == HONE_OK ? (high == 0 ? EXIT_NO : EXIT_DONE) : cli_fail(&err);
+}
+
+static hone_status parse(const cli_text *bytes, source *out, hone_error *err)
+{
+    const char *text = cli_text_string(bytes);
+    const bool is_json = text[strspn(text, " \t\r\n")] == '{';
+    const hone_status status = is_json
+                                   ? hone_space_parse_t1(hone_allocator_system(), text, bytes->size, &out->space, err)
+                                   : hone_space_parse(hone_allocator_system(), text, &out->space, err);
+    return status == HONE_OK ? hone_space_bind(out->space, NULL, NULL, &out->bound, err) : status;
 }
 
 int cli_space(hone_cli *cli)
@@ -159,9 +185,14 @@ int cli_space(hone_cli *cli)
     signal(SIGTERM, SIG_DFL);
     if (cli->options.adjacent && cli->options.neighbours == NULL)
         return cli_usage("--adjacent says which neighbours: give --neighbours CONFIG as well");
-    cli_space_source source;
-    int status = cli_space_open(&source, cli->arguments[0]);
-    if (status == 0) status = show_space(cli, &source);
-    cli_space_close(&source);
+    cli_text bytes;
+    hone_error err;
+    source from = {NULL, NULL};
+    int status = cli_read(cli->arguments[0], &bytes);
+    if (status != 0) return status;
+    status = parse(&bytes, &from, &err) == HONE_OK ? show_space(cli, &from) : cli_fail_in(cli->arguments[0], &err);
+    cli_text_deinit(&bytes);
+    hone_bound_space_release(&from.bound);
+    hone_space_release(&from.space);
     return status;
 }

@@ -1,115 +1,79 @@
 #include "system.h"
 
-#include "base/buffer.h"
-#include "base/random.h"
-#include "os/os.h"
-#include "os/plain_file.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static const uint64_t second_ns = 1000000000;
 
 uint64_t cli_now_ns(void)
 {
-    return hone_os_now_ns();
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
 }
 
 void cli_sleep_ns(uint64_t nanoseconds)
 {
-    hone_os_sleep_ns(nanoseconds);
+    struct timespec rest = {(time_t)(nanoseconds / second_ns), (long)(nanoseconds % second_ns)};
+    while (nanosleep(&rest, &rest) != 0 && errno == EINTR)
+        continue;
 }
 
 void cli_utc_text(double seconds, char out[24])
 {
-    hone_os_format_utc(seconds, out);
+    static const char never[] = "1970-01-01T00:00:00Z";
+    static const double year_10000 = 253402300800.0; // the format has four digits for a year
+    struct tm fields;
+    const time_t whole = seconds >= 0 && seconds < year_10000 ? (time_t)seconds : 0;
+    if (gmtime_r(&whole, &fields) == NULL || strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
+        memcpy(out, never, sizeof never);
 }
 
 uint64_t cli_random_seed(void)
 {
-    return hone_os_random_seed();
+    enum { UNUSED_BITS = 64 - 52 };
+    uint64_t bits = 0;
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != (ssize_t)sizeof bits) bits = cli_now_ns() << UNUSED_BITS;
+    return (bits >> UNUSED_BITS) + 1;
 }
 
-uint32_t cli_random_below(uint64_t *state, uint32_t bound)
+// The first bit of SplitMix64 (G. L. Steele, D. Lea and C. H. Flood, "Fast Splittable Pseudorandom Number Generators",
+// 2014): any state is a good one, so a seed needs no warming.
+bool cli_random_bit(uint64_t *state)
 {
-    return hone_random_below(state, bound);
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) >> 63 != 0;
 }
 
 bool cli_is_folder(const char *path)
 {
-    return hone_os_is_folder(path);
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 bool cli_is_file(const char *path)
 {
-    return hone_os_is_file(path);
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 bool cli_is_plain_file(const char *path)
 {
-    return hone_os_is_plain_file(path);
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 bool cli_real_path(const char *path, char *out, size_t size)
 {
-    return hone_os_real_path(path, out, size);
-}
-
-hone_status cli_make_folders(const char *path, hone_error *err)
-{
-    return hone_os_make_folders(path, err);
-}
-
-// What a function of the library appended to its own kind of text. Returns status.
-static hone_status hand_over(hone_buffer *bytes, cli_text *out, hone_status status, hone_error *err)
-{
-    cli_text_init(out);
-    if (bytes->size > 0) cli_text_append(out, bytes->data, bytes->size);
-    hone_buffer_deinit(bytes);
-    if (!out->failed) return status;
-    cli_text_deinit(out);
-    *err = (hone_error){HONE_OUT_OF_MEMORY, 0, "system", "out of memory"};
-    return HONE_OUT_OF_MEMORY;
-}
-
-hone_status cli_read_file(const char *path, size_t limit, cli_text *out, hone_error *err)
-{
-    hone_buffer bytes;
-    hone_buffer_init(&bytes, hone_allocator_system());
-    const hone_status status = hone_os_read_file(path, limit, &bytes, err);
-    if (status != HONE_OK) hone_buffer_clear(&bytes);
-    return hand_over(&bytes, out, status, err);
-}
-
-hone_status cli_read_plain_file(const char *path, size_t limit, cli_text *out, hone_error *err)
-{
-    hone_buffer bytes;
-    hone_buffer_init(&bytes, hone_allocator_system());
-    const hone_status status = hone_os_read_plain_file(path, limit, &bytes, err);
-    if (status != HONE_OK) hone_buffer_clear(&bytes);
-    return hand_over(&bytes, out, status, err);
-}
-
-hone_status cli_run_program(
-    const char *const *arguments, unsigned seconds, size_t limit, cli_text *out, int *out_code, hone_error *err)
-{
-    hone_buffer bytes;
-    hone_buffer_init(&bytes, hone_allocator_system());
-    const uint64_t deadline = hone_os_now_ns() + seconds * UINT64_C(1000000000);
-    return hand_over(&bytes, out, hone_process_run(arguments, deadline, limit, &bytes, out_code, err), err);
-}
-
-hone_status cli_list_folder(const char *folder, bool (*visit)(void *ctx, const char *name), void *ctx, hone_error *err)
-{
-    return hone_os_list_folder(folder, visit, ctx, err);
-}
-
-hone_status cli_write_file(const char *path, const void *bytes, size_t size, hone_error *err)
-{
-    return hone_os_replace_file(path, bytes, size, err);
-}
-
-bool cli_make_private_folder(char *out, size_t size, int *out_hold)
-{
-    return hone_os_make_private_folder(out, size, out_hold);
-}
-
-void cli_remove_private_folder(const char *folder, int *hold)
-{
-    hone_os_remove_private_folder(folder, hold);
+    char real[PATH_MAX];
+    if (realpath(path, real) == NULL || strlen(real) >= size) return false;
+    memcpy(out, real, strlen(real) + 1);
+    return true;
 }

@@ -54,8 +54,7 @@ int cli_tune(hone_cli *cli)
         return cli_usage("--threshold and --update go with --audit (hone help tune)");
     if (cli->options.recorded == (cli->count > 0))
         return cli_usage("expected calls, --recorded or --audit (hone help tune)");
-    if (cli->options.t4 != NULL && cli->count != 1) return cli_usage("--t4 is for one call (hone help tune)");
-    int status = cli_check_report(cli);
+    int status = cli_check_file("--report", cli->options.report);
     if (status == 0 && cli->options.batch_seconds > 0 && !cli->options.recorded)
         status = cli_usage("--batch-seconds is for --recorded; calls that are named have --seconds each");
     if (status == 0) status = cli_open(cli, HONE_POLICY_TUNE);

@@ -7,15 +7,19 @@ if(HONE_WERROR)
     list(APPEND HONE_WARNINGS -Werror)
 endif()
 
-add_library(hone_options INTERFACE)
-target_compile_features(hone_options INTERFACE c_std_11)
-target_compile_options(hone_options INTERFACE ${HONE_WARNINGS} -fvisibility=hidden -fno-math-errno)
-target_compile_definitions(hone_options INTERFACE _GNU_SOURCE)
-target_include_directories(hone_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+# How C of hone is compiled: hone_public_options over the public headers alone, hone_options with those of src/, too.
+add_library(hone_public_options INTERFACE)
+target_compile_features(hone_public_options INTERFACE c_std_11)
+target_compile_options(hone_public_options INTERFACE ${HONE_WARNINGS} -fvisibility=hidden -fno-math-errno)
+target_compile_definitions(hone_public_options INTERFACE _GNU_SOURCE)
+target_include_directories(hone_public_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
 if(HONE_SANITIZE)
-    target_compile_options(hone_options INTERFACE -fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer -g)
-    target_link_options(hone_options INTERFACE -fsanitize=${HONE_SANITIZE})
+    target_compile_options(hone_public_options INTERFACE -fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer -g)
+    target_link_options(hone_public_options INTERFACE -fsanitize=${HONE_SANITIZE})
 endif()
+add_library(hone_options INTERFACE)
+target_link_libraries(hone_options INTERFACE hone_public_options)
+target_include_directories(hone_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 
 # hone_run_path(TARGET [FOLDER]): where the loader looks for what an installed file is linked with; without FOLDER, where the
 # system says. The build tree has the same: CMake would make room for a later edit with colons, and an empty entry is the
@@ -29,15 +33,12 @@ endfunction()
 
 set_property(GLOBAL PROPERTY HONE_MODULES "")
 
-# hone_module(NAME [APART] [FOLDERS folder...] SOURCES file... USES module-or-library...). FOLDERS: the order of its sub-folders, each of
-# which uses only those before it, as scripts/layers.py checks; `.` is the module's own files. APART: not a part of libhone; who
-# needs the module takes its objects beside the library.
+# hone_module(NAME [FOLDERS folder...] SOURCES file... USES module-or-library...). FOLDERS: the order of its sub-folders, each of
+# which uses only those before it, as scripts/layers.py checks; `.` is the module's own files.
 function(hone_module name)
-    cmake_parse_arguments(ARG "APART" "" "FOLDERS;SOURCES;USES" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "FOLDERS;SOURCES;USES" ${ARGN})
     add_library(hone_${name} STATIC ${ARG_SOURCES})
     set_target_properties(hone_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON C_STANDARD 11 C_EXTENSIONS OFF)
     target_link_libraries(hone_${name} PUBLIC hone_options ${ARG_USES})
-    if(NOT ARG_APART)
-        set_property(GLOBAL APPEND PROPERTY HONE_MODULES hone_${name})
-    endif()
+    set_property(GLOBAL APPEND PROPERTY HONE_MODULES hone_${name})
 endfunction()

@@ -6,6 +6,7 @@
 
 Modules, the folders of src/, use only modules before them, in the order of add_subdirectory() in CMakeLists.txt. Where the
 hone_module() of a module names FOLDERS, its sub-folders use only those before them in that list; `.` is the module's own files.
+The command, cli/, uses public headers and symbols alone.
 """
 
 import argparse
@@ -20,17 +21,10 @@ CIRCLES = {
     "call": ([5, 4], "a signature and the call that it describes; a call bound, in text, as a spec, in buckets"),
     "offline/forms": ([4], "the reader of StableHLO, whose operations hold regions of operations"),
     "platforms/cuda": ([2], "a device and what times on it"),
-    "recorded": ([2], "a recorded space and its document"),
     "registry": ([4], "the registry: registering defers, and what is deferred is registered"),
     "runtime/links": ([3], "the chain, its link that tunes, and what keeps a contest's answer unless the chain has a better"),
     "runtime/plans": ([2], "a call and the slow way that it falls back to"),
     "store/sqlite": ([7], "a connection, which is opened, salvaged and opened again"),
-}
-
-# Private headers that files of the command include all the same, and why. What else it lacks belongs into the API.
-COMMAND = {
-    # Files, processes and clocks of the operating system, which a program has functions of its own for.
-    "system.c": ["base/buffer.h", "base/random.h", "os/os.h", "os/plain_file.h"],
 }
 
 # The C library, as far as it asks nothing of the operating system.
@@ -133,34 +127,48 @@ class Includes:
                     yield f"{name}:{number}: includes {match.group(2)}: {why}"
 
 
-def modules_apart(root):
-    """The folders of src/ that are no part of libhone: their objects are the command's, and so are their headers."""
-    return {path.parent.name for path in (root / "src").glob("*/CMakeLists.txt")
-            if re.search(r"^hone_module\(\w+\s+APART\b", path.read_text(), re.M)}
-
-
 def command_problems(root):
-    """The command over hone/*.h: its files include these, its own headers, and those of modules apart."""
+    """The command's files include public headers and their own."""
     pattern = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
-    apart = modules_apart(root) | {"hone"}
     for path in sorted((root / "cli").glob("*.[ch]")):
-        private = [name for name in pattern.findall(path.read_text()) if "/" in name and name.split("/")[0] not in apart]
-        allowed = COMMAND.get(path.name, [])
-        for name in private:
-            if name not in allowed:
+        for name in pattern.findall(path.read_text()):
+            if not ((root / "include" / name).exists() or ("/" not in name and (root / "cli" / name).exists())):
                 yield f"cli/{path.name}: includes {name}: the command uses hone/*.h; what it lacks there belongs into the API"
-        for name in allowed:
-            if name not in private:
-                yield f"COMMAND of scripts/layers.py allows cli/{path.name} {name}, which it does not include: take it out"
-    for name in sorted(COMMAND):
-        if not (root / "cli" / name).exists():
-            yield f"COMMAND of scripts/layers.py has {name}, and cli/{name} is not there: take it out"
 
 
 # Symbols --------------------------------------------------------------------------------------------------------------
 
+class Unread(Exception):
+    """A build folder that cannot be looked at, and why."""
+
+
+def symbols_of(build, linked):
+    """(object, symbol, kind) of the objects that ninja links to files of a name: a build folder may hold older ones beside them."""
+    plan = build / "build.ninja"
+    lines = [line for line in plan.open() if re.match(rf"build {linked}:", line)] if plan.exists() else []
+    paths = sorted({word for line in lines for word in line.split() if word.endswith(".o")})
+    if not paths or not all((build / path).exists() for path in paths):
+        raise Unread(f"{build} is not built: cmake --preset release && cmake --build --preset release")
+    out = subprocess.run(["nm", "-A", "-P", "-g", *paths], cwd=build, capture_output=True, text=True)
+    if out.returncode != 0:
+        raise Unread(f"nm: {out.stderr.strip()}")
+    for line in out.stdout.splitlines():
+        path, rest = line.split(": ", 1)
+        yield path, *rest.split()[:2]
+
+
+def command_symbol_problems(root, build):
+    """The command's objects need of hone what libhone exports."""
+    rows = list(symbols_of(build, "hone"))
+    known = set((root / "scripts/exports.txt").read_text().split()) | {symbol for _, symbol, kind in rows if kind != "U"}
+    for path, symbol, kind in rows:
+        if kind == "U" and symbol.startswith("hone_") and symbol not in known:
+            name = re.sub(r"CMakeFiles/.*\.dir/(.*)\.o$", r"\1", path)
+            yield f"{name} uses {symbol}, which libhone does not export: what the command lacks belongs into the API"
+
+
 class Objects:
-    """The objects of libhone, libhone_xla and the modules apart, what each defines, and what each uses of another."""
+    """The objects of libhone and libhone_xla, what each defines, and what each uses of another."""
 
     def __init__(self, build):
         self.build = build
@@ -176,27 +184,9 @@ class Objects:
         made = match.group(2).split("/")
         return "/".join([match.group(1)] + [part for part in made if part != "__"])
 
-    def listed(self):
-        """The objects that ninja links: a build folder may hold older ones beside them."""
-        plan = self.build / "build.ninja"
-        if not plan.exists():
-            return None
-        lines = (line for line in plan.open() if re.match(r"build (libhone_(static\.a|xla\.so)|src/\w+/libhone_(recorded|simulate)\.a):", line))
-        return sorted({word for line in lines for word in line.split() if word.endswith(".o")})
-
     def read(self):
-        """A problem, or None."""
-        paths = self.listed()
-        if not paths or not all((self.build / path).exists() for path in paths):
-            return f"{self.build} is not built: cmake --preset release && cmake --build --preset release"
-        out = subprocess.run(["nm", "-A", "-P", "-g", *paths], cwd=self.build, capture_output=True, text=True)
-        if out.returncode != 0:
-            return f"nm: {out.stderr.strip()}"
-        for line in out.stdout.splitlines():
-            path, rest = line.split(": ", 1)
-            symbol, kind = rest.split()[:2]
+        for path, symbol, kind in symbols_of(self.build, r"libhone_(static\.a|xla\.so)"):
             self.add(self.name(path), symbol, kind)
-        return None
 
     def add(self, name, symbol, kind):
         if name is None:
@@ -330,18 +320,19 @@ def main():
     arguments = parser.parse_args()
     root = arguments.root.resolve()
     order = modules_in_order(root)
-    objects = Objects((arguments.build or root / "build").resolve())
+    build = (arguments.build or root / "build").resolve()
+    objects = Objects(build)
     problems = [*Includes(root, order).problems(), *command_problems(root)]
-    unread = objects.read()
-    if arguments.circles and not unread:
-        for folder, found in circles(objects).items():
-            for component in found:
-                print(f"{folder}: {len(component)}: {' '.join(component)}")
-        return 0
-    if unread:
-        problems.append(unread)
-    else:
-        problems += [*Layers(root, order, objects).problems(), *circle_problems(objects)]
+    try:
+        objects.read()
+        if arguments.circles:
+            for folder, found in circles(objects).items():
+                for component in found:
+                    print(f"{folder}: {len(component)}: {' '.join(component)}")
+            return 0
+        problems += [*Layers(root, order, objects).problems(), *circle_problems(objects), *command_symbol_problems(root, build)]
+    except Unread as why:
+        problems.append(str(why))
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -33,7 +33,6 @@ hone_space_parse(hone_allocator allocator, const char *text, hone_space **out, h
 // or the text of a Python list; "/" is Python's; conditions read only parameters. Returns as hone_space_parse.
 HONE_API HONE_MUST_CHECK hone_status
 hone_space_parse_t1(hone_allocator allocator, const char *json, size_t size, hone_space **out, hone_error *err);
-HONE_API hone_space *hone_space_retain(hone_space *space);
 HONE_API void hone_space_release(hone_space **space);
 
 HONE_API size_t hone_space_parameters(const hone_space *space);

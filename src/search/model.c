@@ -1,7 +1,7 @@
 // What both models are shown: the logarithm of the time, so that a factor counts the same for a fast and a slow config.
 // Of many lessons each model takes the best and, of the others, a sample by selection (D. E. Knuth, "The Art of
 // Computer Programming", volume 2, 3.4.2, algorithm S), so that a step's cost is bounded. Counts and slopes were chosen
-// by hand on recorded spaces (docs/search.md); scripts/score computes what they come to.
+// by hand on recorded spaces (docs/search.md); lab/score computes what they come to.
 #include "search/model.h"
 
 #include "base/assert.h"

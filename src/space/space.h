@@ -63,6 +63,8 @@ extern const size_t hone_space_device_limit_count;
 // All of them in one line, for messages.
 extern const char hone_space_device_limit_names[];
 
+// For who holds a space longer than its owner may.
+hone_space *hone_space_retain(hone_space *space);
 // The position of a value that equals scalar; -1 when there is none. true is not 1 here.
 int64_t hone_space_find_value(const hone_space_parameter *parameter, const hone_scalar *scalar);
 // Whether two configs of one space are the same.

@@ -11,6 +11,7 @@ import unittest
 BUILD = pathlib.Path(os.environ["HONE_E2E_BUILD"])
 DATA = pathlib.Path(os.environ["HONE_E2E_DATA"])
 COMMAND = str(BUILD / "hone")
+SIMULATE = str(BUILD / "lab" / "hone-simulate")
 
 # Small enough that a contest is over in a second, also on a busy machine.
 NORM = "rms_norm(f32[4,256], f32[256])"

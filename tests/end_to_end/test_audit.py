@@ -155,8 +155,7 @@ class Audit(CommandTest):
         self.refused("tune", NORM, "--threshold", "3", code=USAGE, says="--audit")
         self.refused("tune", "--audit", "--threshold", "x", code=USAGE, says="percent")
         self.refused("tune", "--audit", "--recorded", code=USAGE, says="--audit")
-        for option in ("--report", "--t4"):
-            self.refused("tune", "--audit", option, "out", code=USAGE, says="--audit")
+        self.refused("tune", "--audit", "--report", "out", code=USAGE, says="--audit")
         self.assertFalse((self.folder / "out").exists())
         self.refused("tune", "--audit", "nothing(f32[4])", code=NO, says="nothing")
         self.refused("tune", "--audit", env={"HONE_STORE": "none"}, code=NO, says="nothing to audit")

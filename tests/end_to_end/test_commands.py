@@ -15,7 +15,7 @@ import unittest
 from support import COMMAND, DATA, DONE, NO, NORM, NORM_NEAR, NULL, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "ab", "explain", "key", "lock", "record", "stats", "store",
-            "queue", "work", "sync", "report", "space", "simulate", "pack", "doctor", "help"]
+            "queue", "work", "sync", "report", "space", "pack", "doctor", "help"]
 
 
 class Readers(CommandTest):
@@ -359,24 +359,6 @@ class Space(CommandTest):
         self.assertLess(answer["low"], answer["high"])
         self.assertRegex(self.hone("space", "-", input=text).out, r"\d+ to \d+ valid configs of 10{15}\n")
         self.refused("space", "--at", "0", "-", input=text, code=WORLD, says="too entangled")
-
-    def test_the_configs_of_a_cache_file_are_the_valid_ones(self):
-        cache = {"device_name": "d", "kernel_name": "k", "tune_params_keys": ["x", "mode"],
-                 "tune_params": {"x": [1, 2, 4], "mode": ["row", "col"]},
-                 "cache": {"1,row": {"x": 1, "mode": "row", "time": 1.5, "times": [1.5]},
-                           "4,row": {"x": 4, "mode": "row", "time": 2.5, "times": [2.5]},
-                           "4,col": {"x": 4, "mode": "col", "time": "RuntimeFailedConfig"}}}
-        text = json.dumps(cache)
-        for document in (text, text[:-2]):
-            self.assertIn("3 recorded configs of 6", self.hone("space", "-", input=document).out)
-        self.assertEqual(self.hone("space", "--list", "-", input=text).out, "x=1 mode=row\nx=4 mode=row\nx=4 mode=col\n")
-        self.assertEqual(len(set(self.hone("space", "--sample", "9", "-", input=text).out.splitlines())), 3)
-        self.assertEqual(self.hone("space", "--rank", "x=4 mode=col", "-", input=text).out, "2\n")
-        self.assertEqual(self.hone("space", "--at", "1", "-", input=text).out, "x=4 mode=row\n")
-        self.assertEqual(self.hone("space", "--neighbours", "x=4 mode=row", "-", input=text).out,
-                         "x=1 mode=row\nx=4 mode=col\n")
-        self.refused("space", "--rank", "x=2 mode=row", "-", input=text, code=NO, says="not recorded")
-        self.refused("space", "-", input=text[:90], code=WORLD)
 
     def test_an_empty_space_is_the_answer_no(self):
         self.assertIn("0 valid", self.hone("space", "-", code=NO, input="a: 1..4\nwhere a > 5\n").out)

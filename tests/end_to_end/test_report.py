@@ -2,8 +2,12 @@
 
 import json
 import re
+import subprocess
+import sys
 
-from support import NO, NORM, NORM_NEAR, QUICK, USAGE, WORLD, CommandTest
+from support import DATA, NO, NORM, NORM_NEAR, QUICK, SIMULATE, WORLD, CommandTest
+
+T4 = DATA.parent / "lab" / "t4"
 
 
 class Report(CommandTest):
@@ -62,12 +66,16 @@ class Report(CommandTest):
         _, _, data = self.report(NORM)
         self.assertTrue(all(row["resumed"] for row in data["entries"][0]["trail"]["evaluations"]))
 
+    def t4(self, *options):
+        """Of the page that was written last: the rows, or what was said in place of them."""
+        done = subprocess.run([sys.executable, "-B", str(T4), str(self.folder / "report.html"), *options], capture_output=True, text=True)
+        return json.loads(done.stdout)["results"] if done.returncode == 0 else done.stderr
+
     def test_t4_results_hold_every_config_of_the_chosen_kernel(self):
-        path = self.folder / "t4.json"
-        _, _, data = self.report(NORM, "--t4", str(path))
+        _, _, data = self.report(NORM)
         (entry,) = data["entries"]
         tried = [row for row in entry["trail"]["evaluations"] if row["kernel"] == entry["kernel"]]
-        results = json.loads(path.read_text())["results"]
+        results = self.t4()
         self.assertEqual([row["configuration"] for row in results], [row["config"] for row in tried])
         for row, one in zip(results, tried):
             self.assertEqual(row["invalidity"], "correct")
@@ -77,11 +85,18 @@ class Report(CommandTest):
         chosen = next(row for row in results if row["configuration"] == entry["config"])
         self.assertGreater(len(chosen["times"]["runtimes"]), entry["evidence"]["rounds"])
 
-    def test_t4_takes_another_kernel_by_name_and_one_call(self):
-        path = str(self.folder / "t4.json")
-        self.hone("tune", NORM, *QUICK, "--kernel", "portable", "--t4", path)
-        self.assertIn("unroll", json.loads((self.folder / "t4.json").read_text())["results"][0]["configuration"])
-        self.refused("tune", NORM, NORM_NEAR, "--t4", path, code=USAGE, says="--t4 is for one call")
+    def test_t4_takes_another_kernel_by_name_and_the_simulator_reads_it(self):
+        self.report(NORM, "--kernel", "portable")
+        rows = self.t4("--kernel", "portable")
+        self.assertIn("unroll", rows[0]["configuration"])
+        path = self.write("t4.json", json.dumps({"results": rows}))
+        again = subprocess.run([SIMULATE, path, "--json"], capture_output=True, text=True)
+        self.assertEqual(json.loads(again.stdout)["configs"], len(rows), again.stderr)
+        self.assertIn("no config of kernel nothing was tried", self.t4("--kernel", "nothing"))
+
+    def test_t4_is_of_one_call(self):
+        self.report(NORM, NORM_NEAR)
+        self.assertIn("2 calls", self.t4())
 
     def test_a_file_that_cannot_be_written_is_refused_before_the_work(self):
         for path in ("/nonexistent/folder/r.html", str(self.folder)):

@@ -1,4 +1,4 @@
-"""scripts/score: the figures of a recorded space whose answers are known."""
+"""lab/score: the figures of a recorded space whose answers are known."""
 
 import json
 import math
@@ -6,9 +6,9 @@ import pathlib
 import subprocess
 import sys
 
-from support import COMMAND, CommandTest
+from support import SIMULATE, CommandTest
 
-SCORE = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "score"
+SCORE = pathlib.Path(__file__).resolve().parents[2] / "lab" / "score"
 
 
 class ScoreTest(CommandTest):
@@ -25,7 +25,7 @@ class ScoreTest(CommandTest):
         return str(path)
 
     def score(self, *arguments):
-        done = subprocess.run([sys.executable, "-B", str(SCORE), "--hone", COMMAND, *arguments],
+        done = subprocess.run([sys.executable, "-B", str(SCORE), "--program", SIMULATE, *arguments],
                               capture_output=True, text=True, timeout=300, env=self.environment({}))
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout

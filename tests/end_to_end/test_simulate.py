@@ -1,12 +1,13 @@
-"""hone simulate: a contest over a recorded space, the same every time."""
+"""hone-simulate: a contest over a recorded space, the same every time."""
 import gzip
 import json
 import os
 import random
 import statistics
+import subprocess
 import unittest
 
-from support import NO, USAGE, WORLD, CommandTest
+from support import DONE, NO, SIMULATE, USAGE, WORLD, Answer, CommandTest
 
 
 def row(x, y, time):
@@ -45,8 +46,13 @@ class Simulate(CommandTest):
         super().setUp()
         self.space = write_space(os.path.join(self.folder, "space.json.gz"), valley())
 
+    def run_it(self, *arguments, code=DONE):
+        done = subprocess.run([SIMULATE, *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return Answer(done.returncode, done.stdout, done.stderr)
+
     def simulate(self, *options, space=None):
-        return self.hone("simulate", space or self.space, "--json", *options).json
+        return self.run_it(space or self.space, "--json", *options).json
 
     def test_it_is_the_same_for_a_seed_and_another_for_another(self):
         first, again, other = (self.simulate("--seed", seed, "--evals", "30") for seed in ("1", "1", "2"))
@@ -121,14 +127,14 @@ class Simulate(CommandTest):
         for one in rows:
             del one["y"]
         other = write_space(os.path.join(self.folder, "other.json"), rows, keys=("x", "z"))
-        done = self.hone("simulate", self.space, "--json", "--evals", "10", "--warm", other)
+        done = self.run_it(self.space, "--json", "--evals", "10", "--warm", other)
         self.assertIn("8 of its best configs are not in this space", done.err)
         self.assertEqual(len(done.json["evaluations"]), 10)
 
     def test_a_space_whose_every_config_fails_is_told_and_exit_1(self):
         rows = [row(x, 0, "RuntimeFailedConfig") for x in range(5)]
         space = write_space(os.path.join(self.folder, "failing.json"), rows)
-        done = self.hone("simulate", space, "--json", code=NO)
+        done = self.run_it(space, "--json", code=NO)
         document = done.json
         self.assertEqual(len(document["evaluations"]), 5)
         self.assertTrue(all(step["failure"] == "run" for step in document["evaluations"]))
@@ -148,20 +154,20 @@ class Simulate(CommandTest):
         cut = os.path.join(self.folder, "cut.json")
         with open(cut, "w") as file:
             file.write(text[: len(text) // 2])
-        done = self.hone("simulate", cut, "--json", "--evals", "1000")
+        done = self.run_it(cut, "--json", "--evals", "1000")
         self.assertIn("ends too early", done.err)
         self.assertIn(len(done.json["evaluations"]), range(30, 60))
 
     def test_a_space_that_is_not_there_is_a_failure_of_the_world(self):
-        self.refused("simulate", "nope", code=WORLD, says="nope")
+        self.assertIn("nope", self.run_it("nope", code=WORLD).err)
 
     def test_wrong_use_is_refused(self):
-        for wrong in (["simulate"], ["simulate", self.space, self.space], ["simulate", self.space, "--evals", "0"]):
-            self.hone(*wrong, code=USAGE)
-        self.hone("simulate", os.path.join(self.folder, "none.json"), code=WORLD)
+        for wrong in ([], [self.space, self.space], [self.space, "--evals", "0"], [self.space, "--seconds", "soon"], [self.space, "--what"]):
+            self.assertIn("usage: hone-simulate SPACE", self.run_it(*wrong, code=USAGE).err)
+        self.run_it(os.path.join(self.folder, "none.json"), code=WORLD)
 
     def test_people_get_a_table(self):
-        text = self.hone("simulate", self.space, "--evals", "50", "--racing").out
+        text = self.run_it(self.space, "--evals", "50", "--racing").out
         self.assertIn("seconds", text.splitlines()[0])
         self.assertIn("of 100 configs tried", text)
         self.assertIn("chosen {", text)

@@ -10,7 +10,7 @@
 #include "tune/rule/stopping.h"
 
 // How a contest measures, and what its clock says: on this machine (trial.c), or out of a recorded file
-// (simulate/recorded_measurer.c). All else of a contest is the same.
+// (lab/simulate/recorded_measurer.c). All else of a contest is the same.
 typedef struct hone_measurer hone_measurer;
 
 typedef struct hone_trials {

@@ -30,7 +30,7 @@ static const double hardly = 0.97;    // of the fastest: one beyond the first fe
 static const double unsteady = 1.1;   // between how much slower two have become since the race
 // What an undecided contest must promise before it leaves the default (docs/decisions/busy-machines.md).
 static const double worth_leaving = 1.05;
-// Chosen by hand, wider at first: with these scripts/racing has less regret (docs/benchmarks.md).
+// Chosen by hand, wider at first: with these lab/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 
 // Ratios --------------------------------------------------------------------------------------------------------------

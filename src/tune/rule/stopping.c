@@ -17,7 +17,7 @@
 //
 // Invariant: who is dropped has at least one sample, and a run shorter than 1 ms at least three. Cost: a look at all
 // samples after each, at most 15. What the rule saves and what it costs is in docs/benchmarks.md ("What racing saves",
-// scripts/racing); how often it picks the slower of two that differ by 2 % is there, too (bench_ab).
+// lab/racing); how often it picks the slower of two that differ by 2 % is there, too (bench_ab).
 #include "tune/rule/stopping.h"
 
 #include "base/assert.h"
@@ -37,7 +37,7 @@ enum {
     LEAST_NOISES = 4
 };
 
-// Factors and times were chosen by hand, and kept while bench_ab and scripts/racing held.
+// Factors and times were chosen by hand, and kept while bench_ab and lab/racing held.
 static const double enough_ns = 2e6;    // with LEAST_SAMPLES
 static const double hopeless_warm = 4;  // over the best: no sample will mend that
 static const double hopeless_first = 2; // over the best, of one sample, when the noise is not known

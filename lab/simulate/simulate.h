@@ -2,8 +2,8 @@
 #ifndef HONE_SIMULATE_SIMULATE_H
 #define HONE_SIMULATE_SIMULATE_H
 
-#include "recorded/recorded.h"
 #include "search/search.h"
+#include "simulate/recorded.h"
 
 enum { HONE_WARM_CONFIGS = 8 }; // that another recorded space hands on
 
@@ -20,7 +20,7 @@ typedef struct hone_simulation {
     const volatile int *cancel;
 } hone_simulation;
 
-// Runs it, and appends one JSON document (docs/simulate.md).
+// Runs it, and appends one JSON document (README.md).
 // Returns: HONE_OK; HONE_NOT_FOUND: every config that was tried fails (the document is there, without "best");
 //          HONE_CANCELLED (the same, with what was found so far); HONE_OUT_OF_MEMORY.
 hone_status hone_simulate(

@@ -1,5 +1,5 @@
 // Bytes as they came: packed, cut short, or with numbers that JSON does not have.
-#include "recorded/inside.h"
+#include "simulate/inside.h"
 
 #include "base/error.h"
 #include "base/gzip.h"

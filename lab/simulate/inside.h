@@ -1,9 +1,9 @@
 // What the files of this folder share.
-#ifndef HONE_RECORDED_INSIDE_H
-#define HONE_RECORDED_INSIDE_H
+#ifndef HONE_SIMULATE_INSIDE_H
+#define HONE_SIMULATE_INSIDE_H
 
 #include "base/memory.h"
-#include "recorded/recorded.h"
+#include "simulate/recorded.h"
 
 #include <jansson.h>
 
@@ -27,8 +27,6 @@ hone_status hone_recorded_unpack(
 // Puts a number for NaN and Infinity, which JSON does not have, and says where the last whole entry of an inner list or
 // object ends: what a file that was cut keeps, and the brackets that it then lacks. False: there is none.
 bool hone_recorded_mend(char *text, size_t size, size_t *out_size, char out_closing[3]);
-// The word of T4 for it; "correct".
-const char *hone_recorded_invalidity(hone_failure failure);
 // Fills recorded from a document.
 hone_status hone_recorded_fill(hone_recorded *recorded, const char *name, const json_t *document, hone_error *err);
 // Adds a row, in the place of one with its config; its samples are kept as they are.

@@ -1,4 +1,4 @@
-#include "recorded/inside.h"
+#include "simulate/inside.h"
 
 #include "base/assert.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 // Recorded spaces: what every config of a kernel took, measured once by some tuner and kept as a file. Reads the cache
-// files of Kernel Tuner and T4 results, plain or gzipped, also when they were cut short; writes T4 results.
-#ifndef HONE_RECORDED_RECORDED_H
-#define HONE_RECORDED_RECORDED_H
+// files of Kernel Tuner and T4 results, plain or gzipped, also when they were cut short.
+#ifndef HONE_SIMULATE_RECORDED_H
+#define HONE_SIMULATE_RECORDED_H
 
 #include "base/buffer.h"
 #include "hone/space.h"
@@ -46,8 +46,5 @@ const hone_config *hone_recorded_configs(const hone_recorded *recorded);
 const hone_recorded_row *hone_recorded_find(const hone_recorded *recorded, const hone_config *config);
 // What trying the config cost: compiling, verifying, measuring and the framework.
 double hone_recorded_cost(const hone_recorded_row *row);
-
-// Writes T4 results, for these rows, which may be of any origin.
-void hone_recorded_write_t4(const hone_space *space, const hone_recorded_row *rows, size_t count, hone_buffer *out);
 
 #endif

@@ -1,5 +1,5 @@
 // The two documents: Kernel Tuner's cache and T4 results.
-#include "recorded/inside.h"
+#include "simulate/inside.h"
 
 #include "base/error.h"
 #include "space/builder.h"
@@ -29,14 +29,6 @@ static hone_failure failure_of(const char *word)
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
         if (strcmp(failures[i].word, word) == 0) return failures[i].failure;
     return HONE_FAILURE_RUN;
-}
-
-const char *hone_recorded_invalidity(hone_failure failure)
-{
-    if (failure == HONE_FAILURE_NONE) return "correct";
-    for (size_t i = sizeof failures / sizeof *failures; i-- > 0;)
-        if (failures[i].failure == failure) return failures[i].word;
-    return "runtime";
 }
 
 static double number_of(const json_t *object, const char *name)

@@ -1,5 +1,5 @@
-// The spaces in bench/spaces, recorded by scripts/record-spaces: whole, every config with its samples.
-#include "recorded/recorded.h"
+// The spaces in bench/spaces, recorded by lab/record-spaces: whole, every config with its samples.
+#include "simulate/recorded.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

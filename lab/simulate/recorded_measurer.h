@@ -3,7 +3,7 @@
 #ifndef HONE_SIMULATE_RECORDED_MEASURER_H
 #define HONE_SIMULATE_RECORDED_MEASURER_H
 
-#include "recorded/recorded.h"
+#include "simulate/recorded.h"
 #include "tune/contest/contest.h"
 
 // What was paid for one row of the file.
