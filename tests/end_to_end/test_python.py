@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -87,36 +88,86 @@ class Python(unittest.TestCase):
                 for line in filter(lambda line: line.startswith("hone "), lines):
                     self.passes("sh", "-c", f"cd {folder} && {BUILD}/{line}", **settings)
 
-    def test_the_wheel_stands_alone(self):
-        with tempfile.TemporaryDirectory(prefix="hone-wheel-") as folder:
-            folder = pathlib.Path(folder)
-            self.passes(sys.executable, "-B", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT,
+
+class Wheel(unittest.TestCase):
+    passes = Python.passes
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="hone-wheel-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        code, out = run(sys.executable, "-B", "-m", "build", "--wheel", "--no-isolation", "--outdir", cls.folder, ROOT,
                         PYTHONPATH=PACKAGES, HONE_BUILD=BUILD.resolve())
-            wheel, = folder.glob("hone_tuner-*-cp311-abi3-manylinux_2_*.whl")
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(folder / "unpacked")
-                names = {pathlib.PurePath(name).name for name in archive.namelist()}
-                licenses = {name.rpartition("/")[2] for name in archive.namelist() if "/licenses/" in name}
-            self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "libhone_ffi.so", "hone", "hone-worker", "py.typed"}, names)
-            self.assertLessEqual({"LICENSE", "jansson", "sqlite", "nettle", "libunistring", "zlib"}, licenses)
-            count, found = unsafe(folder / "unpacked")
-            self.assertGreaterEqual(count, 4)
-            self.assertEqual(found, {}, "an entry of RPATH or RUNPATH is empty or relative")
-            self.passes(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
-            python = folder / "venv" / "bin" / "python"
-            site = self.passes(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
-            self.passes(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--no-cache-dir", wheel)
-            out = self.passes(python, "-c", "import hone, sys; print(hone.__file__, hone.decide('softmax(f32[4,8])').kernel)",
-                              HONE_STORE="none", PYTHONPATH=PACKAGES)
-            self.assertTrue(out.startswith(site), out)
-            # Python's own SQLite stays the system's, and hone's stays its own.
-            out = self.passes(python, "-c", "import hone, pathlib; hone.decide('softmax(f32[4,8])'); import sqlite3; "
-                              "print([line.split()[-1] for line in pathlib.Path('/proc/self/maps').read_text().splitlines() if 'sqlite3' in line])",
-                              HONE_STORE=f"sqlite:{folder}/store.db", PYTHONPATH=PACKAGES)
-            self.assertNotIn(site, out)
-            kernel = "libxsmm" if "libhone_libxsmm.so" in names else "portable"
-            out = self.passes(folder / "venv" / "bin" / "hone", "tune", "matmul(f32[8,8], f32[8,8])", "--kernel", kernel, "--seconds", "1",
-                              HONE_STORE="none", HONE_DEVICE_LOCKS=folder)
-            self.assertIn(f"chosen {kernel}", out)
-            self.passes(python, "-B", "-m", "unittest", "test_run", "test_choose.Tune", "test_jax.Handler",
-                        PYTHONPATH=PACKAGES)
+        if code != 0:
+            raise RuntimeError(out)
+        cls.wheel, = cls.folder.glob("*.whl")
+        with zipfile.ZipFile(cls.wheel) as archive:
+            archive.extractall(cls.folder / "unpacked")
+            cls.files = archive.namelist()
+
+    def test_its_tag_is_of_glibc_2_28(self):
+        self.assertRegex(self.wheel.name, r"^hone_tuner-.*-cp311-abi3-manylinux_2_28_.*\.whl$")
+
+    def test_it_runs_with_an_older_c_library(self):
+        older = ROOT / "build-debian" / "older.tar"
+        if os.getuid() != 0 or not older.exists():
+            if os.environ.get("HONE_REQUIRE"):
+                self.fail(f"only root may enter another root, which is {older}: scripts/setup debian makes it")
+            self.skipTest(f"only root may enter another root, and {older} has to be there: scripts/setup debian")
+        root = self.folder / "older"
+        root.mkdir()
+        self.passes("tar", "-C", root, "-xf", older)
+        for name in ("proc", "tmp"):
+            (root / name).mkdir(exist_ok=True)
+        shutil.copytree(self.folder / "unpacked" / "hone", root / "hone")
+        for name in ("hone", "hone-worker"):
+            (root / "hone" / name).chmod(0o755)
+
+        def inside(program, *arguments, **environment):
+            settings = [f"{name}={value}" for name, value in {"HONE_STORE": "sqlite:/tmp/store.db", **environment}.items()]
+            return self.passes("unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0" && exec env -i "$@"', root / "proc",
+                               *settings, "/usr/sbin/chroot", root, program, *arguments)
+
+        call = "matmul(f32[8,8], f32[8,8])"
+        for kernel in ("portable", *(["libxsmm"] if (root / "hone" / "libhone_libxsmm.so").exists() else [])):
+            self.assertIn(f"chosen {kernel}", inside("/hone/hone", "tune", call, "--kernel", kernel, "--seconds", "1"))
+        self.assertIn('"source":"store"', inside("/hone/hone", "explain", call, "--json"))
+        # Constructors run, of which the libraries inside have some.
+        (self.folder / "probe.c").write_text("static int made; __attribute__((constructor)) static void make(void) { made = 1; }\n"
+                                             "int main(void) { return !made; }\n")
+        stubs = (BUILD / "python" / "older_libc").glob("lib*.so.?")
+        self.passes("cc", self.folder / "probe.c", ROOT / "python/older_libc/start.c", "-Wl,--wrap=__libc_start_main", *stubs, "-o", root / "probe")
+        inside("/probe")
+        loader, = (root / "lib").glob("*/ld-2.*.so")
+        for name in ("libhone.so.0", "libhone_ffi.so", "libhone_xla.so"):  # as ldd -r: is each symbol there that the library asks for?
+            out = inside(f"/{loader.relative_to(root)}", "--list", f"/hone/{name}", LD_BIND_NOW=1, LD_WARN=1)
+            self.assertIn("libc.so.6 => ", out)
+            self.assertNotRegex(out, "not found|undefined")
+
+    def test_it_stands_alone(self):
+        folder = self.folder
+        names = {pathlib.PurePath(name).name for name in self.files}
+        licenses = {name.rpartition("/")[2] for name in self.files if "/licenses/" in name}
+        self.assertLessEqual({"_hone.abi3.so", "libhone.so.0", "libhone_xla.so", "libhone_ffi.so", "hone", "hone-worker", "py.typed"}, names)
+        self.assertLessEqual({"LICENSE", "jansson", "sqlite", "nettle", "libunistring", "zlib"}, licenses)
+        count, found = unsafe(folder / "unpacked")
+        self.assertGreaterEqual(count, 4)
+        self.assertEqual(found, {}, "an entry of RPATH or RUNPATH is empty or relative")
+        self.passes(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
+        python = folder / "venv" / "bin" / "python"
+        site = self.passes(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        self.passes(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--no-cache-dir", self.wheel)
+        out = self.passes(python, "-c", "import hone, sys; print(hone.__file__, hone.decide('softmax(f32[4,8])').kernel)",
+                          HONE_STORE="none", PYTHONPATH=PACKAGES)
+        self.assertTrue(out.startswith(site), out)
+        # Python's own SQLite stays the system's, and hone's stays its own.
+        out = self.passes(python, "-c", "import hone, pathlib; hone.decide('softmax(f32[4,8])'); import sqlite3; "
+                          "print([line.split()[-1] for line in pathlib.Path('/proc/self/maps').read_text().splitlines() if 'sqlite3' in line])",
+                          HONE_STORE=f"sqlite:{folder}/store.db", PYTHONPATH=PACKAGES)
+        self.assertNotIn(site, out)
+        kernel = "libxsmm" if "libhone_libxsmm.so" in names else "portable"
+        out = self.passes(folder / "venv" / "bin" / "hone", "tune", "matmul(f32[8,8], f32[8,8])", "--kernel", kernel, "--seconds", "1",
+                          HONE_STORE="none", HONE_DEVICE_LOCKS=folder)
+        self.assertIn(f"chosen {kernel}", out)
+        self.passes(python, "-B", "-m", "unittest", "test_run", "test_choose.Tune", "test_jax.Handler",
+                    PYTHONPATH=PACKAGES)
