@@ -106,14 +106,12 @@ __device__ void put_pair(unsigned short *to, float low, float high)
     asm("cvt.rn." RESULT "x2.f32 %0, %1, %2;" : "=r"(*reinterpret_cast<unsigned *>(to)) : "f"(high), "f"(low));
 }
 
-// The parameters of every kernel, and what its sums become.
+// What kernels take behind a and b, and what their sums become.
 #if IS_SCALED
-#define PARAMETERS                                                                                                     \
-    const element *a, const element *b, const float *a_scale, const float *b_scale, const result *bias, result *c,     \
-        int m, int n, int k
+#define SCALES const float *a_scale, const float *b_scale, const result *bias,
 #define OUTPUT {c, m, n, a_scale, b_scale, bias}
 #else
-#define PARAMETERS const element *a, const element *b, result *c, int m, int n, int k
+#define SCALES
 #define OUTPUT {c, m, n}
 #endif
 

@@ -7,7 +7,8 @@ __device__ total b_at(const element *b, int i, int j, int n, int k)
     return widen(TRANSPOSE_B ? b[(long long)j * k + i] : b[(long long)i * n + j]);
 }
 
-extern "C" __global__ void __launch_bounds__(threads) matmul(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(threads)
+    matmul(const element *a, const element *b, SCALES result *c, int m, int n, int k)
 {
     // One element more a row: the columns of a tile are read, and must not lie in one bank.
     __shared__ total rows[block_k][block_m + 4], columns[block_k][block_n + 4];

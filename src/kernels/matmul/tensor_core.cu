@@ -147,7 +147,8 @@ __device__ void store(const output &out, const total (&sum)[tiles_m][2 * pairs_n
                     sum[i][j][2 * half], sum[i][j][2 * half + 1], first_row + 16 * i + 8 * half, first_column + 8 * j);
 }
 
-extern "C" __global__ void __launch_bounds__(threads) matmul(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(threads)
+    matmul(const element *a, const element *b, SCALES result *c, int m, int n, int k)
 {
     extern __shared__ __align__(128) element memory[];
     enum { stage_elements = a_elements + b_elements };

@@ -79,7 +79,8 @@ __device__ void my_tile(int m, int n, int &row, int &column)
     column = blockIdx.x % stripe / height * block_n;
 }
 
-extern "C" __global__ void __launch_bounds__(threads, 1) matmul(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(threads, 1)
+    matmul(const element *a, const element *b, SCALES result *c, int m, int n, int k)
 {
     extern __shared__ __align__(ATOM_BYTES) unsigned char memory[];
     const unsigned shared = (unsigned)__cvta_generic_to_shared(memory);

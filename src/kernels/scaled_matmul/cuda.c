@@ -16,10 +16,10 @@ const char hone_scaled_tensor_core_f8_signature[] = SIGNATURE(F8, "f32, f16, bf1
 const char hone_scaled_wgmma_f8_signature[] = SIGNATURE(F8, "bf16");
 
 #define ARGUMENTS "a, b, a_scale, b_scale, bias, c, i32(m), i32(n), i32(k)"
-#define TILES "ceildiv(m, block_m) * ceildiv(n, block_n)"
+#define TILES     "ceildiv(m, block_m) * ceildiv(n, block_n)"
 // Whole chunks of 16 bytes along the rows of a and b.
 #define ALONG_K "transpose_b and k % 16 == 0 and m > 0 and n > 0 and k > 0"
-#define EXACT " and k < 131072" // sums of 32 bits hold as many products
+#define EXACT   " and k < 131072" // sums of 32 bits hold as many products
 
 const char hone_scaled_tensor_core_space[] =
     "block_m: 16 | 32 | 64 | 128 | 256 default 128\n"

@@ -66,8 +66,7 @@ static void sum_block(const scaled_job *job, int64_t row, int64_t column, int64_
 }
 
 // Floats: rows of b side by side, or one column after the other.
-static void sum_floats(
-    const scaled_job *job, int64_t row, int64_t column, int64_t count, float sums[BLOCK])
+static void sum_floats(const scaled_job *job, int64_t row, int64_t column, int64_t count, float sums[BLOCK])
 {
     const uint8_t *a = (const uint8_t *)job->a.data + row * job->a.row_stride;
     for (int64_t j = 0; j < count; j++)

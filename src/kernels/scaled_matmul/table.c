@@ -134,7 +134,8 @@ static const hone_kernel kernels[] = {
      .user = (void *)&decoding_avx2, HONE_DECODING_KERNEL},
     {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = tiles_of_16_registers,
      .user = (void *)&blocked_avx2, HONE_BLOCKED_KERNEL},
-    {NATIVE, .name = "onednn3", .priority = 19, .needs = AVX2, .space = threads_alone,
+    // Without VNNI oneDNN adds pairs of products in 16 bits, which saturate (its "Nuances of int8 Computations").
+    {NATIVE, .name = "onednn3", .priority = 19, .needs = AVX512 | HONE_CPU_AVX512_VNNI, .space = threads_alone,
      .user = (void *)&hone_rival_onednn3, .supports = hone_scaled_onednn3_supports, .heuristic = choose_threads,
      .prepare = hone_scaled_onednn3_prepare, .release = hone_rival_kernel_release, .run = hone_scaled_onednn3_run,
      .find_library = hone_rival_kernel_find_library},

@@ -110,7 +110,8 @@ typedef struct hone_finalist {
 // What the finals found.
 typedef struct hone_finals {
     uint32_t count; // finalists
-    uint32_t least; // of them that stay however little time there is: the leader, what answers today, and a close one of another kernel
+    uint32_t
+        least; // of them that stay however little time there is: the leader, what answers today, and a close one of another kernel
     hone_finalist finalists[HONE_MAX_TOGETHER];
     uint32_t rounds;
     uint32_t winner;  // index of a finalist

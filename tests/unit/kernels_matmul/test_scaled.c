@@ -73,8 +73,7 @@ static void put(scaled *s, size_t index, void *data, hone_dtype_id dtype, int32_
 }
 
 // scales_stride: 1, or 0: one for all.
-static scaled *make_of(
-    hone_dtype_id dtype, int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t scales_stride)
+static scaled *make_of(hone_dtype_id dtype, int64_t m, int64_t n, int64_t k, bool transpose_b, int64_t scales_stride)
 {
     scaled *s = calloc(1, sizeof *s);
     assert_non_null(s);
@@ -382,7 +381,8 @@ static void floats_are_summed_at_any_size(void **state)
     static const int64_t sizes[][3] = {{1, 1, 1}, {3, 64, 65}, {17, 65, 130}, {5, 130, 7}, {40, 63, 1030}, {3, 5, 0}};
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
         const int64_t *size = sizes[i / 2];
-        scaled *s = make_of(i % 3 == 0 ? HONE_F8_E5M2 : HONE_F8_E4M3FN, size[0], size[1], size[2], i % 2, (int64_t)i / 2 % 2);
+        scaled *s =
+            make_of(i % 3 == 0 ? HONE_F8_E5M2 : HONE_F8_E4M3FN, size[0], size[1], size[2], i % 2, (int64_t)i / 2 % 2);
         for (int64_t p = 0; p < s->m * s->k; p++)
             hone_element_store(s->dtype, s->a, p, (double)((p * 37 + 11) % 41 - 20) / 8);
         for (int64_t p = 0; p < s->k * s->n; p++)
