@@ -55,7 +55,7 @@ class Python(unittest.TestCase):
         env |= {"PYTHONPATH": f"{BUILD.resolve()}/python:{PACKAGES}", "HONE_TEST_COMMAND": str(BUILD.resolve() / "hone"),
                 "HONE_DEVICE_LOCKS": str(BUILD.resolve()), "HONE_REQUIRE": "1"}
         command = [sys.executable, "-B", "-m", "unittest", "test_ejkernel"]
-        made = subprocess.run(command, cwd=DATA / "python", env=env, capture_output=True, text=True, timeout=500)
+        made = subprocess.run(command, cwd=DATA / "python", env=env, capture_output=True, text=True, timeout=1500)
         self.assertEqual(made.returncode, 0, made.stderr)
 
 

@@ -20,7 +20,7 @@ TESTS = DATA / "python"
 
 def run(*command, **environment):
     env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON"))}
-    process = subprocess.run([str(word) for word in command], cwd=TESTS, capture_output=True, text=True, timeout=500,
+    process = subprocess.run([str(word) for word in command], cwd=TESTS, capture_output=True, text=True, timeout=1500,
                              env={**env, **{name: str(value) for name, value in environment.items()}})
     return process.returncode, process.stdout + process.stderr
 
