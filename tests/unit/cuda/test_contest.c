@@ -79,11 +79,15 @@ static void only_what_is_right_wins(void **state)
 
 static const char product[] = "matmul(f32[64,64], f32[64,64]) @cuda:0";
 
-static void tune_slowly_compiled(hone_runtime *rt, hone_result **out)
+static void tune_slowly_compiled(hone_runtime *rt, uint32_t evaluations, hone_result **out)
 {
     hone_error err = {.message = ""};
     const hone_tune_options options = {
-        .struct_size = sizeof options, .seconds = 20, .evaluations = 10, .patience = 10, .kernel = "cuda_simt"};
+        .struct_size = sizeof options,
+        .seconds = 20,
+        .evaluations = evaluations,
+        .patience = evaluations,
+        .kernel = "cuda_simt"};
     setenv("FAKE_NVRTC_MS", "60", 1);
     if (hone_tune_text(rt, product, &options, out, &err) != HONE_OK) fail_msg("%s", err.message);
 }
@@ -106,7 +110,7 @@ static void what_takes_long_to_compile_is_compiled_several_at_once_and_timed_alo
     if (on_gpu()) return;
     hone_result *result = NULL;
     hone_runtime *rt = open_runtime();
-    tune_slowly_compiled(rt, &result);
+    tune_slowly_compiled(rt, 10, &result);
     hone_result_release(&result);
     hone_runtime_close(&rt);
     int most = most_at_once(*state);
@@ -124,9 +128,8 @@ static void a_compiler_that_dies_costs_the_config_that_it_died_of(void **state)
     hone_error err;
     hone_result *result = NULL;
     hone_runtime *rt = open_runtime();
-    // Of the default, which is tried however slow the machine is.
-    setenv("FAKE_NVRTC_ABORTS", "-Dblock_k=16", 1);
-    tune_slowly_compiled(rt, &result);
+    setenv("FAKE_NVRTC_ABORTS", "-Dblock_k=8", 1);
+    tune_slowly_compiled(rt, 80, &result); // a third of the configs: so many, that some are tried
     assert_int_equal(hone_result_json(result, &json, &err), HONE_OK);
     assert_non_null(strstr(json, "\"crash\":"));
     hone_text_free(json);
