@@ -48,6 +48,13 @@ typedef unsigned short result;
 #define RESULT "f16"
 #endif
 
+// How a sum is named to the assembler.
+#if defined(hone_a_i8)
+#define REGISTER "+r"
+#else
+#define REGISTER "+f"
+#endif
+
 enum { CHUNK = 16 / sizeof(element) }; // elements of one copy
 
 __device__ float of_f16(unsigned bits)
@@ -148,3 +155,14 @@ struct output {
         }
     }
 };
+
+#ifdef group // of kernels whose blocks stand in one row
+// Blocks that run at the same time share rows of a and columns of b: they go through c in stripes of `group` rows of tiles.
+__device__ void my_tile(int m, int n, int &row, int &column)
+{
+    const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = group * columns;
+    const int first = blockIdx.x / stripe * group, height = min(rows - first, group);
+    row = (first + blockIdx.x % stripe % height) * block_m;
+    column = blockIdx.x % stripe / height * block_n;
+}
+#endif

@@ -67,15 +67,14 @@ __device__ int column_of_sum(int thread, int i)
 #endif
 #define SUM "f32"
 #define IS_SCALED 0
+#define REGISTER "+f"
 typedef unsigned short element;
 typedef float total;
 #endif
 
 #if defined(hone_a_i8)
-#define REGISTER "+r"
 #define FACTORS "" // integers have none
 #else
-#define REGISTER "+f"
 #define FACTORS ", 1, 1"
 #endif
 

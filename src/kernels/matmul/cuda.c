@@ -6,21 +6,7 @@ const char hone_tensor_core_signature[] =
     "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
     "where T in f16, bf16";
 
-const char hone_tensor_core_space[] =
-    "block_m: 16 | 32 | 64 | 128 | 256 default 128\n"
-    "block_n: 32 | 64 | 128 | 256 default 128\n"
-    "block_k: 32 | 64 | 128 default 32\n"
-    "warps_m: 1 | 2 | 4 default 2\n"
-    "warps_n: 1 | 2 | 4 default 2\n"
-    "stages: 2..6 default 4\n"
-    "group: 1 | 8\n"
-    "where block_m % (16 * warps_m) == 0 and block_n % (16 * warps_n) == 0\n"
-    // 128 sums a thread, and no fewer than a tile's worth of work.
-    "where block_m * block_n <= 4096 * warps_m * warps_n and block_m * block_n >= 256 * warps_m * warps_n\n"
-    "where warps_m * warps_n <= 8\n"
-    "where stages * (block_m + block_n) * block_k * 2 <= device.smem_bytes\n"
-    "where block_m == 16 or block_m < 2 * m\n"
-    "where block_n == 32 or block_n < 2 * n\n";
+const char hone_tensor_core_space[] = HONE_TENSOR_CORE_SPACE("32 | 64 | 128 default 32", " * 2");
 
 const hone_code hone_tensor_core_code = {
     HONE_CODE,
@@ -37,13 +23,7 @@ const hone_code hone_tensor_core_code = {
     .align = 16,
 };
 
-const char hone_wgmma_space[] = "block_m: 64 | 128 default 128\n"
-                                "block_n: 64 | 128 | 256 default 128\n"
-                                "stages: 3..8 default 5\n"
-                                "group: 1 | 8 | 16 default 8\n"
-                                "where stages * (block_m + block_n) * 128 <= device.smem_bytes\n"
-                                "where block_m == 64 or block_m < 2 * m\n"
-                                "where block_n == 64 or block_n < 2 * n\n";
+const char hone_wgmma_space[] = HONE_WGMMA_SPACE("64 | 128 | 256");
 
 const hone_code hone_wgmma_code = {
     HONE_CODE,

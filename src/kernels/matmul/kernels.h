@@ -67,6 +67,32 @@ bool hone_rival_kernel_find_library(const hone_kernel *kernel, char *path, size_
 hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
 // cuda.c: the kernels of NVIDIA's GPUs.
+// The spaces of tensor_core.cu and wgmma.cu, whose operands differ in size.
+//   depths, size   what block_k may be, and the text behind it that makes bytes of elements: " * 2", or "" of bytes
+//   columns        what block_n may be
+// Of tensor_core.cu a thread has at most 128 sums, and a warp no fewer than a tile's worth of work.
+#define HONE_TENSOR_CORE_SPACE(depths, size)                                                                           \
+    "block_m: 16 | 32 | 64 | 128 | 256 default 128\n"                                                                  \
+    "block_n: 32 | 64 | 128 | 256 default 128\n"                                                                       \
+    "block_k: " depths "\n"                                                                                            \
+    "warps_m: 1 | 2 | 4 default 2\n"                                                                                   \
+    "warps_n: 1 | 2 | 4 default 2\n"                                                                                   \
+    "stages: 2..6 default 4\n"                                                                                         \
+    "group: 1 | 8\n"                                                                                                   \
+    "where block_m % (16 * warps_m) == 0 and block_n % (16 * warps_n) == 0\n"                                          \
+    "where block_m * block_n <= 4096 * warps_m * warps_n and block_m * block_n >= 256 * warps_m * warps_n\n"           \
+    "where warps_m * warps_n <= 8\n"                                                                                   \
+    "where stages * (block_m + block_n) * block_k" size " <= device.smem_bytes\n"                                      \
+    "where block_m == 16 or block_m < 2 * m\n"                                                                         \
+    "where block_n == 32 or block_n < 2 * n\n"
+#define HONE_WGMMA_SPACE(columns)                                                                                      \
+    "block_m: 64 | 128 default 128\n"                                                                                  \
+    "block_n: " columns " default 128\n"                                                                               \
+    "stages: 3..8 default 5\n"                                                                                         \
+    "group: 1 | 8 | 16 default 8\n"                                                                                    \
+    "where stages * (block_m + block_n) * 128 <= device.smem_bytes\n"                                                  \
+    "where block_m == 64 or block_m < 2 * m\n"                                                                         \
+    "where block_n == 64 or block_n < 2 * n\n"
 extern const hone_code hone_tensor_core_code, hone_wgmma_code, hone_simt_code;
 extern const char hone_tensor_core_space[], hone_wgmma_space[], hone_simt_space[];
 extern const char hone_tensor_core_signature[], hone_simt_signature[];

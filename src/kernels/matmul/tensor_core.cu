@@ -67,11 +67,6 @@ __device__ void load_transposed(unsigned (&to)[4], const element *from)
 #else
 #define SHAPE "m16n8k16"
 #endif
-#if defined(hone_a_i8)
-#define REGISTER "+r"
-#else
-#define REGISTER "+f"
-#endif
 
 __device__ void multiply(total (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
@@ -79,15 +74,6 @@ __device__ void multiply(total (&sum)[4], const unsigned (&a)[4], unsigned b0, u
                  " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : REGISTER(sum[0]), REGISTER(sum[1]), REGISTER(sum[2]), REGISTER(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// Blocks that run at the same time share rows of a and columns of b: they go through c in stripes of `group` rows of tiles.
-__device__ void my_tile(int m, int n, int &row, int &column)
-{
-    const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = group * columns;
-    const int first = blockIdx.x / stripe * group, height = min(rows - first, group);
-    row = (first + blockIdx.x % stripe % height) * block_m;
-    column = blockIdx.x % stripe / height * block_n;
 }
 
 __device__ void copy_stage(

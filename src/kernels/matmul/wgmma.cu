@@ -70,15 +70,6 @@ template <int count> __device__ void add(total (&totals)[count], const total (&s
         totals[i] += sums[i];
 }
 
-// Blocks that run at the same time share rows of a and columns of b: they go through c in stripes of `group` rows of tiles.
-__device__ void my_tile(int m, int n, int &row, int &column)
-{
-    const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = group * columns;
-    const int first = blockIdx.x / stripe * group, height = min(rows - first, group);
-    row = (first + blockIdx.x % stripe % height) * block_m;
-    column = blockIdx.x % stripe / height * block_n;
-}
-
 extern "C" __global__ void __launch_bounds__(threads, 1)
     matmul(const element *a, const element *b, SCALES result *c, int m, int n, int k)
 {

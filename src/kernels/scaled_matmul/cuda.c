@@ -2,6 +2,7 @@
 //
 // The tensor cores read bytes along k alone, so b is given transposed; simt.cu takes it either way. Kernels of integers and of floats
 // are two, for the GPUs that have them are not the same.
+#include "kernels/matmul/kernels.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 #include "kernels/sources.h"
 
@@ -21,21 +22,7 @@ const char hone_scaled_wgmma_f8_signature[] = SIGNATURE(F8, "bf16");
 #define ALONG_K "transpose_b and k % 16 == 0 and m > 0 and n > 0 and k > 0"
 #define EXACT   " and k < 131072" // sums of 32 bits hold as many products
 
-const char hone_scaled_tensor_core_space[] =
-    "block_m: 16 | 32 | 64 | 128 | 256 default 128\n"
-    "block_n: 32 | 64 | 128 | 256 default 128\n"
-    "block_k: 64 | 128 | 256 default 64\n"
-    "warps_m: 1 | 2 | 4 default 2\n"
-    "warps_n: 1 | 2 | 4 default 2\n"
-    "stages: 2..6 default 4\n"
-    "group: 1 | 8\n"
-    "where block_m % (16 * warps_m) == 0 and block_n % (16 * warps_n) == 0\n"
-    // 128 sums a thread, and no fewer than a tile's worth of work.
-    "where block_m * block_n <= 4096 * warps_m * warps_n and block_m * block_n >= 256 * warps_m * warps_n\n"
-    "where warps_m * warps_n <= 8\n"
-    "where stages * (block_m + block_n) * block_k <= device.smem_bytes\n"
-    "where block_m == 16 or block_m < 2 * m\n"
-    "where block_n == 32 or block_n < 2 * n\n";
+const char hone_scaled_tensor_core_space[] = HONE_TENSOR_CORE_SPACE("64 | 128 | 256 default 64", "");
 
 #define TENSOR_CORE                                                                                                    \
     HONE_CODE, .source = hone_source_matmul_tensor_core_cu, .entry = "matmul", .arguments = ARGUMENTS,                 \
@@ -44,17 +31,9 @@ const char hone_scaled_tensor_core_space[] =
 const hone_code hone_scaled_tensor_core_code = {TENSOR_CORE, .condition = ALONG_K EXACT, .target = "sm_80"};
 const hone_code hone_scaled_tensor_core_f8_code = {TENSOR_CORE, .condition = ALONG_K, .target = "sm_89"};
 
-#define WGMMA_SPACE(columns)                                                                                           \
-    "block_m: 64 | 128 default 128\n"                                                                                  \
-    "block_n: " columns " default 128\n"                                                                               \
-    "stages: 3..8 default 5\n"                                                                                         \
-    "group: 1 | 8 | 16 default 8\n"                                                                                    \
-    "where stages * (block_m + block_n) * 128 <= device.smem_bytes\n"                                                  \
-    "where block_m == 64 or block_m < 2 * m\n"                                                                         \
-    "where block_n == 64 or block_n < 2 * n\n"
-const char hone_scaled_wgmma_space[] = WGMMA_SPACE("64 | 128 | 256");
+const char hone_scaled_wgmma_space[] = HONE_WGMMA_SPACE("64 | 128 | 256");
 // The totals of 256 columns would not fit into registers beside the sums.
-const char hone_scaled_wgmma_f8_space[] = WGMMA_SPACE("64 | 128") "promote_every: 1 | 2 | 4 default 2\n";
+const char hone_scaled_wgmma_f8_space[] = HONE_WGMMA_SPACE("64 | 128") "promote_every: 1 | 2 | 4 default 2\n";
 
 #define WGMMA                                                                                                          \
     HONE_CODE, .source = hone_source_matmul_wgmma_cu, .entry = "matmul", .arguments = ARGUMENTS, .grid = TILES,        \

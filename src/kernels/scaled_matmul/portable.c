@@ -65,21 +65,9 @@ static void sum_block(const scaled_job *job, int64_t row, int64_t column, int64_
     }
 }
 
-// Floats: rows of b side by side, or one column after the other.
-static void sum_floats(const scaled_job *job, int64_t row, int64_t column, int64_t count, float sums[BLOCK])
-{
-    const uint8_t *a = (const uint8_t *)job->a.data + row * job->a.row_stride;
-    for (int64_t j = 0; j < count; j++)
-        sums[j] = 0;
-    for (int64_t p = 0; p < job->a.columns; p++) {
-        const uint8_t *b = (const uint8_t *)job->b.data + p * job->b.row_stride + column * job->b.column_stride;
-        const float factor = job->numbers[a[p * job->a.column_stride]];
-        for (int64_t j = 0; j < count; j++)
-            sums[j] += factor * job->numbers[b[j * job->b.column_stride]];
-    }
-}
-
-static void sum_doubles(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
+// Floats: rows of b side by side, or one column after the other. A product of two is exact in float, and a sum of floats in double that
+// is rounded to float is the float sum.
+static void sum_floats(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
 {
     const uint8_t *a = (const uint8_t *)job->a.data + row * job->a.row_stride;
     for (int64_t j = 0; j < count; j++)
@@ -87,8 +75,10 @@ static void sum_doubles(const scaled_job *job, int64_t row, int64_t column, int6
     for (int64_t p = 0; p < job->a.columns; p++) {
         const uint8_t *b = (const uint8_t *)job->b.data + p * job->b.row_stride + column * job->b.column_stride;
         const double factor = (double)job->numbers[a[p * job->a.column_stride]];
-        for (int64_t j = 0; j < count; j++)
-            sums[j] += factor * (double)job->numbers[b[j * job->b.column_stride]];
+        for (int64_t j = 0; j < count; j++) {
+            const double sum = sums[j] + factor * (double)job->numbers[b[j * job->b.column_stride]];
+            sums[j] = job->in_double ? sum : (double)(float)sum;
+        }
     }
 }
 
@@ -96,18 +86,13 @@ static void sum_doubles(const scaled_job *job, int64_t row, int64_t column, int6
 static void sum_any(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
 {
     int64_t totals[BLOCK];
-    float floats[BLOCK];
-    if (job->operands == HONE_I8) {
-        sum_block(job, row, column, count, totals);
-        for (int64_t j = 0; j < count; j++)
-            sums[j] = (double)totals[j];
-    } else if (job->in_double) {
-        sum_doubles(job, row, column, count, sums);
-    } else {
-        sum_floats(job, row, column, count, floats);
-        for (int64_t j = 0; j < count; j++)
-            sums[j] = (double)floats[j];
+    if (job->operands != HONE_I8) {
+        sum_floats(job, row, column, count, sums);
+        return;
     }
+    sum_block(job, row, column, count, totals);
+    for (int64_t j = 0; j < count; j++)
+        sums[j] = (double)totals[j];
 }
 
 static float scale_at(const hone_tensor *scale, int64_t index)
