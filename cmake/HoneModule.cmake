@@ -14,7 +14,8 @@ target_compile_options(hone_public_options INTERFACE ${HONE_WARNINGS} -fvisibili
 target_compile_definitions(hone_public_options INTERFACE _GNU_SOURCE)
 target_include_directories(hone_public_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
 if(HONE_SANITIZE)
-    target_compile_options(hone_public_options INTERFACE -fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer -g)
+    # -g1: a report names functions and lines, and no variables.
+    target_compile_options(hone_public_options INTERFACE -fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer -g1)
     target_link_options(hone_public_options INTERFACE -fsanitize=${HONE_SANITIZE})
 endif()
 add_library(hone_options INTERFACE)

@@ -543,7 +543,7 @@ class Losing(KernelTest):
         def bad(x, by):
             held = []
             while True:
-                held.append(numpy.ones(1 << 27))
+                held.append(numpy.empty(1 << 27))
 
         self.loses(name)
 
