@@ -295,26 +295,32 @@ def compare_scaled(what, got, wanted, scales, result):
 
 
 def check_scaled():
-    kernels = {"i8": ["cuda_wgmma", "cuda_tensor_core", "cuda_simt"], "f8_e4m3fn": ["cuda_wgmma_f8", "cuda_tensor_core_f8", "cuda_simt"]}
-    kernels["f8_e5m2"] = kernels["f8_e4m3fn"]
+    kernels = {"i8": ["cuda_wgmma", "cuda_tensor_core", "cuda_simt"], "f8_e5m2": ["cuda_wgmma_f8", "cuda_tensor_core_f8", "cuda_simt"],
+               "f8_e4m3fn": ["cuda_wgmma_f8", "cuda_tensor_core_f8", "cuda_simt", "cublaslt", "cublaslt, one scale"]}
     count = 0
     for name in BYTES:
-        for m, n, k, transpose_b in [(1, 8, 16, True), (5, 33, 48, True), (130, 257, 208, True), (256, 512, 4096, True), (16, 4096, 4096, True),
+        for m, n, k, transpose_b in [(1, 8, 16, True), (5, 33, 48, True), (5, 48, 208, True), (130, 257, 208, True), (130, 272, 208, True), (256, 512, 4096, True), (16, 4096, 4096, True),
                                      (3, 5, 7, True), (70, 33, 65, False), (129, 64, 256, False), (4, 6, 0, True)]:
             for result in DTYPES:
                 args = scaled_arguments(name, result, m, n, k, transpose_b, "cpu")
                 if name != "i8" and m > 4 and k > 16:
                     args[0].view(torch.uint8)[2, 3] = 0x7F  # NaN
                     args[0].view(torch.uint8)[3, 5] = 0x7C  # 384, or infinity
-                with hone.context(override={"scaled_matmul": "reference"}, policy="heuristic"):
-                    wanted = hone.run("scaled_matmul", *args, transpose_b=transpose_b)
                 for kernel in kernels[name]:
                     if kernel != "cuda_simt" and (not transpose_b or k % 16 or k == 0 or (kernel == "cuda_wgmma_f8" and result != "bf16")):
                         continue
-                    what = f"scaled_matmul {name} {result} [{m}, {n}, {k}] {transpose_b} {kernel}"
+                    kernel, _, has_one = kernel.partition(", ")
+                    if kernel == "cublaslt" and (n % 16 or result != "bf16"):
+                        continue
+                    if has_one:
+                        args[2], args[3] = args[2][:1].expand(m), args[3][:1].expand(n)
+                    what = f"scaled_matmul {name} {result} [{m}, {n}, {k}] {transpose_b} {kernel}{' of one scale' * bool(has_one)}"
+                    with hone.context(override={"scaled_matmul": "reference"}, policy="heuristic"):
+                        wanted = hone.run("scaled_matmul", *args, transpose_b=transpose_b)
                     with hone.context(override={"scaled_matmul": kernel}, policy="heuristic"):
                         try:
-                            got = hone.run("scaled_matmul", *[array.cuda() for array in args], transpose_b=transpose_b)
+                            there = [array[:1].cuda().expand(len(array)) if array.stride(0) == 0 else array.cuda() for array in args]
+                            got = hone.run("scaled_matmul", *there, transpose_b=transpose_b)
                         except hone.HoneError as error:
                             fail(f"{what}: {error}")
                             continue

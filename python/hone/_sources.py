@@ -137,9 +137,9 @@ def _globals_of(code: types.CodeType) -> set[str]:
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") and isinstance(instruction.argval, str)}
 
 
-def _read_in_calls(statement: ast.stmt) -> set[str]:
-    """Names of the module that the functions of a statement read when they are called."""
-    code = compile(ast.fix_missing_locations(ast.Module([statement], [])), "<module>", "exec", dont_inherit=True)
+def _read_in_calls(statements: list[ast.stmt]) -> set[str]:
+    """Names of the module that the functions of statements read when they are called."""
+    code = compile(ast.fix_missing_locations(ast.Module(statements, [])), "<module>", "exec", dont_inherit=True)
     return set().union(*(_globals_of(one) for one in _codes(code) if one is not code))
 
 
@@ -293,10 +293,13 @@ def _is_programs(module: types.ModuleType | None) -> bool:
     real = os.path.realpath(path)
     if real.startswith(_installed()):
         return False
-    root = _root_of(module)
-    top = module.__name__.split(".")[0] if module is not None else ""
-    # pip --target: a folder of packages has what says their versions.
-    return not any(root.glob(f"{top.replace('-', '_')}*.dist-info")) and not any(root.glob("*.dist-info"))
+    return not _is_of_packages(_root_of(module))
+
+
+@functools.lru_cache(maxsize=256)
+def _is_of_packages(folder: pathlib.Path) -> bool:
+    """pip --target: a folder of packages has what says their versions. Some packages put a folder of their own on the path, below it."""
+    return any(any(one.glob("*.dist-info")) for one in (folder, *folder.parents))
 
 
 def _root_of(module: Any) -> pathlib.Path:
@@ -421,7 +424,7 @@ def _as_here(statements: list[ast.stmt], names: dict[str, Any], read: set[str]) 
 def _file_as_here(content: bytes, module: types.ModuleType, read: set[str]) -> tuple[bytes, list[Watched]]:
     """The same of a module of the program, whose file is kept as it is where no value has changed."""
     statements = ast.parse(content).body
-    inside = set().union(*(_read_in_calls(one) for one in statements)) | read
+    inside = _read_in_calls(statements) | read
     literals = {name for name, text in _texts_of(statements).items() if text}
     made, watched = _as_here(statements, vars(module), inside & literals)
     return (content + b"\n" + _unparse(made).encode() if made else content), watched
@@ -556,7 +559,7 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
             raise _fail(function, f"its module binds {entry} nowhere that can be read: define it with def at the top of its module")
     package = getattr(module, "__package__", "") or ""
     needed = _slice(statements, wanted)
-    read = set().union(*(_read_in_calls(one) for one in [*needed, *own]))
+    read = _read_in_calls([*needed, *own])
     values, watched = _as_here([*needed, *own], names, read - set().union(*(_bound(one) for one in own)))
     taken = _absolute([*needed, *values, *own], package)
     future = [one for one in head.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]

@@ -40,6 +40,9 @@ class Pages(unittest.TestCase):
         return env
 
     def run_command(self, command):
+        # A number of a platform stands in a header that all of hone is compiled with; none of its own kernels is timed there.
+        if "platform" in self.id():
+            command = command.replace("cmake --preset release", "cmake --preset release -DHONE_KERNEL_OPTIMISE=-O0")
         done = subprocess.run(command, shell=True, cwd=self.tree, env=self.environment(), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout[-4000:]}")

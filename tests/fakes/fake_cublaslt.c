@@ -2,15 +2,18 @@
 // memory. It checks what the real one would read out of bounds with.
 #include "fake_cuda.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID_VALUE = 7, NOT_SUPPORTED = 15, F32 = 0, BF16 = 14, NEEDED = 1024 };
+enum { OK = 0, INVALID_VALUE = 7, NOT_SUPPORTED = 15, F32 = 0, BF16 = 14, F8_E4M3 = 28, NEEDED = 1024, OF_EACH = 3 };
 
 typedef struct product {
-    int32_t transposed[2];
+    int32_t transposed[2], epilogue, modes[2];
+    const float *scales[2];
+    const uint16_t *bias;
 } product;
 
 typedef struct layout {
@@ -91,9 +94,20 @@ int cublasLtMatmulDescCreate(product **out, int compute, int scale)
 
 int cublasLtMatmulDescSetAttribute(product *p, int attribute, const void *value, size_t size)
 {
-    if ((attribute != 3 && attribute != 4) || size != sizeof p->transposed[0]) return INVALID_VALUE;
-    memcpy(&p->transposed[attribute - 3], value, size);
-    return OK;
+    const struct {
+        int attribute;
+        void *to;
+        size_t size;
+    } fields[] = {
+        {3, &p->transposed[0], 4}, {4, &p->transposed[1], 4}, {7, &p->epilogue, 4},  {8, &p->bias, 8},
+        {17, &p->scales[0], 8},    {18, &p->scales[1], 8},    {31, &p->modes[0], 4}, {32, &p->modes[1], 4},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].attribute == attribute && fields[i].size == size) {
+            memcpy(fields[i].to, value, size);
+            return OK;
+        }
+    return INVALID_VALUE;
 }
 
 int cublasLtMatmulDescDestroy(product *p)
@@ -169,12 +183,21 @@ int cublasLtMatmulAlgoGetHeuristic(
     return OK;
 }
 
+// An element of f8_e4m3fn, which is finite here.
+static double byte_value(uint8_t bits)
+{
+    const int exponent = bits >> 3 & 15, fraction = bits & 7;
+    const double size = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+    return bits & 0x80 ? -size : size;
+}
+
 static double get(const void *from, const layout *l, uint64_t row, uint64_t column)
 {
     uint64_t at = row + column * (uint64_t)l->leading;
     uint32_t bits = 0;
     float value;
     if (l->type == F32) return ((const float *)from)[at];
+    if (l->type == F8_E4M3) return byte_value(((const uint8_t *)from)[at]);
     bits = (uint32_t)((const uint16_t *)from)[at] << 16;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -198,6 +221,20 @@ static const void *at(const void *data, const layout *l, int32_t index)
     return (const char *)data + index * l->stride * (l->type == F32 ? 4 : 2);
 }
 
+// Scales are those of rows and columns as the library counts them, or one each; a bias of bf16 goes along rows.
+static double finish(const product *p, double sum, uint64_t row, uint64_t column)
+{
+    uint32_t bits = 0;
+    float bias = 0;
+    if (p->scales[0] != NULL)
+        sum *= (double)p->scales[0][p->modes[0] == OF_EACH ? row : 0] *
+               (double)p->scales[1][p->modes[1] == OF_EACH ? column : 0];
+    if (p->epilogue != 4) return sum;
+    bits = (uint32_t)p->bias[row] << 16;
+    memcpy(&bias, &bits, sizeof bias);
+    return sum + (double)bias;
+}
+
 static void multiply(
     const product *p, const void *a, layout *a_layout, const void *b, layout *b_layout, void *d, layout *d_layout)
 {
@@ -208,7 +245,7 @@ static void multiply(
             for (uint64_t i = 0; i < k; i++)
                 sum += get(a, a_layout, p->transposed[0] ? i : row, p->transposed[0] ? row : i) *
                        get(b, b_layout, i, column);
-            put(d, d_layout, row, column, sum);
+            put(d, d_layout, row, column, finish(p, sum, row, column));
         }
 }
 
@@ -233,7 +270,9 @@ int cublasLtMatmul(
     (void)handle;
     (void)stream;
     if (*alpha != 1 || *beta != 0 || c != d || c_layout != d_layout) return INVALID_VALUE;
-    if (a_layout->type != F32 && a_layout->type != BF16) return NOT_SUPPORTED;
+    if (a_layout->type == F8_E4M3 && (!p->transposed[0] || p->modes[0] != p->modes[1] || d_layout->type != BF16))
+        return NOT_SUPPORTED;
+    if (a_layout->type != F32 && a_layout->type != BF16 && a_layout->type != F8_E4M3) return NOT_SUPPORTED;
     if (algorithm[0] == 3 && (workspace == NULL || size < NEEDED)) return INVALID_VALUE;
     if (workspace != NULL) memset(workspace, 0xee, size);
     fake_log("multiply algorithm %d workspace %zu", (int)algorithm[0], size);

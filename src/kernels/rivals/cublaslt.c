@@ -10,6 +10,8 @@
 #include "os/mutex.h"
 #include "platforms/cuda/borrowed.h"
 
+#include "hone/describe.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -34,8 +36,9 @@ typedef struct state {
     cublaslt_handle *handle;
     cublaslt_product *product;
     cublaslt_layout *a, *b, *c, *residual; // residual: c where there is none
-    bool has_bias, is_f64;
-    hone_mutex describing; // the address of the bias is a part of the product's description
+    const hone_matmul_form *form;
+    bool is_f64;
+    hone_mutex describing; // the addresses of bias and scales are parts of the product's description
     cublaslt_preference *preference;
     cublaslt_proposal proposal;
     cuda_address workspace;
@@ -117,6 +120,7 @@ static hone_status check(int result, const char *what, hone_error *err)
 static int type_of(hone_dtype_id dtype)
 {
     if (dtype == HONE_F64) return CUBLASLT_F64;
+    if (dtype == HONE_F8_E4M3FN) return CUBLASLT_F8_E4M3;
     return dtype == HONE_F32 ? CUBLASLT_F32 : dtype == HONE_F16 ? CUBLASLT_F16 : CUBLASLT_BF16;
 }
 
@@ -126,18 +130,19 @@ static int64_t leading(int64_t stride, int64_t columns)
     return stride > columns ? stride : columns;
 }
 
-// Of all matrices, also of those of a batch that are not the first.
-static uint32_t least_alignment(const hone_call *call)
+// Of all arrays, and of the matrices of a batch that are not the first.
+static uint32_t least_alignment(const hone_call *call, const hone_matmul *product)
 {
-    const hone_matmul product = hone_matmul_of_call(call);
     uint32_t least = HONE_ORDINARY_ALIGN;
-    for (size_t i = 0; i < MATMUL_VALUES; i++) {
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
         uint32_t own = hone_call_align(call, i);
-        int64_t stride = 0;
         if (own != 0 && own < least) least = own;
-        if (product.leading == 0 || i == MATMUL_BIAS || product.batched[i] == NULL) continue;
-        (void)hone_matmul_is_strided(&product, i, &stride);
-        while (least > 1 && stride * hone_element_size(product.dtype) % least != 0)
+    }
+    for (size_t i = 0; i < MATMUL_VALUES && product->leading != 0; i++) {
+        int64_t stride = 0;
+        if (i == MATMUL_BIAS || product->batched[i] == NULL) continue;
+        (void)hone_matmul_is_strided(product, i, &stride);
+        while (least > 1 && stride * hone_element_size(product->dtype) % least != 0)
             least /= 2;
     }
     return least;
@@ -154,8 +159,10 @@ static int describe_matrix(
     cublaslt_layout **out)
 {
     const int32_t count = (int32_t)hone_matmul_batch(product);
+    const bool is_operand = value == MATMUL_A || value == MATMUL_B;
     int64_t stride = 0;
-    int result = s->library.layout_create(out, type_of(product->dtype), rows, columns, distance);
+    int result = s->library.layout_create(
+        out, type_of(is_operand ? product->operands : product->dtype), rows, columns, distance);
     if (result != 0 || product->leading == 0) return result;
     (void)hone_matmul_is_strided(product, value, &stride);
     result = s->library.layout_set(*out, CUBLASLT_BATCH_COUNT, &count, sizeof count);
@@ -173,6 +180,32 @@ static int describe_epilogue(state *s, const hone_matmul *product, uint32_t alig
     int result = s->library.product_set(s->product, CUBLASLT_EPILOGUE, &epilogue, sizeof epilogue);
     if (result != CUBLASLT_SUCCESS || !product->has_bias) return result;
     return s->library.product_set(s->product, CUBLASLT_BIAS_POINTER, &some_bias, sizeof some_bias);
+}
+
+// One scale for all is what it takes unless it is told otherwise.
+static bool has_scales_of_each(const hone_matmul *product)
+{
+    return (product->m == 1 || product->a_scale_stride == 1) && (product->n == 1 || product->b_scale_stride == 1);
+}
+
+// Its first matrix is hone's b.
+static int set_scales(state *s, const float *a_scale, const float *b_scale)
+{
+    int result = s->library.product_set(s->product, CUBLASLT_SCALE_POINTER_A, &b_scale, sizeof b_scale);
+    if (result != CUBLASLT_SUCCESS) return result;
+    return s->library.product_set(s->product, CUBLASLT_SCALE_POINTER_B, &a_scale, sizeof a_scale);
+}
+
+// A library that knows no such mode has no such product.
+static int describe_scales(state *s, const hone_matmul *product, uint32_t alignment)
+{
+    const int32_t mode = CUBLASLT_SCALE_OF_EACH;
+    const float *some_scale = (const float *)(uintptr_t)(4096 + alignment);
+    if (!product->is_scaled) return CUBLASLT_SUCCESS;
+    for (int i = CUBLASLT_SCALE_MODE_A; has_scales_of_each(product) && i <= CUBLASLT_SCALE_MODE_B; i++)
+        if (s->library.product_set(s->product, i, &mode, sizeof mode) != CUBLASLT_SUCCESS)
+            return CUBLASLT_NOT_SUPPORTED;
+    return set_scales(s, some_scale, some_scale);
 }
 
 // Its first matrix is hone's b, its second a. A bias goes along its rows, which are hone's columns.
@@ -195,14 +228,13 @@ static int describe(state *s, const hone_matmul *product, uint32_t alignment)
         result = describe_matrix(
             s, product, MATMUL_RESIDUAL, n, m, leading(product->residual_stride, product->n), &s->residual);
     if (result == 0 && !product->has_residual) s->residual = s->c;
-    s->has_bias = product->has_bias;
+    if (result == 0) result = describe_scales(s, product, alignment);
     return result == 0 ? describe_epilogue(s, product, alignment) : result;
 }
 
-static int prefer(state *s, const hone_plan *plan)
+static int prefer(state *s, const hone_plan *plan, uint32_t alignment)
 {
     const size_t most = (size_t)plan->config[WORKSPACE_MIB] << 20;
-    const uint32_t alignment = least_alignment(plan->call);
     int result = s->library.preference_create(&s->preference);
     if (result == 0) result = s->library.preference_set(s->preference, CUBLASLT_MAX_WORKSPACE, &most, sizeof most);
     for (int i = CUBLASLT_LEAST_ALIGNMENT_A; result == 0 && i <= CUBLASLT_LEAST_ALIGNMENT_D; i++)
@@ -241,16 +273,16 @@ static hone_status take_workspace(state *s, hone_error *err)
 
 static hone_status make_ready(state *s, const hone_plan *plan, hone_error *err)
 {
-    const hone_matmul product = hone_matmul_of_call(plan->call);
+    const hone_matmul product = s->form->of_call(plan->call);
+    const uint32_t alignment = least_alignment(plan->call, &product);
     hone_status status = hone_cuda_driver_open(&s->allocator, &s->driver, err);
     if (status == HONE_OK) status = hone_cublaslt_open(&s->allocator, &s->library, err);
     if (status != HONE_OK) return status;
     (void)s->driver.context_get_current(&s->context);
     s->is_f64 = product.dtype == HONE_F64;
     status = check(s->library.create(&s->handle), "cublasLtCreate", err);
-    if (status == HONE_OK)
-        status = check(describe(s, &product, least_alignment(plan->call)), "describing the product", err);
-    if (status == HONE_OK) status = check(prefer(s, plan), "cublasLtMatmulPreferenceSetAttribute", err);
+    if (status == HONE_OK) status = check(describe(s, &product, alignment), "describing the product", err);
+    if (status == HONE_OK) status = check(prefer(s, plan, alignment), "cublasLtMatmulPreferenceSetAttribute", err);
     if (status == HONE_OK) status = choose(s, plan, err);
     return status == HONE_OK ? take_workspace(s, err) : status;
 }
@@ -294,6 +326,7 @@ hone_status hone_cublaslt_prepare(const hone_plan *plan, void **out_state, size_
     *out_scratch_bytes = 0;
     if (s == NULL) return hone_fail_memory(err, where);
     s->allocator = allocator;
+    s->form = plan->kernel->user;
     hone_mutex_init(&s->describing);
     hone_status status = make_ready(s, plan, err);
     if (status == HONE_OK)
@@ -339,9 +372,12 @@ static int multiply_described(const state *s, const hone_matmul *product, cuda_a
 // A description is read while its product is queued, and no longer.
 static int multiply(state *s, const hone_matmul *product, cuda_address workspace, void *stream)
 {
-    if (!s->has_bias) return multiply_described(s, product, workspace, stream);
+    int result = CUBLASLT_SUCCESS;
+    if (!product->has_bias && !product->is_scaled) return multiply_described(s, product, workspace, stream);
     hone_mutex_lock(&s->describing);
-    int result = s->library.product_set(s->product, CUBLASLT_BIAS_POINTER, &product->bias, sizeof product->bias);
+    if (product->has_bias)
+        result = s->library.product_set(s->product, CUBLASLT_BIAS_POINTER, &product->bias, sizeof product->bias);
+    if (product->is_scaled && result == CUBLASLT_SUCCESS) result = set_scales(s, product->a_scale, product->b_scale);
     if (result == CUBLASLT_SUCCESS) result = multiply_described(s, product, workspace, stream);
     hone_mutex_unlock(&s->describing);
     return result;
@@ -362,7 +398,7 @@ hone_status hone_cublaslt_run(const hone_plan *plan, const hone_value *args, con
     state *s = plan->state;
     cuda_context *before = NULL;
     void *stream = execution != NULL ? execution->stream : NULL;
-    const hone_matmul product = hone_matmul_of(plan, args);
+    const hone_matmul product = s->form->of(plan, args);
     if (!enter(s, &before)) return HONE_KERNEL_FAILED;
     int result = s->workspace == 0 || owns_workspace(s, stream) ? multiply(s, &product, s->workspace, stream)
                                                                 : multiply_elsewhere(s, &product, execution, stream);

@@ -1,5 +1,5 @@
-// cuBLASLt's matrix product as a kernel of matmul: the algorithms that it proposes are the space. The library is opened
-// when a plan is prepared.
+// cuBLASLt's matrix product as a kernel of matmul, and of algorithms that are one: the algorithms that it proposes are the space.
+// The library is opened when a plan is prepared.
 #ifndef HONE_KERNELS_RIVALS_CUBLASLT_H
 #define HONE_KERNELS_RIVALS_CUBLASLT_H
 
@@ -10,7 +10,9 @@
 
 extern const char hone_cublaslt_space[], hone_cublaslt_signature[];
 
+// Whether it takes the call of matmul.
 bool hone_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+// The kernel's user is the hone_matmul_form of its algorithm.
 bool hone_cublaslt_find(const hone_kernel *kernel, char *path, size_t size);
 hone_status hone_cublaslt_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
 void hone_cublaslt_release(const hone_kernel *kernel, void *state);

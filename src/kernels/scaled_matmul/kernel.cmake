@@ -1,6 +1,6 @@
 hone_kernel(
     TABLES scaled_matmul
-    SOURCES table.c scaled_matmul.c onednn3.c cuda.c
+    SOURCES table.c scaled_matmul.c onednn3.c cublaslt.c cuda.c
     PORTABLE portable.c
     EACH_SET pairs.h
     SETS avx2 avx512

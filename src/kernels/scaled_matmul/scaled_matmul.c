@@ -55,10 +55,8 @@ static bool is_dense_row(const hone_tensor *tensor)
     return tensor->shape[0] <= 1 || hone_axis_stride(tensor, 0) == 1;
 }
 
-static bool is_plain(const hone_call *call, hone_error *why)
+bool hone_scaled_matmul_has_dense_rows(const hone_call *call, hone_error *why)
 {
-    if (hone_scaled_matmul_operands(hone_call_tensor(call, SCALED_MATMUL_A)) != HONE_I8)
-        return refuse(call, SCALED_MATMUL_A, "8 bit integers", why);
     static const size_t matrices[] = {SCALED_MATMUL_A, SCALED_MATMUL_B, SCALED_MATMUL_C};
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
         const hone_matrix matrix = hone_matrix_of(hone_call_tensor(call, matrices[i]));
@@ -70,6 +68,14 @@ static bool is_plain(const hone_call *call, hone_error *why)
         return refuse(call, SCALED_MATMUL_B_SCALE, "scales that lie side by side, or one for all (stride 0)", why);
     if (!is_dense_row(hone_call_tensor(call, SCALED_MATMUL_BIAS)))
         return refuse(call, SCALED_MATMUL_BIAS, "elements that lie side by side", why);
+    return true;
+}
+
+static bool is_plain(const hone_call *call, hone_error *why)
+{
+    if (hone_scaled_matmul_operands(hone_call_tensor(call, SCALED_MATMUL_A)) != HONE_I8)
+        return refuse(call, SCALED_MATMUL_A, "8 bit integers", why);
+    if (!hone_scaled_matmul_has_dense_rows(call, why)) return false;
     const int64_t k = hone_matrix_of(hone_call_tensor(call, SCALED_MATMUL_A)).columns;
     if (k <= SCALED_MATMUL_MOST_K) return true;
     hone_fail(

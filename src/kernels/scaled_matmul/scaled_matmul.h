@@ -26,6 +26,9 @@ enum { SCALED_MATMUL_MOST_K = (1 << 17) - 1 };
 // Its is_plain takes integers alone.
 extern const hone_matmul_form hone_scaled_matmul_form;
 
+// Rows of a, b and c and the bias are dense, and b's scales are dense or one for all; else why says which are not.
+bool hone_scaled_matmul_has_dense_rows(const hone_call *call, hone_error *why);
+
 // Of a and b: HONE_I8, HONE_F8_E4M3FN or HONE_F8_E5M2.
 hone_dtype_id hone_scaled_matmul_operands(const hone_tensor *a);
 
@@ -43,6 +46,10 @@ extern const char hone_scaled_tensor_core_space[], hone_scaled_wgmma_space[], ho
 extern const char hone_scaled_simt_space[];
 extern const hone_code hone_scaled_tensor_core_code, hone_scaled_tensor_core_f8_code, hone_scaled_wgmma_code;
 extern const hone_code hone_scaled_wgmma_f8_code, hone_scaled_simt_code;
+
+// cublaslt.c
+extern const char hone_scaled_cublaslt_signature[];
+bool hone_scaled_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 
 // What the sets need of a CPU.
 enum {

@@ -1,6 +1,7 @@
 // scaled_matmul: the algorithm and its kernels.
 #include "kernels/common/half.h"
 #include "kernels/matmul/kernels.h"
+#include "kernels/rivals/cublaslt.h"
 #include "kernels/rivals/rivals.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 #include "kernels/tables.h"
@@ -141,6 +142,11 @@ static const hone_kernel kernels[] = {
      .find_library = hone_rival_kernel_find_library},
     {NATIVE, .name = "portable", .priority = 10, .space = threads_alone, .heuristic = choose_threads,
      .run = hone_scaled_matmul_portable},
+    {ON_GPU, .name = "cublaslt", .library = HONE_CUBLASLT_SONAME, .priority = 70,
+     .signature = hone_scaled_cublaslt_signature, .space = hone_cublaslt_space,
+     .user = (void *)&hone_scaled_matmul_form, .supports = hone_scaled_cublaslt_supports,
+     .prepare = hone_cublaslt_prepare, .release = hone_cublaslt_release, .run = hone_cublaslt_run,
+     .digest = hone_cublaslt_digest, .find_library = hone_cublaslt_find},
     {ON_GPU, .name = "cuda_wgmma", .priority = 61, .signature = hone_scaled_tensor_core_signature,
      .space = hone_scaled_wgmma_space, .code = &hone_scaled_wgmma_code},
     {ON_GPU, .name = "cuda_wgmma_f8", .priority = 61, .signature = hone_scaled_wgmma_f8_signature,

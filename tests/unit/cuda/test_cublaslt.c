@@ -1,4 +1,4 @@
-// cuBLASLt as a kernel of matmul, on a fake one: what it is asked, and what happens where it is not there.
+// cuBLASLt as a kernel of matmul and scaled_matmul, on a fake one: what it is asked, and what happens where it is not there.
 #include "fake.h"
 #include "lender.h"
 
@@ -7,7 +7,6 @@ enum { M = 3, N = 4, K = 5 };
 typedef struct multiplying {
     fake fake;
     hone_runtime *rt;
-    const hone_op *op;
     float a[M * K], b[K * N], c[M * N];
     int64_t a_shape[2], b_shape[2], c_shape[2];
     hone_tensor tensors[3];
@@ -47,8 +46,6 @@ static int setup(void **state)
     hone_runtime_options options = {.struct_size = sizeof options, .store = "none"};
     fake_choose(&t->fake, "fake_cuda.so");
     assert_int_equal(hone_runtime_open(&options, &t->rt, &t->err), HONE_OK);
-    t->op = hone_op_find(t->rt, "matmul", &t->err);
-    assert_non_null(t->op);
     set_product(t, false);
     *state = t;
     return 0;
@@ -65,17 +62,24 @@ static int teardown(void **state)
 }
 
 // config: NULL for the default.
-static hone_status bind(multiplying *t, const char *config)
+static hone_status bind_call(
+    multiplying *t, const char *algorithm, const hone_value *args, size_t count, const char *config)
 {
-    const hone_override chosen = {.algorithm = "matmul", .kernel = "cublaslt", .config = config};
+    const hone_override chosen = {.algorithm = algorithm, .kernel = "cublaslt", .config = config};
+    const hone_op *op = hone_op_find(t->rt, algorithm, &t->err);
     hone_context *context = NULL;
     hone_plan_release(&t->plan);
     assert_int_equal(hone_context_derive(t->rt, NULL, NULL, &chosen, HONE_POLICY_DEFAULT, &context, &t->err), HONE_OK);
     hone_context_enter(context);
-    hone_status status = hone_bind(t->op, t->args, 4, &t->plan, &t->err);
+    hone_status status = hone_bind(op, args, count, &t->plan, &t->err);
     hone_context_enter(NULL);
     hone_context_release(&context);
     return status;
+}
+
+static hone_status bind(multiplying *t, const char *config)
+{
+    return bind_call(t, "matmul", t->args, 4, config);
 }
 
 static void assert_multiplied(multiplying *t, bool transposed)
@@ -170,14 +174,129 @@ static void where_it_is_missing_it_says_what_brings_it(void **state)
     if (strstr(t->err.message, "nvidia-cublas") == NULL) fail_msg("%s", t->err.message);
 }
 
+enum { ROWS = 3, COLUMNS = 16, TERMS = 32, SCALED_ARGS = 7 };
+
+// 8 bit floats: a value from 0 to 15 eighths with a sign, which has 4 bits, is exact.
+typedef struct scaling {
+    uint8_t a[ROWS * TERMS], b[COLUMNS * TERMS];
+    float a_scale[ROWS], b_scale[COLUMNS];
+    uint16_t bias[COLUMNS], c[ROWS * COLUMNS];
+    int64_t shapes[SCALED_ARGS - 1][2], strides[2][1];
+    hone_tensor tensors[SCALED_ARGS - 1];
+    hone_value args[SCALED_ARGS];
+} scaling;
+
+static uint16_t narrow(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float byte_value(uint8_t bits)
+{
+    const float size = (float)(8 + (bits & 7)) * (float)(1 << (bits >> 3 & 15)) / 1024;
+    return (bits & 0x80) != 0 ? -size : size;
+}
+
+static void set_scaled(scaling *s)
+{
+    const struct {
+        void *data;
+        hone_dtype_id dtype;
+        int32_t rank;
+        int64_t shape[2];
+    } arrays[] = {
+        {s->a, HONE_F8_E4M3FN, 2, {ROWS, TERMS}}, {s->b, HONE_F8_E4M3FN, 2, {COLUMNS, TERMS}},
+        {s->a_scale, HONE_F32, 1, {ROWS}},        {s->b_scale, HONE_F32, 1, {COLUMNS}},
+        {s->bias, HONE_BF16, 1, {COLUMNS}},       {s->c, HONE_BF16, 2, {ROWS, COLUMNS}},
+    };
+    memset(s, 0, sizeof *s);
+    for (int i = 0; i < ROWS * TERMS; i++)
+        s->a[i] = (uint8_t)(0x30 + i % 16 + (i % 3 == 0 ? 0x80 : 0));
+    for (int i = 0; i < COLUMNS * TERMS; i++)
+        s->b[i] = (uint8_t)(0x30 + i % 13 + (i % 5 == 0 ? 0x80 : 0));
+    for (int i = 0; i < ROWS; i++)
+        s->a_scale[i] = 1.0f / (float)(1 << i);
+    for (int i = 0; i < COLUMNS; i++) {
+        s->b_scale[i] = (float)(1 + i);
+        s->bias[i] = narrow((float)(i - 8));
+    }
+    for (int i = 0; i < SCALED_ARGS - 1; i++) {
+        memcpy(s->shapes[i], arrays[i].shape, sizeof s->shapes[i]);
+        s->tensors[i] = hone_tensor_of(arrays[i].data, arrays[i].dtype, arrays[i].rank, s->shapes[i]);
+        s->tensors[i].device = (hone_device){HONE_DEVICE_CUDA, 0};
+        s->args[i] = hone_of_tensor(&s->tensors[i]);
+    }
+    s->args[SCALED_ARGS - 1] = hone_of_bool(true);
+}
+
+static void assert_scaled(multiplying *t, scaling *s)
+{
+    const int64_t by_row = s->tensors[2].strides != NULL ? 0 : 1, by_column = s->tensors[3].strides != NULL ? 0 : 1;
+    assert_int_equal(bind_call(t, "scaled_matmul", s->args, SCALED_ARGS, NULL), HONE_OK);
+    assert_int_equal(t->plan->run(t->plan, s->args, NULL), HONE_OK);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            float sum = 0;
+            for (int l = 0; l < TERMS; l++)
+                sum += byte_value(s->a[i * TERMS + l]) * byte_value(s->b[j * TERMS + l]);
+            assert_int_equal(
+                s->c[i * COLUMNS + j],
+                narrow(sum * s->a_scale[i * by_row] * s->b_scale[j * by_column] + (float)(j - 8)));
+        }
+}
+
+static void bytes_have_a_scale_for_each_row_and_column(void **state)
+{
+    scaling s;
+    set_scaled(&s);
+    assert_scaled(*state, &s);
+}
+
+static void bytes_have_one_scale_for_each_matrix(void **state)
+{
+    scaling s;
+    set_scaled(&s);
+    s.tensors[2].strides = s.strides[0];
+    s.tensors[3].strides = s.strides[1];
+    s.a_scale[0] = 0.5f;
+    s.b_scale[0] = 3;
+    assert_scaled(*state, &s);
+}
+
+static void refuses(multiplying *t, scaling *s, const char *words)
+{
+    assert_int_not_equal(bind_call(t, "scaled_matmul", s->args, SCALED_ARGS, NULL), HONE_OK);
+    if (strstr(t->err.message, words) == NULL) fail_msg("%s", t->err.message);
+}
+
+static void other_products_of_bytes_are_refused(void **state)
+{
+    scaling s;
+    set_scaled(&s);
+    s.tensors[2].strides = s.strides[0];
+    refuses(*state, &s, "or one scale for all of a and one for b");
+    set_scaled(&s);
+    s.shapes[0][1] = s.shapes[1][1] = TERMS - 8;
+    refuses(*state, &s, "multiples of 16");
+    set_scaled(&s);
+    s.shapes[1][0] = TERMS;
+    s.shapes[1][1] = COLUMNS;
+    s.args[SCALED_ARGS - 1] = hone_of_bool(false);
+    refuses(*state, &s, "transpose_b=true");
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(row_major_products_come_out_right),   test(a_transposed_matrix_too),
-        test(a_batch_is_one_call_of_the_library),  test(its_algorithms_are_the_space),
-        test(what_it_does_not_propose_is_refused), test(where_it_is_missing_it_says_what_brings_it),
+        test(row_major_products_come_out_right),          test(a_transposed_matrix_too),
+        test(a_batch_is_one_call_of_the_library),         test(its_algorithms_are_the_space),
+        test(what_it_does_not_propose_is_refused),        test(where_it_is_missing_it_says_what_brings_it),
+        test(bytes_have_a_scale_for_each_row_and_column), test(bytes_have_one_scale_for_each_matrix),
+        test(other_products_of_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
