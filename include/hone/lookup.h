@@ -32,8 +32,8 @@ HONE_API const hone_space *hone_kernel_space(const hone_kernel_ref *kernel);
 // Whether a kernel can run a call on a device.
 //   call    NULL: whatever the call
 //   device  NULL: on any device here; then the reason is that of the first one that it might run on
-// Returns: HONE_OK; else the reason: HONE_UNSUPPORTED, HONE_UNAVAILABLE (its platform, or a device for it, is not here), or what is
-// wrong with the pack that brought it.
+// Returns: HONE_OK; else the reason: HONE_UNSUPPORTED, HONE_UNAVAILABLE (its platform, its library, or a device for it, is not
+// here), or what is wrong with the pack that brought it.
 HONE_API HONE_MUST_CHECK hone_status hone_kernel_check(
     const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err);
 // The config of a kernel without measuring: its heuristic's, else the first of its candidates, else the space's default.

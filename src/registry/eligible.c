@@ -2,6 +2,7 @@
 #include "registry/tables.h"
 
 #include "base/error.h"
+#include "os/os.h"
 #include "registry/names.h"
 
 #include <string.h>
@@ -149,6 +150,12 @@ hone_status hone_kernel_eligible(
     if (status == HONE_OK) status = hone_registry_check_code(ref, call, device, err);
     if (status == HONE_OK) status = ask_kernel(&ref->kernel, call, err);
     return status;
+}
+
+bool hone_kernel_find_library(const hone_kernel *kernel, char *path, size_t size)
+{
+    if (kernel->find_library != NULL) return kernel->find_library(kernel, path, size);
+    return kernel->library != NULL && hone_library_find(kernel->library, path, size);
 }
 
 bool hone_kernel_yields(const hone_kernel_ref *ref, const hone_call *call, const hone_device_info *device)

@@ -166,6 +166,8 @@ hone_status hone_registry_validate(
 // a signature of their own.
 hone_status hone_kernel_eligible(
     const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err);
+// The path of the library that a kernel calls; false: it calls none, or it is not here. Loads nothing.
+bool hone_kernel_find_library(const hone_kernel *kernel, char *path, size_t size);
 // Whether a call that was never tuned takes it after the kernels that do not yield.
 bool hone_kernel_yields(const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device);
 // The kernel's config without measuring: its heuristic when that gives a valid one, else the first of its candidates,

@@ -11,7 +11,7 @@ import unittest
 from support import DATA
 
 ROOT = DATA.parent
-IGNORED = shutil.ignore_patterns("build", "build-*", ".git", "__pycache__", ".cache", "*.egg-info")
+IGNORED = shutil.ignore_patterns("build", "build-*", ".git", "__pycache__", ".cache", "*.egg-info", ".venv*")
 
 
 def files_of(page):

@@ -65,8 +65,8 @@ static void sum_block(const scaled_job *job, int64_t row, int64_t column, int64_
     }
 }
 
-// Floats: rows of b side by side, or one column after the other. A product of two is exact in float, and a sum of floats in double that
-// is rounded to float is the float sum.
+// Floats: rows of b side by side, or one column after the other. A product of two is exact. Sums are formed in double: in float one of
+// a million terms of one sign would be off by 10 times what is allowed.
 static void sum_floats(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
 {
     const uint8_t *a = (const uint8_t *)job->a.data + row * job->a.row_stride;
@@ -75,10 +75,8 @@ static void sum_floats(const scaled_job *job, int64_t row, int64_t column, int64
     for (int64_t p = 0; p < job->a.columns; p++) {
         const uint8_t *b = (const uint8_t *)job->b.data + p * job->b.row_stride + column * job->b.column_stride;
         const double factor = (double)job->numbers[a[p * job->a.column_stride]];
-        for (int64_t j = 0; j < count; j++) {
-            const double sum = sums[j] + factor * (double)job->numbers[b[j * job->b.column_stride]];
-            sums[j] = job->in_double ? sum : (double)(float)sum;
-        }
+        for (int64_t j = 0; j < count; j++)
+            sums[j] += factor * (double)job->numbers[b[j * job->b.column_stride]];
     }
 }
 

@@ -1,5 +1,5 @@
 // The product of two matrices of 8 bit integers or 8 bit floats, scaled: c = a_scale[row] * b_scale[column] * (a b) + bias[column].
-// Sums of integers' products are exact, those of floats' are formed in float. What follows is done in float, in the order
+// Sums of integers' products are exact, those of floats' are formed in double on CPUs, in float on GPUs. What follows is done in float, in the order
 // (sum * a_scale) * b_scale + bias, and rounded to the dtype of c.
 //
 // The loops are those of matmul: gemm.h for blocks, decode.h for a few rows. Here is what integers have of their own.

@@ -34,10 +34,21 @@ static bool is_of(const hone_kernel *kernel, const hone_device_info *device)
     return false;
 }
 
+// Of a call the kernel itself says whether its library is here.
+static hone_status check_library(const hone_kernel *kernel, hone_error *err)
+{
+    char path[4096];
+    const bool calls_one = kernel->library != NULL || kernel->find_library != NULL;
+    if (!calls_one || hone_kernel_find_library(kernel, path, sizeof path)) return HONE_OK;
+    if (kernel->library != NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "%s is not installed", kernel->library);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "the library that it calls is not installed");
+}
+
 static hone_status check_on(
     const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, hone_error *err)
 {
-    const hone_status status = hone_kernel_eligible(kernel, call, device, err);
+    hone_status status = hone_kernel_eligible(kernel, call, device, err);
+    if (status == HONE_OK && call == NULL) status = check_library(&kernel->kernel, err);
     return status == HONE_OK ? hone_runtime_visit(kernel->owner, kernel, device, err) : status;
 }
 

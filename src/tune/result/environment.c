@@ -5,6 +5,7 @@
 #include "hone/status.h"
 #include "os/conditions.h"
 #include "os/os.h"
+#include "registry/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,20 +67,14 @@ FACT(flags)
     return keep(HONE_BUILD_FLAGS, strlen(HONE_BUILD_FLAGS), out);
 }
 
-static bool find_library(const hone_kernel *kernel, char *path, size_t size)
-{
-    if (kernel == NULL) return false;
-    if (kernel->find_library != NULL) return kernel->find_library(kernel, path, size);
-    return kernel->library != NULL && hone_library_find(kernel->library, path, size);
-}
-
 // The file's name has the version in it, "libopenblasp-r0.3.21.so", and the build tells two files of one name apart. Where
 // the file lies says nothing.
 FACT(library)
 {
     char path[4096], build[HONE_LIBRARY_BUILD_SIZE];
     (void)device;
-    if (!find_library(kernel, path, sizeof path) || !hone_library_build(path, build)) return false;
+    if (kernel == NULL || !hone_kernel_find_library(kernel, path, sizeof path)) return false;
+    if (!hone_library_build(path, build)) return false;
     const char *slash = strrchr(path, '/');
     snprintf(out, HONE_FACT_SIZE, "%.200s %s", slash != NULL ? slash + 1 : path, build);
     return true;

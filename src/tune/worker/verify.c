@@ -107,22 +107,23 @@ static inline double load(hone_dtype_id id, const void *data, int64_t offset)
     return hone_element_load(id, data, offset);
 }
 
-// Reals [from, to) of a row. *out_nan is that of the first NaN, where false comes.
+// Reals [from, to) of a row. *out_nan is that of the first NaN, where false comes; the largest is that of the others.
 static bool largest_of_reals(
     const hone_tensor *tensor, const row_walk *walk, int64_t from, int64_t to, double *largest, int64_t *out_nan)
 {
     const hone_dtype_id id = real_id(tensor->dtype);
     const int64_t width = reals(tensor->dtype), stride = row_stride(walk, tensor);
     const void *data = hone_tensor_data(tensor);
+    bool has_nan = false;
     for (int64_t i = from; i < to; i++) {
         double value = fabs(load(id, data, (walk->offset + i / width * stride) * width + i % width));
         if (isnan(value)) {
-            *out_nan = i;
-            return false;
+            if (!has_nan) *out_nan = i;
+            has_nan = true;
         }
         if (value > *largest && isfinite(value)) *largest = value;
     }
-    return true;
+    return !has_nan;
 }
 
 // A row; one whose elements lie side by side is looked at by vectors first.
@@ -142,17 +143,17 @@ bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t
     const int64_t width = reals(tensor->dtype), elements = hone_tensor_elements(tensor);
     const int64_t size = hone_tensor_is_row_major(tensor) ? elements : row_size(tensor);
     const int64_t rows = size > 0 ? elements / size : 0;
-    double largest = 0;
+    bool has_nan = false;
     row_walk walk;
+    *out_largest = 0;
     walk_start(&walk, tensor);
     for (int64_t row = 0; row < rows; row++, walk_next(&walk, tensor)) {
         int64_t nan = 0;
-        if (largest_of_row(tensor, &walk, size * width, &largest, &nan)) continue;
-        if (out_index != NULL) *out_index = row * size + nan / width;
-        return false;
+        if (largest_of_row(tensor, &walk, size * width, out_largest, &nan)) continue;
+        if (!has_nan && out_index != NULL) *out_index = row * size + nan / width;
+        has_nan = true;
     }
-    *out_largest = largest;
-    return true;
+    return !has_nan;
 }
 
 // Comparing -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ typedef struct hone_yardstick {
     bool takes_nan;            // where the reference is NaN, and there alone, NaN is right
 } hone_yardstick;
 
-// The largest finite |element| of a tensor; false when it holds a NaN: *out_index (may be NULL) says where, in
+// The largest finite |element| of a tensor. False when it holds a NaN: *out_index (may be NULL) says where the first one is, in
 // row-major order.
 bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t *out_index);
 // The distance from 1 to the next number; 0: integers and booleans.

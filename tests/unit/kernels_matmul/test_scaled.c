@@ -145,7 +145,7 @@ static double sum_of(scaled *s, int64_t row, int64_t column, double *out_terms)
     return sum;
 }
 
-// Four roundings in float: of the sum, of two products and of the bias' addition; of floats each of k additions has one more.
+// Four roundings in float: of the sum, of two products and of the bias' addition; of floats each of k additions has one in double.
 static void check(scaled *s, const hone_kernel *kernel)
 {
     for (int64_t i = 0; i < s->m; i++)
@@ -154,7 +154,7 @@ static void check(scaled *s, const hone_kernel *kernel)
             const double sum = sum_of(s, i, j, &terms), bias = (double)s->bias[j], got = (double)s->c[i * s->n + j];
             const double scale = (double)s->a_scale[i * s->strides[0][0]] * (double)s->b_scale[j * s->strides[1][0]];
             const double want = sum * scale + bias;
-            const double additions = s->dtype == HONE_I8 ? 0 : (double)s->k * terms * fabs(scale);
+            const double additions = s->dtype == HONE_I8 ? 0 : 0x1p-29 * (double)s->k * terms * fabs(scale);
             const double bound = 0x1p-24 * (4 * (fabs(want) + 2 * fabs(bias)) + additions);
             if (isfinite(want) ? fabs(got - want) <= bound : isnan(want) ? isnan(got) : got == want) continue;
             fail_msg(
@@ -392,6 +392,20 @@ static void floats_are_summed_at_any_size(void **state)
     }
 }
 
+// Ones, more than a float counts: a sum in float would stay at 2^24.
+static void a_long_sum_of_floats_of_one_sign_goes_on(void **state)
+{
+    for (int transposed = 0; transposed < 2; transposed++) {
+        scaled *s = make_of(HONE_F8_E4M3FN, 1, 1, (1 << 24) + 4096, transposed, 1);
+        int8_t one = 0;
+        hone_element_store(s->dtype, &one, 0, 1);
+        memset(s->a, one, (size_t)s->k);
+        memset(s->b, one, (size_t)s->k);
+        assert_int_equal(run_all(*state, s), 1);
+        release(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +416,7 @@ int main(void)
         cmocka_unit_test(few_rows_are_read_as_they_lie_and_more_are_packed),
         cmocka_unit_test(bytes_of_floats_stand_for_what_the_dtype_says),
         cmocka_unit_test(floats_are_summed_at_any_size),
+        cmocka_unit_test(a_long_sum_of_floats_of_one_sign_goes_on),
     };
     return cmocka_run_group_tests(tests, machine_set_up, machine_tear_down);
 }

@@ -257,6 +257,11 @@ static void nan_never_passes_and_infinity_only_as_itself(void **state)
     int64_t index = -1;
     assert_false(hone_verify_largest(&n, &largest, &index));
     assert_int_equal(index, 1);
+    float first[2] = {NAN, -3};
+    hone_tensor f = matrix(first, shape);
+    assert_false(hone_verify_largest(&f, &largest, &index));
+    assert_int_equal(index, 0);
+    assert_true(largest == 3);
 }
 
 static void a_nan_is_wrong_even_where_the_reference_has_one(void **state)
