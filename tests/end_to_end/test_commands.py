@@ -176,6 +176,11 @@ class Elsewhere(CommandTest):
         self.assertEqual((rows["onednn3"]["runs_here"], rows["onednn3"]["reason"]), (False, "the library that it calls is not installed"))
         self.assertNotIn("numpy_openblas", self.hone("list", "matmul").out)
 
+    def test_what_the_kernel_that_was_found_refuses_is_not_tuned(self):
+        call = "softmax(f32[3,30], scale=inf)"  # a decision is for all scales
+        self.assertRegex(self.hone("tune", call, *QUICK, code=1).err, r"no kernel that was found for softmax\(f32\[3,30\]\) takes softmax\(.*scale=inf\)")
+        self.hone("tune", "softmax(f32[3,30], scale=0.5)", *QUICK)
+
     def test_kernels_that_fail_alike_are_named_with_one_reason(self):
         told = self.hone("tune", "matmul(f32[2,2], f32[2,2], activation=gelu)", code=1).err
         self.assertRegex(told, r"portable_decode, portable: activation is 'gelu', expected relu, gelu_tanh, gelu_erf or silu")

@@ -188,6 +188,19 @@ static hone_status tune_left(
     return status;
 }
 
+// What was found for the bucket of a call may refuse the call: a scalar that only the reference takes.
+static hone_status check_serves(const hone_op *op, const hone_call *bucket, const hone_call *call, hone_error *err)
+{
+    hone_decision decision;
+    if (!hone_runtime_is_decided(op, bucket, &decision, NULL) || hone_runtime_is_decided(op, call, &decision, NULL))
+        return HONE_OK;
+    return hone_fail(
+        err, HONE_NOT_FOUND, where,
+        "no kernel that was found for %s takes %s: the reference computes it; hone explain says what each kernel asks "
+        "for",
+        hone_call_text(bucket), hone_call_text(call));
+}
+
 hone_status hone_tune(
     const hone_op *op,
     const hone_call *call,
@@ -214,6 +227,7 @@ hone_status hone_tune(
     if (status == HONE_OK) status = hone_runtime_tune(op, target, options, result, NULL, err);
     if (status == HONE_OK) status = tune_left(op, target, options, result, err);
     if (status == HONE_OK) status = note_labels(rt, call, hone_call_key(target), result, err);
+    if (status == HONE_OK && bucket != NULL) status = check_serves(op, bucket, call, err);
     hone_call_release(&bucket);
     return hone_tune_finish(result, status, out_result);
 }
