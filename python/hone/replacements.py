@@ -137,7 +137,7 @@ class _Replaced:
 
 
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    rows = x.reshape(-1, x.shape[-1])
+    rows = x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
     is_one_call = bias is None or x.device.type == "cpu"  # on a GPU no kernel of hone's own adds a bias
     made = hone.torch.ops.matmul(rows, weight, bias if is_one_call else None, transpose_b=True)
     if not is_one_call:

@@ -571,7 +571,8 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return torch.matmul(a, b)
     if b.dim() > 2:
         return _batched(a, b)
-    made = ops.matmul(a.reshape(-1, a.shape[-1]), b if b.dim() == 2 else b.unsqueeze(1))
+    rows = a.flatten(0, -2) if a.dim() > 1 else a.unsqueeze(0)  # no reshape to -1 rows: of nothing there are any number
+    made = ops.matmul(rows, b if b.dim() == 2 else b.unsqueeze(1))
     return made.reshape((*a.shape[:-1], *(b.shape[1:] if b.dim() == 2 else ())))  # type: ignore[no-any-return]
 
 

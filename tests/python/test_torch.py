@@ -442,6 +442,18 @@ class Operations(HoneTest):
             with self.assertRaises((RuntimeError, hone.InvalidArgumentError)):
                 hone.torch.matmul(a, b)
 
+    def test_products_whose_sums_are_of_nothing_are_zeros(self):
+        compiled = torch.compile(lambda a, b: hone.torch.matmul(a, b), fullgraph=True, backend="aot_eager")
+        for left, right in (((2, 0), (0, 3)), ((0,), (0,)), ((0, 0), (0, 3)), ((3, 0), (0,)), ((0,), (0, 3)), ((2, 3, 0), (0, 4)), ((2, 3, 0), (0,)),
+                            ((0, 2, 0), (0, 3)), ((2, 2, 0), (2, 0, 3)), ((0,), (2, 0, 3))):
+            for product in (hone.torch.matmul, compiled) if left == (2, 3, 0) else (hone.torch.matmul,):
+                with self.subTest(left=left, right=right, compiled=product is compiled):
+                    a, b = torch.empty(left, requires_grad=True), torch.empty(right, requires_grad=True)
+                    made = product(a, b)
+                    self.assertEqual(made.tolist(), torch.matmul(a, b).tolist())
+                    made.sum().backward()
+                    self.assertEqual((a.grad.shape, b.grad.shape), (left, right))
+
     def test_a_wrong_call_is_refused_in_hones_words(self):
         for function in (ops.matmul, torch.compile(lambda a, b: ops.matmul(a, b), backend="aot_eager")):
             torch._dynamo.reset()
