@@ -37,7 +37,7 @@ __all__ = ["agree", "matmul", "ops", "replace"]
 
 NAMESPACE = "hone"
 # Under autocast these, and all whose name ends so, take their tensors in autocast's dtype, as torch's own products do; all others
-# in the widest that came.
+# in the widest that came. So does a product of 8 bit operands: autocast has no say in them, and of its bias comes the result's dtype.
 LOWERED = ("matmul", "gated_linear_unit", "attention")
 
 _WIDTHS = {torch.float16: 1, torch.bfloat16: 1, torch.float32: 2}
@@ -460,9 +460,11 @@ class _Operation:
         for row in self.tensors:
             if isinstance(named.get(row["name"]), torch.Tensor) and named[row["name"]].dtype in _WIDTHS:
                 groups.setdefault(row["type"][:row["type"].index("[")], []).append(row["name"])
+        operand = next(named[row["name"]] for row in self.tensors if isinstance(named.get(row["name"]), torch.Tensor))
+        is_lowered = self.name.endswith(LOWERED) and operand.dtype in _WIDTHS
         made = {}
         for element, names in groups.items():
-            wanted = lower if self.name.endswith(LOWERED) else _widest([named[name].dtype for name in names])
+            wanted = lower if is_lowered else _widest([named[name].dtype for name in names])
             if element[0].isupper():
                 made.update({name: named[name].to(wanted) for name in names})
         return made

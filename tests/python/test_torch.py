@@ -697,6 +697,9 @@ class Transformed(HoneTest):
             self.assertEqual(ops.rms_norm(x, w).dtype, torch.float32)
             self.assertEqual(ops.rms_norm(x.bfloat16(), w).dtype, torch.float32)
             self.assertEqual(ops.rms_norm(x.bfloat16(), w.bfloat16()).dtype, torch.bfloat16)
+            for operands in ((eights(3, 5), eights(5, 4)), (r(3, 5).to(torch.float8_e4m3fn), r(5, 4).to(torch.float8_e4m3fn))):
+                for dtype in (torch.float32, torch.float16, torch.bfloat16):
+                    self.assertEqual(ops.scaled_matmul(*operands, r(3).abs(), r(4).abs(), r(4).to(dtype)).dtype, dtype)
             gate = r(3, 8).requires_grad_()
             ops.silu_mul(gate, r(3, 8).bfloat16()).sum().backward()
             self.assertEqual(gate.grad.dtype, torch.float32)
