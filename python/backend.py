@@ -1,4 +1,4 @@
-"""Builds wheels and source archives of the Python package, as PEP 517 asks: `python -m build` in the tree's root.
+"""Builds wheels and source archives of the Python package, as PEP 517 asks: `pip wheel .` or `python -m build` in the tree's root.
 
 A wheel takes what CMake builds in build-wheel/, or in the build folder that HONE_BUILD or `-Cbuild=FOLDER` names. It holds
 the extension, libhone, the command and the worker, with the libraries that they need inside, and the licenses of these. Its

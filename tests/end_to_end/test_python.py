@@ -105,6 +105,16 @@ class Wheel(unittest.TestCase):
             archive.extractall(cls.folder / "unpacked")
             cls.files = archive.namelist()
 
+    def test_the_pages_command_makes_it(self):
+        line = re.search(r"(?m)^(pip wheel [^#\n]*)", (ROOT / "docs" / "python.md").read_text())[1].strip()
+        for page in ("README.md", "docs/install.md"):
+            self.assertIn(f"`{line}`", (ROOT / page).read_text())
+        command = [str(self.folder / "dist") if word == "dist" else word for word in line.split()]
+        environment = {**os.environ, "HONE_BUILD": str(BUILD.resolve()), "PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1"}
+        done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual((self.folder / "dist" / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
     def test_its_tag_is_of_glibc_2_28(self):
         self.assertRegex(self.wheel.name, r"^hone_tuner-.*-cp311-abi3-manylinux_2_28_.*\.whl$")
 
