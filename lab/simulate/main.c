@@ -18,7 +18,7 @@ typedef struct asked {
     size_t count; // of others
     long long seed, evaluations, patience;
     double seconds;
-    int races, json;
+    int races, json, help;
 } asked;
 
 typedef struct warm {
@@ -174,13 +174,13 @@ static int run(const asked *a)
 
 // What is asked -------------------------------------------------------------------------------------------------------
 
-static int wrong_use(void)
+static int show_usage(FILE *to, int code)
 {
     fprintf(
-        stderr, "usage: hone-simulate SPACE [--seed N] [--evals N] [--seconds N] [--patience N] [--racing] [--json] "
-                "[--warm OTHER...]\n"
-                "SPACE and OTHER: cache files of Kernel Tuner or T4 results; at most 32 others\n");
-    return USAGE;
+        to, "usage: hone-simulate SPACE [--seed N] [--evals N] [--seconds N] [--patience N] [--racing] [--json] "
+            "[--warm OTHER...]\n"
+            "SPACE and OTHER: cache files of Kernel Tuner or T4 results; at most 32 others\n");
+    return code;
 }
 
 static bool read_count(const char *text, long long least, long long *out)
@@ -227,13 +227,19 @@ static bool read_option(asked *a, int option, const char *value)
 static bool read_arguments(asked *a, int argc, char **argv)
 {
     const struct option options[] = {
-        {"seed", required_argument, NULL, 's'},     {"evals", required_argument, NULL, 'e'},
-        {"patience", required_argument, NULL, 'p'}, {"seconds", required_argument, NULL, 't'},
-        {"warm", required_argument, NULL, 'w'},     {"racing", no_argument, &a->races, 1},
-        {"json", no_argument, &a->json, 1},         {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, 's'},
+        {"evals", required_argument, NULL, 'e'},
+        {"patience", required_argument, NULL, 'p'},
+        {"seconds", required_argument, NULL, 't'},
+        {"warm", required_argument, NULL, 'w'},
+        {"racing", no_argument, &a->races, 1},
+        {"json", no_argument, &a->json, 1},
+        {"help", no_argument, &a->help, 1},
+        {NULL, 0, NULL, 0},
     };
     for (int found; (found = getopt_long(argc, argv, "", options, NULL)) != -1;)
         if (!read_option(a, found, optarg)) return false;
+    if (a->help) return true;
     if (optind == argc || (argc - optind > 1 && a->count == 0)) return false;
     a->space = argv[optind];
     for (int i = optind + 1; i < argc; i++)
@@ -244,7 +250,8 @@ static bool read_arguments(asked *a, int argc, char **argv)
 int main(int argc, char **argv)
 {
     asked a = {.space = NULL};
-    if (!read_arguments(&a, argc, argv)) return wrong_use();
+    if (!read_arguments(&a, argc, argv)) return show_usage(stderr, USAGE);
+    if (a.help) return show_usage(stdout, DONE);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     return run(&a);

@@ -166,6 +166,12 @@ class Simulate(CommandTest):
             self.assertIn("usage: hone-simulate SPACE", self.run_it(*wrong, code=USAGE).err)
         self.run_it(os.path.join(self.folder, "none.json"), code=WORLD)
 
+    def test_help_is_printed_and_nothing_is_wrong(self):
+        for arguments in (["--help"], [self.space, "--json", "--help"]):
+            answer = self.run_it(*arguments)
+            self.assertTrue(answer.out.startswith("usage: hone-simulate SPACE "), answer.out)
+            self.assertEqual(answer.err, "")
+
     def test_people_get_a_table(self):
         text = self.run_it(self.space, "--evals", "50", "--racing").out
         self.assertIn("seconds", text.splitlines()[0])
