@@ -1,11 +1,12 @@
 """What the programs of lab/ have in common: help, files that are not there, a reader that has enough."""
 
+import json
 import os
 import subprocess
 import sys
 import unittest
 
-from support import DATA, NORM, USAGE, CommandTest
+from support import COMMAND, DATA, NORM, USAGE, CommandTest
 
 LAB = DATA.parent / "lab"
 BENCH = DATA.parent / "bench"
@@ -37,8 +38,8 @@ class Lab(CommandTest):
 
     def test_a_file_that_is_not_there_is_named_with_what_was_expected(self):
         before = sorted(self.folder.iterdir())
-        for name in ("alarms", "duels", "figures", "fleet", "floor", "racing", "replay", "t4", "trajectories"):
-            more = ["--venv", self.folder / "venv"] if name == "trajectories" else []
+        for name in ("alarms", "duels", "figures", "fleet", "floor", "racing", "regret", "replay", "t4", "trajectories"):
+            more = {"regret": ["--hone", COMMAND], "trajectories": ["--venv", self.folder / "venv"]}.get(name, [])
             self.refuses(name, *more, "/no/such/file", file="/no/such/file")
         self.refuses("score", "/no/such.json", file="/no/such.json")
         self.refuses("alarms", "--hone", "/no/hone", self.write("calls.txt", NORM), file="/no/hone")
@@ -63,6 +64,23 @@ class Lab(CommandTest):
                                       stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120)
                 os.close(writing)
                 self.assertEqual((done.returncode, done.stderr), (141, ""))
+
+    def test_regret_begins_nothing_with_what_is_no_call(self):
+        begun = "echo begun >begun; echo at work; exec sleep 600"
+        for wrong in ("rms_norm(", "nothing(f32[3])", "/no/such/file"):
+            with self.subTest(wrong):
+                done = self.lab("regret", "--hone", COMMAND, "--neighbour", begun, NORM, wrong)
+                self.assertIn(done.returncode, (1, USAGE))
+                self.assertEqual(done.stdout, "")
+                self.assertIn(f"regret: {wrong}: expected ", done.stderr)
+                self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_regret_takes_a_list_of_calls(self):
+        calls = self.write("calls.txt", f"# of one\n{NORM}   # the only one\n")
+        done = self.lab("regret", "--hone", COMMAND, "--runs", "1", "--seconds", "0.3", "--duel", "0.2", calls)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in (self.folder / "regret.jsonl").read_text().splitlines()]
+        self.assertEqual([row["call"] for row in rows if "duel" not in row], [NORM])
 
 
 if __name__ == "__main__":
