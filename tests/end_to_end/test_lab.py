@@ -1,16 +1,24 @@
 """What the programs of lab/ have in common: help, files that are not there, a reader that has enough."""
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import unittest
+import zipfile
 
 from support import COMMAND, DATA, NORM, USAGE, CommandTest
 
 LAB = DATA.parent / "lab"
 BENCH = DATA.parent / "bench"
 PROGRAMS = sorted(path.name for path in LAB.iterdir() if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env python3"))
+# Stands in for Kernel Tuner, of which lab/trajectories replaces some functions: each strategy falls over.
+TUNER = {"kernel_tuner/__init__.py": "", "kernel_tuner/interface.py": "", "kernel_tuner/runners/__init__.py": "",
+         "kernel_tuner/util.py": "def read_cache(path, open_cache=True): pass\n", "kernel_tuner/runners/simulation.py": "",
+         "kernel_tuner-1.4.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: kernel-tuner\nVersion: 1.4.0\n",
+         "kernel_tuner-1.4.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+         "kernel_tuner-1.4.0.dist-info/RECORD": ""}
 
 
 class Lab(CommandTest):
@@ -81,6 +89,26 @@ class Lab(CommandTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [json.loads(line) for line in (self.folder / "regret.jsonl").read_text().splitlines()]
         self.assertEqual([row["call"] for row in rows if "duel" not in row], [NORM])
+
+    def test_a_virtual_environment_that_was_half_made_is_made_whole(self):
+        if importlib.util.find_spec("ensurepip") is None and not os.environ.get("HONE_REQUIRE"):
+            self.skipTest("Python cannot put pip into a virtual environment: Debian's python3-venv is not there")
+        with zipfile.ZipFile(self.folder / "kernel_tuner-1.4.0-py3-none-any.whl", "w") as wheel:
+            for name, text in TUNER.items():
+                wheel.writestr(name, text)
+        rows = {str(x): {"x": x, "time": 1.0 + x, "compile_time": 1} for x in range(4)}
+        space = self.write("space.json", json.dumps({"tune_params_keys": ["x"], "tune_params": {"x": list(range(4))}, "cache": rows}))
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self.folder / "venv")], check=True)
+        arguments = ["--venv", self.folder / "venv", "--out", self.folder / "out", "--seeds", "1", "--strategies", "pso", space]
+        alone = {"PIP_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        for _ in range(2):  # nothing to install from: it is not taken for installed after that
+            done = self.lab("trajectories", *arguments, **alone, PIP_FIND_LINKS="")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("kernel-tuner==1.4.0: exit 1", done.stderr.splitlines()[-1])
+        for links in (str(self.folder), ""):  # once it is whole, nothing is installed
+            done = self.lab("trajectories", *arguments, **alone, PIP_FIND_LINKS=links)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.folder / "out" / "space.json.gz").exists())
 
 
 if __name__ == "__main__":
