@@ -4,6 +4,7 @@
 #include "kernels/rivals/cublaslt.h"
 
 #include "base/error.h"
+#include "call/call.h"
 #include "kernels/rivals/cublaslt_library.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 
@@ -20,9 +21,18 @@ static bool refuse(const char *expected, hone_error *why)
     return false;
 }
 
+// At HONE_ORDINARY_ALIGN bytes, which are a chunk: its heuristic answers CUBLAS_STATUS_INVALID_VALUE of others.
+static bool is_aligned(const hone_call *call)
+{
+    for (size_t i = SCALED_MATMUL_A; i <= SCALED_MATMUL_C; i++)
+        if (hone_call_align(call, i) != 0) return false;
+    return true;
+}
+
 bool hone_scaled_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
+    _Static_assert((int)HONE_ORDINARY_ALIGN == (int)CHUNK, "an alignment that no key mentions is enough");
     const hone_matmul product = hone_scaled_matmul_form.of_call(call);
     const bool a_has_one = product.m == 1 || product.a_scale_stride == 0;
     const bool b_has_one = product.n == 1 || product.b_scale_stride == 0;
@@ -34,6 +44,7 @@ bool hone_scaled_cublaslt_supports(const hone_kernel *kernel, const hone_call *c
     if (product.k % CHUNK != 0 || product.n % CHUNK != 0) return refuse("n and k that are multiples of 16", why);
     if (product.a_stride % CHUNK != 0 || product.b_stride % CHUNK != 0)
         return refuse("rows of a and b that begin at multiples of 16 bytes", why);
+    if (!is_aligned(call)) return refuse("arrays that begin at multiples of 16 bytes", why);
     if (!(a_has_each && b_has_each) && !(a_has_one && b_has_one))
         return refuse(
             "a scale for each row and each column, side by side, or one scale for all of a and one for b", why);

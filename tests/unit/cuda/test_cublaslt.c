@@ -178,9 +178,12 @@ enum { ROWS = 3, COLUMNS = 16, TERMS = 32, SCALED_ARGS = 7 };
 
 // 8 bit floats: a value from 0 to 15 eighths with a sign, which has 4 bits, is exact.
 typedef struct scaling {
-    uint8_t a[ROWS * TERMS], b[COLUMNS * TERMS];
-    float a_scale[ROWS], b_scale[COLUMNS];
-    uint16_t bias[COLUMNS], c[ROWS * COLUMNS];
+    _Alignas(16) uint8_t a[ROWS * TERMS];
+    _Alignas(16) uint8_t b[COLUMNS * TERMS];
+    _Alignas(16) float a_scale[ROWS];
+    _Alignas(16) float b_scale[COLUMNS];
+    _Alignas(16) uint16_t bias[COLUMNS];
+    _Alignas(16) uint16_t c[ROWS * COLUMNS];
     int64_t shapes[SCALED_ARGS - 1][2], strides[2][1];
     hone_tensor tensors[SCALED_ARGS - 1];
     hone_value args[SCALED_ARGS];
@@ -285,6 +288,12 @@ static void other_products_of_bytes_are_refused(void **state)
     s.shapes[1][1] = COLUMNS;
     s.args[SCALED_ARGS - 1] = hone_of_bool(false);
     refuses(*state, &s, "transpose_b=true");
+    set_scaled(&s);
+    s.shapes[0][0] = ROWS - 1;
+    s.shapes[2][0] = ROWS - 1;
+    s.shapes[5][0] = ROWS - 1;
+    s.tensors[5].byte_offset = 2;
+    refuses(*state, &s, "multiples of 16 bytes");
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
