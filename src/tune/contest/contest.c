@@ -53,17 +53,6 @@ static void grant_race(hone_trials *trials)
 
 // Words ---------------------------------------------------------------------------------------------------------------
 
-// Kernels of another platform than the device's have one reason, and it is known.
-static bool is_worth_words(const hone_contest_state *state, const hone_contest_kernel *row, hone_error *why)
-{
-    const hone_kernel *kernel = &row->kernel->kernel;
-    if (hone_tune_asks_for(&state->question.options, kernel->name, kernel->platform, why) != HONE_OK) return false;
-    const hone_device_info *device = state->question.environment->device;
-    if (device == NULL || kernel->platform == device->platform || state->question.options.kernel != NULL) return true;
-    snprintf(why->message, sizeof why->message, "for other platforms than %s", hone_platform_name(device->platform));
-    return false;
-}
-
 static bool has_same_words(const hone_contest_kernel *a, const hone_contest_kernel *b)
 {
     return a->tried == 0 && b->tried == 0 && a->reason[0] != '\0' && strcmp(a->reason, b->reason) == 0;
@@ -73,13 +62,11 @@ static bool has_same_words(const hone_contest_kernel *a, const hone_contest_kern
 static void describe_row(const hone_contest_state *state, size_t index, hone_buffer *out)
 {
     const hone_contest_kernel *rows = state->field.rows, *row = &rows[index];
-    hone_error why;
     for (size_t i = 0; i < index; i++)
-        if (has_same_words(&rows[i], row) && is_worth_words(state, &rows[i], &why)) return;
+        if (has_same_words(&rows[i], row)) return;
     hone_buffer_format(out, "; %s", row->kernel->kernel.name);
     for (size_t i = index + 1; i < state->field.count; i++)
-        if (has_same_words(&rows[i], row) && is_worth_words(state, &rows[i], &why))
-            hone_buffer_format(out, ", %s", rows[i].kernel->kernel.name);
+        if (has_same_words(&rows[i], row)) hone_buffer_format(out, ", %s", rows[i].kernel->kernel.name);
     if (row->tried > 0) hone_buffer_format(out, " (%u tried)", row->tried);
     if (row->reason[0]) hone_buffer_format(out, ": %s", row->reason);
 }
@@ -91,11 +78,13 @@ static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
     hone_buffer_init(&words, state->question.environment->allocator);
     uint32_t others = 0;
     hone_error why = {.message = ""};
-    for (size_t i = 0; i < state->field.count; i++)
-        if (is_worth_words(state, &state->field.rows[i], &why))
+    for (size_t i = 0; i < state->field.count; i++) {
+        const hone_kernel *kernel = &state->field.rows[i].kernel->kernel;
+        if (hone_tune_asks_for(&state->question.options, kernel->name, kernel->platform, &why) == HONE_OK)
             describe_row(state, i, &words);
         else
             others++;
+    }
     if (others > 0) hone_buffer_format(&words, "; %u others: %s", others, why.message);
     const char *text = hone_buffer_string(&words);
     hone_status status = hone_fail(
