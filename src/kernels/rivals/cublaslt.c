@@ -36,7 +36,6 @@ typedef struct state {
     cublaslt_handle *handle;
     cublaslt_product *product;
     cublaslt_layout *a, *b, *c, *residual; // residual: c where there is none
-    const hone_matmul_form *form;
     bool is_f64;
     hone_mutex describing; // the addresses of bias and scales are parts of the product's description
     cublaslt_preference *preference;
@@ -182,8 +181,7 @@ static int describe_epilogue(state *s, const hone_matmul *product, uint32_t alig
     return s->library.product_set(s->product, CUBLASLT_BIAS_POINTER, &some_bias, sizeof some_bias);
 }
 
-// One scale for all is what it takes unless it is told otherwise.
-static bool has_scales_of_each(const hone_matmul *product)
+bool hone_cublaslt_has_scales_of_each(const hone_matmul *product)
 {
     return (product->m == 1 || product->a_scale_stride == 1) && (product->n == 1 || product->b_scale_stride == 1);
 }
@@ -196,13 +194,13 @@ static int set_scales(state *s, const float *a_scale, const float *b_scale)
     return s->library.product_set(s->product, CUBLASLT_SCALE_POINTER_B, &a_scale, sizeof a_scale);
 }
 
-// A library that knows no such mode has no such product.
+// One scale for all is what it takes unless it is told otherwise. A library that knows no such mode has no such product.
 static int describe_scales(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const int32_t mode = CUBLASLT_SCALE_OF_EACH;
     const float *some_scale = (const float *)(uintptr_t)(4096 + alignment);
     if (!product->is_scaled) return CUBLASLT_SUCCESS;
-    for (int i = CUBLASLT_SCALE_MODE_A; has_scales_of_each(product) && i <= CUBLASLT_SCALE_MODE_B; i++)
+    for (int i = CUBLASLT_SCALE_MODE_A; hone_cublaslt_has_scales_of_each(product) && i <= CUBLASLT_SCALE_MODE_B; i++)
         if (s->library.product_set(s->product, i, &mode, sizeof mode) != CUBLASLT_SUCCESS)
             return CUBLASLT_NOT_SUPPORTED;
     return set_scales(s, some_scale, some_scale);
@@ -271,9 +269,14 @@ static hone_status take_workspace(state *s, hone_error *err)
         "the GPU has no %zu bytes for the workspace (%d)", s->proposal.workspace_bytes, result);
 }
 
+static const hone_matmul_form *form_of(const hone_plan *plan)
+{
+    return plan->kernel->user;
+}
+
 static hone_status make_ready(state *s, const hone_plan *plan, hone_error *err)
 {
-    const hone_matmul product = s->form->of_call(plan->call);
+    const hone_matmul product = form_of(plan)->of_call(plan->call);
     const uint32_t alignment = least_alignment(plan->call, &product);
     hone_status status = hone_cuda_driver_open(&s->allocator, &s->driver, err);
     if (status == HONE_OK) status = hone_cublaslt_open(&s->allocator, &s->library, err);
@@ -326,7 +329,6 @@ hone_status hone_cublaslt_prepare(const hone_plan *plan, void **out_state, size_
     *out_scratch_bytes = 0;
     if (s == NULL) return hone_fail_memory(err, where);
     s->allocator = allocator;
-    s->form = plan->kernel->user;
     hone_mutex_init(&s->describing);
     hone_status status = make_ready(s, plan, err);
     if (status == HONE_OK)
@@ -398,7 +400,7 @@ hone_status hone_cublaslt_run(const hone_plan *plan, const hone_value *args, con
     state *s = plan->state;
     cuda_context *before = NULL;
     void *stream = execution != NULL ? execution->stream : NULL;
-    const hone_matmul product = s->form->of(plan, args);
+    const hone_matmul product = form_of(plan)->of(plan, args);
     if (!enter(s, &before)) return HONE_KERNEL_FAILED;
     int result = s->workspace == 0 || owns_workspace(s, stream) ? multiply(s, &product, s->workspace, stream)
                                                                 : multiply_elsewhere(s, &product, execution, stream);

@@ -3,13 +3,15 @@
 #ifndef HONE_KERNELS_RIVALS_CUBLASLT_H
 #define HONE_KERNELS_RIVALS_CUBLASLT_H
 
-#include "hone/kernel.h"
+#include "kernels/matmul/matmul.h"
 
 // What the loader knows it by.
 #define HONE_CUBLASLT_SONAME "libcublasLt.so.13"
 
 extern const char hone_cublaslt_space[], hone_cublaslt_signature[];
 
+// Whether there is a scale for each row and for each column, side by side; else it takes one for each matrix.
+bool hone_cublaslt_has_scales_of_each(const hone_matmul *product);
 // Whether it takes the call of matmul.
 bool hone_cublaslt_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 // The kernel's user is the hone_matmul_form of its algorithm.

@@ -36,8 +36,6 @@ bool hone_scaled_cublaslt_supports(const hone_kernel *kernel, const hone_call *c
     const hone_matmul product = hone_scaled_matmul_form.of_call(call);
     const bool a_has_one = product.m == 1 || product.a_scale_stride == 0;
     const bool b_has_one = product.n == 1 || product.b_scale_stride == 0;
-    const bool a_has_each = product.m == 1 || product.a_scale_stride == 1;
-    const bool b_has_each = product.n == 1 || product.b_scale_stride == 1;
     if (!hone_scaled_matmul_has_dense_rows(call, why)) return false;
     if (!product.transpose_b) return refuse("transpose_b=true", why);
     if (!hone_matmul_has_terms(&product)) return refuse("m, n and k above 0", why);
@@ -45,7 +43,7 @@ bool hone_scaled_cublaslt_supports(const hone_kernel *kernel, const hone_call *c
     if (product.a_stride % CHUNK != 0 || product.b_stride % CHUNK != 0)
         return refuse("rows of a and b that begin at multiples of 16 bytes", why);
     if (!is_aligned(call)) return refuse("arrays that begin at multiples of 16 bytes", why);
-    if (!(a_has_each && b_has_each) && !(a_has_one && b_has_one))
+    if (!hone_cublaslt_has_scales_of_each(&product) && !(a_has_one && b_has_one))
         return refuse(
             "a scale for each row and each column, side by side, or one scale for all of a and one for b", why);
     return hone_cublaslt_is_here(why);
