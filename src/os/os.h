@@ -193,6 +193,7 @@ void hone_os_keep_off_end(hone_os_kept_off *kept);
 char hone_os_thread_state(const char *thread);
 // Processor time that all other threads of this process have had, those that ended included; exact to some us.
 uint64_t hone_os_others_ns(void);
+uint64_t hone_os_own_ns(void); // of processor time that the calling thread has taken
 
 // What code leaves in its process -------------------------------------------------------------------------------------
 // Signal mask and handlers, floating-point mode, x87 registers, folder, environment, locale, limits, priority, what the

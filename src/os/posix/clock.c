@@ -58,6 +58,11 @@ uint64_t hone_os_others_ns(void)
     return all > own ? all - own : 0;
 }
 
+uint64_t hone_os_own_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 double hone_os_now_utc(void)
 {
     struct timespec now;

@@ -5,12 +5,14 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "call/made_up.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, PROCESSES = 5 };
+enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4 };
 
 static const char where[] = "tune.first_runs";
 static const double most_seconds = 10; // of one call: a compiler may be asked
@@ -29,7 +31,7 @@ static bool takes(void *ctx, const hone_call *call)
 
 // The same candidate for another call, in the process that there is, or in a new one.
 static hone_status try_on(
-    hone_contest_state *state, const taker *t, const hone_call *call, double run_ns, hone_trial *out, hone_error *err)
+    hone_contest_state *state, const taker *t, const hone_call *call, double hold_ns, hone_trial *out, hone_error *err)
 {
     hone_question question = state->question;
     hone_trials trials;
@@ -45,7 +47,7 @@ static hone_status try_on(
     trials.sandbox = state->trials.sandbox;
     trials.has_sandbox = false; // it is lent
     const hone_try what = {
-        .kernel = t->kernel, .config = t->config, .best_ns = run_ns, .sort = HONE_TRY_FIRST_RUNS, .stays = true};
+        .kernel = t->kernel, .config = t->config, .best_ns = hold_ns, .sort = HONE_TRY_FIRST_RUNS, .stays = true};
     const hone_status status = hone_trials_try(&trials, &what, out, &cut, err);
     state->trials.sandbox = trials.sandbox;
     state->trials.was_opened[0] = state->trials.was_opened[1] = false;
@@ -97,6 +99,41 @@ static hone_status try_by_turns(
     return status;
 }
 
+// Where a run of run_ns stands still, by turns somewhere in one of its halves and somewhere near its begin, where most of what
+// is done once is done: however much of the run that takes, one of the holds is likely within it.
+static double draw_hold(uint64_t *random, int number, double run_ns)
+{
+    const double parts = HOLDS / 2, shortest_ns = fmin(1000, run_ns);
+    const double at = ((number / 2) % (HOLDS / 2) + hone_random_unit(random)) / parts;
+    return number % 2 == 0 ? at * run_ns : shortest_ns * pow(run_ns / shortest_ns, at);
+}
+
+// In a process each, until so many were held in their first run. One that was over before is asked again: it is shorter than
+// it was taken for.
+static hone_status try_held(
+    hone_contest_state *state,
+    const taker *t,
+    const hone_call *call,
+    double run_ns,
+    hone_candidate *candidate,
+    hone_error *err)
+{
+    uint64_t random = state->question.options.seed;
+    hone_status status = HONE_OK;
+    for (int held = 0, missed = 0; held < HOLDS && missed < MOST_MISSED && run_ns > 1 && status == HONE_OK;) {
+        hone_trial came;
+        hone_sandbox_drop(&state->trials.sandbox);
+        status = try_on(state, t, call, draw_hold(&random, held, run_ns), &came, err);
+        if (status == HONE_OK) judge(candidate, &came, call, NULL);
+        if (candidate->trial.failure != HONE_FAILURE_NONE) break;
+        const bool was_held = came.time_ns > 0;
+        held += was_held;
+        missed += !was_held;
+        if (!was_held) run_ns /= 2;
+    }
+    return status;
+}
+
 static hone_status try_all(
     hone_contest_state *state, const taker *t, hone_call *const calls[2], hone_candidate *candidate, hone_error *err)
 {
@@ -105,15 +142,9 @@ static hone_status try_all(
     // one lock, nothing that one process does not: each takes seconds to import what it needs.
     const bool is_one =
         state->question.environment->device->backend == HONE_GPU || hone_kernel_is_interpreted(t->kernel);
-    const int processes = is_one ? 1 : PROCESSES;
-    hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
-    for (int i = 1; i < processes && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
-        hone_trial came;
-        hone_sandbox_drop(&state->trials.sandbox);
-        status = try_on(state, t, calls[0], run_ns, &came, err);
-        if (status == HONE_OK) judge(candidate, &came, calls[0], NULL);
-    }
-    return status;
+    const hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
+    if (is_one || status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
+    return try_held(state, t, calls[0], run_ns, candidate, err);
 }
 
 // Of a kernel that takes nothing smaller: the call itself, and one that is larger.

@@ -7,6 +7,7 @@
 #include "tune/rule/statistics.h"
 #include "tune/worker/bulk.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -608,16 +609,18 @@ static void sprinkle_one(sprinkling *s, char *row, double value)
     hone_element_store(s->id, row + at * s->step, 0, value);
 }
 
+// Of what gives zeros a meaning, a kind of its own: a row of nothing else, as padding is, has no largest number and no norm to
+// divide by.
+enum { KINDS = 5, PADDING = 1 << 6, ONE_ROW_IN = 3 };
+static_assert((PADDING & (HONE_SPECIAL_EVERYWHERE | ((1 << KINDS) - 1))) == 0, "the algorithm's kinds are others");
+
 static void sprinkle_row(sprinkling *s, char *row, uint32_t kind)
 {
     static const double small[] = {0.0, -0.0, 0x1p-1074, -0x1p-149, 0x1p-140, -0x1p-130, 0x1p-24};
     static const double masked[] = {-INFINITY};
-    // A row of nothing but zeros, as padding is, has no largest number and no norm to divide by. Whether it is one draws
-    // nothing, so that a seed means the same elsewhere.
-    const bool is_padding = kind == HONE_SPECIAL_SMALL && (s->random >> 32 & 1) == 0;
+    static const double zero[] = {0.0};
     if (kind == HONE_SPECIAL_SMALL) sprinkle_each(s, row, small, sizeof small / sizeof small[0], 3);
-    for (int64_t i = 0; i < s->count && is_padding; i++)
-        hone_element_store(s->id, row + i * s->step, 0, 0.0);
+    if (kind == PADDING) sprinkle_each(s, row, zero, 1, 1);
     if (kind == HONE_SPECIAL_MINUS_INFINITY) sprinkle_each(s, row, masked, 1, 4);
     if (kind == HONE_SPECIAL_LOWEST) sprinkle_each(s, row, &s->lowest, 1, 1);
     if (kind == HONE_SPECIAL_INFINITY) sprinkle_one(s, row, INFINITY);
@@ -629,13 +632,11 @@ static double lowest_of(hone_dtype_id id)
     return id == HONE_F16 ? -65504 : id == HONE_F64 ? -0x1.fffffffffffffp1023 : -0x1.fep127;
 }
 
-enum { KINDS = 5, ONE_ROW_IN = 3 };
-
 typedef struct row_chooser {
     sprinkling *sprinkling;
-    uint32_t kinds[KINDS], count; // that the operation defines
-    uint32_t one_in, chosen;      // of so many rows the one of this number
-    uint32_t next;                // kind
+    uint32_t kinds[KINDS + 1], count; // that the operation defines
+    uint32_t one_in, chosen;          // of so many rows the one of this number
+    uint32_t next;                    // kind
 } row_chooser;
 
 static row_chooser choose_rows(sprinkling *s, uint32_t defined, int64_t rows, uint32_t first)
@@ -643,6 +644,7 @@ static row_chooser choose_rows(sprinkling *s, uint32_t defined, int64_t rows, ui
     row_chooser chooser = {.sprinkling = s, .one_in = rows < ONE_ROW_IN ? 1 : ONE_ROW_IN, .next = first};
     for (uint32_t i = 0; i < KINDS; i++)
         if ((defined & 1u << i) != 0) chooser.kinds[chooser.count++] = 1u << i;
+    if ((defined & HONE_SPECIAL_SMALL) != 0) chooser.kinds[chooser.count++] = PADDING;
     return chooser;
 }
 
@@ -658,7 +660,8 @@ static void choose_row(void *ctx, int64_t offset, int64_t index)
 
 uint32_t hone_buffers_special_kinds(uint32_t defined)
 {
-    return (uint32_t)__builtin_popcount(defined & ((1u << KINDS) - 1));
+    const bool has_padding = (defined & HONE_SPECIAL_SMALL) != 0;
+    return (uint32_t)__builtin_popcount(defined & ((1u << KINDS) - 1)) + has_padding;
 }
 
 // An array without its last axis, along which a row lies. strides: room for its own.

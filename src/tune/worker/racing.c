@@ -311,15 +311,16 @@ typedef struct first_runs {
     meeting meeting;
     hone_reference reference; // of the second one's arrays
     double hold_ns;           // after which the second one stands still in its run; 0: it does not
+    bool was_held;
     hone_status statuses[2];
-    double times_ns[2];
+    double times_ns[2]; // of processor: who waits for one has not come further in its run
 } first_runs;
 
 static void run_timed(first_runs *f, int number)
 {
-    const uint64_t start = hone_os_now_ns();
+    const uint64_t start = hone_os_own_ns();
     f->statuses[number] = run_plan(&f->racers[number]);
-    f->times_ns[number] = (double)(hone_os_now_ns() - start);
+    f->times_ns[number] = (double)(hone_os_own_ns() - start);
 }
 
 static void run_first(first_runs *f)
@@ -329,7 +330,7 @@ static void run_first(first_runs *f)
     meet(&f->meeting, &gate);
     if (f->hold_ns > 0) {
         meet(&f->meeting, &gate); // the alarm is set
-        (void)hone_os_alarm_await(patience_ns);
+        f->was_held = hone_os_alarm_await(patience_ns);
     }
     run_timed(f, 0);
     hone_os_hold_release();
@@ -386,22 +387,12 @@ static hone_failure race_first(first_runs *f, hone_error *err)
     return HONE_FAILURE_RACY;
 }
 
-// Somewhere in a run of about run_ns, and as likely near its begin: what is done once is done there.
-static double draw_hold(hone_session *session, double run_ns)
-{
-    const double at = (double)(hone_random_next(&session->random) >> 11) * 0x1p-53;
-    const bool is_near = hone_random_next(&session->random) >> 63 != 0;
-    const double shortest_ns = fmin(1000, run_ns);
-    return is_near ? shortest_ns * pow(run_ns / shortest_ns, at) : at * run_ns;
-}
-
-static bool begin_first_runs(first_runs *f, hone_runner *runner, hone_buffers *others, double run_ns)
+static bool begin_first_runs(first_runs *f, hone_runner *runner, hone_buffers *others, double after_ns)
 {
     hone_session *session = runner->session;
     hone_reference_means means = hone_session_reference_means(session);
     means.pool = others->pool;
-    *f = (first_runs){.racers = {{.runner = runner}, {.runner = runner}}};
-    f->hold_ns = run_ns > 1 ? draw_hold(session, run_ns) : 0;
+    *f = (first_runs){.racers = {{.runner = runner}, {.runner = runner}}, .hold_ns = after_ns};
     if (!make_idle_racer(&f->racers[0], 0, runner, &session->buffers, &f->meeting) ||
         !make_idle_racer(&f->racers[1], 1, runner, others, &f->meeting))
         return false;
@@ -410,14 +401,15 @@ static bool begin_first_runs(first_runs *f, hone_runner *runner, hone_buffers *o
                &f->reference, &means, session->call, others, &hone_reference_ordinary, session->seed, NULL) == HONE_OK;
 }
 
-static hone_failure race_first_runs(hone_runner *runner, double run_ns, double *out_ns, hone_error *err)
+static hone_failure race_first_runs(hone_runner *runner, double after_ns, double *out_ns, hone_error *err)
 {
     hone_buffers others;
     first_runs f;
     hone_failure failure = HONE_FAILURE_NONE;
     if (!hone_site_is_host(&runner->session->site) || !make_others(runner, &others)) return HONE_FAILURE_NONE;
-    if (begin_first_runs(&f, runner, &others, run_ns)) failure = race_first(&f, err);
-    *out_ns = fmax(f.times_ns[0], f.times_ns[1]); // who did what is done once
+    if (begin_first_runs(&f, runner, &others, after_ns)) failure = race_first(&f, err);
+    // The longer one did what is done once; held, it took what it stood still for, too.
+    *out_ns = after_ns > 0 ? f.was_held : fmax(f.times_ns[0], f.times_ns[1]);
     hone_reference_deinit(&f.reference);
     free_racer(&f.racers[0]);
     free_racer(&f.racers[1]);
@@ -426,10 +418,10 @@ static hone_failure race_first_runs(hone_runner *runner, double run_ns, double *
 }
 
 hone_failure hone_runner_verify_first(
-    hone_runner *runner, double run_ns, double *out_ns, double *out_max_error, hone_error *err)
+    hone_runner *runner, double after_ns, double *out_ns, double *out_max_error, hone_error *err)
 {
     hone_error why = {0};
-    const hone_failure racy = race_first_runs(runner, run_ns, out_ns, &why);
+    const hone_failure racy = race_first_runs(runner, after_ns, out_ns, &why);
     // Who is wrong alone, too, is not racy.
     const hone_failure alone = hone_runner_verify(runner, out_max_error, err);
     if (alone != HONE_FAILURE_NONE) return alone;

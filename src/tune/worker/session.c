@@ -347,9 +347,9 @@ static bool is_known(const try_request *q, uint64_t digest)
     return false;
 }
 
-static hone_failure verify_first_runs(hone_runner *runner, double run_ns, hone_trial *out, hone_error *err)
+static hone_failure verify_first_runs(hone_runner *runner, double after_ns, hone_trial *out, hone_error *err)
 {
-    hone_failure failure = hone_runner_verify_first(runner, run_ns, &out->time_ns, &out->max_error, err);
+    hone_failure failure = hone_runner_verify_first(runner, after_ns, &out->time_ns, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_beside(runner, &out->max_error, err);
     hone_session_keep_neighbour(runner->session);
     return failure;

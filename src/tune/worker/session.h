@@ -184,10 +184,10 @@ hone_failure hone_runner_verify_scalars(
 hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
 // racing.c: a candidate that has not run in this process yet, whose first runs are in two threads at once: RACY. Then as
 // hone_runner_verify, also where there are no threads of the session's own.
-//   run_ns  what a first run takes: one of the two stands still somewhere in it; 0: both begin at the same moment
-//   out_ns  what one of them took
+//   after_ns  where one of the two stands still in its run; 0: both begin at the same moment
+//   out_ns    what the longer one took of its processor; where one was to stand still, 0 if its run was over before
 hone_failure hone_runner_verify_first(
-    hone_runner *runner, double run_ns, double *out_ns, double *out_max_error, hone_error *err);
+    hone_runner *runner, double after_ns, double *out_ns, double *out_max_error, hone_error *err);
 // neighbour.c: while another plan of its kernel is there, for the session's neighbour, and when that is released.
 hone_failure hone_runner_verify_beside(hone_runner *runner, double *out_max_error, hone_error *err);
 // The open call is the next one's neighbour.

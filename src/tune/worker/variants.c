@@ -115,6 +115,7 @@ static const struct {
     [HONE_VARIANT_DEFINED_3] = DEFINED(2),
     [HONE_VARIANT_DEFINED_4] = DEFINED(3),
     [HONE_VARIANT_DEFINED_5] = DEFINED(4),
+    [HONE_VARIANT_DEFINED_6] = DEFINED(5),
     // Two large arrays multiply each other's: of attention the errors of its logits, and what they are the weights of.
     [HONE_VARIANT_LARGE_OTHERS] =
         {.words = "large inputs beside the first",

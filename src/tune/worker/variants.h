@@ -11,7 +11,7 @@ typedef enum hone_verify_depth { HONE_FOR_ALL, HONE_FOR_LEADERS, HONE_FOR_WINNER
 // ORIGINAL: what the reference was computed for and what is timed. NEAR: all but a few elements of each input are the
 // same, so that who looks at some of them takes it for the original, which it has just answered; _2 to _4: others are the
 // few, since the few of one may be what it looks at. OTHER: another seed. LARGE, TINY: the varied value's elements
-// multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special); _2 to _5: where there are fewer
+// multiplied. DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special); _2 to _6: where there are fewer
 // such rows than kinds of it, the kinds that come next. _OTHERS: the
 // same of the other arrays of floats. ROWS: whole rows of bools and integers are one value, as masks and segments that
 // leave out all of a row. SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
@@ -30,6 +30,7 @@ typedef enum hone_variant_kind {
     HONE_VARIANT_DEFINED_3,
     HONE_VARIANT_DEFINED_4,
     HONE_VARIANT_DEFINED_5,
+    HONE_VARIANT_DEFINED_6,
     HONE_VARIANT_LARGE_OTHERS,
     HONE_VARIANT_DEFINED_OTHERS,
     HONE_VARIANT_ROWS,
@@ -63,7 +64,7 @@ static inline bool hone_variant_is_near(hone_variant_kind kind)
 static inline bool hone_variant_is_further(hone_variant_kind kind)
 {
     return (hone_variant_is_near(kind) && kind != HONE_VARIANT_NEAR) ||
-           (kind > HONE_VARIANT_DEFINED && kind <= HONE_VARIANT_DEFINED_5);
+           (kind > HONE_VARIANT_DEFINED && kind <= HONE_VARIANT_DEFINED_6);
 }
 // Whether a session makes this kind.
 bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffers *buffers);
