@@ -142,6 +142,8 @@ int cli_find_store(const hone_cli *cli);
 // After cli_open, for commands about the records of the store: one that cannot be opened is no empty one. 0: it is open, or
 // there is to be none.
 int cli_need_store(hone_cli *cli);
+// The same for what contests answer, if --store names where that goes: seconds later it could not be stored.
+int cli_need_named_store(hone_cli *cli);
 // What a kind of store is used for: that of files which the command makes for itself, or of stores that are gone when they are
 // closed. Static.
 const char *cli_file_scheme(void);

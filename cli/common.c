@@ -211,6 +211,11 @@ int cli_need_store(hone_cli *cli)
     return EXIT_WORLD;
 }
 
+int cli_need_named_store(hone_cli *cli)
+{
+    return cli->options.store != NULL && !cli->options.no_store ? cli_need_store(cli) : 0;
+}
+
 int cli_read(const char *path, cli_text *out)
 {
     hone_error err;

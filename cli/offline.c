@@ -269,6 +269,7 @@ int cli_offline(hone_cli *cli)
         return cli_usage("--no-cold goes without --cold (hone help offline)");
     int status = cli_open(cli, cli->options.expect_all ? HONE_POLICY_HEURISTIC : HONE_POLICY_TUNE);
     if (status == 0) status = cli_check_names(cli);
+    if (status == 0 && !cli->options.expect_all && !cli->options.list) status = cli_need_named_store(cli);
     if (status != 0) return status;
     int worst = 0;
     for (size_t i = 0; i < cli->count && !cli_cancel; i++) {

@@ -58,7 +58,7 @@ int cli_tune(hone_cli *cli)
     if (status == 0 && cli->options.batch_seconds > 0 && !cli->options.recorded)
         status = cli_usage("--batch-seconds is for --recorded; calls that are named have --seconds each");
     if (status == 0) status = cli_open(cli, HONE_POLICY_TUNE);
-    if (status == 0 && cli->options.recorded) status = cli_need_store(cli);
+    if (status == 0) status = cli->options.recorded ? cli_need_store(cli) : cli_need_named_store(cli);
     if (status == 0) status = cli_check_names(cli);
     if (status != 0) return status;
     hone_tune_options options;

@@ -59,6 +59,8 @@ class Lab(CommandTest):
             self.refuses(name, self.write("other", '<script type="application/json" id="data">words</script>'), file=f"{self.folder}/other")
         for name in ("duels", "replay"):
             self.refuses(name, other, file=other)
+        trials = self.write("ab.jsonl", '{"program": "jax"}\n')
+        self.refuses("ab", "--out", trials, file=trials)
 
     def test_a_reader_that_has_enough_ends_it_quietly(self):
         (self.folder / "hone").write_text("#!/bin/sh\necho {}\n")

@@ -94,10 +94,15 @@ class Programs(CommandTest):
         out = self.hone("offline", control, "--seconds", "1", "--evals", "4").out
         self.assertIn("stored in sqlite:", out)
         (self.folder / "file").write_text("")
-        answer = self.hone("offline", control, "--seconds", "1", "--evals", "4", "--store",
-                           f"sqlite:{self.folder}/file/store.db", code=NO)
+        nowhere = f"sqlite:{self.folder}/file/store.db"
+        answer = self.hone("offline", control, "--seconds", "1", "--evals", "4", env={"HONE_STORE": nowhere}, code=NO)
         self.assertIn("going on without the store", answer.err)
         self.assertNotIn("stored in", answer.out)
+        # By name it is what the command is asked for: nothing is measured, by tune neither.
+        for command in (("offline", control), ("tune", "silu_mul(f32[4,4], f32[4,4])")):
+            answer = self.hone(*command, "--seconds", "30", "--store", nowhere, code=WORLD)
+            self.assertIn("is not a folder", answer.err)
+            self.assertEqual(answer.out, "")
 
     def test_a_program_of_which_nothing_could_be_tuned_is_answered_with_no(self):
         body = "\n".join(f'%{i} = stablehlo.abs %arg0 : tensor<4xf32> loc("ejkernel_ops#nothing_of_hone@v1:{i:016x}")'

@@ -2,6 +2,7 @@
 #ifndef HONE_STORE_SQLITE_CONNECTION_H
 #define HONE_STORE_SQLITE_CONNECTION_H
 
+#include "base/buffer.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/common/row.h"
@@ -118,6 +119,10 @@ hone_status hone_connection_open_read_only(
     const hone_log *log,
     const char *path,
     hone_error *err);
+// A path as SQLite's URI: every byte that could mean something else as %XX. query: "", or such as "?immutable=1".
+void hone_sqlite_put_uri(hone_buffer *out, const char *path, const char *query);
+// Whether a WAL of at least so many bytes lies beside a file.
+bool hone_sqlite_has_wal(hone_allocator allocator, const char *file, uint64_t least);
 // Opens the file that lies under the name now, which may be another than before. On failure there is no file, and
 // queries say so until it is called again.
 hone_status hone_connection_reopen(hone_connection *connection, hone_error *err);

@@ -73,8 +73,7 @@ static hone_status make_folders(const char *path, const hone_allocator *allocato
     return status;
 }
 
-// A path as a URI: every byte that could mean something else as %XX.
-static void put_uri(hone_buffer *out, const char *path, const char *query)
+void hone_sqlite_put_uri(hone_buffer *out, const char *path, const char *query)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
     // "./" keeps SQLite from reading a path like ":memory:" as something else.
@@ -92,7 +91,7 @@ static hone_status open_file(hone_connection *connection, int access, const char
 {
     hone_buffer name;
     hone_buffer_init(&name, connection->allocator);
-    put_uri(&name, connection->path, query);
+    hone_sqlite_put_uri(&name, connection->path, query);
     hone_status status = name.failed ? hone_fail_memory(err, open_where) : HONE_OK;
     if (status == HONE_OK) {
         // No mutex of SQLite's: the store has its own.
@@ -148,16 +147,20 @@ static bool has_no_room(sqlite3 *db)
     return sqlite3_errcode(db) == SQLITE_FULL || system == ENOSPC || system == EDQUOT;
 }
 
-// least: how many bytes one has that counts.
-static bool has_wal(const hone_connection *connection, uint64_t least)
+bool hone_sqlite_has_wal(hone_allocator allocator, const char *file, uint64_t least)
 {
     hone_buffer wal;
-    hone_buffer_init(&wal, connection->allocator);
-    hone_buffer_format(&wal, "%s-wal", connection->path);
+    hone_buffer_init(&wal, allocator);
+    hone_buffer_format(&wal, "%s-wal", file);
     const char *path = hone_buffer_string(&wal);
     bool has = wal.failed || (hone_os_is_file(path) && hone_os_file_stamp(path).size >= least);
     hone_buffer_deinit(&wal);
     return has;
+}
+
+static bool has_wal(const hone_connection *connection, uint64_t least)
+{
+    return hone_sqlite_has_wal(connection->allocator, connection->path, least);
 }
 
 // SQLite takes a file of one byte for an empty one, and would write over it.

@@ -51,6 +51,14 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *out)
     return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
+static hone_status check_owner(hone_store *store, int64_t application, int64_t version, hone_error *err)
+{
+    if (application == APPLICATION_ID && version == SCHEMA) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where, "%s.queue is of something else, or of a newer hone: move it away",
+        hone_sqlite_connection(store)->path);
+}
+
 static hone_status make_tables(hone_store *store, sqlite3 *db, hone_error *err)
 {
     int64_t application = 0, version = 0;
@@ -67,10 +75,7 @@ static hone_status make_tables(hone_store *store, sqlite3 *db, hone_error *err)
     }
     if (code == SQLITE_OK) code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (code != SQLITE_OK) return fail(store, db, code, "open", err);
-    if (application == APPLICATION_ID && version == SCHEMA) return HONE_OK;
-    return hone_fail(
-        err, HONE_INCOMPATIBLE, where, "%s.queue is of something else, or of a newer hone: move it away",
-        hone_sqlite_connection(store)->path);
+    return check_owner(store, application, version, err);
 }
 
 static hone_status open_queue(hone_store *store, sqlite3 **out, hone_error *err)
@@ -78,9 +83,9 @@ static hone_status open_queue(hone_store *store, sqlite3 **out, hone_error *err)
     char path[PATH_SIZE];
     hone_sqlite_store *self = (hone_sqlite_store *)store;
     const hone_connection *connection = &self->connection;
+    if (connection->read_only) return hone_fail(err, HONE_IO, where, "%s cannot be written", connection->path);
     *out = self->queue;
     if (*out != NULL) return HONE_OK;
-    if (connection->read_only) return hone_fail(err, HONE_IO, where, "%s cannot be written", connection->path);
     // "./" keeps SQLite from reading a path like ":memory:" as something else.
     snprintf(path, sizeof path, "%s%s.queue", connection->path[0] == '/' ? "" : "./", connection->path);
     int code = sqlite3_open_v2(
@@ -93,6 +98,39 @@ static hone_status open_queue(hone_store *store, sqlite3 **out, hone_error *err)
         code = sqlite3_exec(self->queue, "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF", NULL, NULL, NULL);
     hone_status status =
         code == SQLITE_OK ? make_tables(store, self->queue, err) : fail(store, self->queue, code, "open", err);
+    if (status != HONE_OK)
+        hone_sqlite_queue_rest(store);
+    else
+        *out = self->queue;
+    return status;
+}
+
+// One that nobody can write is read without locks, and without the index that SQLite would make beside it where there is no
+// WAL. *out NULL: there is none, and so no jobs.
+static hone_status open_to_read(hone_store *store, sqlite3 **out, hone_error *err)
+{
+    hone_sqlite_store *self = (hone_sqlite_store *)store;
+    const hone_connection *connection = &self->connection;
+    const char *const harden = "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF";
+    int64_t application = 0, version = 0;
+    char path[PATH_SIZE];
+    hone_buffer name;
+    *out = self->queue;
+    if (*out != NULL) return HONE_OK;
+    if (!connection->read_only) return open_queue(store, out, err);
+    snprintf(path, sizeof path, "%s.queue", connection->path);
+    if (!hone_os_is_file(path)) return HONE_OK;
+    hone_buffer_init(&name, connection->allocator);
+    hone_sqlite_put_uri(&name, path, hone_sqlite_has_wal(connection->allocator, path, 0) ? "" : "?immutable=1");
+    const int access = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI;
+    int code = name.failed ? SQLITE_NOMEM : sqlite3_open_v2(hone_buffer_string(&name), &self->queue, access, NULL);
+    hone_buffer_deinit(&name);
+    if (code == SQLITE_OK) sqlite3_busy_timeout(self->queue, HONE_CONNECTION_PATIENCE_MS);
+    if (code == SQLITE_OK) code = sqlite3_exec(self->queue, harden, NULL, NULL, NULL);
+    if (code == SQLITE_OK) code = read_number(self->queue, "PRAGMA application_id", &application);
+    if (code == SQLITE_OK) code = read_number(self->queue, "PRAGMA user_version", &version);
+    hone_status status =
+        code == SQLITE_OK ? check_owner(store, application, version, err) : fail(store, self->queue, code, "open", err);
     if (status != HONE_OK)
         hone_sqlite_queue_rest(store);
     else
@@ -171,9 +209,11 @@ static hone_status read_job(
     *out_sound = (uint64_t)sqlite3_column_int64(statement, (int)row.count) == hone_row_checksum(&row) &&
                  hone_row_read(&hone_row_job, &row, out, sizeof *out);
     if (*out_sound) return HONE_OK;
+    const bool is_dropped = !hone_sqlite_connection(store)->read_only;
     hone_log_write(
-        &store->log, HONE_LOG_WARNING, "%s.queue: a job does not match its checksum: it was dropped",
-        hone_sqlite_connection(store)->path);
+        &store->log, HONE_LOG_WARNING, "%s.queue: a job does not match its checksum: it was %s",
+        hone_sqlite_connection(store)->path, is_dropped ? "dropped" : "left out");
+    if (!is_dropped) return HONE_OK;
     const hone_store_key key = {
         row.cells[0].as.text, row.cells[1].as.text, row.cells[2].as.text, row.cells[3].as.text, NULL};
     return drop_job(store, db, &key, err);
@@ -265,8 +305,8 @@ static hone_status queue_visit(
     sqlite3 *db;
     sqlite3_stmt *statement = NULL;
     (void)orphans; // whose lock is free is told by the lock
-    hone_status status = open_queue(store, &db, err);
-    if (status != HONE_OK) return status;
+    hone_status status = open_to_read(store, &db, err);
+    if (status != HONE_OK || db == NULL) return status;
     int code = sqlite3_prepare_v2(db, device != NULL ? of_device : of_all, -1, &statement, NULL);
     if (code == SQLITE_OK) {
         sqlite3_bind_int64(statement, 1, (int64_t)state);
@@ -308,9 +348,9 @@ static hone_status queue_count(hone_store *store, const char *device, uint64_t o
 {
     sqlite3 *db;
     sqlite3_stmt *statement = NULL;
-    hone_status status = open_queue(store, &db, err);
-    if (status != HONE_OK) return status;
     out[0] = out[1] = out[2] = 0;
+    hone_status status = open_to_read(store, &db, err);
+    if (status != HONE_OK || db == NULL) return status;
     int code = sqlite3_prepare_v2(
         db, "SELECT state, count(*) FROM job WHERE ?1 IS NULL OR device = ?1 GROUP BY state", -1, &statement, NULL);
     if (code == SQLITE_OK && device != NULL) sqlite3_bind_text(statement, 1, device, -1, SQLITE_STATIC);

@@ -226,6 +226,40 @@ static void who_drops_leaves_what_a_worker_has(void **state)
     assert_int_equal(hone_queue_drop(f->store, &key, &f->err), HONE_NOT_FOUND);
 }
 
+// Nor is anything made beside it.
+static void a_queue_that_nobody_may_write_is_read(void **state)
+{
+    fixture *f = *state;
+    const bool is_file = strcmp(kind, "sqlite:") == 0;
+    const hone_store_options options = {.struct_size = sizeof options, .read_only = true};
+    hone_queue_stat stat;
+    char path[512], seen[400] = "";
+    add(f, cpu, 1, 100, 0);
+    add(f, cpu, 2, 100, 0);
+    hone_store_close(&f->store);
+    check(f, hone_store_open_with(&options, f->url, &f->store, &f->err));
+    check(f, hone_queue_visit(f->store, NULL, see, seen, &f->err));
+    assert_string_not_equal(seen, "");
+    check(f, hone_queue_count(f->store, cpu, &stat, &f->err));
+    assert_true(stat.waiting == 2 && stat.held == 0 && stat.aside == 0);
+    if (!is_file) return;
+    hone_job job = {
+        .key = {cpu, "rms_norm", "1", "0000000000000003", NULL}, .call = "rms_norm(f32[4,256], f32[256])", .count = 1};
+    size_t added = 0;
+    assert_int_equal(hone_queue_add(f->store, &job, 1, &added, &f->err), HONE_IO);
+    assert_non_null(strstr(f->err.message, "cannot be written"));
+    snprintf(path, sizeof path, "%s/store.db.queue-shm", f->folder.path);
+    assert_int_equal(access(path, F_OK), -1);
+    // Where there is none nobody is waiting, and none is made.
+    hone_store_close(&f->store);
+    snprintf(path, sizeof path, "%s/store.db.queue", f->folder.path);
+    assert_int_equal(unlink(path), 0);
+    check(f, hone_store_open_with(&options, f->url, &f->store, &f->err));
+    check(f, hone_queue_count(f->store, NULL, &stat, &f->err));
+    assert_true(stat.waiting == 0 && stat.held == 0 && stat.aside == 0);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 static void a_pause_is_of_a_device_its_class_or_all(void **state)
 {
     fixture *f = *state;
@@ -307,6 +341,7 @@ int main(int argc, char **argv)
         TEST(what_workers_die_of_is_set_aside_and_can_be_taken_up_again),
         TEST(a_claim_that_another_took_over_ends_nothing),
         TEST(who_drops_leaves_what_a_worker_has),
+        TEST(a_queue_that_nobody_may_write_is_read),
         TEST(a_pause_is_of_a_device_its_class_or_all),
         TEST(each_is_claimed_once_by_many),
     };
