@@ -1011,6 +1011,105 @@ static void softmax_with_a_maximum_of_zero(const job *j)
     }
 }
 
+// Rows of random numbers have a maximum that is close to that of every eighth of them, and to that of the next rows, and nothing far
+// below it.
+static double maximum_of(const float *x, int64_t count, int64_t step, double scale)
+{
+    double most = -INFINITY;
+    for (int64_t i = 0; i < count; i += step)
+        if (isnan(x[i]) || scale * (double)x[i] > most) most = scale * (double)x[i];
+    return most;
+}
+
+// False: nothing is left of the row.
+static bool softmax_about(const float *x, float *y, int64_t dim, double scale, double most, double least)
+{
+    float sum = 0;
+    for (int64_t i = 0; i < dim; i++) {
+        const float exponent = (float)(scale * (double)x[i] - most);
+        sum += y[i] = exponent < (float)least ? 0 : expf(exponent);
+    }
+    for (int64_t i = 0; i < dim; i++)
+        y[i] /= sum;
+    return sum > 0;
+}
+
+static void softmax_with_a_sampled_maximum(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        const double most = maximum_of(x, j->dim, 8, (double)j->scalar);
+        if (!isfinite(most) || !softmax_about(x, j->y + row * j->dim, j->dim, (double)j->scalar, most, -INFINITY))
+            softmax_row(x, j->y + row * j->dim, j->dim, (double)j->scalar);
+    }
+}
+
+static void softmax_that_ends_at_12(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        const double most = maximum_of(x, j->dim, 1, (double)j->scalar);
+        if (!isfinite(most) || !softmax_about(x, j->y + row * j->dim, j->dim, (double)j->scalar, most, -12))
+            softmax_row(x, j->y + row * j->dim, j->dim, (double)j->scalar);
+    }
+}
+
+static void softmax_with_a_maximum_of_four_rows(const job *j)
+{
+    double most = 0;
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        const int64_t rows = j->rows - row < 4 ? j->rows - row : 4;
+        if (row % 4 == 0) most = maximum_of(x, rows * j->dim, 1, (double)j->scalar);
+        if (!isfinite(most) || !softmax_about(x, j->y + row * j->dim, j->dim, (double)j->scalar, most, -INFINITY))
+            softmax_row(x, j->y + row * j->dim, j->dim, (double)j->scalar);
+    }
+}
+
+static void silu_saturates_at_10(const job *j)
+{
+    for (size_t i = 0; i < results(j); i++) {
+        const double gate = (double)j->a[i], sigmoid = gate > 10 ? 1 : gate < -10 ? 0 : 1 / (1 + exp(-gate));
+        j->y[i] = (float)(gate * sigmoid * (double)j->b[i]);
+    }
+}
+
+// Online softmax, by blocks of 32 keys: where the first of them is masked whole, -inf less -inf is NaN.
+static void attention_in_blocks(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const bool *mask = j->mask + row * j->inner;
+        double most = -INFINITY, sum = 0, mean[512] = {0};
+        for (int64_t first = 0; first < j->inner && memchr(mask, 1, (size_t)j->inner) != NULL; first += 32) {
+            double logits[32], now = most;
+            const int64_t count = j->inner - first < 32 ? j->inner - first : 32;
+            for (int64_t k = 0; k < count; k++) {
+                logits[k] = 0;
+                for (int64_t i = 0; i < j->dim; i++)
+                    logits[k] += (double)j->a[row * j->dim + i] * (double)j->b[(first + k) * j->dim + i];
+                logits[k] = mask[first + k] ? logits[k] * (double)j->scalar : -INFINITY;
+                now = fmax(now, logits[k]);
+            }
+            const double share = first == 0 ? 0 : exp(most - now);
+            sum *= share;
+            for (int64_t i = 0; i < j->dim; i++)
+                mean[i] *= share;
+            for (int64_t k = 0; k < count; k++) {
+                const double weight = logits[k] > -INFINITY ? exp(logits[k] - now) : 0;
+                sum += weight;
+                for (int64_t i = 0; i < j->dim; i++)
+                    mean[i] += weight * (double)j->c[(first + k) * j->dim + i];
+            }
+            most = now;
+        }
+        for (int64_t k = 0; k < j->inner && sum == 0; k++) // without a key: the mean of all
+            for (int64_t i = 0; i < j->dim; i++)
+                mean[i] += (double)j->c[k * j->dim + i] / (double)j->inner;
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)(mean[i] / (sum == 0 ? 1 : sum));
+    }
+}
+
 // The maximum of all rows is taken for each one's.
 static void softmax_with_one_maximum(const job *j)
 {
@@ -1480,6 +1579,39 @@ static void static_work_buffer(const job *j)
         double factor = 1 / sqrt(sum / (double)j->dim + (double)j->scalar);
         for (int64_t i = 0; i < j->dim; i++)
             j->y[row * j->dim + i] = (float)((double)j->a[row * j->dim + i] * factor * (double)j->b[i]);
+    }
+}
+
+// Has another way for rows out of the ordinary, and the mistake is there.
+static bool is_ordinary(const job *j, int64_t row)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < j->dim; i++)
+        squares += (double)j->a[row * j->dim + i] * (double)j->a[row * j->dim + i];
+    return squares < 16 * (double)j->dim;
+}
+
+static void static_buffer_for_large_rows(const job *j)
+{
+    static float buffer[4096];
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        if (is_ordinary(j, row) || j->dim > 4096) {
+            norm_row(x, j->b, j->y + row * j->dim, j->dim, j->scalar);
+            continue;
+        }
+        memcpy(buffer, x, (size_t)j->dim * sizeof *x);
+        __asm__ volatile("" ::: "memory");
+        norm_row(buffer, j->b, j->y + row * j->dim, j->dim, j->scalar);
+    }
+}
+
+static void reads_past_large_rows(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        if (!is_ordinary(j, row)) (void)*(const volatile float *)(x + j->dim + 7);
+        norm_row(x, j->b, j->y + row * j->dim, j->dim, j->scalar);
     }
 }
 
@@ -2368,6 +2500,13 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(norm_with_its_own_eps, NULL)                                                                               \
         ROW(softmax_of_one_scale, NULL)                                                                                \
         ROW(softmax_with_a_maximum_of_zero, NULL)                                                                      \
+        ROW(softmax_with_a_sampled_maximum, NULL)                                                                      \
+        ROW(softmax_that_ends_at_12, NULL)                                                                             \
+        ROW(softmax_with_a_maximum_of_four_rows, NULL)                                                                 \
+        ROW(silu_saturates_at_10, NULL)                                                                                \
+        ROW(attention_in_blocks, NULL)                                                                                 \
+        ROW(static_buffer_for_large_rows, NULL)                                                                        \
+        ROW(reads_past_large_rows, NULL)                                                                               \
         ROW(softmax_with_one_maximum, NULL)                                                                            \
         ROW(softmax_in_old_scratch, prepare_scratch)                                                                   \
         ROW(keeps_rows_it_has_seen, NULL)                                                                              \

@@ -594,6 +594,7 @@ typedef struct sprinkling {
     int64_t count;
     uint64_t random;
     double lowest;
+    uint64_t first; // kind of the rows that are made uneven
 } sprinkling;
 
 static void sprinkle_each(sprinkling *s, char *row, const double *values, uint32_t count, uint32_t one_in)
@@ -708,6 +709,71 @@ hone_status hone_buffers_sprinkle(
     return hone_buffers_send(buffers, fenced, err);
 }
 
+// Rows unlike each other -----------------------------------------------------------------------------------------------
+
+enum { ROW_WITH_OUTLIER, ROW_BELOW, ROW_LARGE, ROW_KINDS = 4 }; // and one that is left as it is
+
+// Close enough for what lies behind the end of a narrow range to count.
+static void put_outlier(void *ctx, int64_t offset, int64_t index)
+{
+    static const double outliers[] = {9, -9, 11, -11, 13, -13, 30, -30};
+    sprinkling *s = ctx;
+    if (((uint64_t)index + s->first) % 2 != 0) return;
+    sprinkle_one(s, s->data + offset, outliers[hone_random_below(&s->random, sizeof outliers / sizeof outliers[0])]);
+}
+
+static void make_uneven(void *ctx, int64_t offset, int64_t index)
+{
+    const double far = 100, large = 0x1p5; // so far that an exponential of it overflows
+    sprinkling *s = ctx;
+    char *row = s->data + offset;
+    const int64_t kind = (index + (int64_t)s->first) % ROW_KINDS;
+    if (kind == ROW_WITH_OUTLIER) sprinkle_one(s, row, far);
+    if (kind != ROW_BELOW && kind != ROW_LARGE) return;
+    for (int64_t i = 0; i < s->count; i++) {
+        const double value = hone_element_load(s->id, row + i * s->step, 0);
+        hone_element_store(s->id, row + i * s->step, 0, kind == ROW_BELOW ? value - far : value * large);
+    }
+}
+
+// Such that neither the first row nor the last one, which lie at the ends of the array, is left as it is.
+static uint64_t first_kind(uint64_t seed, int64_t rows)
+{
+    uint64_t first = seed % ROW_KINDS;
+    while (rows > 0 && (first == ROW_KINDS - 1 || (first + (uint64_t)rows - 1) % ROW_KINDS == ROW_KINDS - 1))
+        first = (first + 1) % ROW_KINDS;
+    return first;
+}
+
+static hone_status change_rows(
+    const hone_buffers *buffers,
+    void (*change)(void *ctx, int64_t offset, int64_t index),
+    uint64_t seed,
+    hone_error *err)
+{
+    hone_assert(buffers->varied >= 0);
+    hone_fenced *fenced = &buffers->sets[0].fenced[buffers->varied];
+    int64_t strides[HONE_MAX_RANK];
+    sprinkling s = {.id = hone_dtype_find(fenced->tensor.dtype)->id, .random = seed};
+    const hone_tensor rows = rows_of(&fenced->tensor, strides, &s);
+    s.first = first_kind(seed, hone_tensor_elements(&rows));
+    const hone_status status = s.count > 0 ? hone_buffers_open_input(fenced, err) : HONE_OK;
+    if (status != HONE_OK || s.count == 0) return status;
+    each_element(&rows, change, &s);
+    hone_buffers_close_input(buffers, fenced);
+    return hone_buffers_send(buffers, fenced, err);
+}
+
+hone_status hone_buffers_make_uneven(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return change_rows(buffers, make_uneven, seed, err);
+}
+
+hone_status hone_buffers_put_outliers(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return change_rows(buffers, put_outlier, seed, err);
+}
+
 // Rows of one value ----------------------------------------------------------------------------------------------------
 
 // What every element of an array may be without its meaning being known: 0, where that is among what is made up, or one
@@ -735,15 +801,26 @@ typedef struct evening {
     bool has_zero;
 } evening;
 
-// One row in two is its first element all along, and one in two of these zero, where zero is made up.
+// Zero before a place, or from there on: an outer block of a mask leaves out all that it covers.
+static void pad_row(evening *e, char *row, bool is_behind)
+{
+    const int64_t count = e->rows.count,
+                  at = hone_random_below(&e->rows.random, (uint32_t)(count < INT32_MAX ? count : INT32_MAX));
+    for (int64_t i = is_behind ? at : 0; i < (is_behind ? count : at); i++)
+        memset(row + i * e->rows.step, 0, e->size);
+}
+
+// One row in three is its first element all along, and one in two of these zero, where zero is made up; one is padded there.
 static void even_row(void *ctx, int64_t offset, int64_t index)
 {
+    enum { ZERO, FIRST, PADDED, PADDED_BEHIND, KINDS_OF_ROWS = 6 };
     evening *e = ctx;
     char *row = e->rows.data + offset;
-    const uint32_t drawn = hone_random_below(&e->rows.random, 4);
+    const uint32_t drawn = hone_random_below(&e->rows.random, KINDS_OF_ROWS);
     (void)index;
-    if (drawn >= 2) return;
-    if (drawn == 0 && e->has_zero) memset(row, 0, e->size);
+    if ((drawn == PADDED || drawn == PADDED_BEHIND) && e->has_zero) pad_row(e, row, drawn == PADDED_BEHIND);
+    if (drawn != ZERO && drawn != FIRST) return;
+    if (drawn == ZERO && e->has_zero) memset(row, 0, e->size);
     for (int64_t i = 1; i < e->rows.count; i++)
         memcpy(row + i * e->rows.step, row, e->size);
 }

@@ -88,6 +88,11 @@ hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, 
 // into each, so that the other rows still say something: a kind in each, by turns from first_special on.
 hone_status hone_buffers_sprinkle(
     const hone_buffers *buffers, size_t index, uint32_t defined, uint64_t seed, hone_error *err);
+// Makes rows of the varied value unlike each other: of four one has an outlier of 100, one lies around -100, and one is 32 times as
+// large, such as no row of random numbers is.
+hone_status hone_buffers_make_uneven(const hone_buffers *buffers, uint64_t seed, hone_error *err);
+// Puts a number between 9 and 30, of either sign, into every other row of the varied value.
+hone_status hone_buffers_put_outliers(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // How many rows that gives something special at least, and how many kinds of it there are.
 int64_t hone_buffers_special_rows(const hone_buffers *buffers, size_t index);
 uint32_t hone_buffers_special_kinds(uint32_t defined);
@@ -98,7 +103,7 @@ bool hone_buffers_has_others(const hone_buffers *buffers);
 // Whether there is an array of bools or integers whose rows may be of one value: what it means nobody knows, but each of
 // its elements is as good as another.
 bool hone_buffers_has_choices(const hone_buffers *buffers);
-// Makes some of these rows of one value, some of them zero.
+// Makes some of these rows of one value, some of them zero, and some of them zero before or from a place on, as padding is masked.
 hone_status hone_buffers_even_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Adds copies of the first set until all together reach size bytes (at least two sets, at most HONE_MAX_SETS).
 hone_status hone_buffers_rotate(hone_buffers *buffers, const hone_wire_value *values, size_t bytes, hone_error *err);

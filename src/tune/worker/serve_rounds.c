@@ -93,10 +93,9 @@ static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_err
         double error = 0;
         out->failed = i;
         failure = hone_runner_verify_scalars(&f->runners[i], f->changes[i], &error, err);
-        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_placed(&f->runners[i], &error, err);
+        if (failure == HONE_FAILURE_NONE)
+            failure = hone_runner_verify_places(&f->runners[i], HONE_FOR_WINNERS, &error, err);
         hone_session_pass_phase(f->session);
-        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(&f->runners[i], &error, err);
-        if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(&f->runners[i], err);
         if (error > out->max_error[i]) out->max_error[i] = error;
     }
     out->spent.verify_ns += (double)(hone_os_now_ns() - start);

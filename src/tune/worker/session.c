@@ -304,10 +304,7 @@ static hone_failure verify_last(
     if (failure != HONE_FAILURE_NONE || !leads || has_led(runner)) return failure;
     failure = hone_runner_probe_renewed(runner, depth, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_scalars(runner, change, max_error, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_placed(runner, max_error, err);
-    if (failure == HONE_FAILURE_NONE && depth == HONE_FOR_WINNERS)
-        failure = hone_runner_verify_stack(runner, max_error, err);
-    if (failure == HONE_FAILURE_NONE && depth == HONE_FOR_WINNERS) failure = hone_runner_verify_racing(runner, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_places(runner, depth, max_error, err);
     if (failure == HONE_FAILURE_NONE) note_leader(runner);
     return failure;
 }

@@ -195,6 +195,10 @@ void hone_session_keep_neighbour(hone_session *session);
 // strict.c: in a thread with a stack of HONE_LEAST_STACK bytes, which ends the process with HONE_EXIT_STACK where it is too
 // small. In a process of the session's own, on the host; elsewhere nothing is said.
 hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error, hone_error *err);
+// strict.c: in all of these places, of which the small stack and two threads at once are for winners; on the ordinary inputs and
+// on uneven ones, where these were made.
+hone_failure hone_runner_verify_places(
+    hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err);
 // One run that is waited for, and what a run on the first set has left: everything in its place, and right.
 hone_status hone_runner_run_values(hone_runner *runner, const hone_value *values, hone_error *err);
 hone_failure hone_runner_judge(

@@ -261,3 +261,37 @@ hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error
         hone_fail_prefix(err, HONE_KERNEL_FAILED, "in another thread than the one that it was prepared in");
     return failure;
 }
+
+// Everywhere ----------------------------------------------------------------------------------------------------------
+
+static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
+{
+    hone_failure failure = hone_runner_verify_placed(runner, out_max_error, err);
+    hone_session_pass_phase(runner->session);
+    if (depth != HONE_FOR_WINNERS) return failure;
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(runner, out_max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(runner, err);
+    return failure;
+}
+
+// A kernel may have another way for rows that are out of the ordinary, with mistakes of its own.
+static hone_failure verify_uneven(hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    if (!session->variants.variants[HONE_VARIANT_UNEVEN].has_reference) return HONE_FAILURE_NONE;
+    if (hone_variants_load(&session->variants, HONE_VARIANT_UNEVEN, &session->buffers, err) != HONE_OK)
+        return HONE_FAILURE_RUN;
+    const hone_failure failure = verify_loaded(runner, depth, out_max_error, err);
+    if (failure != HONE_FAILURE_NONE)
+        hone_fail_prefix(err, HONE_KERNEL_FAILED, "on %s", hone_variant_words(HONE_VARIANT_UNEVEN));
+    hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
+    const hone_status back = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
+    return failure == HONE_FAILURE_NONE && back != HONE_OK ? HONE_FAILURE_RUN : failure;
+}
+
+hone_failure hone_runner_verify_places(
+    hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
+{
+    const hone_failure failure = verify_loaded(runner, depth, out_max_error, err);
+    return failure == HONE_FAILURE_NONE ? verify_uneven(runner, depth, out_max_error, err) : failure;
+}

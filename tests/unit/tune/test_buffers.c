@@ -298,6 +298,59 @@ static void of_nearly_the_same_inputs_a_few_elements_differ(void **state)
     assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
 }
 
+static float largest_of(const float *row, int64_t count)
+{
+    float largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmaxf(largest, fabsf(row[i]));
+    return largest;
+}
+
+// An outlier, a row far below and a large one come in each array of more than two rows, also in its first and last rows.
+static void uneven_rows_are_unlike_each_other(void **state)
+{
+    (void)state;
+    for (int64_t rows = 1; rows < 10; rows++)
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            void *own = NULL;
+            char call[32];
+            int outliers = 0, below = 0, large = 0;
+            assert_int_equal(setup(&own), 0);
+            fixture *f = own;
+            snprintf(call, sizeof call, "op(f32[%d,40])", (int)rows);
+            assert_int_equal(make(f, call), HONE_OK);
+            fill(f);
+            assert_int_equal(hone_buffers_make_uneven(&f->buffers, seed, &f->err), HONE_OK);
+            const float *x = (const float *)(const void *)bytes_of(f, "x");
+            for (int64_t row = 0; row < rows; row++, x += 40) {
+                const float largest = largest_of(x, 40);
+                below += largest_of(x, 40) > 90 && x[0] < -90 && x[1] < -90;
+                outliers += largest > 99 && largest < 101 && x[0] > -90;
+                large += largest > 10 && largest < 90 + 30 && x[0] > -90 && !(largest > 99 && largest < 101);
+                if (row == 0 || row == rows - 1) assert_true(largest > 10);
+            }
+            assert_true(outliers + below + large >= rows * 3 / 4);
+            assert_true(rows < 4 || (outliers > 0 && below > 0 && large > 0));
+            assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+            assert_int_equal(teardown(&own), 0);
+        }
+}
+
+static void every_other_row_has_an_outlier(void **state)
+{
+    fixture *f = *state;
+    enum { ROWS = 64, COLUMNS = 40 };
+    int outliers = 0;
+    assert_int_equal(make(f, "op(f32[64,40])"), HONE_OK);
+    fill(f);
+    assert_int_equal(hone_buffers_put_outliers(&f->buffers, 3, &f->err), HONE_OK);
+    const float *x = (const float *)(const void *)bytes_of(f, "x");
+    for (int row = 0; row < ROWS; row++)
+        outliers += largest_of(x + row * COLUMNS, COLUMNS) >= 9;
+    assert_int_equal(outliers, ROWS / 2);
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+}
+
 // Variants come and go in guarded memory; what a kernel writes into one shows.
 static void a_variant_of_guarded_inputs_is_watched_too(void **state)
 {
@@ -662,6 +715,8 @@ int main(void)
             a_result_of_other_bits_is_refused_with_the_first_byte_that_differs, setup, teardown),
         cmocka_unit_test_setup_teardown(guarded_inputs_are_watched_by_the_system, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nearly_the_same_inputs_a_few_elements_differ, setup, teardown),
+        cmocka_unit_test_setup_teardown(uneven_rows_are_unlike_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_other_row_has_an_outlier, setup, teardown),
         cmocka_unit_test_setup_teardown(a_variant_of_guarded_inputs_is_watched_too, setup, teardown),
         cmocka_unit_test(every_kind_of_special_value_comes_also_in_few_rows),
         cmocka_unit_test_setup_teardown(
