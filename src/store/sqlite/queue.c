@@ -11,6 +11,8 @@
 enum { APPLICATION_ID = 0x686f6e71, SCHEMA = 1, PATH_SIZE = 4096 }; // "honq", in the file's header
 
 static const char where[] = "store.queue";
+// What a file holds is data: sizes are checked as they are read, and its schema may call nothing.
+static const char harden[] = "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF";
 
 static const char tables[] =
     "CREATE TABLE job(device TEXT NOT NULL, algorithm TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL,"
@@ -94,8 +96,7 @@ static hone_status open_queue(hone_store *store, sqlite3 **out, hone_error *err)
     if (code == SQLITE_OK) sqlite3_busy_timeout(self->queue, HONE_CONNECTION_PATIENCE_MS);
     if (code == SQLITE_OK && !hone_os_is_network_file(path))
         code = sqlite3_exec(self->queue, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_exec(self->queue, "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF", NULL, NULL, NULL);
+    if (code == SQLITE_OK) code = sqlite3_exec(self->queue, harden, NULL, NULL, NULL);
     hone_status status =
         code == SQLITE_OK ? make_tables(store, self->queue, err) : fail(store, self->queue, code, "open", err);
     if (status != HONE_OK)
@@ -105,13 +106,12 @@ static hone_status open_queue(hone_store *store, sqlite3 **out, hone_error *err)
     return status;
 }
 
-// One that nobody can write is read without locks, and without the index that SQLite would make beside it where there is no
-// WAL. *out NULL: there is none, and so no jobs.
+// Opens the queue for reading. Where the store cannot be written, nothing is made beside the file: without a WAL, SQLite takes neither
+// locks nor an index. *out is NULL where no queue was made yet.
 static hone_status open_to_read(hone_store *store, sqlite3 **out, hone_error *err)
 {
     hone_sqlite_store *self = (hone_sqlite_store *)store;
     const hone_connection *connection = &self->connection;
-    const char *const harden = "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF";
     int64_t application = 0, version = 0;
     char path[PATH_SIZE];
     hone_buffer name;
