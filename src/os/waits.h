@@ -20,6 +20,7 @@ typedef struct hone_os_waits {
     int files[HONE_OS_WAITS_THREADS]; // of threads that were there at the beginning
     int threads[HONE_OS_WAITS_THREADS];
     int count;
+    int own;             // the calling one among them; -1: it is not
     double stolen_ticks; // at the beginning; negative: not known
 } hone_os_waits;
 
@@ -37,6 +38,7 @@ typedef struct hone_os_waits_reading {
 
 // Looks which threads there are. Allocates nothing. hone_os_waits_end is called in any case.
 void hone_os_waits_begin(hone_os_waits *waits);
+// The calling thread's own is read last, and after the work first: what it waits before and after that is not counted in.
 void hone_os_waits_read(const hone_os_waits *waits, hone_os_waits_reading *out);
 // The same after the work, with `waiting`: some 5 us more a thread.
 void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading *out);

@@ -104,7 +104,7 @@ typedef struct scenario_damaged {
     size_t size;
 } scenario_damaged;
 
-enum { SCENARIO_PAGE = 4096, SCENARIO_LEAF = 13, SCENARIO_FILLERS = 60 };
+enum { SCENARIO_PAGE = 4096, SCENARIO_LEAF = 13, SCENARIO_FILLERS = 24 };
 
 static inline void scenario_fill(const char *url)
 {

@@ -28,6 +28,7 @@ static double read_stolen_ticks(void)
 void hone_os_waits_begin(hone_os_waits *waits)
 {
     waits->count = 0;
+    waits->own = -1;
     waits->stolen_ticks = read_stolen_ticks();
     DIR *threads = opendir("/proc/self/task");
     if (threads == NULL) return;
@@ -39,6 +40,7 @@ void hone_os_waits_begin(hone_os_waits *waits)
         int file = open(path, O_RDONLY | O_CLOEXEC);
         if (file < 0) continue;
         waits->threads[waits->count] = (int)strtol(entry->d_name, NULL, 10);
+        if (waits->threads[waits->count] == gettid()) waits->own = waits->count;
         waits->files[waits->count++] = file;
     }
     closedir(threads);
@@ -56,14 +58,25 @@ static bool read_delay(int file, uint64_t *out_ran_ns, uint64_t *out_ns)
     return end != at;
 }
 
-void hone_os_waits_read(const hone_os_waits *waits, hone_os_waits_reading *out)
+static void read_one(const hone_os_waits *waits, int i, hone_os_waits_reading *out)
+{
+    if (i >= 0 && read_delay(waits->files[i], &out->ran_ns[i], &out->delays_ns[i])) out->delay_known = true;
+}
+
+static void read_others(const hone_os_waits *waits, hone_os_waits_reading *out)
 {
     struct rusage usage;
-    *out = (hone_os_waits_reading){.processor = sched_getcpu()};
     if (getrusage(RUSAGE_SELF, &usage) == 0) out->preemptions = (uint64_t)usage.ru_nivcsw;
-    out->count = waits->count;
     for (int i = 0; i < waits->count; i++)
-        if (read_delay(waits->files[i], &out->ran_ns[i], &out->delays_ns[i])) out->delay_known = true;
+        if (i != waits->own) read_one(waits, i, out);
+}
+
+void hone_os_waits_read(const hone_os_waits *waits, hone_os_waits_reading *out)
+{
+    *out = (hone_os_waits_reading){.count = waits->count};
+    read_others(waits, out);
+    out->processor = sched_getcpu();
+    read_one(waits, waits->own, out);
 }
 
 // The clock of a thread's processor time, as pthread_getcpuclockid makes it of the thread's number (clock_getcpuclockid
@@ -93,9 +106,12 @@ static bool waits_now(int thread)
 
 void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading *out)
 {
-    hone_os_waits_read(waits, out);
+    *out = (hone_os_waits_reading){.count = waits->count};
+    read_one(waits, waits->own, out);
+    out->processor = sched_getcpu();
+    read_others(waits, out);
     for (int i = 0; i < waits->count; i++) {
-        out->waits[i] = waits->threads[i] != gettid() && waits_now(waits->threads[i]);
+        out->waits[i] = i != waits->own && waits_now(waits->threads[i]);
         out->waiting += out->waits[i];
     }
 }

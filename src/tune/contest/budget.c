@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "tune/contest/family.h"
 
 #include <math.h>
 
@@ -109,7 +110,7 @@ static bool is_hopeless(const hone_budget *budget, const hone_contestant *contes
 // What a step of this kernel is expected to take off the best time of all, relative; negative: it gets none.
 static double worth_of(const hone_budget *budget, const hone_contestant *contestant)
 {
-    if (!hone_contestant_is_left(contestant)) return -1;
+    if (!hone_contestant_is_left(contestant) || hone_family_follows(budget->field, contestant)) return -1;
     double gain = hone_search_expected_gain(contestant->search), chance = chance_of(budget, contestant, gain);
     return is_hopeless(budget, contestant, chance) ? -1 : gain * chance;
 }

@@ -32,9 +32,11 @@ typedef struct hone_contestant {
     double measuring_ns;  // that took, preparing included
     uint32_t lost_in_row; // crashes and time-outs since the last that answered
     bool put_aside;
-    bool is_refused;   // the worker cannot take it at all: it does not compete
-    double best_ns;    // rank_ns of its best candidate; 0: none
-    char *environment; // what its measurements are made with; NULL: not asked yet
+    bool is_refused;    // the worker cannot take it at all: it does not compete
+    double best_ns;     // rank_ns of its best candidate; 0: none
+    uint32_t family;    // index of the first of the kernels that differ from it in instruction set alone (family.h)
+    double followed_ns; // rank_ns of the last config that it tried because it was the best of its family; 0: none
+    char *environment;  // what its measurements are made with; NULL: not asked yet
 } hone_contestant;
 
 // Its search may have another config.

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "registry/failure_kinds.h"
+#include "tune/contest/family.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -200,7 +201,10 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
     bool is_new = choose_reference(&state->standings, drift);
     hone_candidate *reference = &state->standings.candidates[drift->reference];
     const hone_try what = {
-        .kernel = state->field.contestants[reference->kernel].ref, .config = &reference->config, .may_be_cut = true};
+        .kernel = state->field.contestants[reference->kernel].ref,
+        .config = &reference->config,
+        .sort = HONE_TRY_AGAIN,
+        .may_be_cut = true};
     hone_trial trial;
     bool cut;
     hone_status status = hone_trials_try(&state->trials, &what, &trial, &cut, err);
@@ -310,6 +314,8 @@ static hone_status measure(hone_contest_state *state, const entry *tried, hone_e
     if (status != HONE_OK) return status;
     const hone_candidate *candidate = &state->standings.candidates[state->standings.count - 1];
     hone_contestant_tell(contestant, tried->config, candidate->rank_ns, trial.failure);
+    if (!candidate->out && state->question.options.tuner == NULL)
+        hone_family_tell(&state->field, &state->standings, tried->kernel, tried->config, candidate->rank_ns);
     hone_known_store(&state->known, &state->question, &state->field, candidate);
     note_costs(&state->spending, contestant, &trial, (double)(hone_trials_now(&state->trials) - start));
     return look_at_drift(state, err);
@@ -442,11 +448,11 @@ static hone_status next_of(hone_contest_state *state, size_t kernel, hone_config
     return HONE_NOT_FOUND;
 }
 
-// What a further config of a kernel costs at least, as far as its first ones tell: a compiler takes as long for each, and
-// what a library does once, and the checks of a kernel that leads, are done.
-static double least_step_ns(const hone_contestant *contestant)
+// What a further config of who leads costs at least, as far as its first ones tell: a compiler takes as long for each, and
+// so do the runs. What a library does once, and the checks of a kernel that leads, are done.
+static double least_step_ns(const hone_contestant *leader, const hone_candidate *best)
 {
-    return contestant->ref->kernel.code != NULL ? contestant->measuring_ns / contestant->measured : 0;
+    return leader->ref->kernel.code != NULL ? leader->measuring_ns / leader->measured : best->trial.spent.run_ns;
 }
 
 // A few further configs of who leads, as long as there is credit for them, which is less by what they took then, and as
@@ -459,12 +465,13 @@ static hone_status race_leader(hone_contest_state *state, double *credit_ns, hon
     for (int n = 0; n < LEADERS_STEPS && status == HONE_OK && state->standings.best >= 0 &&
                     spared + (uint64_t)n < state->question.options.evaluations && hone_budget_goes_on(&budget);
          n++) {
-        const uint32_t kernel = hone_standings_best(&state->standings)->kernel;
+        const hone_candidate *best = hone_standings_best(&state->standings);
+        const uint32_t kernel = best->kernel;
         const hone_contestant *leader = &state->field.contestants[kernel];
         const uint64_t start = hone_trials_now(&state->trials);
         hone_config config;
         if (!hone_contestant_is_left(leader) || leader->measured == 0) break;
-        if (*credit_ns <= least_step_ns(leader)) break;
+        if (*credit_ns <= least_step_ns(leader, best)) break;
         status = next_of(state, kernel, &config, err);
         if (status != HONE_OK) break;
         state->spending.steps++;
@@ -504,11 +511,13 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
     return take(state, &(entry){incumbent->kernel, &incumbent->config, false, 0}, err);
 }
 
-// The next one to try after the defaults, of the kernel where a step is worth most. HONE_NOT_FOUND: there is none.
+// The next one to try after the defaults: what is the best of another instruction set, else of the kernel where a step is
+// worth most. HONE_NOT_FOUND: there is none.
 static hone_status choose_next(
     hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config, hone_error *err)
 {
     const hone_budget budget = hone_contest_budget(state);
+    if (hone_family_next(&state->field, &state->standings, out_kernel, out_config)) return HONE_OK;
     for (;;) {
         int64_t chosen;
         hone_status status = hone_budget_choose(&budget, &chosen, err);

@@ -348,7 +348,8 @@ static hone_status ask_once(
     bool clamped = left < limit && what->may_be_cut;
     if (clamped) limit = left;
     // The race ends before it is ended.
-    const double race_ns = what->sort != HONE_TRY_RACES ? 1 : limit * 1e9 / 2;
+    const bool is_timed = what->sort == HONE_TRY_RACES || what->sort == HONE_TRY_AGAIN;
+    const double race_ns = is_timed ? limit * 1e9 / 2 : 1;
     const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
     const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
     put_try(trials, what, &stopping);

@@ -45,7 +45,7 @@ typedef struct hone_try {
     bool is_patient;         // hone_stopping's
     double first_seconds;    // that it may take to be ready; 0: as long as the contest lasts
     bool may_be_cut;         // another has passed: the contest's end may cut this one short
-    hone_try_sort sort;      // other than RACES: its time is not asked
+    hone_try_sort sort;      // VERIFIES, FIRST_RUNS: its time is not asked
     bool stays;              // in a process that others were tried in: what failed is not asked for in a new one
     const uint64_t *digests; // of the kernel's binaries that need not be measured once more
     uint32_t digest_count;

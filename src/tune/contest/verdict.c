@@ -30,6 +30,7 @@ static const double hardly = 0.97;    // of the fastest: one beyond the first fe
 static const double unsteady = 1.1;   // between how much slower two have become since the race
 // What an undecided contest must promise before it leaves the default (docs/decisions/busy-machines.md).
 static const double worth_leaving = 1.05;
+static const double hopeless_standing = 1.5; // what answers today, after however few rounds
 // Chosen by hand, wider at first: with these lab/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 
@@ -149,9 +150,17 @@ bool hone_finals_are_unsteady(const hone_finals *finals)
     return most > unsteady * least;
 }
 
+// Few rounds in which it was unlucky must not replace what answers today by what is no faster: of times that come in two sorts,
+// as beside busy processes on the other half of a core, five rounds are all of the slow sort in one contest of 32.
+static bool is_no_more_asked(const hone_finalist *standing, const hone_interval *ratio)
+{
+    return ratio->low > (standing->rounds >= SURE_ROUNDS ? worth_leaving : hopeless_standing);
+}
+
 static bool is_certainly_slower(const hone_finalist *finalist, const hone_interval *ratio)
 {
     bool slower = ratio->low > 1 && ratio->middle > near_enough; // what ties may win by being simpler
+    if (finalist->keeps_place && !is_no_more_asked(finalist, ratio)) return false;
     return slower && (ratio->middle > clearly || finalist->rounds >= SURE_ROUNDS);
 }
 

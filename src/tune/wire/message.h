@@ -39,8 +39,15 @@ typedef enum hone_message {
 enum { HONE_EXIT_UNALIGNED = 81, HONE_EXIT_RACY = 82, HONE_EXIT_STACK = 83 };
 
 // What a TRY asks. VERIFIES: its time is not asked, and all is looked at that a winner passes. FIRST_RUNS: whether its first
-// runs in this process are right, also in two threads at once, of which one stands still after best_ns.
-typedef enum hone_try_sort { HONE_TRY_RACES, HONE_TRY_VERIFIES, HONE_TRY_FIRST_RUNS, HONE_TRY_SORTS } hone_try_sort;
+// runs in this process are right, also in two threads at once, of which one stands still after best_ns. AGAIN: the time
+// of one that was tried before, to see whether the machine is as fast as it was then.
+typedef enum hone_try_sort {
+    HONE_TRY_RACES,
+    HONE_TRY_VERIFIES,
+    HONE_TRY_FIRST_RUNS,
+    HONE_TRY_AGAIN,
+    HONE_TRY_SORTS
+} hone_try_sort;
 
 // What an answer to OPEN says.
 typedef struct hone_opened {

@@ -57,15 +57,18 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
 // ends before enough of it was seen the candidate is taken for innocent, and before all of it was where it grew unevenly.
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err)
 {
-    enum { FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
+    enum { LEAST_FIRST = 4, FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
+    const double first_ns = 100e6; // of the first look: of what takes long fewer runs show as well that nothing grows
     hone_side_effects *effects = &runner->session->effects;
     hone_assert(run_ns >= 0 && runner->batch >= 1);
     hone_failure failure = HONE_FAILURE_NONE;
     double left_ns = stopping->limit_ns;
-    uint32_t taken = 0;
+    uint32_t taken = 0, first = FIRST_SAMPLES;
+    while (first > LEAST_FIRST && run_ns * runner->batch * first > first_ns)
+        first /= 2;
     if (hone_side_effects_suspects(effects)) hone_side_effects_look_again(effects, 0);
     while (taken < MOST_SAMPLES && hone_side_effects_suspects(effects) && failure == HONE_FAILURE_NONE) {
-        uint32_t samples = taken == 0 ? FIRST_SAMPLES : taken;
+        uint32_t samples = taken == 0 ? first : taken;
         left_ns -= run_ns * runner->batch * samples;
         if (left_ns < 0) {
             if (taken < ENOUGH_SAMPLES) hone_side_effects_acquit(effects);

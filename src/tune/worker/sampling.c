@@ -59,6 +59,13 @@ static const double most_retaken_ns = 25e6;
 // Runs that are longer warm themselves.
 static const double short_run_ns = 1e6;
 
+// What the threads of this process waited for beside the runs of one sample.
+struct watched {
+    const hone_os_waits *waits;
+    hone_os_waits_reading before, after;
+    bool has_after;
+};
+
 // Reads a block larger than the last-level cache, so that nothing of the data stays in it.
 static void flood(const hone_session *session)
 {
@@ -143,6 +150,7 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
     if (session->floods) status = hone_site_overwrite(&session->site, err);
     if (status != HONE_OK) return HONE_FAILURE_RUN;
     size_t set = session->next_set, sets = session->buffers.set_count;
+    if (runner->watched != NULL) hone_os_waits_read(runner->watched->waits, &runner->watched->before);
     uint64_t start = hone_os_now_ns();
     for (uint32_t i = 0; i < runner->batch; i++) {
         if (runner->spoils != NULL && i == runner->spoiled_run)
@@ -152,6 +160,8 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
         if (++set >= sets) set = 0;
     }
     *out_ns = (double)(hone_os_now_ns() - start) / runner->batch;
+    if (runner->watched != NULL) hone_os_waits_read_after(runner->watched->waits, &runner->watched->after);
+    if (runner->watched != NULL) runner->watched->has_after = true;
     session->next_set = set;
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
 }
@@ -273,19 +283,22 @@ uint64_t hone_session_settle(hone_session *session)
     return spent_ns;
 }
 
-// Runs between two looks at what the threads of this process waited for. waits NULL: nobody looks.
+// Runs between two looks at what the threads of this process waited for. waits NULL: nobody looks. Where runs are timed one by
+// one, the looks are around all that belongs to the sample, and what its preparing waited counts, too.
 static hone_failure run_marked(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
-    hone_os_waits_reading before, after;
+    struct watched watched = {.waits = waits};
     *out = (hone_sample){0};
     if (waits == NULL) return runs(runner, &out->time_ns, err);
-    hone_os_waits_read(waits, &before);
+    hone_os_waits_read(waits, &watched.before);
+    runner->watched = &watched;
     hone_failure failure = runs(runner, &out->time_ns, err);
+    runner->watched = NULL;
     if (failure != HONE_FAILURE_NONE) return failure;
-    hone_os_waits_read_after(waits, &after);
+    if (!watched.has_after) hone_os_waits_read_after(waits, &watched.after);
     double spent_ns = out->time_ns * runner->batch, waited_ns;
-    out->marks = hone_os_waits_between(&before, &after, spent_ns, &waited_ns);
+    out->marks = hone_os_waits_between(&watched.before, &watched.after, spent_ns, &waited_ns);
     out->waited = spent_ns > 0 ? waited_ns / spent_ns : 0;
     return HONE_FAILURE_NONE;
 }
@@ -501,8 +514,8 @@ hone_failure hone_runner_begin_duel(hone_runner *runner, double run_ns, hone_err
     return HONE_FAILURE_NONE;
 }
 
-// What it waited may have come in any of the runs: all is taken for the last one's, which is then not believed to be
-// slow.
+// Where runs are timed one by one what it waited may have come in any of them: all is taken for the last one's, which is then
+// not believed to be slow.
 static hone_failure warm_marked(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {

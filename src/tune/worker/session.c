@@ -327,7 +327,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     if (failure == HONE_FAILURE_NONE) failure = hone_pursue_leak(runner, stopping, out->time_ns, err);
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
-    const bool leads = stopping->best_ns == 0 || out->time_ns < stopping->best_ns;
+    const bool leads = q->sort != HONE_TRY_AGAIN && (stopping->best_ns == 0 || out->time_ns < stopping->best_ns);
     const hone_verify_depth depth = q->sort == HONE_TRY_VERIFIES ? HONE_FOR_WINNERS
                                     : leads                      ? HONE_FOR_LEADERS
                                                                  : HONE_FOR_ALL;

@@ -143,6 +143,7 @@ typedef struct hone_runner {
     bool spoils_within;       // spots are overwritten within batches of runs, whose time nobody takes
     const hone_spots *spoils; // those of the batch that runs, overwritten before this run of it; else NULL
     uint32_t spoiled_run;
+    struct watched *watched; // the waits are read right before and after the runs that are timed; else NULL
 } hone_runner;
 
 // What says how long one run took: hone_runner_sample, hone_runner_warm.

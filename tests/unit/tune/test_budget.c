@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "tune/contest/contest.h"
+#include "tune/contest/family.h"
 
 #include <string.h>
 
@@ -23,6 +24,8 @@ typedef struct ground {
     double prepare_ns[KERNELS], run_ns[KERNELS];
     double least_ns[KERNELS]; // what one run of the best config is measured to take
     bool is_rarely_fast; // the slow one: 1 of 40 configs is the fastest of all, the others take three times as long
+    double extra_of_default_ns; // what the second one's default takes beyond its other configs
+    int64_t starts_at;          // the default
     uint32_t patience;
     bool is_compiled[KERNELS][MANY];
     double clock_ns;
@@ -66,6 +69,10 @@ static hone_status attempt(
         g->least_ns[index_of(g, what->kernel)] + 1e3 * (double)(what->config->values[0] * 7919 % 1009);
     if (g->is_rarely_fast && index_of(g, what->kernel) == 1)
         out->time_ns = out->low_ns = out->high_ns = (what->config->values[0] % 40 == 7 ? 0.87 : 3) * g->least_ns[0];
+    if (index_of(g, what->kernel) == 1 && what->config->values[0] == g->starts_at) {
+        out->time_ns += g->extra_of_default_ns;
+        out->low_ns = out->high_ns = out->time_ns;
+    }
     out->samples = 3;
     return HONE_OK;
 }
@@ -142,7 +149,7 @@ static void enter(ground *g)
         state->field.contestants[i] = (hone_contestant){.ref = &g->kernels[i], .has_default = true};
         assert_int_equal(
             hone_space_bind(g->kernels[i].space, NULL, NULL, &state->field.contestants[i].space, NULL), HONE_OK);
-        state->field.contestants[i].default_config = (hone_config){.count = 1};
+        state->field.contestants[i].default_config = (hone_config){.count = 1, .values = {g->starts_at}};
     }
 }
 
@@ -271,6 +278,93 @@ static void who_leads_is_tried_on_while_the_defaults_of_the_others_are_compiled(
     assert_true(tried(g, 3) > 0);
 }
 
+static bool choose_hundred(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out)
+{
+    (void)kernel;
+    (void)call;
+    (void)device;
+    *out = (hone_config){.count = 1, .values = {100}};
+    return true;
+}
+
+// Two kernels of one source, where a run and all around it takes 50 ms.
+static void make_family(ground *g)
+{
+    for (int i = 0; i < 2; i++) {
+        hone_kernel *kernel = &g->kernels[i].kernel;
+        kernel->code = NULL;
+        kernel->backend = HONE_CPU;
+        kernel->space = "x: 0..199";
+        kernel->heuristic = choose_hundred;
+        kernel->needs = i == 0 ? HONE_CPU_AVX2 : 0;
+        g->run_ns[i] = 5e7;
+    }
+    g->starts_at = 100;
+}
+
+static void another_instruction_set_that_is_slower_is_not_searched_for(void **state)
+{
+    ground *g = *state;
+    make_family(g);
+    g->least_ns[1] = 2e6;
+    compete(g, 10, 100);
+    assert_int_equal(tried(g, 1), 1);
+    assert_true(tried(g, 0) > 90);
+    assert_string_equal(g->contest.decision.kernel, "quick");
+}
+
+static void another_instruction_set_that_is_as_fast_tries_what_is_the_best_of_the_first(void **state)
+{
+    ground *g = *state;
+    make_family(g);
+    compete(g, 10, 100);
+    assert_in_range(tried(g, 1), 2, 20);
+    assert_true(tried(g, 0) > 70);
+    const hone_standings *standings = &g->state->standings;
+    for (size_t i = 0; i < standings->count; i++)
+        if (standings->candidates[i].kernel == 1)
+            assert_true(hone_standings_have(standings, 0, &standings->candidates[i].config));
+}
+
+// Its default says that it is the slower one, and its other configs that it is not.
+static void whoever_overtakes_the_first_of_a_family_searches_on_from_there(void **state)
+{
+    ground *g = *state;
+    make_family(g);
+    g->least_ns[0] = 1.02e6;
+    g->extra_of_default_ns = 1e5;
+    compete(g, 10, 100);
+    assert_true(tried(g, 1) > 20);
+    assert_string_equal(g->contest.decision.kernel, "slow");
+    const hone_standings *standings = &g->state->standings;
+    uint32_t both = 0;
+    for (size_t i = 0; i < standings->count; i++)
+        both +=
+            standings->candidates[i].kernel == 1 && hone_standings_have(standings, 0, &standings->candidates[i].config);
+    assert_true(both < 20);
+}
+
+static void a_family_has_one_space_one_heuristic_and_other_instruction_sets(void **state)
+{
+    ground *g = *state;
+    make_family(g);
+    hone_kernel a = g->kernels[0].kernel, b = g->kernels[1].kernel;
+    assert_true(hone_family_has_both(&a, &b));
+    b.needs = a.needs;
+    assert_false(hone_family_has_both(&a, &b));
+    b = g->kernels[1].kernel;
+    b.space = "x: 0..198";
+    assert_false(hone_family_has_both(&a, &b));
+    b = g->kernels[1].kernel;
+    a.heuristic = b.heuristic = NULL;
+    assert_false(hone_family_has_both(&a, &b));
+    a = g->kernels[0].kernel;
+    b = g->kernels[1].kernel;
+    b.library = "libother.so.1";
+    assert_false(hone_family_has_both(&a, &b));
+}
+
 static void patience_ends_a_search_without_gain(void **state)
 {
     ground *g = *state;
@@ -299,6 +393,10 @@ int main(void)
         IN_GROUND(what_is_far_behind_does_not_starve_the_others),
         IN_GROUND(a_kernel_of_many_configs_is_looked_at_longer_before_it_is_dropped),
         IN_GROUND(who_leads_is_tried_on_while_the_defaults_of_the_others_are_compiled),
+        IN_GROUND(another_instruction_set_that_is_slower_is_not_searched_for),
+        IN_GROUND(another_instruction_set_that_is_as_fast_tries_what_is_the_best_of_the_first),
+        IN_GROUND(whoever_overtakes_the_first_of_a_family_searches_on_from_there),
+        IN_GROUND(a_family_has_one_space_one_heuristic_and_other_instruction_sets),
         IN_GROUND(patience_ends_a_search_without_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,10 +279,17 @@ static void four_and_what_answers_today_last_beyond_the_first_block(void **state
     begin(&g);
     add(&g, 0, 1000, 1, 0);
     add(&g, 0, 1000, 2, 0);
-    add(&g, 0, 1101, 0, 0); // certainly slower, and clearly
+    add(&g, 0, 1101, 4, 0); // certainly slower, and clearly
     add(&g, 0, 1099, 3, 0); // certainly, but not clearly: five rounds are few
+    add(&g, 0, 1400, 0, 0); // what answers today, for which they are fewer still
     (void)winner_of(&g);
-    assert_int_equal(g.blocks[1].count, 3);
+    assert_int_equal(g.blocks[1].count, 4);
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 0, 1000, 2, 0);
+    add(&g, 0, 1600, 0, 0); // nothing would keep it
+    (void)winner_of(&g);
+    assert_int_equal(g.blocks[1].count, 2);
 }
 
 // Who wins ------------------------------------------------------------------------------------------------------------

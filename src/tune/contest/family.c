@@ -1,0 +1,117 @@
+#include "tune/contest/family.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+// Chosen by hand. A config is tried by the others when it is so much faster than the last that they tried, and where they
+// may then be no more than so much slower than the best of all.
+static const double clear_gain = 0.98, near_best = 1.05;
+
+bool hone_family_has_both(const hone_kernel *a, const hone_kernel *b)
+{
+    if (a->platform != b->platform || a->backend != b->backend || a->needs == b->needs) return false;
+    if (a->code != NULL || b->code != NULL || a->library != NULL || b->library != NULL) return false;
+    if (a->heuristic == NULL || a->heuristic != b->heuristic || a->candidates != NULL || b->candidates != NULL)
+        return false;
+    return a->space != NULL && b->space != NULL && strcmp(a->space, b->space) == 0;
+}
+
+void hone_family_find(hone_field *field)
+{
+    for (uint32_t i = 0; i < field->count; i++) {
+        hone_contestant *contestant = &field->contestants[i];
+        contestant->family = i;
+        for (uint32_t j = 0; j < i && contestant->space != NULL && contestant->family == i; j++)
+            if (field->contestants[j].space != NULL &&
+                hone_family_has_both(&field->contestants[j].ref->kernel, &contestant->ref->kernel))
+                contestant->family = field->contestants[j].family;
+    }
+}
+
+// Who searches for this one: the fastest of those whose search is not at its end, the first among equals; NULL: nobody.
+static const hone_contestant *find_fastest(const hone_field *field, uint32_t family)
+{
+    const hone_contestant *fastest = NULL;
+    for (size_t i = 0; i < field->count; i++) {
+        const hone_contestant *one = &field->contestants[i];
+        if (one->space == NULL || one->family != family || one->best_ns <= 0 || !hone_contestant_is_left(one)) continue;
+        if (fastest == NULL || one->best_ns < fastest->best_ns) fastest = one;
+    }
+    return fastest;
+}
+
+bool hone_family_follows(const hone_field *field, const hone_contestant *contestant)
+{
+    if (contestant->best_ns <= 0) return false; // it has its first tries before it is told what to do
+    const hone_contestant *fastest = find_fastest(field, contestant->family);
+    return fastest != NULL && fastest != contestant;
+}
+
+// What its default takes; 0: not known.
+static double default_ns(const hone_field *field, const hone_standings *standings, uint32_t kernel)
+{
+    const hone_contestant *contestant = &field->contestants[kernel];
+    if (!contestant->has_default) return 0;
+    const hone_candidate *candidate = hone_standings_find(standings, kernel, &contestant->default_config);
+    return candidate != NULL && !candidate->out ? candidate->rank_ns : 0;
+}
+
+void hone_family_tell(
+    const hone_field *field,
+    const hone_standings *standings,
+    uint32_t kernel,
+    const hone_config *config,
+    double time_ns)
+{
+    hone_assert(kernel < field->count && time_ns > 0);
+    const double own_ns = default_ns(field, standings, kernel);
+    for (uint32_t i = 0; i < field->count && own_ns > 0; i++) {
+        const hone_contestant *other = &field->contestants[i];
+        if (i == kernel || other->space == NULL || other->family != field->contestants[kernel].family) continue;
+        const double other_ns = default_ns(field, standings, i);
+        if (other_ns > 0 && !hone_standings_have(standings, i, config))
+            hone_contestant_tell(other, config, time_ns * other_ns / own_ns, HONE_FAILURE_NONE);
+    }
+}
+
+static const hone_candidate *find_best_of(const hone_standings *standings, uint32_t kernel)
+{
+    const hone_candidate *best = NULL;
+    for (size_t i = 0; i < standings->count; i++) {
+        const hone_candidate *one = &standings->candidates[i];
+        if (one->kernel == kernel && !one->out && (best == NULL || one->rank_ns < best->rank_ns)) best = one;
+    }
+    return best;
+}
+
+// Whether it may win by what is the fastest of its family.
+static bool may_win(
+    const hone_field *field, const hone_standings *standings, uint32_t kernel, const hone_candidate *fastest)
+{
+    const hone_contestant *contestant = &field->contestants[kernel];
+    const double own_ns = default_ns(field, standings, kernel), its_ns = default_ns(field, standings, fastest->kernel);
+    const hone_candidate *best = hone_standings_best(standings);
+    if (own_ns <= 0 || its_ns <= 0 || best == NULL) return false;
+    if (fastest->rank_ns > clear_gain * (contestant->followed_ns > 0 ? contestant->followed_ns : its_ns)) return false;
+    return own_ns * fastest->rank_ns / its_ns <= near_best * best->rank_ns;
+}
+
+bool hone_family_next(hone_field *field, const hone_standings *standings, uint32_t *out_kernel, hone_config *out_config)
+{
+    for (uint32_t i = 0; i < field->count; i++) {
+        hone_contestant *contestant = &field->contestants[i];
+        if (contestant->space == NULL || contestant->put_aside || !hone_family_follows(field, contestant)) continue;
+        const hone_contestant *leader = find_fastest(field, contestant->family);
+        const hone_candidate *fastest = find_best_of(standings, (uint32_t)(leader - field->contestants));
+        if (fastest == NULL || !may_win(field, standings, i, fastest)) continue;
+        contestant->followed_ns = fastest->rank_ns;
+        if (hone_standings_have(standings, i, &fastest->config) ||
+            hone_bound_space_check(contestant->space, &fastest->config, NULL) != HONE_OK)
+            continue;
+        *out_kernel = i;
+        *out_config = fastest->config;
+        return true;
+    }
+    return false;
+}
