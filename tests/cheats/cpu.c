@@ -40,11 +40,12 @@
 #endif
 
 // One run. Of attention, of one head, a, b and c are its query [rows, dim], key [inner, dim] and value [inner, dim], and mask
-// is [rows, inner]. Of matmul a is [rows, inner], b [inner, dim] and y [rows, dim]; else all are rows of dim, but rms_norm's b,
+// or numbers, which are a mask of i32, is [rows, inner]; segments are of queries and of keys. What is not given is NULL. Of matmul a is [rows, inner], b [inner, dim] and y [rows, dim]; else all are rows of dim, but rms_norm's b,
 // which is one row. b is a where the operation has one tensor, and NULL where an optional one is not given.
 typedef struct job {
     const float *a, *b, *c;
     const bool *mask;
+    const int32_t *numbers, *segments[2];
     bool causal;
     float *y;
     int64_t rows, dim, inner;
@@ -198,19 +199,27 @@ static void norm_in_lent_threads(const job *j)
         norm(j);
 }
 
-// Under the logits of the keys that a mask leaves; of a row without any, of all keys, evenly, or nothing.
+static bool sees(const job *j, int64_t row, int64_t key)
+{
+    const bool is_one = j->segments[0] == NULL || j->segments[0][row] == j->segments[1][key];
+    const int64_t at = row * j->inner + key;
+    return is_one && (j->mask == NULL || j->mask[at]) && (j->numbers == NULL || j->numbers[at] != 0);
+}
+
+// Under the logits of the keys that a mask leaves; of a row without any, of all keys, evenly, or nothing; of a row whose segment
+// is below 0 nothing.
 static void attend(const job *j, bool means_all)
 {
     for (int64_t row = 0; row < j->rows; row++) {
         const float *query = j->a + row * j->dim;
         float *y = j->y + row * j->dim;
-        const bool *mask = j->mask + row * j->inner;
+        const bool is_left_out = j->segments[0] != NULL && j->segments[0][row] < 0;
         double logits[512], most = -INFINITY, sum = 0;
         for (int64_t k = 0; k < j->inner; k++) {
             logits[k] = 0;
             for (int64_t i = 0; i < j->dim; i++)
                 logits[k] += (double)query[i] * (double)j->b[k * j->dim + i];
-            logits[k] = mask[k] && (!j->causal || k <= row) ? logits[k] * (double)j->scalar : -INFINITY;
+            logits[k] = sees(j, row, k) && (!j->causal || k <= row) ? logits[k] * (double)j->scalar : -INFINITY;
             most = fmax(most, logits[k]);
         }
         for (int64_t k = 0; k < j->inner; k++)
@@ -219,7 +228,7 @@ static void attend(const job *j, bool means_all)
             double mean = 0;
             for (int64_t k = 0; k < j->inner; k++)
                 mean += logits[k] * (double)j->c[k * j->dim + i];
-            y[i] = (float)(sum > 0 ? mean / sum : 0);
+            y[i] = (float)(sum > 0 && !is_left_out ? mean / sum : 0);
         }
     }
 }
@@ -913,6 +922,34 @@ static void works_in_place(const job *j)
 static void zeros_for_rows_without_keys(const job *j)
 {
     attend(j, false);
+}
+
+// Of a mask of i32 it reads the lowest bytes: 256 is 0.
+static void mask_in_8_bits(const job *j)
+{
+    static _Thread_local bool bytes[64 * 64];
+    if (j->rows * j->inner > 64 * 64) abort();
+    for (int64_t i = 0; i < j->rows * j->inner; i++)
+        bytes[i] = (j->numbers[i] & 255) != 0;
+    job own = *j;
+    own.mask = bytes;
+    own.numbers = NULL;
+    attention(&own);
+}
+
+// There is one segment of queries and keys that are not 0.
+static void segments_as_flags(const job *j)
+{
+    static _Thread_local int32_t flags[2][64];
+    if (j->rows > 64 || j->inner > 64) abort();
+    for (int64_t i = 0; i < j->rows; i++)
+        flags[0][i] = j->segments[0][i] != 0;
+    for (int64_t i = 0; i < j->inner; i++)
+        flags[1][i] = j->segments[1][i] != 0;
+    job own = *j;
+    own.segments[0] = flags[0];
+    own.segments[1] = flags[1];
+    attention(&own);
 }
 
 // Rows of at most 512 elements.
@@ -2242,16 +2279,25 @@ void cheat(
 #else
 #    include <hone/hone.h>
 
+static const void *data_of(const hone_value *value)
+{
+    return value->tag == HONE_VALUE_TENSOR ? hone_tensor_data(value->as.tensor) : NULL;
+}
+
 static job job_of_attention(const hone_plan *plan, const hone_value *args)
 {
-    enum { QUERY, KEY, VALUE, MASK = 4, OUT = 7, CAUSAL, SCALE };
+    enum { QUERY, KEY, VALUE, MASK = 4, QUERY_SEGMENTS, KEY_SEGMENTS, OUT, CAUSAL, SCALE };
     const hone_tensor *query = args[QUERY].as.tensor;
+    const void *mask = data_of(&args[MASK]);
+    const bool has_numbers = mask != NULL && args[MASK].as.tensor->dtype.bits == 32;
     (void)plan;
     return (job){
         .a = hone_tensor_data(query),
         .b = hone_tensor_data(args[KEY].as.tensor),
         .c = hone_tensor_data(args[VALUE].as.tensor),
-        .mask = hone_tensor_data(args[MASK].as.tensor),
+        .mask = has_numbers ? NULL : mask,
+        .numbers = has_numbers ? mask : NULL,
+        .segments = {data_of(&args[QUERY_SEGMENTS]), data_of(&args[KEY_SEGMENTS])},
         .causal = args[CAUSAL].as.i64 != 0,
         .y = hone_tensor_data(args[OUT].as.tensor),
         .rows = query->shape[1],
@@ -2505,6 +2551,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(softmax_with_a_maximum_of_four_rows, NULL)                                                                 \
         ROW(silu_saturates_at_10, NULL)                                                                                \
         ROW(attention_in_blocks, NULL)                                                                                 \
+        ROW(mask_in_8_bits, NULL)                                                                                      \
+        ROW(segments_as_flags, NULL)                                                                                   \
         ROW(static_buffer_for_large_rows, NULL)                                                                        \
         ROW(reads_past_large_rows, NULL)                                                                               \
         ROW(softmax_with_one_maximum, NULL)                                                                            \

@@ -64,7 +64,7 @@ static bool heuristic(
     "query: T[batch, q_len, heads, dim], key: T[batch, kv_len, kv_heads, dim], "                                       \
     "value: T[batch, kv_len, kv_heads, value_dim], bias: B[bias_batch, bias_heads, bias_q, bias_kv]? = none, "         \
     "mask: M[mask_batch, mask_heads, mask_q, mask_kv]? = none, q_segment_ids: i32[batch, q_len]? = none ~ "            \
-    "uniform(0, 1), kv_segment_ids: i32[batch, kv_len]? = none ~ uniform(0, 1), *, causal: bool = false, "             \
+    "uniform(-1, 1), kv_segment_ids: i32[batch, kv_len]? = none ~ uniform(-1, 1), *, causal: bool = false, "           \
     "softmax_scale: f64 = 1 / sqrt(dim) #any, window_left: i64? = none, window_right: i64? = none, "                   \
     "logits_soft_cap: f64? = none #any"
 #define CONDITIONS                                                                                                     \

@@ -799,6 +799,7 @@ typedef struct evening {
     sprinkling rows;
     size_t size; // bytes of an element
     bool has_zero;
+    bool has_wide; // numbers of more than a byte: signed ones, of which some are below 0, are no indices
 } evening;
 
 // Zero before a place, or from there on: an outer block of a mask leaves out all that it covers.
@@ -810,15 +811,30 @@ static void pad_row(evening *e, char *row, bool is_behind)
         memset(row + i * e->rows.step, 0, e->size);
 }
 
-// One row in three is its first element all along, and one in two of these zero, where zero is made up; one is padded there.
+// What is not 0 becomes 256: of integers wider than a byte the lowest byte is 0 then, and a mask stays what it is.
+static void widen_row(evening *e, char *row)
+{
+    static const uint16_t wide = 256;
+    const char zero[sizeof(int64_t)] = {0};
+    for (int64_t i = 0; i < e->rows.count; i++) {
+        char *element = row + i * e->rows.step;
+        if (memcmp(element, zero, e->size) == 0) continue;
+        memset(element, 0, e->size);
+        memcpy(element, &wide, sizeof wide);
+    }
+}
+
+// One row in three is its first element all along, and one in two of these zero, where zero is made up; one is padded there, and
+// one has wide numbers.
 static void even_row(void *ctx, int64_t offset, int64_t index)
 {
-    enum { ZERO, FIRST, PADDED, PADDED_BEHIND, KINDS_OF_ROWS = 6 };
+    enum { ZERO, FIRST, PADDED, PADDED_BEHIND, WIDE, KINDS_OF_ROWS = 6 };
     evening *e = ctx;
     char *row = e->rows.data + offset;
     const uint32_t drawn = hone_random_below(&e->rows.random, KINDS_OF_ROWS);
     (void)index;
     if ((drawn == PADDED || drawn == PADDED_BEHIND) && e->has_zero) pad_row(e, row, drawn == PADDED_BEHIND);
+    if (drawn == WIDE && e->has_wide) widen_row(e, row);
     if (drawn != ZERO && drawn != FIRST) return;
     if (drawn == ZERO && e->has_zero) memset(row, 0, e->size);
     for (int64_t i = 1; i < e->rows.count; i++)
@@ -836,6 +852,7 @@ hone_status hone_buffers_even_rows(const hone_buffers *buffers, uint64_t seed, h
             .rows = {.random = seed + i},
             .size = fenced->tensor.dtype.bits / 8,
             .has_zero = buffers->signature->parameters[i].generator == NULL};
+        e.has_wide = e.has_zero && fenced->tensor.dtype.code == HONE_CODE_INT && e.size > 1;
         const hone_tensor rows = rows_of(&fenced->tensor, strides, &e.rows);
         status = hone_buffers_open_input(fenced, err);
         if (status != HONE_OK || e.rows.count == 0) continue;

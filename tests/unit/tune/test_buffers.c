@@ -31,7 +31,7 @@ typedef struct fixture {
 } fixture;
 
 static const char signature_text[] =
-    "op(x: T[m, n], w: f32[n]? = none, *, eps: f64 = 1.0) -> y: T[m, n] where T in f32, u4";
+    "op(x: T[m, n], w: f32[n]? = none, *, eps: f64 = 1.0) -> y: T[m, n] where T in f32, u4, i32, u32";
 
 // The call goes through a message, as it does on its way to a worker.
 static hone_status make(fixture *f, const char *text)
@@ -334,6 +334,43 @@ static void uneven_rows_are_unlike_each_other(void **state)
             assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
             assert_int_equal(teardown(&own), 0);
         }
+}
+
+// A mask whose numbers are read as bytes leaves all out there; what is not 0 stays so, and what may be an index stays small.
+static void some_rows_of_integers_are_wide(void **state)
+{
+    fixture *f = *state;
+    enum { ROWS = 64, COLUMNS = 40 };
+    static int32_t original[ROWS * COLUMNS];
+    assert_int_equal(make(f, "op(i32[64,40])"), HONE_OK);
+    fill(f);
+    memcpy(original, bytes_of(f, "x"), sizeof original);
+    assert_int_equal(hone_buffers_even_rows(&f->buffers, 3, &f->err), HONE_OK);
+    const int32_t *now = (const int32_t *)(const void *)bytes_of(f, "x");
+    int wide = 0, same = 0;
+    for (int row = 0; row < ROWS; row++) {
+        int wides = 0, zeros = 0, others = 0;
+        for (int i = row * COLUMNS; i < (row + 1) * COLUMNS; i++) {
+            wides += now[i] == 256 && original[i] != 0;
+            zeros += now[i] == 0 && original[i] == 0;
+            others += now[i] != original[i];
+        }
+        wide += wides > 0 && wides + zeros == COLUMNS;
+        same += others == 0;
+    }
+    assert_in_range(wide, 3, ROWS / 2);
+    assert_in_range(same, 3, ROWS / 2);
+    assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+    void *own = NULL;
+    assert_int_equal(setup(&own), 0);
+    f = own;
+    assert_int_equal(make(f, "op(u32[64,40])"), HONE_OK);
+    fill(f);
+    assert_int_equal(hone_buffers_even_rows(&f->buffers, 3, &f->err), HONE_OK);
+    const uint32_t *indices = (const uint32_t *)(const void *)bytes_of(f, "x");
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        assert_in_range(indices[i], 0, 15);
+    assert_int_equal(teardown(&own), 0);
 }
 
 static void every_other_row_has_an_outlier(void **state)
@@ -716,6 +753,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(guarded_inputs_are_watched_by_the_system, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nearly_the_same_inputs_a_few_elements_differ, setup, teardown),
         cmocka_unit_test_setup_teardown(uneven_rows_are_unlike_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(some_rows_of_integers_are_wide, setup, teardown),
         cmocka_unit_test_setup_teardown(every_other_row_has_an_outlier, setup, teardown),
         cmocka_unit_test_setup_teardown(a_variant_of_guarded_inputs_is_watched_too, setup, teardown),
         cmocka_unit_test(every_kind_of_special_value_comes_also_in_few_rows),
