@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "registry/names.h"
+#include "tune/contest/family.h"
 #include "tune/rule/statistics.h"
 
 #include <math.h>
@@ -254,6 +255,7 @@ static hone_status contend(hone_contest_state *state, hone_error *err)
 {
     const hone_budget budget = hone_contest_budget(state);
     hone_status status = hone_contest_forget_other_code(state, err);
+    hone_family_find(&state->field);
     if (status == HONE_OK) status = hone_field_begin_searches(&state->field, &state->question, &state->known, err);
     if (status == HONE_OK) grant_race(&state->trials);
     if (status == HONE_OK) status = hone_contest_race(state, err);

@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "platforms/platform.h"
-#include "tune/contest/family.h"
 #include "tune/contest/known.h"
 
 #include <stdatomic.h>
@@ -212,7 +211,6 @@ hone_status hone_field_begin_searches(
     hone_field *field, const hone_question *question, const hone_known *known, hone_error *err)
 {
     uint64_t total = 0, size = 0;
-    hone_family_find(field);
     for (size_t i = 0; i < field->count; i++) {
         hone_error why = {0};
         if (field->contestants[i].space == NULL) continue;
