@@ -106,6 +106,28 @@ class Competing(KernelTest):
         self.assertEqual(set(decision.config), {"rows", "how"})
         self.assertEqual(len(seen), 1, "the winner runs in this process, and candidates do not")
 
+    def test_a_compiler_in_the_first_run_takes_longer_than_runs_do(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def plain(x, by):
+            for _ in range(20):
+                y = numpy.multiply(x, x.dtype.type(by))
+            return y
+
+        @hone.kernel(name, name="compiled")
+        def compiled(x, by):
+            import sys
+            import time
+
+            if not hasattr(sys, "compiled_by_the_test"):
+                time.sleep(1.5)
+                sys.compiled_by_the_test = True
+            return numpy.multiply(x, x.dtype.type(by))
+
+        _, text = self.tuned(name, seconds=6)
+        self.assertEqual(hone.decide(name, self.x).kernel, "compiled", text)
+
     def test_what_a_function_reads_goes_with_it(self):
         name = self.algorithm()
         local = 2.0

@@ -115,17 +115,22 @@ static double worth_of(const hone_budget *budget, const hone_contestant *contest
     return is_hopeless(budget, contestant, chance) ? -1 : gain * chance;
 }
 
-// What a config of this kernel takes, preparing counted in; 0: not known.
-static double cost_ns(const hone_contestant *contestant)
+// What is prepared already is paid for: of sixteen configs that a compiler had made ready together two were tried, since both had
+// seemed to take half a second.
+double hone_budget_cost_ns(const hone_contestant *contestant)
 {
-    return contestant->measured > 0 ? contestant->measuring_ns / contestant->measured : 0;
+    if (contestant->measured == 0) return 0;
+    const double run_ns = fmax(contestant->measuring_ns - contestant->preparing_ns, 0) / contestant->measured;
+    if (hone_contestant_is_prepared(contestant)) return run_ns;
+    return run_ns + (contestant->ahead_ns > 0 ? contestant->ahead_ns : contestant->preparing_ns / contestant->measured);
 }
 
 // What takes long to prepare or to run gets no more of the time than others for being tried at all.
 static bool is_within_share(const hone_budget *budget, const hone_contestant *contestant, size_t sharers)
 {
+    if (hone_contestant_is_prepared(contestant)) return true;
     double share = (double)(budget->trials->race_until_ns - budget->trials->started_ns) / (double)sharers;
-    return contestant->measuring_ns + cost_ns(contestant) <= share;
+    return contestant->measuring_ns + hone_budget_cost_ns(contestant) <= share;
 }
 
 bool hone_budget_is_far_behind(const hone_budget *budget, const hone_contestant *contestant)
@@ -154,7 +159,7 @@ static void leave_behind(const hone_budget *budget, double *worths)
         is_near = is_near || (worths[i] >= 0 && !hone_budget_is_far_behind(budget, &budget->field->contestants[i]));
     for (size_t i = 0; i < budget->field->count && is_near; i++) {
         const hone_contestant *contestant = &budget->field->contestants[i];
-        if (hone_budget_is_far_behind(budget, contestant) && cost_ns(contestant) > left_ns) worths[i] = -1;
+        if (hone_budget_is_far_behind(budget, contestant) && hone_budget_cost_ns(contestant) > left_ns) worths[i] = -1;
     }
 }
 
@@ -183,7 +188,7 @@ static int64_t least_tried(const hone_budget *budget, const double *worths)
 static double steps_left(const hone_budget *budget, const hone_contestant *contestant)
 {
     double evaluations = (double)(budget->question->options.evaluations - budget->standings->count),
-           cost = cost_ns(contestant);
+           cost = hone_budget_cost_ns(contestant);
     uint64_t now = hone_trials_now(budget->trials);
     double left = now < budget->trials->race_until_ns ? (double)(budget->trials->race_until_ns - now) : 0;
     return cost > 0 ? fmin(evaluations, left / cost) : evaluations;

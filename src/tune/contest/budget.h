@@ -30,6 +30,8 @@ bool hone_budget_goes_on(const hone_budget *budget);
 hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_error *err);
 // How long the default of the index-th kernel may take to be ready: what others before it left of theirs is added.
 double hone_budget_first_seconds(const hone_budget *budget, size_t index);
+// What a config more of this kernel takes, preparing counted in; 0: not known.
+double hone_budget_cost_ns(const hone_contestant *contestant);
 // Whether the kernel's best is so much slower than the best of all that few configs would make that good.
 bool hone_budget_is_far_behind(const hone_budget *budget, const hone_contestant *contestant);
 // What the next step is expected to take off the best time, relative.

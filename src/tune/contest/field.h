@@ -30,6 +30,8 @@ typedef struct hone_contestant {
     uint32_t tried, passed;
     uint32_t measured;    // of the tried, by this contest
     double measuring_ns;  // that took, preparing included
+    double preparing_ns;  // of it
+    double ahead_ns;      // what each of those took that were prepared together last; 0: none were
     uint32_t lost_in_row; // crashes and time-outs since the last that answered
     bool put_aside;
     bool is_refused;    // the worker cannot take it at all: it does not compete
@@ -43,6 +45,12 @@ typedef struct hone_contestant {
 static inline bool hone_contestant_is_left(const hone_contestant *contestant)
 {
     return contestant->search != NULL && !contestant->put_aside && !contestant->exhausted;
+}
+
+// Its next config is prepared.
+static inline bool hone_contestant_is_prepared(const hone_contestant *contestant)
+{
+    return contestant->prepared_next < contestant->prepared_count;
 }
 
 typedef struct hone_field {

@@ -28,7 +28,7 @@ hone_status hone_contest_next_config(
     hone_trials *trials, hone_contestant *contestant, size_t evaluations_left, hone_config *out, hone_error *err)
 {
     hone_assert(contestant->search != NULL && contestant->prepared_count <= HONE_MOST_PREPARED);
-    if (contestant->prepared_next < contestant->prepared_count) {
+    if (hone_contestant_is_prepared(contestant)) {
         *out = contestant->prepared[contestant->prepared_next++];
         return HONE_OK;
     }
@@ -44,7 +44,10 @@ hone_status hone_contest_next_config(
     uint64_t start = hone_trials_now(trials);
     if (count > 1)
         status = trials->measurer->prepare(trials, contestant->ref, contestant->prepared, count, &answered, err);
-    contestant->measuring_ns += (double)(hone_trials_now(trials) - start);
+    const double took_ns = (double)(hone_trials_now(trials) - start);
+    contestant->measuring_ns += took_ns;
+    contestant->preparing_ns += took_ns;
+    contestant->ahead_ns = took_ns / count;
     contestant->prepares_alone = !answered;
     return status;
 }

@@ -295,6 +295,7 @@ static void note_costs(hone_spending *spending, hone_contestant *contestant, con
     spending->measuring_ns += spent_ns;
     contestant->measured++;
     contestant->measuring_ns += spent_ns;
+    contestant->preparing_ns += trial->spent.prepare_ns;
 }
 
 static hone_status measure(hone_contest_state *state, const entry *tried, hone_error *err)
@@ -452,7 +453,7 @@ static hone_status next_of(hone_contest_state *state, size_t kernel, hone_config
 // so do the runs. What a library does once, and the checks of a kernel that leads, are done.
 static double least_step_ns(const hone_contestant *leader, const hone_candidate *best)
 {
-    return leader->ref->kernel.code != NULL ? leader->measuring_ns / leader->measured : best->trial.spent.run_ns;
+    return leader->ref->kernel.code != NULL ? hone_budget_cost_ns(leader) : best->trial.spent.run_ns;
 }
 
 // A few further configs of who leads, as long as there is credit for them, which is less by what they took then, and as

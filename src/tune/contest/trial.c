@@ -341,6 +341,13 @@ static hone_status take_answer(hone_trials *trials, hone_trial *out, hone_error 
     return HONE_OK;
 }
 
+// From one sign of life to the next. A compiler of a function of Python works in its runs: torch.compile's in the first one of each
+// shape, layout and alignment.
+static double next_seconds(const hone_kernel_ref *kernel, double limit, double best_ns)
+{
+    return hone_kernel_is_interpreted(kernel) ? limit : run_seconds(limit, best_ns);
+}
+
 static hone_status ask_once(
     hone_trials *trials, const hone_try *what, const hone_stopping *by, hone_trial *out, bool *out_cut, hone_error *err)
 {
@@ -351,13 +358,18 @@ static hone_status ask_once(
     const bool is_timed = what->sort == HONE_TRY_RACES || what->sort == HONE_TRY_AGAIN;
     const double race_ns = is_timed ? limit * 1e9 / 2 : 1;
     const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
-    const hone_limits limits = {limit_ns(limit), limit_ns(run_seconds(limit, by->best_ns))};
+    const double next = next_seconds(what->kernel, limit, by->best_ns);
+    const hone_limits limits = {limit_ns(limit), limit_ns(next)};
+    const uint64_t start = hone_trials_now(trials);
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
     if (outcome.kind == HONE_OUTCOME_ANSWERED) return take_answer(trials, out, err);
-    *out_cut = clamped && outcome.kind == HONE_OUTCOME_TIMEOUT;
-    if (tell_loss(&outcome, limit, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
-    return fail_outcome(&outcome, what->kernel->kernel.name, limit, err);
+    // Before that it was its own run that took too long.
+    const bool is_over = hone_trials_now(trials) - start >= limits.first_ns;
+    *out_cut = clamped && is_over && outcome.kind == HONE_OUTCOME_TIMEOUT;
+    const double waited = is_over ? limit : next;
+    if (tell_loss(&outcome, waited, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
+    return fail_outcome(&outcome, what->kernel->kernel.name, waited, err);
 }
 
 // Failures that an earlier candidate may have brought about in the process that both were in. A wrong answer is asked

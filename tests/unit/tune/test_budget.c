@@ -8,6 +8,7 @@
 #include "tune/contest/contest.h"
 #include "tune/contest/family.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { KERNELS = 6, VALUES = 200, MANY = 5400 };
@@ -26,6 +27,7 @@ typedef struct ground {
     bool is_rarely_fast; // the slow one: 1 of 40 configs is the fastest of all, the others take three times as long
     double extra_of_default_ns; // what the second one's default takes beyond its other configs
     int64_t starts_at;          // the default
+    bool compiles_together;
     uint32_t patience;
     bool is_compiled[KERNELS][MANY];
     double clock_ns;
@@ -99,7 +101,27 @@ static void pause_for(hone_trials *trials, uint64_t ns)
     ((ground *)trials->measurer_ctx)->clock_ns += (double)ns;
 }
 
+// As many at once as are asked for, in the time of one.
+static hone_status prepare_together(
+    hone_trials *trials,
+    const hone_kernel_ref *kernel,
+    const hone_config *configs,
+    uint32_t count,
+    bool *out_answered,
+    hone_error *err)
+{
+    ground *g = trials->measurer_ctx;
+    double took = 0;
+    (void)err;
+    for (uint32_t i = 0; i < count; i++)
+        took = fmax(took, compile(g, kernel, &configs[i]));
+    g->clock_ns += took;
+    *out_answered = true;
+    return HONE_OK;
+}
+
 static const hone_measurer measurer = {attempt, run_rounds, NULL, now_ns, pause_for};
+static const hone_measurer compiling_measurer = {attempt, run_rounds, prepare_together, now_ns, pause_for};
 
 static int set_up(void **state)
 {
@@ -139,7 +161,7 @@ static void enter(ground *g)
     const hone_allocator *allocator = &g->environment.allocator;
     hone_contest_state *state = g->state;
     state->question.title = "made up";
-    state->trials.measurer = &measurer;
+    state->trials.measurer = g->compiles_together ? &compiling_measurer : &measurer;
     state->trials.measurer_ctx = g;
     state->field.contestants = hone_alloc_array(allocator, g->count, sizeof *state->field.contestants);
     state->field.rows = state->out->kernels = hone_alloc_array(allocator, g->count, sizeof *state->out->kernels);
@@ -365,6 +387,25 @@ static void a_family_has_one_space_one_heuristic_and_other_instruction_sets(void
     assert_false(hone_family_has_both(&a, &b));
 }
 
+// It has had its share of the time when the compiler is done with the second and third config, which was as long for both as for
+// one: the third is there for the taking.
+static void what_a_compiler_has_made_ready_is_tried(void **state)
+{
+    ground *g = *state;
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    if (cpu.threads < 2) skip(); // nothing is prepared together
+    g->compiles_together = true;
+    g->kernels[0].kernel.code = NULL;
+    g->run_ns[0] = g->run_ns[1] = 1e6;
+    g->prepare_ns[1] = 5e8;
+    g->least_ns[1] = 1.3e6;
+    compete(g, 2.4, 500);
+    const hone_contestant *slow = &g->state->field.contestants[1];
+    assert_true(slow->prepared_count >= 2);
+    assert_false(hone_contestant_is_prepared(slow));
+}
+
 static void patience_ends_a_search_without_gain(void **state)
 {
     ground *g = *state;
@@ -397,6 +438,7 @@ int main(void)
         IN_GROUND(another_instruction_set_that_is_as_fast_tries_what_is_the_best_of_the_first),
         IN_GROUND(whoever_overtakes_the_first_of_a_family_searches_on_from_there),
         IN_GROUND(a_family_has_one_space_one_heuristic_and_other_instruction_sets),
+        IN_GROUND(what_a_compiler_has_made_ready_is_tried),
         IN_GROUND(patience_ends_a_search_without_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
