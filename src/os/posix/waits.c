@@ -104,16 +104,26 @@ static bool waits_now(int thread)
     return hone_os_thread_state(number) == 'R' && processor_ns(thread) == before_ns;
 }
 
-void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading *out)
+void hone_os_waits_read_own(const hone_os_waits *waits, hone_os_waits_reading *out)
 {
     *out = (hone_os_waits_reading){.count = waits->count};
     read_one(waits, waits->own, out);
     out->processor = sched_getcpu();
+}
+
+void hone_os_waits_read_others(const hone_os_waits *waits, hone_os_waits_reading *out)
+{
     read_others(waits, out);
     for (int i = 0; i < waits->count; i++) {
         out->waits[i] = i != waits->own && waits_now(waits->threads[i]);
         out->waiting += out->waits[i];
     }
+}
+
+void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading *out)
+{
+    hone_os_waits_read_own(waits, out);
+    hone_os_waits_read_others(waits, out);
 }
 
 unsigned hone_os_waits_end(hone_os_waits *waits)

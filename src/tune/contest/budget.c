@@ -110,9 +110,16 @@ static bool is_hopeless(const hone_budget *budget, const hone_contestant *contes
 // What a step of this kernel is expected to take off the best time of all, relative; negative: it gets none.
 static double worth_of(const hone_budget *budget, const hone_contestant *contestant)
 {
-    if (!hone_contestant_is_left(contestant) || hone_family_follows(budget->field, contestant)) return -1;
+    if (!hone_contestant_is_left(contestant) || hone_family_follows(budget->field, budget->standings, contestant))
+        return -1;
     double gain = hone_search_expected_gain(contestant->search), chance = chance_of(budget, contestant, gain);
     return is_hopeless(budget, contestant, chance) ? -1 : gain * chance;
+}
+
+// Its next config was prepared together with others, and the preparing came to an end.
+static bool is_ready(const hone_contestant *contestant)
+{
+    return hone_contestant_is_prepared(contestant) && !contestant->prepares_alone;
 }
 
 // What is prepared already is paid for: of sixteen configs that a compiler had made ready together two were tried, since both had
@@ -121,14 +128,14 @@ double hone_budget_cost_ns(const hone_contestant *contestant)
 {
     if (contestant->measured == 0) return 0;
     const double run_ns = fmax(contestant->measuring_ns - contestant->preparing_ns, 0) / contestant->measured;
-    if (hone_contestant_is_prepared(contestant)) return run_ns;
+    if (is_ready(contestant)) return run_ns;
     return run_ns + (contestant->ahead_ns > 0 ? contestant->ahead_ns : contestant->preparing_ns / contestant->measured);
 }
 
 // What takes long to prepare or to run gets no more of the time than others for being tried at all.
 static bool is_within_share(const hone_budget *budget, const hone_contestant *contestant, size_t sharers)
 {
-    if (hone_contestant_is_prepared(contestant)) return true;
+    if (is_ready(contestant)) return true;
     double share = (double)(budget->trials->race_until_ns - budget->trials->started_ns) / (double)sharers;
     return contestant->measuring_ns + hone_budget_cost_ns(contestant) <= share;
 }

@@ -12,9 +12,20 @@ bool hone_family_has_both(const hone_kernel *a, const hone_kernel *b)
 {
     if (a->platform != b->platform || a->backend != b->backend || a->needs == b->needs) return false;
     if (a->code != NULL || b->code != NULL || a->library != NULL || b->library != NULL) return false;
+    if (a->find_library != NULL || b->find_library != NULL) return false;
     if (a->heuristic == NULL || a->heuristic != b->heuristic || a->candidates != NULL || b->candidates != NULL)
         return false;
     return a->space != NULL && b->space != NULL && strcmp(a->space, b->space) == 0;
+}
+
+// Whether a kernel differs from all that are in a family by now in instruction set alone.
+static bool belongs_to(const hone_field *field, uint32_t family, uint32_t kernel)
+{
+    for (uint32_t i = 0; i < kernel; i++)
+        if (field->contestants[i].space != NULL && field->contestants[i].family == family &&
+            !hone_family_has_both(&field->contestants[i].ref->kernel, &field->contestants[kernel].ref->kernel))
+            return false;
+    return true;
 }
 
 void hone_family_find(hone_field *field)
@@ -22,30 +33,24 @@ void hone_family_find(hone_field *field)
     for (uint32_t i = 0; i < field->count; i++) {
         hone_contestant *contestant = &field->contestants[i];
         contestant->family = i;
-        for (uint32_t j = 0; j < i && contestant->space != NULL && contestant->family == i; j++)
-            if (field->contestants[j].space != NULL &&
-                hone_family_has_both(&field->contestants[j].ref->kernel, &contestant->ref->kernel))
-                contestant->family = field->contestants[j].family;
+        for (uint32_t j = 0; j < i && contestant->space != NULL && contestant->family == i; j++) {
+            const uint32_t family = field->contestants[j].family;
+            if (field->contestants[j].space != NULL && belongs_to(field, family, i)) contestant->family = family;
+        }
     }
 }
 
-// Who searches for this one: the fastest of those whose search is not at its end, the first among equals; NULL: nobody.
-static const hone_contestant *find_fastest(const hone_field *field, uint32_t family)
+// The fastest of a family, the first among equals; searching: of those whose search is not at its end. NULL: there is none.
+static const hone_contestant *find_fastest(const hone_field *field, uint32_t family, bool searching)
 {
     const hone_contestant *fastest = NULL;
     for (size_t i = 0; i < field->count; i++) {
         const hone_contestant *one = &field->contestants[i];
-        if (one->space == NULL || one->family != family || one->best_ns <= 0 || !hone_contestant_is_left(one)) continue;
+        if (one->space == NULL || one->family != family || one->best_ns <= 0) continue;
+        if (searching && (!hone_contestant_is_left(one) || hone_search_expected_gain(one->search) <= 0)) continue;
         if (fastest == NULL || one->best_ns < fastest->best_ns) fastest = one;
     }
     return fastest;
-}
-
-bool hone_family_follows(const hone_field *field, const hone_contestant *contestant)
-{
-    if (contestant->best_ns <= 0) return false; // it has its first tries before it is told what to do
-    const hone_contestant *fastest = find_fastest(field, contestant->family);
-    return fastest != NULL && fastest != contestant;
 }
 
 // What its default takes; 0: not known.
@@ -55,6 +60,14 @@ static double default_ns(const hone_field *field, const hone_standings *standing
     if (!contestant->has_default) return 0;
     const hone_candidate *candidate = hone_standings_find(standings, kernel, &contestant->default_config);
     return candidate != NULL && !candidate->out ? candidate->rank_ns : 0;
+}
+
+bool hone_family_follows(const hone_field *field, const hone_standings *standings, const hone_contestant *contestant)
+{
+    const hone_contestant *fastest = find_fastest(field, contestant->family, true);
+    if (fastest == NULL || fastest == contestant) return false;
+    return default_ns(field, standings, (uint32_t)(contestant - field->contestants)) > 0 &&
+           default_ns(field, standings, (uint32_t)(fastest - field->contestants)) > 0;
 }
 
 void hone_family_tell(
@@ -101,8 +114,9 @@ bool hone_family_next(hone_field *field, const hone_standings *standings, uint32
 {
     for (uint32_t i = 0; i < field->count; i++) {
         hone_contestant *contestant = &field->contestants[i];
-        if (contestant->space == NULL || contestant->put_aside || !hone_family_follows(field, contestant)) continue;
-        const hone_contestant *leader = find_fastest(field, contestant->family);
+        if (contestant->space == NULL || contestant->put_aside || contestant->best_ns <= 0) continue;
+        const hone_contestant *leader = find_fastest(field, contestant->family, false);
+        if (leader == contestant) continue;
         const hone_candidate *fastest = find_best_of(standings, (uint32_t)(leader - field->contestants));
         if (fastest == NULL || !may_win(field, standings, i, fastest)) continue;
         contestant->followed_ns = fastest->rank_ns;

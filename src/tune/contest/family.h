@@ -14,8 +14,8 @@
 bool hone_family_has_both(const hone_kernel *a, const hone_kernel *b);
 // Fills in each contestant's family.
 void hone_family_find(hone_field *field);
-// Whether another one of its family searches in its place.
-bool hone_family_follows(const hone_field *field, const hone_contestant *contestant);
+// Whether another one of its family searches in its place, by whose configs it can be told what its own would take.
+bool hone_family_follows(const hone_field *field, const hone_standings *standings, const hone_contestant *contestant);
 // Tells the searches of the others what a config took, where the defaults of both are known.
 void hone_family_tell(
     const hone_field *field,

@@ -47,7 +47,7 @@ hone_status hone_contest_next_config(
     const double took_ns = (double)(hone_trials_now(trials) - start);
     contestant->measuring_ns += took_ns;
     contestant->preparing_ns += took_ns;
-    contestant->ahead_ns = took_ns / count;
+    contestant->ahead_ns = count > 1 && answered ? took_ns / count : 0;
     contestant->prepares_alone = !answered;
     return status;
 }

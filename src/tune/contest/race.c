@@ -70,12 +70,23 @@ hone_budget hone_contest_budget(const hone_contest_state *state)
     return (hone_budget){&state->question, &state->trials, &state->field, &state->standings, &state->spending};
 }
 
+static double best_ns_of(const hone_standings *standings, uint32_t kernel)
+{
+    double best_ns = 0;
+    for (size_t i = 0; i < standings->count; i++) {
+        const hone_candidate *one = &standings->candidates[i];
+        if (one->kernel == kernel && !one->out && (best_ns == 0 || one->rank_ns < best_ns)) best_ns = one->rank_ns;
+    }
+    return best_ns;
+}
+
 void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason)
 {
     hone_assert(failure != HONE_FAILURE_NONE);
     candidate->out = true;
     candidate->trial.failure = failure;
     hone_words_copy(candidate->trial.reason, sizeof candidate->trial.reason, reason);
+    state->field.contestants[candidate->kernel].best_ns = best_ns_of(&state->standings, candidate->kernel);
     hone_field_note_failure(&state->field, candidate->kernel, failure, reason);
     hone_known_store(&state->known, &state->question, &state->field, candidate);
     hone_standings_update(&state->standings);
@@ -203,7 +214,8 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
     const hone_try what = {
         .kernel = state->field.contestants[reference->kernel].ref,
         .config = &reference->config,
-        .sort = HONE_TRY_AGAIN,
+        .sort = is_new ? HONE_TRY_RACES
+                       : HONE_TRY_AGAIN, // who came to lead by another's fall was not looked at as a leader
         .may_be_cut = true};
     hone_trial trial;
     bool cut;
@@ -257,7 +269,9 @@ static void take_twins_trial(const hone_standings *standings, uint32_t kernel, h
         if (candidate->kernel != kernel || candidate->out || candidate->trial.same ||
             candidate->trial.digest != trial->digest)
             continue;
+        const hone_spent spent = trial->spent;
         *trial = candidate->trial;
+        trial->spent = spent;
         trial->same = true;
         return;
     }
@@ -315,7 +329,7 @@ static hone_status measure(hone_contest_state *state, const entry *tried, hone_e
     if (status != HONE_OK) return status;
     const hone_candidate *candidate = &state->standings.candidates[state->standings.count - 1];
     hone_contestant_tell(contestant, tried->config, candidate->rank_ns, trial.failure);
-    if (!candidate->out && state->question.options.tuner == NULL)
+    if (!candidate->out && state->question.options.tuner == NULL && !state->field.exhaustive)
         hone_family_tell(&state->field, &state->standings, tried->kernel, tried->config, candidate->rank_ns);
     hone_known_store(&state->known, &state->question, &state->field, candidate);
     note_costs(&state->spending, contestant, &trial, (double)(hone_trials_now(&state->trials) - start));

@@ -146,7 +146,7 @@ static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
 static hone_status open_call(hone_trials *trials, hone_error *err)
 {
     const double seconds = trials->open_seconds > 0 ? trials->open_seconds : open_seconds;
-    const hone_limits limits = {limit_ns(seconds), limit_ns(seconds)};
+    const hone_limits limits = {limit_ns(seconds), limit_ns(seconds), 0};
     hone_status status = hone_sandbox_start(&trials->sandbox, err);
     if (status != HONE_OK) return status;
     hone_outcome outcome = ask_open(trials, &limits);
@@ -169,7 +169,7 @@ static hone_status open_call(hone_trials *trials, hone_error *err)
 // bytes: of the call
 static hone_status measure_peaks(hone_trials *trials, double bytes, hone_error *err)
 {
-    const hone_limits limits = {limit_ns(peaks_seconds), limit_ns(peaks_seconds)};
+    const hone_limits limits = {limit_ns(peaks_seconds), limit_ns(peaks_seconds), 0};
     const uint64_t start = hone_trials_now(trials);
     hone_buffer_clear(&trials->message);
     hone_wire_put_f64(&trials->message, bytes);
@@ -341,6 +341,8 @@ static hone_status take_answer(hone_trials *trials, hone_trial *out, hone_error 
     return HONE_OK;
 }
 
+enum { PHASES_OF_PYTHON = 3 }; // that may take a candidate's whole limit
+
 // From one sign of life to the next. A compiler of a function of Python works in its runs: torch.compile's in the first one of each
 // shape, layout and alignment.
 static double next_seconds(const hone_kernel_ref *kernel, double limit, double best_ns)
@@ -359,7 +361,9 @@ static hone_status ask_once(
     const double race_ns = is_timed ? limit * 1e9 / 2 : 1;
     const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
     const double next = next_seconds(what->kernel, limit, by->best_ns);
-    const hone_limits limits = {limit_ns(limit), limit_ns(next)};
+    const bool is_interpreted = hone_kernel_is_interpreted(what->kernel);
+    const hone_limits limits = {
+        limit_ns(limit), limit_ns(next), is_interpreted ? PHASES_OF_PYTHON * limit_ns(limit) : 0};
     const uint64_t start = hone_trials_now(trials);
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
@@ -432,7 +436,7 @@ static hone_status prepare_here(
     double seconds = candidate_seconds(trials->question, kernel, 0), left = seconds_left(trials) + grace_seconds;
     uint64_t limit = limit_ns(left < seconds ? left : seconds);
     const uint64_t start = hone_trials_now(trials);
-    hone_outcome outcome = ask(trials, HONE_MESSAGE_PREPARE, &(hone_limits){limit, limit});
+    hone_outcome outcome = ask(trials, HONE_MESSAGE_PREPARE, &(hone_limits){limit, limit, 0});
     trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
     *out_answered = outcome.kind == HONE_OUTCOME_ANSWERED;
     if (outcome.kind == HONE_OUTCOME_CANCELLED || outcome.kind == HONE_OUTCOME_MEMORY)
@@ -488,7 +492,7 @@ static hone_status run_rounds_here(
     if (status != HONE_OK) return status;
     put_block(trials, block);
     double limit = block_seconds(trials->question, block);
-    const hone_limits limits = {limit_ns(limit), limit_ns(limit)};
+    const hone_limits limits = {limit_ns(limit), limit_ns(limit), 0};
     hone_outcome outcome = ask(trials, HONE_MESSAGE_ROUNDS, &limits);
     if (block->count == 1 && tell_loss(&outcome, limit, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);

@@ -19,6 +19,7 @@
 
 enum {
     LEAST_PAIRS = 5,  // undisturbed rounds that a ratio is known by
+    LEAST_ALONE = 3,  // samples of one that were left alone, which then count without others beside them
     MOST_LASTING = 4, // finalists beyond the first block, unless others may well be faster
     SURE_ROUNDS = 10, // after which any certain ratio counts
     MOST_TIMES = HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES
@@ -63,7 +64,7 @@ static uint32_t count_all(const hone_finalist *finalist, double *out_times)
     memcpy(samples, finalist->samples, finalist->rounds * sizeof samples[0]);
     for (uint32_t i = 0; i < raced->kept; i++)
         samples[finalist->rounds + i] = (hone_sample){raced->kept_ns[i], raced->kept_waited[i], raced->kept_marks[i]};
-    uint32_t count = hone_count_samples(samples, finalist->rounds + raced->kept, LEAST_PAIRS, out_times);
+    uint32_t count = hone_count_samples(samples, finalist->rounds + raced->kept, LEAST_ALONE, out_times);
     return count < HONE_MOST_FINAL_ROUNDS ? count : HONE_MOST_FINAL_ROUNDS;
 }
 

@@ -126,10 +126,13 @@ hone_outcome_kind hone_worker_ask(
     hone_buffer *answer)
 {
     hone_assert(fd >= 0);
+    const uint64_t most_ns = query->limits.all_ns > 0 ? query->limits.all_ns : UINT64_MAX, start = hone_os_now_ns();
     uint64_t token = make_token(), limit_ns = query->limits.first_ns;
     hone_status status = hone_frame_write(fd, query->kind, token, query->message, hone_os_now_ns() + limit_ns);
     while (status == HONE_OK) {
         uint8_t came;
+        const uint64_t took_ns = hone_os_now_ns() - start, left_ns = took_ns < most_ns ? most_ns - took_ns : 0;
+        if (limit_ns > left_ns) limit_ns = left_ns;
         status = hone_frame_read(fd, &came, &token, answer, hone_os_now_ns() + limit_ns, stop);
         limit_ns = query->limits.next_ns;
         if (status == HONE_OK && came == HONE_MESSAGE_ANSWER) return HONE_OUTCOME_ANSWERED;

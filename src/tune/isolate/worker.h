@@ -18,9 +18,10 @@ typedef enum hone_outcome_kind {
     HONE_OUTCOME_MEMORY // of the tuner's own process
 } hone_outcome_kind;
 
-// How long a phase of a question may take: the first, which prepares, and each after a NOTE.
+// How long a phase of a question may take: the first, which prepares, and each after a NOTE; and all of them. all_ns 0: as
+// long as the phases do.
 typedef struct hone_limits {
-    uint64_t first_ns, next_ns;
+    uint64_t first_ns, next_ns, all_ns;
 } hone_limits;
 
 // One question: its kind, what it says, and how long it may take.

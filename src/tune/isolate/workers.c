@@ -136,7 +136,7 @@ static hone_status greet(const hone_workers *workers, const hone_process *proces
     hone_arena arena = {.allocator = workers->allocator};
     hone_buffer_init(&nothing, workers->allocator);
     hone_buffer_init(&answer, workers->allocator);
-    const hone_worker_question ping = {HONE_MESSAGE_PING, &nothing, {limit_ns, limit_ns}};
+    const hone_worker_question ping = {HONE_MESSAGE_PING, &nothing, {limit_ns, limit_ns, 0}};
     hone_status status = HONE_OK;
     hone_outcome_kind kind = hone_worker_ask(process->fd, &ping, NULL, NULL, NULL, &answer);
     hone_wire_reader reader = {answer.data, answer.size, 0, &arena, false, false};

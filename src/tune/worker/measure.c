@@ -57,7 +57,7 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
 // ends before enough of it was seen the candidate is taken for innocent, and before all of it was where it grew unevenly.
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err)
 {
-    enum { LEAST_FIRST = 4, FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
+    enum { LEAST_FIRST = 8, FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
     const double first_ns = 100e6; // of the first look: of what takes long fewer runs show as well that nothing grows
     hone_side_effects *effects = &runner->session->effects;
     hone_assert(run_ns >= 0 && runner->batch >= 1);

@@ -63,7 +63,7 @@ static const double short_run_ns = 1e6;
 struct watched {
     const hone_os_waits *waits;
     hone_os_waits_reading before, after;
-    bool has_after;
+    bool has_own; // of `after`: the others are read when the results were looked at, which must not come late
 };
 
 // Reads a block larger than the last-level cache, so that nothing of the data stays in it.
@@ -160,8 +160,8 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
         if (++set >= sets) set = 0;
     }
     *out_ns = (double)(hone_os_now_ns() - start) / runner->batch;
-    if (runner->watched != NULL) hone_os_waits_read_after(runner->watched->waits, &runner->watched->after);
-    if (runner->watched != NULL) runner->watched->has_after = true;
+    if (runner->watched != NULL) hone_os_waits_read_own(runner->watched->waits, &runner->watched->after);
+    if (runner->watched != NULL) runner->watched->has_own = true;
     session->next_set = set;
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
 }
@@ -296,7 +296,8 @@ static hone_failure run_marked(
     hone_failure failure = runs(runner, &out->time_ns, err);
     runner->watched = NULL;
     if (failure != HONE_FAILURE_NONE) return failure;
-    if (!watched.has_after) hone_os_waits_read_after(waits, &watched.after);
+    if (!watched.has_own) hone_os_waits_read_own(waits, &watched.after);
+    hone_os_waits_read_others(waits, &watched.after);
     double spent_ns = out->time_ns * runner->batch, waited_ns;
     out->marks = hone_os_waits_between(&watched.before, &watched.after, spent_ns, &waited_ns);
     out->waited = spent_ns > 0 ? waited_ns / spent_ns : 0;

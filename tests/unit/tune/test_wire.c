@@ -244,7 +244,8 @@ static void a_worker_that_says_neither_answer_nor_note_is_lost(void **state)
     hone_buffer_init(&answer, hone_allocator_system());
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     assert_int_equal(pthread_create(&other, NULL, answer_late, &ends[1]), 0);
-    const hone_worker_question question = {HONE_MESSAGE_PING, &message, {UINT64_C(60000000000), UINT64_C(60000000000)}};
+    const hone_worker_question question = {
+        HONE_MESSAGE_PING, &message, {UINT64_C(60000000000), UINT64_C(60000000000), 0}};
     assert_int_equal(hone_worker_ask(ends[0], &question, NULL, NULL, NULL, &answer), HONE_OUTCOME_LOST);
     pthread_join(other, NULL);
     close(ends[0]);
