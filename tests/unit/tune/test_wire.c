@@ -254,6 +254,44 @@ static void a_worker_that_says_neither_answer_nor_note_is_lost(void **state)
     hone_buffer_deinit(&answer);
 }
 
+// The other end: notes without end, until nobody listens.
+static void *note_on(void *ctx)
+{
+    const int fd = *(const int *)ctx;
+    uint8_t kind;
+    uint64_t token = 0;
+    hone_buffer message;
+    hone_buffer_init(&message, hone_allocator_system());
+    hone_status status = hone_frame_read(fd, &kind, &token, &message, 0, NULL);
+    hone_buffer_clear(&message);
+    while (status == HONE_OK) {
+        status = hone_frame_write(fd, HONE_MESSAGE_NOTE, token, &message, 0);
+        hone_os_sleep_ns(5000000);
+    }
+    hone_buffer_deinit(&message);
+    return NULL;
+}
+
+static void phases_without_end_come_to_one_where_all_of_them_have_a_limit(void **state)
+{
+    (void)state;
+    int ends[2];
+    pthread_t other;
+    hone_buffer message, answer;
+    hone_buffer_init(&message, hone_allocator_system());
+    hone_buffer_init(&answer, hone_allocator_system());
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(pthread_create(&other, NULL, note_on, &ends[1]), 0);
+    const uint64_t minute = UINT64_C(60000000000);
+    const hone_worker_question question = {HONE_MESSAGE_PING, &message, {minute, minute, UINT64_C(100000000)}};
+    assert_int_equal(hone_worker_ask(ends[0], &question, NULL, NULL, NULL, &answer), HONE_OUTCOME_TIMEOUT);
+    close(ends[0]);
+    pthread_join(other, NULL);
+    close(ends[1]);
+    hone_buffer_deinit(&message);
+    hone_buffer_deinit(&answer);
+}
+
 static bool always(void *ctx)
 {
     (void)ctx;
@@ -297,6 +335,7 @@ int main(void)
         cmocka_unit_test(code_arrives_as_text_or_as_bytes_and_a_kernel_may_have_none),
         cmocka_unit_test(counts_out_of_range_are_refused),
         cmocka_unit_test(a_worker_that_says_neither_answer_nor_note_is_lost),
+        cmocka_unit_test(phases_without_end_come_to_one_where_all_of_them_have_a_limit),
         cmocka_unit_test(frames_travel_and_waiting_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
