@@ -44,8 +44,6 @@ void hone_os_waits_read(const hone_os_waits *waits, hone_os_waits_reading *out);
 void hone_os_waits_read_own(const hone_os_waits *waits, hone_os_waits_reading *out);
 // Then that of the others, with `waiting`: some 5 us more a thread.
 void hone_os_waits_read_others(const hone_os_waits *waits, hone_os_waits_reading *out);
-// Both.
-void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading *out);
 // HONE_OS_STOLEN when the host took time since the beginning, exact to the system's tick; else 0.
 unsigned hone_os_waits_end(hone_os_waits *waits);
 // What disturbed the time between two readings that lie elapsed_ns apart: of HONE_OS_WAITED, PREEMPTED and MIGRATED.

@@ -120,12 +120,6 @@ void hone_os_waits_read_others(const hone_os_waits *waits, hone_os_waits_reading
     }
 }
 
-void hone_os_waits_read_after(const hone_os_waits *waits, hone_os_waits_reading *out)
-{
-    hone_os_waits_read_own(waits, out);
-    hone_os_waits_read_others(waits, out);
-}
-
 unsigned hone_os_waits_end(hone_os_waits *waits)
 {
     for (int i = 0; i < waits->count; i++)

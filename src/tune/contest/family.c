@@ -40,7 +40,8 @@ void hone_family_find(hone_field *field)
     }
 }
 
-// The fastest of a family, the first among equals; searching: of those whose search is not at its end. NULL: there is none.
+// Finds the fastest kernel of a family; on a tie, the first one. With `searching`, skips kernels whose search has ended. Returns NULL
+// when no kernel qualifies.
 static const hone_contestant *find_fastest(const hone_field *field, uint32_t family, bool searching)
 {
     const hone_contestant *fastest = NULL;
@@ -53,10 +54,10 @@ static const hone_contestant *find_fastest(const hone_field *field, uint32_t fam
     return fastest;
 }
 
-// What its default takes; 0: not known.
-static double default_ns(const hone_field *field, const hone_standings *standings, uint32_t kernel)
+// The time of a kernel's default config; 0 when it is not known.
+static double default_ns(const hone_field *field, const hone_standings *standings, const hone_contestant *contestant)
 {
-    const hone_contestant *contestant = &field->contestants[kernel];
+    const uint32_t kernel = (uint32_t)(contestant - field->contestants);
     if (!contestant->has_default) return 0;
     const hone_candidate *candidate = hone_standings_find(standings, kernel, &contestant->default_config);
     return candidate != NULL && !candidate->out ? candidate->rank_ns : 0;
@@ -66,8 +67,7 @@ bool hone_family_follows(const hone_field *field, const hone_standings *standing
 {
     const hone_contestant *fastest = find_fastest(field, contestant->family, true);
     if (fastest == NULL || fastest == contestant) return false;
-    return default_ns(field, standings, (uint32_t)(contestant - field->contestants)) > 0 &&
-           default_ns(field, standings, (uint32_t)(fastest - field->contestants)) > 0;
+    return default_ns(field, standings, contestant) > 0 && default_ns(field, standings, fastest) > 0;
 }
 
 void hone_family_tell(
@@ -78,32 +78,25 @@ void hone_family_tell(
     double time_ns)
 {
     hone_assert(kernel < field->count && time_ns > 0);
-    const double own_ns = default_ns(field, standings, kernel);
+    const double own_ns = default_ns(field, standings, &field->contestants[kernel]);
     for (uint32_t i = 0; i < field->count && own_ns > 0; i++) {
         const hone_contestant *other = &field->contestants[i];
         if (i == kernel || other->space == NULL || other->family != field->contestants[kernel].family) continue;
-        const double other_ns = default_ns(field, standings, i);
+        const double other_ns = default_ns(field, standings, other);
         if (other_ns > 0 && !hone_standings_have(standings, i, config))
             hone_contestant_tell(other, config, time_ns * other_ns / own_ns, HONE_FAILURE_NONE);
     }
 }
 
-static const hone_candidate *find_best_of(const hone_standings *standings, uint32_t kernel)
-{
-    const hone_candidate *best = NULL;
-    for (size_t i = 0; i < standings->count; i++) {
-        const hone_candidate *one = &standings->candidates[i];
-        if (one->kernel == kernel && !one->out && (best == NULL || one->rank_ns < best->rank_ns)) best = one;
-    }
-    return best;
-}
-
 // Whether it may win by what is the fastest of its family.
 static bool may_win(
-    const hone_field *field, const hone_standings *standings, uint32_t kernel, const hone_candidate *fastest)
+    const hone_field *field,
+    const hone_standings *standings,
+    const hone_contestant *contestant,
+    const hone_candidate *fastest)
 {
-    const hone_contestant *contestant = &field->contestants[kernel];
-    const double own_ns = default_ns(field, standings, kernel), its_ns = default_ns(field, standings, fastest->kernel);
+    const double own_ns = default_ns(field, standings, contestant),
+                 its_ns = default_ns(field, standings, &field->contestants[fastest->kernel]);
     const hone_candidate *best = hone_standings_best(standings);
     if (own_ns <= 0 || its_ns <= 0 || best == NULL) return false;
     if (fastest->rank_ns > clear_gain * (contestant->followed_ns > 0 ? contestant->followed_ns : its_ns)) return false;
@@ -117,8 +110,8 @@ bool hone_family_next(hone_field *field, const hone_standings *standings, uint32
         if (contestant->space == NULL || contestant->put_aside || contestant->best_ns <= 0) continue;
         const hone_contestant *leader = find_fastest(field, contestant->family, false);
         if (leader == contestant) continue;
-        const hone_candidate *fastest = find_best_of(standings, (uint32_t)(leader - field->contestants));
-        if (fastest == NULL || !may_win(field, standings, i, fastest)) continue;
+        const hone_candidate *fastest = hone_standings_best_of(standings, (uint32_t)(leader - field->contestants));
+        if (fastest == NULL || !may_win(field, standings, contestant, fastest)) continue;
         contestant->followed_ns = fastest->rank_ns;
         if (hone_standings_have(standings, i, &fastest->config) ||
             hone_bound_space_check(contestant->space, &fastest->config, NULL) != HONE_OK)

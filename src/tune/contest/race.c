@@ -70,23 +70,14 @@ hone_budget hone_contest_budget(const hone_contest_state *state)
     return (hone_budget){&state->question, &state->trials, &state->field, &state->standings, &state->spending};
 }
 
-static double best_ns_of(const hone_standings *standings, uint32_t kernel)
-{
-    double best_ns = 0;
-    for (size_t i = 0; i < standings->count; i++) {
-        const hone_candidate *one = &standings->candidates[i];
-        if (one->kernel == kernel && !one->out && (best_ns == 0 || one->rank_ns < best_ns)) best_ns = one->rank_ns;
-    }
-    return best_ns;
-}
-
 void hone_contest_reject(hone_contest_state *state, hone_candidate *candidate, hone_failure failure, const char *reason)
 {
     hone_assert(failure != HONE_FAILURE_NONE);
     candidate->out = true;
     candidate->trial.failure = failure;
     hone_words_copy(candidate->trial.reason, sizeof candidate->trial.reason, reason);
-    state->field.contestants[candidate->kernel].best_ns = best_ns_of(&state->standings, candidate->kernel);
+    const hone_candidate *best = hone_standings_best_of(&state->standings, candidate->kernel);
+    state->field.contestants[candidate->kernel].best_ns = best != NULL ? best->rank_ns : 0;
     hone_field_note_failure(&state->field, candidate->kernel, failure, reason);
     hone_known_store(&state->known, &state->question, &state->field, candidate);
     hone_standings_update(&state->standings);
@@ -214,8 +205,8 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
     const hone_try what = {
         .kernel = state->field.contestants[reference->kernel].ref,
         .config = &reference->config,
-        .sort = is_new ? HONE_TRY_RACES
-                       : HONE_TRY_AGAIN, // who came to lead by another's fall was not looked at as a leader
+        // A candidate that leads because another was rejected was not verified as a leader yet.
+        .sort = is_new ? HONE_TRY_RACES : HONE_TRY_AGAIN,
         .may_be_cut = true};
     hone_trial trial;
     bool cut;
@@ -526,8 +517,8 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
     return take(state, &(entry){incumbent->kernel, &incumbent->config, false, 0}, err);
 }
 
-// The next one to try after the defaults: what is the best of another instruction set, else of the kernel where a step is
-// worth most. HONE_NOT_FOUND: there is none.
+// Chooses the next config to try after the defaults: the best config of another instruction set if this one may win by it, else a
+// config of the kernel where a step is worth most. Returns HONE_NOT_FOUND when no config is left.
 static hone_status choose_next(
     hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config, hone_error *err)
 {

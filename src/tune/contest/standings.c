@@ -9,6 +9,16 @@ const hone_candidate *hone_standings_best(const hone_standings *standings)
     return standings->best >= 0 ? &standings->candidates[standings->best] : NULL;
 }
 
+const hone_candidate *hone_standings_best_of(const hone_standings *standings, uint32_t kernel)
+{
+    const hone_candidate *best = NULL;
+    for (size_t i = 0; i < standings->count; i++) {
+        const hone_candidate *one = &standings->candidates[i];
+        if (one->kernel == kernel && !one->out && (best == NULL || one->rank_ns < best->rank_ns)) best = one;
+    }
+    return best;
+}
+
 hone_candidate *hone_standings_add(hone_standings *standings, const hone_allocator *allocator)
 {
     if (!hone_grow(

@@ -29,6 +29,8 @@ typedef struct hone_standings {
 
 // The best candidate that is still in; NULL: there is none.
 const hone_candidate *hone_standings_best(const hone_standings *standings);
+// The best of one kernel's candidates that are still in; NULL: there is none.
+const hone_candidate *hone_standings_best_of(const hone_standings *standings, uint32_t kernel);
 // Appends a candidate; the caller fills it. NULL: no memory.
 hone_candidate *hone_standings_add(hone_standings *standings, const hone_allocator *allocator);
 // Finds the best anew, after candidates have changed.

@@ -343,11 +343,13 @@ static hone_status take_answer(hone_trials *trials, hone_trial *out, hone_error 
 
 enum { PHASES_OF_PYTHON = 3 }; // that may take a candidate's whole limit
 
-// From one sign of life to the next. A compiler of a function of Python works in its runs: torch.compile's in the first one of each
-// shape, layout and alignment.
-static double next_seconds(const hone_kernel_ref *kernel, double limit, double best_ns)
+// Compilers of functions of Python work in a run: torch.compile's in the first run of each shape, layout and alignment. So each phase
+// of such a function may take the whole limit.
+static hone_limits limits_of(const hone_kernel_ref *kernel, double limit, double best_ns)
 {
-    return hone_kernel_is_interpreted(kernel) ? limit : run_seconds(limit, best_ns);
+    const uint64_t all_ns = limit_ns(limit);
+    if (hone_kernel_is_interpreted(kernel)) return (hone_limits){all_ns, all_ns, PHASES_OF_PYTHON * all_ns};
+    return (hone_limits){all_ns, limit_ns(run_seconds(limit, best_ns)), 0};
 }
 
 static hone_status ask_once(
@@ -360,10 +362,7 @@ static hone_status ask_once(
     const bool is_timed = what->sort == HONE_TRY_RACES || what->sort == HONE_TRY_AGAIN;
     const double race_ns = is_timed ? limit * 1e9 / 2 : 1;
     const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
-    const double next = next_seconds(what->kernel, limit, by->best_ns);
-    const bool is_interpreted = hone_kernel_is_interpreted(what->kernel);
-    const hone_limits limits = {
-        limit_ns(limit), limit_ns(next), is_interpreted ? PHASES_OF_PYTHON * limit_ns(limit) : 0};
+    const hone_limits limits = limits_of(what->kernel, limit, by->best_ns);
     const uint64_t start = hone_trials_now(trials);
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
@@ -371,7 +370,7 @@ static hone_status ask_once(
     // Before that it was its own run that took too long.
     const bool is_over = hone_trials_now(trials) - start >= limits.first_ns;
     *out_cut = clamped && is_over && outcome.kind == HONE_OUTCOME_TIMEOUT;
-    const double waited = is_over ? limit : next;
+    const double waited = is_over ? limit : (double)limits.next_ns * 1e-9;
     if (tell_loss(&outcome, waited, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
     return fail_outcome(&outcome, what->kernel->kernel.name, waited, err);
 }

@@ -160,8 +160,10 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
         if (++set >= sets) set = 0;
     }
     *out_ns = (double)(hone_os_now_ns() - start) / runner->batch;
-    if (runner->watched != NULL) hone_os_waits_read_own(runner->watched->waits, &runner->watched->after);
-    if (runner->watched != NULL) runner->watched->has_own = true;
+    if (runner->watched != NULL) {
+        hone_os_waits_read_own(runner->watched->waits, &runner->watched->after);
+        runner->watched->has_own = true;
+    }
     session->next_set = set;
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_runner_fail(runner, status, err);
 }
