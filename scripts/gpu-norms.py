@@ -398,20 +398,25 @@ ATTENTION = [
 
 
 # The parameters of each kernel, and the configs that are tried.
-PARAMETERS = {"cuda_tensor_core": ("warps_m", "warps_n", "keys_per_warp", "stages", "splits"), "cuda_wgmma": ("groups", "keys", "stages", "turns", "spread", "copiers")}
-PREFILL = [("cuda_wgmma", numbers) for numbers in
+PARAMETERS = {"cuda_tensor_core": ("warps_m", "warps_n", "keys_per_warp", "stages", "splits"), 
+              "cuda_wgmma": ("groups", "keys", "stages", "turns", "spread", "copiers", "splits", "ahead")}
+PREFILL = [("cuda_wgmma", (*numbers, 1, 0)) for numbers in
            [(2, 128, 4, 1, 16, 2), (2, 128, 4, 1, 1, 2), (2, 128, 4, 0, 4, 2), (2, 176, 4, 1, 1, 2), (2, 176, 4, 1, 1, 4), (3, 80, 6, 1, 4, 2),
             (3, 80, 4, 0, 1, 4), (3, 128, 6, 1, 16, 2), (2, 80, 4, 1, 8, 2)]]
+PREFILL += [("cuda_wgmma", numbers) for numbers in [(2, 128, 4, 1, 1, 2, 1, 1), (2, 128, 4, 1, 16, 2, 1, 1), (2, 80, 8, 1, 1, 2, 1, 1)]]
 PREFILL += [("cuda_tensor_core", numbers) for numbers in [(8, 1, 64, 2, 1), (4, 1, 64, 3, 1)]]
 DECODE = [("cuda_tensor_core", numbers) for numbers in [
     (1, 4, 16, 4, 8), (1, 8, 16, 3, 4), (1, 8, 16, 4, 8), (1, 4, 32, 2, 4), (1, 4, 16, 4, 2), (1, 4, 16, 4, 1), (1, 2, 32, 4, 4)]]
+DECODE += [("cuda_wgmma", (1, *numbers)) for numbers in [
+    (128, 4, 0, 1, 1, 1, 0), (128, 6, 0, 1, 2, 1, 1), (128, 6, 0, 1, 2, 2, 1), (128, 6, 0, 1, 2, 4, 1), (128, 6, 0, 1, 2, 8, 1), (128, 4, 0, 1, 2, 8, 1)]]
 
 
 def check_attention():
     for name in ("bf16", "f16"):
         for batch, q_len, kv_len, heads, kv_heads, dim in [
                 (1, 5, 7, 2, 1, 16), (2, 130, 130, 4, 2, 64), (1, 1, 1000, 8, 1, 128), (1, 70, 33, 6, 2, 80), (1, 300, 700, 6, 2, 128),
-                (1, 700, 300, 2, 2, 64), (1, 200, 200, 2, 1, 256), (2, 140, 150, 48, 48, 64)]:
+                (1, 700, 300, 2, 2, 64), (1, 200, 200, 2, 1, 256), (2, 140, 150, 48, 48, 64), (3, 1, 2500, 32, 8, 128),
+                (2, 1, 600, 6, 2, 64), (1, 9, 1100, 12, 2, 256)]:
             query = torch.randn(batch, q_len, heads, dim).to(DTYPES[name])
             key, value = (torch.randn(batch, kv_len, kv_heads, dim).to(DTYPES[name]) for _ in range(2))
             far, broken = key.clone(), key.clone()
@@ -433,9 +438,13 @@ def attention_both(what, *arrays, **scalars):
         wanted = hone.run(operation, *arrays, **scalars).double()
     eps = 2.0**-7 if "bf16" in what else 2.0**-10
     kernels = ["cuda_tensor_core"] if dim <= 128 else []
-    if dim in (64, 128, 256) and arrays[0].shape[1] > 16:
-        kernels += [("cuda_wgmma", dict(zip(PARAMETERS["cuda_wgmma"], numbers))) for numbers in
-                    [(1, 64, 4, 0, 4, 1), (2, 80, 4, 1, 1, 2), (2, 64, 3, 0, 32, 4)] + [(3, 80, 6, 1, 8, 2), (2, 176, 4, 1, 2, 1)] * (dim <= 128)]
+    if dim in (64, 128, 256):
+        rows = arrays[0].shape[1] * arrays[0].shape[2] // arrays[1].shape[2]
+        configs = [(1, 64, 4, 0, 4, 1, 1, 0), (1, 64, 6, 0, 4, 2, 1, 1)]
+        configs += [(1, 64, 4, 0, 4, 2, splits, 1) for splits in (2, 8, 12) if splits * 32 <= arrays[1].shape[1]]
+        configs += [(2, 80, 4, 1, 1, 2, 1, 0), (2, 64, 3, 0, 32, 4, 1, 0)] * (rows > 64)
+        configs += [(3, 80, 6, 1, 8, 2, 1, 1), (2, 176, 4, 1, 2, 1, 1, 0)] * (rows > 128 and dim <= 128)
+        kernels += [("cuda_wgmma", dict(zip(PARAMETERS["cuda_wgmma"], numbers))) for numbers in configs]
     for kernel in kernels:
         with hone.context(override={operation: kernel}, policy="heuristic"):
             got = hone.run(operation, *[array.cuda() for array in arrays], **scalars).cpu().double()

@@ -7,7 +7,7 @@
 #include "kernels/vector/arguments.h"
 
 enum { WARPS_M, WARPS_N, KEYS_PER_WARP, STAGES, SPLITS, PARAMETERS };
-enum { GROUPS, KEYS, WGMMA_STAGES, TURNS, SPREAD, COPIERS, WGMMA_PARAMETERS };
+enum { GROUPS, KEYS, WGMMA_STAGES, TURNS, SPREAD, COPIERS, WGMMA_SPLITS, AHEAD, WGMMA_PARAMETERS };
 
 // Rows are queries of a head of keys.
 #define ROWS "query.shape[1] * (heads / max(kv_heads, 1))"
@@ -53,12 +53,16 @@ const hone_code hone_attention_cuda_window_code = {
 
 const char hone_attention_wgmma_space[] = "groups: 1 | 2 | 3 default 2\n"
                                           "keys: 64 | 80 | 96 | 128 | 176 default 128\n"
-                                          "stages: 3..6 default 4\n"
+                                          "stages: 3 | 4 | 5 | 6 | 8 | 12 default 4\n"
                                           "turns: 0 | 1\n"
                                           "spread: 1 | 2 | 4 | 8 | 16 | 32\n"
                                           "copiers: 1 | 2 | 4 default 2\n"
+                                          "splits: 1 | 2 | 4 | 8 | 12 | 16\n"
+                                          "ahead: 0 | 1\n"
                                           "where turns == 0 or groups > 1\n"
                                           "where stages * copiers % 4 == 0\n"
+                                          "where ahead == 0 or copiers < 4 and stages * copiers > 4\n"
+                                          "where splits == 1 or groups == 1 and splits * keys <= 2 * key.shape[1]\n"
                                           "where groups == 1 or 64 * (groups - 1) < " ROWS "\n"
                                           // Registers of a thread: sums, logits, and the weights of the last tile.
                                           "where 2 * dim + 3 * keys <= 800\n"
@@ -72,10 +76,11 @@ const hone_code hone_attention_wgmma_code = {
     .arguments = "query, key, value, out, i64(query.shape[1]), i64(key.shape[1]), i32(batch), i32(heads), "
                  "i32(kv_heads), f64(softmax_scale)",
     .constants = "DIM = dim, CAUSAL = causal",
-    .grid = "ceildiv(" ROWS ", 64 * groups) * kv_heads * batch",
+    .grid = "ceildiv(" ROWS ", 64 * groups) * kv_heads * batch * splits",
     .block = "128 * groups + 128",
+    .cluster = "splits",
     .shared = WGMMA_SHARED,
-    .condition = "(dim == 64 or dim == 128 or dim == 256) and query.size > 0 and key.size > 0 and " ROWS " > 16",
+    .condition = "(dim == 64 or dim == 128 or dim == 256) and query.size > 0 and key.size > 0",
     .target = "sm_90a",
     .align = 16,
 };
@@ -138,19 +143,32 @@ bool hone_attention_cuda_heuristic(
     return true;
 }
 
+// Whether clusters of one block a multiprocessor are likely to run at once. A cluster lies within a group of 16 or 18 multiprocessors,
+// of which large ones leave some idle; those of more than eight blocks are not for every GPU.
+static bool is_resident(int64_t clusters, int64_t size, int64_t multiprocessors)
+{
+    return clusters * size <= (size > 2 ? multiprocessors * 7 / 8 : multiprocessors);
+}
+
 bool hone_attention_wgmma_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     const hone_attention p = hone_attention_of_call(call, ((const hone_attention_choice *)kernel->user)->form);
+    const int64_t rows = p.q_len * p.group, blocks = p.batch * p.kv_heads * ((rows + 63) / 64);
     int64_t *values = out_config->values;
-    (void)device; // all of this capability have the same shared memory
-    const bool is_low = p.q_len * p.group <= 64;
+    const bool is_low = rows <= 64;
     out_config->count = WGMMA_PARAMETERS;
     values[GROUPS] = is_low ? 1 : 2;
     values[KEYS] = p.dim > 128 ? 80 : 128;
-    values[WGMMA_STAGES] = 4;
+    values[WGMMA_STAGES] = is_low && p.dim <= 128 ? 6 : 4;
     values[TURNS] = !is_low;
-    values[SPREAD] = 16;
+    values[SPREAD] = is_low ? 1 : 16;
     values[COPIERS] = 2;
+    values[WGMMA_SPLITS] = 1;
+    values[AHEAD] = is_low;
+    while (is_low && device != NULL && values[WGMMA_SPLITS] < 8 &&
+           is_resident(blocks, values[WGMMA_SPLITS] * 2, device->sms) &&
+           values[WGMMA_SPLITS] * 2 * values[KEYS] <= 2 * p.kv_len)
+        values[WGMMA_SPLITS] *= 2;
     return true;
 }

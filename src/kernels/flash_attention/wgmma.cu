@@ -6,6 +6,9 @@
 // ring of `stages`. The tensor cores multiply queries by the keys of one tile and weights by the values of the tile before at
 // the same time; with `turns` the warpgroups take the tensor cores in turn, so that one computes weights while another
 // multiplies (Shah et al., FlashAttention-3, arXiv:2407.08608, sections 3.1 and 3.2).
+//
+// Where there are few rows, as in decoding, the blocks of a cluster, `splits` of them, share the keys. What they have found is put
+// together at the end, over the largest logit of all (Dao et al., Flash-Decoding, 2023).
 enum {
     threads = 128 * groups + 128,
     block_m = 64 * groups,
@@ -15,8 +18,10 @@ enum {
     query_bytes = block_m * DIM * 2,
     tile_bytes = keys * DIM * 2,
     logits = keys / 2, // of a thread
-    sums_count = DIM / 2
+    sums_count = DIM / 2,
+    part_floats = 64 * (2 + DIM) // of a block that shares its rows: largest logits, sums of weights, sums of values
 };
+static_assert(splits == 1 || (groups == 1 && part_floats * 4 <= stages * tile_bytes), "a part lies where the tiles were");
 
 #define INFINITE __int_as_float(0x7f800000)
 
@@ -115,11 +120,13 @@ struct work {
     index64 position, batch; // of the first row
     int head, member;        // of the keys; of the first row in its group
     index64 rows;            // that are left from the first on
+    int from, tiles;         // the first of this block's tiles, and how many it has
 
     explicit __device__ work(const problem &p)
     {
+        const int block = blockIdx.x / splits, rank = blockIdx.x % splits;
         const int most = spread < p.pairs ? spread : p.pairs;
-        const int part = blockIdx.x / (most * p.row_blocks), within = blockIdx.x % (most * p.row_blocks);
+        const int part = block / (most * p.row_blocks), within = block % (most * p.row_blocks);
         const int width = p.pairs - part * most < most ? p.pairs - part * most : most;
         const index64 first = (index64)(p.row_blocks - 1 - within / width) * block_m;
         const int pair = part * most + within % width;
@@ -128,6 +135,10 @@ struct work {
         head = pair % p.kv_heads;
         batch = pair / p.kv_heads;
         rows = p.q_len * p.group - first;
+        const int all = (int)((end_of(p, rows < block_m ? (int)rows - 1 : block_m - 1) + keys - 1) / keys);
+        const int each = (all + splits - 1) / splits;
+        from = rank * each < all ? rank * each : all;
+        tiles = each < all - from ? each : all - from;
     }
     __device__ index64 position_of(const problem &p, int row) const
     {
@@ -143,10 +154,6 @@ struct work {
     {
         return CAUSAL && position_of(p, row) + 1 < p.kv_len ? position_of(p, row) + 1 : p.kv_len;
     }
-    __device__ int tiles(const problem &p) const
-    {
-        return (int)((end_of(p, rows < block_m ? (int)rows - 1 : block_m - 1) + keys - 1) / keys);
-    }
 };
 
 // Copying -------------------------------------------------------------------------------------------------------------
@@ -154,6 +161,10 @@ struct work {
 // Warps that copy a tile, and the rows that they copy at once.
 enum { team_threads = 32 * copiers, teams = 4 / copiers, team_rows = team_threads / chunks };
 static_assert(stages % teams == 0, "a place of the ring has one team, which has seen it empty each time before");
+// Tiles of a team that are still on their way when it begins the next: with `ahead`, as many as it has other places.
+enum { behind = ahead ? stages / teams - 1 : 0 };
+// Else all that the one team has may wait for a place that is emptied by who waits for them.
+static_assert(behind == 0 || teams > 1, "who copies ahead is one of several");
 
 // `keys` rows of a head, of which `count` are there: a thread's chunk of each team_rows of them, `from` of the first.
 __device__ void copy_tile(unsigned to, const element *from, index64 step, int count)
@@ -167,21 +178,33 @@ __device__ void copy_tile(unsigned to, const element *from, index64 step, int co
     }
 }
 
-// All tiles: of keys to even places, of values to odd ones. Teams have the places in turn. Each waits for what it copied and
-// makes the tensor cores see it, so that nobody who multiplies needs a fence.
+// A tile that has come. The tensor cores see it, so that nobody who multiplies needs a fence.
+__device__ void show_tile(ring r, int place)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    release(r.full(place));
+}
+
+// All tiles: of keys to even places, of values to odd ones. Teams have the places in turn.
 __device__ void copy_tiles(const problem &p, const work &w, ring r)
 {
-    const int thread = threadIdx.x % team_threads, tiles = w.tiles(p);
+    const int thread = threadIdx.x % team_threads;
     const index64 step = (index64)p.kv_heads * DIM;
     const index64 first = (w.batch * p.kv_len * p.kv_heads + w.head) * DIM + thread / chunks * step + thread % chunks * 8;
+    int place = threadIdx.x % 128 / team_threads, shown = place;
 #pragma unroll 1
-    for (int place = threadIdx.x % 128 / team_threads; place < 2 * tiles; place += teams) {
-        const index64 begin = (index64)(place / 2) * keys, left = p.kv_len - begin;
+    for (; place < 2 * w.tiles; place += teams) {
+        const index64 begin = (index64)(w.from + place / 2) * keys, left = p.kv_len - begin;
         if (place >= stages) wait_for(r.empty(place), (place / stages - 1) & 1);
         copy_tile(r.tile(place), (place % 2 == 0 ? p.key : p.value) + first + begin * step, step, left < keys ? (int)left : keys);
-        asm volatile("cp.async.wait_all;\n\tfence.proxy.async.shared::cta;" ::: "memory");
-        release(r.full(place));
+        asm volatile("cp.async.commit_group;\n\tcp.async.wait_group %0;" ::"n"((int)behind) : "memory");
+        if (place - shown < behind * teams) continue;
+        show_tile(r, shown);
+        shown += teams;
     }
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    for (; shown < place; shown += teams)
+        show_tile(r, shown);
 }
 
 // The group's 64 rows. What multiplies the logits is positive: queries take the sign, and become 0 where it is 0.
@@ -328,6 +351,69 @@ __device__ void mask_tile(float (&scores)[logits], const index64 ends[2], int ti
     mask(scores, own_ends);
 }
 
+// What the group has found, where the tiles were.
+__device__ void write_part(const float (&sums)[sums_count], const found &f)
+{
+    float *to = reinterpret_cast<float *>(memory + query_bytes);
+    const int lane = threadIdx.x % 32, first = threadIdx.x % 128 / 32 * 16;
+    wait_for_group(0); // the products of all its warps have read the last tile
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = first + lane / 4 + 8 * half;
+        float sum = f.sum[half];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        if (lane % 4 == 0) to[row] = f.most[half];
+        if (lane % 4 == 0) to[64 + row] = sum;
+#pragma unroll
+        for (int i = 2 * half; i < sums_count; i += 4) {
+            float *at = to + 128 + row * DIM + i / 4 * 8 + lane % 4 * 2;
+            at[0] = sums[i];
+            at[1] = sums[i + 1];
+        }
+    }
+}
+
+#if splits > 1
+__device__ void wait_for_cluster()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+__device__ float read_part(int rank, int index)
+{
+    const unsigned own = (unsigned)__cvta_generic_to_shared(memory) + query_bytes + index * 4;
+    unsigned there;
+    float value;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank));
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(there) : "memory");
+    return value;
+}
+
+// Each thread of the cluster has some pairs of columns of the rows.
+__device__ void join(const problem &p, const work &w, float factor)
+{
+    const int rank = blockIdx.x % splits, rows = w.rows < 64 ? (int)w.rows : 64;
+    for (int i = rank * threads + threadIdx.x; i < rows * (DIM / 2); i += splits * threads) {
+        const int row = i / (DIM / 2), column = i % (DIM / 2) * 2;
+        float most = -INFINITE, sum = 0, low = 0, high = 0;
+#pragma unroll
+        for (int part = 0; part < splits; part++)
+            most = fmaxf(most, read_part(part, row));
+#pragma unroll
+        for (int part = 0; part < splits; part++) {
+            const float own = read_part(part, row), own_sum = read_part(part, 64 + row);
+            // A part that has seen no key adds nothing, unless what it has seen is NaN.
+            const float share = own == -INFINITE ? 0 : power((own - most) * factor);
+            sum += own == -INFINITE ? own_sum : own_sum * share;
+            low += read_part(part, 128 + row * DIM + column) * share;
+            high += read_part(part, 128 + row * DIM + column + 1) * share;
+        }
+        *reinterpret_cast<unsigned *>(p.out + w.place_of(p, row) + column) = narrow(low / sum, high / sum);
+    }
+}
+#endif
+
 // What a thread has of a piece of work.
 struct state {
     float scores[logits], sums[sums_count], factor;
@@ -362,22 +448,19 @@ template <bool is_masked> __device__ void attend_tile(state &s, ring r, int g, i
     narrow_all(s.scores, s.weights);
 }
 
-__device__ void attend(const problem &p, const work &w, ring r, int g)
+// Of a logit as the tensor cores give it, its power of two.
+__device__ float factor_of(const problem &p)
+{
+    return p.scale == 0 ? 1 : (float)(fabs(p.scale) * 1.4426950408889634);
+}
+
+// The block's tiles, of which there is at least one.
+__device__ void attend_tiles(state &s, const problem &p, const work &w, ring r, int g)
 {
     const unsigned long long queries = describe_along_k(r.base + g * 64 * LINE_BYTES, 0);
-    const int row = 64 * g + row_of_sum(threadIdx.x % 128, 0), tiles = w.tiles(p);
     // Below this one all rows of the block see all keys of a tile.
-    const index64 whole = w.end_of(p, 0) / keys;
-    state s;
+    const int whole = (int)(w.end_of(p, 0) / keys) - w.from;
     float share[2];
-    s.factor = p.scale == 0 ? 1 : (float)(fabs(p.scale) * 1.4426950408889634);
-    s.ends[0] = w.end_of(p, row);
-    s.ends[1] = w.end_of(p, row + 8);
-    s.f = {{-INFINITE, -INFINITE}, {0, 0}};
-#pragma unroll
-    for (int i = 0; i < sums_count; i++)
-        s.sums[i] = 0;
-    copy_queries(p, w, r.base, g);
     wait_for_tile(r, 0);
     begin_scores(s.scores, queries, r.tile(0));
     wait_for_products<0>();
@@ -386,20 +469,40 @@ __device__ void attend(const problem &p, const work &w, ring r, int g)
     if (whole < 1) mask_tile(s.scores, s.ends, 0);
     weigh(s.scores, s.factor, &s.f, share);
     narrow_all(s.scores, s.weights);
-    if (g == groups - 1 && tiles > 1) give_turn_to(0);
+    if (g == groups - 1 && w.tiles > 1) give_turn_to(0);
     int t = 1;
 #pragma unroll 1
-    for (; t < tiles && t < whole; t++)
-        attend_tile<false>(s, r, g, t, queries, t + 1 == tiles);
+    for (; t < w.tiles && t < whole; t++)
+        attend_tile<false>(s, r, g, t, queries, t + 1 == w.tiles);
 #pragma unroll 1
-    for (; t < tiles; t++)
-        attend_tile<true>(s, r, g, t, queries, t + 1 == tiles);
-    const int last = 2 * tiles - 1;
+    for (; t < w.tiles; t++)
+        attend_tile<true>(s, r, g, t, queries, t + 1 == w.tiles);
+    const int last = 2 * w.tiles - 1;
     wait_for_tile(r, last);
     begin_values(s.sums, s.weights, r.tile(last));
     wait_for_products<0>();
     hold(s.sums);
+}
+
+__device__ void attend(const problem &p, const work &w, ring r, int g)
+{
+    const int row = 64 * g + row_of_sum(threadIdx.x % 128, 0);
+    const index64 before = (index64)w.from * keys;
+    state s;
+    s.factor = factor_of(p);
+    s.ends[0] = w.end_of(p, row) - before;
+    s.ends[1] = w.end_of(p, row + 8) - before;
+    s.f = {{-INFINITE, -INFINITE}, {0, 0}};
+#pragma unroll
+    for (int i = 0; i < sums_count; i++)
+        s.sums[i] = 0;
+    copy_queries(p, w, r.base, g);
+    if (splits == 1 || w.tiles > 0) attend_tiles(s, p, w, r, g);
+#if splits > 1
+    write_part(s.sums, s.f);
+#else
     write_rows(p, w, g, s.sums, s.f);
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(threads, 1) flash_attention(
@@ -442,4 +545,9 @@ extern "C" __global__ void __launch_bounds__(threads, 1) flash_attention(
 #endif
         attend(p, w, r, g);
     }
+#if splits > 1
+    wait_for_cluster();
+    join(p, w, factor_of(p));
+    wait_for_cluster(); // nobody's memory goes while others read it
+#endif
 }
