@@ -66,7 +66,7 @@ int ab_make_folder(char out[AB_PATH_SIZE])
     enum { TRIES = 16 }; // who looks for folders that were left may find a new one before it is held
     hone_error err;
     int fd = -1;
-    const char *named = getenv("TMPDIR"), *parent = named != NULL && named[0] == '/' ? named : "/tmp";
+    const char *named = cli_variable("TMPDIR"), *parent = named != NULL && named[0] == '/' ? named : "/tmp";
     (void)!cli_list_folder(parent, remove_left_behind, (void *)(uintptr_t)parent, &err);
     for (int i = 0; i < TRIES && fd < 0; i++) {
         if (snprintf(out, AB_PATH_SIZE, "%s/%sXXXXXX", parent, start) >= AB_PATH_SIZE || mkdtemp(out) == NULL) break;

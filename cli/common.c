@@ -8,6 +8,11 @@
 
 enum { FILE_LIMIT = 1 << 30, PATH_SIZE = 4096 };
 
+const char *cli_variable(const char *name)
+{
+    return secure_getenv(name);
+}
+
 static void print_log(void *ctx, int level, const char *message)
 {
     static const char *const words[] = {"error", "warning", "info", "debug"};
@@ -36,7 +41,7 @@ static int load_packs(const hone_cli *cli)
 
 static int open_with(hone_cli *cli, hone_policy policy, const char *lock)
 {
-    const char *environment = getenv("HONE_POLICY");
+    const char *environment = cli_variable("HONE_POLICY");
     int wrong = check_store(cli);
     if (wrong == 0) wrong = cli_load_programs(cli);
     if (wrong != 0) return wrong;
@@ -71,7 +76,7 @@ int cli_open_unlocked(hone_cli *cli, hone_policy policy)
 
 const char *cli_lock_path(const hone_cli *cli)
 {
-    const char *path = cli->options.lock != NULL ? cli->options.lock : getenv("HONE_LOCK");
+    const char *path = cli->options.lock != NULL ? cli->options.lock : cli_variable("HONE_LOCK");
     return path == NULL || path[0] == '\0' || strcmp(path, "none") == 0 ? NULL : path;
 }
 
@@ -140,7 +145,7 @@ int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_cal
 int cli_store_url(const hone_cli *cli, char *out, size_t size)
 {
     hone_store_place standard;
-    const char *url = cli->options.store != NULL ? cli->options.store : getenv("HONE_STORE");
+    const char *url = cli->options.store != NULL ? cli->options.store : cli_variable("HONE_STORE");
     if (url == NULL) url = hone_store_find(NULL, &standard, NULL) == HONE_OK ? standard.url : "";
     int used = snprintf(out, size, "%s", url[0] == '\0' ? "none" : url);
     return used >= 0 && (size_t)used < size ? 0 : cli_usage("the store's URL is longer than %zu bytes", size - 1);

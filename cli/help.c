@@ -47,7 +47,7 @@ static const struct {
 
 static void print_variable(const char *name, const char *meaning)
 {
-    const char *value = getenv(name);
+    const char *value = cli_variable(name);
     cli_say("%-18s %s\n%-18s now: %s\n", name, meaning, "", value == NULL ? "(unset)" : value);
 }
 

@@ -79,7 +79,7 @@ static bool is_program(const char *path)
 
 static int check_worker(void)
 {
-    const char *path = getenv("HONE_WORKER");
+    const char *path = cli_variable("HONE_WORKER");
     if (path == NULL || path[0] == '\0' || is_program(path)) return 0;
     return cli_usage("HONE_WORKER is '%s', which cannot be run: give the path of hone-worker", path);
 }

@@ -112,6 +112,19 @@ class Environment(CommandTest):
             self.assertFalse(planted.exists())
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can make a program that runs as root for others")
+    def test_nor_do_its_commands_read_what_they_name(self):
+        self.folder.chmod(0o755)
+        program, named = self.folder / "hone-of-root", "json:/nowhere/planted"
+        shutil.copy(BUILD / "hone", program)
+        env = self.environment({"HONE_STORE": named, "HONE_WORKER": "/nowhere/worker"})
+        for mode, user, is_heeded in ((0o4755, 65534, False), (0o755, 65534, True)):
+            program.chmod(mode)
+            for command in ("store stat", "help environment", "devices"):
+                done = subprocess.run([program, *command.split()], env=env, user=user, group=65534, extra_groups=[], cwd="/",
+                                      capture_output=True, text=True)
+                self.assertEqual("/nowhere/" in done.stdout + done.stderr, is_heeded, f"mode {mode:o}: {command}: {done.stderr}")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a program that runs as root for others")
     def test_nor_does_it_load_the_drivers_of_opencl_that_they_name(self):
         self.folder.chmod(0o755)
         program = self.folder / "hone-of-root"
