@@ -108,9 +108,6 @@ int cli_load_programs(const hone_cli *cli);
 // Has them register what they have.
 int cli_register_programs(const hone_cli *cli);
 // The lock file that --lock or HONE_LOCK names; NULL when neither does.
-// A variable of the environment, as the library reads it: NULL where it is not set, or where the command has more rights than who
-// starts it.
-const char *cli_variable(const char *name);
 const char *cli_lock_path(const hone_cli *cli);
 // Prints "hone: ..." on standard error and returns the exit code of the status.
 int cli_fail(const hone_error *err);

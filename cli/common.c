@@ -8,11 +8,6 @@
 
 enum { FILE_LIMIT = 1 << 30, PATH_SIZE = 4096 };
 
-const char *cli_variable(const char *name)
-{
-    return secure_getenv(name);
-}
-
 static void print_log(void *ctx, int level, const char *message)
 {
     static const char *const words[] = {"error", "warning", "info", "debug"};

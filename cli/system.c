@@ -10,6 +10,11 @@
 
 static const uint64_t second_ns = 1000000000;
 
+const char *cli_variable(const char *name)
+{
+    return secure_getenv(name);
+}
+
 uint64_t cli_now_ns(void)
 {
     struct timespec now;

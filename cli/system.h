@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 // system.c
+// A variable of the environment, as the library reads it: NULL where it is not set, or where the command has more rights than who
+// starts it.
+const char *cli_variable(const char *name);
 uint64_t cli_now_ns(void); // monotonic
 void cli_sleep_ns(uint64_t nanoseconds);
 void cli_utc_text(double seconds, char out[24]); // since 1970: "2026-11-20T12:34:56Z"

@@ -65,15 +65,26 @@ bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hon
     return !blocked->tiles || has_tiles(kernel, blocked, why);
 }
 
-// The tile that was fastest at most shapes, and few rows in as few tiles as they need.
+// Whether the wide tile fills up so many more columns than the narrow one that what it gains is lost: 1.19 to 1.25 times as slow with
+// 24 columns where 16 are a half or all of them, .87 to .97 with 9 of 8 (docs/benchmarks.md).
+static bool is_narrow(const hone_blocked *blocked, const hone_matmul *product)
+{
+    const int64_t part = product->dtype == HONE_F64 ? 2 : 1;
+    const int64_t wide = blocked->nr / part, narrow = blocked->narrow_nr / part;
+    if (narrow == 0) return false;
+    return 20 * ((product->n + wide - 1) / wide * wide) > 23 * ((product->n + narrow - 1) / narrow * narrow);
+}
+
+// The tile that was fastest at most shapes.
 bool hone_blocked_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     const hone_blocked *blocked = kernel->user;
     hone_matmul product = blocked->form->of_call(call);
     out_config->count = BLOCKED_PARAMETERS;
-    out_config->values[BLOCKED_MR] = blocked->mr;
-    out_config->values[BLOCKED_NR] = blocked->nr;
+    const bool narrow = is_narrow(blocked, &product);
+    out_config->values[BLOCKED_MR] = narrow ? blocked->narrow_mr : blocked->mr;
+    out_config->values[BLOCKED_NR] = narrow ? blocked->narrow_nr : blocked->nr;
     out_config->values[BLOCKED_KC] = blocked->kc;
     out_config->values[BLOCKED_MC] = blocked->mc;
     out_config->values[BLOCKED_THREADS] = hone_matmul_threads(&product, device);

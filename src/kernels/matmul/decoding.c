@@ -59,7 +59,8 @@ bool hone_decoding_heuristic(
     const int64_t rows = product.m > 8 ? 32 : product.m > 4 ? 16 : 8, columns = product.m > 4 ? 4 : 8;
     out_config->values[DECODING_STREAMS] = product.transpose_b ? columns : rows;
     out_config->values[DECODING_AHEAD] = product.transpose_b ? 1024 : 0;
-    out_config->values[DECODING_SPLIT_K] = !product.transpose_b && threads > 1;
+    const bool splits = decoding->split_until == 0 || product.m <= decoding->split_until;
+    out_config->values[DECODING_SPLIT_K] = !product.transpose_b && threads > 1 && splits;
     out_config->values[DECODING_THREADS] = threads;
     return true;
 }

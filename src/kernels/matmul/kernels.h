@@ -15,6 +15,7 @@ typedef struct hone_blocked {
     bool a_in_place, b_in_place;    // not packed
     bool bf16_only, tiles;          // tiles: of AMX
     int64_t mr, nr, kc, mc;         // the heuristic's
+    int64_t narrow_mr, narrow_nr;   // the same of a tile of fewer columns; 0: none
     int64_t columns;                // of b that are packed together
     const char *slow_on;            // the vendor of processors on which the next kernel is faster; NULL: none
 } hone_blocked;
@@ -27,6 +28,7 @@ typedef struct hone_decoding {
     // operands, and the blocked kernel of the same instructions. 0: none.
     const hone_blocked *tiles;
     int64_t tiles_from, blocked_from;
+    int64_t split_until; // rows up to which threads share k and not columns, by default; 0: any number
 } hone_decoding;
 
 // What a table's row says of each, besides its name, needs, space and user.

@@ -24,7 +24,8 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = elements;
 }
 
-// A task worth the price of handing it over is some 64 KiB.
+// A task worth the price of handing it over is some 64 KiB. Four rows at a time hide each other's sums (EPYC, Zen 3: .76 to .97 of
+// the time of one, and 1.08 where rows are of 300).
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -35,7 +36,7 @@ static bool heuristic(
         block *= 4;
     out_config->count = 6;
     out_config->values[REDUCTION_UNROLL] = 4;
-    out_config->values[REDUCTION_ROWS] = 1;
+    out_config->values[REDUCTION_ROWS] = rows_per_task < 4 ? 1 : 4;
     out_config->values[REDUCTION_ROWS_PER_TASK] = rows_per_task;
     out_config->values[REDUCTION_BLOCK] = block;
     out_config->values[REDUCTION_PREFETCH] = 0;
