@@ -398,7 +398,7 @@ ATTENTION = [
 
 
 # The parameters of each kernel, and the configs that are tried.
-PARAMETERS = {"cuda_tensor_core": ("warps_m", "warps_n", "keys_per_warp", "stages", "splits"), 
+PARAMETERS = {"cuda_tensor_core": ("warps_m", "warps_n", "keys_per_warp", "stages", "splits"),
               "cuda_wgmma": ("groups", "keys", "stages", "turns", "spread", "copiers", "splits", "ahead")}
 PREFILL = [("cuda_wgmma", (*numbers, 1, 0)) for numbers in
            [(2, 128, 4, 1, 16, 2), (2, 128, 4, 1, 1, 2), (2, 128, 4, 0, 4, 2), (2, 176, 4, 1, 1, 2), (2, 176, 4, 1, 1, 4), (3, 80, 6, 1, 4, 2),
@@ -416,7 +416,7 @@ def check_attention():
         for batch, q_len, kv_len, heads, kv_heads, dim in [
                 (1, 5, 7, 2, 1, 16), (2, 130, 130, 4, 2, 64), (1, 1, 1000, 8, 1, 128), (1, 70, 33, 6, 2, 80), (1, 300, 700, 6, 2, 128),
                 (1, 700, 300, 2, 2, 64), (1, 200, 200, 2, 1, 256), (2, 140, 150, 48, 48, 64), (3, 1, 2500, 32, 8, 128),
-                (2, 1, 600, 6, 2, 64), (1, 9, 1100, 12, 2, 256)]:
+                (2, 1, 600, 6, 2, 64), (1, 9, 1100, 12, 2, 256), (1, 17, 900, 8, 2, 128)]:
             query = torch.randn(batch, q_len, heads, dim).to(DTYPES[name])
             key, value = (torch.randn(batch, kv_len, kv_heads, dim).to(DTYPES[name]) for _ in range(2))
             far, broken = key.clone(), key.clone()

@@ -57,7 +57,7 @@ const char hone_attention_wgmma_space[] = "groups: 1 | 2 | 3 default 2\n"
                                           "turns: 0 | 1\n"
                                           "spread: 1 | 2 | 4 | 8 | 16 | 32\n"
                                           "copiers: 1 | 2 | 4 default 2\n"
-                                          "splits: 1 | 2 | 4 | 8 | 12 | 16\n"
+                                          "splits: 1 | 2 | 4 | 8 | 12\n"
                                           "ahead: 0 | 1\n"
                                           "where turns == 0 or groups > 1\n"
                                           "where stages * copiers % 4 == 0\n"
@@ -156,7 +156,8 @@ bool hone_attention_wgmma_heuristic(
     const hone_attention p = hone_attention_of_call(call, ((const hone_attention_choice *)kernel->user)->form);
     const int64_t rows = p.q_len * p.group, blocks = p.batch * p.kv_heads * ((rows + 63) / 64);
     int64_t *values = out_config->values;
-    const bool is_low = rows <= 64;
+    const int64_t seen = p.causal && p.q_len < p.kv_len ? p.q_len : p.kv_len;
+    const bool is_low = rows <= 64 || (device != NULL && 2 * blocks <= device->sms);
     out_config->count = WGMMA_PARAMETERS;
     values[GROUPS] = is_low ? 1 : 2;
     values[KEYS] = p.dim > 128 ? 80 : 128;
@@ -166,9 +167,10 @@ bool hone_attention_wgmma_heuristic(
     values[COPIERS] = 2;
     values[WGMMA_SPLITS] = 1;
     values[AHEAD] = is_low;
+    // What many rows have found is put together in some 10 us (H200).
+    const int64_t least_keys = rows > 16 ? 8 * values[KEYS] : values[KEYS] / 2;
     while (is_low && device != NULL && values[WGMMA_SPLITS] < 8 &&
-           is_resident(blocks, values[WGMMA_SPLITS] * 2, device->sms) &&
-           values[WGMMA_SPLITS] * 2 * values[KEYS] <= 2 * p.kv_len)
+           is_resident(blocks, values[WGMMA_SPLITS] * 2, device->sms) && values[WGMMA_SPLITS] * 2 * least_keys <= seen)
         values[WGMMA_SPLITS] *= 2;
     return true;
 }

@@ -377,6 +377,7 @@ __device__ void write_part(const float (&sums)[sums_count], const found &f)
 #if splits > 1
 __device__ void wait_for_cluster()
 {
+    __syncwarp();
     asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
@@ -451,7 +452,8 @@ template <bool is_masked> __device__ void attend_tile(state &s, ring r, int g, i
 // Of a logit as the tensor cores give it, its power of two.
 __device__ float factor_of(const problem &p)
 {
-    return p.scale == 0 ? 1 : (float)(fabs(p.scale) * 1.4426950408889634);
+    const float least = 1.17549435e-38f, factor = (float)(fabs(p.scale) * 1.4426950408889634);
+    return p.scale == 0 ? 1 : factor < least ? least : factor; // 0 times infinity is no weight
 }
 
 // The block's tiles, of which there is at least one.

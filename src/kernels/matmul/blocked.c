@@ -66,7 +66,7 @@ bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hon
 }
 
 // Whether the wide tile fills up so many more columns than the narrow one that what it gains is lost: 1.19 to 1.25 times as slow with
-// 24 columns where 16 are a half or all of them, .87 to .97 with 9 of 8 (docs/benchmarks.md).
+// 24 columns for n = 16 and 32, and no slower from 64 on (docs/benchmarks.md).
 static bool is_narrow(const hone_blocked *blocked, const hone_matmul *product)
 {
     const int64_t part = product->dtype == HONE_F64 ? 2 : 1;

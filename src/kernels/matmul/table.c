@@ -194,7 +194,7 @@ static const hone_decoding decoding_avx2 = {
     .f64 = &hone_decode_avx2_f64,
     // EPYC, Zen 3: the blocked kernel takes .88 of the time at 18 rows of f32 and .70 at 24, 1.0 and more at 12 to 16; with 16 sums in
     // registers k in parts takes 1.1 to 1.25 times as long at 8 rows, and .72 of the time at 4.
-    .blocked_from = 16,
+    .blocked_from = 18,
     .split_until = 4};
 static const hone_decoding decoding_portable = {
     .form = &hone_matmul_form_plain, .set = &hone_decode_portable, .f64 = &hone_decode_portable_f64};
