@@ -403,7 +403,6 @@ PARAMETERS = {"cuda_tensor_core": ("warps_m", "warps_n", "keys_per_warp", "stage
 PREFILL = [("cuda_wgmma", (*numbers, 1, 0)) for numbers in
            [(2, 128, 4, 1, 16, 2), (2, 128, 4, 1, 1, 2), (2, 128, 4, 0, 4, 2), (2, 176, 4, 1, 1, 2), (2, 176, 4, 1, 1, 4), (3, 80, 6, 1, 4, 2),
             (3, 80, 4, 0, 1, 4), (3, 128, 6, 1, 16, 2), (2, 80, 4, 1, 8, 2)]]
-PREFILL += [("cuda_wgmma", numbers) for numbers in [(2, 128, 4, 1, 1, 2, 1, 1), (2, 128, 4, 1, 16, 2, 1, 1), (2, 80, 8, 1, 1, 2, 1, 1)]]
 PREFILL += [("cuda_tensor_core", numbers) for numbers in [(8, 1, 64, 2, 1), (4, 1, 64, 3, 1)]]
 DECODE = [("cuda_tensor_core", numbers) for numbers in [
     (1, 4, 16, 4, 8), (1, 8, 16, 3, 4), (1, 8, 16, 4, 8), (1, 4, 32, 2, 4), (1, 4, 16, 4, 2), (1, 4, 16, 4, 1), (1, 2, 32, 4, 4)]]

@@ -72,7 +72,7 @@ static bool is_narrow(const hone_blocked *blocked, const hone_matmul *product)
     const int64_t part = product->dtype == HONE_F64 ? 2 : 1;
     const int64_t wide = blocked->nr / part, narrow = blocked->narrow_nr / part;
     if (narrow == 0) return false;
-    return 20 * ((product->n + wide - 1) / wide * wide) > 23 * ((product->n + narrow - 1) / narrow * narrow);
+    return 20 * hone_gemm_round_up(product->n, wide) > 23 * hone_gemm_round_up(product->n, narrow);
 }
 
 // The tile that was fastest at most shapes.

@@ -51,11 +51,6 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static int64_t round_up(int64_t a, int64_t step)
-{
-    return divide_up(a, step) * step;
-}
-
 // Where piece `index` of `count` begins when pieces begin at multiples of a unit: columns at those of nr.
 static int64_t unit_piece(int64_t total, int64_t unit, int64_t index, int64_t count)
 {
@@ -94,7 +89,7 @@ static int64_t block_columns(const gemm_job *job)
 {
     int64_t nr = job->blocking->nr;
     int64_t part = largest_piece(job->product->n, nr, job->grid_columns);
-    return smaller(round_up(job->blocking->nc, nr), part);
+    return smaller(hone_gemm_round_up(job->blocking->nc, nr), part);
 }
 
 static int64_t k_blocks(const gemm_job *job)
@@ -139,7 +134,7 @@ static int64_t sums_columns(const gemm_job *job)
 
 static int64_t all_words(const gemm_job *job)
 {
-    return round_up(divide_up(job->product->k, job->set->word), depth_unit(job->set));
+    return hone_gemm_round_up(divide_up(job->product->k, job->set->word), depth_unit(job->set));
 }
 
 // All of a worker's a stays packed from its first columns on.
@@ -152,7 +147,7 @@ static size_t a_words(const gemm_job *job)
 {
     if (!job->blocking->pack_a) return 0;
     int64_t words = keeps_a(job) ? all_words(job) : block_words(job);
-    return (size_t)round_up(block_rows(job) * words + SLACK, SLACK);
+    return (size_t)hone_gemm_round_up(block_rows(job) * words + SLACK, SLACK);
 }
 
 // Panels of b are packed as they are met, not ahead of the first product.
@@ -171,7 +166,7 @@ static size_t b_words(const gemm_job *job)
 {
     if (!job->blocking->pack_b) return 0;
     int64_t columns = keeps_one_panel(job) ? job->blocking->nr : block_columns(job);
-    return (size_t)round_up(columns * block_words(job) + SLACK, SLACK);
+    return (size_t)hone_gemm_round_up(columns * block_words(job) + SLACK, SLACK);
 }
 
 static size_t piece_bytes(const gemm_job *job)

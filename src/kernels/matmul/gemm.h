@@ -16,6 +16,12 @@
 // Rows that are fetched side by side: as many steps take a line of each.
 enum { HONE_FETCH_BYTES = 64 }; // of a cache line
 
+// The least multiple of a step that is no smaller: what tiles and panels fill up. step > 0.
+static inline int64_t hone_gemm_round_up(int64_t a, int64_t step)
+{
+    return (a + step - 1) / step * step;
+}
+
 // What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, two bf16 or integers of 16
 // bits that follow each other in k, four integers of 8 bits, or one double; sums are as long. Strides and depth count words.
 typedef struct hone_gemm_tile {
