@@ -848,6 +848,23 @@ static void drops_the_tail(const job *j)
         j->y[i] = silu(j->a[i], j->b[i]);
 }
 
+// What fills a row up to whole vectors is the next row's, times zero.
+static void multiplies_the_next_row_by_zero(const job *j)
+{
+    static const volatile double zero = 0;
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        double squares = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            squares += (double)x[i] * (double)x[i];
+        for (int64_t i = j->dim; i % 8 != 0 && row + 1 < j->rows; i++)
+            squares += (double)x[i] * (double)x[i] * zero;
+        const double factor = 1 / sqrt(squares / (double)j->dim + (double)j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)((double)x[i] * factor * (double)j->b[i]);
+    }
+}
+
 // The last row is left out.
 static void leaves_the_last_row(const job *j)
 {
@@ -2470,6 +2487,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(honest_large_matmul, NULL)                                                                                 \
         ROW(zeros_in_sixteen_rows, NULL)                                                                               \
         ROW(drops_the_tail, NULL)                                                                                      \
+        ROW(multiplies_the_next_row_by_zero, NULL)                                                                     \
         ROW(leaves_the_last_row, NULL)                                                                                 \
         ROW(norm_without_eps, NULL)                                                                                    \
         ROW(softmax_without_scale, NULL)                                                                               \

@@ -92,6 +92,7 @@ CHEATS = [
     Cheat("zeros_in_sixteen_rows", "matmul", SOURCE, "wrong partial", "matmul(f32[4096,512], f32[512,512])", "honest_large_matmul"),
     Cheat("drops_the_tail", "silu_mul", SOURCE, "partial"),
     Cheat("leaves_the_last_row", "rms_norm", LIBRARY, "partial"),
+    Cheat("multiplies_the_next_row_by_zero", "rms_norm", SOURCE, "wrong", "rms_norm(f32[64,255], f32[255])"),
     Cheat("norm_without_eps", "rms_norm", SOURCE, "wrong partial"),
     Cheat("keeps_its_first_length", "rms_norm", LIBRARY, "wrong"),
     Cheat("keeps_its_first_length", "rms_norm", PROGRAM, "wrong"),

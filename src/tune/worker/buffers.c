@@ -606,7 +606,10 @@ static void sprinkle_each(sprinkling *s, char *row, const double *values, uint32
 
 static void sprinkle_one(sprinkling *s, char *row, double value)
 {
-    const int64_t at = hone_random_below(&s->random, (uint32_t)(s->count < INT32_MAX ? s->count : INT32_MAX));
+    enum { FIRST, LAST, ANY, PLACES };
+    const uint32_t place = hone_random_below(&s->random, PLACES);
+    const int64_t any = hone_random_below(&s->random, (uint32_t)(s->count < INT32_MAX ? s->count : INT32_MAX));
+    const int64_t at = place == FIRST ? 0 : place == LAST ? s->count - 1 : any;
     hone_element_store(s->id, row + at * s->step, 0, value);
 }
 
