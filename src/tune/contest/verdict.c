@@ -318,6 +318,14 @@ static const char *cause_of(unsigned marks)
     return marks & HONE_DEVICE_SLOWED ? " by a lower clock of the device" : "";
 }
 
+// Whether there was a round in which nothing disturbed either of two.
+static bool were_left_alone(const hone_finalist *a, const hone_finalist *b)
+{
+    for (uint32_t i = 0; i < a->rounds && i < b->rounds; i++)
+        if (a->samples[i].marks == 0 && b->samples[i].marks == 0) return true;
+    return false;
+}
+
 // More seconds than this contest had, and no fewer than the default.
 static double enough_seconds(double seconds)
 {
@@ -326,8 +334,7 @@ static double enough_seconds(double seconds)
 
 void hone_finals_say_undecided(const hone_contest_state *state, const hone_finals *finals, char *out, size_t size)
 {
-    words to = {out, size - sizeof "; try --seconds 30000000", 0};
-    char text[160];
+    char text[160], advice[96];
     uint32_t competing, untried;
     hone_interval ratio;
     const double disturbed = hone_trials_disturbed(&state->trials);
@@ -335,6 +342,13 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
     int64_t equal = find_equal(finals, state->question.options.seed, &ratio);
     out[0] = '\0';
     if (untried == 0 && equal < 0) return;
+    // More of the same would tell no more.
+    const bool needs_quiet =
+        untried == 0 && !were_left_alone(&finals->finalists[equal], &finals->finalists[finals->winner]);
+    snprintf(
+        advice, sizeof advice, "; try --seconds %.0f%s", enough_seconds(state->question.options.seconds),
+        needs_quiet ? " on a quieter machine: no round was left alone" : "");
+    words to = {out, size - strlen(advice), 0};
     if (untried > 0) {
         snprintf(text, sizeof text, "%u of %u kernels were never tried", untried, competing);
         append(&to, text);
@@ -354,5 +368,5 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
             cause_of(state->trials.marks));
         append(&to, text);
     }
-    snprintf(out + to.used, size - to.used, "; try --seconds %.0f", enough_seconds(state->question.options.seconds));
+    snprintf(out + to.used, size - to.used, "%s", advice);
 }
