@@ -695,8 +695,7 @@ static void what_is_left_open_is_said_with_what_would_settle_it(void **state)
     add(&g, 0, 1010, 2, 0);
     g.swing[1] = 0.12;
     g.disturbs[0] = g.disturbs[1] = 1;
-    assert_non_null(
-        strstr(undecided(&g), "; try --seconds 30 on a quieter machine: no round was left alone"));
+    assert_non_null(strstr(undecided(&g), "; try --seconds 30 on a quieter machine: no round was left alone"));
 }
 
 // It left when five were faster; then the others became slower, and nobody has asked it since.
