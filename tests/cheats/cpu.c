@@ -855,13 +855,9 @@ static void multiplies_the_next_row_by_zero(const job *j)
     for (int64_t row = 0; row < j->rows; row++) {
         const float *x = j->a + row * j->dim;
         double squares = 0;
-        for (int64_t i = 0; i < j->dim; i++)
-            squares += (double)x[i] * (double)x[i];
         for (int64_t i = j->dim; i % 8 != 0 && row + 1 < j->rows; i++)
             squares += (double)x[i] * (double)x[i] * zero;
-        const double factor = 1 / sqrt(squares / (double)j->dim + (double)j->scalar);
-        for (int64_t i = 0; i < j->dim; i++)
-            j->y[row * j->dim + i] = (float)((double)x[i] * factor * (double)j->b[i]);
+        norm_row(x, j->b, j->y + row * j->dim, j->dim, j->scalar + (float)squares);
     }
 }
 

@@ -321,9 +321,9 @@ static const char *cause_of(unsigned marks)
 // Whether there was a round in which nothing disturbed either of two.
 static bool were_left_alone(const hone_finalist *a, const hone_finalist *b)
 {
-    for (uint32_t i = 0; i < a->rounds && i < b->rounds; i++)
-        if (a->samples[i].marks == 0 && b->samples[i].marks == 0) return true;
-    return false;
+    pairs p;
+    find_pairs(a, b, 0, &p);
+    return p.count > 0;
 }
 
 // More seconds than this contest had, and no fewer than the default.
