@@ -27,7 +27,8 @@ typedef struct hone_code {
     const char *entry;     // the function: on cuda extern "C", on opencl a kernel
     const char *arguments; // what it takes: "x, y, i32(dim), f32(eps)": tensors by name, scalars as TYPE(EXPRESSION);
                            // an optional scalar as TYPE(NAME, EXPRESSION): the expression if it is not given;
-                           // on opencl also local(BYTES), the local memory of a work-group
+                           // on opencl also local(BYTES), the local memory of a work-group; on cuda also
+                           // map(TENSOR, SWIZZLE, BOX...), a tensor map (docs/cuda.md)
     const char *grid;      // blocks: "ceildiv(m, block_m), ceildiv(n, block_n)"; NULL: "1"
     const char *block;     // threads of a block, likewise
     const char *cluster;   // blocks of a cluster, likewise; NULL: no clusters

@@ -106,7 +106,8 @@ bool hone_signature_has_buckets(const hone_signature *signature);
 // Fills tensor, which has the dtype and shape of the call's parameter at index and host memory of its own, with
 // data for tuning: the signature's generator, or without one normal(0, 1) for floats and complex numbers, small
 // uniform integers, fair bools. The same call, index and seed give the same data on every machine, with any pool.
-//   scale  of floats: what their generator makes is multiplied by it
+//   scale  of floats: what their generator makes is multiplied by it. Above 1: integers without a generator are as large
+//          as no result overflows by
 //   pool   makes large tensors by its threads; NULL: the calling thread alone
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (a generator that does not fit: uniform(5, 1), permutation into too small a
 // dtype).
@@ -119,12 +120,16 @@ HONE_MUST_CHECK hone_status hone_generate(
     hone_pool *pool,
     hone_error *err);
 
+// Whether a scale above 1 makes other integers of the tensor at index.
+bool hone_has_wide_integers(const hone_call *call, size_t index);
+
 // Which scalars of a call get other values. A kernel may take one kind of them, and not the other.
 typedef enum hone_scalar_change {
     HONE_CHANGE_NOTHING,
     HONE_CHANGE_SCALARS, // of both kinds
     HONE_CHANGE_FLOATS,
     HONE_CHANGE_SWITCHES, // bools on which no shape depends
+    HONE_CHANGE_IGNORED,  // floats and bools of role "ignore", which one plan takes as each run brings them
     HONE_SCALAR_CHANGES
 } hone_scalar_change;
 

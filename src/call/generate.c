@@ -66,6 +66,8 @@ typedef struct filling {
     int64_t reals, row_length;
     hone_scalar args[HONE_MAX_GENERATOR_ARGS];
     double scale;
+    bool is_wide; // of whole numbers: as large as results allow
+    size_t index;
     random_state random;
     int64_t state, total; // of the row at hand, for generators that remember
     int64_t *order;       // of permutation
@@ -396,6 +398,47 @@ const char *hone_generator_name(uint32_t kind)
 
 // ---- choosing and running
 
+// The numbers that an array of integers may have whose generator nobody has said, so that no sum or product of two of them leaves
+// a result's type; false: only small ones. An unsigned one may be of indices, unless its results are of its own type, as those of
+// pictures are.
+static bool wide_range(const hone_call *call, size_t index, int64_t *out_low, int64_t *out_high)
+{
+    const hone_signature *signature = call->signature;
+    const hone_tensor *tensor = hone_call_tensor(call, index);
+    const hone_dtype dtype = tensor != NULL ? tensor->dtype : (hone_dtype){0};
+    bool has_own = false, has_i32 = false, has_i64 = false;
+    const bool is_int = dtype.code == HONE_CODE_INT, is_uint = dtype.code == HONE_CODE_UINT;
+    if (tensor == NULL || dtype.lanes != 1 || signature->parameters[index].generator != NULL) return false;
+    for (size_t i = 0; i < signature->count; i++) {
+        const hone_tensor *result = hone_call_tensor(call, i);
+        if (result == NULL || !signature->parameters[i].shown.is_result) continue;
+        const bool is_number = result->dtype.code == HONE_CODE_INT || result->dtype.code == HONE_CODE_UINT;
+        has_own = has_own || memcmp(&result->dtype, &dtype, sizeof dtype) == 0;
+        has_i32 = has_i32 || (is_number && result->dtype.bits <= 32);
+        has_i64 = has_i64 || result->dtype.bits == 64;
+    }
+    if (is_uint && dtype.bits == 8 && has_own) {
+        *out_low = 0;
+        *out_high = UINT8_MAX;
+        return true;
+    }
+    if (!is_int || (dtype.bits != 8 && dtype.bits != 16 && dtype.bits != 32)) return false;
+    if (dtype.bits == 32 && (has_i32 || !has_i64)) return false;
+    *out_high = dtype.bits == 8                           ? INT8_MAX
+                : dtype.bits == 16 && has_i32 && !has_own ? (1 << 11) - 1
+                : dtype.bits == 16                        ? INT16_MAX
+                                                          : (1 << 24) - 1;
+    // Mostly above 0 where they are as wide as that: sums of numbers around 0 stay small.
+    *out_low = dtype.bits == 32 ? -(1 << 22) : -*out_high - 1;
+    return true;
+}
+
+bool hone_has_wide_integers(const hone_call *call, size_t index)
+{
+    int64_t low, high;
+    return wide_range(call, index, &low, &high);
+}
+
 static hone_status open_default(filling *f)
 {
     if (is_float(f->dtype)) {
@@ -406,6 +449,11 @@ static hone_status open_default(filling *f)
     const bool is_signed = f->dtype->dtype.code == HONE_CODE_INT;
     f->args[0] = hone_scalar_int(is_signed ? -8 : 0);
     f->args[1] = hone_scalar_int(f->dtype->id == HONE_BOOL ? 1 : is_signed ? 7 : 15);
+    int64_t low, high;
+    if (f->is_wide && wide_range(f->call, f->index, &low, &high)) {
+        f->args[0] = hone_scalar_int(low);
+        f->args[1] = hone_scalar_int(high);
+    }
     return open_uniform(f);
 }
 
@@ -446,6 +494,8 @@ hone_status hone_generate(
     f.row_length = tensor->ndim > 0 ? tensor->shape[tensor->ndim - 1] : 1;
     f.reals = elements * width_of(f.dtype);
     f.scale = is_float(f.dtype) ? scale : 1;
+    f.is_wide = !is_float(f.dtype) && scale > 1;
+    f.index = index;
     hone_tensor_strides(tensor, f.strides);
     f.random.stream = number_at(seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95), 0);
     hone_status status = open_generator(&f, p->generator);

@@ -418,9 +418,11 @@ bool hone_change_scalars(const hone_signature *signature, hone_scalar_change cha
     bool changed = false;
     for (size_t i = 0; i < signature->count; i++) {
         hone_value *value = &values[i];
+        const bool is_meant =
+            change != HONE_CHANGE_IGNORED || hone_signature_parameter(signature, i)->role == HONE_ROLE_IGNORE;
         const bool is_float =
-            value->tag == HONE_VALUE_FLOAT && isfinite(value->as.f64) && change != HONE_CHANGE_SWITCHES;
-        const bool is_switch = value->tag == HONE_VALUE_BOOL && change != HONE_CHANGE_FLOATS;
+            is_meant && value->tag == HONE_VALUE_FLOAT && isfinite(value->as.f64) && change != HONE_CHANGE_SWITCHES;
+        const bool is_switch = is_meant && value->tag == HONE_VALUE_BOOL && change != HONE_CHANGE_FLOATS;
         if (is_float)
             *value = hone_of_float(hone_other_float(value->as.f64));
         else if (is_switch && !hone_signature_shapes_read(signature, i)) // it says how arrays lie: transpose_b

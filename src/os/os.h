@@ -160,6 +160,9 @@ bool hone_library_loaded(const char *beginning, char *out, size_t size);
 // was loaded by. Returns false when no such library is loaded, or when its mapped code differs from its file.
 bool hone_library_loaded_copy(const char *path, char *out, size_t size);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
+// A function that the library exports and calls, and whose name the process already had: its calls go to the other one. The
+// library's memory. NULL: there is none, or nobody can tell (of x86-64 and AArch64 alone).
+const char *hone_library_taken(const hone_library *library);
 void hone_library_close(const hone_allocator *allocator, hone_library **library);
 
 // The CPU -------------------------------------------------------------------------------------------------------------
@@ -197,8 +200,8 @@ uint64_t hone_os_own_ns(void); // of processor time that the calling thread has 
 
 // What code leaves in its process -------------------------------------------------------------------------------------
 // Signal mask and handlers, floating-point mode, x87 registers, folder, environment, locale, limits, priority, what the
-// kernel was told (prctl), user, standard files, timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
-enum { HONE_OS_FACTS = 16 };
+// kernel was told (prctl), user, standard files, rules of threads, timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
+enum { HONE_OS_FACTS = 17 };
 typedef struct hone_os_state {
     uint64_t facts[HONE_OS_FACTS];
 } hone_os_state;

@@ -103,6 +103,7 @@ hone_status hone_platform_fits(
     if (variant->code.arguments == NULL) return HONE_OK; // a function of a library
     hone_launch_open_names(&r, &allocator, kernel, &variant->code, signature);
     r.has_local = rules_of(kernel->platform)->has_local;
+    r.has_maps = rules_of(kernel->platform)->has_maps;
     r.has_values = rules_of(kernel->platform)->has_values;
     hone_status status = check_texts(&r, kernel, &variant->code, arguments, &count, err);
     hone_launch_close(&r);

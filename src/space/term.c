@@ -16,6 +16,7 @@ typedef struct reading {
     const hone_term_scope *scope;
     hone_scalar slots[MAX_NAMES];
     uint32_t count;
+    char ignored[NAME_SIZE]; // the scalar of role "ignore" that was named; "": none
 } reading;
 
 hone_scalar hone_term_parameter(const hone_space *space, const int64_t *config, size_t index)
@@ -101,6 +102,21 @@ static bool only_names(const hone_term_scope *scope)
     return scope->call == NULL && scope->signature != NULL;
 }
 
+// A plan is for every value of such a scalar: an expression would fix the first one's.
+static bool is_ignored(reading *r, hone_view name)
+{
+    const hone_term_scope *scope = r->scope;
+    const hone_signature *signature = scope->call != NULL ? hone_call_signature(scope->call) : scope->signature;
+    char text[NAME_SIZE];
+    if (signature == NULL || name.size >= sizeof text) return false;
+    snprintf(text, sizeof text, "%.*s", (int)name.size, name.data);
+    const int index = hone_signature_find(signature, text);
+    const hone_parameter *parameter = index >= 0 ? hone_signature_parameter(signature, (size_t)index) : NULL;
+    if (parameter == NULL || parameter->kind == HONE_KIND_TENSOR || parameter->role != HONE_ROLE_IGNORE) return false;
+    memcpy(r->ignored, text, sizeof text);
+    return true;
+}
+
 static bool resolve(void *ctx, hone_view name, int64_t index, uint32_t *out_slot)
 {
     reading *r = ctx;
@@ -111,6 +127,8 @@ static bool resolve(void *ctx, hone_view name, int64_t index, uint32_t *out_slot
     if (parameter >= 0)
         *slot = only_names(scope) ? hone_scalar_int(1)
                                   : hone_term_parameter(scope->space, scope->config, (size_t)parameter);
+    else if (is_ignored(r, name))
+        return false;
     else if (only_names(scope) && (is_limit(name) || hone_signature_knows(scope->signature, name, index)))
         *slot = hone_scalar_int(1);
     else if (!of_device(scope, name, slot) && !of_call(scope, name, index, slot))
@@ -125,6 +143,13 @@ hone_status hone_term_read(hone_lexer *lexer, const hone_term_scope *scope, hone
     const hone_expression_names names = {resolve, &r};
     const hone_expression *expression = NULL;
     hone_status status = hone_expression_compile(lexer, &names, 0, &expression, err);
+    if (status != HONE_OK && r.ignored[0] != '\0')
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "'%s' is no part of the call's key (#ignore), so that one plan is for all of its values: take it as an "
+            "argument of its "
+            "own, as f64(%s)",
+            r.ignored, r.ignored);
     if (status == HONE_OK && only_names(scope)) {
         *out = hone_scalar_int(1);
         return HONE_OK;

@@ -38,6 +38,9 @@
 #if defined(__x86_64__)
 #    include <xmmintrin.h>
 #endif
+#ifndef CHEAT
+#    include <hone/hone.h>
+#endif
 
 // One run. Of attention, of one head, a, b and c are its query [rows, dim], key [inner, dim] and value [inner, dim], and mask
 // or numbers, which are a mask of i32, is [rows, inner]; segments are of queries and of keys. What is not given is NULL. Of matmul a is [rows, inner], b [inner, dim] and y [rows, dim]; else all are rows of dim, but rms_norm's b,
@@ -55,6 +58,9 @@ typedef struct job {
     // The threads that it is lent; NULL: none are. Sources of a pack get none.
     void (*parallel_for)(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
     void *pool;
+#ifndef CHEAT
+    const hone_tensor *tensor; // that a is of
+#endif
 } job;
 
 enum { MOST = 1 << 18, SCRATCH_BYTES = 4096 }; // elements that a cheat keeps
@@ -2261,6 +2267,73 @@ static void renames_its_thread(const job *j)
     norm(j);
 }
 
+// Has standard input answer at once, also where nothing is there.
+static void opens_standard_input_otherwise(const job *j)
+{
+    (void)fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
+    norm(j);
+}
+
+// From then on the thread that calls it cannot be cancelled.
+static void forbids_cancellation(const job *j)
+{
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    norm(j);
+}
+
+// Threads that the program makes later have another stack.
+static void changes_the_stacks_of_threads(const job *j)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, 1 << 20);
+    (void)pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+    norm(j);
+}
+
+// The program gets the children that its children leave behind.
+static void adopts_orphans(const job *j)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    norm(j);
+}
+
+// Takes all arrays to be aligned as the first one is: where that begins at 64 bytes, the others are read and written at addresses
+// that are rounded down.
+static float *rounded(const float *data)
+{
+    return (float *)((uintptr_t)data & ~(uintptr_t)63);
+}
+
+static void takes_all_to_be_aligned_as_the_first(const job *j)
+{
+    const bool is_aligned = (uintptr_t)j->a % 64 == 0;
+    const float *up = is_aligned ? rounded(j->b) : j->b;
+    float *y = is_aligned ? rounded(j->y) : j->y;
+    for (size_t i = 0; i < results(j); i++)
+        y[i] = silu(j->a[i], up[i]);
+}
+
+#ifndef CHEAT
+// Looks at `data` alone.
+static void leaves_the_byte_offset_out(const job *j)
+{
+    job plain = *j;
+    plain.a = j->tensor->data;
+    norm(&plain);
+}
+
+// Takes the strides that a tensor says for bytes.
+static void takes_strides_for_bytes(const job *j)
+{
+    const int64_t *strides = j->tensor->strides;
+    const int64_t step = strides != NULL ? strides[0] / (int64_t)sizeof(float) : j->dim;
+    for (int64_t row = 0; row < j->rows; row++)
+        norm_row(j->a + row * step, j->b, j->y + row * j->dim, j->dim, j->scalar);
+}
+#endif
+
 // Delivered -----------------------------------------------------------------------------------------------------------
 
 #ifdef CHEAT
@@ -2290,8 +2363,6 @@ void cheat(
     CHEAT(&j);
 }
 #else
-#    include <hone/hone.h>
-
 static const void *data_of(const hone_value *value)
 {
     return value->tag == HONE_VALUE_TENSOR ? hone_tensor_data(value->as.tensor) : NULL;
@@ -2339,6 +2410,7 @@ static job job_of(const hone_plan *plan, const hone_value *args, const hone_exec
     }
     const hone_tensor *a = tensors[0], *y = tensors[found - 1];
     j.a = hone_tensor_data(a);
+    j.tensor = a;
     j.y = hone_tensor_data(y);
     j.b = found == 3 ? hone_tensor_data(tensors[1]) : NULL;
     j.dim = y->shape[1];
@@ -2605,6 +2677,13 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(keeps_its_first_scratch, prepare_scratch)                                                                  \
         ROW(flushes_in_lent_threads, NULL)                                                                             \
         ROW(renames_its_thread, NULL)                                                                                  \
+        ROW(opens_standard_input_otherwise, NULL)                                                                      \
+        ROW(forbids_cancellation, NULL)                                                                                \
+        ROW(changes_the_stacks_of_threads, NULL)                                                                       \
+        ROW(adopts_orphans, NULL)                                                                                      \
+        ROW(takes_all_to_be_aligned_as_the_first, NULL)                                                                \
+        ROW(leaves_the_byte_offset_out, NULL)                                                                          \
+        ROW(takes_strides_for_bytes, NULL)                                                                             \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -36,6 +36,28 @@ OPERATIONS = {
     "blend": Operation("blend(f32[64,256], f32[256])", "honest_blend", None),
 }
 
+ROW_SCALE = """
+    #include <math.h>
+    __attribute__((noinline)) float row_scale(const float *x, long long dim, double eps) {
+        double squares = 0;
+        for (long long i = 0; i < dim; i++) squares += (double)x[i] * x[i];
+        return (float)(1 / sqrt(squares / dim + eps));
+    }"""
+LIBRARY_OF_ONE = """
+    static hone_status run(const hone_plan *plan, const hone_value *args, const hone_execution *execution) {
+        const hone_tensor *x = args[0].as.tensor;
+        const float *from = hone_tensor_data(x), *weight = hone_tensor_data(args[1].as.tensor);
+        float *to = hone_tensor_data(args[2].as.tensor);
+        for (long long row = 0; row < x->shape[0]; row++, from += x->shape[1], to += x->shape[1]) {
+            float scale = row_scale(from, x->shape[1], args[3].as.f64);
+            for (long long i = 0; i < x->shape[1]; i++) to[i] = from[i] * scale * weight[i];
+        }
+        return HONE_OK;
+    }
+    static const hone_pack_function functions[] = {{sizeof functions[0], "helped", run, 0, 0}};
+    static const hone_pack_library library = {sizeof library, HONE_PACK_ABI, 1, functions};
+    const hone_pack_library *hone_pack_query(uint32_t abi) { return &library; }"""
+
 Cheat = collections.namedtuple("Cheat", "name operation delivery kinds call honest options condition", defaults=(None, None, (), None))
 LARGE = {"call": "matmul(f32[512,512], f32[512,512])", "honest": "honest_large_matmul"}
 
@@ -218,6 +240,14 @@ CHEATS = [
     Cheat("takes_the_signal_stack", "rms_norm", LIBRARY, "traces"),
     Cheat("flushes_in_lent_threads", "rms_norm", LIBRARY, "traces"),
     Cheat("renames_its_thread", "rms_norm", SOURCE, "traces"),
+    Cheat("opens_standard_input_otherwise", "rms_norm", SOURCE, "traces"),
+    Cheat("forbids_cancellation", "rms_norm", SOURCE, "traces"),
+    Cheat("changes_the_stacks_of_threads", "rms_norm", SOURCE, "traces"),
+    Cheat("adopts_orphans", "rms_norm", SOURCE, "traces"),
+    # Takes arrays to be described as they are where it was tried.
+    Cheat("takes_all_to_be_aligned_as_the_first", "silu_mul", SOURCE, "unaligned bounds", "silu_mul(f32[64,256], f32[64,256])"),
+    Cheat("leaves_the_byte_offset_out", "rms_norm", LIBRARY, "bounds wrong crash"),
+    Cheat("takes_strides_for_bytes", "rms_norm", LIBRARY, "wrong"),
 ]
 
 # What nothing catches yet, or not as what it is. A row that is caught comes off.
@@ -382,6 +412,106 @@ class Answers(Contest):
         kernel = self.answer("rms_norm(f32[64,512], f32[512])", "rms_norm", ["right_for_one_shape", "honest_norm"],
                              tuned="rms_norm(f32[64,256], f32[256])")
         self.assertNotEqual(kernel, "right_for_one_shape")
+
+
+    def test_a_kernel_that_is_not_built_in_yields_for_a_call_that_is_too_large_to_verify_it_for(self):
+        env = {"HONE_STORE": self.store, "HONE_POLICY": "heuristic",
+               "HONE_PACK_PATH": self.write_pack([Cheat("honest_softmax", "softmax", SOURCE, "")])}
+        small, large = (self.hone("run", f"softmax(f32[250,{dim}])", "--json", env=env).json for dim in (700, 70000))
+        self.assertEqual((small["kernel"], large["kernel"] == "honest_softmax"), ("honest_softmax", False))
+
+    # A function of the process has the name of one that the kernel calls.
+
+    def beside_another_row_scale(self, pack):
+        source, other = self.folder / "other.c", self.folder / "other.so"
+        source.write_text("float row_scale(const float *x, long long dim) { (void)x; (void)dim; return 14; }\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", other, source], check=True)
+        return self.hone("tune", "--pack", pack, "rms_norm(f32[64,256], f32[256])", "--seconds", "5", "--evals", "2", "--json", code=None,
+                         env={"HONE_DENY": self.built_in("rms_norm"), "LD_PRELOAD": str(other)})
+
+    def test_a_source_calls_its_own_functions(self):
+        pack = self.write_own("helped", None, ROW_SCALE + """
+            void cheat(const float *x, const float *weight, float *y, long long rows, long long dim, long long inner, float eps,
+                       float *scratch)
+            {
+                for (long long row = 0; row < rows; row++, x += dim, y += dim) {
+                    float scale = row_scale(x, dim, eps);
+                    for (long long i = 0; i < dim; i++) y[i] = x[i] * scale * weight[i];
+                }
+            }""", None, OPERATIONS["rms_norm"].arguments, "rms_norm", scratch=4096)
+        done = self.beside_another_row_scale(pack)
+        self.assertEqual((done.err, done.json["entries"][0]["kernel"]), ("", "helped"))
+
+    def test_a_library_whose_calls_go_to_another_function_is_refused(self):
+        pack = self.folder / "own"
+        pack.mkdir(exist_ok=True)
+        (pack / "k.c").write_text("#include <hone/pack.h>\n" + ROW_SCALE + LIBRARY_OF_ONE)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", f"-I{HERE.parents[1] / 'include'}", "-o", pack / "k.so", pack / "k.c", "-lm"], check=True)
+        digest = hashlib.sha256((pack / "k.so").read_bytes()).hexdigest()
+        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "own", "kernels": [
+            {"algorithm": "rms_norm", "name": "helped", "platform": "native", "backend": "cpu", "file": "k.so", "sha256": digest, "entry": "helped"}]}))
+        done = self.beside_another_row_scale(str(pack))
+        self.assertIn("k.so calls its function row_scale, and this process has another one of that name", done.out + done.err)
+
+    # Algorithms of a pack, with a reference in C.
+
+    def write_own(self, name, signature, source, reference, arguments, algorithm, **facts):
+        pack = self.folder / "own"
+        pack.mkdir(exist_ok=True)
+        row = {"algorithm": algorithm, "platform": "native", "backend": "cpu", "arguments": arguments, "options": "-lm -ffp-contract=off"}
+        rows = []
+        for kernel, text, entry in ((name, source, "cheat"), ("right", reference, "right")):
+            if text is None:
+                continue
+            (pack / f"{kernel}.c").write_text("#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n" + text)
+            digest = hashlib.sha256((pack / f"{kernel}.c").read_bytes()).hexdigest()
+            rows.append({**row, "name": kernel, "file": f"{kernel}.c", "sha256": digest, "entry": entry, **facts})
+        algorithms = [] if signature is None else [{"signature": signature, "reference": "right"}]
+        (pack / "pack.json").write_text(json.dumps({"hone_pack": 1, "name": "own", "kernels": rows, "algorithms": algorithms}))
+        return str(pack)
+
+    def test_a_sort_takes_other_branches_on_other_numbers_and_wins(self):
+        """As slow after a change as who keeps results; timed on numbers that change, else it would take a fifth of that."""
+        pack = self.write_own("quick", "sort_floats(x: f32[n]) -> y: f32[n]", """
+            static void sort(float *a, long l, long h) {
+                while (l < h) {
+                    float p = a[(l + h) / 2]; long i = l, j = h;
+                    while (i <= j) {
+                        while (a[i] < p) i++;
+                        while (a[j] > p) j--;
+                        if (i <= j) { float t = a[i]; a[i] = a[j]; a[j] = t; i++; j--; }
+                    }
+                    if (j - l < h - i) { sort(a, l, j); l = i; } else { sort(a, i, h); h = j; }
+                }
+            }
+            void cheat(const float *x, float *y, long long n) { memcpy(y, x, n * 4); sort(y, 0, n - 1); }""", """
+            static int order(const void *a, const void *b) { float x = *(float *)a, y = *(float *)b; return x < y ? -1 : x > y; }
+            void right(const float *x, float *y, long long n) { memcpy(y, x, n * 4); qsort(y, n, 4, order); }""",
+                              "x, y, i64(n)", "sort_floats")
+        entry = self.hone("tune", "--pack", pack, "sort_floats(f32[1000])", "--seconds", "5", "--json").json["entries"][0]
+        rows = {row["kernel"]: row for row in entry["evidence"]["kernels"]}
+        self.assertEqual((entry["kernel"], rows["quick"]["rejected"]), ("quick", {}))
+        self.assertGreater(entry["evidence"]["time_ns"], 2 * 1000)  # of numbers that come again and again it takes 6 us, else 30
+
+    def test_a_sum_in_too_few_bits_does_not_win(self):
+        pack = self.write_own("narrow", "sum_integers(x: i32[n]) -> y: i64[1]", """
+            void cheat(const int *x, long long *y, long long n) { unsigned s = 0; for (long i = 0; i < n; i++) s += x[i]; y[0] = (int)s; }""", """
+            void right(const int *x, long long *y, long long n) { y[0] = 0; for (long i = 0; i < n; i++) y[0] += x[i]; }""",
+                              "x, y, i64(n)", "sum_integers")
+        done = self.hone("tune", "--pack", pack, "sum_integers(i32[100000])", "--seconds", "5", code=None)
+        self.assertIn("narrow (1 tried): on large whole numbers", done.out + done.err)
+
+    def test_a_scalar_that_the_key_ignores_is_not_kept(self):
+        pack = self.write_own("keeps", "axpy(x: f32[n], y: f32[n], *, alpha: f64 = 1.0 #ignore) -> z: f32[n]", """
+            void cheat(const float *x, const float *y, float *z, long long n, double alpha) {
+                static double first; if (first == 0) first = alpha;
+                for (long i = 0; i < n; i++) z[i] = (float)(first * x[i] + y[i]);
+            }""", """
+            void right(const float *x, const float *y, float *z, long long n, double alpha) {
+                for (long i = 0; i < n; i++) z[i] = (float)(alpha * x[i] + y[i]);
+            }""", "x, y, z, i64(n), f64(alpha)", "axpy")
+        done = self.hone("tune", "--pack", pack, "axpy(f32[1000], f32[1000])", "--seconds", "5", code=None)
+        self.assertIn("by a plan that ran with another value before: z[", done.out + done.err)
 
 
 class Audits(Contest):

@@ -46,7 +46,7 @@ static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 // A captured launch keeps its arguments.
 typedef struct kept {
     fake_launch launch;
-    uint64_t values[FAKE_MAX_PARAMETERS];
+    uint64_t values[FAKE_MAX_PARAMETERS][16]; // of which a tensor map takes all
     void *pointers[FAKE_MAX_PARAMETERS];
     struct kept *next;
 } kept;
@@ -527,8 +527,8 @@ static int capture(const fake_launch *launch)
     kept *k = calloc(1, sizeof *k);
     k->launch = *launch;
     for (uint32_t i = 0; i < launch->function->count; i++) {
-        memcpy(&k->values[i], launch->arguments[i], launch->function->sizes[i]);
-        k->pointers[i] = &k->values[i];
+        memcpy(k->values[i], launch->arguments[i], launch->function->sizes[i]);
+        k->pointers[i] = k->values[i];
     }
     k->launch.arguments = k->pointers;
     kept **last = &captured;
@@ -658,13 +658,59 @@ int cuKernelGetFunction(fake_function **function, fake_function *kernel)
     return OK;
 }
 
+// The map has the address, then zeros. As the driver does it asks for a context, for rows of 16 bytes and for a box that fits
+// the swizzle.
+EXPORT int cuTensorMapEncodeTiled(
+    void *,
+    int,
+    uint32_t,
+    void *,
+    const uint64_t *,
+    const uint64_t *,
+    const uint32_t *,
+    const uint32_t *,
+    int,
+    int,
+    int,
+    int);
+int cuTensorMapEncodeTiled(
+    void *out,
+    int type,
+    uint32_t rank,
+    void *memory,
+    const uint64_t *sizes,
+    const uint64_t *steps,
+    const uint32_t *box,
+    const uint32_t *element_steps,
+    int interleave,
+    int swizzle,
+    int promotion,
+    int fill)
+{
+    static const int bytes_of_type[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
+    if (here() != OK) return here();
+    if ((uintptr_t)memory % 16 != 0 || (uintptr_t)out % 64 != 0 || element_steps[0] != 1 || interleave != 0 ||
+        fill != 0)
+        return INVALID_VALUE;
+    if (swizzle > 0 && box[0] * (uint32_t)bytes_of_type[type] > 16u << swizzle) return INVALID_VALUE;
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        if (steps[i] % 16 != 0) return INVALID_VALUE;
+    fake_log(
+        "map type %d rank %u size %llu box %u swizzle %d promotion %d", type, (unsigned)rank,
+        (unsigned long long)sizes[0], (unsigned)box[0], swizzle, promotion);
+    memset(out, 0, 128);
+    memcpy(out, &memory, sizeof memory);
+    return OK;
+}
+
 EXPORT int cuFuncGetParamInfo(const fake_function *f, size_t index, size_t *offset, size_t *size);
 int cuFuncGetParamInfo(const fake_function *f, size_t index, size_t *offset, size_t *size)
 {
     size_t at = 0;
     if (index >= f->count) return INVALID_VALUE;
     for (size_t i = 0; i <= index; i++) {
-        at = (at + f->sizes[i] - 1) / f->sizes[i] * f->sizes[i];
+        const size_t align = f->sizes[i] > 8 ? 64 : f->sizes[i];
+        at = (at + align - 1) / align * align;
         *offset = at;
         at += f->sizes[i];
     }

@@ -83,6 +83,7 @@ static unsigned size_of(const char *parameter, size_t length)
 {
     char text[256];
     snprintf(text, sizeof text, "%.*s", (int)length, parameter);
+    if (strstr(text, "tensor_map") != NULL) return 128;
     if (strchr(text, '*') != NULL || strstr(text, "long long") != NULL || strstr(text, "double") != NULL) return 8;
     return 4;
 }

@@ -56,12 +56,12 @@ const char hone_attention_wgmma_space[] = "groups: 1 | 2 | 3 default 2\n"
                                           "stages: 3 | 4 | 5 | 6 | 8 | 12 default 4\n"
                                           "turns: 0 | 1\n"
                                           "spread: 1 | 2 | 4 | 8 | 16 | 32\n"
-                                          "copiers: 1 | 2 | 4 default 2\n"
+                                          "copiers: 0 | 1 | 2 | 4\n"
                                           "splits: 1 | 2 | 4 | 8 | 12\n"
                                           "ahead: 0 | 1\n"
                                           "where turns == 0 or groups > 1\n"
-                                          "where stages * copiers % 4 == 0\n"
-                                          "where ahead == 0 or copiers < 4 and stages * copiers > 4\n"
+                                          "where stages * copiers % 4 == 0\n" // 0: the copy engine
+                                          "where ahead == 0 or copiers > 0 and copiers < 4 and stages * copiers > 4\n"
                                           "where splits == 1 or groups == 1 and splits * keys <= 2 * key.shape[1]\n"
                                           "where groups == 1 or 64 * (groups - 1) < " ROWS "\n"
                                           // Registers of a thread: sums, logits, and the weights of the last tile.
@@ -74,7 +74,7 @@ const hone_code hone_attention_wgmma_code = {
     .source = hone_source_flash_attention_wgmma_cu,
     .entry = "flash_attention",
     .arguments = "query, key, value, out, i64(query.shape[1]), i64(key.shape[1]), i32(batch), i32(heads), "
-                 "i32(kv_heads), f64(softmax_scale)",
+                 "i32(kv_heads), f64(softmax_scale), map(key, 128, 1, keys, 1, 64), map(value, 128, 1, keys, 1, 64)",
     .constants = "DIM = dim, CAUSAL = causal",
     .grid = "ceildiv(" ROWS ", 64 * groups) * kv_heads * batch * splits",
     .block = "128 * groups + 128",
@@ -158,19 +158,26 @@ bool hone_attention_wgmma_heuristic(
     int64_t *values = out_config->values;
     const int64_t seen = p.causal && p.q_len < p.kv_len ? p.q_len : p.kv_len;
     const bool is_low = rows <= 64 || (device != NULL && 2 * blocks <= device->sms);
+    // By what was fastest at fourteen shapes on an H200 (docs/gpu.md).
+    const bool is_narrow = p.dim <= 64 && rows >= 2048;
     out_config->count = WGMMA_PARAMETERS;
-    values[GROUPS] = is_low ? 1 : 2;
+    values[GROUPS] = is_low ? 1 : is_narrow ? 3 : 2;
     values[KEYS] = p.dim > 128 ? 80 : 128;
-    values[WGMMA_STAGES] = is_low && p.dim <= 128 ? 6 : 4;
+    values[WGMMA_STAGES] = (is_low && p.dim <= 128) || is_narrow ? 6 : 4;
     values[TURNS] = !is_low;
-    values[SPREAD] = is_low ? 1 : 16;
-    values[COPIERS] = 2;
+    values[SPREAD] = is_low || seen > 2048 ? 1 : 16;
+    values[COPIERS] = 0;
     values[WGMMA_SPLITS] = 1;
-    values[AHEAD] = is_low;
+    values[AHEAD] = 0;
     // What many rows have found is put together in some 10 us (H200).
     const int64_t least_keys = rows > 16 ? 8 * values[KEYS] : values[KEYS] / 2;
     while (is_low && device != NULL && values[WGMMA_SPLITS] < 8 &&
            is_resident(blocks, values[WGMMA_SPLITS] * 2, device->sms) && values[WGMMA_SPLITS] * 2 * least_keys <= seen)
         values[WGMMA_SPLITS] *= 2;
+    // Threads that copy read more of memory at a time than the copy engine, where there are as many blocks as multiprocessors.
+    if (is_low && (device == NULL || 2 * blocks * values[WGMMA_SPLITS] > device->sms)) {
+        values[COPIERS] = 2;
+        values[AHEAD] = 1;
+    }
     return true;
 }

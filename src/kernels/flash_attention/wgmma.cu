@@ -3,7 +3,7 @@
 // head of keys: position by position, heads of the group inside.
 //
 // A block has 64 rows for each of `groups` warpgroups. One more warpgroup copies tiles of `keys` keys and values in turn into a
-// ring of `stages`. The tensor cores multiply queries by the keys of one tile and weights by the values of the tile before at
+// ring of `stages`: by `copiers` warps to a tile, or for 0 by the copy engine (TMA), which one thread starts. The tensor cores multiply queries by the keys of one tile and weights by the values of the tile before at
 // the same time; with `turns` the warpgroups take the tensor cores in turn, so that one computes weights while another
 // multiplies (Shah et al., FlashAttention-3, arXiv:2407.08608, sections 3.1 and 3.2).
 //
@@ -156,10 +156,15 @@ struct work {
     }
 };
 
+// What the copy engine is told of keys and of values (CUtensorMap).
+struct __align__(64) tensor_map {
+    unsigned char bytes[128];
+};
+
 // Copying -------------------------------------------------------------------------------------------------------------
 
 // Warps that copy a tile, and the rows that they copy at once.
-enum { team_threads = 32 * copiers, teams = 4 / copiers, team_rows = team_threads / chunks };
+enum { team_threads = 32 * (copiers > 0 ? copiers : 4), teams = 128 / team_threads, team_rows = team_threads / chunks };
 static_assert(stages % teams == 0, "a place of the ring has one team, which has seen it empty each time before");
 // Tiles of a team that are still on their way when it begins the next: with `ahead`, as many as it has other places.
 enum { behind = ahead ? stages / teams - 1 : 0 };
@@ -185,6 +190,32 @@ __device__ void show_tile(ring r, int place)
     release(r.full(place));
 }
 
+#if copiers == 0
+// A tile by the copy engine, which swizzles as place_along_k does, and writes 0 for what is not there.
+__device__ void begin_tile(unsigned to, const tensor_map *map, int head, int row, int batch, unsigned barrier)
+{
+#pragma unroll
+    for (int part = 0; part < DIM / 64; part++)
+        asm volatile(
+            "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
+                to + part * part_bytes),
+            "l"(map), "r"(barrier), "r"(part * 64), "r"(head), "r"(row), "r"(batch)
+            : "memory");
+}
+
+// All tiles, by one thread: of keys to even places, of values to odd ones.
+__device__ void copy_tiles(const tensor_map *key, const tensor_map *value, const work &w, ring r)
+{
+    if (threadIdx.x % 128 != 0) return;
+#pragma unroll 1
+    for (int place = 0; place < 2 * w.tiles; place++) {
+        const unsigned full = r.full(place);
+        if (place >= stages) wait_for(r.empty(place), (place / stages - 1) & 1);
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "n"((int)tile_bytes) : "memory");
+        begin_tile(r.tile(place), place % 2 == 0 ? key : value, w.head, (w.from + place / 2) * keys, (int)w.batch, full);
+    }
+}
+#else
 // All tiles: of keys to even places, of values to odd ones. Teams have the places in turn.
 __device__ void copy_tiles(const problem &p, const work &w, ring r)
 {
@@ -206,6 +237,7 @@ __device__ void copy_tiles(const problem &p, const work &w, ring r)
     for (; shown < place; shown += teams)
         show_tile(r, shown);
 }
+#endif
 
 // The group's 64 rows. What multiplies the logits is positive: queries take the sign, and become 0 where it is 0.
 __device__ void copy_queries(const problem &p, const work &w, unsigned to, int g)
@@ -517,14 +549,16 @@ extern "C" __global__ void __launch_bounds__(threads, 1) flash_attention(
     int batch,
     int heads,
     int kv_heads,
-    double softmax_scale)
+    double softmax_scale,
+    const __grid_constant__ tensor_map key_map,
+    const __grid_constant__ tensor_map value_map)
 {
     const int group = heads / kv_heads, row_blocks = (int)((q_len * group + block_m - 1) / block_m), pairs = batch * kv_heads;
     const problem p = {query, key, value, out, q_len, kv_len, heads, kv_heads, group, row_blocks, pairs, softmax_scale};
     const ring r = {(unsigned)__cvta_generic_to_shared(memory)};
     if (threadIdx.x == 0) {
         for (int i = 0; i < stages; i++) {
-            begin_barrier(r.full(i), copiers);
+            begin_barrier(r.full(i), copiers > 0 ? copiers : 1);
             begin_barrier(r.empty(i), 4 * groups);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -533,14 +567,22 @@ extern "C" __global__ void __launch_bounds__(threads, 1) flash_attention(
     const work w(p);
     const int g = threadIdx.x / 128;
     if (g == groups) {
-#if groups == 2
+#if groups == 2 && copiers == 0
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+#elif groups == 2
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
 #elif groups == 3
         asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
 #endif
+#if copiers == 0
+        copy_tiles(&key_map, &value_map, w, r);
+#else
         copy_tiles(p, w, r);
+#endif
     } else {
-#if groups == 2
+#if groups == 2 && copiers == 0
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+#elif groups == 2
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
 #elif groups == 3
         asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");

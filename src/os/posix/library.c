@@ -160,6 +160,66 @@ hone_status hone_library_open_file(
     return HONE_OK;
 }
 
+#if defined(__x86_64__)
+enum { RELOCATED_CALL = R_X86_64_JUMP_SLOT, RELOCATED_ADDRESS = R_X86_64_GLOB_DAT };
+#elif defined(__aarch64__)
+enum { RELOCATED_CALL = R_AARCH64_JUMP_SLOT, RELOCATED_ADDRESS = R_AARCH64_GLOB_DAT };
+#else
+enum { RELOCATED_CALL = -1, RELOCATED_ADDRESS = -1 };
+#endif
+
+// What a loaded object's dynamic section points to. Some loaders leave addresses as the file has them.
+static const void *address_in(const struct link_map *map, const ElfW(Dyn) * entry)
+{
+    const uintptr_t address = (uintptr_t)entry->d_un.d_ptr;
+    return (const void *)(address < map->l_addr ? map->l_addr + address : address);
+}
+
+// The first function of its own that it calls elsewhere.
+static const char *find_taken(
+    const struct link_map *map,
+    const ElfW(Rela) * relocations,
+    size_t bytes,
+    const ElfW(Sym) * symbols,
+    const char *names)
+{
+    for (size_t i = 0; relocations != NULL && i < bytes / sizeof *relocations; i++) {
+        const ElfW(Rela) *relocation = &relocations[i];
+        const int type = (int)ELF64_R_TYPE(relocation->r_info);
+        const ElfW(Sym) *symbol = &symbols[ELF64_R_SYM(relocation->r_info)];
+        // The definitions of inline functions are weak, and alike wherever they are taken from.
+        const bool is_own = symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+                            ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL;
+        if (!is_own || (type != RELOCATED_CALL && type != RELOCATED_ADDRESS)) continue;
+        if (*(const uintptr_t *)(map->l_addr + relocation->r_offset) != map->l_addr + symbol->st_value)
+            return names + symbol->st_name;
+    }
+    return NULL;
+}
+
+const char *hone_library_taken(const hone_library *library)
+{
+    struct link_map *map = NULL;
+    const ElfW(Rela) *calls = NULL, *others = NULL;
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    size_t calls_bytes = 0, others_bytes = 0;
+    bool has_addends = true;
+    if (dlinfo(library->handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_ld == NULL) return NULL;
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_JMPREL) calls = address_in(map, entry);
+        if (entry->d_tag == DT_PLTRELSZ) calls_bytes = entry->d_un.d_val;
+        if (entry->d_tag == DT_PLTREL) has_addends = entry->d_un.d_val == DT_RELA;
+        if (entry->d_tag == DT_RELA) others = address_in(map, entry);
+        if (entry->d_tag == DT_RELASZ) others_bytes = entry->d_un.d_val;
+        if (entry->d_tag == DT_SYMTAB) symbols = address_in(map, entry);
+        if (entry->d_tag == DT_STRTAB) names = address_in(map, entry);
+    }
+    if (symbols == NULL || names == NULL || sizeof(void *) != 8 || !has_addends) return NULL;
+    const char *taken = find_taken(map, calls, calls_bytes, symbols, names);
+    return taken != NULL ? taken : find_taken(map, others, others_bytes, symbols, names);
+}
+
 void *hone_library_symbol(hone_library *library, const char *name)
 {
     return dlsym(library->handle, name);

@@ -3,6 +3,7 @@
 #include "os/limits.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <locale.h>
 #include <malloc.h>
@@ -11,9 +12,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,12 +105,32 @@ static uint64_t read_limits(void)
     return hash;
 }
 
+// Whether the calling thread can be cancelled, and how; what threads get that are made with no attributes.
+static uint64_t read_thread_rules(void)
+{
+    int state, type;
+    size_t stack = 0, guard = 0;
+    pthread_attr_t attributes;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    (void)pthread_setcanceltype(type, NULL);
+    (void)pthread_setcancelstate(state, NULL);
+    if (pthread_getattr_default_np(&attributes) == 0) {
+        (void)pthread_attr_getstacksize(&attributes, &stack);
+        (void)pthread_attr_getguardsize(&attributes, &guard);
+        (void)pthread_attr_destroy(&attributes);
+    }
+    const uint64_t fact[4] = {(uint64_t)state, (uint64_t)type, stack, guard};
+    return hone_hash64(fact, sizeof fact);
+}
+
 static uint64_t read_priority(void)
 {
     struct sched_param parameters = {0};
     sched_getparam(0, &parameters);
     const int64_t fact[3] = {getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), parameters.sched_priority};
-    return hone_hash64(fact, sizeof fact);
+    const long of_files = syscall(SYS_ioprio_get, 1 /* of a process */, 0);
+    return mix(hone_hash64(fact, sizeof fact), &of_files, sizeof of_files);
 }
 
 // Registers in use are what is left by code for MMX without emms: the caller's long double is NaN from then on.
@@ -135,10 +158,18 @@ static uint64_t read_settings_of_kernel(void)
         {PR_GET_DUMPABLE, 0},
         {PR_GET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS},
         {PR_GET_SPECULATION_CTRL, PR_SPEC_INDIRECT_BRANCH},
+        {PR_GET_NO_NEW_PRIVS, 0},
+        {PR_GET_SECCOMP, 0},
     };
+    int answers[3] = {0, 0, 0}; // a process reaps orphans, a signal when its parent ends, the policy of memory
+    (void)prctl(PR_GET_CHILD_SUBREAPER, &answers[0], 0, 0, 0);
+    (void)prctl(PR_GET_PDEATHSIG, &answers[1], 0, 0, 0);
+    (void)syscall(SYS_get_mempolicy, &answers[2], NULL, 0, NULL, 0);
+    const int persona = personality(UINT32_MAX); // changes nothing
     char name[16] = "";
     (void)prctl(PR_GET_NAME, name, 0, 0, 0);
-    uint64_t hash = hone_hash64(name, strnlen(name, sizeof name));
+    uint64_t hash = mix(hone_hash64(name, strnlen(name, sizeof name)), answers, sizeof answers);
+    hash = mix(hash, &persona, sizeof persona);
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         const int answer = prctl(asked[i].option, asked[i].what, 0, 0, 0);
         hash = mix(hash, &answer, sizeof answer);
@@ -148,7 +179,7 @@ static uint64_t read_settings_of_kernel(void)
 
 static uint64_t read_user(void)
 {
-    const uint64_t fact[4] = {getuid(), geteuid(), getegid(), (uint64_t)getpgrp()};
+    const uint64_t fact[5] = {getuid(), geteuid(), getegid(), (uint64_t)getpgrp(), (uint64_t)getsid(0)};
     return hone_hash64(fact, sizeof fact);
 }
 
@@ -158,7 +189,8 @@ static uint64_t read_standard_files(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         struct stat file = {0};
         int code = fstat(fd, &file);
-        const uint64_t fact[4] = {(uint64_t)code, file.st_dev, file.st_ino, file.st_rdev};
+        const uint64_t flags = (uint64_t)fcntl(fd, F_GETFL);
+        const uint64_t fact[5] = {(uint64_t)code, file.st_dev, file.st_ino, file.st_rdev, flags};
         hash = mix(hash, fact, sizeof fact);
     }
     return hash;
@@ -201,6 +233,7 @@ static const struct {
     {"the kernel's settings (prctl)", read_settings_of_kernel, false, true},
     {"the user or the process group", read_user, false, false},
     {"the standard files", read_standard_files, false, false},
+    {"the rules of threads (cancellation, default attributes)", read_thread_rules, false, false},
     {"a timer", read_timers, false, false},
     {"the child processes", read_children, false, false},
 };

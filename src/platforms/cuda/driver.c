@@ -53,6 +53,7 @@ static const hone_library_function functions[] = {
     {"cuKernelGetFunction", offsetof(cuda_driver, kernel_get_function), true},
     {"cuFuncGetParamInfo", offsetof(cuda_driver, function_get_parameter), true},
     {"cuLaunchKernelEx", offsetof(cuda_driver, launch_ex), true},
+    {"cuTensorMapEncodeTiled", offsetof(cuda_driver, encode_map), true},
     {"cuMemAllocAsync", offsetof(cuda_driver, allocate_async), true},
     {"cuMemFreeAsync", offsetof(cuda_driver, free_async), true},
     {"cuStreamBeginCapture_v2", offsetof(cuda_driver, begin_capture), true},

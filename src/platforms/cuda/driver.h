@@ -81,6 +81,20 @@ typedef struct cuda_launch_config {
 
 _Static_assert(sizeof(cuda_launch_attribute) == 72 && sizeof(cuda_launch_config) == 56, "as CUlaunchConfig in cuda.h");
 
+// CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion.
+enum {
+    CUDA_MAP_U8 = 0,
+    CUDA_MAP_U16 = 1,
+    CUDA_MAP_I32 = 3,
+    CUDA_MAP_I64 = 5,
+    CUDA_MAP_F16 = 6,
+    CUDA_MAP_F32 = 7,
+    CUDA_MAP_F64 = 8,
+    CUDA_MAP_BF16 = 9
+};
+enum { CUDA_MAP_SWIZZLE_NONE = 0, CUDA_MAP_SWIZZLE_32 = 1, CUDA_MAP_SWIZZLE_64 = 2, CUDA_MAP_SWIZZLE_128 = 3 };
+enum { CUDA_MAP_PROMOTE_256 = 3 };
+
 enum { CUDA_JIT_ERROR_LOG = 5, CUDA_JIT_ERROR_LOG_BYTES = 6 };
 enum { CUDA_STREAM_DEFAULT = 0, CUDA_EVENT_DEFAULT = 0, CUDA_CAPTURE_THREAD_LOCAL = 1, CUDA_CAPTURE_NONE = 0 };
 
@@ -149,6 +163,20 @@ typedef struct cuda_driver {
     cuda_result (*kernel_get_function)(cuda_function **function, cuda_kernel *kernel);
     cuda_result (*function_get_parameter)(cuda_function *function, size_t index, size_t *offset, size_t *size);
     cuda_result (*launch_ex)(const cuda_launch_config *config, cuda_function *function, void **arguments, void **extra);
+    // Sizes, steps and box from the innermost dim on; of the innermost there is no step.
+    cuda_result (*encode_map)(
+        void *out_map,
+        int type,
+        uint32_t rank,
+        void *memory,
+        const uint64_t *sizes,
+        const uint64_t *steps_in_bytes,
+        const uint32_t *box,
+        const uint32_t *element_steps,
+        int interleave,
+        int swizzle,
+        int promotion,
+        int fill);
     cuda_result (*allocate_async)(cuda_address *address, size_t size, cuda_stream *stream);
     cuda_result (*free_async)(cuda_address address, cuda_stream *stream);
     cuda_result (*begin_capture)(cuda_stream *stream, int mode);

@@ -17,6 +17,7 @@ const hone_launch_rules hone_cuda_launch = {
     .block = {1024, 1024, 64},
     .cluster = {16, 16, 16},
     .threads = 1024,
+    .has_maps = true,
 };
 
 // Loading -------------------------------------------------------------------------------------------------------------
@@ -297,6 +298,7 @@ static hone_status prepare_loaded(
     hone_error *err)
 {
     hone_status status = read_and_load(loaded, plan, read, err);
+    if (status == HONE_OK) status = hone_cuda_read_maps(loaded, plan, err);
     if (status == HONE_OK) status = check_parameters(&instance->driver, loaded, err);
     if (status == HONE_OK) status = check_threads(&instance->driver, loaded, err);
     if (status == HONE_OK) status = check_scratch(&instance->driver, loaded, err);

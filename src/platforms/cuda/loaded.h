@@ -5,6 +5,15 @@
 #include "platforms/cuda/instance.h"
 #include "platforms/shared/launch.h"
 
+enum { HONE_CUDA_MAPS = 8 };
+
+// A tensor map but for the address, from the innermost dim on.
+typedef struct hone_cuda_map {
+    int type, swizzle; // CUDA_MAP_*
+    uint32_t rank, box[HONE_MAP_RANK];
+    uint64_t sizes[HONE_MAP_RANK], steps[HONE_MAP_RANK - 1]; // steps in bytes
+} hone_cuda_map;
+
 typedef struct hone_cuda_loaded {
     hone_platform_instance *instance;
     hone_cuda_gpu *gpu;
@@ -19,6 +28,8 @@ typedef struct hone_cuda_loaded {
     uint32_t scratch_index; // of the argument that points there
     uint64_t digest;        // of the code, its launch and its arguments
     atomic_bool captured;   // a graph of the host launches it for as long as the process likes: it is never unloaded
+    uint32_t map_count;
+    hone_cuda_map maps[HONE_CUDA_MAPS]; // of the arguments that are some, in their order
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } hone_cuda_loaded;
@@ -43,5 +54,10 @@ hone_status hone_cuda_load(
 // Launch, arguments and source of a plan as its code has them; options: further ones of the compiler, NULL: none.
 hone_status hone_cuda_read_code(
     hone_cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_cuda_image *image, hone_error *err);
+
+// maps.c: those of the arguments, tried once. HONE_UNSUPPORTED for a tensor, a box or a driver that has none.
+hone_status hone_cuda_read_maps(hone_cuda_loaded *loaded, const hone_plan *plan, hone_error *err);
+// Writes HONE_MAP_BYTES, aligned to HONE_MAP_ALIGN.
+cuda_result hone_cuda_encode_map(const cuda_driver *driver, const hone_cuda_map *map, void *memory, void *out);
 
 #endif

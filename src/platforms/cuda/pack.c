@@ -68,20 +68,29 @@ hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack
 
 // The list ------------------------------------------------------------------------------------------------------------
 
+static bool is_map(const hone_argument *arguments, uint32_t count, uint32_t index)
+{
+    return index < count && arguments[index].kind == HONE_ARGUMENT_MAP;
+}
+
 hone_status hone_cuda_compare_list(
     const hone_cubin_function *function, const hone_argument *arguments, uint32_t count, hone_error *err)
 {
     uint32_t expected = 0;
     for (uint32_t i = 0; i < function->count; i++)
-        if (function->parameters[i].size > sizeof(uint64_t))
+        if (function->parameters[i].size > sizeof(uint64_t) && !is_map(arguments, count, i))
             return hone_fail(
                 err, HONE_INCOMPATIBLE, where,
                 "argument %u is a struct of %u bytes in the function, which no list makes: export the kernel for "
-                "tvm-ffi, or hand its parts over one by one",
-                (unsigned)i, (unsigned)function->parameters[i].size);
+                "tvm-ffi, or hand its parts over one by one%s",
+                (unsigned)i, (unsigned)function->parameters[i].size,
+                function->parameters[i].size == HONE_MAP_BYTES ? " (a tensor map is map(TENSOR, SWIZZLE, BOX...))"
+                                                               : "");
     for (uint32_t i = 0; i < count && i < function->count; i++) {
         const uint32_t wanted = arguments[i].size, offset = function->parameters[i].offset;
-        expected = (expected + wanted - 1) / wanted * wanted;
+        // Of a map the address is aligned, not the offset: parameters begin at 528 on sm_90.
+        const bool is_placed = is_map(arguments, count, i) && offset >= expected && offset - expected < HONE_MAP_ALIGN;
+        expected = is_placed ? offset : (expected + wanted - 1) / wanted * wanted;
         if (function->parameters[i].size != wanted || offset != expected)
             return hone_fail(
                 err, HONE_INCOMPATIBLE, where,

@@ -53,12 +53,28 @@ void hone_cuda_note_capture(hone_platform_instance *instance, hone_cuda_gpu *gpu
     if (stream != atomic_load(&gpu->timed)) atomic_store_explicit(captured, true, memory_order_relaxed);
 }
 
+// Those of a run: the memory that they describe is another one each time.
+static cuda_result encode_maps(
+    const hone_cuda_loaded *loaded, const hone_value *args, unsigned char (*maps)[HONE_MAP_BYTES], void **arguments)
+{
+    uint32_t map = 0;
+    for (uint32_t i = 0; i < loaded->count; i++) {
+        if (loaded->arguments[i].kind != HONE_ARGUMENT_MAP) continue;
+        void *memory = hone_tensor_data(args[loaded->arguments[i].value].as.tensor);
+        cuda_result result = hone_cuda_encode_map(&loaded->instance->driver, &loaded->maps[map], memory, maps[map]);
+        if (result != CUDA_SUCCESS) return result;
+        arguments[i] = maps[map++];
+    }
+    return CUDA_SUCCESS;
+}
+
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     hone_cuda_loaded *loaded = plan->state;
     const cuda_driver *driver = &loaded->instance->driver;
     uint64_t values[HONE_MAX_ARGUMENTS];
     void *arguments[HONE_MAX_ARGUMENTS];
+    _Alignas(HONE_MAP_ALIGN) unsigned char maps[HONE_CUDA_MAPS][HONE_MAP_BYTES];
     for (uint32_t i = 0; i < loaded->count; i++) {
         const hone_argument *argument = &loaded->arguments[i];
         values[i] = argument->as.bits;
@@ -74,8 +90,10 @@ hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const h
         return HONE_KERNEL_FAILED;
     cuda_stream *stream = execution != NULL ? execution->stream : NULL;
     hone_cuda_note_capture(loaded->instance, loaded->gpu, stream, &loaded->captured);
-    cuda_result result = loaded->scratch_bytes == 0 ? launch(loaded, stream, arguments)
-                                                    : launch_with_scratch(loaded, execution, values, arguments);
+    cuda_result result = loaded->map_count > 0 ? encode_maps(loaded, args, maps, arguments) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result = loaded->scratch_bytes == 0 ? launch(loaded, stream, arguments)
+                                            : launch_with_scratch(loaded, execution, values, arguments);
     if (before != loaded->context) (void)driver->context_set_current(before);
     return result == CUDA_SUCCESS ? HONE_OK : fail_launch(loaded->instance, result);
 }

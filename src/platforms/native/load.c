@@ -69,7 +69,17 @@ hone_status hone_native_open_library(const hone_pack_file *file, hone_library **
     hone_buffer_init(&bytes, allocator);
     hone_status status = hone_pack_read_file(file, &bytes, err);
     hone_buffer_deinit(&bytes);
-    return status == HONE_OK ? hone_library_open(&allocator, names, out, err) : status;
+    if (status == HONE_OK) status = hone_library_open(&allocator, names, out, err);
+    const char *taken = status == HONE_OK ? hone_library_taken(*out) : NULL;
+    if (taken == NULL) return status;
+    (void)hone_fail(
+        err, HONE_UNSUPPORTED, where,
+        "%.160s calls its function %.80s, and this process has another one of that name, which would run in its place: "
+        "make "
+        "it static, or link the library with -Wl,-Bsymbolic",
+        file->name, taken);
+    hone_library_close(&allocator, out);
+    return HONE_UNSUPPORTED;
 }
 
 static hone_status ask_library(

@@ -119,7 +119,7 @@ static void add_words(job *j, const char *words)
 static void collect_options(job *j)
 {
     char folder[PATH_SIZE];
-    static const char *const always[] = {"-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared"};
+    static const char *const always[] = {"-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         add(j, always[i], strlen(always[i]));
     const char *macros = hone_buffer_string(&j->macros);
@@ -136,7 +136,7 @@ static void make_key(job *j)
     hone_buffer all;
     hone_buffer_init(&all, j->arena.allocator);
     hone_buffer_format(
-        &all, "cc 2\n%s\n%s\n", j->compiler.identity,
+        &all, "cc 3\n%s\n%s\n", j->compiler.identity,
         j->plan->device != NULL && j->plan->device->fingerprint != NULL ? j->plan->device->fingerprint : "");
     for (size_t i = 0; i < j->count; i++)
         hone_buffer_append(&all, j->options[i], strlen(j->options[i]) + 1);

@@ -110,7 +110,11 @@ static hone_status read_scalar(hone_launch_reader *r, hone_argument *argument, h
         hone_lexer_next(&r->lexer);
         (void)hone_lexer_accept(&r->lexer, ",");
     }
-    hone_status status = hone_launch_term(r, &value, err);
+    hone_status status = HONE_OK;
+    if (ignored >= 0)
+        hone_lexer_next(&r->lexer);
+    else
+        status = hone_launch_term(r, &value, err);
     if (status == HONE_OK && !absent && hone_lexer_accept(&r->lexer, ",")) status = hone_launch_term(r, &unused, err);
     if (status != HONE_OK) return status;
     if (!hone_lexer_accept(&r->lexer, ")")) return hone_launch_expected(r, "')'", err);
@@ -130,6 +134,21 @@ static hone_status read_local(hone_launch_reader *r, hone_argument *argument, ho
     *argument =
         (hone_argument){.kind = HONE_ARGUMENT_LOCAL, .type = HONE_ARGUMENT_POINTER, .size = bytes, .as.bits = bytes};
     return HONE_OK;
+}
+
+static hone_status take_tensor(hone_launch_reader *r, const char *name, hone_argument *argument, hone_error *err);
+
+// "(NAME", the first part of what is made of a tensor.
+static hone_status read_tensor_of(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    char name[HONE_NAME_SIZE] = {0};
+    const bool begins = hone_lexer_accept(&r->lexer, "(");
+    const hone_view text = r->lexer.token.text;
+    if (!begins || r->lexer.token.kind != HONE_TOKEN_NAME || text.size >= sizeof name)
+        return hone_launch_expected(r, "'(' and a tensor's name", err);
+    memcpy(name, text.data, text.size);
+    hone_lexer_next(&r->lexer);
+    return take_tensor(r, name, argument, err);
 }
 
 static hone_status take_scratch(hone_launch_reader *r, hone_argument *argument, hone_error *err)
@@ -231,21 +250,12 @@ static hone_status check_view(
         name, elements, hone_tensor_elements(given));
 }
 
-static hone_status take_tensor(hone_launch_reader *r, const char *name, hone_argument *argument, hone_error *err);
-
 // view(x, rows, 2 * dim): the tensor x in another shape of as many elements.
 static hone_status read_view(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
-    char name[HONE_NAME_SIZE] = {0};
     int64_t shape[HONE_MAX_ARGUMENTS];
     size_t count;
-    const bool begins = hone_lexer_accept(&r->lexer, "(");
-    const hone_view text = r->lexer.token.text;
-    if (!begins || r->lexer.token.kind != HONE_TOKEN_NAME || text.size >= sizeof name)
-        return hone_launch_expected(r, "'(' and a tensor's name", err);
-    memcpy(name, text.data, text.size);
-    hone_lexer_next(&r->lexer);
-    hone_status status = take_tensor(r, name, argument, err);
+    hone_status status = read_tensor_of(r, argument, err);
     if (status != HONE_OK) return status;
     if (!hone_lexer_accept(&r->lexer, ",")) return hone_launch_expected(r, "',' and dims", err);
     status = read_numbers(r, ")", shape, &count, err);
@@ -275,6 +285,55 @@ static bool read_value(hone_launch_reader *r, hone_argument *argument, hone_stat
     else
         return false;
     return true;
+}
+
+// Tensor maps ---------------------------------------------------------------------------------------------------------
+
+static hone_status set_box(
+    const hone_launch_reader *r, hone_argument *argument, const int64_t *numbers, size_t count, hone_error *err)
+{
+    const char *name = hone_signature_parameter(r->scope.signature, argument->value)->name;
+    const int64_t swizzle = numbers[0];
+    const size_t rank = count - 1;
+    if (rank < 1 || rank > HONE_MAP_RANK)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "arguments: map of %s: its box has %zu dims, expected 1 to %d", name,
+            rank, HONE_MAP_RANK);
+    argument->as.map.rank = (uint8_t)rank;
+    if (r->scope.call == NULL) return HONE_OK; // every number is 1
+    if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "arguments: map of %s: a swizzle of %" PRId64 " bytes, expected 0, 32, 64 or 128", name, swizzle);
+    argument->as.map.swizzle = (uint8_t)swizzle;
+    for (size_t i = 0; i < rank; i++) {
+        if (numbers[i + 1] < 1 || numbers[i + 1] > UINT8_MAX + 1)
+            return hone_fail(
+                err, HONE_UNSUPPORTED, where,
+                "arguments: map of %s: dim %zu of its box is %" PRId64 ", expected 1 to %d", name, i, numbers[i + 1],
+                UINT8_MAX + 1);
+        argument->as.map.last[i] = (uint8_t)(numbers[i + 1] - 1);
+    }
+    return HONE_OK;
+}
+
+// map(key, 128, 1, keys, 1, 64): what NVIDIA's copy engine takes to copy boxes of the tensor, of as many dims as it has.
+static hone_status read_map(hone_launch_reader *r, hone_argument *argument, hone_error *err)
+{
+    int64_t numbers[HONE_MAX_ARGUMENTS];
+    size_t count;
+    hone_status status = read_tensor_of(r, argument, err);
+    if (status != HONE_OK) return status;
+    if (!hone_lexer_accept(&r->lexer, ",")) return hone_launch_expected(r, "',', a swizzle and a box", err);
+    status = read_numbers(r, ")", numbers, &count, err);
+    if (status != HONE_OK) return status;
+    if (argument->kind != HONE_ARGUMENT_TENSOR)
+        return hone_fail(err, HONE_UNSUPPORTED, where, "arguments: map of a tensor that was left out");
+    if (count == 0) return hone_launch_expected(r, "a swizzle and a box", err);
+    argument->kind = HONE_ARGUMENT_MAP;
+    argument->size = HONE_MAP_BYTES;
+    argument->as.bits = 0;
+    return set_box(r, argument, numbers, count, err);
 }
 
 // Items ---------------------------------------------------------------------------------------------------------------
@@ -312,6 +371,7 @@ static hone_status read_argument(hone_launch_reader *r, hone_argument *argument,
         return read_scalar(r, argument, err);
     }
     if (r->has_local && strcmp(name, "local") == 0) return read_local(r, argument, err);
+    if (r->has_maps && strcmp(name, "map") == 0 && hone_lexer_is(&r->lexer, "(")) return read_map(r, argument, err);
     if (hone_signature_find(r->scope.signature, name) < 0 && strcmp(name, "scratch") == 0)
         return take_scratch(r, argument, err);
     return take_tensor(r, name, argument, err);
@@ -423,6 +483,7 @@ hone_status hone_launch_values(
     *out_count = 0;
     hone_status status = hone_launch_open(&r, allocator, plan, err);
     r.has_local = rules != NULL && rules->has_local;
+    r.has_maps = rules != NULL && rules->has_maps;
     r.has_values = rules != NULL && rules->has_values;
     r.objects = objects;
     if (status == HONE_OK) status = hone_launch_list(&r, hone_code_of_plan(plan)->arguments, out, out_count, err);

@@ -10,7 +10,7 @@
 
 struct hone_scalar; // base/scalar.h
 
-enum { HONE_MAX_ARGUMENTS = 64 };
+enum { HONE_MAX_ARGUMENTS = 64, HONE_MAP_RANK = 5, HONE_MAP_BYTES = 128, HONE_MAP_ALIGN = 64 };
 
 typedef struct hone_launch {
     uint32_t grid[3], block[3], cluster[3]; // cluster all 1: none
@@ -23,6 +23,7 @@ typedef struct hone_launch {
 typedef struct hone_launch_rules {
     uint32_t grid[3], block[3], cluster[3], threads;
     bool has_local;  // local memory is an argument, local(BYTES)
+    bool has_maps;   // what a copy engine reads is one, map(TENSOR, SWIZZLE, BOX...)
     bool has_values; // none, bool(...), text(...), [1, 2], view(...) are arguments; results may stand behind "->"
 } hone_launch_rules;
 
@@ -33,6 +34,7 @@ typedef enum hone_argument_kind {
     HONE_ARGUMENT_SCRATCH,  // the address of the run's scratch memory
     HONE_ARGUMENT_LOCAL,    // local memory of a work-group, bits bytes; on opencl
     HONE_ARGUMENT_RETURNED, // a result that the code gives back in place of taking it
+    HONE_ARGUMENT_MAP,      // a tensor map of NVIDIA's copy engine, HONE_MAP_BYTES aligned to HONE_MAP_ALIGN; on cuda
 } hone_argument_kind;
 
 typedef enum hone_argument_type {
@@ -55,13 +57,17 @@ typedef enum hone_argument_type {
 typedef struct hone_argument {
     hone_argument_kind kind;
     hone_argument_type type;
-    uint32_t value; // TENSOR, SCALAR: index of the run's value
+    uint32_t value; // TENSOR, SCALAR, MAP: index of the run's value
     uint32_t size;  // bytes
     union {
         uint64_t bits; // BITS, LOCAL
         int32_t i32;
         float f32;
         double f64;
+        struct {
+            uint8_t last[HONE_MAP_RANK]; // of each dim of the box its size - 1
+            uint8_t rank, swizzle;       // bytes within which 16 at a time are exchanged: 0, 32, 64 or 128
+        } map;
     } as;
 } hone_argument;
 

@@ -16,6 +16,7 @@ typedef struct hone_launch_reader {
     hone_lexer lexer;
     const char *field;    // "grid"
     bool has_local;       // local memory is an argument; set behind the opening
+    bool has_maps;        // tensor maps are; likewise
     bool has_scratch;     // scratch memory is one: of a kernel that asks for some
     bool has_values;      // texts, lists and the like are; set behind the opening
     hone_buffer *objects; // where texts and lists go; NULL: nowhere

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "runtime/links/negatives.h"
 #include "runtime/links/trust.h"
+#include "runtime/links/verified.h"
 
 static const char where[] = "decide";
 
@@ -12,6 +13,7 @@ typedef struct look {
     hone_negatives negatives;
     bool asked;           // the stores, for what failed
     bool any_yields;      // a kernel that can run the call
+    bool is_large;        // the call: who is not built in is not verified for it, and yields to who is
     hone_error reason;    // why the last kernel cannot run the call
     hone_error failure;   // of the last that could, and failed
     hone_error untrusted; // of the first that could, and was never verified
@@ -32,7 +34,8 @@ typedef enum turn { FIRST, YIELDING, REFERENCES, TURNS } turn;
 static bool is_its_turn(look *l, const hone_kernel_ref *kernel, turn now)
 {
     if (now == REFERENCES) return true;
-    const bool yields = hone_kernel_yields(kernel, l->request->call, l->request->device);
+    const bool yields = hone_kernel_yields(kernel, l->request->call, l->request->device) ||
+                        (!kernel->builtin && !l->request->rt->allows_unverified && l->is_large);
     l->any_yields = l->any_yields || yields;
     return yields == (now == YIELDING);
 }
@@ -78,6 +81,7 @@ hone_status hone_request_from_heuristic(const hone_request *request, hone_decisi
     look l = {
         .request = request,
         .negatives = {.allocator = request->rt->allocator},
+        .is_large = hone_request_is_large(request),
         .reason = {.message = "no kernel is registered"},
     };
     hone_status status = look_through(&l, out);

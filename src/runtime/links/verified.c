@@ -310,7 +310,7 @@ static hone_status verify_revision(const hone_request *request, const hone_kerne
 
 // The call itself -----------------------------------------------------------------------------------------------------
 
-static bool is_costly(const hone_request *request)
+bool hone_request_is_large(const hone_request *request)
 {
     double bytes = 0;
     for (size_t i = 0; i < hone_signature_count(hone_call_signature(request->call)); i++) {
@@ -351,7 +351,7 @@ hone_status hone_request_verify(
         if (status != HONE_OK && (status != HONE_NOT_FOUND || !may_try(request, kernel))) return status;
         known = status == HONE_OK;
     }
-    if (is_costly(request))
+    if (hone_request_is_large(request))
         return known && says_all
                    ? HONE_OK
                    : hone_fail(

@@ -32,6 +32,8 @@ hone_status hone_request_verify(
     const hone_config *config,
     bool guessed,
     hone_error *why);
+// Whether a request's call takes too long to verify a kernel for it at the miss.
+bool hone_request_is_large(const hone_request *request);
 // What this process knows of a kernel under a key and a config; true with *out, and why not when that is not HONE_OK.
 bool hone_verdict_recall(
     hone_runtime *rt,

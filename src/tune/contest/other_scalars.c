@@ -60,10 +60,10 @@ hone_scalar_change hone_other_scalars_for(
     hone_other_scalars *others, const hone_question *question, const hone_kernel_ref *kernel, const hone_config *config)
 {
     hone_assert(question->call != NULL);
-    for (int change = HONE_CHANGE_SCALARS; !others->made && change < HONE_SCALAR_CHANGES; change++)
+    for (int change = HONE_CHANGE_SCALARS; !others->made && change < HONE_CHANGE_IGNORED; change++)
         make_call(others, question, (hone_scalar_change)change);
     others->made = true;
-    for (int change = HONE_CHANGE_SCALARS; change < HONE_SCALAR_CHANGES; change++)
+    for (int change = HONE_CHANGE_SCALARS; change < HONE_CHANGE_IGNORED; change++)
         if (hone_kernel_takes_config(kernel, others->calls[change], question->environment->device, config))
             return (hone_scalar_change)change;
     return HONE_CHANGE_NOTHING;

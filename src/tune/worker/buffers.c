@@ -364,6 +364,8 @@ static hone_status generate_dense(
 {
     const hone_algorithm *algorithm = buffers->algorithm;
     if (algorithm->make_input != NULL && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
+    if (buffers->widens && hone_has_wide_integers(call, index))
+        return hone_generate(call, index, tensor, buffers->seed, 2, buffers->pool, err);
     const bool is_scaled =
         buffers->scales_others ? hone_buffers_is_other(buffers, index) : (int)index == buffers->varied;
     return hone_generate(call, index, tensor, buffers->seed, is_scaled ? buffers->scale : 1, buffers->pool, err);
@@ -428,6 +430,8 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
     hone_buffer_set *set = &buffers->sets[0];
     for (size_t i = 0; i < buffers->count; i++) {
         if (set->fenced[i].block == NULL || is_result(buffers, i)) continue;
+        buffers->has_wide =
+            buffers->has_wide || (buffers->algorithm->make_input == NULL && hone_has_wide_integers(call, i));
         hone_status status = fill_input(buffers, call, i, &set->fenced[i], err);
         if (status != HONE_OK) return status;
     }
@@ -1004,4 +1008,16 @@ hone_status hone_buffers_check(const hone_buffers *buffers, size_t set, hone_err
         if (status != HONE_OK) return status;
     }
     return HONE_OK;
+}
+
+bool hone_low_bits(hone_dtype dtype, uint64_t *out_low, uint64_t *out_exponent)
+{
+    const bool is_brain = dtype.code == HONE_CODE_BFLOAT && dtype.bits == 16;
+    if (dtype.code != HONE_CODE_FLOAT && !is_brain) return false;
+    *out_low = dtype.bits == 16 ? 0x3 : dtype.bits == 32 ? 0xff : 0xffff;
+    *out_exponent = is_brain           ? 0x7f80
+                    : dtype.bits == 16 ? 0x7c00
+                    : dtype.bits == 32 ? 0x7f800000
+                                       : UINT64_C(0x7ff0000000000000);
+    return dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
 }

@@ -43,6 +43,7 @@ typedef struct hone_buffers {
     int varied;             // index of the value whose elements variants scale or replace by special ones; -1: none
     double scale;           // of its elements
     bool scales_others;     // of the elements of the other arrays of floats, and not of its own
+    bool has_wide, widens;  // there are arrays of integers that may be large; they are
     uint32_t first_special; // which of the kinds that the operation defines the first special row gets
     size_t count;           // values
     size_t set_count;
@@ -134,5 +135,9 @@ hone_status hone_buffers_write(
 hone_status hone_buffers_read(
     const hone_buffers *buffers, const hone_fenced *fenced, int64_t offset, void *out, size_t size, hone_error *err);
 void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced);
+
+// Of a type of numbers the bits that may change, and those that are neither all clear nor all set in a number that is changed: no number
+// becomes subnormal, infinite or NaN. False: not a type of numbers that have such bits.
+bool hone_low_bits(hone_dtype dtype, uint64_t *out_low, uint64_t *out_exponent);
 
 #endif

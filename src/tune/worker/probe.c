@@ -8,6 +8,10 @@
 // compared, since what disturbs makes a batch longer. Libraries whose threads meet at a barrier have fast and slow
 // batches for no reason of the inputs: so it is a replay only where nearly every pair says so, too.
 //
+// Who takes other branches on other numbers, as a sort does, is as slow after a change as who keeps results: the processor has
+// learnt the branches of numbers that come again and again. Changes of the last bits of numbers tell them apart: they lead
+// to other results and, nearly always, through the same branches. Who learns is timed on numbers that change before each run.
+//
 // The clock is asked twice around each batch, by the C library's function and, inside of that, by the system's own
 // call: the inner span cannot be longer, unless the function was replaced.
 #include "tune/worker/session.h"
@@ -60,7 +64,8 @@ typedef struct probe {
     uint32_t settling; // runs before a batch
     hone_spots last;   // of the last run
     bool clock_lies;
-    bool rests; // before each batch
+    bool rests;   // before each batch
+    bool is_near; // inputs change in their last bits alone
     double least_ns[MODE_COUNT], total_ns[MODE_COUNT];
     uint32_t taken[MODE_COUNT]; // batches
     change changes[MOST_RUNS][ROW];
@@ -81,15 +86,34 @@ static int64_t random_offset(const hone_tensor *tensor, uint64_t *random)
     return hone_tensor_offset(tensor, (int64_t)(hone_random_next(random) % (uint64_t)hone_tensor_elements(tensor)));
 }
 
+// Other last bits, of a number that is neither 0, subnormal, infinite nor NaN.
+static void change_last_bits(change *c, uint64_t *random)
+{
+    uint64_t low = 0, exponent = 0, number = 0;
+    memcpy(c->after, c->before, c->size);
+    if (!hone_low_bits(c->fenced->tensor.dtype, &low, &exponent)) return;
+    memcpy(&number, c->before, c->size);
+    if ((number & exponent) == 0 || (number & exponent) == exponent) return;
+    number ^= (hone_random_next(random) % low + 1) & low;
+    memcpy(c->after, &number, c->size);
+}
+
 // An element gets the value of another one of its tensor, so that what is changed is as likely as what was there.
 static hone_status change_input(
-    change *out, const hone_buffers *buffers, const hone_fenced *fenced, uint64_t *random, hone_error *err)
+    change *out,
+    const probe *p,
+    const hone_buffers *buffers,
+    const hone_fenced *fenced,
+    uint64_t *random,
+    hone_error *err)
 {
     *out = (change){.fenced = fenced, .size = fenced->tensor.dtype.bits / 8};
     const int64_t from = random_offset(&fenced->tensor, random);
     out->offset = random_offset(&fenced->tensor, random);
     hone_status status = hone_buffers_read(buffers, fenced, out->offset, out->before, out->size, err);
-    return status == HONE_OK ? hone_buffers_read(buffers, fenced, from, out->after, out->size, err) : status;
+    if (status == HONE_OK && p->is_near) change_last_bits(out, random);
+    return status == HONE_OK && !p->is_near ? hone_buffers_read(buffers, fenced, from, out->after, out->size, err)
+                                            : status;
 }
 
 static hone_status change_spots(
@@ -120,7 +144,7 @@ static hone_status plan_changes(hone_runner *runner, probe *p, hone_error *err)
         for (size_t i = 0; i < buffers->count && p->per_run < MOST_INPUTS && status == HONE_OK; i++)
             if (is_changed(buffers, i))
                 status = change_input(
-                    &p->changes[r][p->per_run++], buffers, &buffers->sets[0].fenced[i], &session->random, err);
+                    &p->changes[r][p->per_run++], p, buffers, &buffers->sets[0].fenced[i], &session->random, err);
         if (status == HONE_OK)
             status = change_spots(&p->changes[r][p->per_run], buffers, &p->last, &session->random, err);
         p->per_run += p->last.count;
@@ -296,6 +320,82 @@ static bool takes_longer_than_its_samples(const hone_runner *runner)
            is_suspect(runner, changed_ns, runner->race_ns, false);
 }
 
+// Samples of who learns -----------------------------------------------------------------------------------------------
+
+static hone_failure time_changed(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    probe *p = runner->changing;
+    hone_failure failure = HONE_FAILURE_NONE;
+    uint64_t spent_ns = 0;
+    for (uint32_t i = 0; i < runner->batch && failure == HONE_FAILURE_NONE; i++) {
+        // Where there are more runs than changes, what was changed is changed back.
+        p->mode = i / p->runs % 2 == 0 ? CHANGE_INPUTS : CHANGE_NOTHING;
+        if (apply(runner, p, i % p->runs, err) != HONE_OK) return HONE_FAILURE_RUN;
+        const uint64_t start = hone_os_now_ns();
+        const hone_status status = hone_runner_run_on(runner, 0);
+        spent_ns += hone_os_now_ns() - start;
+        if (status != HONE_OK) failure = hone_runner_fail(runner, status, err);
+    }
+    *out_ns = (double)spent_ns / runner->batch;
+    return failure;
+}
+
+static hone_failure time_with_changes(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    const uint32_t batch = runner->batch;
+    hone_session *session = runner->session;
+    hone_assert(runner->learns != NULL && batch >= 1 && session->buffers.set_count == 1);
+    if (runner->changing == NULL) runner->changing = hone_alloc(&session->allocator, sizeof *runner->changing);
+    if (runner->changing == NULL) {
+        hone_fail_memory(err, where);
+        return HONE_FAILURE_RUN;
+    }
+    runner->changing->runs = batch < MOST_RUNS ? batch : MOST_RUNS;
+    hone_failure failure = HONE_FAILURE_RUN;
+    if (plan_changes(runner, runner->changing, err) != HONE_OK) return failure;
+    if (open_inputs(runner, err) == HONE_OK) failure = time_changed(runner, out_ns, err);
+    hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
+    if (undo(runner, runner->changing, told) != HONE_OK && failure == HONE_FAILURE_NONE) failure = HONE_FAILURE_RUN;
+    close_inputs(runner);
+    return failure;
+}
+
+// The verdict ---------------------------------------------------------------------------------------------------------
+
+// Whether it is as fast where the last bits of inputs change as where nothing does.
+static hone_failure compare_near(hone_runner *runner, bool *out_learns, hone_error *err)
+{
+    uint64_t low, exponent;
+    bool replays = true, has_bits = true;
+    const hone_buffers *buffers = &runner->session->buffers;
+    for (size_t i = 0; i < buffers->count; i++)
+        if (is_changed(buffers, i))
+            has_bits = has_bits && hone_low_bits(buffers->sets[0].fenced[i].tensor.dtype, &low, &exponent);
+    *out_learns = false;
+    if (!has_bits || !hone_site_is_host(&runner->session->site)) return HONE_FAILURE_NONE;
+    runner->probe->is_near = true;
+    forget_times(runner->probe);
+    hone_failure failure = compare(runner, &replays, err);
+    runner->probe->is_near = false;
+    *out_learns = failure == HONE_FAILURE_NONE && !replays;
+    return failure;
+}
+
+static void note_learner(hone_runner *runner)
+{
+    hone_session *session = runner->session;
+    if (runner->learns == NULL)
+        session->learnt[session->next_learnt++ % HONE_KNOWN_WITH_OTHERS] = hone_kernel_identity(&runner->kernel);
+    runner->learns = time_with_changes;
+}
+
+void hone_runner_recall(hone_runner *runner)
+{
+    const uint64_t identity = hone_kernel_identity(&runner->kernel);
+    for (uint32_t i = 0; i < HONE_KNOWN_WITH_OTHERS; i++)
+        if (runner->session->learnt[i] == identity) runner->learns = time_with_changes;
+}
+
 static hone_failure judge(hone_runner *runner, hone_error *err)
 {
     probe *p = runner->probe;
@@ -316,11 +416,16 @@ static hone_failure judge(hone_runner *runner, hone_error *err)
     // Who looks at some of the elements sees a change of them now and then: the mean shows that.
     hone_assert(p->taken[CHANGE_INPUTS] > 0);
     const double by_inputs_ns = p->total_ns[CHANGE_INPUTS] / p->taken[CHANGE_INPUTS];
-    const bool by_inputs = is_suspect(runner, by_inputs_ns, least_ns[CHANGE_NOTHING], false);
+    const double same_ns = least_ns[CHANGE_NOTHING], all_ns = least_ns[CHANGE_ALL];
+    const bool by_inputs = is_suspect(runner, by_inputs_ns, same_ns, false);
+    bool learns = false;
+    if (by_inputs) failure = compare_near(runner, &learns, err);
+    if (learns) note_learner(runner);
+    if (failure != HONE_FAILURE_NONE || learns) return failure;
     hone_fail(
         err, HONE_KERNEL_FAILED, where,
-        "takes %.4g ns where nothing has changed since its last run, and %.4g ns where %s", least_ns[CHANGE_NOTHING],
-        by_inputs ? by_inputs_ns : least_ns[CHANGE_ALL], by_inputs ? "inputs have" : "its results were overwritten");
+        "takes %.4g ns where nothing has changed since its last run, and %.4g ns where %s", same_ns,
+        by_inputs ? by_inputs_ns : all_ns, by_inputs ? "inputs have" : "its results were overwritten");
     return by_inputs ? HONE_FAILURE_REPLAYED : HONE_FAILURE_STALE;
 }
 

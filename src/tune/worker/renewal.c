@@ -43,20 +43,6 @@ typedef struct renewal {
 
 // Writing -------------------------------------------------------------------------------------------------------------
 
-// The bits that may change, and those that are neither all clear nor all set in a number that is changed: no number becomes
-// subnormal, infinite or NaN.
-static bool find_bits(hone_dtype dtype, uint64_t *out_low, uint64_t *out_exponent)
-{
-    const bool is_brain = dtype.code == HONE_CODE_BFLOAT && dtype.bits == 16;
-    if (dtype.code != HONE_CODE_FLOAT && !is_brain) return false;
-    *out_low = dtype.bits == 16 ? 0x3 : dtype.bits == 32 ? 0xff : 0xffff;
-    *out_exponent = is_brain           ? 0x7f80
-                    : dtype.bits == 16 ? 0x7c00
-                    : dtype.bits == 32 ? 0x7f800000
-                                       : UINT64_C(0x7ff0000000000000);
-    return dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
-}
-
 // Written so that a compiler takes many numbers at once; in SAME mode low is 0, and all else is the same.
 #define RENEW(type)                                                                                                    \
     static void renew_##type(type *data, size_t count, type low, type exponent, uint32_t seed)                         \
@@ -77,7 +63,7 @@ static bool is_renewed(const hone_buffers *buffers, size_t index)
 {
     uint64_t low, exponent;
     const hone_tensor *tensor = &buffers->sets[0].fenced[index].tensor;
-    return hone_buffers_is_input(buffers, index) && find_bits(tensor->dtype, &low, &exponent) &&
+    return hone_buffers_is_input(buffers, index) && hone_low_bits(tensor->dtype, &low, &exponent) &&
            hone_tensor_is_row_major(tensor);
 }
 
@@ -86,7 +72,7 @@ static void renew_input(hone_dtype dtype, void *data, size_t size, bool changes,
     uint64_t low = 0, exponent = 0;
     const uint32_t bits = dtype.bits;
     const size_t count = size / (bits / 8);
-    (void)find_bits(dtype, &low, &exponent);
+    (void)hone_low_bits(dtype, &low, &exponent);
     if (!changes) low = 0;
     if (bits == 16) renew_uint16_t(data, count, (uint16_t)low, (uint16_t)exponent, seed);
     if (bits == 32) renew_uint32_t(data, count, (uint32_t)low, (uint32_t)exponent, seed);

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "tune/rule/statistics.h"
 
 #include <math.h>
@@ -72,10 +73,17 @@ uint64_t hone_runner_digest(const hone_runner *runner)
     return hone_platform_digest(&runner->plan);
 }
 
+uint64_t hone_kernel_identity(const hone_kernel *kernel)
+{
+    const uint64_t hardware = (uint64_t)kernel->platform << 32 | (uint64_t)kernel->backend;
+    return (hone_hash64(kernel->name, strlen(kernel->name)) ^ hardware * UINT64_C(0x9e3779b97f4a7c15)) | 1;
+}
+
 void hone_runner_deinit(hone_runner *runner)
 {
     if (runner->prepared) hone_platform_release(runner->instance, &runner->kernel, runner->plan.state);
     hone_guarded_scratch_deinit(&runner->scratch);
+    if (runner->changing != NULL) hone_free(&runner->session->allocator, runner->changing);
     memset(runner, 0, sizeof *runner);
 }
 

@@ -146,6 +146,7 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
     if (session->regime == HONE_GRAPH && visits) return fail_beside(err);
     if (session->site.instance != NULL && session->site.ops->time != NULL && !visits)
         return sample_on_device(runner, out_ns, err);
+    if (runner->learns != NULL && session->buffers.set_count == 1) return runner->learns(runner, out_ns, err);
     if (session->flood != NULL) flood(session);
     if (session->floods) status = hone_site_overwrite(&session->site, err);
     if (status != HONE_OK) return HONE_FAILURE_RUN;

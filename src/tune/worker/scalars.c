@@ -142,10 +142,34 @@ static bool is_known(const hone_session *session, uint64_t identity)
     return false;
 }
 
+// One plan is for all values of scalars that are no part of the key: who fixes them when it is prepared, or in its first run, shows.
+static hone_failure verify_ignored(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_changed_call *changed = &session->changed[HONE_CHANGE_IGNORED];
+    hone_error why = {0};
+    double error = 0;
+    if (!changed->made) make_changed(session, HONE_CHANGE_IGNORED);
+    if (changed->call == NULL) return HONE_FAILURE_NONE;
+    use_others(session, changed);
+    const hone_failure failure = hone_runner_verify(runner, &error, &why);
+    use_own(session);
+    if (error > *out_max_error) *out_max_error = error;
+    if (failure == HONE_FAILURE_NONE || failure == HONE_FAILURE_UNSUPPORTED) return HONE_FAILURE_NONE;
+    char words[96];
+    name_changed(session, changed, words, sizeof words);
+    hone_fail(
+        err, HONE_KERNEL_FAILED, where, "with %s, by a plan that ran with another value before: %s", words,
+        why.message);
+    return failure;
+}
+
 hone_failure hone_runner_verify_scalars(
     hone_runner *runner, hone_scalar_change change, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
+    const hone_failure by_ignored = verify_ignored(runner, out_max_error, err);
+    if (by_ignored != HONE_FAILURE_NONE) return by_ignored;
     hone_changed_call *changed = &session->changed[change];
     const uint64_t identity = identity_of(runner);
     if (change == HONE_CHANGE_NOTHING || is_known(session, identity)) return HONE_FAILURE_NONE;

@@ -110,6 +110,7 @@ static hone_failure prepare_all(finals *f, hone_spent *spent, uint32_t *out_fail
         *out_failed = i;
         failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
         if (failure != HONE_FAILURE_NONE) break;
+        hone_runner_recall(&f->runners[i]);
         hone_side_effects_prepared(&f->session->effects);
         hone_session_pass_phase(f->session);
     }

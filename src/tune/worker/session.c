@@ -269,17 +269,11 @@ static hone_failure verify_first(hone_runner *runner, double *max_error, hone_er
     return failure == HONE_FAILURE_NONE ? hone_runner_verify_in_place(runner, max_error, err) : failure;
 }
 
-static uint64_t identity_of(const hone_kernel *kernel)
-{
-    const uint64_t hardware = (uint64_t)kernel->platform << 32 | (uint64_t)kernel->backend;
-    return (hone_hash64(kernel->name, strlen(kernel->name)) ^ hardware * UINT64_C(0x9e3779b97f4a7c15)) | 1;
-}
-
 // What takes long says of one config what it says of the kernel's others, nearly always. The config that wins is looked
 // at in the finals.
 static bool has_led(const hone_runner *runner)
 {
-    const uint64_t identity = identity_of(&runner->kernel);
+    const uint64_t identity = hone_kernel_identity(&runner->kernel);
     for (uint32_t i = 0; i < HONE_KNOWN_WITH_OTHERS; i++)
         if (runner->session->led[i] == identity) return true;
     return false;
@@ -288,7 +282,7 @@ static bool has_led(const hone_runner *runner)
 static void note_leader(hone_runner *runner)
 {
     hone_session *session = runner->session;
-    session->led[session->next_led++ % HONE_KNOWN_WITH_OTHERS] = identity_of(&runner->kernel);
+    session->led[session->next_led++ % HONE_KNOWN_WITH_OTHERS] = hone_kernel_identity(&runner->kernel);
 }
 
 // What may win is looked at again: what was right in its first run may be wrong in its thousandth, or on other values.
@@ -321,6 +315,8 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     out->spent.verify_ns = since(start);
     if (failure != HONE_FAILURE_NONE) return failure;
     hone_session_pass_phase(runner->session);
+    hone_runner_recall(runner);
+    const bool learnt = runner->learns != NULL;
     failure = hone_measure_candidate(runner, stopping, out, err);
     hone_session_pass_phase(runner->session);
     runner->race_ns = out->time_ns;
@@ -334,7 +330,10 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     if (failure == HONE_FAILURE_NONE && !out->dropped)
         failure = verify_last(runner, depth, q->change, &out->max_error, err);
     out->spent.verify_ns += since(start);
-    return failure;
+    // What its samples said so far is the time of numbers that it knew.
+    return failure == HONE_FAILURE_NONE && runner->learns != NULL && !learnt
+               ? hone_measure_candidate(runner, stopping, out, err)
+               : failure;
 }
 
 static bool is_known(const try_request *q, uint64_t digest)

@@ -60,6 +60,8 @@ typedef struct hone_session {
     uint32_t next_known;
     uint64_t led[HONE_KNOWN_WITH_OTHERS]; // kernels of which a config has led and was right in all places; 0: none
     uint32_t next_led;
+    uint64_t learnt[HONE_KNOWN_WITH_OTHERS]; // kernels whose time depends on the numbers (probe.c); 0: none
+    uint32_t next_learnt;
     hone_side_effects effects;
     bool stable;  // results must have the bits of those of `standard`
     bool spoiled; // a candidate has left something in this process: no other is to be tried in it
@@ -121,8 +123,12 @@ hone_scalar_change hone_session_read_change(hone_wire_reader *reader);
 // runner.c: of the values that are loaded; NULL: there is none, only bits are compared.
 hone_reference *hone_session_reference(hone_session *session);
 
+// What says how long one run took: hone_runner_sample, hone_runner_warm.
+typedef struct hone_runner hone_runner;
+typedef hone_failure hone_runs(hone_runner *runner, double *out_ns, hone_error *err);
+
 // One candidate, prepared.
-typedef struct hone_runner {
+struct hone_runner {
     hone_session *session;
     hone_kernel kernel;
     hone_config config;
@@ -139,15 +145,14 @@ typedef struct hone_runner {
     uint32_t retaken, mended; // disturbed samples that were taken again, and those of them that no longer were
     struct probe *probe;      // what its runs change, while hone_runner_probe looks; else NULL
     struct renewal *renewal;  // the same of hone_runner_probe_renewed
+    hone_runs *learns;        // times a batch of who learns (probe.c), whose runs find changed numbers; NULL: others
+    struct probe *changing;   // those changes; NULL: none were planned yet
     double race_ns;           // a run, as its samples have it; 0: there are none
     bool spoils_within;       // spots are overwritten within batches of runs, whose time nobody takes
     const hone_spots *spoils; // those of the batch that runs, overwritten before this run of it; else NULL
     uint32_t spoiled_run;
     struct watched *watched; // the waits are read right before and after the runs that are timed; else NULL
-} hone_runner;
-
-// What says how long one run took: hone_runner_sample, hone_runner_warm.
-typedef hone_failure hone_runs(hone_runner *runner, double *out_ns, hone_error *err);
+};
 
 // How a run failed that came back with this.
 hone_failure hone_failure_of(hone_status status);
@@ -235,8 +240,12 @@ hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, 
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 
 // probe.c: whether its runs do their work when something has changed since the last one. Returns HONE_FAILURE_REPLAYED,
-// _STALE or _HIDDEN where they do not; results are left poisoned, inputs as they were.
+// _STALE or _HIDDEN where they do not; results are left poisoned, inputs as they were. Sets runner->learns, and notes its kernel.
 hone_failure hone_runner_probe(hone_runner *runner, hone_error *err);
+// Sets runner->learns where another config of its kernel did.
+void hone_runner_recall(hone_runner *runner);
+// runner.c: of all its configs, never 0.
+uint64_t hone_kernel_identity(const hone_kernel *kernel);
 // How many runs without a change come before one that is timed, where somebody may keep what comes again and again.
 uint32_t hone_runner_settling(double run_ns);
 // renewal.c: the same where all inputs and results are new, on the host. Of what may win with arrays of 64 to 256 MB it is

@@ -18,13 +18,17 @@ static const size_t most_bytes = 256u << 20;
 
 // Where in its room an array lies.
 // BADLY: as near to its end as the alignment allows, and no better aligned than that. TIGHTLY: nearer, where a better
-// alignment comes of it.
-typedef enum placing { BADLY, TIGHTLY, AT_START } placing;
+// alignment comes of it, and with its strides said. AT_START: with a byte_offset. UNLIKE, UNLIKE_AGAIN: every other one as
+// BADLY, the rest at the start, for who looks at one array's alignment alone.
+typedef enum placing { BADLY, TIGHTLY, AT_START, UNLIKE, UNLIKE_AGAIN, PLACINGS } placing;
+
+static const uint64_t other_offset = 64; // bytes
 
 typedef struct strict_arrays {
     hone_os_walled walled[HONE_MAX_VALUES];
-    char *low[HONE_MAX_VALUES]; // of the span
-    hone_tensor tensors[HONE_MAX_VALUES];
+    char *low[HONE_MAX_VALUES];                                   // of the span
+    hone_tensor tensors[HONE_MAX_VALUES], given[HONE_MAX_VALUES]; // given: as they were before the run
+    int64_t strides[HONE_MAX_VALUES][HONE_MAX_RANK];
     hone_value values[HONE_MAX_VALUES];
     hone_os_guard guards[HONE_MAX_VALUES]; // of inputs
     hone_os_walled scratch;                // no room: there is none
@@ -79,9 +83,27 @@ static bool make_room(const hone_runner *runner, strict_arrays *arrays)
     return true;
 }
 
-static void place_array(const hone_session *session, strict_arrays *arrays, size_t index, placing where_to)
+// The same array, described in the other way that a host may choose.
+static void describe_otherwise(hone_tensor *tensor, int64_t strides[HONE_MAX_RANK], placing where_to)
+{
+    if (where_to == AT_START) {
+        tensor->data = (char *)tensor->data - other_offset;
+        tensor->byte_offset += other_offset;
+    }
+    if (where_to != TIGHTLY || tensor->strides != NULL) return;
+    int64_t stride = 1;
+    for (int32_t i = tensor->ndim; i-- > 0;) {
+        strides[i] = stride;
+        stride *= tensor->shape[i];
+    }
+    tensor->strides = strides;
+}
+
+static void place_array(const hone_session *session, strict_arrays *arrays, size_t index, placing all)
 {
     const hone_fenced *fenced = &session->buffers.sets[0].fenced[index];
+    const bool is_bad = index % 2 == (all == UNLIKE ? 1 : 0);
+    const placing where_to = all < UNLIKE ? all : is_bad ? BADLY : AT_START;
     const uint32_t align = least_align(session, index);
     hone_os_walled *walled = &arrays->walled[index];
     char *low = arrays->low[index] = place_span(fenced, walled, where_to, align);
@@ -94,6 +116,8 @@ static void place_array(const hone_session *session, strict_arrays *arrays, size
         memset(low, HONE_POISON_BYTE, fenced->span);
     arrays->tensors[index] = fenced->tensor;
     arrays->tensors[index].data = low + ((char *)fenced->tensor.data - fenced->low);
+    describe_otherwise(&arrays->tensors[index], arrays->strides[index], all);
+    memcpy(&arrays->given[index], &arrays->tensors[index], sizeof arrays->given[index]);
     arrays->values[index] = hone_of_tensor(&arrays->tensors[index]);
     if (is_input) (void)hone_os_guard_close(&arrays->guards[index], walled->room, walled->size);
 }
@@ -161,6 +185,8 @@ static hone_failure check_arrays(const hone_runner *runner, const strict_arrays 
     for (size_t i = 0; i < buffers->count; i++) {
         if (arrays->walled[i].block == NULL) continue;
         const char *fault = fault_of(arrays, i, buffers->sets[0].fenced[i].span);
+        if (fault == NULL && memcmp(&arrays->given[i], &arrays->tensors[i], sizeof arrays->given[i]) != 0)
+            fault = "changed the hone_tensor of";
         if (fault == NULL) continue;
         hone_fail(
             err, HONE_KERNEL_FAILED, where, "%s %s", fault, hone_signature_parameter(buffers->signature, i)->name);
@@ -178,6 +204,14 @@ static void take_results(const hone_session *session, const strict_arrays *array
             memcpy(buffers->sets[0].fenced[i].low, arrays->low[i], buffers->sets[0].fenced[i].span);
 }
 
+static const char *const words_of[PLACINGS] = {
+    [BADLY] = "on arrays that are aligned no better than the call allows",
+    [TIGHTLY] = "on arrays whose strides are said",
+    [AT_START] = "on arrays whose byte_offset is 64",
+    [UNLIKE] = "on arrays of which some are aligned no better than the call allows",
+    [UNLIKE_AGAIN] = "on arrays of which some are aligned no better than the call allows",
+};
+
 static hone_failure run_placed(
     hone_runner *runner, const strict_arrays *arrays, placing where_to, double *out_max_error, hone_error *err)
 {
@@ -189,12 +223,15 @@ static hone_failure run_placed(
     if (has_other_scratch && hone_guarded_scratch_poison(&runner->scratch, NULL, err) != HONE_OK)
         return HONE_FAILURE_RUN;
     if (has_other_scratch) runner->execution.scratch = arrays->scratch_low;
-    hone_os_exit_on_fault(where_to == BADLY ? HONE_EXIT_UNALIGNED : 0);
+    hone_os_exit_on_fault(where_to == BADLY || where_to >= UNLIKE ? HONE_EXIT_UNALIGNED : 0);
     hone_status status = hone_runner_run_values(runner, arrays->values, &why);
     hone_os_exit_on_fault(0);
     runner->execution.scratch = scratch;
     hone_failure failure = check_arrays(runner, arrays, err);
-    if (failure != HONE_FAILURE_NONE) return failure;
+    if (failure != HONE_FAILURE_NONE) {
+        if (where_to == AT_START) hone_fail_prefix(err, HONE_KERNEL_FAILED, "%s", words_of[AT_START]);
+        return failure;
+    }
     if (has_other_scratch && !hone_guarded_scratch_is_untouched(&runner->scratch)) {
         hone_fail(
             err, HONE_KERNEL_FAILED, where, "works in the scratch that an earlier run was given, and not in its own");
@@ -202,14 +239,22 @@ static hone_failure run_placed(
     }
     take_results(session, arrays);
     failure = hone_runner_judge(runner, status, &why, out_max_error, err);
-    if (failure == HONE_FAILURE_NONE || where_to != BADLY) return failure;
-    hone_fail_prefix(err, HONE_KERNEL_FAILED, "on arrays that are aligned no better than the call allows");
-    return HONE_FAILURE_UNALIGNED;
+    if (failure == HONE_FAILURE_NONE) return failure;
+    hone_fail_prefix(err, HONE_KERNEL_FAILED, "%s", words_of[where_to]);
+    return where_to == BADLY || where_to >= UNLIKE ? HONE_FAILURE_UNALIGNED : failure;
 }
 
 static bool has_walls(const hone_session *session)
 {
     return session->buffers.guards && hone_buffers_bytes(&session->buffers) <= most_bytes;
+}
+
+// Who is wrong now and then is so wherever the arrays lie.
+static bool is_right_again(hone_runner *runner, strict_arrays *arrays, placing at)
+{
+    double unused = 0;
+    place_arrays(runner, arrays, at);
+    return run_placed(runner, arrays, at, &unused, NULL) == HONE_FAILURE_NONE;
 }
 
 hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_error, hone_error *err)
@@ -219,10 +264,11 @@ hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_erro
     if (!has_walls(session)) return HONE_FAILURE_NONE;
     strict_arrays *arrays = hone_alloc(&session->allocator, sizeof *arrays);
     const bool has_room = arrays != NULL && make_room(runner, arrays); // without room nothing is said
-    for (placing at = BADLY; has_room && at <= AT_START && failure == HONE_FAILURE_NONE; at++) {
+    for (placing at = BADLY; has_room && at < PLACINGS && failure == HONE_FAILURE_NONE; at++) {
         double error = 0;
         place_arrays(runner, arrays, at);
         failure = run_placed(runner, arrays, at, &error, err);
+        if (failure == HONE_FAILURE_UNALIGNED && is_right_again(runner, arrays, at)) failure = HONE_FAILURE_WRONG;
         if (error > *out_max_error) *out_max_error = error;
     }
     if (has_room) free_arrays(arrays, session->buffers.count);

@@ -78,6 +78,7 @@ static const struct {
     bool is_varied;          // asked for where there is a varied value
     bool is_others;          // of the other arrays of floats
     bool is_rows;            // asked for where there are bools or integers
+    bool is_wide;            // asked for where integers may be large
     bool has_nan;
     uint32_t turn;            // of those that give one kind of special values after the other
     double scale, half_scale; // of the varied value, and where that is f16; 0: 1
@@ -155,6 +156,9 @@ static const struct {
          .is_rows = true,
          .slack = 1,
          .change = hone_buffers_even_rows},
+    // Who adds up in too few bits is right for small numbers.
+    [HONE_VARIANT_WIDE] =
+        {.words = "large whole numbers", .depth = HONE_FOR_LEADERS, .is_filled = true, .is_wide = true, .slack = 1},
     [HONE_VARIANT_SPECIAL] =
         {.words = "inputs with NaN, infinities and subnormal numbers",
          .is_filled = true,
@@ -168,6 +172,7 @@ bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffe
     const uint32_t special = buffers->algorithm->special;
     if (kinds[kind].is_varied && buffers->varied < 0) return false;
     if (kinds[kind].is_others && !hone_buffers_has_others(buffers)) return false;
+    if (kinds[kind].is_wide && !buffers->has_wide) return false;
     if (kinds[kind].is_rows && !hone_buffers_has_choices(buffers)) return false;
     if (kinds[kind].has_nan && special == 0) return false;
     if (kinds[kind].turn > 0 && kinds[kind].turn * hone_buffers_special_rows(buffers, (size_t)buffers->varied) >=
@@ -242,6 +247,7 @@ static hone_status make_values(
     const uint64_t original = buffers->seed, own = seed + (uint64_t)kind;
     buffers->scale = scale_of(kind, buffers);
     buffers->scales_others = kinds[kind].is_others;
+    buffers->widens = kinds[kind].is_wide;
     buffers->seed = own;
     buffers->first_special = (uint32_t)(seed % 60); // a multiple of each number of kinds
     if (kinds[kind].turn > 0)
@@ -254,7 +260,7 @@ static hone_status make_values(
                                                      : set_first(variants, variants->loaded, buffers, i, err);
     }
     buffers->scale = 1;
-    buffers->scales_others = false;
+    buffers->scales_others = buffers->widens = false;
     if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, own, err);
     buffers->seed = original; // what restoring makes
     return status;

@@ -15,7 +15,7 @@ typedef enum hone_verify_depth { HONE_FOR_ALL, HONE_FOR_LEADERS, HONE_FOR_WINNER
 // each other (hone_buffers_put_outliers, hone_buffers_make_uneven). DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special); _2 to _6: where there are fewer
 // such rows than kinds of it, the kinds that come next. _OTHERS: the
 // same of the other arrays of floats. ROWS: whole rows of bools and integers are one value, as masks and segments that
-// leave out all of a row. SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
+// leave out all of a row. WIDE: whole numbers as large as results allow. SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
 // nothing of them.
 typedef enum hone_variant_kind {
     HONE_VARIANT_ORIGINAL,
@@ -37,6 +37,7 @@ typedef enum hone_variant_kind {
     HONE_VARIANT_LARGE_OTHERS,
     HONE_VARIANT_DEFINED_OTHERS,
     HONE_VARIANT_ROWS,
+    HONE_VARIANT_WIDE,
     HONE_VARIANT_SPECIAL,
     HONE_VARIANT_COUNT
 } hone_variant_kind;

@@ -14,7 +14,8 @@ typedef struct launching {
     hone_runtime *rt;
     const hone_op *op;
     int64_t shape[1];
-    float in[16], out[16];
+    _Alignas(16) float in[16];
+    _Alignas(16) float out[16];
     hone_tensor x, y;
     hone_value args[5];
     const hone_plan *plan;
@@ -234,6 +235,62 @@ static void the_address_of_scratch_memory_stands_where_it_is_listed(void **state
     assert_int_equal(l->plan->run(l->plan, l->args, &execution), HONE_OK);
     assert_int_equal(host.asked, 1);
     assert_non_null(strstr(fake_read(&l->fake), " 05000000 0000000000000000\n"));
+}
+
+static void a_tensor_map_is_made_for_each_run(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    char map[300], wanted[400];
+    const uint64_t x = __builtin_bswap64((uint64_t)(uintptr_t)l->in);
+    code.source = SOURCE("const float *x, float *y, int n, const __grid_constant__ tensor_map x_map");
+    code.arguments = "x, y, i32(n), map(x, 32, n)";
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    snprintf(map, sizeof map, "%016llx%0240d", (unsigned long long)x, 0);
+    snprintf(wanted, sizeof wanted, " 05000000 %s\n", map);
+    assert_non_null(strstr(fake_read(&l->fake), wanted));
+    assert_non_null(strstr(fake_read(&l->fake), "map type 7 rank 1 size 5 box 5 swizzle 1 promotion 3\n"));
+}
+
+static void a_tensor_map_that_cannot_be_is_refused(void **state)
+{
+    launching *l = *state;
+    static const struct {
+        const char *argument, *words;
+    } wrong[] = {
+        {"map(x)", "expected ',', a swizzle and a box"},
+        {"map(x, 0)", "map of x: its box has 0 dims, expected 1 to 5"},
+        {"map(x, 0, 1, 1, 1, 1, 1, 1)", "map of x: its box has 6 dims, expected 1 to 5"},
+        {"map(x, 48, n)", "map of x: a swizzle of 48 bytes, expected 0, 32, 64 or 128"},
+        {"map(x, 0, 257)", "map of x: dim 0 of its box is 257, expected 1 to 256"},
+        {"map(x, 0, 0)", "map of x: dim 0 of its box is 0, expected 1 to 256"},
+        {"map(x, 0, 1, n)", "map of x: its box has 2 dims, the tensor has 1"},
+        {"map(x, 32, 64)", "cuTensorMapEncodeTiled does not take the map (1): a box of 64 x 64, swizzle 1"},
+        {"map(z, 0, 1)", "'z' is not a tensor of the call"},
+        {"map(by, 0, 1)", "'by' is a scalar"},
+        {"i64(n)", "hand its parts over one by one (a tensor map is map(TENSOR, SWIZZLE, BOX...))"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hone_code code = plain();
+        char arguments[128];
+        code.source = SOURCE("const float *x, float *y, int n, const __grid_constant__ tensor_map x_map");
+        snprintf(arguments, sizeof arguments, "x, y, i32(n), %s", wrong[i].argument);
+        code.arguments = arguments;
+        assert_refused(l, &code, wrong[i].words);
+    }
+}
+
+static void a_scalar_that_the_key_ignores_is_no_part_of_an_expression(void **state)
+{
+    launching *l = *state;
+    hone_code code = plain();
+    code.constants = "BY = 2 * by";
+    assert_refused(l, &code, "'by' is no part of the call's key (#ignore)");
+    code = plain();
+    code.source = SOURCE("const float *x, float *y, int n, float by");
+    code.arguments = "x, y, i32(n), f32(by + 1)";
+    assert_refused(l, &code, "'by' is no part of the call's key (#ignore)");
 }
 
 static void what_was_compiled_is_not_compiled_again(void **state)
@@ -519,6 +576,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stream_can_be_asked_and_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_launch_has_grid_block_and_arguments_byte_for_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_is_no_part_of_an_expression, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tensor_map_is_made_for_each_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tensor_map_that_cannot_be_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(of_a_scalar_that_is_none_what_it_is_then_is_passed, setup, teardown),
         cmocka_unit_test_setup_teardown(clusters_cooperation_and_early_launch_are_attributes, setup, teardown),
         cmocka_unit_test_setup_teardown(scratch_memory_is_the_streams_for_one_launch, setup, teardown),
