@@ -511,7 +511,6 @@ def measure_attention(batch, q_len, kv_len, heads, kv_heads, dim, causal, second
 
 def show_attention():
     seconds = float(os.environ.get("HONE_GPU_SECONDS", "5"))
-    check_attention()
     print("| query | torch, us | cuDNN, us | hone, us | TFLOP/s | TB/s | over the best | largest difference, config |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     for shape in ATTENTION:
@@ -528,6 +527,8 @@ if __name__ == "__main__":
             check_rows()
             print(f"{time.perf_counter() - start:.1f} s", flush=True)
             check_large()
+        elif part == "attention-check":
+            check_attention()
         elif part == "attention":
             show_attention()
         elif part == "scaled":
