@@ -10,7 +10,7 @@
 //
 // Who takes other branches on other numbers, as a sort does, is as slow after a change as who keeps results: the processor has
 // learnt the branches of numbers that come again and again. Changes of the last bits of numbers tell them apart: they lead
-// to other results and, nearly always, through the same branches. Who learns is timed on numbers that change before each run.
+// to other results and, nearly always, through the same branches. Who learns is timed on other numbers in each run (renewal.c).
 //
 // The clock is asked twice around each batch, by the C library's function and, inside of that, by the system's own
 // call: the inner span cannot be longer, unless the function was replaced.
@@ -41,10 +41,6 @@ static const double least_gain_ns = 150; // of a run: below, it is not worth a t
 static const double device_gain_ns = 5e3;
 // A contest of seconds has few runs of this length, and such a run is hardly ever undisturbed beside other work.
 static const double long_ns = 2e6, patient_ns = 10e6;
-// Who takes longer than its samples said, with changes and without, keeps what has come again and again: so many runs
-// without a change come first then.
-enum { MOST_SETTLING = 16, LEAST_SETTLING = 4 };
-static const double settling_ns = 50e6;
 
 static const char where[] = "tune.probe";
 
@@ -297,12 +293,6 @@ static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *
     return HONE_FAILURE_NONE;
 }
 
-uint32_t hone_runner_settling(double run_ns)
-{
-    const double runs = run_ns > 0 ? settling_ns / run_ns : MOST_SETTLING;
-    return runs > MOST_SETTLING ? MOST_SETTLING : runs < LEAST_SETTLING ? LEAST_SETTLING : (uint32_t)runs;
-}
-
 static void forget_times(probe *p)
 {
     for (int mode = 0; mode < MODE_COUNT; mode++) {
@@ -318,46 +308,6 @@ static bool takes_longer_than_its_samples(const hone_runner *runner)
     const double changed_ns = runner->probe->least_ns[CHANGE_ALL];
     return hone_site_is_host(&runner->session->site) && runner->race_ns > 0 &&
            is_suspect(runner, changed_ns, runner->race_ns, false);
-}
-
-// Samples of who learns -----------------------------------------------------------------------------------------------
-
-static hone_failure time_changed(hone_runner *runner, double *out_ns, hone_error *err)
-{
-    probe *p = runner->changing;
-    hone_failure failure = HONE_FAILURE_NONE;
-    uint64_t spent_ns = 0;
-    for (uint32_t i = 0; i < runner->batch && failure == HONE_FAILURE_NONE; i++) {
-        // Where there are more runs than changes, what was changed is changed back.
-        p->mode = i / p->runs % 2 == 0 ? CHANGE_INPUTS : CHANGE_NOTHING;
-        if (apply(runner, p, i % p->runs, err) != HONE_OK) return HONE_FAILURE_RUN;
-        const uint64_t start = hone_os_now_ns();
-        const hone_status status = hone_runner_run_on(runner, 0);
-        spent_ns += hone_os_now_ns() - start;
-        if (status != HONE_OK) failure = hone_runner_fail(runner, status, err);
-    }
-    *out_ns = (double)spent_ns / runner->batch;
-    return failure;
-}
-
-static hone_failure time_with_changes(hone_runner *runner, double *out_ns, hone_error *err)
-{
-    const uint32_t batch = runner->batch;
-    hone_session *session = runner->session;
-    hone_assert(runner->learns != NULL && batch >= 1 && session->buffers.set_count == 1);
-    if (runner->changing == NULL) runner->changing = hone_alloc(&session->allocator, sizeof *runner->changing);
-    if (runner->changing == NULL) {
-        hone_fail_memory(err, where);
-        return HONE_FAILURE_RUN;
-    }
-    runner->changing->runs = batch < MOST_RUNS ? batch : MOST_RUNS;
-    hone_failure failure = HONE_FAILURE_RUN;
-    if (plan_changes(runner, runner->changing, err) != HONE_OK) return failure;
-    if (open_inputs(runner, err) == HONE_OK) failure = time_changed(runner, out_ns, err);
-    hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
-    if (undo(runner, runner->changing, told) != HONE_OK && failure == HONE_FAILURE_NONE) failure = HONE_FAILURE_RUN;
-    close_inputs(runner);
-    return failure;
 }
 
 // The verdict ---------------------------------------------------------------------------------------------------------
@@ -386,14 +336,14 @@ static void note_learner(hone_runner *runner)
     hone_session *session = runner->session;
     if (runner->learns == NULL)
         session->learnt[session->next_learnt++ % HONE_KNOWN_WITH_OTHERS] = hone_kernel_identity(&runner->kernel);
-    runner->learns = time_with_changes;
+    runner->learns = hone_runner_time_renewed;
 }
 
 void hone_runner_recall(hone_runner *runner)
 {
     const uint64_t identity = hone_kernel_identity(&runner->kernel);
     for (uint32_t i = 0; i < HONE_KNOWN_WITH_OTHERS; i++)
-        if (runner->session->learnt[i] == identity) runner->learns = time_with_changes;
+        if (runner->session->learnt[i] == identity) runner->learns = hone_runner_time_renewed;
 }
 
 static hone_failure judge(hone_runner *runner, hone_error *err)

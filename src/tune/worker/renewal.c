@@ -10,6 +10,7 @@
 // more than its samples said, runs on what is there come before each.
 #include "tune/worker/session.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "tune/rule/statistics.h"
@@ -23,6 +24,10 @@ static const double suspect = 1.5, suspect_disturbed = 4; // how many times long
 static const double least_gain_ns = 150;
 // A pass over large arrays takes long, and finds few moments without other work.
 static const double long_ns = 200e3, most_ns = 20e6;
+// Who takes longer than its samples said, with changes and without, keeps what has come again and again: so many runs
+// without a change come first then.
+enum { MOST_SETTLING = 16, LEAST_SETTLING = 4 };
+static const double settling_ns = 50e6;
 // What is renewed of all arrays together, and those of which a part is.
 static const size_t most_renewed = 64u << 20, most_bytes = 256u << 20;
 
@@ -213,6 +218,12 @@ static hone_failure judge(renewal *r, hone_error *err)
     return by_inputs ? HONE_FAILURE_REPLAYED : HONE_FAILURE_STALE;
 }
 
+uint32_t hone_runner_settling(double run_ns)
+{
+    const double runs = run_ns > 0 ? settling_ns / run_ns : MOST_SETTLING;
+    return runs > MOST_SETTLING ? MOST_SETTLING : runs < LEAST_SETTLING ? LEAST_SETTLING : (uint32_t)runs;
+}
+
 // Saving --------------------------------------------------------------------------------------------------------------
 
 static bool save_inputs(renewal *r)
@@ -263,5 +274,61 @@ hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_verify_depth de
         hone_free(&session->allocator, r.saved[i]);
     runner->renewal = NULL;
     runner->batch = batch;
+    return failure;
+}
+
+// Samples of who learns -----------------------------------------------------------------------------------------------
+
+// Each number goes to another place: what was learnt of their order is of no use, nor what was kept of any row.
+static hone_status move_numbers(const renewal *r, hone_error *err)
+{
+    hone_session *session = r->runner->session;
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < session->buffers.count && status == HONE_OK; i++) {
+        hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
+        const size_t width = fenced->tensor.dtype.bits / 8;
+        if (r->saved[i] == NULL) continue;
+        const size_t by = hone_random_next(&session->random) % (r->size[i] / width) * width;
+        status = hone_buffers_open_input(fenced, err);
+        if (status != HONE_OK) break;
+        memcpy(r->low[i], r->saved[i] + by, r->size[i] - by);
+        memcpy(r->low[i] + r->size[i] - by, r->saved[i], by);
+        hone_buffers_close_input(&session->buffers, fenced);
+    }
+    return status;
+}
+
+static hone_failure time_moved(renewal *r, double *out_ns, hone_error *err)
+{
+    hone_runner *runner = r->runner;
+    hone_failure failure = HONE_FAILURE_NONE;
+    uint64_t spent_ns = 0;
+    for (uint32_t i = 0; i < runner->batch && failure == HONE_FAILURE_NONE; i++) {
+        if (move_numbers(r, err) != HONE_OK) return HONE_FAILURE_RUN;
+        const uint64_t start = hone_os_now_ns();
+        const hone_status status = hone_runner_run_on(runner, 0);
+        spent_ns += hone_os_now_ns() - start;
+        if (status != HONE_OK) failure = hone_runner_fail(runner, status, err);
+    }
+    *out_ns = (double)spent_ns / runner->batch;
+    return failure;
+}
+
+hone_failure hone_runner_time_renewed(hone_runner *runner, double *out_ns, hone_error *err)
+{
+    const hone_session *session = runner->session;
+    renewal r = {.runner = runner};
+    hone_failure failure = HONE_FAILURE_RUN;
+    hone_assert(runner->batch >= 1 && session->buffers.set_count == 1 && hone_site_is_host(&session->site));
+    choose_parts(&r);
+    if (save_inputs(&r)) {
+        failure = time_moved(&r, out_ns, err);
+        hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
+        if (put_inputs_back(&r, told) != HONE_OK && failure == HONE_FAILURE_NONE) failure = HONE_FAILURE_RUN;
+    } else {
+        hone_fail_memory(err, where);
+    }
+    for (size_t i = 0; i < HONE_MAX_VALUES; i++)
+        hone_free(&session->allocator, r.saved[i]);
     return failure;
 }

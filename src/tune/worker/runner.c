@@ -83,7 +83,6 @@ void hone_runner_deinit(hone_runner *runner)
 {
     if (runner->prepared) hone_platform_release(runner->instance, &runner->kernel, runner->plan.state);
     hone_guarded_scratch_deinit(&runner->scratch);
-    if (runner->changing != NULL) hone_free(&runner->session->allocator, runner->changing);
     memset(runner, 0, sizeof *runner);
 }
 

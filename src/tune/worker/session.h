@@ -145,8 +145,7 @@ struct hone_runner {
     uint32_t retaken, mended; // disturbed samples that were taken again, and those of them that no longer were
     struct probe *probe;      // what its runs change, while hone_runner_probe looks; else NULL
     struct renewal *renewal;  // the same of hone_runner_probe_renewed
-    hone_runs *learns;        // times a batch of who learns (probe.c), whose runs find changed numbers; NULL: others
-    struct probe *changing;   // those changes; NULL: none were planned yet
+    hone_runs *learns;        // times a batch of who learns (probe.c), each run on other numbers; NULL: others
     double race_ns;           // a run, as its samples have it; 0: there are none
     bool spoils_within;       // spots are overwritten within batches of runs, whose time nobody takes
     const hone_spots *spoils; // those of the batch that runs, overwritten before this run of it; else NULL
@@ -246,11 +245,13 @@ hone_failure hone_runner_probe(hone_runner *runner, hone_error *err);
 void hone_runner_recall(hone_runner *runner);
 // runner.c: of all its configs, never 0.
 uint64_t hone_kernel_identity(const hone_kernel *kernel);
-// How many runs without a change come before one that is timed, where somebody may keep what comes again and again.
-uint32_t hone_runner_settling(double run_ns);
 // renewal.c: the same where all inputs and results are new, on the host. Of what may win with arrays of 64 to 256 MB it is
 // a part of each that is new.
 hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_verify_depth depth, hone_error *err);
+// Of who learns: hone_runner_time, each run on the same numbers in other places.
+hone_failure hone_runner_time_renewed(hone_runner *runner, double *out_ns, hone_error *err);
+// How many runs without a change come before one that is timed, where somebody may keep what comes again and again.
+uint32_t hone_runner_settling(double run_ns);
 
 // Measures a verified candidate by the rule.
 hone_failure hone_measure_candidate(
