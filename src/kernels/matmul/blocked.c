@@ -26,7 +26,7 @@ static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const hone_mat
     };
 }
 
-static bool reads_in_place(const hone_matmul *product, hone_error *why)
+bool hone_blocked_reads_in_place(const hone_matmul *product, hone_error *why)
 {
     if ((product->dtype == HONE_F32 || product->dtype == HONE_F64) && !product->transpose_b) return true;
     hone_fail(why, HONE_UNSUPPORTED, "matmul", "b is read as it lies: only f32 and f64 in [k, n] can be");
@@ -57,7 +57,7 @@ bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hon
     const hone_blocked *blocked = kernel->user;
     if (!blocked->form->is_plain(call, why)) return false;
     const hone_matmul product = blocked->form->of_call(call);
-    if (blocked->b_in_place && !reads_in_place(&product, why)) return false;
+    if (blocked->b_in_place && !hone_blocked_reads_in_place(&product, why)) return false;
     if (blocked->bf16_only && product.dtype != HONE_BF16) {
         hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
         return false;
@@ -91,15 +91,21 @@ bool hone_blocked_heuristic(
     return true;
 }
 
-// A fingerprint of a CPU begins "cpu|GenuineIntel,".
-bool hone_blocked_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
+// A fingerprint of a CPU begins "cpu|GenuineIntel,sapphire_rapids,".
+bool hone_is_processor(const hone_device_info *device, const char *beginning)
 {
     static const char of_cpu[] = "cpu|";
+    const size_t begin = sizeof of_cpu - 1, size = strlen(beginning);
+    if (strncmp(device->fingerprint, of_cpu, begin) != 0) return false;
+    return strncmp(device->fingerprint + begin, beginning, size) == 0 && device->fingerprint[begin + size] == ',';
+}
+
+bool hone_blocked_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
+{
     const hone_blocked *blocked = kernel->user;
-    const size_t begin = sizeof of_cpu - 1;
-    (void)call;
-    return blocked->slow_on != NULL && strncmp(device->fingerprint, of_cpu, begin) == 0 &&
-           strncmp(device->fingerprint + begin, blocked->slow_on, strlen(blocked->slow_on)) == 0;
+    if (blocked->slow_on == NULL || !hone_is_processor(device, blocked->slow_on)) return false;
+    const hone_matmul product = blocked->form->of_call(call);
+    return !blocked->slow_in_place || hone_blocked_reads_in_place(&product, NULL);
 }
 
 hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)

@@ -106,8 +106,14 @@ enum { COLUMNS = 4096, NEAR_COLUMNS = 512 };
 // Sapphire Rapids).
 enum { TILES_FROM = 8 };
 
+// EPYC, Zen 5: what packs nothing takes .62 to 1.00 of the time of what does at 13 shapes of f32 and f64, and from four rows on .12
+// to 1.00 of that of few rows, .96 to 1.4 below (docs/benchmarks.md). Elsewhere that was not measured.
+static const char packing_is_slow_on[] = "AuthenticAMD,zen5";
+
 static const hone_blocked blocked_avx512 = {
     .form = &hone_matmul_form_plain,
+    .slow_on = packing_is_slow_on,
+    .slow_in_place = true,
     .set = &hone_gemm_avx512,
     .f64 = &hone_gemm_avx512_f64,
     .mr = 9,
@@ -117,6 +123,8 @@ static const hone_blocked blocked_avx512 = {
     .columns = COLUMNS};
 static const hone_blocked in_place_avx512 = {
     .form = &hone_matmul_form_plain,
+    .slow_on = packing_is_slow_on,
+    .slow_in_place = true,
     .set = &hone_gemm_avx512,
     .f64 = &hone_gemm_avx512_f64,
     .b_in_place = true,
@@ -180,6 +188,8 @@ static const hone_decoding decoding_avx512 = {
     .form = &hone_matmul_form_plain,
     .set = &hone_decode_avx512,
     .f64 = &hone_decode_avx512_f64,
+    .slow_on = packing_is_slow_on,
+    .slow_from = 4,
     .tiles = &blocked_amx,
     .tiles_from = TILES_FROM};
 static const hone_decoding decoding_bf16 = {

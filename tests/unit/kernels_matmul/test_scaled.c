@@ -356,6 +356,30 @@ static void few_rows_are_read_as_they_lie_and_more_are_packed(void **state)
     }
 }
 
+static void where_packing_is_slow_products_of_floats_are_read_as_they_lie(void **state)
+{
+    static const uint64_t avx512 = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C | HONE_CPU_AVX512F | HONE_CPU_AVX512BW |
+                                   HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ;
+    static const char zen5[] = "cpu|AuthenticAMD,zen5,avx512f", zen4[] = "cpu|AuthenticAMD,zen4,avx512f";
+    static const struct {
+        const char *call, *fingerprint, *takes;
+    } rows[] = {
+        {"matmul(f32[100,64], f32[64,96])", zen5, "avx512_unpacked"},
+        {"matmul(f64[100,64], f64[64,96])", zen5, "avx512_unpacked"},
+        {"matmul(f32[4,64], f32[64,96])", zen5, "avx512_unpacked"},
+        {"matmul(f32[3,64], f32[64,96])", zen5, "avx512_decode"},
+        {"matmul(f32[100,64], f32[96,64], transpose_b=true)", zen5, "avx512"},
+        {"matmul(f32[4,64], f32[96,64], transpose_b=true)", zen5, "avx512_decode"},
+        {"matmul(f16[100,64], f16[64,96])", zen5, "avx512"},
+        {"matmul(f32[100,64], f32[64,96])", zen4, "avx512"},
+        {"matmul(f32[4,64], f32[64,96])", zen4, "avx512_decode"},
+        {"matmul(f32[100,64], f32[64,96])", "cpu|AuthenticAMD,zen50,avx512f", "avx512"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(first_of(&hone_matmul_table, rows[i].call, avx512, rows[i].fingerprint), rows[i].takes);
+}
+
 // 8 bit floats: what each of the 256 bytes stands for, by itself in a product with 1, in both ways that b may lie.
 static void bytes_of_floats_stand_for_what_the_dtype_says(void **state)
 {
@@ -414,6 +438,7 @@ int main(void)
         cmocka_unit_test(sizes_beside_those_of_words_and_tiles),
         cmocka_unit_test(without_k_the_result_is_the_bias),
         cmocka_unit_test(few_rows_are_read_as_they_lie_and_more_are_packed),
+        cmocka_unit_test(where_packing_is_slow_products_of_floats_are_read_as_they_lie),
         cmocka_unit_test(bytes_of_floats_stand_for_what_the_dtype_says),
         cmocka_unit_test(floats_are_summed_at_any_size),
         cmocka_unit_test(a_long_sum_of_floats_of_one_sign_goes_on),
