@@ -160,8 +160,8 @@ bool hone_library_loaded(const char *beginning, char *out, size_t size);
 // was loaded by. Returns false when no such library is loaded, or when its mapped code differs from its file.
 bool hone_library_loaded_copy(const char *path, char *out, size_t size);
 void *hone_library_symbol(hone_library *library, const char *name); // NULL when there is none
-// A function that the library exports and calls, and whose name the process already had: its calls go to the other one. The
-// library's memory. NULL: there is none, or nobody can tell (of x86-64 and AArch64 alone).
+// The name of a function that the library exports and calls, where its calls go to another function of that name in the process.
+// Borrowed from the library. NULL if there is none, and on processors other than x86-64 and AArch64.
 const char *hone_library_taken(const hone_library *library);
 void hone_library_close(const hone_allocator *allocator, hone_library **library);
 

@@ -147,8 +147,7 @@ hone_status hone_term_read(hone_lexer *lexer, const hone_term_scope *scope, hone
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
             "'%s' is no part of the call's key (#ignore), so that one plan is for all of its values: take it as an "
-            "argument of its "
-            "own, as f64(%s)",
+            "argument of its own, as f64(%s)",
             r.ignored, r.ignored);
     if (status == HONE_OK && only_names(scope)) {
         *out = hone_scalar_int(1);

@@ -17,8 +17,8 @@ typedef struct hone_blocked {
     int64_t mr, nr, kc, mc;         // the heuristic's
     int64_t narrow_mr, narrow_nr;   // the same of a tile of fewer columns; 0: none
     int64_t columns;                // of b that are packed together
-    const char *slow_on; // processors on which the next kernel is faster: how hone_is_processor's are told; NULL: none
-    bool slow_in_place;  // there it is only where that one, which packs nothing, can read b as it lies
+    const char *slow_on;            // processors on which the next kernel is faster, for hone_is_processor; NULL: none
+    bool slow_in_place;             // there it is only where that one, which packs nothing, can read b as it lies
 } hone_blocked;
 
 // Whether a device is a processor of a vendor, "GenuineIntel", or of one of its kinds, "AuthenticAMD,zen5".
@@ -34,8 +34,8 @@ typedef struct hone_decoding {
     // operands, and the blocked kernel of the same instructions. 0: none.
     const hone_blocked *tiles;
     int64_t tiles_from, blocked_from;
-    const char *
-        slow_on; // as hone_blocked's, from slow_from rows on, where the blocked kernel that packs nothing takes the call
+    // Processors on which the blocked kernel that packs nothing is faster, where it takes the call, from slow_from rows on.
+    const char *slow_on;
     int64_t slow_from;
     int64_t split_until; // rows up to which threads share k and not columns, by default; 0: any number
 } hone_decoding;

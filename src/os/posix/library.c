@@ -126,6 +126,13 @@ hone_status hone_library_open_under(
     return status;
 }
 
+// What a loaded object's dynamic section points to. Some loaders leave addresses as the file has them.
+static const void *address_in(const struct link_map *map, const ElfW(Dyn) * entry)
+{
+    const uintptr_t address = (uintptr_t)entry->d_un.d_ptr;
+    return (const void *)(address < map->l_addr ? map->l_addr + address : address);
+}
+
 // The names that a loaded library asks the loader for stay mapped (RTLD_NOLOAD finds them): OpenMP's library has
 // threads that wait in its code when ours has returned.
 static void keep_needed(void *handle)
@@ -134,9 +141,7 @@ static void keep_needed(void *handle)
     const char *texts = NULL;
     if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_ld == NULL) return;
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
-        if (entry->d_tag == DT_STRTAB) texts = (const char *)(uintptr_t)entry->d_un.d_ptr;
-    // Some loaders leave the address as the file has it.
-    if ((uintptr_t)texts < map->l_addr) texts = (const char *)(map->l_addr + (uintptr_t)texts);
+        if (entry->d_tag == DT_STRTAB) texts = address_in(map, entry);
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag != DT_NEEDED) continue;
         void *needed = dlopen(texts + entry->d_un.d_val, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
@@ -168,13 +173,6 @@ enum { RELOCATED_CALL = R_AARCH64_JUMP_SLOT, RELOCATED_ADDRESS = R_AARCH64_GLOB_
 #else
 enum { RELOCATED_CALL = -1, RELOCATED_ADDRESS = -1 };
 #endif
-
-// What a loaded object's dynamic section points to. Some loaders leave addresses as the file has them.
-static const void *address_in(const struct link_map *map, const ElfW(Dyn) * entry)
-{
-    const uintptr_t address = (uintptr_t)entry->d_un.d_ptr;
-    return (const void *)(address < map->l_addr ? map->l_addr + address : address);
-}
 
 // Names that the C library has, too, an allocator's say: what answers there does the same.
 static bool is_of_libc(uintptr_t address)

@@ -75,8 +75,7 @@ hone_status hone_native_open_library(const hone_pack_file *file, hone_library **
     (void)hone_fail(
         err, HONE_UNSUPPORTED, where,
         "%.160s calls its function %.80s, and this process has another one of that name, which would run in its place: "
-        "make "
-        "it static, or link the library with -Wl,-Bsymbolic",
+        "make it static, or link the library with -Wl,-Bsymbolic",
         file->name, taken);
     hone_library_close(&allocator, out);
     return HONE_UNSUPPORTED;

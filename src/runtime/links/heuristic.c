@@ -13,7 +13,6 @@ typedef struct look {
     hone_negatives negatives;
     bool asked;           // the stores, for what failed
     bool any_yields;      // a kernel that can run the call
-    bool is_large;        // the call: who is not built in is not verified for it, and yields to who is
     hone_error reason;    // why the last kernel cannot run the call
     hone_error failure;   // of the last that could, and failed
     hone_error untrusted; // of the first that could, and was never verified
@@ -34,8 +33,10 @@ typedef enum turn { FIRST, YIELDING, REFERENCES, TURNS } turn;
 static bool is_its_turn(look *l, const hone_kernel_ref *kernel, turn now)
 {
     if (now == REFERENCES) return true;
-    const bool yields = hone_kernel_yields(kernel, l->request->call, l->request->device) ||
-                        (!kernel->builtin && !l->request->rt->allows_unverified && l->is_large);
+    const hone_request *request = l->request;
+    // A kernel that is not built in was not verified for a large call.
+    const bool is_unsure = !kernel->builtin && !request->rt->allows_unverified && hone_request_is_large(request);
+    const bool yields = is_unsure || hone_kernel_yields(kernel, request->call, request->device);
     l->any_yields = l->any_yields || yields;
     return yields == (now == YIELDING);
 }
@@ -81,7 +82,6 @@ hone_status hone_request_from_heuristic(const hone_request *request, hone_decisi
     look l = {
         .request = request,
         .negatives = {.allocator = request->rt->allocator},
-        .is_large = hone_request_is_large(request),
         .reason = {.message = "no kernel is registered"},
     };
     hone_status status = look_through(&l, out);
