@@ -196,8 +196,9 @@ KERNELS = [{
         call = "matmul(bf16[136,72], bf16[72,264]) @cuda:0"
         self.assert_wins(call, "cuda_wgmma", "cuda", self.gpu("-Dhone_a_bf16=1"))
         self.assertRegex(self.launches("matmul")[0],
-                         r"grid \d+,1,1 block (128|256),1,1 shared \d+ arguments [0-9a-f]{16} [0-9a-f]{16} [0-9a-f]{16} "
-                         "88000000 08010000 48000000$")
+                         r"grid \d+,1,1 block (160|288),1,1 shared \d+ arguments [0-9a-f]{16} "
+                         "88000000 08010000 48000000 [0-9a-f]{256} [0-9a-f]{256}$")
+        self.assertIn("map type 9 rank 2 size 72 box 64 swizzle 3", (self.folder / "log").read_text())
 
     def test_cute_is_compiled_with_cutlass_into_a_pack(self):
         self.need(TOOLKIT)

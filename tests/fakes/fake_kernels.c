@@ -200,13 +200,18 @@ static int rms_norm(const fake_launch *launch)
     return 0;
 }
 
-// (a, b, c, m, n, k)
+// (a, b, c, m, n, k), or with tensor maps, which begin with the tensor's address here (c, m, n, k, a, b)
 static int matmul(const fake_launch *launch)
 {
     const char *image = launch->function->image;
     bool is_bf16 = fake_has_option(image, "-Dhone_a_bf16=1"), transposed = fake_has_option(image, "-DTRANSPOSE_B=1");
-    array a = array_at(launch, 0, is_bf16), b = array_at(launch, 1, is_bf16), c = array_at(launch, 2, is_bf16);
-    int64_t m = int_at(launch, 3), n = int_at(launch, 4), k = int_at(launch, 5);
+    // A cubin of the real compiler says no options, but what its parameters take.
+    const fake_function *function = launch->function;
+    const bool has_maps = function->count > 5 ? function->sizes[5] == 128 : fake_has_option(image, "-Dpromote_every=0");
+    const int maps = has_maps ? 4 : 0, results = has_maps ? 0 : 2;
+    array a = array_at(launch, maps, is_bf16), b = array_at(launch, maps + 1, is_bf16);
+    array c = array_at(launch, results, is_bf16);
+    int64_t m = int_at(launch, results + 1), n = int_at(launch, results + 2), k = int_at(launch, results + 3);
     for (int64_t row = 0; row < m; row++)
         for (int64_t column = 0; column < n; column++) {
             double sum = 0;

@@ -78,12 +78,6 @@ typedef float total;
 #define FACTORS ", 1, 1"
 #endif
 
-// 16 bytes, or zeros where there are none to copy.
-__device__ void copy_chunk(unsigned to, const element *from, bool is_there)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
-}
-
 #if !IS_SCALED
 __device__ unsigned narrow(float low, float high)
 {
@@ -92,6 +86,58 @@ __device__ unsigned narrow(float low, float high)
     return both;
 }
 #endif
+
+// Tiles come into a ring of places, each with two barriers: that it is full, and that it is empty again. A barrier changes its parity
+// when as many as it was begun with have arrived, and as many bytes as it expects.
+__device__ void begin_barrier(unsigned barrier, int count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+
+__device__ void show_barriers()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    __syncthreads();
+}
+
+__device__ void arrive(unsigned barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+// Arrives, and has the barrier wait for what the copy engine brings besides.
+__device__ void arrive_before(unsigned barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ bool has_passed(unsigned barrier, int parity)
+{
+    unsigned passed;
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(passed)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return passed != 0;
+}
+
+__device__ void wait_for(unsigned barrier, int parity)
+{
+    while (!has_passed(barrier, parity)) {
+    }
+}
+
+// One of the threads of a warp says that the warp has done with a place of the ring.
+__device__ void release(unsigned barrier)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive(barrier);
+}
+
+// What the copy engine (TMA) is told of a tensor (CUtensorMap).
+struct __align__(64) tensor_map {
+    unsigned char bytes[128];
+};
 
 // Before the first product of some: their operands in registers are as this thread left them.
 __device__ void begin_products()

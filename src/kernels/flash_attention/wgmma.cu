@@ -54,39 +54,6 @@ struct ring {
     }
 };
 
-__device__ void begin_barrier(unsigned barrier, int count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
-}
-
-__device__ void arrive(unsigned barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-__device__ bool has_passed(unsigned barrier, int parity)
-{
-    unsigned passed;
-    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                 : "=r"(passed)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
-    return passed != 0;
-}
-
-__device__ void wait_for(unsigned barrier, int parity)
-{
-    while (!has_passed(barrier, parity)) {
-    }
-}
-
-// One of the threads of a warp says that the warp has done with a tile of the ring.
-__device__ void release(unsigned barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(barrier);
-}
-
 // Barriers of warpgroups: number 1 + g is of the 128 threads of one, 4 + g says that it is the turn of one of two.
 __device__ void wait_for_group(int g)
 {
@@ -156,11 +123,6 @@ struct work {
     }
 };
 
-// What the copy engine is told of keys and of values (CUtensorMap).
-struct __align__(64) tensor_map {
-    unsigned char bytes[128];
-};
-
 // Copying -------------------------------------------------------------------------------------------------------------
 
 // Warps that copy a tile, and the rows that they copy at once.
@@ -170,6 +132,12 @@ static_assert(stages % teams == 0, "a place of the ring has one team, which has 
 enum { behind = ahead ? stages / teams - 1 : 0 };
 // Else all that the one team has may wait for a place that is emptied by who waits for them.
 static_assert(behind == 0 || teams > 1, "who copies ahead is one of several");
+
+// 16 bytes, or zeros where there are none to copy.
+__device__ void copy_chunk(unsigned to, const element *from, bool is_there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
+}
 
 // `keys` rows of a head, of which `count` are there: a thread's chunk of each team_rows of them, `from` of the first.
 __device__ void copy_tile(unsigned to, const element *from, index64 step, int count)
@@ -211,7 +179,7 @@ __device__ void copy_tiles(const tensor_map *key, const tensor_map *value, const
     for (int place = 0; place < 2 * w.tiles; place++) {
         const unsigned full = r.full(place);
         if (place >= stages) wait_for(r.empty(place), (place / stages - 1) & 1);
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "n"((int)tile_bytes) : "memory");
+        arrive_before(full, tile_bytes);
         begin_tile(r.tile(place), place % 2 == 0 ? key : value, w.head, (w.from + place / 2) * keys, (int)w.batch, full);
     }
 }
@@ -561,9 +529,8 @@ extern "C" __global__ void __launch_bounds__(threads, 1) flash_attention(
             begin_barrier(r.full(i), copiers > 0 ? copiers : 1);
             begin_barrier(r.empty(i), 4 * groups);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    __syncthreads();
+    show_barriers();
     const work w(p);
     const int g = threadIdx.x / 128;
     if (g == groups) {

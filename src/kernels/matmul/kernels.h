@@ -96,12 +96,14 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
     "where stages * (block_m + block_n) * block_k" size " <= device.smem_bytes\n"                                      \
     "where block_m == 16 or block_m < 2 * m\n"                                                                         \
     "where block_n == 32 or block_n < 2 * n\n"
+#define HONE_WGMMA_BLOCK  "2 * block_m + 32"
+#define HONE_WGMMA_SHARED "stages * ((block_m + block_n) * 128 + 16)"
 #define HONE_WGMMA_SPACE(columns)                                                                                      \
     "block_m: 64 | 128 default 128\n"                                                                                  \
     "block_n: " columns " default 128\n"                                                                               \
     "stages: 3..8 default 5\n"                                                                                         \
     "group: 1 | 8 | 16 default 8\n"                                                                                    \
-    "where stages * (block_m + block_n) * 128 <= device.smem_bytes\n"                                                  \
+    "where " HONE_WGMMA_SHARED " <= device.smem_bytes\n"                                                               \
     "where block_m == 64 or block_m < 2 * m\n"                                                                         \
     "where block_n == 64 or block_n < 2 * n\n"
 extern const hone_code hone_tensor_core_code, hone_wgmma_code, hone_simt_code;

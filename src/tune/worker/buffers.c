@@ -608,11 +608,17 @@ static void sprinkle_each(sprinkling *s, char *row, const double *values, uint32
             hone_element_store(s->id, row + i * s->step, 0, values[hone_random_below(&s->random, count)]);
 }
 
+// An element of a row.
+static int64_t draw_place(sprinkling *s)
+{
+    return hone_random_below(&s->random, (uint32_t)(s->count < INT32_MAX ? s->count : INT32_MAX));
+}
+
 static void sprinkle_one(sprinkling *s, char *row, double value)
 {
     enum { FIRST, LAST, ANY, PLACES };
     const uint32_t place = hone_random_below(&s->random, PLACES);
-    const int64_t any = hone_random_below(&s->random, (uint32_t)(s->count < INT32_MAX ? s->count : INT32_MAX));
+    const int64_t any = draw_place(s);
     const int64_t at = place == FIRST ? 0 : place == LAST ? s->count - 1 : any;
     hone_element_store(s->id, row + at * s->step, 0, value);
 }
@@ -720,13 +726,21 @@ hone_status hone_buffers_sprinkle(
 
 enum { ROW_WITH_OUTLIER, ROW_BELOW, ROW_LARGE, ROW_KINDS = 4 }; // and one that is left as it is
 
-// Close enough for what lies behind the end of a narrow range to count.
+// Close enough for what lies behind the end of a narrow range to count. A large one hides the rest of its row from a softmax, so that a
+// row has one. Negative ones hide nothing, and an error in one shows only where what it is multiplied by is not small: several of each.
 static void put_outlier(void *ctx, int64_t offset, int64_t index)
 {
-    static const double outliers[] = {9, -9, 11, -11, 13, -13, 30, -30};
+    static const double outliers[] = {9, 11, 13, 30};
+    const size_t sizes = sizeof outliers / sizeof outliers[0];
+    const int64_t room_for_one = 16, most = 8; // elements of a row for each of a size, and of a size in a row
     sprinkling *s = ctx;
-    if (((uint64_t)index + s->first) % 2 != 0) return;
-    sprinkle_one(s, s->data + offset, outliers[hone_random_below(&s->random, sizeof outliers / sizeof outliers[0])]);
+    if (((uint64_t)index + s->first) % 2 != 0 && index > 0) return; // one row has them, too
+    const int64_t room = s->count / (room_for_one * (int64_t)sizes), each = room < most ? room : most;
+    for (size_t i = 0; i < sizes; i++)
+        for (int64_t repeat = 0; repeat < each; repeat++)
+            hone_element_store(s->id, s->data + offset + draw_place(s) * s->step, 0, -outliers[i]);
+    const size_t drawn = hone_random_below(&s->random, 2 * sizes);
+    sprinkle_one(s, s->data + offset, drawn < sizes ? outliers[drawn] : -outliers[drawn - sizes]);
 }
 
 static void make_uneven(void *ctx, int64_t offset, int64_t index)

@@ -92,7 +92,8 @@ hone_status hone_buffers_sprinkle(
 // Makes rows of the varied value unlike each other: of four one has an outlier of 100, one lies around -100, and one is 32 times as
 // large, such as no row of random numbers is.
 hone_status hone_buffers_make_uneven(const hone_buffers *buffers, uint64_t seed, hone_error *err);
-// Puts a number between 9 and 30, of either sign, into every other row of the varied value.
+// Puts a number between 9 and 30, of either sign, into every other row of the varied value and the first one, and up to eight of each
+// negative size where there is room.
 hone_status hone_buffers_put_outliers(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // How many rows that gives something special at least, and how many kinds of it there are.
 int64_t hone_buffers_special_rows(const hone_buffers *buffers, size_t index);
