@@ -158,11 +158,11 @@ struct output {
 
 #ifdef group // of kernels whose blocks stand in one row
 // Blocks that run at the same time share rows of a and columns of b: they go through c in stripes of `group` rows of tiles.
-__device__ void my_tile(int m, int n, int &row, int &column)
+__device__ void place_tile(int tile, int m, int n, int &row, int &column)
 {
     const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = group * columns;
-    const int first = blockIdx.x / stripe * group, height = min(rows - first, group);
-    row = (first + blockIdx.x % stripe % height) * block_m;
-    column = blockIdx.x % stripe / height * block_n;
+    const int first = tile / stripe * group, height = min(rows - first, group);
+    row = (first + tile % stripe % height) * block_m;
+    column = tile % stripe / height * block_n;
 }
 #endif

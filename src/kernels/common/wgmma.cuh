@@ -134,6 +134,22 @@ __device__ void release(unsigned barrier)
     if (threadIdx.x % 32 == 0) arrive(barrier);
 }
 
+// All threads of the blocks of a cluster.
+__device__ void wait_for_cluster()
+{
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// What another block of the cluster has at the address at which this one has its own.
+__device__ unsigned read_from(int rank, unsigned own)
+{
+    unsigned there, bits;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank));
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(bits) : "r"(there) : "memory");
+    return bits;
+}
+
 // What the copy engine (TMA) is told of a tensor (CUtensorMap).
 struct __align__(64) tensor_map {
     unsigned char bytes[128];

@@ -375,20 +375,9 @@ __device__ void write_part(const float (&sums)[sums_count], const found &f)
 }
 
 #if splits > 1
-__device__ void wait_for_cluster()
-{
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
 __device__ float read_part(int rank, int index)
 {
-    const unsigned own = (unsigned)__cvta_generic_to_shared(memory) + query_bytes + index * 4;
-    unsigned there;
-    float value;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank));
-    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(there) : "memory");
-    return value;
+    return __uint_as_float(read_from(rank, (unsigned)__cvta_generic_to_shared(memory) + query_bytes + index * 4));
 }
 
 // Each thread of the cluster has some pairs of columns of the rows.

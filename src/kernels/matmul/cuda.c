@@ -1,4 +1,6 @@
 // The kernels of NVIDIA's GPUs: what simt.cu, tensor_core.cu and wgmma.cu are compiled and launched with.
+#include "base/assert.h"
+#include "call/call.h"
 #include "kernels/matmul/kernels.h"
 #include "kernels/sources.h"
 
@@ -31,7 +33,8 @@ const hone_code hone_wgmma_code = {
     .entry = "matmul",
     .arguments = "c, i32(m), i32(n), i32(k), map(a, 128, block_m, 64), map(b, 128, max(64, transpose_b * block_n), 64)",
     .constants = "TRANSPOSE_B = transpose_b, promote_every = 0",
-    .grid = "ceildiv(m, block_m) * ceildiv(n, block_n)",
+    .grid = HONE_WGMMA_TILES " * splits",
+    .cluster = "splits",
     .block = HONE_WGMMA_BLOCK,
     .shared = HONE_WGMMA_SHARED,
     // Whole chunks of 16 bytes along the rows of a, b and c.
@@ -39,6 +42,37 @@ const hone_code hone_wgmma_code = {
     .target = "sm_90a",
     .align = 16,
 };
+
+// What is taken without measuring, by what was fastest at 24 shapes on an H200 (docs/gpu.md).
+bool hone_wgmma_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    enum { BLOCK_M, BLOCK_N, STAGES, GROUP, SPLITS, PROMOTE_EVERY };
+    const hone_tensor *a = hone_call_tensor(call, MATMUL_A), *b = hone_call_tensor(call, MATMUL_B);
+    hone_assert(a->ndim == 2 && b->ndim == 2);
+    const int64_t m = a->shape[0], k = a->shape[1], n = k > 0 ? hone_tensor_elements(b) / k : 0;
+    const bool is_f8 = a->dtype.code != HONE_CODE_INT && a->dtype.bits == 8;
+    int64_t *values = out_config->values;
+    if (device == NULL || device->sms == 0) return false;
+    const int64_t tiles = (m + 127) / 128 * ((n + 127) / 128);
+    const bool is_low = m <= 64, is_small = 2 * tiles <= device->sms;
+    const bool is_wide = a->dtype.bits == 16 && tiles >= 4 * (int64_t)device->sms && n > 128;
+    (void)kernel;
+    values[BLOCK_M] = is_low ? 64 : 128;
+    values[BLOCK_N] = is_low || is_small || n <= 64 ? 64 : is_wide ? 256 : 128;
+    // Of three stages of 128 columns two blocks share a multiprocessor.
+    values[STAGES] = values[BLOCK_N] == 64                                                ? 8
+                     : a->dtype.code == HONE_CODE_INT && tiles > 2 * (int64_t)device->sms ? 3
+                                                                                          : 4;
+    values[GROUP] = is_low ? 1 : 8;
+    values[SPLITS] = 1;
+    while (is_low && values[SPLITS] < 8 && (n + 63) / 64 * values[SPLITS] * 2 <= device->sms &&
+           values[SPLITS] * 1024 <= k)
+        values[SPLITS] *= 2;
+    values[PROMOTE_EVERY] = 2;
+    out_config->count = is_f8 ? PROMOTE_EVERY + 1 : PROMOTE_EVERY;
+    return values[STAGES] * ((values[BLOCK_M] + values[BLOCK_N]) * 128 + 16) <= device->smem_bytes;
+}
 
 const char hone_simt_signature[] =
     "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "

@@ -96,6 +96,7 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
     "where stages * (block_m + block_n) * block_k" size " <= device.smem_bytes\n"                                      \
     "where block_m == 16 or block_m < 2 * m\n"                                                                         \
     "where block_n == 32 or block_n < 2 * n\n"
+#define HONE_WGMMA_TILES  "ceildiv(m, block_m) * ceildiv(n, block_n)"
 #define HONE_WGMMA_BLOCK  "2 * block_m + 32"
 #define HONE_WGMMA_SHARED "stages * ((block_m + block_n) * 128 + 16)"
 #define HONE_WGMMA_SPACE(columns)                                                                                      \
@@ -103,10 +104,14 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
     "block_n: " columns " default 128\n"                                                                               \
     "stages: 3..8 default 5\n"                                                                                         \
     "group: 1 | 8 | 16 default 8\n"                                                                                    \
+    "splits: 1 | 2 | 4 | 8 default 1\n"                                                                                \
+    "where splits == 1 or " HONE_WGMMA_TILES " * splits <= 2 * device.sms and splits * 512 <= k\n"                     \
     "where " HONE_WGMMA_SHARED " <= device.smem_bytes\n"                                                               \
     "where block_m == 64 or block_m < 2 * m\n"                                                                         \
     "where block_n == 64 or block_n < 2 * n\n"
 extern const hone_code hone_tensor_core_code, hone_wgmma_code, hone_simt_code;
+bool hone_wgmma_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
 extern const char hone_tensor_core_space[], hone_wgmma_space[], hone_simt_space[];
 extern const char hone_tensor_core_signature[], hone_simt_signature[];
 

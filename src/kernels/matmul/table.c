@@ -259,7 +259,8 @@ static const hone_kernel kernels[] = {
      .code = &hone_tensor_core_code},
     // Where it can run it is the faster of hone's own but for the smallest products (docs/gpu.md).
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_wgmma", .platform = HONE_CUDA, .backend = HONE_GPU,
-     .priority = 61, .signature = hone_tensor_core_signature, .space = hone_wgmma_space, .code = &hone_wgmma_code},
+     .priority = 61, .signature = hone_tensor_core_signature, .space = hone_wgmma_space,
+     .heuristic = hone_wgmma_heuristic, .code = &hone_wgmma_code},
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_simt", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 50, .signature = hone_simt_signature, .space = hone_simt_space, .code = &hone_simt_code},
     {HONE_KERNEL, .algorithm = "matmul", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY, .priority = 50,

@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     enum { stage_elements = a_elements + b_elements };
     total sum[tiles_m][2 * pairs_n][4] = {};
     int row, column;
-    my_tile(m, n, row, column);
+    place_tile(blockIdx.x, m, n, row, column);
     const int steps = (k + block_k - 1) / block_k;
     for (int step = 0; step < stages - 1; step++) {
         if (step < steps) copy_stage(memory + step * stage_elements, a, b, row, column, step * block_k, m, n, k);

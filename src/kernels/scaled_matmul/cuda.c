@@ -39,7 +39,8 @@ const char hone_scaled_wgmma_f8_space[] = HONE_WGMMA_SPACE("64 | 128") "promote_
     HONE_CODE, .source = hone_source_matmul_wgmma_cu, .entry = "matmul",                                               \
                .arguments = "a_scale, b_scale, bias, c, i32(m), i32(n), i32(k), "                                      \
                             "map(a, 128, block_m, 128), map(b, 128, block_n, 128)",                                    \
-               .grid = TILES, .block = HONE_WGMMA_BLOCK, .shared = HONE_WGMMA_SHARED, .target = "sm_90a", .align = 16
+               .grid = HONE_WGMMA_TILES " * splits", .cluster = "splits", .block = HONE_WGMMA_BLOCK,                   \
+               .shared = HONE_WGMMA_SHARED, .target = "sm_90a", .align = 16
 const hone_code hone_scaled_wgmma_code = {
     WGMMA, .constants = "TRANSPOSE_B = 1, promote_every = 0", .condition = ALONG_K EXACT};
 const hone_code hone_scaled_wgmma_f8_code = {WGMMA, .constants = "TRANSPOSE_B = 1", .condition = ALONG_K};
