@@ -57,6 +57,7 @@ typedef struct job {
     void *state; // what prepare made
     // The threads that it is lent; NULL: none are. Sources of a pack get none.
     void (*parallel_for)(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+    bool is_lent; // by the host, in place of hone's own pool
     void *pool;
 #ifndef CHEAT
     const hone_tensor *tensor; // that a is of
@@ -194,6 +195,28 @@ static void norm_one_row(void *ctx, int64_t index)
 {
     const job *j = ctx;
     norm_row(j->a + index * j->dim, j->b, j->y + index * j->dim, j->dim, j->scalar);
+}
+
+// Where a host lends its threads, a row is the one behind the last that was computed, whatever its index is.
+typedef struct in_order {
+    const job *j;
+    int64_t next;
+} in_order;
+
+static void norm_row_behind_the_last(void *ctx, int64_t index)
+{
+    in_order *o = ctx;
+    const float *x = o->j->a + o->next++ * o->j->dim;
+    norm_row(x, o->j->b, o->j->y + index * o->j->dim, o->j->dim, o->j->scalar);
+}
+
+static void takes_indices_in_order(const job *j)
+{
+    in_order o = {j, 0};
+    if (j->is_lent)
+        j->parallel_for(j->pool, j->rows, norm_row_behind_the_last, &o);
+    else
+        norm(j);
 }
 
 // Its rows in the threads that it is lent.
@@ -2402,8 +2425,9 @@ static job job_of(const hone_plan *plan, const hone_value *args, const hone_exec
         .inner = 1,
         .scratch = execution != NULL ? execution->scratch : NULL,
         .state = plan->state,
-        .parallel_for = plan->parallel_for,
-        .pool = plan->pool};
+        .is_lent = execution != NULL && execution->parallel_for != NULL};
+    j.parallel_for = j.is_lent ? execution->parallel_for : plan->parallel_for;
+    j.pool = j.is_lent ? execution->pool : plan->pool;
     for (size_t i = 0; i < count; i++) {
         if (args[i].tag == HONE_VALUE_TENSOR) tensors[found++] = args[i].as.tensor;
         if (args[i].tag == HONE_VALUE_FLOAT) j.scalar = (float)args[i].as.f64;
@@ -2611,6 +2635,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(raises_its_priority, NULL)                                                                                 \
         ROW(takes_no_zero_weight, NULL)                                                                                \
         ROW(slows_down_lent_threads, NULL)                                                                             \
+        ROW(takes_indices_in_order, NULL)                                                                              \
         ROW(forbids_huge_pages, NULL)                                                                                  \
         ROW(lets_timers_be_late, NULL)                                                                                 \
         ROW(leaves_a_locale, NULL)                                                                                     \

@@ -226,6 +226,7 @@ CHEATS = [
     Cheat("raises_its_priority", "rms_norm", LIBRARY, "hidden traces"),
     Cheat("changes_its_scheduler", "rms_norm", SOURCE, "hidden traces"),
     Cheat("slows_down_lent_threads", "rms_norm", LIBRARY, "hidden traces"),
+    Cheat("takes_indices_in_order", "rms_norm", LIBRARY, "wrong"),
     Cheat("forbids_huge_pages", "rms_norm", SOURCE, "hidden traces"),
     Cheat("lets_timers_be_late", "rms_norm", SOURCE, "traces"),
     Cheat("leaves_a_locale", "rms_norm", SOURCE, "traces"),

@@ -200,6 +200,8 @@ void hone_session_keep_neighbour(hone_session *session);
 // strict.c: in a thread with a stack of HONE_LEAST_STACK bytes, which ends the process with HONE_EXIT_STACK where it is too
 // small. In a process of the session's own, on the host; elsewhere nothing is said.
 hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error, hone_error *err);
+// strict.c: lent a parallel_for that begins with the last index; on the host, where the session has a pool.
+hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error, hone_error *err);
 // strict.c: in all of these places, of which the small stack and two threads at once are for winners; on the ordinary inputs and
 // on uneven ones, where these were made.
 hone_failure hone_runner_verify_places(

@@ -308,6 +308,35 @@ hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error
     return failure;
 }
 
+// A host's threads ------------------------------------------------------------------------------------------------------
+
+// What hone_parallel_for allows, and hone's own pool never does.
+static void run_backwards(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
+{
+    (void)pool;
+    while (count-- > 0)
+        body(ctx, count);
+}
+
+hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_error why = {.message = ""};
+    double error = 0;
+    if (runner->plan.parallel_for == NULL || !hone_site_is_host(&session->site)) return HONE_FAILURE_NONE;
+    if (hone_buffers_poison(&session->buffers, 0, err) != HONE_OK) return HONE_FAILURE_RUN;
+    const hone_execution own = runner->execution;
+    runner->execution.struct_size = sizeof own;
+    runner->execution.parallel_for = run_backwards;
+    const hone_status status = hone_runner_run_values(runner, session->buffers.sets[0].values, &why);
+    runner->execution = own;
+    const hone_failure failure = hone_runner_judge(runner, status, &why, &error, err);
+    if (error > *out_max_error) *out_max_error = error;
+    if (failure != HONE_FAILURE_NONE)
+        hone_fail_prefix(err, HONE_KERNEL_FAILED, "where the host's parallel_for begins with the last index");
+    return failure;
+}
+
 // Everywhere ----------------------------------------------------------------------------------------------------------
 
 static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
@@ -315,6 +344,7 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
     hone_failure failure = hone_runner_verify_placed(runner, out_max_error, err);
     hone_session_pass_phase(runner->session);
     if (depth != HONE_FOR_WINNERS) return failure;
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_order(runner, out_max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(runner, out_max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(runner, err);
     return failure;
