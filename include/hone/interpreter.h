@@ -27,6 +27,15 @@ typedef struct hone_script {
     const hone_device_info *device;
 } hone_script;
 
+// Around a candidate in a worker.
+typedef enum hone_interpreter_stage {
+    HONE_INTERPRETER_BEGINS,   // notes how the interpreter is
+    HONE_INTERPRETER_PREPARED, // the candidate is imported: the settings that it made meanwhile are taken as they are
+    HONE_INTERPRETER_ENDS,     // compares, and puts back what was changed
+    HONE_INTERPRETER_RACES, // two threads are about to run it at once: they are to hand over the interpreter's lock soon
+    HONE_INTERPRETER_RACED, // they have done so
+} hone_interpreter_stage;
+
 typedef struct hone_interpreter {
     size_t struct_size;
     const char *name; // "Python 3.11.7", for people
@@ -44,6 +53,10 @@ typedef struct hone_interpreter {
     // Of a worker: called once, before the first question, to load what candidates need and none of them is to wait for.
     // NULL: there is nothing.
     void (*start)(void);
+    // Of a worker: what a candidate changes of the interpreter, which others share: functions of modules, settings. True, at
+    // the end alone: it has changed what words name, such as "numpy.sin", up to size bytes. NULL: nobody looks.
+    // words is NULL in other stages.
+    bool (*watch)(hone_interpreter_stage stage, char *words, size_t size);
 } hone_interpreter;
 
 // Lends an interpreter, for good; a second one takes the place of the first. Before hone_runtime_open. NULL is refused.

@@ -7,13 +7,14 @@ import functools
 import json
 import os
 import platform
+import signal
 import sys
 import threading
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hone import _hone
+from hone import _hone, _watch
 
 # numpy's names of hone's dtypes, and of integers of the same size for what numpy or torch cannot be shown.
 _DTYPES = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
@@ -299,6 +300,33 @@ def _parameters(signature: str) -> list[dict[str, Any]]:
     return _hone.signature(signature)[3]
 
 
+# What the program raises into a run -----------------------------------------------------------------------------------
+
+
+def _code_of(handler: Any) -> types.CodeType | None:
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    function = getattr(handler, "__func__", handler)
+    if not hasattr(function, "__code__"):
+        function = getattr(type(handler), "__call__", None)
+    return getattr(function, "__code__", None)
+
+
+def is_interrupt(exception: BaseException) -> bool:
+    """Whether the program raised it into a kernel's run: Ctrl-C, or from a handler of signals of its own, such as a limit of time."""
+    if in_worker:
+        return False
+    if isinstance(exception, KeyboardInterrupt):
+        return True
+    handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    trace = exception.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in handlers:
+            return True
+        trace = trace.tb_next
+    return False
+
+
 # Loading --------------------------------------------------------------------------------------------------------------
 
 _modules: dict[tuple[str, str], types.ModuleType] = {}
@@ -373,4 +401,4 @@ def need(packages: Mapping[str, str], compiles: bool) -> None:
 
 def lend() -> None:
     """Lends this interpreter to libhone; again where sys.path or what workers import has changed."""
-    _hone.lend(prepare, f"Python {platform.python_version()}", _worker_words())
+    _hone.lend(prepare, _watch.watch, f"Python {platform.python_version()}", _worker_words())

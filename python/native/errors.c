@@ -59,9 +59,29 @@ static bool raise_kept(const hone_error *err)
     return is_it;
 }
 
+// What the program raised while a kernel of this thread ran.
+static _Thread_local PyObject *interrupt;
+
+void native_keep_interrupt(PyObject *exception)
+{
+    PyObject *before = interrupt;
+    interrupt = exception;
+    Py_XDECREF(before);
+}
+
+static bool raise_interrupt(const hone_error *err)
+{
+    PyObject *exception = interrupt;
+    if (exception == NULL || err->status != HONE_CANCELLED) return false;
+    interrupt = NULL;
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_DECREF(exception);
+    return true;
+}
+
 PyObject *native_raise(const hone_error *err)
 {
-    if (raise_kept(err)) return NULL;
+    if (raise_kept(err) || raise_interrupt(err)) return NULL;
     PyObject *class = class_of(err->status);
     PyObject *message = PyUnicode_DecodeUTF8(err->message, (Py_ssize_t)strlen(err->message), "replace");
     PyObject *exception = message != NULL ? PyObject_CallFunctionObjArgs(class, message, NULL) : NULL;

@@ -232,7 +232,7 @@ static PyMethodDef functions[] = {
      "torch_kernel(name, recorded or None, makes_results, torch.Tensor): what torch's dispatcher calls for an "
      "operation."},
     {"lend", native_scripts_lend, METH_VARARGS,
-     "lend(prepare, name, worker): this interpreter runs kernels that are functions of Python."},
+     "lend(prepare, watch, name, worker): this interpreter runs kernels that are functions of Python."},
     {"work", native_scripts_work, METH_VARARGS, "work(fd): the whole of a worker's process."},
     {"signature", native_scripts_signature, METH_O,
      "signature(text): (name, version, normalised text, parameters and results as dicts)."},

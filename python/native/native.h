@@ -85,6 +85,9 @@ PyObject *native_raise(const hone_error *err);
 PyObject *native_take_exception(void);
 // Keeps the exception that is set, of a function that hone has called in this thread, and says so in err.
 void native_keep_exception(hone_error *err);
+// An exception that the program raised while a kernel of this thread ran, which is given away; NULL: none. native_raise raises
+// it where the run ended with HONE_CANCELLED.
+void native_keep_interrupt(PyObject *exception);
 
 // --- log.c
 

@@ -19,10 +19,10 @@ static PyObject *without_controls(PyObject *said)
     return text;
 }
 
-// "ModuleNotFoundError: No module named 'numba'" of the exception that is set, and whether it is one of these.
-static void take_words(char *out, size_t size, bool *out_missing, bool *out_memory)
+// "ModuleNotFoundError: No module named 'numba'" of an exception, which is given away, and whether it is one of these.
+static void take_words(PyObject *value, char *out, size_t size, bool *out_missing, bool *out_memory)
 {
-    PyObject *value = native_take_exception(), *kind = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__");
+    PyObject *kind = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__");
     PyObject *said = PyObject_Str(value), *text = said != NULL ? without_controls(said) : NULL;
     const char *words = text != NULL ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     const char *type = kind != NULL ? PyUnicode_AsUTF8AndSize(kind, NULL) : NULL;
@@ -53,7 +53,7 @@ static hone_status prepare(const hone_script *script, void **out_state, hone_err
         script->facts, script->config, text_of(hone_signature_text(signature)),
         Py_BuildValue("(ii)", (int)device.type, (int)device.id), PyBool_FromLong(script->is_reference));
     if (state == NULL) {
-        take_words(err->message, sizeof err->message, &missing, &memory);
+        take_words(native_take_exception(), err->message, sizeof err->message, &missing, &memory);
         status = memory ? HONE_OUT_OF_MEMORY : missing ? HONE_UNAVAILABLE : HONE_UNSUPPORTED;
         err->status = status;
         err->where = "python.prepare";
@@ -110,12 +110,36 @@ static PyObject *value_of(const hone_value *value)
     }
 }
 
+// Whether it came from outside of the kernel, which is not to blame: Ctrl-C, or a handler of signals of the program.
+static bool is_interrupt(PyObject *exception)
+{
+    PyObject *module = PyImport_ImportModule("hone._scripts");
+    PyObject *said = module != NULL ? PyObject_CallMethod(module, "is_interrupt", "O", exception) : NULL;
+    const bool is_it = said != NULL && PyObject_IsTrue(said) == 1;
+    PyErr_Clear();
+    Py_XDECREF(said);
+    Py_XDECREF(module);
+    return is_it;
+}
+
+static hone_status fail_run(char *words, size_t size)
+{
+    bool missing = false, memory = false;
+    PyObject *exception = native_take_exception();
+    if (is_interrupt(exception)) {
+        native_keep_interrupt(exception);
+        return HONE_CANCELLED;
+    }
+    take_words(exception, words, size, &missing, &memory);
+    return memory ? HONE_OUT_OF_MEMORY : HONE_KERNEL_FAILED;
+}
+
 static hone_status run(
     void *state, const hone_value *args, size_t count, const hone_execution *execution, char *words, size_t size)
 {
-    bool missing = false, memory = false;
     hone_status status = HONE_OK;
     PyGILState_STATE lock = PyGILState_Ensure();
+    native_keep_interrupt(NULL);
     PyObject *values = PyTuple_New((Py_ssize_t)count);
     for (size_t i = 0; values != NULL && i < count; i++) {
         PyObject *value = value_of(&args[i]);
@@ -124,10 +148,7 @@ static hone_status run(
     PyObject *stream = PyLong_FromVoidPtr(execution != NULL ? execution->stream : NULL);
     PyObject *done =
         values != NULL && stream != NULL ? PyObject_CallFunctionObjArgs((PyObject *)state, values, stream, NULL) : NULL;
-    if (done == NULL) {
-        take_words(words, size, &missing, &memory);
-        status = memory ? HONE_OUT_OF_MEMORY : HONE_KERNEL_FAILED;
-    }
+    if (done == NULL) status = fail_run(words, size);
     Py_XDECREF(done);
     Py_XDECREF(values);
     Py_XDECREF(stream);
@@ -146,6 +167,22 @@ static void start(void)
     PyGILState_Release(lock);
 }
 
+static PyObject *watch_candidate; // Python: watch(stage) -> what was changed
+
+static bool watch(hone_interpreter_stage stage, char *words, size_t size)
+{
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *said = PyObject_CallFunction(watch_candidate, "i", (int)stage);
+    const char *text = said != NULL ? native_utf8(said) : NULL;
+    // Where a candidate has broken what looks, that is what it has changed.
+    const bool changed = text == NULL || text[0] != '\0';
+    if (changed && words != NULL) snprintf(words, size, "%s", text != NULL ? text : "what looks after candidates");
+    PyErr_Clear();
+    Py_XDECREF(said);
+    PyGILState_Release(lock);
+    return changed && stage == HONE_INTERPRETER_ENDS;
+}
+
 static hone_interpreter interpreter = {
     .struct_size = sizeof interpreter,
     .name = name,
@@ -153,6 +190,7 @@ static hone_interpreter interpreter = {
     .release = release,
     .run = run,
     .start = start,
+    .watch = watch,
 };
 
 // A process may start a worker meanwhile: what stood there before stays, named behind the end of what takes its place.
@@ -172,13 +210,15 @@ static bool keep_worker(PyObject *words)
 
 PyObject *native_scripts_lend(PyObject *module, PyObject *args)
 {
-    PyObject *function, *words;
+    PyObject *function, *looks, *words;
     const char *called;
     hone_error err;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OsO!", &function, &called, &PyTuple_Type, &words)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOsO!", &function, &looks, &called, &PyTuple_Type, &words)) return NULL;
     Py_INCREF(function);
+    Py_INCREF(looks);
     prepare_script = function;
+    watch_candidate = looks;
     snprintf(name, sizeof name, "%s", called);
     if (!keep_worker(words)) return PyErr_Occurred() != NULL ? NULL : PyErr_NoMemory();
     if (hone_interpreter_lend(&interpreter, &err) != HONE_OK) return native_raise(&err);

@@ -149,10 +149,22 @@ static hone_status check_target(
     return platform->check_target(code, device, err);
 }
 
-static hone_status check_tensor(
-    const hone_code *code, const hone_parameter *parameter, const hone_tensor *tensor, uint32_t align, hone_error *err)
+// Functions of Python get arrays that know their strides.
+static bool takes_strides(const hone_kernel_ref *ref)
 {
-    if (!hone_tensor_is_row_major(tensor))
+    const hone_platform_facts *facts = ref->registry->platforms(ref->kernel.platform);
+    return facts != NULL && facts->is_interpreted;
+}
+
+static hone_status check_tensor(
+    const hone_kernel_ref *ref,
+    const hone_parameter *parameter,
+    const hone_tensor *tensor,
+    uint32_t align,
+    hone_error *err)
+{
+    const hone_code *code = ref->kernel.code;
+    if (!hone_tensor_is_row_major(tensor) && !takes_strides(ref))
         return hone_fail(
             err, HONE_UNSUPPORTED, where, "%s has strides; the kernel takes row-major tensors", parameter->name);
     // Data of an unknown place counts as ordinary; align 0 is ordinary: 16 bytes or more.
@@ -196,7 +208,7 @@ hone_status hone_registry_check_code(
     for (size_t i = 0; status == HONE_OK && i < hone_signature_count(signature); i++) {
         const hone_tensor *tensor = hone_call_tensor(call, i);
         if (tensor != NULL)
-            status = check_tensor(code, hone_signature_parameter(signature, i), tensor, hone_call_align(call, i), err);
+            status = check_tensor(ref, hone_signature_parameter(signature, i), tensor, hone_call_align(call, i), err);
     }
     return status == HONE_OK ? check_condition(ref->registry->allocator, code, call, device, err) : status;
 }

@@ -4,6 +4,7 @@ import ctypes
 import ctypes.util
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -531,6 +532,65 @@ class Losing(KernelTest):
 
         self.loses(name)
 
+    def test_a_kernel_that_slows_down_what_others_call(self):
+        name = self.algorithm()
+
+        @hone.kernel(name, priority=20)
+        def bad(x, by):
+            def slow(*args):
+                for _ in range(3000):
+                    pass
+                return numpy.add(*args)
+
+            numpy.multiply = slow
+            return x * x.dtype.type(by)
+
+        @hone.kernel(name)
+        def honest(x, by):
+            return numpy.multiply(x, x.dtype.type(by))
+
+        _, text = self.tuned(name)
+        self.assertIn("changes numpy.multiply of its interpreter", text)
+        self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
+
+    def test_a_kernel_that_changes_a_setting_in_a_run(self):
+        name = self.algorithm()
+
+        @hone.kernel(name, priority=20)
+        def bad(x, by):
+            import sys
+
+            sys.setrecursionlimit(400)
+            return x * x.dtype.type(by)
+
+        @hone.kernel(name)
+        def honest(x, by):
+            def halves(count):
+                return 1 if count == 0 else halves(count - 1)
+
+            return x * x.dtype.type(by) * halves(600)
+
+        _, text = self.tuned(name)
+        self.assertIn("changes sys.setrecursionlimit of its interpreter", text)
+        self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
+
+    def test_a_module_may_make_settings_as_it_is_imported(self):
+        name = self.algorithm()
+        (self.folder / "t_recursion.py").write_text("import sys\nsys.setrecursionlimit(sys.getrecursionlimit() + 321)\n")
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        self.addCleanup(sys.modules.pop, "t_recursion", None)
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
+        import t_recursion
+
+        @hone.kernel(name)
+        def honest(x, by):
+            assert t_recursion.sys.getrecursionlimit() > 321, t_recursion.__file__
+            return x * x.dtype.type(by)
+
+        _, text = self.tuned(name)
+        self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
+
     def test_a_kernel_that_forks(self):
         name = self.algorithm()
 
@@ -568,6 +628,86 @@ class Losing(KernelTest):
                 held.append(numpy.empty(1 << 27))
 
         self.loses(name)
+
+
+class Interrupted(KernelTest):
+    """What the program raises while a kernel runs in it is the program's, and no kernel's failure."""
+
+    def winner(self):
+        """The name of an algorithm, whose kernel sends this process a signal when the first number of x is 7."""
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def fast(x, by):
+            if x[0, 0] == 7:
+                import os
+                import signal
+                import time
+
+                os.kill(os.getpid(), signal.SIGUSR1 if x[0, 1] == 7 else signal.SIGINT)
+                time.sleep(60)
+            return x * x.dtype.type(by)
+
+        self.tuned(name)
+        self.assertEqual(hone.decide(name, self.x).kernel, "fast")
+        return name
+
+    def still_answers(self, name):
+        numpy.testing.assert_array_equal(hone.run(name, self.x), self.x * 2)
+        self.assertEqual(hone.decide(name, self.x).kernel, "fast", hone.explain(name, self.x))
+
+    def test_by_control_c(self):
+        name, x = self.winner(), self.x.copy()
+        x[0, :2] = 7, 0
+        with self.assertRaises(KeyboardInterrupt):
+            hone.run(name, x)
+        plan = hone.bind(name, x)
+        with self.assertRaises(KeyboardInterrupt):
+            plan(x)
+        self.still_answers(name)
+
+    def test_by_a_handler_that_raises(self):
+        class Late(Exception):
+            pass
+
+        def say_late(*_):
+            raise Late("the program's own limit")
+
+        name, x = self.winner(), self.x.copy()
+        x[0, :2] = 7, 7
+        before = signal.signal(signal.SIGUSR1, say_late)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        with self.assertRaisesRegex(Late, "the program's own limit"):
+            hone.run(name, x)
+        self.still_answers(name)
+
+
+class WithStrides(KernelTest):
+    def test_arrays_are_taken_as_they_lie(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def multiplied(x, by):
+            return x * x.dtype.type(by)
+
+        for x in (self.x.T, self.x[:, ::2], self.x[::-1], numpy.broadcast_to(self.x[:1], (16, 64))):
+            numpy.testing.assert_array_equal(hone.run(name, x), x * 2)
+        self.tuned(name, self.x.T)
+        self.assertEqual(hone.decide(name, self.x.T).kernel, "multiplied")
+
+    def test_one_that_takes_them_to_be_packed_is_wrong(self):
+        name = self.algorithm()
+
+        @hone.kernel(name, priority=20)
+        def packed(x, by):
+            import ctypes
+
+            there = ctypes.cast(x.ctypes.data, ctypes.POINTER(ctypes.c_float * x.size)).contents
+            return numpy.array(there, numpy.float32).reshape(x.shape) * x.dtype.type(by)
+
+        numpy.testing.assert_array_equal(hone.run(name, self.x.T), self.x.T * 2)
+        with self.assertRaisesRegex(hone.NotFoundError, "packed"):
+            self.tuned(name, self.x.T)
 
 
 class OfJax(KernelTest):

@@ -37,8 +37,16 @@ const char *const *hone_interpreter_worker(void)
 void hone_interpreter_start(void)
 {
     const hone_interpreter *interpreter = atomic_load(&lent);
-    if (interpreter != NULL && interpreter->struct_size >= sizeof *interpreter && interpreter->start != NULL)
+    if (interpreter != NULL && interpreter->struct_size >= offsetof(hone_interpreter, watch) &&
+        interpreter->start != NULL)
         interpreter->start();
+}
+
+bool hone_interpreter_watch(hone_interpreter_stage stage, char *words, size_t size)
+{
+    const hone_interpreter *interpreter = atomic_load(&lent);
+    return interpreter != NULL && interpreter->struct_size >= sizeof *interpreter && interpreter->watch != NULL &&
+           interpreter->watch(stage, words, size);
 }
 
 static hone_status fail_missing(hone_error *err)

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "call/made_up.h"
+#include "platforms/platform.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,8 @@ enum {
 };
 
 static const double most_seconds = 2; // for the reference of a call
-static const double most_kernel_seconds = 5;
+// A function of Python may compile in its first run; other code is compiled before, for as long as a contest waits.
+static const double most_kernel_seconds = 5, most_interpreted_seconds = 20;
 static const double most_operations = 2e10; // of a call that is verified itself, and of a small one:
 static const double most_small_operations = 1e7;
 
@@ -154,6 +156,7 @@ static bool runs_here(const question *q, const hone_tune_environment *environmen
 static hone_status run(const question *q, bool here, hone_verification *out, hone_error *why)
 {
     const hone_request *request = q->request;
+    const hone_platform_facts *facts = hone_platform_facts_of(q->kernel->kernel.platform);
     hone_tune_environment environment;
     hone_status status = hone_runtime_contest_environment(
         request->rt, request->device, hone_request_knows_code(q->kernel), &environment, why);
@@ -162,7 +165,9 @@ static hone_status run(const question *q, bool here, hone_verification *out, hon
     const hone_tune_options options = {
         .struct_size = sizeof options,
         .seconds = most_seconds,
-        .candidate_seconds = q->kernel->kernel.code != NULL ? 0 : most_kernel_seconds, // a compiler takes its time
+        .candidate_seconds = facts->is_interpreted            ? most_interpreted_seconds
+                             : q->kernel->kernel.code != NULL ? 0
+                                                              : most_kernel_seconds,
         .isolation = here || runs_here(q, &environment) ? HONE_ISOLATION_IN_PROCESS : HONE_ISOLATION_DEFAULT,
         .no_store = !hone_request_knows_code(q->kernel),
     };

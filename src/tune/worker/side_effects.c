@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "os/limits.h"
+#include "platforms/interpreter.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,11 +69,13 @@ void hone_side_effects_begin(hone_side_effects *effects)
     effects->true_after_ns = hone_os_true_now_ns();
     hone_os_thread_mode_save(&effects->mode);
     if (effects->shared) hone_os_state_read(&effects->before);
+    if (!effects->shared) (void)hone_interpreter_watch(HONE_INTERPRETER_BEGINS, NULL, 0);
 }
 
 void hone_side_effects_prepared(hone_side_effects *effects)
 {
     hone_os_state_adopt_loading(&effects->before);
+    if (!effects->shared) (void)hone_interpreter_watch(HONE_INTERPRETER_PREPARED, NULL, 0);
 }
 
 void hone_side_effects_begun(const hone_side_effects *effects)
@@ -205,9 +208,21 @@ static hone_failure compare_clocks(const hone_side_effects *effects, hone_error 
     return HONE_FAILURE_HIDDEN;
 }
 
+// A setting, or another's function: a candidate that slows down numpy's sine wins by it.
+static hone_failure compare_interpreter(hone_error *err)
+{
+    char words[256] = "";
+    if (!hone_interpreter_watch(HONE_INTERPRETER_ENDS, words, sizeof words)) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "changes %s of its interpreter", words);
+    return HONE_FAILURE_TRACES;
+}
+
 hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, hone_error *err)
 {
     hone_failure failure = compare_clocks(effects, err);
+    const hone_failure interpreted =
+        effects->shared ? HONE_FAILURE_NONE : compare_interpreter(failure == HONE_FAILURE_NONE ? err : NULL);
+    if (failure == HONE_FAILURE_NONE) failure = interpreted;
     if (failure == HONE_FAILURE_NONE) failure = hone_side_effects_compare(effects, err);
     if (failure == HONE_FAILURE_NONE) failure = compare_processors(effects, err);
     hone_os_thread_mode_restore(&effects->mode);
