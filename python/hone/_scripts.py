@@ -105,6 +105,8 @@ class _Numpy:
     def take(self, value: Any) -> Any:
         import numpy
 
+        if isinstance(value, numpy.ma.MaskedArray):
+            raise TypeError("gives a masked array, whose mask no result has")
         return numpy.asarray(value)
 
     def dtype_of(self, array: Any) -> str:
