@@ -176,7 +176,7 @@ static int compare_call(call_list *list, const tuned_call *tuned, bool composed)
     bench_operands operands;
     bench_peer peers[PEERS_MOST];
     const hone_plan *ours = NULL;
-    hone_error err = {.message = "no memory for its arguments"};
+    hone_error err = {.message = "its arguments were not made: no memory, or a dtype that the benchmark does not know"};
     size_t count = peers_find(list->rt, hone_signature_name(hone_op_signature(list->op)), tuned->result, peers);
     if (operands_make(tuned->call, &operands) != 0 ||
         hone_bind(list->op, operands.values, operands.count, &ours, &err) != HONE_OK) {

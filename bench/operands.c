@@ -22,6 +22,23 @@ static float of_bf16(uint16_t value)
     return number;
 }
 
+// Of numbers below 2 alone, as fill makes them. 2^112 is between the exponents of the two.
+static uint16_t to_f16(float value)
+{
+    uint32_t bits;
+    value *= 0x1p-112f;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits >> 16 & 0x8000) | ((bits & 0x7fffffff) + 0xfff + (bits >> 13 & 1)) >> 13);
+}
+
+static float of_f16(uint16_t value)
+{
+    uint32_t bits = (uint32_t)(value & 0x8000) << 16 | (uint32_t)(value & 0x7fff) << 13;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number * 0x1p112f;
+}
+
 static void fill(void *memory, hone_dtype_id dtype, int64_t count, uint64_t seed)
 {
     uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
@@ -32,12 +49,19 @@ static void fill(void *memory, hone_dtype_id dtype, int64_t count, uint64_t seed
             ((double *)memory)[i] = (double)value;
         else if (dtype == HONE_F32)
             ((float *)memory)[i] = value;
+        else if (dtype == HONE_I8)
+            ((int8_t *)memory)[i] = (int8_t)(127 * value);
         else
-            ((uint16_t *)memory)[i] = to_bf16(value);
+            ((uint16_t *)memory)[i] = dtype == HONE_F16 ? to_f16(value) : to_bf16(value);
     }
 }
 
-// The call's tensors are dense: its text says nothing else.
+// The call's tensors take no more than their elements: they are dense, or repeat some.
+static bool is_filled(hone_dtype_id dtype)
+{
+    return dtype == HONE_F64 || dtype == HONE_F32 || dtype == HONE_BF16 || dtype == HONE_F16 || dtype == HONE_I8;
+}
+
 static int make_tensor(const hone_call *call, size_t index, bench_operands *out)
 {
     const hone_signature *signature = hone_call_signature(call);
@@ -45,8 +69,7 @@ static int make_tensor(const hone_call *call, size_t index, bench_operands *out)
     *tensor = *hone_call_tensor(call, index);
     const hone_dtype_info *dtype = hone_dtype_find(tensor->dtype);
     int64_t elements = hone_tensor_elements(tensor);
-    if (dtype == NULL || elements <= 0) return 1;
-    if (dtype->id != HONE_F64 && dtype->id != HONE_F32 && dtype->id != HONE_BF16) return 1;
+    if (dtype == NULL || elements <= 0 || !is_filled(dtype->id)) return 1;
     size_t bytes = ((size_t)elements * dtype->bits / 8 + 2 * PAGE - 1) & ~(size_t)(PAGE - 1);
     char *memory = out->memory[index] = aligned_alloc(PAGE, bytes);
     if (memory == NULL) return 1;
@@ -86,11 +109,12 @@ float *operands_result(const bench_operands *operands, size_t *out_count)
     const hone_tensor *tensor = &operands->tensors[operands->result];
     size_t count = (size_t)hone_tensor_elements(tensor);
     float *values = malloc(count * sizeof *values);
-    const int bits = tensor->dtype.bits;
+    const hone_dtype_id dtype = hone_dtype_find(tensor->dtype)->id;
     for (size_t i = 0; values != NULL && i < count; i++)
-        values[i] = bits == 64   ? (float)((const double *)tensor->data)[i]
-                    : bits == 32 ? ((const float *)tensor->data)[i]
-                                 : of_bf16(((const uint16_t *)tensor->data)[i]);
+        values[i] = dtype == HONE_F64    ? (float)((const double *)tensor->data)[i]
+                    : dtype == HONE_F32  ? ((const float *)tensor->data)[i]
+                    : dtype == HONE_BF16 ? of_bf16(((const uint16_t *)tensor->data)[i])
+                                         : of_f16(((const uint16_t *)tensor->data)[i]);
     *out_count = count;
     return values;
 }
