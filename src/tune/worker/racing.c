@@ -196,6 +196,11 @@ static bool hold_inside(meeting *m, int thread)
     return false;
 }
 
+static bool is_late(const meeting *m)
+{
+    return hone_os_now_ns() - m->begin_ns >= patient_ns;
+}
+
 // A whole run while the other thread stands still, and often some more: buffers that are taken by turns meet then, too.
 static void run_holding(racer *r)
 {
@@ -203,12 +208,12 @@ static void run_holding(racer *r)
     const double most_more_ns = 100e3; // of a run
     meeting *m = r->meeting;
     bool holds = false;
-    for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0; i++)
+    for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0 && (i == 0 || !is_late(m)); i++)
         holds = hold_inside(m, m->threads[1 - r->number]);
     hone_status status = run_racer(r);
     int more = m->run_ns > most_more_ns ? 0 : (int)(hone_random_next(&m->random) % (MOST_MORE + 1));
     // Two runs of one interpreter may hand its lock to each other all the time, a hundred times as slowly as one runs alone.
-    for (; holds && more > 0 && status == HONE_OK && hone_os_now_ns() - m->begin_ns < patient_ns; more--)
+    for (; holds && more > 0 && status == HONE_OK && !is_late(m); more--)
         status = run_racer(r);
     atomic_store(&m->over, true);
     if (holds) hone_os_hold_release();
