@@ -16,7 +16,7 @@ const hone_code hone_tensor_core_code = {
     .entry = "matmul",
     .arguments = "a, b, c, i32(m), i32(n), i32(k)",
     .constants = "TRANSPOSE_B = transpose_b",
-    .grid = "ceildiv(m, block_m) * ceildiv(n, block_n)",
+    .grid = HONE_PRODUCT_TILES,
     .block = "32 * warps_m * warps_n",
     .shared = "stages * (block_m + block_n) * block_k * 2",
     // Whole chunks of 16 bytes along the rows of a, b and c.
@@ -33,7 +33,7 @@ const hone_code hone_wgmma_code = {
     .entry = "matmul",
     .arguments = "c, i32(m), i32(n), i32(k), map(a, 128, block_m, 64), map(b, 128, max(64, transpose_b * block_n), 64)",
     .constants = "TRANSPOSE_B = transpose_b, promote_every = 0",
-    .grid = HONE_WGMMA_TILES " * splits",
+    .grid = HONE_PRODUCT_TILES " * splits",
     .cluster = "splits",
     .block = HONE_WGMMA_BLOCK,
     .shared = HONE_WGMMA_SHARED,

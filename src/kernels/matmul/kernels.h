@@ -78,6 +78,8 @@ bool hone_rival_kernel_find_library(const hone_kernel *kernel, char *path, size_
 hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
 // cuda.c: the kernels of NVIDIA's GPUs.
+// Of c, each a block's or a cluster's.
+#define HONE_PRODUCT_TILES "ceildiv(m, block_m) * ceildiv(n, block_n)"
 // The spaces of tensor_core.cu and wgmma.cu, whose operands differ in size.
 //   depths, size   what block_k may be, and the text behind it that makes bytes of elements: " * 2", or "" of bytes
 //   columns        what block_n may be
@@ -96,7 +98,6 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
     "where stages * (block_m + block_n) * block_k" size " <= device.smem_bytes\n"                                      \
     "where block_m == 16 or block_m < 2 * m\n"                                                                         \
     "where block_n == 32 or block_n < 2 * n\n"
-#define HONE_WGMMA_TILES  "ceildiv(m, block_m) * ceildiv(n, block_n)"
 #define HONE_WGMMA_BLOCK  "2 * block_m + 32"
 #define HONE_WGMMA_SHARED "stages * ((block_m + block_n) * 128 + 16)"
 #define HONE_WGMMA_SPACE(columns)                                                                                      \
@@ -105,7 +106,7 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
     "stages: 3..8 default 5\n"                                                                                         \
     "group: 1 | 8 | 16 default 8\n"                                                                                    \
     "splits: 1 | 2 | 4 | 8 default 1\n"                                                                                \
-    "where splits == 1 or " HONE_WGMMA_TILES " * splits <= 2 * device.sms and splits * 512 <= k\n"                     \
+    "where splits == 1 or " HONE_PRODUCT_TILES " * splits <= 2 * device.sms and splits * 512 <= k\n"                   \
     "where " HONE_WGMMA_SHARED " <= device.smem_bytes\n"                                                               \
     "where block_m == 64 or block_m < 2 * m\n"                                                                         \
     "where block_n == 64 or block_n < 2 * n\n"

@@ -6,6 +6,12 @@
 #include "kernels/scaled_matmul/scaled_matmul.h"
 #include "kernels/sources.h"
 
+#include <assert.h>
+
+static_assert(
+    (int)SCALED_MATMUL_A == (int)MATMUL_A && (int)SCALED_MATMUL_B == (int)MATMUL_B,
+    "hone_wgmma_heuristic reads a and b of either");
+
 #define SIGNATURE(operands, results)                                                                                   \
     "scaled_matmul(a: Q[m, k], b: Q[n, k] if transpose_b else [k, n], a_scale: f32[m], b_scale: f32[n], bias: T[n], "  \
     "*, transpose_b: bool = false) -> c: T[m, n] where T in " results " where Q in " operands
@@ -17,7 +23,6 @@ const char hone_scaled_tensor_core_f8_signature[] = SIGNATURE(F8, "f32, f16, bf1
 const char hone_scaled_wgmma_f8_signature[] = SIGNATURE(F8, "bf16");
 
 #define ARGUMENTS "a, b, a_scale, b_scale, bias, c, i32(m), i32(n), i32(k)"
-#define TILES     "ceildiv(m, block_m) * ceildiv(n, block_n)"
 // Whole chunks of 16 bytes along the rows of a and b.
 #define ALONG_K "transpose_b and k % 16 == 0 and m > 0 and n > 0 and k > 0"
 #define EXACT   " and k < 131072" // sums of 32 bits hold as many products
@@ -26,7 +31,7 @@ const char hone_scaled_tensor_core_space[] = HONE_TENSOR_CORE_SPACE("64 | 128 | 
 
 #define TENSOR_CORE                                                                                                    \
     HONE_CODE, .source = hone_source_matmul_tensor_core_cu, .entry = "matmul", .arguments = ARGUMENTS,                 \
-               .constants = "TRANSPOSE_B = 1", .grid = TILES, .block = "32 * warps_m * warps_n",                       \
+               .constants = "TRANSPOSE_B = 1", .grid = HONE_PRODUCT_TILES, .block = "32 * warps_m * warps_n",          \
                .shared = "stages * (block_m + block_n) * block_k", .align = 16
 const hone_code hone_scaled_tensor_core_code = {TENSOR_CORE, .condition = ALONG_K EXACT, .target = "sm_80"};
 const hone_code hone_scaled_tensor_core_f8_code = {TENSOR_CORE, .condition = ALONG_K, .target = "sm_89"};
@@ -39,7 +44,7 @@ const char hone_scaled_wgmma_f8_space[] = HONE_WGMMA_SPACE("64 | 128") "promote_
     HONE_CODE, .source = hone_source_matmul_wgmma_cu, .entry = "matmul",                                               \
                .arguments = "a_scale, b_scale, bias, c, i32(m), i32(n), i32(k), "                                      \
                             "map(a, 128, block_m, 128), map(b, 128, block_n, 128)",                                    \
-               .grid = HONE_WGMMA_TILES " * splits", .cluster = "splits", .block = HONE_WGMMA_BLOCK,                   \
+               .grid = HONE_PRODUCT_TILES " * splits", .cluster = "splits", .block = HONE_WGMMA_BLOCK,                 \
                .shared = HONE_WGMMA_SHARED, .target = "sm_90a", .align = 16
 const hone_code hone_scaled_wgmma_code = {
     WGMMA, .constants = "TRANSPOSE_B = 1, promote_every = 0", .condition = ALONG_K EXACT};
