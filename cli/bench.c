@@ -66,16 +66,20 @@ static void add_lane(bench_field *field, const hone_kernel_ref *ref, const hone_
 
 typedef struct best_stored {
     const hone_kernel_ref *kernel;
-    double time_ns;
+    double time_ns; // 0: nothing was measured
     hone_config config;
+    hone_failure failure; // of a config
 } best_stored;
 
 static bool see_measurement(void *ctx, const hone_store_measurement *measurement)
 {
     best_stored *best = ctx;
-    if (strcmp(measurement->kernel, hone_kernel_of(best->kernel)->name) != 0 ||
-        measurement->failure != HONE_FAILURE_NONE || !(measurement->time_ns > 0))
-        return true;
+    const hone_kernel *kernel = hone_kernel_of(best->kernel);
+    if (strcmp(measurement->kernel, kernel->name) != 0) return true;
+    if (measurement->failure != HONE_FAILURE_NONE && measurement->revision != NULL && kernel->revision != NULL &&
+        strcmp(measurement->revision, kernel->revision) == 0)
+        best->failure = measurement->failure;
+    if (measurement->failure != HONE_FAILURE_NONE || !(measurement->time_ns > 0)) return true;
     if (best->time_ns > 0 && measurement->time_ns >= best->time_ns) return true;
     hone_config config;
     if (hone_config_from_json(
@@ -87,21 +91,29 @@ static bool see_measurement(void *ctx, const hone_store_measurement *measurement
     return true;
 }
 
-static void add_tuned(bench_field *field, hone_store *store, const hone_kernel_ref *kernel)
+static best_stored find_stored(const bench_field *field, hone_store *store, const hone_kernel_ref *kernel)
 {
-    hone_store_key key = {
+    const hone_store_key key = {
         field->device->fingerprint, hone_op_name(field->op), hone_signature_version(hone_op_signature(field->op)),
         hone_call_key(field->call), NULL};
     best_stored best = {.kernel = kernel};
-    if (store != NULL && hone_store_measurements(store, &key, see_measurement, &best, NULL) == HONE_OK &&
-        best.time_ns > 0)
-        add_lane(field, kernel, &best.config, "tuned");
+    if (store != NULL && hone_store_measurements(store, &key, see_measurement, &best, NULL) != HONE_OK)
+        best.time_ns = 0;
+    return best;
 }
 
 static void add_kernel(bench_field *field, hone_store *store, const hone_kernel_ref *kernel)
 {
     if (hone_kernel_of(kernel)->is_reference || hone_kernel_check(kernel, field->call, field->device, NULL) != HONE_OK)
         return;
+    const best_stored best = find_stored(field, store, kernel);
+    // It would run in this process.
+    if (best.failure != HONE_FAILURE_NONE && best.failure != HONE_FAILURE_UNSUPPORTED && !(best.time_ns > 0)) {
+        fprintf(
+            stderr, "hone: %s is left out: it failed when it was measured (%s); hone explain has its words\n",
+            hone_kernel_of(kernel)->name, hone_failure_name(best.failure));
+        return;
+    }
     hone_config config;
     if (hone_kernel_default(kernel, field->call, field->device, &config, NULL) == HONE_OK)
         add_lane(field, kernel, &config, "heuristic");
@@ -110,7 +122,7 @@ static void add_kernel(bench_field *field, hone_store *store, const hone_kernel_
         hone_bound_space_default(space, &config, NULL) == HONE_OK)
         add_lane(field, kernel, &config, "default");
     hone_bound_space_release(&space);
-    add_tuned(field, store, kernel);
+    if (best.time_ns > 0) add_lane(field, kernel, &best.config, "tuned");
 }
 
 static const hone_kernel_ref *chosen_kernel(const bench_field *field, hone_decision *decision)

@@ -134,6 +134,7 @@ static void watch_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a file beyond its limit is a write that fails
 }
 
 // Whether nobody reads the standard output any more, as in hone list | head.

@@ -273,9 +273,18 @@ template <class T> bool reads(const hone_dtype &of)
         return of.code == own.code && of.bits == own.bits;
     }
 }
+// None stands for whatever the function takes: a null pointer, an empty span, 0.
+inline void check_kind(const hone_value &value, bool is_right, const char *asked)
+{
+    if (!is_right && value.tag != HONE_VALUE_NONE)
+        throw error(
+            HONE_UNSUPPORTED, std::string(value.tag == HONE_VALUE_TENSOR ? "a tensor" : "a scalar") +
+                                  " stands where the kernel's function takes " + asked);
+}
 template <class T> struct given<T *> {
     static T *of(const hone_value &value)
     {
+        check_kind(value, value.tag == HONE_VALUE_TENSOR, "a tensor");
         if (value.tag != HONE_VALUE_TENSOR) return nullptr;
         if (!reads<T>(value.as.tensor->dtype)) {
             const hone_dtype_info *info = hone_dtype_find(value.as.tensor->dtype);
@@ -290,18 +299,21 @@ template <class T> struct given<T *> {
 template <> struct given<const hone_tensor *> {
     static const hone_tensor *of(const hone_value &value)
     {
+        check_kind(value, value.tag == HONE_VALUE_TENSOR, "a tensor");
         return value.tag == HONE_VALUE_TENSOR ? value.as.tensor : nullptr;
     }
 };
 template <> struct given<const char *> {
     static const char *of(const hone_value &value)
     {
+        check_kind(value, value.tag == HONE_VALUE_STRING, "a text");
         return value.tag == HONE_VALUE_STRING ? value.as.string : nullptr;
     }
 };
 template <class T> struct given<span<T>> {
     static span<T> of(const hone_value &value)
     {
+        check_kind(value, value.tag == HONE_VALUE_TENSOR, "a tensor");
         if (value.tag != HONE_VALUE_TENSOR) return {};
         if (!hone_tensor_is_row_major(value.as.tensor))
             throw error(HONE_UNSUPPORTED, "a tensor is not row-major, and the kernel takes a span");
@@ -311,6 +323,7 @@ template <class T> struct given<span<T>> {
 template <class T> struct scalar {
     static T of(const hone_value &value)
     {
+        check_kind(value, value.tag != HONE_VALUE_TENSOR && value.tag != HONE_VALUE_STRING, "a number");
         return value.tag == HONE_VALUE_FLOAT ? static_cast<T>(value.as.f64) : static_cast<T>(value.as.i64);
     }
 };
@@ -358,6 +371,12 @@ hone_status guarded(
     using types = typename arguments<std::remove_cv_t<F>>::types;
     try {
         run own(plan, execution);
+        const std::size_t count = hone_signature_count(hone_call_signature(plan->call));
+        if (std::tuple_size_v < types >> count)
+            throw error(
+                HONE_UNSUPPORTED, "the kernel's function takes " + std::to_string(std::tuple_size_v<types>) +
+                                      " arguments behind its hone::run &, and the signature has " +
+                                      std::to_string(count) + " parameters and results");
         call(function, own, args, static_cast<types *>(nullptr), std::make_index_sequence<std::tuple_size_v<types>>());
         return HONE_OK;
     } catch (const error &failure) {

@@ -28,6 +28,11 @@ void hone_os_offer_variable(const char *name, const char *value);
 const char *hone_os_withheld_variable(const char *const *names);
 
 // Files ---------------------------------------------------------------------------------------------------------------
+
+// Between the two a file of the calling thread that would grow beyond its limit (RLIMIT_FSIZE) is a failed write, and no SIGXFSZ, which
+// ends the process. They may be nested.
+void hone_os_size_signal_hold(void);
+void hone_os_size_signal_release(void);
 // Creates a folder and its parents (mode 0777 less umask). HONE_OK also when it is there.
 hone_status hone_os_make_folders(const char *path, hone_error *err);
 // Reads a whole file of at most limit bytes into buffer; "-" reads standard input. HONE_NOT_FOUND, HONE_IO,

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "os/os.h"
 
 #include <string.h>
 
@@ -105,9 +106,11 @@ hone_status hone_store_open_with(const hone_store_options *given, const char *ur
             hone_store_forms(false, forms, sizeof forms));
     const hone_allocator allocator = options.allocator.reallocate == NULL ? hone_allocator_system() : options.allocator;
     const hone_log log = {options.log, options.log_ctx, HONE_LOG_DEBUG};
+    hone_os_size_signal_hold();
     status = hone_store_check_url(url, err);
     if (status == HONE_OK) status = open_kind(&allocator, &log, url, options.read_only, &store, err);
     if (status == HONE_OK) status = hone_store_finish_open(store, url, err);
+    hone_os_size_signal_release();
     if (status == HONE_OK) *out = store;
     return status;
 }
@@ -126,7 +129,9 @@ void hone_store_close(hone_store **store)
     hone_fork_watch_end(&closing->watch);
     hone_mutex_deinit(&closing->mutex);
     hone_free(&closing->allocator, closing->url);
+    hone_os_size_signal_hold();
     if (!closing->is_lost) closing->ops->close(closing); // else what it has open is the parent's
+    hone_os_size_signal_release();
 }
 
 const char *hone_store_url(const hone_store *store)

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "os/os.h"
 
 #include <string.h>
 
@@ -59,8 +60,11 @@ hone_status hone_store_lock(hone_store *store, const char *where, hone_error *er
             err, HONE_INVALID_ARGUMENT, where,
             "called from inside a visit of the same store: keep what was visited and call after it");
     hone_mutex_lock(&store->mutex);
+    hone_os_size_signal_hold();
     hone_status status = wake(store, where, err);
-    if (status != HONE_OK) hone_mutex_unlock(&store->mutex);
+    if (status == HONE_OK) return HONE_OK;
+    hone_os_size_signal_release();
+    hone_mutex_unlock(&store->mutex);
     return status;
 }
 
@@ -77,7 +81,9 @@ hone_status hone_store_unlock(hone_store *store, hone_status status)
 {
     hone_assert(hone_store_is_locked(store));
     (void)hone_store_is_mended(store, status);
-    if (!store->ops->concurrent) hone_mutex_unlock(&store->mutex);
+    if (store->ops->concurrent) return status;
+    hone_os_size_signal_release();
+    hone_mutex_unlock(&store->mutex);
     return status;
 }
 

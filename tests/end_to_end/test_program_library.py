@@ -54,6 +54,9 @@ class ProgramLibrary(CommandTest):
             self.assertEqual(entry["kernel"], "plain")
             rows = {row["kernel"]: row["rejected"] for row in entry["evidence"]["kernels"]}
             self.assertTrue(rows["blocked"], rows)
+            bench = self.hone("bench", CALL, "--seconds", "0.2", "--json", *program)  # which runs kernels in its own process
+            self.assertEqual({row["kernel"] for row in bench.json["calls"][0]["rows"]}, {"plain"})
+            self.assertRegex(bench.err, r"blocked is left out: it failed when it was measured \((wrong|crash)\)")
 
     def test_a_library_needs_no_libhone_beside_the_command(self):
         program = self.library(links=["-lhone"])

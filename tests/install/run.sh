@@ -37,6 +37,10 @@ pkg_config)
     "$work/consumer_cpp"
     # What was installed works by itself: the command finds its worker.
     HONE_STORE=none "$prefix/bin/hone" devices >/dev/null
+    # The packs that docs/packs.md begins with have all their files.
+    find "$prefix" -name pack.json -path '*/examples/*' | while read -r pack; do
+        HONE_STORE=none "$prefix/bin/hone" pack check "$(dirname "$pack")" >"$work/log" || { cat "$work/log"; exit 1; }
+    done
     ;;
 moved)
     # Nothing is looked for at the place where it was installed first.

@@ -1,4 +1,5 @@
 // Files and folders.
+#include "base/assert.h"
 #include "base/error.h"
 #include "os/os.h"
 #include "os/plain_file.h"
@@ -9,11 +10,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char where_make[] = "os.make_folders", where_read[] = "os.read_file", where_list[] = "os.list_folder",
@@ -335,4 +339,32 @@ bool hone_os_is_own_process(int pid)
     struct stat info;
     snprintf(path, sizeof path, "/proc/%d", pid);
     return pid > 0 && stat(path, &info) == 0 && info.st_uid == geteuid();
+}
+
+// The signal of a file that grows beyond the limit ends the process; the write fails as well, which is told.
+static _Thread_local struct {
+    int depth;
+    bool was_blocked; // by the host
+} size_signal;
+
+void hone_os_size_signal_hold(void)
+{
+    sigset_t set, before;
+    if (size_signal.depth++ > 0) return;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    size_signal.was_blocked = sigismember(&before, SIGXFSZ) == 1;
+}
+
+void hone_os_size_signal_release(void)
+{
+    const struct timespec at_once = {0};
+    sigset_t set;
+    hone_assert(size_signal.depth > 0);
+    if (--size_signal.depth > 0 || size_signal.was_blocked) return;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    (void)!sigtimedwait(&set, NULL, &at_once);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -92,7 +92,10 @@ void hone_os_lock_leave(int fd, uint64_t byte)
 
 bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size)
 {
-    return pwrite(fd, text, size, (off_t)offset) == (ssize_t)size;
+    hone_os_size_signal_hold();
+    const bool is_noted = pwrite(fd, text, size, (off_t)offset) == (ssize_t)size;
+    hone_os_size_signal_release();
+    return is_noted;
 }
 
 bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size)

@@ -31,10 +31,26 @@ extern char **environ;
 
 static const char where_start[] = "os.process.start";
 
+// Above the standard files: a program that begins without them may open them later, and would close ours.
+static bool move_up(int *fd)
+{
+    if (*fd > STDERR_FILENO) return true;
+    const int moved = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (moved < 0) return false;
+    close(*fd);
+    *fd = moved;
+    return true;
+}
+
 static hone_status make_pair(int out_fds[2], hone_error *err)
 {
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out_fds) == 0) return HONE_OK;
-    return hone_fail_system(err, HONE_IO, where_start, errno, "cannot make a socket pair");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out_fds) != 0)
+        return hone_fail_system(err, HONE_IO, where_start, errno, "cannot make a socket pair");
+    if (move_up(&out_fds[0]) && move_up(&out_fds[1])) return HONE_OK;
+    const int code = errno;
+    close(out_fds[0]);
+    close(out_fds[1]);
+    return hone_fail_system(err, HONE_IO, where_start, code, "cannot make a socket pair");
 }
 
 static hone_process own(pid_t pid, int fd)

@@ -38,6 +38,13 @@ hone_status hone_sandbox_init(
     sandbox->environment = environment;
     sandbox->now.process = sandbox->other.process = no_process;
     sandbox->by_value = kind != HONE_SANDBOX_SPAWN;
+    if (kind == HONE_SANDBOX_ZYGOTE) {
+        sandbox->has_turn = hone_zygote_take_turn(environment->zygote);
+        if (!sandbox->has_turn)
+            return hone_fail(
+                err, HONE_UNAVAILABLE, where,
+                "a contest of this thread has the isolating process: it comes to an end first");
+    }
     return kind == HONE_SANDBOX_HERE ? init_session(sandbox, err) : HONE_OK;
 }
 
@@ -79,6 +86,8 @@ void hone_sandbox_deinit(hone_sandbox *sandbox)
     give_back(sandbox);
     hone_sandbox_turn(sandbox, !sandbox->interpreted);
     give_back(sandbox);
+    if (sandbox->has_turn) hone_zygote_end_turn(sandbox->environment->zygote);
+    sandbox->has_turn = false;
     if (sandbox->session != NULL) {
         hone_session_deinit(sandbox->session);
         hone_free(&sandbox->environment->allocator, sandbox->session);

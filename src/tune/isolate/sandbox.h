@@ -26,6 +26,7 @@ typedef struct hone_sandbox {
     hone_sandbox_kind kind;
     const hone_tune_environment *environment;
     hone_session *session;   // HERE
+    bool has_turn;           // of the zygote's
     bool by_value;           // kernels go as addresses
     bool interpreted;        // SPAWN: its worker lends an interpreter
     bool splits;             // SPAWN: has a worker of each sort, as asked (hone_sandbox_turn)
@@ -72,5 +73,8 @@ hone_outcome hone_zygote_ask(
 void hone_zygote_drop(hone_zygote *zygote);
 // False: it is gone, nothing can be isolated by it any more.
 bool hone_zygote_alive(hone_zygote *zygote);
+// Its child serves one contest at a time: waits until it is the calling thread's turn. False: this thread has it already.
+bool hone_zygote_take_turn(hone_zygote *zygote);
+void hone_zygote_end_turn(hone_zygote *zygote);
 
 #endif

@@ -38,6 +38,7 @@ static const uint64_t grace_ns = 60000000000u;
 struct hone_zygote {
     hone_allocator allocator;
     hone_process process;
+    hone_mutex turn;  // one contest's child at a time: from its first question to the last
     hone_mutex mutex; // one question at a time
     bool gone;
     unsigned generation; // of the process that started it: a child of a fork has none
@@ -162,6 +163,7 @@ hone_status hone_zygote_start(const hone_allocator *allocator, hone_zygote **out
         hone_free(allocator, zygote);
         return status;
     }
+    hone_mutex_init_long(&zygote->turn);
     hone_mutex_init_long(&zygote->mutex);
     *out = zygote;
     return HONE_OK;
@@ -182,7 +184,20 @@ void hone_zygote_stop(hone_zygote **zygote)
     *zygote = NULL;
     end_zygote(gone);
     hone_mutex_deinit(&gone->mutex);
+    hone_mutex_deinit(&gone->turn);
     hone_free(&gone->allocator, gone);
+}
+
+bool hone_zygote_take_turn(hone_zygote *zygote)
+{
+    if (hone_mutex_is_mine(&zygote->turn)) return false;
+    hone_mutex_lock(&zygote->turn);
+    return true;
+}
+
+void hone_zygote_end_turn(hone_zygote *zygote)
+{
+    hone_mutex_unlock(&zygote->turn);
 }
 
 bool hone_zygote_alive(hone_zygote *zygote)

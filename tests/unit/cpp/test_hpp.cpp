@@ -184,8 +184,25 @@ static void a_scope_makes_a_context_the_threads_for_a_block()
     EXPECT(softmax.bind(hone::tensor(x, {4, 16}), hone::tensor(y, {4, 16})).kernel() != "reference");
 }
 
+static void a_function_that_takes_something_else_is_refused()
+{
+    hone::runtime rt;
+    std::vector<float> x(10), y(10);
+    const auto many = [](hone::run &, hone::span<const float>, hone::span<float>, double, double) {};
+    hone::operation more = rt.algorithm("more(x: f32[n]) -> y: f32[n]", many);
+    EXPECT(
+        has(thrown(HONE_KERNEL_FAILED, [&] { more(x, y); }),
+            "takes 4 arguments behind its hone::run &, and the signature has 2"));
+    const auto turned = [](hone::run &, double, hone::span<const float>, hone::span<float>) {};
+    hone::operation other = rt.algorithm("other(x: f32[n], *, by: f64 = 2.0) -> y: f32[n]", turned);
+    EXPECT(
+        has(thrown(HONE_KERNEL_FAILED, [&] { other(x, y); }),
+            "stands where the kernel's function takes"));
+}
+
 int main()
 {
+    a_function_that_takes_something_else_is_refused();
     a_vector_is_a_tensor_and_a_lambda_a_kernel();
     a_contest_runs_a_lambda_that_captures_nothing_in_a_process_of_its_own();
     what_a_kernel_throws_comes_to_its_caller();

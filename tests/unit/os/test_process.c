@@ -46,6 +46,26 @@ static int start_grandchild(void *ctx, int fd)
 
 static const uint64_t second_ns = 1000000000u;
 
+// A daemon begins with the standard files closed, and opens them later.
+static void a_childs_descriptor_is_none_of_the_standard_files(void **state)
+{
+    (void)state;
+    const char *const arguments[] = {"sh", "-c", "exit 0", NULL};
+    hone_process child;
+    hone_error err = {0};
+    int number, code;
+    const int kept = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    const hone_status status = hone_process_spawn("/bin/sh", arguments, &child, &err);
+    if (kept >= 0) {
+        dup2(kept, STDIN_FILENO);
+        close(kept);
+    }
+    assert_int_equal(status, HONE_OK);
+    assert_true(child.fd > STDERR_FILENO);
+    hone_process_kill(&child, &number, &code);
+}
+
 static void a_spawned_child_answers_on_descriptor_3(void **state)
 {
     (void)state;
@@ -213,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spawned_child_answers_on_descriptor_3),
+        cmocka_unit_test(a_childs_descriptor_is_none_of_the_standard_files),
         cmocka_unit_test(what_is_handed_on_is_in_later_children_and_not_here),
         cmocka_unit_test(a_program_that_is_not_there_is_a_failure),
         cmocka_unit_test(a_forked_child_runs_the_body),

@@ -41,13 +41,40 @@ static void start_all(caller callers[THREADS], void *(*body)(void *ctx))
 
 // Functions of this program are isolated by a zygote, which wants to be forked while there is one thread; where a
 // sanitizer has started its own, the threads find nothing to tune with.
-static fixture *open_to_tune(void)
+static fixture *open_with_zygote(hone_policy policy)
 {
     hone_runtime *trial = NULL;
-    wish wanted = {.policy = HONE_POLICY_TUNE, .flags = HONE_RUNTIME_ZYGOTE, .store = "memory:"};
+    wish wanted = {.policy = policy, .flags = HONE_RUNTIME_ZYGOTE, .store = "memory:"};
     if (open_bare(&wanted, &trial, NULL) != HONE_OK) wanted.flags = 0;
     hone_runtime_close(&trial);
     return open_fixture(wanted);
+}
+
+static fixture *open_to_tune(void)
+{
+    return open_with_zygote(HONE_POLICY_TUNE);
+}
+
+// The zygote has one child: what one thread asks of it another must not come between.
+static void threads_that_guess_at_once_verify_one_after_the_other(void **state)
+{
+    enum { ROUNDS = 4 };
+    (void)state;
+    fixture *f = open_with_zygote(HONE_POLICY_HEURISTIC);
+    for (int round = 0; round < ROUNDS; round++) {
+        caller callers[THREADS] = {{0}};
+        for (int i = 0; i < THREADS; i++) {
+            callers[i].f = f;
+            callers[i].cols = 4 + round * THREADS + i;
+        }
+        start_all(callers, decide_now);
+        for (int i = 0; i < THREADS; i++) {
+            assert_int_equal(callers[i].status, HONE_OK);
+            assert_string_equal(callers[i].decision.kernel, callers[0].decision.kernel);
+            assert_string_not_equal(callers[i].decision.kernel, "reference");
+        }
+    }
+    close_fixture(f);
 }
 
 static void threads_that_miss_one_key_tune_it_once_and_get_one_answer(void **state)
@@ -236,6 +263,7 @@ static void a_progress_callback_may_tune_another_call(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_guess_at_once_verify_one_after_the_other),
         cmocka_unit_test(threads_that_miss_one_key_tune_it_once_and_get_one_answer),
         cmocka_unit_test(threads_that_miss_different_keys_each_get_their_own_answer),
         cmocka_unit_test(threads_whose_key_has_no_answer_take_the_heuristic),

@@ -6,12 +6,14 @@
 #include "temporary_folder.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -741,6 +743,31 @@ static void a_store_that_cannot_be_written_still_answers(void **state)
 
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+// The system ends a process whose file grows beyond the limit, unless that signal is held.
+static void a_file_beyond_its_limit_is_a_put_that_fails(void **state)
+{
+    static const char *const kinds[] = {"sqlite:%s/limited.db", "json:%s/limited"};
+    fixture *f = *state;
+    struct rlimit before, low;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        hone_store *store = NULL;
+        sigset_t pending;
+        snprintf(f->url, sizeof f->url, kinds[i], f->folder.path);
+        low = (struct rlimit){.rlim_cur = 64, .rlim_max = before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+        hone_status status = hone_store_open(hone_allocator_system(), f->url, &store, &f->err);
+        const hone_store_decision put = sample_decision();
+        if (status == HONE_OK) status = hone_store_put(store, &put, &f->err);
+        hone_store_close(&store);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(status, HONE_IO);
+        assert_non_null(strstr(f->err.message, "File too large"));
+        assert_int_equal(sigpending(&pending), 0);
+        assert_int_equal(sigismember(&pending, SIGXFSZ), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -769,6 +796,7 @@ int main(void)
         FILE_TEST(eight_processes_open_one_new_store_and_all_their_puts_survive),
         FILE_TEST(a_put_while_another_process_writes_for_long_is_busy_with_words),
         FILE_TEST(a_store_that_cannot_be_written_still_answers),
+        FILE_TEST(a_file_beyond_its_limit_is_a_put_that_fails),
     };
     return cmocka_run_group_tests_name("store files", tests, NULL, NULL);
 }
