@@ -292,6 +292,8 @@ int main(int argc, char **argv)
 {
     bench_options options = {.seconds = 5};
     int at = 1;
+    // As in hone's workers: an idle thread of one library would look for work for 128 ms, on the processor that the next one needs.
+    setenv("OPENBLAS_THREAD_TIMEOUT", "22", false);
     for (; at < argc && argv[at][0] == '-'; at++) {
         if (strcmp(argv[at], "--quick") == 0)
             options.quick = true;

@@ -156,9 +156,11 @@ struct hone_kernel {
     uint64_t needs;        // HONE_CPU_* bits that must all be there
     const char *signature; // the kernel's own, when it supports less or more; NULL: the algorithm's
     const char *space;     // docs/spaces.md; NULL: one config
-    const char *revision;  // changes when the kernel's code changes, so that its old decisions go stale; NULL: "1"
-    void *user;            // for the functions below
-    bool is_reference;     // never competes; runs when nothing else can
+    // Changes when the kernel's code changes, so that its old decisions go stale. NULL: "1", which of a function of a program is none:
+    // what is measured of it is not remembered.
+    const char *revision;
+    void *user;        // for the functions below
+    bool is_reference; // never competes; runs when nothing else can
     // Can it run this call at all? If not, fills why->message (shown by explain). NULL: yes.
     bool (*supports)(const hone_kernel *kernel, const hone_call *call, hone_error *why);
     // A config without measuring; false: the space's default. NULL: the space's default.

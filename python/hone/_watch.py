@@ -63,11 +63,8 @@ def _jax_settings(jax: Any) -> Iterator[tuple[str, Any, Callable[[Any], object]]
             yield f"JAX's {name}", value, lambda value, name=name: jax.config.update(name, value)
 
 
-def _put_list(target: list[Any]) -> Callable[[Any], object]:
-    def put(value: tuple[Any, ...]) -> None:
-        target[:] = value
-
-    return put
+def _put_path(value: tuple[str, ...]) -> None:
+    sys.path[:] = value
 
 
 def _put_decimal(decimal: Any) -> Callable[[Any], object]:
@@ -81,8 +78,7 @@ def _settings() -> Iterator[tuple[str, Any, Callable[[Any], object]]]:
         yield "sys.set_int_max_str_digits", sys.get_int_max_str_digits(), sys.set_int_max_str_digits
     yield "sys.settrace", sys.gettrace(), sys.settrace
     yield "sys.setprofile", sys.getprofile(), sys.setprofile
-    yield "sys.path", tuple(sys.path), _put_list(sys.path)
-    yield "sys.meta_path", tuple(sys.meta_path), _put_list(sys.meta_path)
+    yield "sys.path", tuple(sys.path), _put_path
     for name in ("stdin", "stdout", "stderr"):
         yield f"sys.{name}", getattr(sys, name, None), lambda value, name=name: setattr(sys, name, value)
     yield "the collector of garbage", gc.isenabled(), lambda value: gc.enable() if value else gc.disable()
