@@ -161,8 +161,7 @@ hone_status hone_permit_begin_measuring(void *permit_pointer, hone_error *err)
 {
     hone_permit *permit = permit_pointer;
     permit->is_measuring = hone_measuring_begin(permit->environment->flights, permit->options->cancel);
-    if (!permit->is_measuring)
-        return hone_fail(err, HONE_CANCELLED, where, "cancelled before it began to measure");
+    if (!permit->is_measuring) return hone_fail(err, HONE_CANCELLED, where, "cancelled before it began to measure");
     hone_status status = lock_device(permit, err);
     if (status != HONE_OK) hone_permit_end_measuring(permit);
     return status;
