@@ -15,6 +15,7 @@ _MODULES = (
     "hone._scripts", "hone._hone", "hone._scripts.Script", "hone._scripts._Numpy", "hone._scripts._Torch", "hone._scripts._Jax",
 )
 
+RECURSION = "sys.setrecursionlimit"
 _MISSING = object()
 
 
@@ -72,7 +73,7 @@ def _put_decimal(decimal: Any) -> Callable[[Any], object]:
 
 
 def _settings() -> Iterator[tuple[str, Any, Callable[[Any], object]]]:
-    yield "sys.setrecursionlimit", sys.getrecursionlimit(), sys.setrecursionlimit
+    yield RECURSION, sys.getrecursionlimit(), sys.setrecursionlimit
     yield "sys.setswitchinterval", sys.getswitchinterval(), sys.setswitchinterval
     if hasattr(sys, "get_int_max_str_digits"):
         yield "sys.set_int_max_str_digits", sys.get_int_max_str_digits(), sys.set_int_max_str_digits
@@ -117,6 +118,8 @@ def _restore() -> list[str]:
                 setattr(owner, key, value)
     for name, value, put in list(_settings()):
         before = _noted_settings.get(name, _MISSING)
+        if name == RECURSION and before is not _MISSING and value > before:
+            continue  # compilers raise it when they are imported, in a first run say, and nobody loses by it
         if before is not _MISSING and before is not value and before != value:
             changed.append(name)
             put(before)

@@ -578,6 +578,19 @@ class Losing(KernelTest):
         self.assertIn("changes sys.setrecursionlimit of its interpreter", text)
         self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
 
+    def test_a_kernel_may_raise_the_recursion_limit_as_compilers_do(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def honest(x, by):
+            import sys
+
+            sys.setrecursionlimit(max(sys.getrecursionlimit(), 4321))
+            return x * x.dtype.type(by)
+
+        _, text = self.tuned(name)
+        self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
+
     def test_a_module_may_make_settings_as_it_is_imported(self):
         name = self.algorithm()
         (self.folder / "t_recursion.py").write_text("import sys\nsys.setrecursionlimit(sys.getrecursionlimit() + 321)\n")
