@@ -156,8 +156,8 @@ struct hone_kernel {
     uint64_t needs;        // HONE_CPU_* bits that must all be there
     const char *signature; // the kernel's own, when it supports less or more; NULL: the algorithm's
     const char *space;     // docs/spaces.md; NULL: one config
-    // Changes when the kernel's code changes, so that its old decisions go stale. NULL: "1", which of a function of a program is none:
-    // what is measured of it is not remembered.
+    // Changes with the kernel's code, so that decisions on the old code go stale. NULL or "1": none. hone does not remember what it
+    // measures of a program's function without one.
     const char *revision;
     void *user;        // for the functions below
     bool is_reference; // never competes; runs when nothing else can

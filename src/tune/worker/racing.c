@@ -196,11 +196,6 @@ static bool hold_inside(meeting *m, int thread)
     return false;
 }
 
-static bool is_late(const meeting *m)
-{
-    return hone_os_now_ns() - m->begin_ns >= patient_ns;
-}
-
 // A whole run while the other thread stands still, and often some more: buffers that are taken by turns meet then, too.
 static void run_holding(racer *r)
 {
@@ -208,12 +203,11 @@ static void run_holding(racer *r)
     const double most_more_ns = 100e3; // of a run
     meeting *m = r->meeting;
     bool holds = false;
-    for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0 && (i == 0 || !is_late(m)); i++)
+    for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0; i++)
         holds = hold_inside(m, m->threads[1 - r->number]);
     hone_status status = run_racer(r);
     int more = m->run_ns > most_more_ns ? 0 : (int)(hone_random_next(&m->random) % (MOST_MORE + 1));
-    // Two runs of one interpreter may hand its lock to each other all the time, a hundred times as slowly as one runs alone.
-    for (; holds && more > 0 && status == HONE_OK && !is_late(m); more--)
+    for (; holds && more > 0 && status == HONE_OK; more--)
         status = run_racer(r);
     atomic_store(&m->over, true);
     if (holds) hone_os_hold_release();
@@ -225,7 +219,7 @@ static void run_holding(racer *r)
 static bool is_held_again(const meeting *m, int round)
 {
     const int least = m->run_ns > long_run_ns ? LEAST_LONG_HOLDS : LEAST_HOLDS;
-    return round < LEAST_LONG_HOLDS || (round < MOST_HOLDS && m->spent_ns < (m->holds < least ? patient_ns : hold_ns));
+    return round < least || (round < MOST_HOLDS && m->spent_ns < (m->holds < least ? patient_ns : hold_ns));
 }
 
 static void race_held(racer *r)
