@@ -10,7 +10,8 @@
 // The interval of a ratio is the percentile bootstrap (B. Efron and R. J. Tibshirani, "An Introduction to the
 // Bootstrap", 1993, chapter 13, which asks for 1,000 resamples for an interval). Rounds are drawn, not samples: both
 // candidates of a round are drawn together, so that what disturbed the round stays in both. The seed decides the draws,
-// so that the same samples have the same interval. Cost: 1,000 sorts of each side's samples.
+// so that the same samples have the same interval. Each side is sorted once: a resample is how often each of the sorted
+// samples was drawn.
 //
 // A duel has many rounds, and what disturbs one of them often lasts for the next ones, too. Its ratio is the median of
 // the ratios within rounds, and its interval that of the sign test, between ranks interpolated (T. P. Hettmansperger and
@@ -62,25 +63,69 @@ hone_interval hone_median(double *samples, size_t count)
     return (hone_interval){middle_of(samples, count), samples[first], samples[count - 1 - first]};
 }
 
-double hone_center(double *samples, size_t count)
+// Samples by their size, some of them several times: what a resample is, without a sort of its own.
+typedef struct drawn {
+    const double *sorted;
+    const uint16_t *times; // how often each of them counts
+    size_t count, total;   // of different samples, and of all
+} drawn;
+
+// The samples that stand at the two middle ranks of all; one where their number is odd.
+static double middle_of_drawn(const drawn *d)
+{
+    size_t i = 0, seen = d->times[0];
+    while (seen <= (d->total - 1) / 2)
+        seen += d->times[++i];
+    const double lower = d->sorted[i];
+    while (seen <= d->total / 2)
+        seen += d->times[++i];
+    return (lower + d->sorted[i]) / 2;
+}
+
+// The median of the distances from the middle: the nearest come first from both sides, in order.
+static double deviation_of_drawn(const drawn *d, double middle)
+{
+    size_t above = 0;
+    while (above < d->count && d->sorted[above] <= middle)
+        above++;
+    double lower = 0, distance = 0;
+    bool is_found = false;
+    for (size_t below = above, seen = 0; seen <= d->total / 2;) {
+        const double down = below > 0 ? middle - d->sorted[below - 1] : INFINITY;
+        const double up = above < d->count ? d->sorted[above] - middle : INFINITY;
+        distance = fmin(down, up);
+        seen += d->times[below > 0 && down <= up ? --below : above++];
+        if (!is_found && seen > (d->total - 1) / 2) {
+            lower = distance;
+            is_found = true;
+        }
+    }
+    return (lower + distance) / 2;
+}
+
+static double center_of_drawn(const drawn *d)
 {
     // 1.4826 times the median absolute deviation is the standard deviation of a normal distribution.
-    double distances[MAX_SAMPLES], sum = 0;
+    const double middle = middle_of_drawn(d), fence = fence_deviations * 1.4826 * deviation_of_drawn(d, middle);
+    double sum = 0;
+    size_t inside = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        if (fabs(d->sorted[i] - middle) > fence) continue;
+        sum += d->times[i] * d->sorted[i];
+        inside += d->times[i];
+    }
+    return inside > 0 ? sum / (double)inside : middle;
+}
+
+double hone_center(double *samples, size_t count)
+{
+    uint16_t once[MAX_SAMPLES];
     hone_assert(count > 0);
     if (count > MAX_SAMPLES) count = MAX_SAMPLES;
     qsort(samples, count, sizeof *samples, compare);
-    double middle = middle_of(samples, count);
     for (size_t i = 0; i < count; i++)
-        distances[i] = fabs(samples[i] - middle);
-    qsort(distances, count, sizeof distances[0], compare);
-    double fence = fence_deviations * 1.4826 * middle_of(distances, count);
-    size_t inside = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (fabs(samples[i] - middle) > fence) continue;
-        sum += samples[i];
-        inside++;
-    }
-    return inside > 0 ? sum / (double)inside : middle;
+        once[i] = 1;
+    return center_of_drawn(&(drawn){samples, once, count, count});
 }
 
 // Which samples count -------------------------------------------------------------------------------------------------
@@ -180,21 +225,59 @@ hone_interval hone_rounds_ratio(const hone_sample *a, const hone_sample *b, size
 
 // Ratios --------------------------------------------------------------------------------------------------------------
 
-static double resampled_median(const double *samples, size_t count, uint64_t *seed)
+// Samples in their order of size, and where each has gone.
+typedef struct ordered {
+    size_t count;
+    double sorted[MAX_SAMPLES];
+    uint16_t ranks[MAX_SAMPLES];
+} ordered;
+
+typedef struct placed {
+    double sample; // first: what compare sees
+    size_t index;
+} placed;
+
+static void order(ordered *out, const double *samples, size_t count)
 {
-    double copy[MAX_SAMPLES];
-    for (size_t i = 0; i < count; i++)
-        copy[i] = samples[hone_random_below(seed, (uint32_t)count)];
-    qsort(copy, count, sizeof copy[0], compare);
-    return middle_of(copy, count);
+    placed all[MAX_SAMPLES];
+    hone_assert(count > 0);
+    out->count = count < MAX_SAMPLES ? count : MAX_SAMPLES;
+    for (size_t i = 0; i < out->count; i++)
+        all[i] = (placed){samples[i], i};
+    qsort(all, out->count, sizeof all[0], compare);
+    for (size_t i = 0; i < out->count; i++) {
+        out->sorted[i] = all[i].sample;
+        out->ranks[all[i].index] = (uint16_t)i;
+    }
 }
 
-static double median_of(const double *samples, size_t count)
+// picked NULL: each sample once.
+static drawn draw(const ordered *from, const uint32_t *picked, uint16_t times[MAX_SAMPLES])
 {
-    double copy[MAX_SAMPLES];
-    memcpy(copy, samples, count * sizeof copy[0]);
-    qsort(copy, count, sizeof copy[0], compare);
-    return middle_of(copy, count);
+    memset(times, 0, from->count * sizeof times[0]);
+    for (size_t i = 0; i < from->count; i++)
+        times[from->ranks[picked != NULL ? picked[i] : i]]++;
+    return (drawn){from->sorted, times, from->count, from->count};
+}
+
+static void pick(uint32_t *out, size_t count, uint64_t *seed)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = hone_random_below(seed, (uint32_t)count);
+}
+
+static double median_drawn(const ordered *from, const uint32_t *picked)
+{
+    uint16_t times[MAX_SAMPLES];
+    const drawn d = draw(from, picked, times);
+    return middle_of_drawn(&d);
+}
+
+static double center_drawn(const ordered *from, const uint32_t *picked)
+{
+    uint16_t times[MAX_SAMPLES];
+    const drawn d = draw(from, picked, times);
+    return center_of_drawn(&d);
 }
 
 // The middle 95 % of the resampled ratios (the bootstrap's percentile interval: Efron and Tibshirani, An Introduction
@@ -205,46 +288,37 @@ static hone_interval interval_of(double middle, double *ratios)
     return (hone_interval){middle, ratios[RESAMPLES / 40], ratios[RESAMPLES - 1 - RESAMPLES / 40]};
 }
 
+static double over(double above, double below)
+{
+    return below > 0 ? above / below : 1;
+}
+
 hone_interval hone_median_ratio(const double *a, size_t a_count, const double *b, size_t b_count, uint64_t seed)
 {
     double ratios[RESAMPLES];
-    if (a_count > MAX_SAMPLES) a_count = MAX_SAMPLES;
-    if (b_count > MAX_SAMPLES) b_count = MAX_SAMPLES;
+    uint32_t picked[MAX_SAMPLES];
+    ordered one, other;
+    order(&one, a, a_count);
+    order(&other, b, b_count);
     for (size_t r = 0; r < RESAMPLES; r++) {
-        double below = resampled_median(a, a_count, &seed);
-        ratios[r] = below > 0 ? resampled_median(b, b_count, &seed) / below : 1;
+        pick(picked, one.count, &seed);
+        const double below = median_drawn(&one, picked);
+        pick(picked, other.count, &seed);
+        ratios[r] = over(median_drawn(&other, picked), below);
     }
-    double below = median_of(a, a_count);
-    return interval_of(below > 0 ? median_of(b, b_count) / below : 1, ratios);
-}
-
-static double center_of(const double *samples, const uint32_t *picked, size_t count)
-{
-    double copy[MAX_SAMPLES];
-    for (size_t i = 0; i < count; i++)
-        copy[i] = samples[picked[i]];
-    return hone_center(copy, count);
-}
-
-static double ratio_of(const double *a, const double *b, const uint32_t *picked, size_t count)
-{
-    double below = center_of(a, picked, count);
-    return below > 0 ? center_of(b, picked, count) / below : 1;
+    return interval_of(over(median_drawn(&other, NULL), median_drawn(&one, NULL)), ratios);
 }
 
 hone_interval hone_ratio(const double *a, const double *b, size_t count, uint64_t seed)
 {
-    uint32_t picked[MAX_SAMPLES];
     double ratios[RESAMPLES];
-    hone_assert(count > 0);
-    if (count > MAX_SAMPLES) count = MAX_SAMPLES;
-    for (uint32_t i = 0; i < count; i++)
-        picked[i] = i;
-    double middle = ratio_of(a, b, picked, count);
+    uint32_t picked[MAX_SAMPLES];
+    ordered one, other;
+    order(&one, a, count);
+    order(&other, b, count);
     for (size_t r = 0; r < RESAMPLES; r++) {
-        for (size_t i = 0; i < count; i++)
-            picked[i] = hone_random_below(&seed, (uint32_t)count);
-        ratios[r] = ratio_of(a, b, picked, count);
+        pick(picked, one.count, &seed);
+        ratios[r] = over(center_drawn(&other, picked), center_drawn(&one, picked));
     }
-    return interval_of(middle, ratios);
+    return interval_of(over(center_drawn(&other, NULL), center_drawn(&one, NULL)), ratios);
 }

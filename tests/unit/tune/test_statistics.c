@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 static void medians_of_odd_and_even_counts(void **state)
 {
@@ -79,6 +80,40 @@ static void a_clear_ratio_excludes_one_and_an_unclear_one_does_not(void **state)
     assert_true(unclear.low < 1 && unclear.high > 1);
     hone_interval again = hone_ratio(a, c, 16, 1);
     assert_true(again.low == unclear.low && again.high == unclear.high);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Resamples as they are defined, each made and sorted: what counting how often a sample was drawn must come to.
+static void an_interval_is_that_of_resamples_that_are_made(void **state)
+{
+    (void)state;
+    enum { RESAMPLES = 1000, MOST = 40 };
+    uint64_t random = 11;
+    for (uint32_t count = 1; count <= MOST; count++) {
+        double a[MOST], b[MOST], ratios[RESAMPLES], one[MOST], other[MOST];
+        for (uint32_t i = 0; i < count; i++) {
+            a[i] = 100 + hone_random_below(&random, count % 2 == 0 ? 1000 : 4); // many alike in every other one
+            b[i] = (90 + hone_random_below(&random, 50)) * (hone_random_below(&random, 8) == 0 ? 9 : 1);
+        }
+        uint64_t seed = count;
+        for (int r = 0; r < RESAMPLES; r++) {
+            for (uint32_t i = 0; i < count; i++) {
+                const uint32_t drawn = hone_random_below(&seed, count);
+                one[i] = a[drawn];
+                other[i] = b[drawn];
+            }
+            ratios[r] = hone_center(other, count) / hone_center(one, count);
+        }
+        qsort(ratios, RESAMPLES, sizeof ratios[0], by_size);
+        const hone_interval ratio = hone_ratio(a, b, count, count);
+        assert_true(fabs(ratio.low / ratios[RESAMPLES / 40] - 1) < 1e-12);
+        assert_true(fabs(ratio.high / ratios[RESAMPLES - 1 - RESAMPLES / 40] - 1) < 1e-12);
+    }
 }
 
 // Rounds of two equal choices. Both share the machine's state, and one is off by what changes slowly: `kept` of it stays
@@ -215,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(medians_of_odd_and_even_counts),
         cmocka_unit_test(a_center_is_the_mean_without_what_was_disturbed),
+        cmocka_unit_test(an_interval_is_that_of_resamples_that_are_made),
         cmocka_unit_test(the_interval_of_a_median_holds_it_and_narrows),
         cmocka_unit_test(a_ratio_of_medians_needs_no_pairs_and_heeds_no_outlier),
         cmocka_unit_test(a_clear_ratio_excludes_one_and_an_unclear_one_does_not),
