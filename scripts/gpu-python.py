@@ -6,6 +6,7 @@ it, captured into a graph of 20 runs, all in turn; the choice of hone is a bound
 
     python3 gpu-python.py tune FOLDER [N]     tunes N shapes of each operation (4), measures, checks what goes wrong alone
     python3 gpu-python.py models FOLDER       models under hone.torch.replace, beside themselves
+    python3 gpu-python.py descriptors FOLDER  a product of Triton's that takes tensor descriptors of the host, beside torch's
     python3 gpu-python.py again FOLDER [N]    another process: nothing may be tuned, compiled by hone or started
 
 Leaves with 1 when something is wrong or the choice is below .97 of the best provider.
@@ -513,6 +514,76 @@ def models(folder, count):
     return bad
 
 
+def set_blocks(nargs):
+    nargs["a_desc"].block_shape = [nargs["BM"], nargs["BK"]]
+    nargs["b_desc"].block_shape = [nargs["BN"], nargs["BK"]]
+    nargs["c_desc"].block_shape = [nargs["BM"], nargs["BN"]]
+
+
+@triton.autotune(configs=[triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=warps, num_stages=stages, pre_hook=set_blocks)
+                          for m, n, warps, stages in ((128, 128, 4, 4), (128, 256, 8, 3), (64, 128, 4, 4), (64, 64, 4, 4))], key=["M", "N", "K"])
+@triton.jit
+def described_tiles(a_desc, b_desc, c_desc, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """As Triton's tutorial of persistent products takes its arrays: descriptors that the host makes, whose blocks a pre_hook sets."""
+    down = tl.cdiv(M, BM)
+    m, n = tl.program_id(0) % down * BM, tl.program_id(0) // down * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, K, BK):
+        total = tl.dot(a_desc.load([m, at]), b_desc.load([n, at]).T, total)
+    c_desc.store([m, n], total.to(c_desc.dtype))
+
+
+@triton.jit
+def copied_tiles(x_desc, y_desc, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    at = tl.program_id(0) * ROWS
+    y_desc.store([at, 0], x_desc.load([at, 0]))
+
+
+def descriptors(folder, count):
+    """Tensor descriptors that the host makes: right beside torch, at odd sizes and of joined dims, and refused where rows are no multiple of 16 bytes."""
+    @hone.algorithm("described_product(a: T[m, k], b: T[n, k]) -> c: T[m, n] where T in f16, bf16")
+    def described_product(a, b):
+        return a @ b.T
+
+    @hone.algorithm("described_copy(x: T[..., d]) -> y: T[..., d] where T in f32, bf16")
+    def described_copy(x):
+        return x * 1
+
+    @hone.kernel("described_product", name="torch_eager")
+    def eager(a, b, c):
+        torch.mm(a, b.T, out=c)
+
+    hone.kernel("described_product", grid="ceildiv(m, BM) * ceildiv(n, BN)")(described_tiles)
+    hone.kernel("described_copy", space="ROWS: 16 | 64; COLUMNS: 64", grid="ceildiv(x.size / max(d, 1), ROWS)", condition="d == COLUMNS",
+                arguments={"x_desc": "descriptor(x, ROWS, COLUMNS)", "y_desc": "descriptor(y, ROWS, COLUMNS)"})(copied_tiles)
+    bad = 0
+    for m, n, k in ((4096, 4096, 4096), (300, 520, 80), (1000, 1000, 1000), (128, 4096, 4096), (77, 90, 81)):
+        a, b = (torch.randn(rows, k, device=DEVICE, dtype=torch.bfloat16) for rows in (m, n))
+        c = torch.empty(m, n, device=DEVICE, dtype=torch.bfloat16)
+        result = hone.tune("described_product", a, b, seconds=6, progress=False)
+        kernels = {one["kernel"]: one for one in json.loads(result.to_json())["entries"][0]["evidence"]["kernels"]}
+        ours = [one for name, one in kernels.items() if name.startswith("described_tiles") and one.get("time_ns")]
+        reasons = {one.get("reason") for name, one in kernels.items() if name.startswith("described_tiles") and not one.get("time_ns")}
+        error, shown = 0.0, ""
+        if ours:
+            best = min(ours, key=lambda one: one["time_ns"])
+            with hone.override("described_product", best["kernel"], best["config"], platform="triton"):
+                plan = hone.bind("described_product", a, b, c)
+            plan(a, b, c)
+            wanted = a.double() @ b.double().T
+            error = float((c.double() - wanted).norm() / wanted.norm())
+            times = time_in_turn({"descriptors": lambda: plan(a, b, c), "torch": lambda: torch.mm(a, b.T, out=c)})
+            shown = f"{best['config']} alone {times['descriptors']:.1f} us, torch {times['torch']:.1f} us, off by {error:.1e}"
+        right = error < 1e-2 and (bool(ours) == (k % 8 == 0))
+        bad += not right
+        print(f"{'ok' if right else 'FAILED'} [{m},{k}] x [{n},{k}]: chosen {result[0].kernel}; {shown or reasons}", flush=True)
+    x = torch.randn(3, 5, 7, 64, device=DEVICE)
+    result = hone.tune("described_copy", x, seconds=3, progress=False)
+    same = bool(torch.equal(hone.run("described_copy", x), x)) and result[0].platform == "triton"
+    print(f"{'ok' if same else 'FAILED'} [3,5,7,64] by rows of 64: chosen {result[0].platform}/{result[0].kernel}", flush=True)
+    return bad + (not same)
+
+
 def time_calls(body, rounds=30):
     """The median of calls that are started and waited for one by one, in microseconds."""
     times = []
@@ -530,4 +601,4 @@ if __name__ == "__main__":
     shapes_each = int(sys.argv[3]) if len(sys.argv) > 3 else 4
     print(f"torch {torch.__version__}, triton {triton.__version__}, Liger-Kernel {'here' if LIGER else 'not here'}, "
           f"{torch.cuda.get_device_name() if DEVICE == 'cuda' else DEVICE}", flush=True)
-    sys.exit(1 if {"tune": tune, "again": again, "models": models}[mode](place, shapes_each) else 0)
+    sys.exit(1 if {"tune": tune, "again": again, "models": models, "descriptors": descriptors}[mode](place, shapes_each) else 0)

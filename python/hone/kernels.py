@@ -568,12 +568,17 @@ class Pack(NamedTuple):
     lost: list[str]  # what a reader without Python has not, one text a kernel
 
 
-def _collect(folder: pathlib.Path, into: pathlib.Path, pack: dict[str, Any], written: dict[str, str]) -> None:
+def _collect(folder: pathlib.Path, into: pathlib.Path, pack: dict[str, Any], written: dict[str, str], suffix: str = "") -> None:
     """Adds the kernels of a pack of the cache. Files keep their names, and so kernels their revisions, under which decisions are stored;
-    where two of a name differ, the second goes into a folder of its own."""
+    where two of a name differ, the second goes into a folder of its own.
+
+    Args:
+        suffix: of the kernels' names.
+    """
     document = json.loads((folder / "pack.json").read_text())
     pack["algorithms"] += [row for row in document.get("algorithms", []) if row not in pack["algorithms"]]
     for row in document["kernels"]:
+        row["name"] += suffix
         parts = [part for part in (row, *row.get("files", []), *row.get("variants", [])) if "file" in part]
         place = ""
         if any(written.get(part["file"], part["sha256"]) != part["sha256"] for part in parts):
@@ -595,6 +600,7 @@ def pack(folder: Any, *algorithms: str, target: int | Iterable[int] | None = Non
         folder: is made; what was edited in a ``pack.json`` that is there stays.
         algorithms: their names; none: all.
         target: compute capabilities that functions of Triton are compiled for, 90 for 9.0; None: those of the GPUs that are here, else 90.
+            Of several one keeps the kernels' names, that of a GPU that is here, else the first; those of others end with _sm80.
         overwrite: what was edited goes.
 
     Returns:
@@ -621,8 +627,8 @@ def pack(folder: Any, *algorithms: str, target: int | Iterable[int] | None = Non
     for one in rows:
         _collect(one.folder, into, written, files)
     for function in lazy:
-        for made in _all_of(function, archs):
-            _collect(made, into, written, files)
+        for made, suffix in _all_of(function, archs):
+            _collect(made, into, written, files, suffix)
     if not written["algorithms"]:
         del written["algorithms"]
     told = _packing.write("hone.pack", into, written, overwrite)
@@ -632,17 +638,20 @@ def pack(folder: Any, *algorithms: str, target: int | Iterable[int] | None = Non
     return Pack(into, _lost(written))
 
 
-def _all_of(function: Any, archs: list[int] | None) -> list[pathlib.Path]:
-    """All that can be compiled of a function without a call."""
+def _all_of(function: Any, archs: list[int] | None) -> list[tuple[pathlib.Path, str]]:
+    """All that can be compiled of a function without a call, and what its kernels' names end with. What is for a GPU that is here, else for
+    the first target, keeps its name, under which this program stores decisions; of other targets it ends with _sm80."""
     if not hasattr(function, "choices"):  # what was exported for calls is registered
         return []
     from hone import registry, triton
 
-    found = archs or sorted({arch for _, arch in triton._gpus(registry.devices())}) or [90]
+    here = sorted({arch for _, arch in triton._gpus(registry.devices())})
+    found = archs or here or [90]
+    plain = next((arch for arch in found if arch in here), found[0])
     made = []
     for chosen, arch in ((chosen, arch) for chosen in function.choices() for arch in found):
         try:
-            made.append(function.compile(chosen, arch))
+            made.append((function.compile(chosen, arch), "" if arch == plain else f"_sm{arch}"))
         except Exception as error:  # a compiler's own
             dtypes = f" with {', '.join(chosen.values())}" if chosen else ""
             raise errors.UnsupportedError(

@@ -14,12 +14,14 @@ the path), 2 on wrong use.
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import hashlib
 import importlib.util
 import inspect
 import itertools
 import json
+import operator
 import os
 import pathlib
 import re
@@ -37,6 +39,7 @@ TOOL = "hone.triton"
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 REQUIRED = ("function", "algorithm", "name", "signature", "arguments", "grid", "configs")
 FIELDS = (*REQUIRED, "constants", "divisible", "condition", "when", "priority")
+DESCRIPTOR = "tensordesc"  # Triton's type of a descriptor that the host makes: tensordesc<fp16[128, 64]>
 
 # Smaller binaries without paths in them, and no default that changes from one version of Triton to the next.
 os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
@@ -131,6 +134,7 @@ def compile_variant(triton, kernel, arch, config):
     names = list(kernel["arguments"])
     attributes = {(kernel["function"].arg_names.index(name),): [["tt.divisibility", 16]] for name in kernel.get("divisible", [])}
     signature = {name: kernel["arguments"][name][0] for name in names}
+    signature.update({name: re.sub(r"[\[>].*", f"{block_of(kernel, name, config)}>", signature[name]) for name in described(kernel)})
     signature.update({name: "constexpr" for name in constants})
     ordered = {name: signature[name] for name in kernel["function"].arg_names}
     source = ASTSource(fn=kernel["function"], signature=ordered, constexprs=constants, attrs=attributes)
@@ -151,12 +155,76 @@ def constants_of(kernel, config):
     return constants
 
 
-def arguments_of(kernel):
+def described(kernel):
+    """The arguments that are tensor descriptors, which the host makes."""
+    return [name for name, (kind, _) in kernel["arguments"].items() if kind.startswith(DESCRIPTOR)]
+
+
+def number_of(text, values):
+    """A whole number of a block: what is written, a parameter of the config, + - * // of such."""
+    operations = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
+
+    def of(node):
+        if isinstance(node, ast.BinOp) and type(node.op) in operations:
+            return operations[type(node.op)](of(node.left), of(node.right))
+        value = node.value if isinstance(node, ast.Constant) else values.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(value, int):
+            return int(value)
+        raise UnfitError(f"block {text.strip()!r}: expected a whole number, a parameter of the config ({', '.join(values)}), or + - * // of such")
+
+    try:
+        return of(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ZeroDivisionError) as error:
+        raise UnfitError(f"block {text.strip()!r}: {error}") from error
+
+
+def block_of(kernel, name, config):
+    """The block of a descriptor: what was found for each config, else of its type, tensordesc<fp16[BLOCK_M, BLOCK_K]>."""
+    found = kernel.get("blocks", {}).get(name)
+    if found is not None:
+        return list(found[kernel["configs"].index(config)])
+    kind = kernel["arguments"][name][0]
+    inside = re.fullmatch(rf"{DESCRIPTOR}<\w+\[(.+)\]>", kind)
+    if inside is None:
+        raise UnfitError(f"{name} is {kind}: expected {DESCRIPTOR}<TYPE[BLOCK, ...]>, with a number or a parameter of the config for each dim")
+    return [number_of(one, constants_of(kernel, config)) for one in inside[1].split(",")]
+
+
+def descriptor_texts(kernel, name, config, meta):
+    """What stands for a descriptor in the binary's list: a tensor map, or before sm_90 the pointer, sizes and strides that it is made of; then
+    sizes and strides. The tensor is row-major, and where it has more dims than the block its first ones count as one.
+
+    Args:
+        meta: what Triton says of the descriptor; None: it has taken it apart.
+    """
+    tensor, rank = kernel["arguments"][name][1], len(block_of(kernel, name, config))
+    declared = re.search(rf"\b{tensor}\s*:\s*\w+\[(.*?)\]", kernel["signature"])
+    dims = [one.strip() for one in declared[1].split(",")] if declared else []
+    inner = dims[len(dims) - rank + 1:] if len(dims) >= rank else []
+    if len(inner) != rank - 1 or "..." in inner:
+        raise UnfitError(f"{name} has a block of {rank} dims, and {tensor} the dims [{', '.join(dims)}] in the signature")
+    rest = " * ".join(inner)
+    first = dims[0] if len(dims) == rank and dims[0] != "..." else f"{tensor}.size / max({rest}, 1)" if inner else f"{tensor}.size"
+    sizes = [first, *inner]
+    strides = [" * ".join(inner[axis:]) or "1" for axis in range(rank)]
+    behind = [*(f"i32({one})" for one in sizes), *(f"i64({one})" for one in strides)]
+    if meta is not None:
+        swizzle = 16 << meta["swizzle"] if meta["swizzle"] else 0
+        return [f"map({tensor}, {swizzle}, {', '.join(str(one) for one in meta['block_size'])})", *behind]
+    apart = [f"i64({one})" for one in [*sizes, *strides]]
+    return [tensor, *apart, "u8(0)", "u8(0)", *behind]  # padding by zeros, no rounding to tf32
+
+
+def arguments_of(kernel, config=None, metadata=None):
     """The list as hone reads it: a tensor by its name, a number as its type and an expression; ":16" where Triton takes it for
-    granted that 16 divides it."""
+    granted that 16 divides it. With descriptors it is each binary's own."""
     divisible = kernel.get("divisible", [])
+    metas = list((metadata or {}).get("tensordesc_meta") or [])
     texts = []
     for name, (kind, text) in kernel["arguments"].items():
+        if kind.startswith(DESCRIPTOR):
+            texts += descriptor_texts(kernel, name, config, metas.pop(0) if metas else None)
+            continue
         number = {"fp32": "f32", "fp64": "f64", "i1": "u8"}.get(kind, kind)
         if not kind.startswith("*") and number not in ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"):
             raise ValueError(f"argument {name} has the type {kind}, which hone does not pass")
@@ -179,10 +247,11 @@ def conditions_of(kernel, config=None):
 
 def pack_variant(triton, kernel, arch, config, folder):
     cubin, metadata = compile_variant(triton, kernel, arch, config)
+    own = {"arguments": arguments_of(kernel, config, metadata)} if described(kernel) else {}
     config = whole_config(kernel, config, metadata)
     name = "-".join([kernel["name"], f"sm{arch}"] + [str(value) for value in config.values()]) + ".cubin"
     (folder / name).write_bytes(cubin)
-    variant = {"config": config, "file": name, "sha256": hashlib.sha256(cubin).hexdigest(), "facts": metadata}
+    variant = {"config": config, "file": name, "sha256": hashlib.sha256(cubin).hexdigest(), "facts": metadata, **own}
     condition = conditions_of(kernel, config)
     return {**variant, "condition": condition} if condition else variant
 
@@ -216,8 +285,8 @@ def pack_kernel(triton, kernel, arch, several, folder, limit):
         "signature": kernel["signature"],
         "priority": kernel.get("priority", 55),
         "target": target,
-        **({"align": 16} if any(kernel["arguments"][name][0].startswith("*") for name in kernel.get("divisible", [])) else {}),
-        "arguments": arguments_of(kernel),
+        **({"align": 16} if described(kernel) or any(kernel["arguments"][name][0].startswith("*") for name in kernel.get("divisible", [])) else {}),
+        **({} if described(kernel) else {"arguments": arguments_of(kernel)}),
         "grid": kernel["grid"],
         "producer": {"tool": TOOL, "triton": triton.__version__},
         "variants": unique([pack_variant(triton, kernel, arch, config, folder) for config in configs]),
@@ -240,20 +309,20 @@ class Unwrapped:
     """What stands inside of Triton's decorators."""
 
     function: Any  # triton.jit's
-    configs: list[dict[str, Any]]  # of triton.autotune; empty: there is none
+    configs: list[Any]  # of triton.autotune, its own objects; empty: there is none
     heuristics: dict[str, Callable[..., Any]]
 
 
 def unwrap(function: Any) -> Unwrapped:
     """The function of ``triton.jit`` inside of ``triton.autotune`` and ``triton.heuristics``."""
-    configs: list[dict[str, Any]] = []
+    configs: list[Any] = []
     heuristics: dict[str, Callable[..., Any]] = {}
     while not hasattr(function, "arg_names") or hasattr(function, "fn") and hasattr(function.fn, "arg_names"):
         inner = getattr(function, "fn", None)
         if inner is None:
             break
         if hasattr(function, "configs"):
-            configs = [_config_of(config) for config in function.configs]
+            configs = list(function.configs)
         elif isinstance(getattr(function, "values", None), dict):
             heuristics.update(function.values)
         function = inner
@@ -263,13 +332,48 @@ def unwrap(function: Any) -> Unwrapped:
 
 
 def _config_of(config: Any) -> dict[str, Any]:
-    if getattr(config, "pre_hook", None) is not None:
-        raise UnfitError(f"the config {config} has a pre_hook, which a binary does not have: let the kernel itself do what it does")
+    if not hasattr(config, "kwargs"):
+        return dict(config)
     found = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
     if config.num_ctas != 1:
         found["num_ctas"] = config.num_ctas
     if getattr(config, "maxnreg", None):
         found["maxnreg"] = config.maxnreg
+    return found
+
+
+def _hooked_blocks(configs: list[Any], function: Any, values: Mapping[str, Any]) -> dict[str, list[list[int]]]:
+    """The blocks that each config's ``pre_hook`` sets, by descriptor: all that one may do, since a binary has none.
+
+    Args:
+        values: constexprs that no config has, and numbers that the function is launched with.
+    """
+    hooks = [getattr(config, "pre_hook", None) for config in configs]
+    found: dict[str, list[list[int]]] = {}
+    if not any(hooks):
+        return found
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    class StandIn(TensorDescriptor):
+        def __init__(self) -> None:
+            pass
+
+    for index, (config, hook) in enumerate(zip(configs, hooks)):
+        if hook is None:
+            raise UnfitError(f"the config {config} has no pre_hook, and another has: let each set the blocks of all descriptors")
+        given = {one.name: StandIn() for one in function.params if not one.is_constexpr and one.name not in values}
+        try:
+            hook({**given, **values, **_config_of(config)})
+        except Exception as error:  # the author's own function
+            raise UnfitError(f"the config {config} has a pre_hook that does more than set the blocks of descriptors, which a binary does not do "
+                             f"({type(error).__name__}: {error}): let the kernel itself do it") from error
+        for name, one in given.items():
+            if set(vars(one)) - {"block_shape"}:
+                raise UnfitError(f"the config {config} has a pre_hook that sets {sorted(vars(one))[0]} of {name}: blocks alone can be set")
+            if "block_shape" in vars(one):
+                found.setdefault(name, []).append([int(size) for size in one.block_shape])
+        if any(len(blocks) != index + 1 for blocks in found.values()):
+            raise UnfitError("the configs have pre_hooks that set blocks of different descriptors: let each set all of them")
     return found
 
 
@@ -319,8 +423,8 @@ def expand(space: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _plain(name: str) -> str:
-    """``X_ptr``, ``x_pointer``, ``ptr_x``, ``x_p``: ``x``."""
-    return re.sub(r"(_?(ptr|pointer)s?$)|(^(ptr|p)_)|(_p$)", "", name.lower())
+    """``X_ptr``, ``x_pointer``, ``ptr_x``, ``x_p``, ``x_desc``, ``desc_x``: ``x``."""
+    return re.sub(r"(_?(ptr|pointer|desc|descriptor)s?$)|(^(ptr|p|desc)_)|(_p$)", "", name.lower())
 
 
 def _dims_of(parameter: Mapping[str, Any]) -> list[str]:
@@ -400,13 +504,15 @@ def _number_named(name: str, parameters: list[Mapping[str, Any]]) -> tuple[str, 
 
 
 def arguments_for(unwrapped: Unwrapped, parameters: list[Mapping[str, Any]], constexprs: set[str], dtypes: Mapping[str, str],
-                  given: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+                  given: Mapping[str, Any], blocks: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Each argument of the function that is no constexpr: Triton's type, and what hone passes.
 
     Args:
         parameters: of the algorithm's signature.
         dtypes: of each tensor.
-        given: what the author says of some of them: a tensor's name, an expression, or a pair of type and expression.
+        given: what the author says of some of them: a tensor's name, an expression, a pair of type and expression, or
+            ``descriptor(a, BLOCK_M, BLOCK_K)``.
+        blocks: of those that are known to be descriptors.
     """
     tensors = [one for one in parameters if one["kind"] == "tensor"]
     names = {one["name"] for one in tensors}
@@ -417,18 +523,22 @@ def arguments_for(unwrapped: Unwrapped, parameters: list[Mapping[str, Any]], con
         if parameter.is_constexpr or name in constexprs:
             continue
         said = given.get(name)
+        made = re.fullmatch(r"descriptor\(\s*(\w+)\s*,(.+)\)", said) if isinstance(said, str) else None
         if isinstance(said, (tuple, list)):
             found[name] = (str(said[0]), str(said[1]))
+        elif made is not None and made[1] in names:
+            found[name] = (f"{DESCRIPTOR}<{TYPES[dtypes[made[1]]]}[{made[2].strip()}]>", made[1])
         elif said is not None and str(said) in names:
             found[name] = ("*" + TYPES[dtypes[str(said)]], str(said))
         elif said is not None:
             scalar = next((one for one in parameters if one["name"] == said), None)
             found[name] = ("fp32" if scalar is not None and scalar["kind"] == "float" else "i32", str(said))
         else:
-            number = _number_named(name, parameters)
+            number = _number_named(name, parameters) if name not in blocks else None
             tensor = _tensor_named(name, tensors) if number is None else None
             if tensor is not None:
-                found[name] = ("*" + TYPES[dtypes[tensor["name"]]], tensor["name"])
+                dtype = TYPES[dtypes[tensor["name"]]]
+                found[name] = (f"{DESCRIPTOR}<{dtype}>" if name in blocks else "*" + dtype, tensor["name"])
             elif number is not None:
                 found[name] = number
             else:
@@ -483,14 +593,15 @@ def entries_of(function: Any, algorithm: str, name: str, signature: str, paramet
     """What makes entries of KERNELS of a function, for chosen dtypes. What can be wrong is said here.
 
     Args:
-        options: ``space``, ``configs``, ``condition``, ``grid``, ``arguments``, ``constants``, ``divisible``, ``priority``.
+        options: ``space``, ``configs``, ``condition``, ``grid``, ``arguments``, ``constants``, ``divisible``, ``priority``; ``blocks``, of
+            each descriptor one for each config, else those that the configs' ``pre_hook`` sets.
     """
     unwrapped = unwrap(function)
     constraints: list[str] = []
+    raw: list[Any] = list(options.get("configs") or unwrapped.configs or [{}])
     if options.get("space"):
-        configs, constraints = expand(options["space"])
-    else:
-        configs = [_config_of(one) if hasattr(one, "kwargs") else dict(one) for one in options.get("configs") or unwrapped.configs or [{}]]
+        raw, constraints = expand(options["space"])
+    configs = [_config_of(one) for one in raw]
     if unwrapped.heuristics:
         names = ", ".join(unwrapped.heuristics)
         lacking = [one for one in unwrapped.heuristics if one not in (options.get("constants") or {}) and one not in configs[0]]
@@ -502,6 +613,7 @@ def entries_of(function: Any, algorithm: str, name: str, signature: str, paramet
     if foreign:
         raise UnfitError(f"{foreign[0]} is no argument of the function, and no option of Triton's ({', '.join(OPTIONS)})")
     defaults = defaults_of(unwrapped.function)
+    blocks = options.get("blocks") or _hooked_blocks(raw, unwrapped.function, {**defaults, **(options.get("constants") or {})})
     for parameter in unwrapped.function.params:
         if parameter.is_constexpr and parameter.name not in constexprs and parameter.name not in defaults:
             raise UnfitError(f"{parameter.name} is a constexpr without a value: say what it may be, space=\"{parameter.name}: 64 | 128\"")
@@ -509,18 +621,23 @@ def entries_of(function: Any, algorithm: str, name: str, signature: str, paramet
     if callable(grid):
         raise UnfitError("grid is a function, which only Python can call: give an expression, \"ceildiv(n, BLOCK)\"")
     first = {variable: dtypes[0] for variable, dtypes in variables_of(signature).items()}
-    arguments_for(unwrapped, parameters, constexprs, _dtypes_of(parameters, first), options.get("arguments") or {})
+    trial = {"function": unwrapped.function, "signature": signature, "configs": configs, "constants": options.get("constants") or {}, "blocks": blocks,
+             "arguments": arguments_for(unwrapped, parameters, constexprs, _dtypes_of(parameters, first), options.get("arguments") or {}, blocks)}
+    for parameter, config in itertools.product(described(trial), configs):
+        descriptor_texts(trial, parameter, config, None)
     words = [*constraints, *([options["condition"]] if options.get("condition") else [])]
     reads = set(itertools.chain.from_iterable(configs))
     whole = [text for text in words if not set(re.findall(r"[A-Za-z_]\w*", text)) & reads]
     each = [text for text in words if text not in whole]
 
     def make(chosen: Mapping[str, str]) -> list[dict[str, Any]]:
-        arguments = arguments_for(unwrapped, parameters, constexprs, _dtypes_of(parameters, chosen), options.get("arguments") or {})
+        arguments = arguments_for(unwrapped, parameters, constexprs, _dtypes_of(parameters, chosen), options.get("arguments") or {}, blocks)
         suffix = "_".join(chosen.values())
         entry = {"function": unwrapped.function, "algorithm": algorithm, "name": f"{name}_{suffix}" if suffix else name,
                  "signature": _narrowed(signature, chosen), "arguments": arguments, "grid": grid, "configs": configs,
                  "constants": dict(options.get("constants") or {}), "priority": options.get("priority", 55)}
+        if blocks:
+            entry["blocks"] = blocks
         if whole:
             entry["condition"] = " and ".join(f"({text})" for text in whole)
         if each:
@@ -662,6 +779,10 @@ class Packed:
         passed = ", ".join(f"{name} = {text}" for name, (_, text) in self.arguments.items())
         lines = [f"{self.folder}: {self.signature}", f"  arguments  {passed}", f"  grid       {', '.join(self.grid)}"]
         return "\n".join([*lines, *(f"  {words}" for words in self.lost)])
+
+
+def _is_descriptor(value: Any) -> bool:
+    return hasattr(value, "base") and hasattr(value, "block_shape") and hasattr(value, "strides")
 
 
 def _is_tensor(value: Any) -> bool:
@@ -872,7 +993,8 @@ def _pack(function: Any, example: Any, configs: Any, reference: Any, folder: Any
     jit = launch.unwrapped.function
     name = name or kernels.name_of(jit if launch.result is None else function)
     space = configs if isinstance(configs, str) else None
-    listed = expand(space)[0] if space else [_config_of(one) if hasattr(one, "kwargs") else dict(one) for one in configs or launch.unwrapped.configs]
+    raw = expand(space)[0] if space else list(configs or launch.unwrapped.configs)
+    listed = [_config_of(one) for one in raw]
     if not listed:
         listed = [{one.name: launch.values.get(one.name, _default_of(one)) for one in jit.params
                    if one.is_constexpr and (one.name in launch.values or _default_of(one) is not None)}]
@@ -880,6 +1002,10 @@ def _pack(function: Any, example: Any, configs: Any, reference: Any, folder: Any
     constants = {one.name: launch.values[one.name] for one in jit.params
                  if one.is_constexpr and one.name in launch.values and one.name not in constexprs}
     passed = {one.name: launch.values.get(one.name) for one in jit.params if not one.is_constexpr and one.name not in constexprs}
+    descriptors = {parameter: value for parameter, value in passed.items() if _is_descriptor(value)}
+    passed.update({parameter: value.base for parameter, value in descriptors.items()})
+    numbers_of = {one: value for one, value in launch.values.items() if isinstance(value, (int, float, str)) and one not in constexprs}
+    blocks = _hooked_blocks(raw, jit, numbers_of)
     tensors, results, scalars = _roles(launch, passed, reference, example)
     shapes = _Shapes({**tensors, **results})
     numbers = shapes.expressions()
@@ -887,6 +1013,10 @@ def _pack(function: Any, example: Any, configs: Any, reference: Any, folder: Any
     for parameter, value in passed.items():
         if parameter in given:
             told[parameter] = given[parameter]
+        elif parameter in descriptors:
+            described_one = descriptors[parameter]
+            told[parameter] = _describe(parameter, described_one, {**tensors, **results})
+            blocks.setdefault(parameter, _blocks_by_example(parameter, described_one, listed, launch.values))
         elif _is_tensor(value):
             told[parameter] = next((one for one, tensor in {**tensors, **results}.items() if tensor is value or _same(tensor, value)), None)
             if told[parameter] is None:
@@ -904,14 +1034,47 @@ def _pack(function: Any, example: Any, configs: Any, reference: Any, folder: Any
     bounds = _bounds(listed[0], shapes, texts) if not configs and not launch.unwrapped.configs else _bounds(constants, shapes, texts)
     make = entries_of(function if launch.result is None else launch.unwrapped.function, name, kernels.name_of(jit),
                       kernels.parameters_of(name)[0], parameters,
-                      {"configs": listed, "arguments": told, "constants": constants, "grid": texts,
+                      {"configs": listed, "arguments": told, "constants": constants, "grid": texts, "blocks": blocks,
                        "condition": " and ".join(bounds) or None})
     made = Function(name, kernels.name_of(jit), kernels.parameters_of(name)[0], make, jit)
     kernels.add_lazy(made)
     archs = [arch] if isinstance(arch, int) else list(arch or sorted({one for _, one in _gpus(registry.devices())}) or [90])
     place, lost = kernels.pack(folder or kernels.cache_folder() / f"{name}-{made._key({}, archs[0])}", name, target=archs, overwrite=overwrite)
-    shown = arguments_for(launch.unwrapped, parameters, constexprs | set(constants), _dtypes_of(parameters, {}), told)
+    shown = arguments_for(launch.unwrapped, parameters, constexprs | set(constants), _dtypes_of(parameters, {}), told, blocks)
     return Packed(place, name, kernels.parameters_of(name)[0], shown, texts, lost)
+
+
+def _describe(parameter: str, descriptor: Any, tensors: Mapping[str, Any]) -> tuple[str, str]:
+    """Triton's type of a descriptor of the example, and the tensor that it is of."""
+    name, tensor = next(((name, one) for name, one in tensors.items() if one.data_ptr() == descriptor.base.data_ptr()), (None, None))
+    shape, strides = [list(map(int, one)) for one in (descriptor.shape, descriptor.strides)]
+    if name is None or tensor is None:
+        raise UnfitError(f"{parameter} describes a tensor that is neither in the example nor a result: the function makes it")
+    if descriptor.padding != "zero" or getattr(descriptor, "round_f32_to_tf32", False):
+        raise UnfitError(f"{parameter} pads with {descriptor.padding} or rounds to tf32: hone makes descriptors that pad with zero and do not round")
+    rows = list(itertools.accumulate(reversed([*shape[1:], 1]), operator.mul))[::-1]
+    joined = len(tensor.shape) - len(shape)
+    if not tensor.is_contiguous() or strides != rows or joined < 0 or shape[1:] != list(tensor.shape[joined + 1:]) \
+            or shape[0] * rows[0] != tensor.numel():
+        raise UnfitError(f"{parameter} describes {shape} with the strides {strides} of {name}{list(tensor.shape)}: hone makes descriptors of whole "
+                         "row-major tensors, whose first dims may be joined")
+    return f"{DESCRIPTOR}<{TYPES[_dtype_of(tensor)]}>", name
+
+
+def _blocks_by_example(parameter: str, descriptor: Any, configs: list[dict[str, Any]], launched: Mapping[str, Any]) -> list[list[int]]:
+    """The block of each config, where the example has one: by the one parameter of that value, else the number."""
+    block = [int(one) for one in descriptor.block_shape]
+    if len(configs) == 1:
+        return [block]
+    known = {**configs[0], **{name: value for name, value in launched.items() if name in configs[0]}}
+    found = []
+    for size in block:
+        names = [name for name, value in known.items() if value == size and name not in OPTIONS and not isinstance(value, bool)]
+        if len(names) > 1:
+            raise UnfitError(f"{parameter} has a block of {block}, and {' and '.join(names)} are {size}: say it, "
+                             f"arguments={{{parameter!r}: \"descriptor(TENSOR, {', '.join(names[:1] * len(block))})\"}}")
+        found.append(names[0] if names else size)
+    return [[config[one] if isinstance(one, str) else one for one in found] for config in configs]
 
 
 def _default_of(parameter: Any) -> Any:

@@ -56,7 +56,8 @@ static hone_status check_launch(hone_launch_reader *r, hone_platform platform, c
 
 static bool is_written(const hone_argument *argument)
 {
-    return argument->kind == HONE_ARGUMENT_TENSOR || argument->kind == HONE_ARGUMENT_RETURNED;
+    return argument->kind == HONE_ARGUMENT_TENSOR || argument->kind == HONE_ARGUMENT_RETURNED ||
+           argument->kind == HONE_ARGUMENT_MAP;
 }
 
 // A result that is in no list is never written. Modules give theirs back.

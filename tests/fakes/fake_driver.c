@@ -696,11 +696,11 @@ int cuTensorMapEncodeTiled(
     for (uint32_t i = 0; i + 1 < rank; i++)
         if (steps[i] % 16 != 0) return INVALID_VALUE;
     fake_log(
-        "map type %d rank %u size %llu box %u swizzle %d promotion %d", type, (unsigned)rank,
-        (unsigned long long)sizes[0], (unsigned)box[0], swizzle, promotion);
+        "map type %d rank %u size %llu box %u rows %llu of %llu box %u swizzle %d promotion %d", type, (unsigned)rank,
+        (unsigned long long)sizes[0], (unsigned)box[0], rank > 1 ? (unsigned long long)sizes[1] : 1,
+        rank > 1 ? (unsigned long long)steps[0] : 0, rank > 1 ? (unsigned)box[1] : 1, swizzle, promotion);
     memset(out, 0, 128);
     memcpy(out, &memory, sizeof memory); // fake_kernels.c reads it there
-    memcpy(out, &memory, sizeof memory);
     return OK;
 }
 

@@ -194,15 +194,53 @@ def persistent(a, b):
 
 
 @triton.jit
-def scaled_tiles(a_desc, scale_ptr, c_ptr, BM: tl.constexpr, BK: tl.constexpr):
-    a = a_desc.load([0, 0])
-    tl.store(c_ptr + tl.arange(0, BM)[:, None] * BK + tl.arange(0, BK)[None, :], a * tl.load(scale_ptr))
+def scaled_tiles(a_desc, scale_ptr, c_ptr, K, BM: tl.constexpr, BK: tl.constexpr):
+    at = tl.program_id(0) * BM
+    a = a_desc.load([at, 0])
+    tl.store(c_ptr + (at + tl.arange(0, BM))[:, None] * K + tl.arange(0, BK)[None, :], a * tl.load(scale_ptr))
 
 
 def scaled(a, scale):
     c = torch.empty_like(a)
-    scaled_tiles[(1,)](TensorDescriptor.from_tensor(a, [16, 16]), scale, c, BM=16, BK=16)
+    rows, columns = a.shape
+    scaled_tiles[(rows // 16,)](TensorDescriptor.from_tensor(a, [16, columns]), scale, c, columns, BM=16, BK=columns)
     return c
+
+
+def set_blocks(nargs):
+    nargs["a_desc"].block_shape = [nargs["BM"], nargs["BK"]]
+    nargs["b_desc"].block_shape = [nargs["BN"], nargs["BK"]]
+    nargs["c_desc"].block_shape = [nargs["BM"], nargs["BN"] // 2 if nargs["HALVES"] else nargs["BN"]]
+
+
+@triton.autotune(configs=[triton.Config({"BM": 64, "BN": 64, "BK": 64, "HALVES": True}, num_warps=4, num_stages=2, pre_hook=set_blocks),
+                          triton.Config({"BM": 128, "BN": 64, "BK": 32, "HALVES": False}, num_warps=8, num_stages=2, pre_hook=set_blocks)], key=["M", "N", "K"])
+@triton.jit
+def described_tiles(a_desc, b_desc, c_desc, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, HALVES: tl.constexpr):
+    across = tl.cdiv(N, BN)
+    m, n = tl.program_id(0) // across * BM, tl.program_id(0) % across * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, K, BK):
+        total = tl.dot(a_desc.load([m, at]), b_desc.load([n, at]).T, total)
+    if HALVES:
+        low, high = tl.split(tl.permute(tl.reshape(total, (BM, 2, BN // 2)), (0, 2, 1)))
+        c_desc.store([m, n], low.to(tl.float16))
+        c_desc.store([m, n + BN // 2], high.to(tl.float16))
+    else:
+        c_desc.store([m, n], total.to(tl.float16))
+
+
+def described_product(a, b):
+    (m, k), n = a.shape, b.shape[0]
+    c = torch.empty((m, n), dtype=a.dtype)
+    one = [1, 1]
+    grid = lambda meta: (triton.cdiv(m, meta["BM"]) * triton.cdiv(n, meta["BN"]),)  # noqa: E731
+    described_tiles[grid](*(TensorDescriptor.from_tensor(tensor, one) for tensor in (a, b, c)), m, n, k)
+    return c
+
+
+def whole_transposed(a, b):
+    return a @ b.T
 
 
 def whole_add(x, y):
@@ -261,7 +299,10 @@ TUTORIALS = {
     "08 grouped products": (grouped, whole_grouped, ([torch.ones(64)], [torch.ones(64)]), None, None, "is a tensor that is neither in the example nor a result|no tensor is a result"),
     "09 persistent products": (persistent, whole_product, (torch.ones(48, 80, dtype=H), torch.ones(80, 112, dtype=H)), None,
                                "t_persistent(a: f16[m, n], b: f16[n, k]) -> y: f16[m, k]", ["NUM_SMS"]),
-    "10 block-scaled products": (scaled, whole_scaled, (torch.ones(16, 16), torch.ones(1)), None, None, "a_desc is a TensorDescriptor in the example"),
+    "09 with descriptors": (described_product, whole_transposed, (torch.ones(192, 80, dtype=H), torch.ones(320, 80, dtype=H)), None,
+                            "t_described_product(a: f16[m, n], b: f16[k, n]) -> y: f16[m, k]", ["ceildiv(m, BM) * ceildiv(k, BN)"]),
+    "10 block-scaled products": (scaled, whole_scaled, (torch.ones(48, 32), torch.ones(1)), None,
+                                 "t_scaled(a: f32[m, n], scale: f32[k]) -> y: f32[m, n]", ["ceildiv(m, BM)"]),
 }
 
 
@@ -284,6 +325,102 @@ class Tutorials(HoneTest):
                 scalars = dict(zip(re.findall(r"(\w+): f64", signature), example[len(arrays):]))
                 came = hone.run(name, *arrays, **scalars)
                 torch.testing.assert_close(came, reference(*example), rtol=1e-2, atol=1e-2)
+
+
+@triton.jit
+def copied_tiles(x_desc, o_desc, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    at = tl.program_id(0) * ROWS
+    o_desc.store([at, 0], x_desc.load([at, 0]))
+
+
+def copied(x):
+    return x * 1
+
+
+class Descriptors(HoneTest):
+    """Tensor descriptors that the host makes."""
+
+    def lists(self, folder, part=""):
+        rows = [row for row in json.loads((folder / "pack.json").read_text())["kernels"] if row["platform"] == "triton"]
+        return [one["arguments"] for row in rows if not row["name"].endswith("_any") for one in row["variants"] if part in one["file"]]
+
+    def test_a_decorator_reads_blocks_of_pre_hooks(self):
+        @hone.algorithm("t_hooked(a: T[m, k], b: T[n, k]) -> c: T[m, n] where T in f16, bf16")
+        def t_hooked(a, b):
+            return a @ b.T
+
+        hone.kernel("t_hooked", grid="ceildiv(m, BM) * ceildiv(n, BN)")(described_tiles)
+        folder, _ = hone.pack(self.folder / "hooked", "t_hooked", target=90)
+        lists = self.lists(folder, "_f16")
+        self.assertEqual(lists[0][:5], ["map(a, 128, 64, 64)", "i32(m)", "i32(k)", "i64(k)", "i64(1)"])
+        self.assertEqual(lists[0][10], "map(c, 64, 64, 32)")
+        self.assertEqual(lists[1][10], "map(c, 128, 128, 64)")
+
+    def test_a_text_says_the_block_where_no_hook_does(self):
+        @hone.algorithm("t_said(x: T[..., n, d]) -> y: T[..., n, d] where T in f32, f16")
+        def t_said(x):
+            return x * 1
+
+        hone.kernel("t_said", space="ROWS: 16 | 32; COLUMNS: 32", grid="ceildiv(x.size / max(d, 1), ROWS)", condition="d == COLUMNS",
+                    arguments={"x_desc": "descriptor(x, ROWS, COLUMNS)", "o_desc": "descriptor(y, 2 * ROWS // 2, COLUMNS)"})(copied_tiles)
+        folder, _ = hone.pack(self.folder / "said", "t_said", target=90)
+        lists = self.lists(folder, "_f32")
+        self.assertEqual(lists[0], ["map(x, 128, 16, 32)", "i32(x.size / max(d, 1))", "i32(d)", "i64(d)", "i64(1)",
+                                    "map(y, 128, 16, 32)", "i32(y.size / max(d, 1))", "i32(d)", "i64(d)", "i64(1)"])
+        self.assertEqual(lists[1][0], "map(x, 128, 32, 32)")
+
+    def test_the_first_dims_of_an_example_may_be_joined(self):
+        def launch(x):
+            out = torch.empty_like(x)
+            flat, into = x.view(-1, x.shape[-1]), out.view(-1, x.shape[-1])
+            copied_tiles[(triton.cdiv(flat.shape[0], 16),)](*(TensorDescriptor.from_tensor(one, [16, 64]) for one in (flat, into)), ROWS=16, COLUMNS=64)
+            return out
+
+        packed = hone.triton.pack(launch, (torch.ones(3, 20, 64),), reference=copied, name="t_joined", folder=self.folder / "joined", arch=90)
+        self.assertEqual(packed.signature, "t_joined(x: f32[m, n, k]) -> y: f32[m, n, k]")
+        self.assertEqual(self.lists(packed.folder)[0][:3], ["map(x, 128, 16, 32)", "i32(x.size / max(k, 1))", "i32(k)"])
+        # Several configs: the block is the parameter of its size.
+        packed = hone.triton.pack(launch, (torch.ones(3, 20, 64),), [{"ROWS": 16, "COLUMNS": 64}, {"ROWS": 32, "COLUMNS": 64}], reference=copied,
+                                  name="t_joined_twice", folder=self.folder / "twice", arch=[80, 90])
+        boxes = [one[0] for one in self.lists(packed.folder)]
+        self.assertEqual(set(boxes), {"x", "map(x, 128, 16, 32)", "map(x, 128, 32, 32)"})
+
+    def test_what_hone_cannot_describe_says_so(self):
+        def refused(words, make, name, configs=None, rows=16, **options):
+            def launch(x):
+                out = torch.empty_like(x)
+                copied_tiles[(3,)](*make(x, out), ROWS=rows, COLUMNS=64)
+                return out
+
+            with self.assertRaisesRegex(hone.InvalidArgumentError, words):
+                hone.triton.pack(launch, (torch.ones(48, 64),), configs, reference=copied, name=name, arch=90, **options)
+
+        def of(*tensors, **options):
+            return [TensorDescriptor.from_tensor(one, [16, 64], **options) for one in tensors]
+
+        refused("hone makes descriptors of whole row-major tensors", lambda x, out: of(x[:32], out), "t_part")
+        refused("hone makes descriptors of whole row-major tensors", lambda x, out: of(x.view(24, 128), out), "t_other_rows")
+        refused("pads with nan", lambda x, out: of(x, out, padding="nan"), "t_nan")
+        refused("neither in the example nor a result", lambda x, out: of(x.clone(), out), "t_made")
+        refused("and ROWS and COLUMNS are 64: say it", lambda x, out: [TensorDescriptor.from_tensor(one, [64, 64]) for one in (x, out)], "t_both",
+                [{"ROWS": 64, "COLUMNS": 64}, {"ROWS": 32, "COLUMNS": 64}], rows=64)
+
+        def zero(nargs):
+            nargs["o_desc"].base.zero_()
+
+        def pad(nargs):
+            nargs["x_desc"].padding = "nan"
+
+        def one(nargs):
+            nargs["x_desc"].block_shape = [nargs["ROWS"], nargs["COLUMNS"]]
+
+        two = {"ROWS": 16, "COLUMNS": 64}
+        refused("a pre_hook that does more than set the blocks", of, "t_zero", [triton.Config(two, pre_hook=zero)])
+        refused("a pre_hook that sets padding of x_desc", of, "t_pad", [triton.Config(two, pre_hook=pad)])
+        refused("has no pre_hook, and another has", of, "t_some", [triton.Config(two, pre_hook=one), triton.Config({"ROWS": 32, "COLUMNS": 64})])
+        refused("o_desc is tensordesc<fp32>|block '' ", lambda x, out: of(x, out), "t_open", [two], arguments={"o_desc": ("tensordesc<fp32>", "y")})
+        refused("block 'TILE': expected a whole number, a parameter of the config", of, "t_unknown", [two],
+                arguments={"o_desc": "descriptor(y, TILE, COLUMNS)"})
 
 
 @triton.jit
@@ -343,7 +480,9 @@ class Decorated(HoneTest):
         folder, lost = hone.pack(self.folder / "pack", "t_rows", target=[80, 90])
         kernels = json.loads((folder / "pack.json").read_text())["kernels"]
         made = {row["name"]: row for row in kernels if row["platform"] == "triton"}
-        self.assertEqual(len(made), 6)
+        # For three dtypes, sizes that 16 divides and others, two targets.
+        self.assertEqual(len(made), 12)
+        self.assertEqual({made["norm_of_rows_f32"]["target"], made["norm_of_rows_f32_sm90"]["target"]}, {"sm_80", "sm_90a"})
         row = made["norm_of_rows_bf16"]
         self.assertEqual((row["arguments"][0], row["grid"]), ("x:16", "x.size / max(d, 1)"))
         self.assertEqual({variant["config"]["BLOCK"] for variant in row["variants"]}, {256, 1024})

@@ -36,6 +36,17 @@ static int swizzle_of(unsigned bytes)
                          : CUDA_MAP_SWIZZLE_128;
 }
 
+// The size of a box's dim. Where the box has fewer dims than the tensor, the tensor's first ones count as one.
+static int64_t size_of(const hone_tensor *tensor, uint32_t rank, uint32_t dim)
+{
+    const uint32_t joined = (uint32_t)tensor->ndim - rank;
+    if (dim > 0) return tensor->shape[joined + dim];
+    int64_t size = 1;
+    for (uint32_t i = 0; i <= joined; i++)
+        if (__builtin_mul_overflow(size, tensor->shape[i], &size)) return INT64_MAX;
+    return size;
+}
+
 // Sizes and steps of a row-major tensor; false: what the engine does not take.
 static bool read_dims(const hone_tensor *tensor, const hone_argument *argument, hone_cuda_map *out)
 {
@@ -43,7 +54,7 @@ static bool read_dims(const hone_tensor *tensor, const hone_argument *argument, 
     bool fits = true;
     for (uint32_t i = 0; i < out->rank; i++) {
         const uint32_t dim = out->rank - 1 - i;
-        const int64_t size = tensor->shape[dim];
+        const int64_t size = size_of(tensor, out->rank, dim);
         out->sizes[i] = (uint64_t)size;
         out->box[i] = (uint32_t)argument->as.map.last[dim] + 1;
         fits = fits && size > 0 && size <= (int64_t)UINT32_MAX + 1;
@@ -61,9 +72,9 @@ static hone_status read_map(const hone_argument *argument, const hone_plan *plan
     const uint32_t align = hone_call_align(plan->call, argument->value);
     out->rank = argument->as.map.rank;
     out->swizzle = swizzle_of(argument->as.map.swizzle);
-    if (tensor->ndim != (int32_t)out->rank)
+    if (tensor->ndim < (int32_t)out->rank)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "map of %s: its box has %u dims, the tensor has %d", name,
+            err, HONE_INVALID_ARGUMENT, where, "map of %s: its box has %u dims, the tensor has only %d", name,
             (unsigned)out->rank, (int)tensor->ndim);
     if (!type_of(tensor->dtype, &out->type) || !read_dims(tensor, argument, out))
         return hone_fail(

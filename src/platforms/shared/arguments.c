@@ -317,7 +317,7 @@ static hone_status set_box(
     return HONE_OK;
 }
 
-// map(key, 128, 1, keys, 1, 64): what NVIDIA's copy engine takes to copy boxes of the tensor, of as many dims as it has.
+// map(key, 128, 1, keys, 1, 64): what NVIDIA's copy engine takes to copy boxes of the tensor, of as many dims as it has or fewer.
 static hone_status read_map(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     int64_t numbers[HONE_MAX_ARGUMENTS];

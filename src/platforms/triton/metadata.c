@@ -115,16 +115,42 @@ static hone_status read_shape(const json_t *root, hone_triton_metadata *out, hon
     return status;
 }
 
-static hone_status read_flags(const json_t *root, hone_triton_metadata *out, hone_error *err)
+static hone_status read_descriptor(const json_t *object, hone_triton_descriptor *out, hone_error *err)
 {
-    out->cooperative = json_is_true(json_object_get(root, "launch_cooperative_grid"));
-    out->programmatic = json_is_true(json_object_get(root, "launch_pdl"));
-    const json_t *descriptors = json_object_get(root, "tensordesc_meta");
-    if (json_array_size(descriptors) == 0) return HONE_OK;
-    return hone_fail(
-        err, HONE_INCOMPATIBLE, where,
-        "takes tensor descriptors from the host, which this version of hone does not make: make them in the kernel "
-        "(tl.make_tensor_descriptor), or take pointers");
+    enum { LARGEST_SWIZZLE = 3, LARGEST_BOX = 256 };
+    const json_t *box = json_object_get(object, "block_size");
+    int64_t swizzle = 0;
+    if (json_is_true(json_object_get(object, "fp4_padded")) || json_is_true(json_object_get(object, "is_im2col")))
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, where,
+            "takes a tensor descriptor of 4 bit elements or of im2col from the host; hone makes those of tiles: make "
+            "it "
+            "in the kernel (tl.make_tensor_descriptor), or take pointers");
+    hone_status status = read_number(object, "swizzle", -1, 0, LARGEST_SWIZZLE, &swizzle, err);
+    if (status != HONE_OK) return status;
+    out->swizzle = swizzle == 0 ? 0 : 16u << swizzle;
+    out->rank = (uint32_t)json_array_size(box);
+    if (out->rank < 1 || out->rank > HONE_MAP_RANK) return refuse(err, "block_size", "a list of 1 to 5 numbers");
+    for (uint32_t i = 0; i < out->rank; i++) {
+        const json_int_t size = json_integer_value(json_array_get(box, i));
+        if (size < 1 || size > LARGEST_BOX) return refuse(err, "block_size", "a list of numbers from 1 to 256");
+        out->box[i] = (uint32_t)size;
+    }
+    return HONE_OK;
+}
+
+static hone_status read_descriptors(const json_t *root, hone_triton_metadata *out, hone_error *err)
+{
+    const json_t *list = json_object_get(root, "tensordesc_meta");
+    hone_status status = HONE_OK;
+    if (json_array_size(list) > HONE_TRITON_DESCRIPTORS)
+        return hone_fail(
+            err, HONE_INCOMPATIBLE, where, "takes %zu tensor descriptors; hone passes at most %d",
+            json_array_size(list), HONE_TRITON_DESCRIPTORS);
+    out->descriptor_count = (uint32_t)json_array_size(list);
+    for (uint32_t i = 0; i < out->descriptor_count && status == HONE_OK; i++)
+        status = read_descriptor(json_array_get(list, i), &out->descriptors[i], err);
+    return status;
 }
 
 static hone_status read_all(const json_t *root, hone_triton_metadata *out, hone_error *err)
@@ -135,7 +161,10 @@ static hone_status read_all(const json_t *root, hone_triton_metadata *out, hone_
     if (status == HONE_OK) status = read_version(root, out, err);
     if (status == HONE_OK) status = read_shape(root, out, err);
     if (status == HONE_OK) status = read_scratch(root, out, err);
-    return status == HONE_OK ? read_flags(root, out, err) : status;
+    if (status == HONE_OK) status = read_descriptors(root, out, err);
+    out->cooperative = json_is_true(json_object_get(root, "launch_cooperative_grid"));
+    out->programmatic = json_is_true(json_object_get(root, "launch_pdl"));
+    return status;
 }
 
 hone_status hone_triton_metadata_read(const char *text, hone_triton_metadata *out, hone_error *err)

@@ -3,11 +3,17 @@
 #ifndef HONE_PLATFORMS_TRITON_METADATA_H
 #define HONE_PLATFORMS_TRITON_METADATA_H
 
-#include "hone/status.h"
+#include "platforms/shared/launch.h"
 
 #include <stdbool.h>
 
-enum { HONE_TRITON_NAME_SIZE = 256 };
+enum { HONE_TRITON_NAME_SIZE = 256, HONE_TRITON_DESCRIPTORS = 8 };
+
+// A tensor descriptor that the host makes: on sm_90 and later a tensor map with this box.
+typedef struct hone_triton_descriptor {
+    uint32_t rank, box[HONE_MAP_RANK]; // elements, from the outermost dim on
+    uint32_t swizzle;                  // bytes, as in map(TENSOR, SWIZZLE, BOX...)
+} hone_triton_descriptor;
 
 typedef struct hone_triton_metadata {
     char name[HONE_TRITON_NAME_SIZE]; // of the function
@@ -19,12 +25,14 @@ typedef struct hone_triton_metadata {
     uint64_t scratch_align;
     uint32_t trailing; // pointers that Triton has added behind the arguments; the first is that of the scratch
     int capability;    // 90
+    uint32_t descriptor_count;
+    hone_triton_descriptor descriptors[HONE_TRITON_DESCRIPTORS]; // in the order of the arguments
     bool cooperative, programmatic;
 } hone_triton_metadata;
 
 // text: a JSON object as Triton writes it, at least {"name", "triton_version", "target", "num_warps", "shared"}.
 // Returns: HONE_OK; HONE_CORRUPT (something is missing, or of another type); HONE_INCOMPATIBLE (another backend, an
-// older Triton, tensor descriptors, instrumentation); HONE_OUT_OF_MEMORY.
+// older Triton, descriptors other than of tiles, instrumentation); HONE_OUT_OF_MEMORY.
 hone_status hone_triton_metadata_read(const char *text, hone_triton_metadata *out, hone_error *err);
 
 #endif

@@ -61,6 +61,41 @@ static hone_status check_binary(
     return check_count(&function, metadata, code->arguments, err);
 }
 
+// What the list's maps are must be what the binary was compiled for: it finds elements in shared memory by box and swizzle.
+//   is_bound  whether the numbers of the list are those of a call, not merely read
+static hone_status check_maps(
+    const hone_triton_metadata *metadata,
+    const hone_argument *arguments,
+    uint32_t count,
+    bool is_bound,
+    hone_error *err)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (arguments[i].kind != HONE_ARGUMENT_MAP || found++ >= metadata->descriptor_count) continue;
+        const hone_triton_descriptor *wanted = &metadata->descriptors[found - 1];
+        bool same = arguments[i].as.map.rank == wanted->rank;
+        if (is_bound) same = same && arguments[i].as.map.swizzle == wanted->swizzle;
+        for (uint32_t dim = 0; dim < wanted->rank && is_bound && same; dim++)
+            same = arguments[i].as.map.last[dim] + 1u == wanted->box[dim];
+        if (!same)
+            return hone_fail(
+                err, HONE_INCOMPATIBLE, where,
+                "argument %u is a map with another box or swizzle than the binary's descriptor %u: %u dims, the last "
+                "of "
+                "%u elements, swizzle %u",
+                (unsigned)i, (unsigned)found - 1, (unsigned)wanted->rank, (unsigned)wanted->box[wanted->rank - 1],
+                (unsigned)wanted->swizzle);
+    }
+    if (found == metadata->descriptor_count) return HONE_OK;
+    return hone_fail(
+        err, HONE_INCOMPATIBLE, where,
+        "the binary takes %u tensor descriptors from the host, and %u are listed: each is map(TENSOR, SWIZZLE, "
+        "BOX...), "
+        "its sizes as i32 and its strides as i64",
+        (unsigned)metadata->descriptor_count, (unsigned)found);
+}
+
 static hone_status triton_check(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
 {
     hone_triton_metadata metadata;
@@ -92,6 +127,8 @@ static hone_status triton_fits(
     hone_status status = hone_triton_metadata_read(variant->facts, &metadata, err);
     if (status != HONE_OK) return status;
     if (count + metadata.trailing > HONE_MAX_ARGUMENTS) return fail_many(err);
+    status = check_maps(&metadata, arguments, count, false, err);
+    if (status != HONE_OK) return status;
     memcpy(all, arguments, count * sizeof *all);
     for (uint32_t i = 0; i < metadata.trailing; i++)
         all[count++] = trailing_argument;
@@ -142,8 +179,9 @@ static hone_status set_launch(const hone_triton_metadata *metadata, hone_cuda_lo
     // What Triton calls a program is a cluster of blocks.
     launch->grid[0] *= metadata->blocks;
     if (loaded->count + metadata->trailing > HONE_MAX_ARGUMENTS) return fail_many(err);
+    hone_status status = check_maps(metadata, loaded->arguments, loaded->count, true, err);
     add_trailing(metadata, loaded);
-    return HONE_OK;
+    return status;
 }
 
 static hone_status read_variant(

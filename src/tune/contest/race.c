@@ -487,10 +487,25 @@ static hone_status race_leader(hone_contest_state *state, double *credit_ns, hon
     return status == HONE_NOT_FOUND ? HONE_OK : status;
 }
 
+// What is done once, before the first default has a time (the reference, what a worker loads), must not eat what the defaults
+// of the others need: half of the contest's seconds. Returns what was added to what is left.
+static uint64_t grant_defaults(hone_trials *trials)
+{
+    const double least_share = 0.5, seconds = fmin(trials->question->options.seconds, 3e7);
+    const uint64_t least = hone_trials_now(trials) + (uint64_t)(least_share * seconds * 1e9);
+    if (least <= trials->race_until_ns) return 0;
+    const uint64_t granted = least - trials->race_until_ns;
+    trials->end_ns += granted;
+    trials->race_until_ns += granted;
+    return granted;
+}
+
 static hone_status race_defaults(hone_contest_state *state, hone_error *err)
 {
     hone_status status = HONE_OK;
     const hone_budget budget = hone_contest_budget(state);
+    bool has_begun = false;
+    uint64_t granted_ns = 0;
     double credit_ns = 0;
     for (uint32_t i = 0; i < state->field.count && status == HONE_OK && hone_budget_has_evaluations(&budget); i++) {
         const hone_contestant *contestant = &state->field.contestants[i];
@@ -498,10 +513,17 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
         if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
         if (state->standings.best >= 0 && !hone_budget_has_time(&budget)) continue;
+        const size_t before = state->standings.count;
         status = race_default(state, i, err);
+        if (!has_begun && state->standings.best >= 0 && state->standings.count > before) {
+            has_begun = true;
+            granted_ns = grant_defaults(&state->trials);
+        }
         credit_ns += leaders_part * (double)(hone_trials_now(&state->trials) - start);
         if (status == HONE_OK) status = race_leader(state, &credit_ns, err);
     }
+    state->trials.end_ns -= granted_ns;
+    state->trials.race_until_ns -= granted_ns;
     return status;
 }
 

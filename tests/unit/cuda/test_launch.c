@@ -250,7 +250,35 @@ static void a_tensor_map_is_made_for_each_run(void **state)
     snprintf(map, sizeof map, "%016llx%0240d", (unsigned long long)x, 0);
     snprintf(wanted, sizeof wanted, " 05000000 %s\n", map);
     assert_non_null(strstr(fake_read(&l->fake), wanted));
-    assert_non_null(strstr(fake_read(&l->fake), "map type 7 rank 1 size 5 box 5 swizzle 1 promotion 3\n"));
+    assert_non_null(
+        strstr(fake_read(&l->fake), "map type 7 rank 1 size 5 box 5 rows 1 of 0 box 1 swizzle 1 promotion 3\n"));
+}
+
+static void the_first_dims_of_a_tensor_count_as_one_in_a_smaller_box(void **state)
+{
+    launching *l = *state;
+    int64_t shape[] = {2, 3, 5, 8};
+    float data[2 * 3 * 5 * 8] = {0}, out[2 * 3 * 5 * 8];
+    hone_code code = plain();
+    const hone_algorithm algorithm = {
+        .struct_size = sizeof algorithm,
+        .signature = "cubes(x: f32[a, b, c, n]) -> y: f32[a, b, c, n]",
+        .reference = reference};
+    hone_kernel kernel = {HONE_KERNEL,           .algorithm = "cubes", .name = "triple",
+                          .platform = HONE_CUDA, .backend = HONE_GPU,  .space = "threads: 2 | 64 default 64",
+                          .code = &code};
+    code.source = SOURCE("const float *x, float *y, int n, const __grid_constant__ tensor_map x_map");
+    code.arguments = "x, y, i32(n), map(x, 0, c, n)";
+    hone_tensor x = hone_tensor_of(data, HONE_F32, 4, shape), y = hone_tensor_of(out, HONE_F32, 4, shape);
+    x.device = y.device = (hone_device){HONE_DEVICE_CUDA, 0};
+    const hone_value args[] = {hone_of_tensor(&x), hone_of_tensor(&y)};
+    assert_int_equal(hone_register_algorithm(l->rt, &algorithm, &l->err), HONE_OK);
+    assert_int_equal(hone_register_kernels(l->rt, &kernel, 1, &l->err), HONE_OK);
+    const hone_op *op = hone_op_find(l->rt, "cubes", &l->err);
+    if (hone_bind(op, args, 2, &l->plan, &l->err) != HONE_OK) fail_msg("%s", l->err.message);
+    // From the innermost dim on: 8 elements, and 2 * 3 * 5 rows that lie 32 bytes apart.
+    assert_non_null(
+        strstr(fake_read(&l->fake), "map type 7 rank 2 size 8 box 8 rows 30 of 32 box 5 swizzle 0 promotion 3\n"));
 }
 
 static void a_tensor_map_that_cannot_be_is_refused(void **state)
@@ -265,7 +293,7 @@ static void a_tensor_map_that_cannot_be_is_refused(void **state)
         {"map(x, 48, n)", "map of x: a swizzle of 48 bytes, expected 0, 32, 64 or 128"},
         {"map(x, 0, 257)", "map of x: dim 0 of its box is 257, expected 1 to 256"},
         {"map(x, 0, 0)", "map of x: dim 0 of its box is 0, expected 1 to 256"},
-        {"map(x, 0, 1, n)", "map of x: its box has 2 dims, the tensor has 1"},
+        {"map(x, 0, 1, n)", "map of x: its box has 2 dims, the tensor has only 1"},
         {"map(x, 32, 64)", "cuTensorMapEncodeTiled does not take the map (1): a box of 64 x 64, swizzle 1"},
         {"map(z, 0, 1)", "'z' is not a tensor of the call"},
         {"map(by, 0, 1)", "'by' is a scalar"},
@@ -578,6 +606,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_is_no_part_of_an_expression, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tensor_map_is_made_for_each_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_dims_of_a_tensor_count_as_one_in_a_smaller_box, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tensor_map_that_cannot_be_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(of_a_scalar_that_is_none_what_it_is_then_is_passed, setup, teardown),
         cmocka_unit_test_setup_teardown(clusters_cooperation_and_early_launch_are_attributes, setup, teardown),

@@ -154,6 +154,26 @@ static void scratch_is_the_hosts_where_it_lends_some(void **state)
     assert_int_equal(fake_count(&l->fake, "allocate 256"), 3);
 }
 
+// As Triton 3.9's launcher passes a descriptor: the map, its size, its stride.
+static void a_descriptor_is_a_map_with_its_size_and_stride(void **state)
+{
+    launching *l = *state;
+    char address[17], wanted[400];
+    const void *x = l->x;
+    if (bind(l, "described") != HONE_OK) fail_msg("%s", l->err.message);
+    (void)l->plan->run(l->plan, l->args, NULL); // the fake computes nothing of that name
+    uint64_t swapped = __builtin_bswap64((uint64_t)(uintptr_t)x);
+    snprintf(address, sizeof address, "%016llx", (unsigned long long)swapped);
+    snprintf(
+        wanted, sizeof wanted,
+        "launch vadd_described grid 2,1,1 block 32,1,1 shared 72 arguments %s%0240d 20000000 %s ", address, 0,
+        "0100000000000000");
+    if (strstr(fake_read(&l->fake), wanted) == NULL) fail_msg("'%s' is not in: %s", wanted, l->fake.text);
+    assert_non_null(strstr(l->fake.text, "map type 7 rank 1 size 32 box 16 rows 1 of 0 box 1 swizzle 0 promotion 3\n"));
+    assert_refused(
+        l, "other_box", "a map with another box or swizzle than the binary's descriptor 0: 1 dims, the last of 16");
+}
+
 static void what_was_taken_for_granted_is_looked_at(void **state)
 {
     launching *l = *state;
@@ -182,6 +202,7 @@ static void a_list_or_metadata_that_do_not_fit_the_binary_are_refused_with_the_r
     launching *l = *state;
     wanted all[] = {
         {"few", "the binary takes 6 parameters, and 5 are listed", 0},
+        {"undescribed", "the binary takes 1 tensor descriptors from the host, and 0 are listed", 0},
         {"other_chip", "the binary is for sm_90, its metadata says sm_80", 0},
         {"other_name", "no function vsub; it has vadd", 0},
         {"no_facts", "'name'", 0},
@@ -208,6 +229,7 @@ int main(void)
         test(a_launch_is_tritons_byte_for_byte),
         test(scratch_comes_from_the_stream_and_programs_are_clusters),
         test(scratch_is_the_hosts_where_it_lends_some),
+        test(a_descriptor_is_a_map_with_its_size_and_stride),
         test(what_was_taken_for_granted_is_looked_at),
         test(a_list_or_metadata_that_do_not_fit_the_binary_are_refused_with_the_reason),
         test(another_chip_is_told),

@@ -80,6 +80,42 @@ static void clusters_scratch_and_flags_are_read(void **state)
     assert_true(metadata.programmatic && metadata.cooperative);
 }
 
+static void descriptors_are_read_with_their_boxes(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_version(
+            "3.9.0",
+            ",\"tensordesc_meta\":[{\"swizzle\":3,\"elem_size\":2,\"block_size\":[128,64],\"fp4_padded\":false},"
+            "{\"swizzle\":0,\"block_size\":[1,1,256]}]"),
+        HONE_OK);
+    assert_int_equal(metadata.descriptor_count, 2);
+    assert_int_equal(metadata.descriptors[0].swizzle, 128);
+    assert_int_equal(metadata.descriptors[0].rank, 2);
+    assert_int_equal(metadata.descriptors[0].box[0], 128);
+    assert_int_equal(metadata.descriptors[0].box[1], 64);
+    assert_int_equal(metadata.descriptors[1].swizzle, 0);
+    assert_int_equal(metadata.descriptors[1].box[2], 256);
+    static const struct {
+        const char *meta, *words;
+    } wrong[] = {
+        {"[{}]", "'swizzle'"},
+        {"[{\"swizzle\":4,\"block_size\":[1]}]", "'swizzle' must be an integer from 0 to 3"},
+        {"[{\"swizzle\":0}]", "'block_size' must be a list of 1 to 5 numbers"},
+        {"[{\"swizzle\":0,\"block_size\":[1,1,1,1,1,1]}]", "a list of 1 to 5 numbers"},
+        {"[{\"swizzle\":0,\"block_size\":[512]}]", "numbers from 1 to 256"},
+        {"[{\"swizzle\":0,\"block_size\":[1],\"fp4_padded\":true}]", "4 bit elements"},
+        {"[{\"swizzle\":0,\"block_size\":[1],\"is_im2col\":true}]", "im2col"},
+        {"[1,2,3,4,5,6,7,8,9]", "takes 9 tensor descriptors; hone passes at most 8"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char more[128];
+        snprintf(more, sizeof more, ",\"tensordesc_meta\":%s", wrong[i].meta);
+        assert_int_not_equal(read_version("3.9.0", more), HONE_OK);
+        if (strstr(err.message, wrong[i].words) == NULL) fail_msg("'%s' is not in: %s", wrong[i].words, err.message);
+    }
+}
+
 static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
 {
     (void)state;
@@ -93,8 +129,6 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
     assert_refused("{\"name\":\"f\",\"triton_version\":\"3.9.0\"," TARGET ",\"num_warps\":99,\"shared\":0}", "1 to 32");
     assert_int_equal(read_version("3.9.0", ",\"profile_scratch_size\":8"), HONE_INCOMPATIBLE);
     assert_non_null(strstr(err.message, "profiled"));
-    assert_int_equal(read_version("3.9.0", ",\"tensordesc_meta\":[{}]"), HONE_INCOMPATIBLE);
-    assert_non_null(strstr(err.message, "tensor descriptors"));
     assert_int_equal(read_version("3.1.0", ",\"global_scratch_size\":8"), HONE_CORRUPT);
 }
 
@@ -103,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_triton_3_9_writes_is_read),
         cmocka_unit_test(the_version_says_which_pointers_stand_behind_the_arguments),
+        cmocka_unit_test(descriptors_are_read_with_their_boxes),
         cmocka_unit_test(clusters_scratch_and_flags_are_read),
         cmocka_unit_test(what_cannot_be_launched_is_refused_with_its_reason),
     };
