@@ -89,7 +89,7 @@ HONE_API void hone_plan_parallel_workers(
 // How large an error a kernel may have against the reference: |out - ref| <= absolute + relative * |ref| + scale *
 // eps(dtype) * magnitude, where magnitude is what the reference gives beside the result (for a matrix product,
 // (|a||b|)[i, j]) or else max |ref|.
-// All zero: the defaults of the dtype (docs/tolerance.md).
+// All zero: the defaults of the dtype (docs/tolerance.md). Negative, NaN and infinite ones are refused.
 typedef struct hone_tolerance {
     double absolute, relative;
     double scale; // c * k of the bound c k eps |a||b|
@@ -133,7 +133,7 @@ typedef struct hone_algorithm {
     bool (*make_input)(const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed);
     // Dims along which a call falls into parts that do not touch each other, so that a large result is verified on
     // some of them: "m" (rows of a product), "batch heads:kv_heads" (dims split alike are joined by ':'), "..." (the
-    // leading dims). NULL: results are always verified whole. Static text.
+    // leading dims). Each must be a dim of the signature. NULL: results are always verified whole. Static text.
     const char *independent;
     // In place of `reference`: the name of a kernel of this algorithm, registered before the first contest, that takes
     // tensors of the CPU and has no space. Static text, or that of a pack. NULL: none.

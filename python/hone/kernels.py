@@ -167,16 +167,6 @@ def _check_decorated(decorator: str, function: Any) -> None:
         raise errors.InvalidArgumentError(f"{decorator} registers functions, and the class {function.__name__} came")
 
 
-def _check_independent(independent: str | None, signature: str) -> None:
-    """A dim that no parameter has would be found when a call is cut."""
-    dims = {*re.findall(r"[A-Za-z_]\w*|\.\.\.", " ".join(re.findall(r"\[([^\]]*)\]", signature)))}
-    for word in re.findall(r"[^\s:,]+", independent or ""):
-        if word not in dims:
-            raise errors.InvalidArgumentError(
-                f"independent names {word!r}, which is no dim of {signature}: it lists dims along which parts can be computed one by one "
-                f"({', '.join(sorted(dims)) or 'the signature has none'}); leave it out where there are none")
-
-
 _WORDS = frozenset(("and", "or", "not", "in", "if", "else", "true", "false", "True", "False", "None", "none",
                     "min", "max", "ceildiv", "abs", "log2", "sqrt", "device"))
 
@@ -329,7 +319,7 @@ def _caller() -> dict[str, Any]:
     return frame.f_globals
 
 
-def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapping[str, float] | None = None,
+def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapping[str, float] | None = None, special: str | None = None,
               arrays: str | None = None) -> Callable[[F], F]:
     """Registers an algorithm whose reference is the decorated function. The function stays as it is.
 
@@ -340,6 +330,8 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
         signature: its name, parameters and results (docs/signatures.md).
         independent: dims along which parts can be computed one by one.
         tolerance: ``{"absolute": 1e-6, "relative": 1e-5}``; None: as the dtypes have it.
+        special: for which elements kernels must give what the reference gives, words of ``"small lowest minus_infinity infinity nan"``: in rows of the first
+            array of floats, with ``"everywhere"`` of the others too (docs/tolerance.md). None: ordinary, large and tiny numbers alone.
         arrays: ``"numpy"``, ``"torch"`` or ``"jax"``; None: torch's or JAX's where the function uses them, else numpy's.
 
     Raises:
@@ -348,8 +340,8 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
     if callable(signature):
         raise errors.InvalidArgumentError('hone.algorithm is called with a signature: @hone.algorithm("name(x: f32[n]) -> y: f32[n]")')
     _check_text("independent", independent, "as \"n\" or \"...\"")
+    _check_text("special", special, "as \"infinity nan\"")
     name, version, text, parameters = _hone.signature(signature)
-    _check_independent(independent, text)
     caller = _caller()
 
     def decorate(function: F) -> F:
@@ -360,6 +352,8 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
         row: dict[str, Any] = {"signature": text, "reference": REFERENCE}
         if independent is not None:
             row["independent"] = independent
+        if special is not None:
+            row["special"] = special
         if tolerance is not None:
             row["tolerance"] = dict(tolerance)
         folder = _write_pack({"hone_pack": 1, "name": name, "algorithms": [row], "kernels": [kernel]}, files)

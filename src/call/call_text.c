@@ -346,6 +346,14 @@ static bool copy_view(hone_view view, char *out, size_t size)
     return true;
 }
 
+static hone_status fail_long(const char *what, hone_view text, size_t size, hone_error *err)
+{
+    const size_t shown = text.size < 80 ? text.size : 80;
+    return hone_fail(
+        err, HONE_INVALID_ARGUMENT, where, "the %s '%.*s%s' has %zu bytes, and may have %zu", what, (int)shown,
+        text.data, shown < text.size ? "..." : "", text.size, size - 1);
+}
+
 hone_status hone_call_text_name(
     const char *text, char *out_name, size_t name_size, char *out_version, size_t version_size, hone_error *err)
 {
@@ -362,10 +370,10 @@ hone_status hone_call_text_name(
         hone_lexer_next(&lexer);
         if (!hone_version_parse(&lexer, &version))
             status = hone_lexer_fail(&lexer, err, where, "a version, '@v' and letters");
-        else if (
-            !copy_view(name, out_name, name_size) ||
-            (out_version != NULL && !copy_view(version, out_version, version_size)))
-            status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "the name or version is too long");
+        else if (!copy_view(name, out_name, name_size))
+            status = fail_long("name", name, name_size, err);
+        else if (out_version != NULL && !copy_view(version, out_version, version_size))
+            status = fail_long("version", version, version_size, err);
     }
     hone_arena_destroy(&arena);
     return status;

@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "os/plain_file.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ enum { PATH_SIZE = 4096, NAME_LIMIT = 200, TEXT_LIMIT = 64 << 10 };
 
 static const char where[] = "pack.open";
 static const char root_fields[] = "hone_pack name version description producer algorithms foreign kernels";
-static const char algorithm_fields[] = "signature tolerance independent reference description";
+static const char algorithm_fields[] = "signature tolerance independent special reference description";
 
 hone_status hone_pack_note(
     hone_kernel_pack *pack, const char *algorithm, const char *kernel, hone_status status, const char *reason)
@@ -56,6 +57,29 @@ static hone_status read_tolerance(hone_pack_reading *r, const json_t *object, ho
     return status;
 }
 
+// "small infinity nan": HONE_SPECIAL_* by their names.
+static hone_status read_special(hone_pack_reading *r, const json_t *object, uint32_t *out)
+{
+    static const char *const names[] = {"small", "lowest", "minus_infinity", "infinity", "nan", "everywhere"};
+    static_assert(HONE_SPECIAL_EVERYWHERE == 1 << (sizeof names / sizeof *names - 1), "a name for each");
+    const char *text = NULL;
+    hone_status status = hone_pack_get_text(r, object, "special", NAME_LIMIT, &text);
+    for (const char *at = text != NULL ? text : ""; status == HONE_OK && *(at += strspn(at, " ")) != '\0';) {
+        const hone_view word = {at, strcspn(at, " ")};
+        uint32_t bit = 0;
+        for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (hone_view_is(word, names[i])) bit = 1u << i;
+        if (bit == 0)
+            status = hone_pack_fail(
+                r, HONE_INVALID_ARGUMENT, "special",
+                "names '%.*s': expected words of small, lowest, minus_infinity, infinity, nan, everywhere",
+                (int)word.size, word.data);
+        *out |= bit;
+        at += word.size;
+    }
+    return status;
+}
+
 static hone_status read_algorithm(hone_pack_reading *r, const json_t *object, hone_algorithm *out)
 {
     if (!json_is_object(object))
@@ -68,6 +92,7 @@ static hone_status read_algorithm(hone_pack_reading *r, const json_t *object, ho
         status = hone_pack_fail(r, HONE_INVALID_ARGUMENT, "signature", "is missing");
     if (status == HONE_OK) status = hone_pack_get_text(r, object, "independent", NAME_LIMIT, &out->independent);
     if (status == HONE_OK) status = hone_pack_get_text(r, object, "reference", NAME_LIMIT, &out->reference_kernel);
+    if (status == HONE_OK) status = read_special(r, object, &out->special);
     if (status == HONE_OK) status = read_tolerance(r, object, &out->tolerance);
     if (status != HONE_OK) return status;
     status = hone_signature_parse(r->pack->allocator, out->signature, &signature, &why);

@@ -11,7 +11,9 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "call/call.h"
+#include "call/signature.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +153,58 @@ static hone_status add_algorithm(
     return HONE_OK;
 }
 
+bool hone_tolerance_is_valid(const hone_tolerance *tolerance)
+{
+    const double parts[] = {tolerance->absolute, tolerance->relative, tolerance->scale};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!(parts[i] >= 0) || isinf(parts[i])) return false;
+    return true;
+}
+
+static bool has_leading(const hone_signature *signature)
+{
+    for (uint32_t i = 0; i < signature->count; i++)
+        for (const hone_shape_pattern *of = signature->parameters[i].shape; of != NULL; of = of->otherwise)
+            if (of->ellipsis) return true;
+    return false;
+}
+
+// "m", "batch heads:kv_heads", "...": each a dim of the signature.
+static hone_status check_independent(const hone_signature *signature, const char *independent, hone_error *err)
+{
+    for (const char *at = independent != NULL ? independent : ""; *(at += strspn(at, " ,:")) != '\0';) {
+        const hone_view name = {at, strcspn(at, " ,:")};
+        const bool is_there =
+            hone_view_is(name, "...") ? has_leading(signature) : hone_signature_slot(signature, name) >= 0;
+        if (!is_there)
+            return hone_fail(
+                err, HONE_INVALID_ARGUMENT, in_algorithm,
+                "independent of %s names '%.*s', which is no dim of its signature: name dims, \"m\", those that are "
+                "split "
+                "alike with ':', \"heads:kv_heads\", or \"...\"",
+                hone_signature_name(signature), (int)name.size, name.data);
+        at += name.size;
+    }
+    return HONE_OK;
+}
+
+static hone_status check_algorithm(const hone_signature *signature, const hone_algorithm *algorithm, hone_error *err)
+{
+    const uint32_t known = 2 * (uint32_t)HONE_SPECIAL_EVERYWHERE - 1;
+    const char *name = hone_signature_name(signature);
+    if (!hone_tolerance_is_valid(&algorithm->tolerance))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, in_algorithm,
+            "tolerance of %s is absolute %g, relative %g, scale %g: expected numbers of 0 or more", name,
+            algorithm->tolerance.absolute, algorithm->tolerance.relative, algorithm->tolerance.scale);
+    if ((algorithm->special & ~known) != 0)
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, in_algorithm,
+            "special of %s is 0x%x: expected HONE_SPECIAL_* bits, 0x%x at most", name, (unsigned)algorithm->special,
+            (unsigned)known);
+    return check_independent(signature, algorithm->independent, err);
+}
+
 hone_status hone_registry_put_algorithm(
     hone_registry *registry, const hone_algorithm *algorithm, bool builtin, hone_error *err)
 {
@@ -166,6 +220,7 @@ hone_status hone_registry_put_algorithm(
     if (owned == NULL) return hone_fail_memory(err, in_algorithm);
     bool kept = false;
     status = hone_signature_parse(registry->allocator, copy.signature, &owned->signature, err);
+    if (status == HONE_OK) status = check_algorithm(owned->signature, &copy, err);
     if (status == HONE_OK) status = add_algorithm(registry, owned, &copy, builtin, &kept, err);
     if (!kept) hone_registry_batch_destroy(owned, &registry->allocator);
     return status;
@@ -190,6 +245,14 @@ static bool is_kernel_name(const char *name)
     return size > 0 && size < HONE_NAME_SIZE && strspn(name, letters) == size;
 }
 
+// It stands in tables and files.
+static bool is_printed(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) return false;
+    return true;
+}
+
 static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
 {
     if (kernel->algorithm == NULL)
@@ -212,6 +275,11 @@ static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
     if (kernel->run == NULL && kernel->code == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels, "%.80s: kernel '%s' has neither a run function nor code",
+            kernel->algorithm, kernel->name);
+    if (kernel->revision != NULL && !is_printed(kernel->revision))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, in_kernels,
+            "%.80s: the revision of kernel '%s' has control characters: expected a word like \"2\" or a digest",
             kernel->algorithm, kernel->name);
     return HONE_OK;
 }

@@ -139,6 +139,8 @@ hone_status hone_registry_foreign_call(
 // name in any case, also with "@v2" at its end; version NULL or "" then means that one, else the newest ("10" is newer
 // than "9"). NULL when there is none. Lock-free, but for the first look-up of a name that was deferred.
 const hone_algorithm_entry *hone_registry_find(hone_registry *registry, const char *name, const char *version);
+// Numbers of 0 or more; NaN and infinity are none.
+bool hone_tolerance_is_valid(const hone_tolerance *tolerance);
 // Fills err with HONE_NOT_FOUND and the names there are; for a deferred name that cannot be registered, with the
 // reason.
 hone_status hone_registry_fail_unknown(hone_registry *registry, const char *name, hone_error *err);

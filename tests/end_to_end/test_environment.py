@@ -32,6 +32,16 @@ class Environment(CommandTest):
             self.assertIn("HONE_DENY", row["why"])
         self.assertEqual(self.explained(HONE_DENY=f"matmul={first}")["kernel"], first)
 
+    def test_a_rule_that_does_nothing_is_told(self):
+        for name, value, says in (("HONE_FORCE", "rms_nrom=portable", "there is no operation 'rms_nrom'"),
+                                  ("HONE_DENY", "rms_nrom=portable", "there is no operation 'rms_nrom'"),
+                                  ("HONE_DENY", "rms_norm=abacus", "no kernel of rms_norm has that name"),
+                                  ("HONE_DENY", "abacus", "no kernel has that name")):
+            answer = self.hone("explain", NORM, env={name: value})
+            self.assertIn(f"{name}: '{value}' does nothing: {says}" if "=" in value and "operation" in says else says, answer.err)
+            self.assertEqual(answer.err.count("does nothing"), 1)
+        self.assertEqual(self.hone("explain", NORM, env={"HONE_DENY": "portable,matmul=openblas"}).err, "")
+
     def test_without_any_kernel_the_reference_answers(self):
         names = [row["name"] for row in self.explained()["kernels"] if row["name"] != "reference"]
         self.assertEqual(self.explained(HONE_DENY=",".join(names))["kernel"], "reference")

@@ -2,6 +2,7 @@
 
 import ctypes
 import ctypes.util
+import json
 import os
 import pathlib
 import signal
@@ -395,7 +396,7 @@ class Refused(KernelTest):
         self.refused("the class Holder came", lambda: hone.kernel(name)(Holder))
         self.refused("name is a text", lambda: hone.kernel(name, name="")(scaled))
         self.refused("priority is an integer, and 'high' came", lambda: hone.kernel(name, priority="high")(scaled))
-        self.refused("independent names 'yes', which is no dim of",
+        self.refused("names 'yes', which is no dim of",
                      lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent="yes")(scaled))
         self.refused("independent is a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(scaled))
         self.assertEqual([one.name for one in hone.registry.kernels(name)], ["reference"])
@@ -447,6 +448,26 @@ class Refused(KernelTest):
 
 
 class Losing(KernelTest):
+    def test_special_values_that_an_algorithm_defines(self):
+        @hone.algorithm("t_clipped(x: f32[m, n]) -> y: f32[m, n]", special="small infinity minus_infinity nan")
+        def clipped(x):
+            return numpy.clip(x, -1, 1)
+
+        @hone.kernel("t_clipped", name="lost")
+        def lost(x):  # the largest of NaN and a number is the number
+            return numpy.fmin(numpy.fmax(x, -1), 1)
+
+        @hone.kernel("t_clipped", name="kept")
+        def kept(x):
+            return numpy.minimum(numpy.maximum(x, numpy.float32(-1)), numpy.float32(1))
+
+        result = hone.tune("t_clipped", numpy.ones((16, 64), "f4"), seconds=2, progress=False)
+        kernels = {one["kernel"]: one for one in json.loads(result.to_json())["entries"][0]["evidence"]["kernels"]}
+        self.assertEqual((result[0].kernel, kernels["lost"]["time_ns"]), ("kept", None))
+        self.assertIn("nan", kernels["lost"]["reason"])
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "names 'inf': expected words of small, lowest"):
+            hone.algorithm("t_other(x: f32[n]) -> y: f32[n]", special="nan inf")(clipped)
+
     def test_a_kernel_that_raises(self):
         name = self.algorithm()
 

@@ -106,6 +106,12 @@ hone_status hone_tune_options_read(
             err, HONE_INVALID_ARGUMENT, where,
             "seconds, candidate_seconds, wait_seconds, batch_seconds and expected_calls must be 0 (the default) or "
             "more");
+    if (!hone_tolerance_is_valid(&out->tolerance))
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where,
+            "options.tolerance is absolute %g, relative %g, scale %g: expected numbers of 0 (all: the algorithm's) or "
+            "more",
+            out->tolerance.absolute, out->tolerance.relative, out->tolerance.scale);
     if (out->isolation < HONE_ISOLATION_DEFAULT || out->isolation > HONE_ISOLATION_IN_PROCESS)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,

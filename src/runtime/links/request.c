@@ -34,6 +34,7 @@ hone_status hone_request_init(
         .changes = atomic_load(&op->rt->changes),
         .nested = hone_thread_self.depth > 0};
     hone_registry_enter(op->rt->registry, &request->reader);
+    hone_runtime_tell_rules(op->rt);
     status = hone_call_stand_ins(call, &request->stand_ins, err);
     request->bucket = request->stand_ins.bucket;
     return status;

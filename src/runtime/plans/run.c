@@ -17,9 +17,10 @@ static const char where[] = "run";
 // Bounds the loop over failing kernels: each round puts one aside.
 enum { MAX_ROUNDS = 256 };
 
+// Its own answers, and numbers that are no status.
 static bool is_of_kernel(hone_status status)
 {
-    return status == HONE_UNSUPPORTED || status == HONE_KERNEL_FAILED;
+    return status == HONE_UNSUPPORTED || status == HONE_KERNEL_FAILED || (unsigned)status > HONE_KERNEL_FAILED;
 }
 
 typedef struct failed_plan {

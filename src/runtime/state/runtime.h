@@ -87,6 +87,7 @@ struct hone_runtime {
     atomic_bool recording;
     atomic_bool told_dropped;   // that the record is full
     atomic_bool told_no_stream; // that runs on a device with streams bring none
+    atomic_bool told_rules;     // that HONE_FORCE or HONE_DENY name what is not there
     hone_recorder *recorder;
     hone_mutex mutex; // ops, cache, asides, wrongs, verdicts, pool, workers
     hone_op *ops;
@@ -167,6 +168,9 @@ hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_o
 bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel);
 // The forced kernel of an algorithm; NULL when there is none.
 const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm);
+// Says once which rules name no operation or no kernel that is there, at the first decision: a program has registered its own
+// by then. Between hone_registry_enter and leave.
+void hone_runtime_tell_rules(hone_runtime *rt);
 
 // Says once that calls are not recorded any more, where that was asked for.
 void hone_runtime_tell_dropped(hone_runtime *rt);

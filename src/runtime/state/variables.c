@@ -376,3 +376,49 @@ const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm)
         if (strcmp(rules->rules[i - 1].algorithm, algorithm) == 0) return rules->rules[i - 1].kernel;
     return NULL;
 }
+
+static bool has_kernel(const hone_algorithm_entry *algorithm, const char *name)
+{
+    size_t count;
+    const hone_kernel_ref *const *kernels = hone_registry_list(algorithm, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(kernels[i]->kernel.name, name) == 0) return true;
+    return false;
+}
+
+static bool has_kernel_anywhere(hone_registry *registry, const char *name)
+{
+    size_t count;
+    const hone_algorithm_entry *const *all = hone_registry_all(registry, &count);
+    for (size_t i = 0; i < count; i++)
+        if (has_kernel(all[i], name)) return true;
+    return false;
+}
+
+static void tell_operation(hone_runtime *rt, const char *variable, const hone_rule *rule)
+{
+    hone_log_write(
+        &rt->log, HONE_LOG_WARNING, "%s: '%s=%s' does nothing: there is no operation '%s' (hone list)", variable,
+        rule->algorithm, rule->kernel, rule->algorithm);
+}
+
+// What HONE_FORCE names of an operation that is there is an error of its calls.
+void hone_runtime_tell_rules(hone_runtime *rt)
+{
+    if (rt->force.count + rt->deny.count == 0 || atomic_exchange(&rt->told_rules, true)) return;
+    for (size_t i = 0; i < rt->force.count; i++)
+        if (hone_registry_find(rt->registry, rt->force.rules[i].algorithm, NULL) == NULL)
+            tell_operation(rt, "HONE_FORCE", &rt->force.rules[i]);
+    for (size_t i = 0; i < rt->deny.count; i++) {
+        const hone_rule *rule = &rt->deny.rules[i];
+        const hone_algorithm_entry *algorithm =
+            is_bare(rule) ? NULL : hone_registry_find(rt->registry, rule->algorithm, NULL);
+        if (!is_bare(rule) && algorithm == NULL)
+            tell_operation(rt, "HONE_DENY", rule);
+        else if (
+            algorithm != NULL ? !has_kernel(algorithm, rule->kernel) : !has_kernel_anywhere(rt->registry, rule->kernel))
+            hone_log_write(
+                &rt->log, HONE_LOG_WARNING, "HONE_DENY: '%s' does nothing: no kernel%s%s has that name (hone list)",
+                rule->kernel, algorithm != NULL ? " of " : "", algorithm != NULL ? algorithm->name : "");
+    }
+}

@@ -1,8 +1,10 @@
 #include "fixture.h"
+
 #include "guarded.h"
 #include "platforms/platform.h"
 #include "registry/origin.h"
 #include "registry/tables.h"
+#include <math.h>
 
 static const char fa[] = "fa(x: f32[n]) -> y: f32[n]";
 
@@ -202,6 +204,30 @@ static void a_wrong_algorithm_is_refused_with_words(void **state)
     memcpy(text, "fa@v", 4);
     assert_int_equal(add_algorithm(f, text), HONE_INVALID_ARGUMENT);
     assert_says(f, "is too long: at most");
+    static const struct {
+        hone_tolerance tolerance;
+        const char *independent;
+        uint32_t special;
+        const char *words;
+    } wrong[] = {
+        {{.relative = NAN}, NULL, 0, "tolerance of fb is absolute 0, relative nan"},
+        {{.absolute = -1}, NULL, 0, "expected numbers of 0 or more"},
+        {{.scale = INFINITY}, NULL, 0, "scale inf"},
+        {{.scale = 0}, "m", 0, "independent of fb names 'm', which is no dim of its signature"},
+        {{.scale = 0}, "n, q:n", 0, "names 'q'"},
+        {{.scale = 0}, "...", 0, "names '...'"},
+        {{.scale = 0}, NULL, 1u << 6, "special of fb is 0x40"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hone_algorithm_init(&algorithm);
+        algorithm.signature = "fb(x: f32[n]) -> y: f32[n]";
+        algorithm.tolerance = wrong[i].tolerance;
+        algorithm.independent = wrong[i].independent;
+        algorithm.special = wrong[i].special;
+        assert_int_equal(hone_registry_add_algorithm(f->registry, &algorithm, false, &f->err), HONE_INVALID_ARGUMENT);
+        assert_says(f, wrong[i].words);
+    }
+    assert_null(hone_registry_find(f->registry, "fb", NULL));
 }
 
 static void code_in_a_file_that_is_not_there_is_refused_with_its_path(void **state)
@@ -371,7 +397,7 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     fixture *f = *state;
     assert_int_equal(add_algorithm(f, fa), HONE_OK);
     hone_kernel good = a_kernel("fa", "a", HONE_NATIVE, HONE_CPU, 0);
-    enum { WRONG = 16 };
+    enum { WRONG = 17 };
     hone_kernel wrong[WRONG];
     for (size_t i = 0; i < WRONG; i++)
         wrong[i] = good;
@@ -394,6 +420,7 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
     wrong[13].backend = (hone_backend)-1;
     wrong[14].name = longest;
     wrong[15].name = NULL;
+    wrong[16].revision = "2\n3";
     static const char *const words[] = {
         "name",
         "two words",
@@ -410,7 +437,8 @@ static void a_wrong_kernel_is_refused_with_words_and_leaves_nothing(void **state
         "no backend",
         "no backend",
         "not a valid name",
-        "not a valid name"};
+        "not a valid name",
+        "the revision of kernel 'a' has control characters"};
     for (size_t i = 0; i < WRONG; i++) {
         assert_int_equal(add_kernel(f, wrong[i]), HONE_INVALID_ARGUMENT);
         assert_says(f, words[i]);
