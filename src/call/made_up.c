@@ -57,6 +57,16 @@ static hone_scalar scalar_of(const hone_parameter *shown, const hone_value *give
     return (hone_scalar){.kind = HONE_SCALAR_NONE};
 }
 
+// What shapes read of the scalars.
+static void set_slots(hone_made_up *m)
+{
+    for (size_t i = 0; i < m->signature->slot_count; i++) {
+        const hone_call_slot *s = &m->signature->slots[i];
+        if (s->kind == SLOT_SCALAR)
+            m->slots[i] = scalar_of(&m->signature->parameters[s->parameter].shown, &m->values[s->parameter]);
+    }
+}
+
 // Also those that choose between shapes.
 void hone_made_up_draw_scalars(hone_made_up *m)
 {
@@ -64,11 +74,7 @@ void hone_made_up_draw_scalars(hone_made_up *m)
     for (size_t i = 0; i < signature->count; i++)
         if (signature->parameters[i].shown.kind != HONE_KIND_TENSOR)
             m->values[i] = draw_scalar(m, &signature->parameters[i].shown);
-    for (size_t i = 0; i < signature->slot_count; i++) {
-        const hone_call_slot *s = &signature->slots[i];
-        if (s->kind == SLOT_SCALAR)
-            m->slots[i] = scalar_of(&signature->parameters[s->parameter].shown, &m->values[s->parameter]);
-    }
+    set_slots(m);
 }
 
 // Tensors -------------------------------------------------------------------------------------------------------------
@@ -408,6 +414,82 @@ hone_status hone_made_up_double(
     if (status != HONE_OK) hone_call_release(out);
     hone_free(&allocator, m);
     hone_free(&allocator, same);
+    return status;
+}
+
+// A sibling -----------------------------------------------------------------------------------------------------------
+
+// Builds the call as m has it now, and lets go of it where it is not the one that is looked for.
+static hone_status look_at(
+    hone_made_up *m,
+    hone_allocator allocator,
+    uint32_t *left,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    set_slots(m);
+    const hone_status status = build(m, allocator, out);
+    if (*out == NULL) return status;
+    const bool is_one = takes(ctx, *out);
+    if (is_one && *left == 0) return HONE_OK;
+    if (is_one) (*left)--;
+    hone_call_release(out);
+    return HONE_OK;
+}
+
+// False: nothing of it is changed.
+static bool change_scalar(const hone_parameter *shown, hone_value *value)
+{
+    if (shown->kind == HONE_KIND_BOOL && (value->tag == HONE_VALUE_BOOL || shown->has_default)) {
+        *value = hone_of_bool(scalar_of(shown, value).as.i64 == 0);
+        return true;
+    }
+    if (shown->kind != HONE_KIND_INT || !shown->nullable) return false;
+    *value = value->tag == HONE_VALUE_NONE ? hone_of_int(3) : hone_of_none();
+    return true;
+}
+
+static hone_status find_sibling(
+    hone_made_up *m,
+    hone_allocator allocator,
+    uint32_t left,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < m->signature->count && status == HONE_OK && *out == NULL; i++) {
+        const hone_value before = m->values[i];
+        if (!change_scalar(&m->signature->parameters[i].shown, &m->values[i])) continue;
+        status = look_at(m, allocator, &left, takes, ctx, out);
+        m->values[i] = before;
+    }
+    for (size_t i = 0; i < m->signature->variable_count && status == HONE_OK && *out == NULL; i++) {
+        const hone_dtype_id before = m->dtypes[i];
+        for (uint32_t id = 0; id < HONE_DTYPE_COUNT && status == HONE_OK && *out == NULL; id++) {
+            if (id == (uint32_t)before || (m->signature->variables[i].allowed >> id & 1) == 0) continue;
+            m->dtypes[i] = (hone_dtype_id)id;
+            status = look_at(m, allocator, &left, takes, ctx, out);
+        }
+        m->dtypes[i] = before;
+    }
+    return status;
+}
+
+hone_status hone_made_up_sibling(
+    hone_allocator allocator,
+    const hone_call *like,
+    uint32_t number,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    *out = NULL;
+    hone_made_up *m = make_as(allocator, like);
+    if (m == NULL) return HONE_OUT_OF_MEMORY;
+    const hone_status status = take_all(m, like) ? find_sibling(m, allocator, number, takes, ctx, out) : HONE_OK;
+    hone_free(&allocator, m);
     return status;
 }
 

@@ -72,4 +72,16 @@ hone_status hone_made_up_double(
     void *ctx,
     hone_call **out);
 
+// The same call, of the same sizes, with one thing changed that says how arrays are read or what is left out: a bool, an
+// optional integer that is none (3) or is there (none), or a dtype.
+//   number  of those that the signature and takes(ctx, call) admit, from 0 on
+// *out NULL with HONE_OK: there are not so many.
+hone_status hone_made_up_sibling(
+    hone_allocator allocator,
+    const hone_call *like,
+    uint32_t number,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out);
+
 #endif

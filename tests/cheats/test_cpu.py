@@ -514,6 +514,50 @@ class Answers(Contest):
         done = self.hone("tune", "--pack", pack, "axpy(f32[1000], f32[1000])", "--seconds", "5", code=None)
         self.assertIn("by a plan that ran with another value before: z[", done.out + done.err)
 
+    TURNED = """
+        #include <hone/pack.h>
+        static struct { int64_t m, n, k, way; } seen[64];
+        static int count;
+        static hone_status turn(const hone_value *args, int kept) {
+            const hone_tensor *a = args[0].as.tensor, *b = args[1].as.tensor, *c = args[2].as.tensor;
+            const int64_t m = c->shape[0], n = c->shape[1], k = a->shape[1], across = args[3].as.i64;
+            int at = 0;
+            while (at < count && (seen[at].m != m || seen[at].n != n || seen[at].k != k)) at++;
+            if (at == count && count < 64) { seen[at].m = m; seen[at].n = n; seen[at].k = k; seen[at].way = across; count++; }
+            const int64_t way = kept ? seen[at].way : across;
+            const float *from = hone_tensor_data(a), *by = hone_tensor_data(b);
+            for (int64_t i = 0; i < m; i++) for (int64_t j = 0; j < n; j++) {
+                double s = 0;
+                for (int64_t l = 0; l < k; l++) s += (double)from[i * k + l] * by[way ? j * k + l : l * n + j];
+                ((float *)hone_tensor_data(c))[i * n + j] = (float)s;
+            }
+            return HONE_OK;
+        }
+        static hone_status keeps(const hone_plan *plan, const hone_value *args, const hone_execution *execution) { return turn(args, 1); }
+        static hone_status right(const hone_plan *plan, const hone_value *args, const hone_execution *execution) { return turn(args, 0); }
+        static const hone_pack_function functions[] = {{sizeof functions[0], "keeps", keeps, 0, 0}, {sizeof functions[0], "right", right, 0, 0},
+                                                       {sizeof functions[0], "honest", right, 0, 0}};
+        static const hone_pack_library library = {sizeof library, HONE_PACK_ABI, 3, functions};
+        const hone_pack_library *hone_pack_query(uint32_t abi) { return &library; }"""
+
+    def test_what_is_kept_by_the_sizes_of_a_call_and_not_by_how_its_arrays_lie_does_not_win(self):
+        """An honest one of the same form wins."""
+        pack = self.folder / "own"
+        pack.mkdir(exist_ok=True)
+        (pack / "k.c").write_text(self.TURNED)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", f"-I{HERE.parents[1] / 'include'}", "-o", pack / "k.so", pack / "k.c"], check=True)
+        row = {"algorithm": "turned", "platform": "native", "backend": "cpu", "file": "k.so", "sha256": hashlib.sha256((pack / "k.so").read_bytes()).hexdigest()}
+        signature = "turned(a: f32[m, k], b: f32[n, k] if across else [k, n], *, across: bool = false) -> c: f32[m, n]"
+        for name in ("keeps", "honest"):
+            (pack / "pack.json").write_text(json.dumps({
+                "hone_pack": 1, "name": "own", "algorithms": [{"signature": signature, "reference": "right"}],
+                "kernels": [{**row, "name": one, "entry": one} for one in (name, "right")]}))
+            done = self.hone("tune", "--pack", str(pack), "turned(f32[32,24], f32[24,16])", "--seconds", "5", code=None)
+            if name == "keeps":
+                self.assertRegex(done.out + done.err, r"keeps \(1 tried\): for turned\(.*across=true\) after turned\(")
+            else:
+                self.assertIn("chosen honest", done.out + done.err)
+
 
 class Audits(Contest):
     """A cheat that rested in its contest, and won it honestly, is at work when the store is audited."""

@@ -1,6 +1,7 @@
 // What a kernel does once for all of its calls: a number that it keeps of the first one's shape, a table that the first run
 // fills. One contest has one call, and threads meet in it when all of that is done: so the winner runs on two small calls
-// by turns, in a process that has seen none of its runs, and its very first runs in two threads at once.
+// by turns, in a process that has seen none of its runs, then on calls of the first one's sizes that are transposed or masked
+// otherwise, or of another dtype, and its very first runs in two threads at once.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4 };
+enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4, MOST_SIBLINGS = 4 };
 
 static const char where[] = "tune.first_runs";
 static const double most_seconds = 10; // of one call: a compiler may be asked
@@ -60,13 +61,17 @@ static hone_status try_on(
 
 // What came of a run on one of the calls counts, where it could be had. One that answers an error there gives nobody a
 // wrong result: it may be for calls of some sizes alone.
+static bool counts(const hone_trial *came)
+{
+    return !came->refused && came->failure != HONE_FAILURE_NONE && came->failure != HONE_FAILURE_UNSUPPORTED &&
+           came->failure != HONE_FAILURE_PREPARE && came->failure != HONE_FAILURE_TIMEOUT &&
+           came->failure != HONE_FAILURE_RUN;
+}
+
 static void judge(hone_candidate *candidate, const hone_trial *came, const hone_call *call, const hone_call *before)
 {
     hone_trial *trial = &candidate->trial;
-    const bool says_nothing = came->refused || came->failure == HONE_FAILURE_UNSUPPORTED ||
-                              came->failure == HONE_FAILURE_PREPARE || came->failure == HONE_FAILURE_TIMEOUT ||
-                              came->failure == HONE_FAILURE_RUN;
-    if (says_nothing || came->failure == HONE_FAILURE_NONE) return;
+    if (!counts(came)) return;
     trial->failure = came->failure;
     if (before == NULL)
         snprintf(trial->reason, sizeof trial->reason, "for %.90s: %.150s", hone_call_text(call), came->reason);
@@ -95,6 +100,50 @@ static hone_status try_by_turns(
         if (status == HONE_OK) judge(candidate, &came, call, before);
         if (before == NULL) *out_ns = came.time_ns;
         before = call;
+    }
+    return status;
+}
+
+// In a process that has run the call. What is wrong for the sibling in a process of its own as well is no answer that was kept:
+// the kernel takes calls that it does not compute, and contests of these will say so.
+static hone_status try_sibling(
+    hone_contest_state *state,
+    const taker *t,
+    const hone_call *call,
+    const hone_call *sibling,
+    hone_candidate *candidate,
+    hone_error *err)
+{
+    hone_trial came, alone;
+    hone_status status = try_on(state, t, sibling, 0, &came, err);
+    if (status != HONE_OK) return status;
+    if (counts(&came)) {
+        hone_sandbox_drop(&state->trials.sandbox);
+        status = try_on(state, t, sibling, 0, &alone, err);
+        if (status == HONE_OK && alone.failure == HONE_FAILURE_NONE) judge(candidate, &came, sibling, call);
+        hone_sandbox_drop(&state->trials.sandbox);
+        return status;
+    }
+    status = try_on(state, t, call, 0, &came, err);
+    if (status == HONE_OK) judge(candidate, &came, call, sibling);
+    return status;
+}
+
+static hone_status try_siblings(
+    hone_contest_state *state, const taker *t, const hone_call *call, hone_candidate *candidate, hone_error *err)
+{
+    const hone_allocator allocator = state->question.environment->allocator;
+    hone_status status = HONE_OK;
+    for (uint32_t i = 0; i < MOST_SIBLINGS && status == HONE_OK; i++) {
+        hone_call *sibling = NULL;
+        hone_trial came;
+        status = hone_made_up_sibling(allocator, call, i, takes, (void *)(uintptr_t)t, &sibling);
+        if (sibling == NULL) break;
+        // Whoever was dropped has yet to run the call.
+        if (state->trials.sandbox.now.served == 0) status = try_on(state, t, call, 0, &came, err);
+        if (status == HONE_OK) status = try_sibling(state, t, call, sibling, candidate, err);
+        hone_call_release(&sibling);
+        if (candidate->trial.failure != HONE_FAILURE_NONE) break;
     }
     return status;
 }
@@ -142,7 +191,9 @@ static hone_status try_all(
     // one lock, nothing that one process does not: each takes seconds to import what it needs.
     const bool is_one =
         state->question.environment->device->backend == HONE_GPU || hone_kernel_is_interpreted(t->kernel);
-    const hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
+    hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
+    if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE)
+        status = try_siblings(state, t, calls[0], candidate, err);
     if (is_one || status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
     return try_held(state, t, calls[0], run_ns, candidate, err);
 }

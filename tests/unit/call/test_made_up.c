@@ -134,12 +134,54 @@ static void a_dim_that_would_take_too_much_stays(void **state)
     assert_double("matmul(f32[16,8], f32[8,64])", NULL, 1000, takes_all, NULL);
 }
 
+static void assert_siblings(const char *source, const char *text, taker *takes, const char *const expected[])
+{
+    hone_signature *signature = signature_of(source);
+    hone_call *call = NULL;
+    hone_error err;
+    if (hone_call_parse(hone_allocator_system(), signature, text, &call, &err) != HONE_OK) fail_msg("%s", err.message);
+    for (uint32_t i = 0;; i++) {
+        hone_call *sibling = NULL;
+        assert_int_equal(hone_made_up_sibling(hone_allocator_system(), call, i, takes, NULL, &sibling), HONE_OK);
+        if (expected[i] == NULL) {
+            assert_null(sibling);
+            break;
+        }
+        assert_non_null(sibling);
+        assert_string_equal(hone_call_text(sibling), expected[i]);
+        hone_call_release(&sibling);
+    }
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+}
+
+static void siblings_have_the_same_sizes_and_another_switch_or_dtype(void **state)
+{
+    (void)state;
+    static const char matmul[] =
+        "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> "
+        "c: T[m, n] where T in f32, bf16";
+    assert_siblings(
+        matmul, "matmul(f32[8,16], f32[16,128])", takes_all,
+        (const char *const[]){
+            "matmul(f32[8,16], f32[128,16], transpose_b=true)", "matmul(bf16[8,16], bf16[16,128])", NULL});
+    assert_siblings(
+        matmul, "matmul(bf16[8,16], bf16[128,16], transpose_b=true)", takes_all,
+        (const char *const[]){
+            "matmul(bf16[8,16], bf16[16,128])", "matmul(f32[8,16], f32[128,16], transpose_b=true)", NULL});
+    assert_siblings(matmul, "matmul(f32[8,16], f32[16,128])", takes_none, (const char *const[]){NULL});
+    assert_siblings(
+        "attend(q: f32[n, d], *, window: i64? = none, causal: bool = false) -> y: f32[n, d]", "attend(f32[4,8])",
+        takes_all, (const char *const[]){"attend(f32[4,8], window=3)", "attend(f32[4,8], causal=true)", NULL});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_largest_dim_is_halved_until_all_is_small),
         cmocka_unit_test(what_a_kernel_or_the_signature_needs_stays),
         cmocka_unit_test(alignment_and_what_is_left_out_stay),
+        cmocka_unit_test(siblings_have_the_same_sizes_and_another_switch_or_dtype),
         cmocka_unit_test(every_dim_is_doubled_that_may_be),
         cmocka_unit_test(dims_are_doubled_that_another_call_has),
         cmocka_unit_test(a_dim_that_would_take_too_much_stays),
