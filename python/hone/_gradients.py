@@ -68,7 +68,7 @@ class Plan:
 def product_refused(given: Iterable[str]) -> str | None:
     """Why a product of these arguments has no gradient; None: it has one."""
     others = sorted(set(given) - {"a", "b", "transpose_b"})
-    return f"{PRODUCT} has no gradient with {', '.join(others)}: it has one of a and b" if others else None
+    return f"{PRODUCT} has no gradient with {', '.join(others)}: it has one of a, b, bias and residual without an activation" if others else None
 
 
 def plan(name: str, rows: Sequence[dict[str, Any]], gradient: Sequence[dict[str, Any]], given: Sequence[bool]) -> Plan:

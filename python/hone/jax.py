@@ -244,7 +244,10 @@ def _compiled(**parameters: Any) -> Callable[..., Any]:
     return jax.jit(lambda *operands: _call_p.bind(*operands, **parameters))
 
 
-_call_p.def_impl(lambda *operands, **parameters: _compiled(**parameters)(*operands))
+@_call_p.def_impl
+def _alone(*operands: Any, **parameters: Any) -> Any:
+    with jax.disable_jit(False):  # there is no other way to run it
+        return _compiled(**parameters)(*operands)
 
 
 def _attribute(value: Any, kind: str) -> Any:

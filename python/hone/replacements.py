@@ -6,13 +6,14 @@ A module keeps its object, its parameters, hooks and ``state_dict``: its class b
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import re
 import statistics
 import time
 import types
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from hone import _gradients, runtimes
 from hone.errors import InvalidArgumentError
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_MOST_DIMS = 8  # of an array of hone's
 # What a probe of a module of the program's own may differ by from what its name says.
 _PROBED = {torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 
@@ -52,6 +54,7 @@ class Site:
     operation: str
     module: nn.Module = dataclasses.field(repr=False)
     before: type[nn.Module] = dataclasses.field(repr=False)
+    front: type[_Replaced] = dataclasses.field(repr=False)
     hits: int = 0
     masked: int = 0
     passed: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -88,12 +91,24 @@ class Site:
                     "model under torch.no_grad(), or take torch's own back by undo() of what hone.torch.replace gave")
 
 
+def _is_own_class(tensor: torch.Tensor) -> bool:
+    """Whether it says itself what a function of torch makes of it, as masks of torch.nn.attention.bias do."""
+    if type(tensor) in (torch.Tensor, nn.Parameter):
+        return False
+    says = type(tensor).__torch_function__
+    return getattr(says, "__func__", says) not in (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
+
+
 def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
     """Why hone does not take these; None: it does."""
     first: torch.Tensor | None = None
     for tensor in tensors:
         if tensor is None:
             continue
+        if _is_own_class(tensor):
+            return f"a {type(tensor).__name__}"
+        if tensor.dim() > _MOST_DIMS:
+            return f"more than {_MOST_DIMS} dims"
         if tensor.is_nested:
             return "nested"
         if tensor.dtype not in DTYPES:
@@ -109,6 +124,9 @@ def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
 
 def _is_cast(tensor: torch.Tensor) -> bool:
     return torch.is_autocast_enabled(tensor.device.type)
+
+
+_ABSENT = object()
 
 
 class _Replaced:
@@ -128,6 +146,15 @@ class _Replaced:
         if not torch.compiler.is_compiling():
             site.note(reason, tensors, self._hone, functools.partial(site.before.forward, self))
         return self._hone(*tensors) if reason is None else site.before.forward(self, *args)  # type: ignore[arg-type]
+
+    def _run_torchs(self, reason: str, *args: Any, **keywords: Any) -> Any:
+        if not torch.compiler.is_compiling():
+            self._hone_site.note(reason, (), self._hone, self._hone)
+        return self._hone_site.before.forward(self, *args, **keywords)  # type: ignore[arg-type]
+
+    def _is_as_it_was(self) -> bool:
+        """Whether what a probe saw of the module's attributes is so still."""
+        return all(getattr(self, name, _ABSENT) == value for name, value in self._hone_site.settings["attributes"])
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
         raise NotImplementedError
@@ -157,18 +184,24 @@ class _Linear(_Replaced):
 
 
 class _Norm(_Replaced):
-    """Of one dim, the last. What settings say of eps, offset and the mean is what the module does."""
+    """Of one dim, the last. What settings say of the operation, the offset and the mean is what the module does; eps is its own."""
 
     operation = "layer_norm"
 
-    def forward(self, x: torch.Tensor) -> Any:
-        weight, bias = getattr(self, "weight", None), getattr(self, "bias", None)
+    def forward(self, *args: Any, **keywords: Any) -> Any:
+        if len(args) != 1 or keywords or not isinstance(args[0], torch.Tensor):
+            return self._run_torchs("other arguments than one tensor", *args, **keywords)
+        if not self._is_as_it_was():
+            return self._run_torchs("attributes that were changed", *args)
+        x, weight, bias = args[0], getattr(self, "weight", None), getattr(self, "bias", None)
         reason = _refused_dtype(x, weight, bias) or ("autocast" if _is_cast(x) else None) or ("no elements" if x.numel() == 0 else None)
         return self._run(reason, (x,), (weight, bias), x)
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
         x, weight, said = tensors[0], getattr(self, "weight", None), self._hone_site.settings
-        eps = torch.finfo(x.dtype).eps if said["eps"] is None else said["eps"]
+        eps = getattr(self, said["eps"])
+        if eps is None:
+            eps = torch.finfo(torch.float32).eps  # torch's, whatever the dtype: it computes in float32
         if self._hone_site.operation == "rms_norm":
             return hone.torch.ops.rms_norm(x, weight, eps=eps)
         return hone.torch.ops.layer_norm(x, weight, getattr(self, "bias", None), eps=eps, subtract_mean=said["subtract_mean"],
@@ -192,9 +225,13 @@ class _GatedMlp(_Replaced):
 
     operation = "silu_mul"
 
-    def forward(self, x: torch.Tensor) -> Any:
-        names = self._hone_site.settings["names"]
-        gate, up = getattr(self, names[0])(x), getattr(self, names[1])(x)
+    def forward(self, *args: Any, **keywords: Any) -> Any:
+        if len(args) != 1 or keywords or not isinstance(args[0], torch.Tensor):
+            return self._run_torchs("other arguments than one tensor", *args, **keywords)
+        names, others = self._hone_site.settings["names"], self._hone_site.settings["others"]
+        if not self._is_as_it_was() or any(getattr(self, name)._forward_hooks or getattr(self, name)._forward_pre_hooks for name in others):
+            return self._run_torchs("attributes or hooks that were changed", *args)
+        gate, up = getattr(self, names[0])(args[0]), getattr(self, names[1])(args[0])
         reason = _refused_dtype(gate, up) or ("no elements" if gate.numel() == 0 else None)
         if reason is None:
             self._hone_site.refuse_training((gate, up))
@@ -243,6 +280,8 @@ def _why_not_heads(q: Any, dim: int) -> str | None:
 def _why_not_mask(site: Site, q: Any, k: Any, v: Any, mask: Any, causal: bool) -> str | None:
     if causal:
         return "attn_mask beside is_causal"
+    if _is_own_class(mask):
+        return f"attn_mask that is a {type(mask).__name__}"
     if mask.dtype not in (torch.bool, torch.float32, q.dtype) and not (_is_cast(q) and mask.dtype in DTYPES):
         return f"attn_mask of {str(mask.dtype).removeprefix('torch.')}"
     if mask.device != q.device:
@@ -371,7 +410,7 @@ class _MultiheadAttention(_Replaced):
         for one, allowed in zip((padding, mask), shapes):
             if one is None:
                 continue
-            if one.dtype is not torch.bool and one.dtype not in DTYPES or tuple(one.shape) not in allowed or one.device != query.device:
+            if _is_own_class(one) or one.dtype is not torch.bool and one.dtype not in DTYPES or tuple(one.shape) not in allowed or one.device != query.device:
                 return "masks that torch refuses"
             if query.device.type not in self._hone_site.masked_on:
                 return f"masks on {query.device.type}: {MASKED} has no kernel there"
@@ -472,18 +511,50 @@ def _has_own_forward(module: nn.Module, base: type[nn.Module]) -> bool:
     return isinstance(module, base) and (type(module).forward is not base.forward or "forward" in vars(module))
 
 
-def _agrees(module: nn.Module, dim: int, expected: Callable[[torch.Tensor], torch.Tensor], like: torch.Tensor) -> bool:
-    """Whether a module does what its name says, on numbers that are made up."""
-    generator = torch.Generator().manual_seed(7)
-    x = torch.randn(2, 3, dim, generator=generator).to(device=like.device, dtype=like.dtype)
+def _attributes(module: nn.Module) -> tuple[tuple[str, Any], ...]:
+    """What a forward may read of a module beside its parameters and parts: numbers, texts, functions."""
+    kept = (bool, int, float, str, type(None), types.FunctionType, types.BuiltinFunctionType)
+    return tuple((name, value) for name, value in vars(module).items() if name not in ("training", "_hone_site") and isinstance(value, kept))
+
+
+@contextlib.contextmanager
+def _set_apart(module: nn.Module) -> Iterator[None]:
+    """What is called within changes nothing of a module: hooks of its parts stay quiet, and what it keeps comes back."""
+    parts = [*module.modules()]
+    before = [dict(vars(part)) for part in parts]
     try:
-        with torch.no_grad():
-            made, wanted = module.forward(x), expected(x)
-    except Exception:  # a module of the program's own may ask for anything
-        return False
-    if not isinstance(made, torch.Tensor) or made.shape != wanted.shape or made.dtype != x.dtype:
-        return False
-    return torch.allclose(made.double(), wanted.double(), rtol=_PROBED[like.dtype], atol=_PROBED[like.dtype])
+        for part in parts:
+            vars(part).update(_forward_hooks=OrderedDict(), _forward_pre_hooks=OrderedDict())
+        yield
+    finally:
+        for part, kept in zip(parts, before):
+            vars(part).clear()
+            vars(part).update(kept)
+
+
+def _agrees(module: nn.Module, dim: int, expected: Callable[[torch.Tensor], torch.Tensor], like: torch.Tensor) -> bool:
+    """Whether a module does what its name says, in training and outside of it, on made-up numbers: ordinary, large and tiny."""
+    generator = torch.Generator().manual_seed(7)
+    x = torch.randn(2, 3, dim, generator=generator)
+    for scale, training in ((1.0, False), (1.0, True), (300.0, False), (1e-3, True)):
+        given = (x * scale).to(device=like.device, dtype=like.dtype)
+        with _set_apart(module), torch.random.fork_rng(), torch.no_grad():
+            for part in module.modules():
+                part.training = training
+            attributes = _attributes(module)
+            try:
+                made, wanted = module.forward(given), expected(given)
+            except Exception:  # a module of the program's own may ask for anything
+                return False
+            if attributes != _attributes(module):
+                return False
+        if not isinstance(made, torch.Tensor) or made.shape != wanted.shape or made.dtype != given.dtype:
+            return False
+        least = _PROBED[like.dtype]
+        largest = float(wanted.double().abs().max())
+        if not torch.allclose(made.double(), wanted.double(), rtol=least, atol=least * min(1.0, largest)):
+            return False
+    return True
 
 
 def _own_rms_norm(module: nn.Module) -> Found | str | None:
@@ -491,16 +562,19 @@ def _own_rms_norm(module: nn.Module) -> Found | str | None:
     if not re.search(r"RMS_?Norm$", type(module).__name__, re.I) or [*module._parameters] != ["weight"] or [*module.children()]:
         return None
     weight = module.weight
-    eps = next((value for name in ("variance_epsilon", "eps", "epsilon", "norm_eps") if isinstance(value := getattr(module, name, None), float)), None)
-    if not isinstance(weight, torch.Tensor) or weight.dim() != 1 or weight.dtype not in DTYPES or weight.is_meta or eps is None:
+    name = next((name for name in ("variance_epsilon", "eps", "epsilon", "norm_eps") if isinstance(getattr(module, name, None), float)), None)
+    if not isinstance(weight, torch.Tensor) or weight.dim() != 1 or weight.dtype not in DTYPES or weight.is_meta or name is None:
         return "its weight and eps are not found"
+    if module._buffers:
+        return "it has buffers"
+    attributes = tuple(one for one in _attributes(module) if one[0] != name)
     for offset in (0.0, 1.0):
         def expected(x: torch.Tensor) -> torch.Tensor:
             wide = x.double()
-            return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps) * (weight.double() + offset)
+            return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + getattr(module, name)) * (weight.double() + offset)
 
         if _agrees(module, weight.shape[0], expected, weight):
-            return _Norm, "layer_norm" if offset else "rms_norm", {"eps": eps, "subtract_mean": False, "offset": offset}
+            return _Norm, "layer_norm" if offset else "rms_norm", {"eps": name, "subtract_mean": False, "offset": offset, "attributes": attributes}
     return "it does something else than its name says"
 
 
@@ -512,12 +586,16 @@ def _gated_mlp(module: nn.Module) -> Found | str | None:
         gate, up, down = parts
         if gate.weight.dtype not in DTYPES or gate.weight.is_meta:  # type: ignore[union-attr]
             return "its dtype is not one of hone's"
+        others = [name for name, _ in module.named_children() if name not in names]
+        strange = next((name for name in others if type(getattr(module, name)) is not nn.SiLU), None)
+        if strange is not None or [*module._parameters] or module._buffers or any([*part.children()] for part in parts):  # type: ignore[union-attr]
+            return f"it has parts, parameters or buffers beside its three products{'' if strange is None else f': {strange}'}"
 
         def expected(x: torch.Tensor) -> torch.Tensor:
             return down(_silu_mul(gate(x), up(x)))  # type: ignore[misc, no-any-return]
 
         if _agrees(module, gate.in_features, expected, gate.weight):  # type: ignore[union-attr, arg-type]
-            return _GatedMlp, "silu_mul", {"names": names}
+            return _GatedMlp, "silu_mul", {"names": names, "others": others, "attributes": _attributes(module)}
         return "it does something else than silu(gate) * up"
     return None
 
@@ -527,9 +605,9 @@ def _norm(module: nn.Module) -> Found | str | None:
         return None
     if len(module.normalized_shape) != 1:
         return "it is normalized over several dims"
-    if isinstance(module, nn.LayerNorm):
-        return _Norm, "layer_norm", {"eps": module.eps, "subtract_mean": True, "offset": 0.0}
-    return _Norm, "layer_norm" if module.weight is None else "rms_norm", {"eps": module.eps, "subtract_mean": False, "offset": 0.0}
+    settings: dict[str, Any] = {"eps": "eps", "subtract_mean": isinstance(module, nn.LayerNorm), "offset": 0.0,
+                                "attributes": (("normalized_shape", module.normalized_shape),)}
+    return _Norm, "rms_norm" if isinstance(module, nn.RMSNorm) and module.weight is not None else "layer_norm", settings
 
 
 _NONE_OF_HONES = (nn.GELU, nn.SiLU, nn.ReLU, nn.Sigmoid, nn.Tanh, nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm, nn.Conv1d, nn.Conv2d, nn.Embedding)
@@ -580,13 +658,30 @@ class Replaced:
         self._is_undone = False
 
     def undo(self) -> None:
-        """Every module is torch's own again. What was counted stays."""
+        """Every module is torch's own again. What was counted stays.
+
+        Raises:
+            InvalidArgumentError: something was laid over a module since, a parametrization or another ``forward``: it has to go first, and
+                the module stays as it is. The others are undone.
+        """
+        held = []
         for site in self._all if not self._is_undone else ():
-            vars(site.module).pop("_hone_site", None)
-            site.module.__class__ = site.before
+            module = site.module
+            if "_hone_site" not in vars(module):
+                continue
+            if type(module) is not _derived(site.front, site.before) or "forward" in vars(module):
+                held.append(f"{site.name or 'the model'} ({type(module).__name__}{', with a forward of its own' * ('forward' in vars(module))})")
+                continue
+            del vars(module)["_hone_site"]
+            module.__class__ = site.before
+        if held:
+            raise InvalidArgumentError(f"something was laid over {', '.join(held)} after replace(): take it away first "
+                                       "(torch.nn.utils.parametrize.remove_parametrizations, or the forward that was there), then undo() again")
         self._is_undone = True
 
     def __enter__(self) -> Replaced:
+        if self._is_undone:
+            raise InvalidArgumentError("what was undone replaces nothing: call hone.torch.replace(model) again")
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -678,7 +773,7 @@ def replace(model: nn.Module) -> Replaced:
             left = {one: reason for one, reason in left.items() if one.rpartition(".")[0] != name}
     sites = []
     for name, module, (front, operation, settings) in found:
-        site = Site(name, type(module).__name__, operation, module, type(module), settings=settings,
+        site = Site(name, type(module).__name__, operation, module, type(module), front, settings=settings,
                     trained_on=_trained_on(operation) if operation else frozenset(), masked_on=_devices_of(MASKED))
         vars(module)["_hone_site"] = site
         module.__class__ = _derived(front, type(module))

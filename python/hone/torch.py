@@ -15,11 +15,12 @@ then; a run is a look at hone's table and the plan that stands there.
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import threading
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -485,13 +486,24 @@ def _is_differentiated(args: Sequence[Any], keywords: dict[str, Any]) -> bool:
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
+@contextlib.contextmanager
+def _on_for_others() -> Iterator[None]:
+    """torch calls a function's forward with modes off that hold for the transforms of torch.func around this one, too: what they record
+    would be lost."""
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        yield
+        return
+    with torch.enable_grad(), torch.autograd.forward_ad._set_fwd_grad_enabled(True):
+        yield
+
+
 class _Function(_SingleLevelFunction):
     """An operation that is recorded for its gradient, at the level of torch.func that it is called in: torch's dispatcher has gone
     through the others."""
 
     @staticmethod
     def forward(ctx: Any, operation: _Operation, keywords: dict[str, Any], *args: Any) -> Any:
-        with torch._C._AutoDispatchBelowAutograd():
+        with _on_for_others(), torch._C._AutoDispatchBelowAutograd():
             results = operation.packet.default(*args, **keywords)
         ctx.operation, ctx.keywords = operation, keywords
         made = results if isinstance(results, tuple) else (results,)

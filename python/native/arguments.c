@@ -280,3 +280,12 @@ PyObject *native_arguments_results(native_arguments *arguments, native_operation
     }
     return results;
 }
+
+bool native_arguments_written(const native_arguments *arguments, const native_operation *operation)
+{
+    for (size_t i = operation->positional; i < operation->count; i++)
+        if (operation->parameters[i].is_result && arguments->objects[i] != NULL &&
+            !native_torch_raise_version(arguments->objects[i]))
+            return false;
+    return true;
+}

@@ -216,6 +216,7 @@ bool native_torch_is_recording(void)
 
 bool native_torch_raise_version(PyObject *tensor)
 {
+    if (looks.tensor_type == NULL || !PyObject_TypeCheck(tensor, looks.tensor_type)) return true;
     PyObject *tensors = PyTuple_Pack(1, tensor);
     PyObject *done = tensors != NULL ? PyObject_CallFunctionObjArgs(looks.raise_version, tensors, NULL) : NULL;
     Py_XDECREF(tensors);

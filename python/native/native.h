@@ -159,7 +159,7 @@ bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view);
 bool native_torch_is_forward(void);
 // Whether a mode of torch's sees every operation: a graph is traced, calls are counted.
 bool native_torch_is_recording(void);
-// Says that a tensor was written. False with an exception set.
+// Says that a tensor was written; nothing where it is none of torch's. False with an exception set.
 bool native_torch_raise_version(PyObject *tensor);
 // An uninitialised tensor for a result that is like a tensor of its call. NULL, without an exception: Python makes it.
 PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted);
@@ -215,6 +215,9 @@ bool native_arguments_take(
     Py_ssize_t count,
     PyObject *keyword_names,
     native_taking taking);
+// Says to torch that the results which were given are other values now: what recorded their old ones is to know. False with an
+// exception set.
+bool native_arguments_written(const native_arguments *arguments, const native_operation *operation);
 void native_arguments_release(native_arguments *arguments);
 // The call that the arguments describe; *out is the caller's.
 bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out);

@@ -51,6 +51,7 @@ PyObject *native_operation_run(native_operation *operation, PyObject *const *arg
     native_arguments arguments;
     if (!native_arguments_take(&arguments, operation, args, count, names, NATIVE_TO_RUN)) return NULL;
     PyObject *results = native_operation_run_taken(operation, &arguments);
+    if (results != NULL && !native_arguments_written(&arguments, operation)) Py_CLEAR(results);
     native_arguments_release(&arguments);
     return results;
 }

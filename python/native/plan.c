@@ -262,6 +262,7 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
     if (take_all(self, &arguments, args, (size_t)PyTuple_Size(args))) {
         if (native_execution_open(&execution, self->operation->runtime, &arguments, stream))
             results = run(self, &arguments, &execution);
+        if (results != NULL && !native_arguments_written(&arguments, self->operation)) Py_CLEAR(results);
         native_execution_close(&execution);
     }
     native_arguments_release(&arguments);

@@ -71,14 +71,6 @@ static bool name_tensors(call_arguments *arguments, const native_operation *oper
     return false;
 }
 
-// The results that were given are other values now: what recorded their old ones is to know.
-static bool raise_versions(const native_operation *operation, const native_arguments *taken)
-{
-    for (size_t i = operation->positional; i < operation->count && operation->parameters[i].is_result; i++)
-        if (taken->objects[i] != NULL && !native_torch_raise_version(taken->objects[i])) return false;
-    return true;
-}
-
 static PyObject *run(const native_torch_kernel *self, call_arguments *arguments, bool *out_taken)
 {
     native_arguments taken;
@@ -90,7 +82,7 @@ static PyObject *run(const native_torch_kernel *self, call_arguments *arguments,
         operation != NULL && name_tensors(arguments, operation) &&
         native_arguments_take(&taken, operation, arguments->values, arguments->positional, arguments->names, taking);
     if (*out_taken) made = native_operation_run_taken(operation, &taken);
-    if (made != NULL && !self->makes_results && is_above && !raise_versions(operation, &taken)) Py_CLEAR(made);
+    if (made != NULL && is_above && !native_arguments_written(&taken, operation)) Py_CLEAR(made);
     if (*out_taken) native_arguments_release(&taken);
     Py_XDECREF((PyObject *)operation);
     if (made == NULL || self->makes_results) return made;

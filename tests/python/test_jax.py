@@ -42,6 +42,13 @@ def close(actual, expected, rtol=1e-4, atol=1e-4):
 
 
 class Call(HoneTest):
+    def test_without_jit_a_call_runs_alone(self):
+        x = jnp.arange(8.0).reshape(2, 4)
+        with jax.disable_jit():
+            numpy.testing.assert_allclose(hone.jax.call("softmax", x), jax.nn.softmax(x), rtol=1e-5)
+            with hone.jax.patch():
+                numpy.testing.assert_allclose(jax.nn.softmax(x).sum(-1), [1, 1], rtol=1e-5)
+
     def test_it_runs_with_and_without_jit(self):
         expected = norm(numpy.asarray(X), numpy.asarray(W), 0.5)
         for function in (rms, jax.jit(rms, static_argnames="eps")):

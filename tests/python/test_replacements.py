@@ -437,6 +437,141 @@ class Models(HoneTest):
         self.assertEqual([site.name for site in replaced.sites], ["plain", "gemma"])
         self.assertEqual(replaced.left, {"one": "it does something else than its name says"})
 
+    def left_alone(self, module, *args, reason=None, **keywords):
+        """What a module gives is torch's own, and hone's operation of it does not run."""
+        with torch.no_grad():
+            expected = module(*args, **keywords)
+            with hone.torch.replace(nn.ModuleList([module])) as replaced:
+                torch.testing.assert_close(module(*args, **keywords), expected, rtol=1e-4, atol=1e-5)
+        hits = [site.hits for site in replaced.sites if site.name == "0"]
+        self.assertEqual(hits, [0] * len(hits))
+        if reason is not None:
+            self.assertIn(reason, replaced.left.get("0", " ".join(one for site in replaced.sites for one in site.passed)))
+        return replaced
+
+    def test_what_a_module_does_beside_its_name_stays(self):
+        class Dropping(Mlp):
+            def forward(self, x):
+                return F.dropout(super().forward(x), 0.5, self.training)
+
+        class Dropped(Mlp):
+            def __init__(self, *sizes):
+                super().__init__(*sizes)
+                self.drop = nn.Dropout(0.5)
+
+            def forward(self, x):
+                return self.drop(super().forward(x))
+
+        class Clamped(Mlp):
+            def forward(self, x):
+                return self.down_proj(self.act_fn(self.gate_proj(x).clamp(max=7)) * self.up_proj(x).clamp(-7, 7))
+
+        class Counting(Mlp):
+            calls = 0
+
+            def forward(self, x):
+                self.calls += 1
+                return super().forward(x) + (0 if self.calls < 5 else 1)
+
+        class ScaledRMSNorm(LlamaRMSNorm):
+            def __init__(self, dim):
+                super().__init__(dim)
+                self.register_buffer("by", torch.ones(()))
+
+            def forward(self, x):
+                return super().forward(x) * self.by
+
+        x, other = torch.randn(4, 32), "does something else than silu(gate) * up"
+        for kind, reason in ((Dropping, other), (Dropped, "beside its three products: drop"), (Clamped, other), (Counting, other)):
+            self.left_alone(kind(32, 48).eval(), x, reason=reason)
+        self.left_alone(ScaledRMSNorm(32), x, reason="it has buffers")
+
+    def test_what_is_changed_later_is_seen(self):
+        x = torch.randn(4, 32)
+        for module in (LlamaRMSNorm(32), nn.RMSNorm(32), nn.LayerNorm(32)):
+            name = "variance_epsilon" if hasattr(module, "variance_epsilon") else "eps"
+            with torch.no_grad(), hone.torch.replace(nn.ModuleList([module])) as replaced:
+                setattr(module, name, 10.0)
+                made = module(x)
+            self.assertEqual(replaced.sites[0].hits, 1)
+            torch.testing.assert_close(made, module(x), rtol=1e-4, atol=1e-5)
+        module, seen = Mlp(32, 48), []
+        module.act = F.silu
+        with torch.no_grad(), hone.torch.replace(nn.ModuleList([module])) as replaced:
+            module(x)
+            module.act_fn.register_forward_hook(lambda *args: seen.append(args))
+            module(x)
+            module.act = F.gelu
+            module(x)
+        self.assertEqual((replaced.sites[0].hits, len(seen)), (1, 2))
+
+    def test_further_arguments_and_dims_are_torchs(self):
+        class AddingRMSNorm(LlamaRMSNorm):
+            def forward(self, hidden, residual=None):
+                return super().forward(hidden if residual is None else hidden + residual)
+
+        x = torch.randn(4, 32)
+        for keywords in ({"residual": x}, {"residual": None}):
+            self.left_alone(AddingRMSNorm(32), x, reason="other arguments than one tensor", **keywords)
+        self.left_alone(LlamaRMSNorm(32), x=x)
+        for module in (nn.Softmax(-1), nn.LayerNorm(32), nn.RMSNorm(32)):
+            self.left_alone(module, torch.randn(1, 1, 1, 1, 1, 1, 1, 2, 32), reason="more than 8 dims")
+
+    def test_a_tensor_of_a_class_that_says_what_functions_make_of_it_is_torchs(self):
+        from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+
+        class Attend(nn.Module):
+            def forward(self, q, k, v, mask):
+                return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+        Attend.__name__ = "SelfAttention"
+        for make in (causal_upper_left, causal_lower_right):
+            for rows, keys in ((7, 7), (3, 7)):
+                q, k, v = (torch.randn(2, 4, size, 8) for size in (rows, keys, keys))
+                self.left_alone(Attend(), q, k, v, make(rows, keys), reason="attn_mask that is a CausalBias")
+
+    def test_the_eps_that_rms_norm_has_by_itself_is_torchs_in_every_dtype(self):
+        for dtype in (torch.float16, torch.bfloat16, torch.float32):
+            module, x = nn.RMSNorm(32).to(dtype), (torch.randn(4, 32) * 1e-3).to(dtype)
+            with torch.no_grad():
+                expected = module(x)
+                with hone.torch.replace(nn.ModuleList([module])) as replaced:
+                    torch.testing.assert_close(module(x), expected, rtol=2e-2, atol=2e-2)
+            self.assertEqual(replaced.sites[0].hits, 1)
+
+    def test_to_look_at_a_module_changes_nothing_of_it(self):
+        module, seen = Mlp(32, 48), []
+        module.gate_proj.register_forward_hook(lambda *args: seen.append(args))
+        norm = LlamaRMSNorm(32).train()
+        state = torch.random.get_rng_state()
+        with hone.torch.replace(nn.ModuleList([module, norm])) as replaced:
+            self.assertEqual((seen, module.training, norm.training, len(replaced.sites)), ([], True, True, 5))
+            self.assertTrue(torch.equal(torch.random.get_rng_state(), state))
+            module(torch.randn(4, 32))
+            self.assertEqual(len(seen), 1)
+
+    def test_what_was_laid_over_a_module_goes_before_it_is_undone(self):
+        model, x = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)), torch.randn(2, 8)
+        expected = model(x)
+        replaced = hone.torch.replace(model)
+        nn.utils.parametrizations.weight_norm(model[0])
+        with self.assertRaisesRegex(hone.InvalidArgumentError, r"laid over 0 \(ParametrizedLinear\) .*remove_parametrizations"):
+            replaced.undo()
+        torch.testing.assert_close(model(x), expected, rtol=1e-4, atol=1e-5)
+        nn.utils.parametrize.remove_parametrizations(model[0], "weight")
+        replaced.undo()
+        self.assertEqual([type(one) for one in model], [nn.Linear, nn.Linear])
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "call hone.torch.replace"), replaced:
+            pass
+        replaced = hone.torch.replace(model)
+        before = model[1].forward
+        model[1].forward = lambda x: before(x) * 3
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "with a forward of its own"):
+            replaced.undo()
+        del model[1].forward
+        replaced.undo()
+        torch.testing.assert_close(model(x), expected, rtol=1e-4, atol=1e-5)
+
     def test_copies_and_pickles_are_torchs(self):
         with hone.torch.replace(self.model):
             for copied in (copy.deepcopy(self.model), pickle.loads(pickle.dumps(self.model))):

@@ -122,6 +122,16 @@ class Arrays(HoneTest):
         self.right(y)
         self.right(hone.run("rms_norm", *(one.as_subclass(OfAnOlderTorch) for one in (x, w))))
 
+    def test_a_result_that_is_written_is_another_value_to_what_recorded_it(self):
+        x = torch.rand(6, 64)
+        for write in (lambda y: hone.run("softmax", x, y), lambda y: hone.bind("softmax", x, y)(x, y)):
+            y = torch.rand(6, 64, requires_grad=True) * 1.0
+            squared = y * y
+            with torch.no_grad():
+                write(y)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                squared.sum().backward()
+
     def test_strides_and_parts_are_seen(self):
         x, w = tensors()
         wide = torch.zeros(8, 128)
@@ -669,6 +679,39 @@ class Gradients(HoneTest):
 
 
 class Transformed(HoneTest):
+    def test_transforms_within_others_record_what_these_ask_for(self):
+        func, x, w = torch.func, r(3, 4), r(4, 5)
+
+        def value(product):
+            return lambda x, w: product(x, w).square().sum()
+
+        def nested(product):
+            of = value(product)
+            return [func.grad(lambda x: func.grad(of)(x, w).square().sum())(x),
+                    func.jacrev(func.grad(of))(x, w),
+                    func.hessian(of)(x, w) if product is torch.matmul else func.jacrev(func.jacrev(of))(x, w),
+                    func.grad(lambda w: func.vjp(lambda x: product(x, w), x)[0].square().sum())(w),
+                    func.grad(lambda w: func.vmap(func.grad(of), (0, None))(x[:, None], w).square().sum())(w)]
+
+        for ours, theirs in zip(nested(ops.matmul), nested(torch.matmul), strict=True):
+            self.assertGreater(float(theirs.abs().max()), 0)
+            torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3)
+        # A step of a step, as training of a few steps is trained.
+        trained = w.clone().requires_grad_()
+        moved = trained - 0.1 * func.grad(lambda w: value(ops.matmul)(x, w))(trained)
+        value(ops.matmul)(x, moved).backward()
+        other = w.clone().requires_grad_()
+        moved = other - 0.1 * func.grad(lambda w: value(torch.matmul)(x, w))(other)
+        value(torch.matmul)(x, moved).backward()
+        torch.testing.assert_close(trained.grad, other.grad, rtol=1e-3, atol=1e-2)
+
+    def test_a_second_derivative_that_has_no_algorithm_is_refused_within_others(self):
+        func, x = torch.func, r(4)
+        for transform in (func.hessian, lambda f: func.grad(lambda x: func.grad(f)(x).sum()), lambda f: func.jacrev(func.grad(f))):
+            with self.assertRaises((RuntimeError, NotImplementedError)) as caught:
+                transform(lambda x: ops.softmax(x).square().sum())(x)
+            self.assertRegex(str(caught.exception), "has no gradient|jvp")
+
     def test_vmap_gives_what_single_calls_give(self):
         for name, calls in CALLS.items():
             for args, scalars in calls:
