@@ -28,6 +28,7 @@ from hone.errors import InvalidArgumentError
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _MOST_DIMS = 8  # of an array of hone's
+_PLAIN = (torch.Tensor, nn.Parameter)
 # What a probe of a module of the program's own may differ by from what its name says.
 _PROBED = {torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 
@@ -93,7 +94,7 @@ class Site:
 
 def _is_own_class(tensor: torch.Tensor) -> bool:
     """Whether it says itself what a function of torch makes of it, as masks of torch.nn.attention.bias do."""
-    if type(tensor) in (torch.Tensor, nn.Parameter):
+    if type(tensor) in _PLAIN:
         return False
     says = type(tensor).__torch_function__
     return getattr(says, "__func__", says) not in (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
@@ -105,10 +106,8 @@ def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
     for tensor in tensors:
         if tensor is None:
             continue
-        if _is_own_class(tensor):
+        if type(tensor) not in _PLAIN and _is_own_class(tensor):
             return f"a {type(tensor).__name__}"
-        if tensor.dim() > _MOST_DIMS:
-            return f"more than {_MOST_DIMS} dims"
         if tensor.is_nested:
             return "nested"
         if tensor.dtype not in DTYPES:
@@ -117,6 +116,8 @@ def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
             return f"on {tensor.device.type}"
         if first is None:
             first = tensor
+            if tensor.dim() > _MOST_DIMS:
+                return f"more than {_MOST_DIMS} dims"
         elif tensor.dtype != first.dtype and not torch.is_autocast_enabled(tensor.device.type):
             return "dtypes that differ"
     return None
@@ -154,7 +155,10 @@ class _Replaced:
 
     def _is_as_it_was(self) -> bool:
         """Whether what a probe saw of the module's attributes is so still."""
-        return all(getattr(self, name, _ABSENT) == value for name, value in self._hone_site.settings["attributes"])
+        for name, value in self._hone_site.settings["attributes"]:
+            if getattr(self, name, _ABSENT) != value:
+                return False
+        return True
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
         raise NotImplementedError
