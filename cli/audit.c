@@ -162,20 +162,10 @@ static int update(hone_cli *cli, const hone_audit *audit)
     return worst;
 }
 
-static int check_options(const hone_cli *cli)
-{
-    const cli_options *options = &cli->options;
-    if (options->recorded || options->fresh || options->cold || options->regime != NULL || options->kernel != NULL ||
-        options->platform != NULL || options->evals > 0 || options->patience > 0 || options->report != NULL)
-        return cli_usage("--audit takes stored choices as they are, with --threshold, --update, --no-store, --seconds, "
-                         "--wait, --seed, "
-                         "--in-process, --store and --json (hone help tune)");
-    return EXIT_DONE;
-}
-
 int cli_audit(hone_cli *cli)
 {
-    int status = check_options(cli);
+    static const char taken[] = "json store seconds wait seed no-store in-process audit threshold update pack program";
+    int status = cli_check_given(cli, "tune --audit", taken, "tune");
     if (status != EXIT_DONE) return status;
     double threshold = cli->options.threshold > 0 ? cli->options.threshold : default_threshold;
     status = cli_open(cli, HONE_POLICY_HEURISTIC);

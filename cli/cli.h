@@ -31,9 +31,11 @@ typedef struct cli_options {
     int64_t priority, retries, evals, patience, seed, sample, calls;
 } cli_options;
 
+enum { CLI_OPTIONS_MAX = 80 };
 typedef struct hone_cli {
     hone_runtime *rt; // opened by cli_open
     cli_options options;
+    bool given[CLI_OPTIONS_MAX]; // by rows of cli_option_rows
     char **arguments;
     size_t count;
     bool progress; // standard error is a terminal
@@ -43,8 +45,10 @@ typedef struct hone_cli {
 typedef struct cli_verb {
     const char *name, *arguments;                 // "get", "CALL|KEY"
     const char *meaning;                          // one line
+    const char *options;                          // that it takes beside json and store; NULL: none
     int (*run)(hone_cli *cli, hone_store *store); // store: NULL but for verbs of `hone store`
-    size_t least;                                 // arguments, the verb among them; with fewer it only says so
+    size_t least, most;                           // arguments, the verb among them; with fewer it only says so;
+                                                  // most 0: any number
     bool makes;                                   // the store, where it is not there
 } cli_verb;
 
@@ -78,7 +82,6 @@ typedef struct cli_option {
 } cli_option;
 
 // The tables (commands.c), help in their order.
-enum { CLI_OPTIONS_MAX = 80 };
 extern const cli_command cli_commands[];
 extern const size_t cli_command_count;
 extern const cli_option cli_option_rows[];
@@ -90,9 +93,11 @@ extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[], c
 
 // NULL: no such command.
 const cli_command *cli_find_command(const char *name);
-int cli_refuse_command(const char *name); // prints that there is no such command, and the closest name
-bool cli_takes(const cli_command *command, const char *option);
-// The verb that the first argument names; NULL, after saying which there are: it names none.
+int cli_refuse_command(const char *name);                // prints that there is no such command, and the closest name
+bool cli_takes(const char *options, const char *option); // whether a list of names, or NULL, has the name
+// Refuses what was given besides these options. what: "store remove", said to take no other; page: of hone help
+int cli_check_given(const hone_cli *cli, const char *what, const char *options, const char *page);
+// The verb that the first argument names; NULL, after saying why: it names none, or does not take what was given.
 const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cli_verb *verbs);
 
 // Set by SIGINT and SIGTERM.

@@ -313,15 +313,34 @@ const cli_command *cli_find_command(const char *name)
     return NULL;
 }
 
-bool cli_takes(const cli_command *command, const char *option)
+bool cli_takes(const char *options, const char *option)
 {
     size_t size = strlen(option);
-    for (const char *at = command->options; at != NULL && *at != '\0';) {
+    for (const char *at = options; at != NULL && *at != '\0';) {
         size_t word = strcspn(at, " ");
         if (word == size && memcmp(at, option, size) == 0) return true;
         at += word + (at[word] == ' ');
     }
     return false;
+}
+
+int cli_check_given(const hone_cli *cli, const char *what, const char *options, const char *page)
+{
+    for (size_t i = 0; i < cli_option_count; i++)
+        if (cli->given[i] && !cli_takes(options, cli_option_rows[i].name))
+            return cli_usage("%s takes no --%s (hone help %s)", what, cli_option_rows[i].name, page);
+    return 0;
+}
+
+// Whether a verb takes the options and as many arguments as were given.
+static bool fits(const hone_cli *cli, const char *command, const cli_verb *verb)
+{
+    char what[64], options[256];
+    snprintf(what, sizeof what, "%s %s", command, verb->name);
+    snprintf(options, sizeof options, "json store %s", verb->options != NULL ? verb->options : "");
+    if (cli_check_given(cli, what, options, command) != 0) return false;
+    if (verb->most == 0 || cli->count <= verb->most) return true;
+    return cli_usage("%s takes no %s (hone help %s)", what, cli->arguments[verb->most], command) == 0;
 }
 
 const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cli_verb *verbs)
@@ -330,7 +349,7 @@ const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cl
     size_t used = 0;
     cli_meant meant = {.given = cli->arguments[0], .before = ""};
     for (const cli_verb *verb = verbs; verb->name != NULL; verb++) {
-        if (strcmp(verb->name, cli->arguments[0]) == 0) return verb;
+        if (strcmp(verb->name, cli->arguments[0]) == 0) return fits(cli, command, verb) ? verb : NULL;
         cli_meant_by(&meant, verb->name);
         const char *between = verb == verbs ? "" : verb[1].name != NULL ? ", " : " or ";
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", between, verb->name);

@@ -339,7 +339,7 @@ static int show_files(const exporting *e)
 
 int cli_store_export(hone_cli *cli, hone_store *store)
 {
-    if (cli->count != 2) return cli_usage("store export needs a file or a folder (- is standard output)");
+    if (cli->count < 2) return cli_usage("store export needs a file or a folder (- is standard output)");
     exporting e = {
         .cli = cli,
         .options =
@@ -473,7 +473,7 @@ static int open_bundle(const char *path, hone_store **out)
 
 int cli_store_diff(hone_cli *cli, hone_store *store)
 {
-    if (cli->count != 2) return cli_usage("store diff needs the URL of another store, or a bundle");
+    if (cli->count < 2) return cli_usage("store diff needs the URL of another store, or a bundle");
     const char *name = cli->arguments[1];
     hone_store *other = NULL;
     hone_error err;
@@ -494,7 +494,6 @@ int cli_store_prune(hone_cli *cli, hone_store *store)
 {
     hone_prune_report counts;
     hone_error err;
-    if (cli->count != 1) return cli_usage("store prune takes no arguments");
     int status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
     if (hone_store_prune(cli->rt, store, cli->options.dry_run, &counts, &err) != HONE_OK) return cli_fail(&err);

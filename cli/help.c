@@ -120,7 +120,11 @@ static void print_verbs(const cli_verb *verbs)
     }
     for (const cli_verb *verb = verbs; verb->name != NULL; verb++) {
         verb_usage(verb, usage);
-        cli_say("  %-*s  %s\n", column, usage, verb->meaning);
+        cli_say("  %-*s  %s", column, usage, verb->meaning);
+        for (size_t i = 0, shown = 0; i < cli_option_count; i++)
+            if (cli_takes(verb->options, cli_option_rows[i].name))
+                cli_say("%s--%s", shown++ == 0 ? "; takes " : ", ", cli_option_rows[i].name);
+        cli_say("\n");
     }
 }
 
@@ -130,11 +134,11 @@ static void print_options(const cli_command *command)
     int column = LEAST_COLUMN;
     for (size_t i = 0; i < cli_option_count; i++) {
         option_usage(&cli_option_rows[i], usage);
-        if (cli_takes(command, cli_option_rows[i].name)) column = wider(column, usage);
+        if (cli_takes(command->options, cli_option_rows[i].name)) column = wider(column, usage);
     }
     for (size_t i = 0; i < cli_option_count; i++) {
         option_usage(&cli_option_rows[i], usage);
-        if (cli_takes(command, cli_option_rows[i].name))
+        if (cli_takes(command->options, cli_option_rows[i].name))
             cli_say("  %-*s  %s\n", column, usage, cli_option_rows[i].meaning);
     }
 }

@@ -24,6 +24,7 @@ static int read_value(cli_options *options, size_t index, const char *text)
         *(bool *)field = true;
         return 0;
     case CLI_TEXT:
+        if (text[0] == '\0') return cli_usage("--%s is empty, expected%s", name, cli_option_rows[index].value);
         *(const char **)field = text;
         return 0;
     case CLI_LIST: {
@@ -64,7 +65,7 @@ static int refuse_option(const cli_command *command, const char *text)
     cli_meant meant = {.given = name, .before = "--"};
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text + strspn(text, "-"));
     for (size_t i = 0; i < cli_option_count; i++)
-        if (cli_takes(command, cli_option_rows[i].name)) cli_meant_by(&meant, cli_option_rows[i].name);
+        if (cli_takes(command->options, cli_option_rows[i].name)) cli_meant_by(&meant, cli_option_rows[i].name);
     return cli_usage(
         "%s takes no option %s%s (hone help %s)", command->name, text, cli_meant_text(&meant), command->name);
 }
@@ -79,6 +80,14 @@ static int check_whole(char **given, const char *value, const char *name)
     return cli_usage("%.*s is an abbreviation: write --%s", (int)size, text, name);
 }
 
+static int row_of(const char *name)
+{
+    int row = 0;
+    while (strcmp(cli_option_rows[row].name, name) != 0)
+        row++;
+    return row;
+}
+
 // Options may stand before or after arguments; getopt_long moves them to the front.
 static int read_options(const cli_command *command, int argc, char **argv, hone_cli *cli)
 {
@@ -86,7 +95,7 @@ static int read_options(const cli_command *command, int argc, char **argv, hone_
     int count = 0;
     for (size_t i = 0; i < cli_option_count; i++) {
         const cli_option *row = &cli_option_rows[i];
-        if (cli_takes(command, row->name))
+        if (cli_takes(command->options, row->name))
             long_options[count++] = (struct option){
                 row->name, row->kind == CLI_FLAG ? no_argument : required_argument, NULL, FIRST_OPTION + (int)i};
     }
@@ -99,16 +108,16 @@ static int read_options(const cli_command *command, int argc, char **argv, hone_
             cli->count = 1;
             return cli_help(cli) == 0 ? -1 : EXIT_USAGE;
         }
-        if (found == 'o' && cli_takes(command, "output")) {
-            cli->options.output = optarg;
-            continue;
-        }
+        const bool is_short = found == 'o' && cli_takes(command->options, "output");
+        if (is_short) found = FIRST_OPTION + row_of("output");
         if (found == ':') return cli_usage("%s needs a value (hone help %s)", argv[optind - 1], command->name);
         if (found == 'o') return cli_usage("%s takes no option -o (hone help %s)", command->name, command->name);
         if (found < FIRST_OPTION) return refuse_option(command, argv[optind - 1]);
-        int status = check_whole(argv + optind, optarg, cli_option_rows[found - FIRST_OPTION].name);
-        if (status == 0) status = read_value(&cli->options, (size_t)(found - FIRST_OPTION), optarg);
+        const size_t row = (size_t)(found - FIRST_OPTION);
+        int status = is_short ? 0 : check_whole(argv + optind, optarg, cli_option_rows[row].name);
+        if (status == 0) status = read_value(&cli->options, row, optarg);
         if (status != 0) return status;
+        cli->given[row] = true;
     }
     cli->arguments = argv + optind;
     cli->count = (size_t)(argc - optind);

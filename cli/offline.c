@@ -263,11 +263,16 @@ static int answer_for(hone_cli *cli, const char *path, const hone_program *progr
 
 int cli_offline(hone_cli *cli)
 {
-    if (cli->options.expect_all && (cli->options.list || cli->options.allow_missing))
-        return cli_usage("--expect-all goes without --list and --allow-missing (hone help offline)");
-    if (cli->options.no_cold && cli->options.cold)
-        return cli_usage("--no-cold goes without --cold (hone help offline)");
-    int status = cli_open(cli, cli->options.expect_all ? HONE_POLICY_HEURISTIC : HONE_POLICY_TUNE);
+    static const char shown[] = "json store list pack program",
+                      expected[] = "json store expect-all unproved pack program";
+    int status = 0;
+    if (cli->options.expect_all)
+        status = cli_check_given(cli, "offline --expect-all", expected, "offline");
+    else if (cli->options.list)
+        status = cli_check_given(cli, "offline --list", shown, "offline");
+    else if (cli->options.no_cold && cli->options.cold)
+        status = cli_usage("--no-cold goes without --cold (hone help offline)");
+    if (status == 0) status = cli_open(cli, cli->options.expect_all ? HONE_POLICY_HEURISTIC : HONE_POLICY_TUNE);
     if (status == 0) status = cli_check_names(cli);
     if (status == 0 && !cli->options.expect_all && !cli->options.list) status = cli_need_named_store(cli);
     if (status != 0) return status;

@@ -156,14 +156,14 @@ static int check(hone_cli *cli, hone_store *store)
 }
 
 const cli_verb cli_pack_verbs[] = {
-    {"list", "[DIR...]", "packs of HONE_PACK_PATH and those named: every kernel, and why one does not run here", list,
-     1, false},
+    {"list", "[DIR...]", "packs of HONE_PACK_PATH and those named: every kernel, and why one does not run here", NULL,
+     list, 1, 0, false},
     {"check", "DIR...",
      "reads packs and their files and executes nothing of them, but with --run; exit 1 when something is refused",
-     check, 2, false},
+     "run", check, 2, 0, false},
     {"new", "--from LIBRARY.so|FOLDER",
      "begins a pack with what a library for tvm-ffi exports, or that of the fitting variant of Hugging Face's kernels",
-     cli_pack_new, 1, true},
+     "from output kernels-lock", cli_pack_new, 1, 1, true},
     {0},
 };
 

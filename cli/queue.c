@@ -140,7 +140,6 @@ static bool list_job(void *ctx, const hone_queued *job)
 static int list(hone_cli *cli, hone_store *store)
 {
     hone_error err;
-    if (cli->count > 1) return cli_usage("queue list takes no %s", cli->arguments[1]);
     listing rows = {
         .cli = cli,
         .device = cli->options.device,
@@ -371,7 +370,6 @@ static int pause_queue(hone_cli *cli, hone_store *store)
     hone_error err;
     const bool on = !cli->options.off;
     const char *device = cli->options.device;
-    if (cli->count > 1) return cli_usage("queue pause takes no %s: --device names what pauses", cli->arguments[1]);
     if (hone_queue_pause(store, device, on, &err) != HONE_OK) return cli_fail(&err);
     json_t *pauses = pauses_of(store, &err);
     if (pauses == NULL) return cli_fail(&err);
@@ -417,7 +415,6 @@ static bool is_paused(const json_t *pauses, const char *device)
 static int stat(hone_cli *cli, hone_store *store)
 {
     hone_error err;
-    if (cli->count > 1) return cli_usage("queue stat takes no %s", cli->arguments[1]);
     const char *device = cli->options.device;
     counting all = {.device = device};
     if (hone_queue_scan(store, false, count_job, &all, &err) != HONE_OK) return cli_fail(&err);
@@ -440,11 +437,13 @@ static int stat(hone_cli *cli, hone_store *store)
 }
 
 const cli_verb cli_queue_verbs[] = {
-    {"list", "", "what waits, who holds what, and what was set aside and why", list, 1, false},
-    {"add", "[CALL...]", "calls; without any, the recorded ones that are not decided", add, 1, true},
-    {"drop", "CALL|KEY...", "takes away what no worker has; --all: everything", drop, 1, false},
-    {"pause", "", "workers claim nothing more, of --device or at all, until --off", pause_queue, 1, true},
-    {"stat", "", "counts", stat, 1, false},
+    {"list", "", "what waits, who holds what, and what was set aside and why", "device pack", list, 1, 1, false},
+    {"add", "[CALL...]", "calls; without any, the recorded ones that are not decided",
+     "device priority calls seconds pack", add, 1, 0, true},
+    {"drop", "CALL|KEY...", "takes away what no worker has; --all: everything", "device all pack", drop, 1, 0, false},
+    {"pause", "", "workers claim nothing more, of --device or at all, until --off", "device off", pause_queue, 1, 1,
+     true},
+    {"stat", "", "counts", "device", stat, 1, 1, false},
     {0},
 };
 

@@ -84,7 +84,6 @@ static int list(hone_cli *cli, hone_store *store)
 {
     (void)store;
     int status;
-    if (cli->count > 1) return cli_usage("record list shows all recorded calls and takes no %s", cli->arguments[1]);
     json_t *document = document_of(cli, &status);
     if (document == NULL) return status;
     if (cli->options.json) {
@@ -107,7 +106,6 @@ static int list(hone_cli *cli, hone_store *store)
 static int clear(hone_cli *cli, hone_store *store)
 {
     (void)store;
-    if (cli->count > 1) return cli_usage("record clear forgets all recorded calls and takes no %s", cli->arguments[1]);
     hone_error err;
     return hone_record_clear(cli->rt, NULL, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
 }
@@ -141,7 +139,6 @@ static int export(hone_cli *cli, hone_store *store)
     (void)store;
     int status;
     hone_error err;
-    if (cli->count > 2) return cli_usage("record export writes one file (- is standard output)");
     const char *path = cli->count == 2 ? cli->arguments[1] : "-";
     json_t *document = document_of(cli, &status);
     if (document == NULL) return status;
@@ -161,10 +158,10 @@ static int export(hone_cli *cli, hone_store *store)
 }
 
 const cli_verb cli_record_verbs[] = {
-    {"list", "", "what was called, how often, and whether it is decided", list, 1, false},
-    {"clear", "", "forgets the recorded calls", clear, 1, false},
-    {"import", "FILE...", "reads record documents, hone's and ejkernel's", import, 1, true},
-    {"export", "[FILE]", "writes one, to a file or, with - or nothing, to standard output", export, 1, false},
+    {"list", "", "what was called, how often, and whether it is decided", NULL, list, 1, 1, false},
+    {"clear", "", "forgets the recorded calls", NULL, clear, 1, 1, false},
+    {"import", "FILE...", "reads record documents, hone's and ejkernel's", NULL, import, 1, 0, true},
+    {"export", "[FILE]", "writes one, to a file or, with - or nothing, to standard output", NULL, export, 1, 2, false},
     {0},
 };
 

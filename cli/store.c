@@ -63,7 +63,6 @@ static bool list_row(void *ctx, const hone_store_decision *row)
 
 static int list(hone_cli *cli, hone_store *store)
 {
-    if (cli->count > 1) return cli_usage("store list shows all decisions and takes no %s", cli->arguments[1]);
     listing rows = {.table = cli->options.json ? NULL : cli_table_new(8), .devices = json_array()};
     if (rows.table != NULL)
         cli_table_row(rows.table, "algorithm", "key", "device", "kernel", "time", "source", "config", "call");
@@ -151,7 +150,7 @@ static int show_entries(hone_cli *cli, json_t *rows)
 
 static int get(hone_cli *cli, hone_store *store)
 {
-    if (cli->count != 2) return cli_usage("store get needs one call, key or label");
+    if (cli->count < 2) return cli_usage("store get needs one call, key or label");
     collected found = {json_array()};
     const int named = collect_named(cli, store, cli->arguments[1], true, &found);
     int status = named;
@@ -197,7 +196,7 @@ static void say_what_serves(hone_cli *cli, hone_store *store)
 
 static int remove_entries(hone_cli *cli, hone_store *store)
 {
-    if (cli->count != 2) return cli_usage("store remove needs one call, key or label");
+    if (cli->count < 2) return cli_usage("store remove needs one call, key or label");
     collected found = {json_array()};
     hone_error err;
     int status = collect_named(cli, store, cli->arguments[1], false, &found);
@@ -304,21 +303,25 @@ static int verify(hone_cli *cli, hone_store *store)
 }
 
 const cli_verb cli_store_verbs[] = {
-    {"list", "", "one line a decision (JSON lines with --json)", list, 1, false},
-    {"get", "CALL|KEY|LABEL", "one decision with its evidence; exit 1 when there is none", get, 2, false},
-    {"put", "", "one result document on standard input; prints how many once they are durable", put, 1, true},
-    {"remove", "CALL|KEY|LABEL", "a decision with its measurements", remove_entries, 2, false},
-    {"stat", "", "counts and size", stat, 1, false},
-    {"verify", "", "reads every record, sets the damaged aside and lists them: then exit 1; prune drops them", verify,
-     1, false},
-    {"export", "OUT", "all of it as one file, or as files of a folder; - is standard output", cli_store_export, 2,
-     false},
+    {"list", "", "one line a decision (JSON lines with --json)", NULL, list, 1, 1, false},
+    {"get", "CALL|KEY|LABEL", "one decision with its evidence; exit 1 when there is none", NULL, get, 2, 2, false},
+    {"put", "[FILE]", "one result document, else of standard input; prints how many once they are durable", NULL, put,
+     1, 2, true},
+    {"remove", "CALL|KEY|LABEL", "a decision with its measurements", NULL, remove_entries, 2, 2, false},
+    {"stat", "", "counts and size", NULL, stat, 1, 1, false},
+    {"verify", "", "reads every record, sets the damaged aside and lists them: then exit 1; prune drops them", NULL,
+     verify, 1, 1, false},
+    {"export", "OUT", "all of it as one file, or as files of a folder; - is standard output",
+     "format device foreign-device measurements", cli_store_export, 2, 2, false},
     {"import", "FILE...",
      "files or folders of them, in one transaction: all is stored or nothing; exit 1 when some were refused",
-     cli_store_import, 2, true},
-    {"merge", "URL...", "other stores into this one: the better decision of two stays", cli_store_merge, 2, true},
-    {"diff", "URL|FILE", "choices that differ from another store or a bundle: then exit 1", cli_store_diff, 2, false},
-    {"prune", "", "takes away what no kernel here can serve; --dry-run only counts", cli_store_prune, 1, false},
+     "format verbose", cli_store_import, 2, 0, true},
+    {"merge", "URL...", "other stores into this one: the better decision of two stays", "verbose", cli_store_merge, 2,
+     0, true},
+    {"diff", "URL|FILE", "choices that differ from another store or a bundle: then exit 1", "verbose", cli_store_diff,
+     2, 2, false},
+    {"prune", "", "takes away what no kernel here can serve", "dry-run", cli_store_prune, 1, 1,
+     false},
     {0},
 };
 

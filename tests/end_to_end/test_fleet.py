@@ -137,8 +137,7 @@ class Slips(CommandTest):
     """What is written wrongly is refused, or told."""
 
     def test_devices_stores_and_numbers_that_make_no_sense(self):
-        self.refused("queue", "add", NORM, "--device", "", says="the device is empty")
-        self.refused("queue", "drop", says="--all")
+        self.refused("queue", "add", NORM, "--device", "", says="--device is empty, expected DEVICE")
         for verb in (["add", NORM], ["pause"]):
             self.refused("queue", *verb, "--device", "cpu\udcff", says="no UTF-8")
             self.refused("queue", *verb, "--device", "cpu\x1b[31m", says="control character")
@@ -146,6 +145,7 @@ class Slips(CommandTest):
         self.refused("work", "--retries", "0", says="--retries")
         self.refused("work", "--device", "cuda:7", "--until-empty", code=NO, says="no device 'cuda:7'")
         self.assertIn("another machine", self.hone("queue", "add", NORM, "--device", "nowhere").err)
+        self.refused("queue", "drop", says="--all")
         self.refused("sync", self.store, says="this store itself")
         self.refused("sync", "nonsense:", says="no store URL")
         (self.folder / "store.db.queue").write_text("text")

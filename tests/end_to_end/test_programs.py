@@ -245,7 +245,7 @@ class Programs(CommandTest):
         document = self.hone("offline", "--expect-all", "--json", other, code=NO).json
         self.assertEqual((document["hits"], [row["call"] for row in document["missing"]]),
                          (0, ["gated_linear_unit(f32[8,16], f32[16,2,9])"]))
-        self.refused("offline", "--expect-all", "--list", path, says="--expect-all goes without --list")
+        self.refused("offline", "--expect-all", "--list", path, says="offline --expect-all takes no --list")
 
     def test_what_a_step_reads_once_is_measured_cold_where_no_cache_holds_a_step(self):
         l2, l3, threads = (int(re.search(rf"{name}=(\d+)", self.fingerprint()).group(1)) for name in ("l2", "l3", "threads"))

@@ -17,6 +17,34 @@ class Names(CommandTest):
         self.refused("offline", "-", "--kernel", "nope", says="--kernel is 'nope'")
         self.hone("tune", NORM, *QUICK, "--kernel", "portable", "--platform", "native")
 
+    def test_an_option_that_only_other_verbs_take_is_wrong_use(self):
+        self.hone("tune", NORM, *QUICK, "--kernel", "portable")
+        for command, verb, option in (
+                ("store", ["remove", NORM], ["--dry-run"]), ("store", ["import", "x.json"], ["--dry-run"]),
+                ("store", ["list"], ["--device", "here"]), ("queue", ["list"], ["--off"]),
+                ("queue", ["add", NORM], ["--off"]), ("pack", ["list"], ["-o", "x"]), ("pack", ["check", "."], ["--from", "x"])):
+            name = {"-o": "--output"}.get(option[0], option[0])
+            self.refused(command, *verb, *option, says=f"{command} {verb[0]} takes no {name} (hone help {command})")
+        self.refused("offline", "--list", "-", "--seconds", "3", says="offline --list takes no --seconds")
+        self.refused("offline", "--expect-all", "-", "--fresh", says="offline --expect-all takes no --fresh")
+        self.refused("tune", "--audit", "--batch-seconds", "3", says="tune --audit takes no --batch-seconds")
+        self.assertEqual(len(self.hone("store", "list", "--json").lines), 1)
+        self.assertEqual(self.hone("queue", "list", "--json").json["jobs"], [])
+        self.assertIn("takes --dry-run", self.hone("help", "store").out)
+
+    def test_an_argument_too_many_is_wrong_use(self):
+        for verb in (["put", "a.json", "b.json"], ["stat", "x"], ["verify", "x"], ["get", NORM, "x"], ["list", "x"]):
+            self.refused("store", *verb, says=f"store {verb[0]} takes no {verb[-1]}")
+        self.refused("record", "export", "a", "b", says="record export takes no b")
+
+    def test_an_empty_name_of_a_file_or_store_is_wrong_use(self):
+        lock = self.folder / "hone.lock"
+        lock.write_text("mine")
+        self.refused("lock", "--lock", "", says="--lock is empty, expected FILE")
+        self.refused("tune", NORM, "--store", "", says="--store is empty, expected URL")
+        self.refused("store", "export", "-", "--device", "", says="--device is empty, expected DEVICE")
+        self.assertEqual(lock.read_text(), "mine")
+
     def test_a_worker_that_cannot_be_run_is_wrong_use(self):
         for path in ("/nowhere/hone-worker", "/etc/passwd", "/etc"):
             self.refused("tune", NORM, env={"HONE_WORKER": path}, says=["HONE_WORKER", path])
