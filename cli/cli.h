@@ -131,6 +131,12 @@ const hone_kernel_ref *cli_kernel_named(
 // The device that a call's tensors live on, and the machine's CPU; NULL: it is not here.
 const hone_device_info *cli_device_of(hone_cli *cli, const hone_call *call);
 const hone_device_info *cli_cpu(hone_cli *cli);
+// The fingerprint of the device that a call text names behind its '@'; *out NULL: it names none. Prints that it is not here.
+int cli_device_in(hone_cli *cli, const char *text, const hone_call *call, const char **out);
+// Refuses a key that stands for calls of several algorithms, since it has sizes alone: of these names (names.c), or of what a
+// store has. NULL does nothing.
+int cli_check_key(const char *key, const json_t *algorithms);
+int cli_check_key_in(hone_store *store, const char *key);
 // The operation and call of a call text or a label. Prints what failed; the caller releases *call.
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call);
 // The URL of the store that --store or HONE_STORE names, else the default one; "none" when there is none. Prints what

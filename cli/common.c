@@ -134,6 +134,11 @@ int cli_usage(const char *format, ...)
 int cli_parse_call(hone_cli *cli, const char *text, const hone_op **op, hone_call **call)
 {
     hone_error err;
+    hone_store *store = NULL;
+    if (cli_is_key(text) && hone_store_of(cli->rt, HONE_STORE_OF_USER, &store, NULL) == HONE_OK) {
+        const int status = cli_check_key_in(store, text);
+        if (status != 0) return status;
+    }
     return hone_call_of_label(cli->rt, text, op, call, &err) == HONE_OK ? 0 : cli_fail_call(cli, text, &err);
 }
 

@@ -44,6 +44,17 @@ const hone_device_info *cli_device_of(hone_cli *cli, const hone_call *call)
     return NULL;
 }
 
+int cli_device_in(hone_cli *cli, const char *text, const hone_call *call, const char **out)
+{
+    const char *end = strrchr(text, ')');
+    *out = NULL;
+    if (end == NULL || strchr(end, '@') == NULL) return 0;
+    const hone_device_info *device = cli_device_of(cli, call);
+    if (device == NULL) return cli_usage("%s: its device is not here (hone devices)", text);
+    *out = device->fingerprint;
+    return 0;
+}
+
 const hone_device_info *cli_cpu(hone_cli *cli)
 {
     size_t count = 0;

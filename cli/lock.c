@@ -10,7 +10,8 @@ typedef struct named_call {
     const char *text;
     const hone_op *op;
     hone_call *call;
-    json_t *keys; // an object
+    const char *device; // that the text names; NULL: any
+    json_t *keys;       // an object
     bool found;
 } named_call;
 
@@ -29,9 +30,11 @@ typedef struct session {
 
 // What was named ------------------------------------------------------------------------------------------------------
 
-static bool is_call(const named_call *call, const char *algorithm, const char *version, const char *key)
+static bool is_call(
+    const named_call *call, const char *algorithm, const char *version, const char *key, const char *device)
 {
-    return strcmp(hone_op_name(call->op), algorithm) == 0 &&
+    return (call->device == NULL || strcmp(call->device, device) == 0) &&
+           strcmp(hone_op_name(call->op), algorithm) == 0 &&
            strcmp(hone_signature_version(hone_op_signature(call->op)), version) == 0 &&
            json_object_get(call->keys, key) != NULL;
 }
@@ -41,7 +44,7 @@ static bool is_named(session *s, const char *algorithm, const char *version, con
     if (s->device != NULL && strcmp(s->device, device) != 0) return false;
     bool named = s->call_count == 0;
     for (size_t i = 0; i < s->call_count; i++) {
-        if (!is_call(&s->calls[i], algorithm, version, key)) continue;
+        if (!is_call(&s->calls[i], algorithm, version, key, device)) continue;
         s->calls[i].found = named = true;
     }
     return named;
@@ -64,6 +67,7 @@ static int parse_calls(session *s)
         hone_error err;
         call->text = cli->arguments[i];
         status = cli_parse_call(cli, call->text, &call->op, &call->call);
+        if (status == 0) status = cli_device_in(cli, call->text, call->call, &call->device);
         call->keys = json_object();
         if (status == 0 && hone_call_keys(call->call, note_key, call->keys, &err) != HONE_OK) status = cli_fail(&err);
     }

@@ -42,6 +42,33 @@ static void put_names(cli_text *out, const json_t *names)
     }
 }
 
+int cli_check_key(const char *key, const json_t *algorithms)
+{
+    cli_text list;
+    if (json_object_size(algorithms) <= 1) return 0;
+    cli_text_init(&list);
+    put_names(&list, algorithms);
+    const int status = cli_usage("%s is the key of calls of %s: name the call", key, cli_text_string(&list));
+    cli_text_deinit(&list);
+    return status;
+}
+
+static bool note_algorithm(void *ctx, const hone_store_decision *decision)
+{
+    json_object_set_new(ctx, decision->key.algorithm, json_true());
+    return true;
+}
+
+int cli_check_key_in(hone_store *store, const char *key)
+{
+    hone_error err;
+    json_t *names = json_object();
+    const hone_status status = hone_store_scan(store, &(hone_store_key){.key = key}, note_algorithm, names, &err);
+    const int code = status == HONE_OK ? cli_check_key(key, names) : cli_fail(&err);
+    json_decref(names);
+    return code;
+}
+
 static int check_kernel(hone_cli *cli)
 {
     const char *wanted = cli->options.kernel;

@@ -267,9 +267,9 @@ static int add(hone_cli *cli, hone_store *store)
 // Dropping ------------------------------------------------------------------------------------------------------------
 
 typedef struct dropping {
-    const char *key;
-    const char *device;
-    char *(*texts)[5]; // of the key, and the call's
+    hone_store_key filter; // what is NULL is any; the device is one, or a class
+    json_t *algorithms;    // of what was found
+    char *(*texts)[5];     // of the key, and the call's
     size_t count, capacity;
 } dropping;
 
@@ -283,8 +283,12 @@ static bool note_key(void *ctx, const hone_queued *job)
     const char *const texts[] = {
         job->key.device, job->key.algorithm, job->key.version, job->key.key,
         job->call != NULL ? job->call : job->key.algorithm};
-    if (d->key != NULL && strcmp(d->key, job->key.key) != 0) return true;
-    if (d->device != NULL && !hone_queue_fits(d->device, job->key.device)) return true;
+    const hone_store_key *filter = &d->filter;
+    if (filter->key != NULL && strcmp(filter->key, job->key.key) != 0) return true;
+    if (filter->algorithm != NULL && strcmp(filter->algorithm, job->key.algorithm) != 0) return true;
+    if (filter->version != NULL && strcmp(filter->version, job->key.version) != 0) return true;
+    if (filter->device != NULL && !hone_queue_fits(filter->device, job->key.device)) return true;
+    json_object_set_new(d->algorithms, job->key.algorithm, json_true());
     if (d->count == d->capacity) {
         d->capacity = d->capacity == 0 ? 16 : 2 * d->capacity;
         d->texts = realloc(d->texts, d->capacity * sizeof *d->texts);
@@ -302,6 +306,7 @@ static void free_dropping(dropping *d)
         for (int j = 0; j < 5; j++)
             free(d->texts[i][j]);
     free(d->texts);
+    json_decref(d->algorithms);
 }
 
 // What a worker holds is named, and stays.
@@ -324,11 +329,13 @@ static int drop_one(hone_store *store, char *const texts[5], dropped *sum)
     }
 }
 
-static int drop_key(hone_cli *cli, hone_store *store, const char *key, dropped *sum)
+static int drop_all(hone_cli *cli, hone_store *store, const hone_store_key *filter, dropped *sum)
 {
-    dropping d = {.key = key, .device = cli->options.device};
+    dropping d = {.filter = *filter, .algorithms = json_object()};
     hone_error err;
+    if (cli->options.device != NULL) d.filter.device = cli->options.device;
     int status = hone_queue_scan(store, false, note_key, &d, &err) == HONE_OK ? 0 : cli_fail(&err);
+    if (status == 0 && filter->key != NULL) status = cli_check_key(filter->key, d.algorithms);
     for (size_t i = 0; i < d.count && status == 0; i++)
         status = drop_one(store, d.texts[i], sum);
     free_dropping(&d);
@@ -339,9 +346,16 @@ static int drop_named(hone_cli *cli, hone_store *store, const char *text, droppe
 {
     const hone_op *op = NULL;
     hone_call *call = NULL;
-    if (cli_is_key(text)) return drop_key(cli, store, text, sum);
+    hone_store_key filter = {.key = text};
+    if (cli_is_key(text)) return drop_all(cli, store, &filter, sum);
     int status = cli_parse_call(cli, text, &op, &call);
-    if (status == 0) status = drop_key(cli, store, hone_call_key(call), sum);
+    if (status == 0) status = cli_device_in(cli, text, call, &filter.device);
+    if (status == 0) {
+        filter.algorithm = hone_op_name(op);
+        filter.version = hone_signature_version(hone_op_signature(op));
+        filter.key = hone_call_key(call);
+        status = drop_all(cli, store, &filter, sum);
+    }
     hone_call_release(&call);
     return status;
 }
@@ -352,7 +366,7 @@ static int drop(hone_cli *cli, hone_store *store)
     int status = 0;
     if (cli->options.all == (cli->count > 1))
         return cli_usage("queue drop needs calls or keys, or --all for all that no worker has");
-    if (cli->options.all) status = drop_key(cli, store, NULL, &sum);
+    if (cli->options.all) status = drop_all(cli, store, &(hone_store_key){0}, &sum);
     for (size_t i = 1; i < cli->count && status == 0; i++)
         status = drop_named(cli, store, cli->arguments[i], &sum);
     if (status != 0) return status;

@@ -86,13 +86,9 @@ static bool collect(void *ctx, const hone_store_decision *row)
     return true;
 }
 
-static hone_status collect_key(hone_store *store, const char *key, collected *found, hone_error *err)
-{
-    return hone_store_scan(store, &(hone_store_key){.key = key}, collect, found, err);
-}
-
 typedef struct collecting {
     hone_store *store;
+    hone_store_key filter; // a key does not have its algorithm
     collected *found;
     bool with_bucket;
     hone_status status;
@@ -104,16 +100,17 @@ static bool collect_next(void *ctx, const char *key, bool is_exact)
 {
     collecting *c = ctx;
     if (!is_exact && !c->with_bucket) return false;
-    c->status = collect_key(c->store, key, c->found, c->err);
+    c->filter.key = key;
+    c->status = hone_store_scan(c->store, &c->filter, collect, c->found, c->err);
     return c->status == HONE_OK && json_array_size(c->found->rows) == 0;
 }
 
-static hone_status collect_call(
-    hone_store *store, const hone_call *call, bool with_bucket, collected *found, hone_error *err)
+static hone_status collect_call(collecting *c, const hone_op *op, const hone_call *call)
 {
-    collecting c = {store, found, with_bucket, HONE_OK, err};
-    const hone_status status = hone_call_keys(call, collect_next, &c, err);
-    return status == HONE_OK ? c.status : status;
+    c->filter.algorithm = hone_op_name(op);
+    c->filter.version = hone_signature_version(hone_op_signature(op));
+    const hone_status status = hone_call_keys(call, collect_next, c, c->err);
+    return status == HONE_OK ? c->status : status;
 }
 
 // What CALL|KEY|LABEL means: a key as it stands, else the call that a label, or its key, stands for.
@@ -122,7 +119,9 @@ static int collect_named(hone_cli *cli, hone_store *store, const char *text, boo
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_error err;
-    if (cli_is_key(text) && collect_key(store, text, found, &err) != HONE_OK) return cli_fail(&err);
+    collecting c = {.store = store, .found = found, .with_bucket = with_bucket, .err = &err};
+    if (cli_is_key(text) && hone_store_scan(store, &(hone_store_key){.key = text}, collect, found, &err) != HONE_OK)
+        return cli_fail(&err);
     if (json_array_size(found->rows) > 0) return 0;
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
@@ -130,7 +129,8 @@ static int collect_named(hone_cli *cli, hone_store *store, const char *text, boo
         status = cli_parse_call(cli, text, &op, &call);
     else if (hone_call_of_label(cli->rt, text, &op, &call, &err) != HONE_OK && err.status != HONE_NOT_FOUND)
         status = cli_fail(&err);
-    if (call != NULL && collect_call(store, call, with_bucket, found, &err) != HONE_OK) status = cli_fail(&err);
+    if (call != NULL && status == 0) status = cli_device_in(cli, text, call, &c.filter.device);
+    if (call != NULL && status == 0 && collect_call(&c, op, call) != HONE_OK) status = cli_fail(&err);
     hone_call_release(&call);
     return status;
 }
@@ -199,7 +199,9 @@ static int remove_entries(hone_cli *cli, hone_store *store)
     if (cli->count < 2) return cli_usage("store remove needs one call, key or label");
     collected found = {json_array()};
     hone_error err;
-    int status = collect_named(cli, store, cli->arguments[1], false, &found);
+    const char *text = cli->arguments[1];
+    int status = cli_is_key(text) ? cli_check_key_in(store, text) : 0;
+    if (status == 0) status = collect_named(cli, store, text, false, &found);
     size_t i;
     const json_t *row;
     json_array_foreach(found.rows, i, row)
@@ -320,8 +322,7 @@ const cli_verb cli_store_verbs[] = {
      0, true},
     {"diff", "URL|FILE", "choices that differ from another store or a bundle: then exit 1", "verbose", cli_store_diff,
      2, 2, false},
-    {"prune", "", "takes away what no kernel here can serve", "dry-run", cli_store_prune, 1, 1,
-     false},
+    {"prune", "", "takes away what no kernel here can serve", "dry-run", cli_store_prune, 1, 1, false},
     {0},
 };
 

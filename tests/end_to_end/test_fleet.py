@@ -136,6 +136,15 @@ class Queue(CommandTest):
 class Slips(CommandTest):
     """What is written wrongly is refused, or told."""
 
+    def test_a_call_is_dropped_and_not_another_algorithms_of_the_same_key(self):
+        call = "attention(f32[1,2,8,16], f32[1,2,8,16], f32[1,2,8,16])"
+        self.hone("queue", "add", call, "flash_" + call)
+        key = self.hone("key", call, "--json").json["key"]
+        self.refused("queue", "drop", key, says=[key, "attention", "flash_attention", "name the call"])
+        self.assertEqual(self.hone("queue", "drop", call, "--json").json["dropped"], 1)
+        self.assertEqual([job["call"] for job in self.hone("queue", "list", "--json").json["jobs"]], ["flash_" + call])
+        self.assertEqual(self.hone("queue", "drop", key, "--json").json["dropped"], 1)
+
     def test_devices_stores_and_numbers_that_make_no_sense(self):
         self.refused("queue", "add", NORM, "--device", "", says="--device is empty, expected DEVICE")
         for verb in (["add", NORM], ["pause"]):

@@ -69,6 +69,13 @@ class Write(LockTest):
         self.assertEqual({line.split()[1]: line.split()[3] for line in self.lines()},
                          {first: "native/portable", second: "native/portable"})
 
+    def test_a_call_on_a_device_pins_that_devices_choice(self):
+        self.decide(NORM)
+        self.decide(NORM, device="cpu|another machine")
+        self.hone("lock", f"{NORM}@cpu:0")
+        self.assertEqual([line.split()[2] for line in self.lines()], [self.fingerprint()])
+        self.assertEqual(self.hone("lock", NORM, "--json").json["choices"], 2)
+
     def test_lines_of_other_devices_stay_when_a_device_is_named(self):
         self.decide(NORM)
         self.decide(NORM, device="cpu|another machine")

@@ -226,6 +226,30 @@ class Get(StoreTest):
         self.assertEqual(self.hone("store", "remove", NORM, "--json").json, {"removed": 2})
         self.hone("store", "get", NORM, code=NO)
 
+    def test_a_call_is_of_its_own_algorithm_and_a_key_of_several_is_not_removed(self):
+        call = "attention(f32[1,2,8,16], f32[1,2,8,16], f32[1,2,8,16])"
+        for algorithm, text in (("attention", call), ("flash_attention", "flash_" + call)):
+            self.put(self.document(text, algorithm=algorithm, kernel="reference", config={}))
+        key = self.hone("key", call, "--json").json["key"]
+        for text in (call, "flash_" + call):
+            self.assertEqual([row["call"] for row in self.hone("store", "get", text, "--json").lines], [text])
+        self.assertEqual(len(self.hone("store", "get", key, "--json").lines), 2)
+        for command in (["store", "remove"], ["explain"], ["lock"]):
+            self.refused(*command, key, says=[key, "calls of attention, flash_attention", "name the call"])
+        self.assertEqual(self.hone("store", "remove", call, "--json").json, {"removed": 1})
+        self.assertEqual([row["algorithm"] for row in self.hone("store", "get", key, "--json").lines], ["flash_attention"])
+        self.assertEqual(self.hone("store", "remove", key, "--json").json, {"removed": 1})
+
+    def test_a_call_on_a_device_is_not_the_others(self):
+        self.put(self.document())
+        self.put(dict(self.document(), device="cpu|other"))
+        here = self.fingerprint()
+        self.assertEqual(len(self.hone("store", "get", NORM, "--json").lines), 2)
+        self.assertEqual([row["device"] for row in self.hone("store", "get", f"{NORM}@cpu:0", "--json").lines], [here])
+        self.refused("store", "remove", f"{NORM}@opencl:0", says=["@opencl:0", "hone devices"])
+        self.assertEqual(self.hone("store", "remove", f"{NORM}@cpu", "--json").json, {"removed": 1})
+        self.assertEqual([row["device"] for row in self.hone("store", "get", NORM, "--json").lines], ["cpu|other"])
+
     def test_stat_counts(self):
         self.put(self.document())
         self.has_fields(self.stat(), {"store": str, "decisions": int, "measurements": int, "failures": int,
