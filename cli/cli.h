@@ -133,6 +133,9 @@ const hone_device_info *cli_device_of(hone_cli *cli, const hone_call *call);
 const hone_device_info *cli_cpu(hone_cli *cli);
 // The fingerprint of the device that a call text names behind its '@'; *out NULL: it names none. Prints that it is not here.
 int cli_device_in(hone_cli *cli, const char *text, const hone_call *call, const char **out);
+// The fingerprints that --device names, as an object's names: all devices of this machine, one of them, or a fingerprint; *out
+// NULL: it is not given. Prints what is wrong (devices.c).
+int cli_named_devices(hone_cli *cli, json_t **out);
 // Refuses a key that stands for calls of several algorithms, since it has sizes alone: of these names (names.c), or of what a
 // store has. NULL does nothing.
 int cli_check_key(const char *key, const json_t *algorithms);

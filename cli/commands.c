@@ -136,7 +136,7 @@ const cli_command cli_commands[] = {
      .options = "json store format device foreign-device measurements dry-run verbose",
      .help =
          "--format is hone (result documents, the default), ejkernel (persistent caches) or tokamax (cache files);\n"
-         "import detects it. --device FINGERPRINT exports one device's decisions, --measurements also\n"
+         "import detects it. --device DEVICE exports its decisions alone, --measurements also\n"
          "what they rest on. --verbose reports every entry, and times that differ. An export for ejkernel has the\n"
          "decisions that its executor can look up, and reports the others; --foreign-device is its name of the GPU.",
      .verbs = cli_store_verbs,
@@ -287,7 +287,7 @@ const cli_option cli_option_rows[] = {
     {"verbose", CLI_FLAG, AT(verbose), "", "more lines: every kernel's signature, every entry, times that differ"},
     {"spec", CLI_TEXT, AT(spec), " FILE", "the key of a canonical text"},
     {"lock", CLI_TEXT, AT(lock), " FILE", "the lock file, in place of HONE_LOCK"},
-    {"device", CLI_TEXT, AT(device), " DEVICE", "only choices for this fingerprint; here: this machine's"},
+    {"device", CLI_TEXT, AT(device), " DEVICE", "only choices for this device: a fingerprint, cpu:0, cuda:1; here: all of this machine's"},
     {"foreign-device", CLI_TEXT, AT(foreign_device), " NAME", "what ejkernel calls the GPU: KIND|VERSION"},
     {"format", CLI_TEXT, AT(format), " FORMAT", "hone, ejkernel or tokamax"},
     {"measurements", CLI_FLAG, AT(measurements), "", "export also what decisions rest on"},

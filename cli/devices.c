@@ -27,6 +27,26 @@ static json_t *devices_of(hone_cli *cli, hone_platform platform)
     return list;
 }
 
+int cli_named_devices(hone_cli *cli, json_t **out)
+{
+    size_t count = 0;
+    const char *text = cli->options.device;
+    *out = NULL;
+    if (text == NULL) return 0;
+    *out = json_object();
+    const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        hone_device_text(devices[i]->device, name, sizeof name);
+        if (strcmp(text, "here") == 0 || strcmp(text, name) == 0)
+            json_object_set_new(*out, devices[i]->fingerprint, json_true());
+    }
+    if (strchr(text, '|') != NULL) json_object_set_new(*out, text, json_true());
+    if (json_object_size(*out) > 0) return 0;
+    return cli_usage(
+        "--device is '%s', expected here, a device of this machine, cpu:0, or a fingerprint (hone devices)", text);
+}
+
 bool cli_platform_is_interpreted(hone_platform platform)
 {
     hone_platform_traits traits;

@@ -224,7 +224,8 @@ typedef struct exporting {
     hone_cli *cli;
     hone_export_options options;
     report report;
-    json_t *files; // written, or to be written
+    json_t *files;        // written, or to be written
+    const char **devices; // of options
 } exporting;
 
 static int export_text(exporting *e, hone_store *store, const char *file, char **out, size_t *out_size)
@@ -337,6 +338,36 @@ static int show_files(const exporting *e)
     return EXIT_DONE;
 }
 
+static bool has_decision(void *ctx, const hone_store_decision *decision)
+{
+    (void)decision;
+    *(bool *)ctx = true;
+    return false;
+}
+
+// Takes the devices that are named, whose decisions there must be.
+static int take_devices(exporting *e, hone_store *store, json_t *named)
+{
+    const char *device;
+    json_t *value;
+    hone_error err;
+    bool has = named == NULL;
+    e->devices = calloc(json_object_size(named) + 1, sizeof *e->devices);
+    if (e->devices == NULL) cli_no_memory();
+    e->options.devices = e->devices;
+    json_object_foreach(named, device, value)
+    {
+        e->devices[e->options.device_count++] = device;
+        if (!has && hone_store_scan(store, &(hone_store_key){.device = device}, has_decision, &has, &err) != HONE_OK)
+            return cli_fail(&err);
+    }
+    if (has) return 0;
+    fprintf(
+        stderr, "hone: %s has no decision for %s: nothing was written\n", hone_store_url(store),
+        e->cli->options.device);
+    return EXIT_NO;
+}
+
 int cli_store_export(hone_cli *cli, hone_store *store)
 {
     if (cli->count < 2) return cli_usage("store export needs a file or a folder (- is standard output)");
@@ -344,7 +375,6 @@ int cli_store_export(hone_cli *cli, hone_store *store)
         .cli = cli,
         .options =
             {.struct_size = sizeof e.options,
-             .device = cli->options.device,
              .foreign_device = cli->options.foreign_device,
              .measurements = cli->options.measurements,
              .line = note_line},
@@ -353,19 +383,19 @@ int cli_store_export(hone_cli *cli, hone_store *store)
     };
     e.options.ctx = &e.report;
     int status = read_format(cli, &e.options.format);
-    const bool is_here = cli->options.device != NULL && strcmp(cli->options.device, "here") == 0;
-    if (status == 0 && (is_here || e.options.format == HONE_EXCHANGE_EJKERNEL))
+    json_t *named = NULL;
+    if (status == 0 && (cli->options.device != NULL || e.options.format == HONE_EXCHANGE_EJKERNEL))
         status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
     e.options.rt = cli->rt;
-    if (status == 0 && is_here) {
-        size_t count = 0;
-        e.options.device = hone_runtime_devices(cli->rt, &count)[0]->fingerprint;
-    }
+    if (status == 0) status = cli_named_devices(cli, &named);
+    if (status == 0) status = take_devices(&e, store, named);
     bool standard = strcmp(cli->arguments[1], "-") == 0;
     if (status == 0) status = standard ? export_standard(&e, store) : export_to(&e, store, cli->arguments[1]);
     if (status == 0 && !standard) status = show_files(&e);
     json_decref(e.report.lines);
     json_decref(e.files);
+    json_decref(named);
+    free(e.devices);
     return status;
 }
 

@@ -18,8 +18,8 @@ typedef struct named_call {
 typedef struct session {
     hone_cli *cli;
     const char *path;
-    const char *device; // NULL: every device
-    named_call *calls;  // none: every call
+    json_t *devices;   // fingerprints; NULL: every device
+    named_call *calls; // none: every call
     size_t call_count;
     hone_lock *stored;  // what the store answers with, of what was named
     hone_lock *locked;  // what the file has of that
@@ -41,7 +41,7 @@ static bool is_call(
 
 static bool is_named(session *s, const char *algorithm, const char *version, const char *key, const char *device)
 {
-    if (s->device != NULL && strcmp(s->device, device) != 0) return false;
+    if (s->devices != NULL && json_object_get(s->devices, device) == NULL) return false;
     bool named = s->call_count == 0;
     for (size_t i = 0; i < s->call_count; i++) {
         if (!is_call(&s->calls[i], algorithm, version, key, device)) continue;
@@ -72,15 +72,6 @@ static int parse_calls(session *s)
         if (status == 0 && hone_call_keys(call->call, note_key, call->keys, &err) != HONE_OK) status = cli_fail(&err);
     }
     return status;
-}
-
-// "here" is the first device of this machine.
-static void name_device(session *s)
-{
-    size_t count;
-    const char *device = s->cli->options.device;
-    bool here = device != NULL && strcmp(device, "here") == 0;
-    s->device = here ? hone_runtime_devices(s->cli->rt, &count)[0]->fingerprint : device;
 }
 
 // The store -----------------------------------------------------------------------------------------------------------
@@ -152,9 +143,8 @@ static bool accept(void *ctx, const hone_store_decision *decision)
 
 static hone_status read_one(session *s, hone_store *store, hone_lock **out, hone_error *err)
 {
-    const hone_store_key filter = {.device = s->device};
     hone_status status = hone_lock_create(hone_allocator_system(), out, err);
-    return status == HONE_OK ? hone_lock_put_store(*out, store, &filter, accept, s, err) : status;
+    return status == HONE_OK ? hone_lock_put_store(*out, store, NULL, accept, s, err) : status;
 }
 
 // The system's store answers where the user's has nothing.
@@ -213,7 +203,7 @@ static bool was_a_lock_file(const char *path)
 // file is somebody's.
 static bool may_replace(const session *s, hone_error *err)
 {
-    if (err->status != HONE_CORRUPT || s->cli->options.check || s->device != NULL || s->call_count > 0) return false;
+    if (err->status != HONE_CORRUPT || s->cli->options.check || s->devices != NULL || s->call_count > 0) return false;
     if (!was_a_lock_file(s->path)) {
         char message[sizeof err->message];
         memcpy(message, err->message, sizeof message);
@@ -256,10 +246,16 @@ static int check_found(session *s, const hone_store *store)
             hone_store_url(store));
         status = EXIT_NO;
     }
-    if (status != 0 || s->cli->options.check || hone_lock_size(s->stored) > 0) return status;
+    const char *device = s->cli->options.device;
+    if (status != 0 || hone_lock_size(s->stored) > 0) return status;
+    if (s->cli->options.check && (device == NULL || hone_lock_size(s->locked) > 0)) return 0;
+    if (s->cli->options.check) {
+        fprintf(stderr, "hone: neither %s nor %s has a choice for %s\n", s->path, hone_store_url(store), device);
+        return EXIT_NO;
+    }
     fprintf(
         stderr, "hone: %s has nothing to pin%s%s: tune first, or name another store; %s is as it was\n",
-        hone_store_url(store), s->device == NULL ? "" : " for ", s->device == NULL ? "" : s->device, s->path);
+        hone_store_url(store), device == NULL ? "" : " for ", device == NULL ? "" : device, s->path);
     return EXIT_NO;
 }
 
@@ -450,6 +446,7 @@ static void close_session(session *s)
     hone_lock_destroy(&s->locked);
     hone_lock_destroy(&s->outside);
     json_decref(s->left_out);
+    json_decref(s->devices);
 }
 
 int cli_lock(hone_cli *cli)
@@ -460,7 +457,7 @@ int cli_lock(hone_cli *cli)
     session s = {.cli = cli, .path = path, .left_out = json_array()};
     int status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
     if (status == 0) status = parse_calls(&s);
-    if (status == 0) name_device(&s);
+    if (status == 0) status = cli_named_devices(cli, &s.devices);
     if (status == 0) status = with_store(&s);
     close_session(&s);
     return status;

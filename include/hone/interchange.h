@@ -123,6 +123,8 @@ typedef struct hone_export_options {
     // before what is written. HONE_CORRUPT: it is not such a file. NULL: nothing stays.
     const char *there;
     size_t there_size;
+    const char *const *devices; // only these fingerprints' decisions, where they are several; NULL: what `device` says
+    size_t device_count;
 } hone_export_options;
 
 // Writes what a store holds as one document: ANY and HONE: a bundle; EJKERNEL and TOKAMAX: that system's entries as

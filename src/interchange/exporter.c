@@ -16,7 +16,10 @@ bool hone_exporter_is_failed(const hone_exporter *w)
 
 bool hone_exporter_wants(const hone_exporter *w, const char *device)
 {
-    return w->options->device == NULL || strcmp(w->options->device, device) == 0;
+    const hone_export_options *options = w->options;
+    for (size_t i = 0; i < options->device_count; i++)
+        if (strcmp(options->devices[i], device) == 0) return true;
+    return options->device_count == 0 && (options->device == NULL || strcmp(options->device, device) == 0);
 }
 
 void hone_exporter_leave_out(const hone_exporter *w, const hone_store_decision *decision, const char *reason)

@@ -245,7 +245,8 @@ static const char *name_device(const mapper *m, const char *device, const char *
     const hone_exporter *w = m->exporter;
     if (strncmp(device, "cpu|", 4) != 0) return name_gpu(m, device, out_reason);
     *out_reason = "it is of another CPU, and ejkernel calls all of them cpu|cpu: --device FINGERPRINT exports it";
-    const bool is_wanted = w->options->device != NULL || w->here == NULL || strcmp(device, w->here) == 0;
+    const bool is_wanted =
+        w->options->device != NULL || w->options->device_count > 0 || w->here == NULL || strcmp(device, w->here) == 0;
     return is_wanted ? any_cpu : NULL;
 }
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 
-from support import DATA, DONE, NO, NORM, NORM_NEAR, WORLD
+from support import DATA, DONE, NO, NORM, NORM_NEAR, USAGE, WORLD
 from test_stores import StoreTest
 
 # scripts/setup installs it. The one file that is the cache needs nothing else of the package, nor of JAX.
@@ -379,6 +379,16 @@ class Bundle(ExchangeTest):
         self.assertEqual((bundle["device"], len(bundle["entries"])), ("cpu|other", 1))
         self.assertEqual(self.put(bundle, env={"HONE_STORE": self.url("other")}).json, {"stored": 1})
 
+    def test_a_device_without_decisions_and_a_name_of_none_are_refused_and_nothing_is_written(self):
+        self.put(self.document())
+        for device, code, says in (("cpu|other", NO, "no decision for cpu|other"), ("cpu", USAGE, "hone devices")):
+            self.refused("store", "export", "out.json", "--device", device, code=code, says=says)
+            self.refused("store", "export", "-", "--device", device, code=code, says=says)
+        self.assertFalse((self.folder / "out.json").exists())
+        whole = self.hone("store", "export", "-").out
+        for device in ("here", "cpu:0"):
+            self.assertEqual(self.hone("store", "export", "-", "--device", device).out, whole)
+
     def test_put_takes_a_document_of_several_devices_and_keeps_each_under_its_own(self):
         self.put(self.document())
         self.put(dict(self.document(NORM_NEAR), device="cpu|other"))
@@ -438,7 +448,7 @@ class RecordExport(ExchangeTest):
         other = {"HONE_STORE": self.url("other")}
         self.hone("record", "import", str(path), env=other)
         self.assertEqual(self.hone("record", "export", "-", env=other).json["invocations"], rows)
-        self.refused("record", "export", "a", "b", says="one file")
+        self.refused("record", "export", "a", "b", says="record export takes no b")
 
 
 class JsonStores(ExchangeTest):

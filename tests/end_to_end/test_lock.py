@@ -190,7 +190,12 @@ class Check(LockTest):
         self.decide(NORM_NEAR)
         self.hone("lock", "--check", NORM)
         self.hone("lock", "--check", NORM_NEAR, code=NO)
-        self.hone("lock", "--check", "--device", "cpu|another machine")
+        for options in ([], ["--check"]):
+            self.refused("lock", *options, "--device", "cpu|another machine", code=NO, says="cpu|another machine")
+            self.refused("lock", *options, "--device", "cpu another", says=["--device is 'cpu another'", "hone devices"])
+        self.hone("lock", "--check", "--device", "here", code=NO)
+        self.hone("lock", "--device", "cpu:0")
+        self.hone("lock", "--check", "--device", "here")
 
     def test_a_file_that_is_not_there_is_no_agreement(self):
         self.decide(NORM)

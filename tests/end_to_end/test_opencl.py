@@ -69,6 +69,19 @@ class OpenCL(CommandTest):
         answer = self.hone("explain", CALL, "--json", env=self.pocl()).json
         self.assertEqual((answer["platform"], answer["source"], answer["verified"]), ("opencl", "store", True))
 
+    def test_here_is_every_device_of_the_machine_and_a_call_on_one_is_its_own(self):
+        on_cpu = CALL.split(" @")[0]
+        for call in (CALL, on_cpu):
+            self.hone("tune", call, "--seconds", "1", "--evals", "1", env=self.pocl())
+        for device, count in (("here", 2), ("opencl:0", 1), ("cpu:0", 1)):
+            bundle = self.hone("store", "export", "-", "--device", device, env=self.pocl()).json
+            self.assertEqual(len(bundle["entries"]), count, device)
+            lock = self.hone("lock", "--device", device, "--lock", f"{device}.lock", "--json", env=self.pocl()).json
+            self.assertEqual(lock["choices"], count, device)
+        self.assertEqual(self.hone("lock", CALL, "--json", env=self.pocl()).json["choices"], 1)
+        self.assertEqual(self.hone("store", "remove", CALL, "--json", env=self.pocl()).json, {"removed": 1})
+        self.assertEqual(self.hone("store", "get", on_cpu, "--json", env=self.pocl()).json["platform"], "native")
+
     def test_a_stable_contest_compares_bits_on_the_device(self):
         page = self.folder / "page.html"
         answer = self.hone("tune", "rms_norm(f32[4,1000], f32[1000]) @opencl:0", "--stable", "--seconds", "30",
