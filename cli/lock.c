@@ -417,17 +417,69 @@ static int with_store(session *s)
     return status;
 }
 
+static bool is_key_of(hone_cli *cli, const hone_lock_line *line, hone_error *why)
+{
+    char name[2 * HONE_NAME_SIZE];
+    hone_call *call = NULL;
+    snprintf(name, sizeof name, "%s@v%s", line->algorithm, line->version);
+    const hone_op *op = line->call == NULL ? NULL : hone_op_find(cli->rt, name, NULL);
+    if (op == NULL) return true;
+    json_t *keys = json_object();
+    hone_status status = hone_call_parse(hone_allocator_system(), hone_op_signature(op), line->call, &call, why);
+    if (status == HONE_OK) status = hone_call_keys(call, note_key, keys, why);
+    const bool is = status == HONE_OK && json_object_get(keys, line->key) != NULL;
+    if (status == HONE_OK && !is)
+        snprintf(
+            why->message, sizeof why->message, "%s is not the key of %s, expected %s", line->key, line->call,
+            hone_call_key(call));
+    hone_call_release(&call);
+    json_decref(keys);
+    return is;
+}
+
+// A line that does not agree with the registry is refused. Kernels that only a program or a pack has are theirs.
+static int check_line(hone_cli *cli, const char *path, const hone_lock_line *line)
+{
+    const hone_store_decision decision = {
+        .key = {.device = line->device, .algorithm = line->algorithm, .version = line->version, .key = line->key},
+        .platform = line->platform,
+        .kernel = line->kernel,
+        .config = line->config,
+        .call = line->call,
+        .source = "store"};
+    hone_decision read;
+    hone_error why = {.message = ""};
+    const bool known = is_known(cli, &decision);
+    if (is_key_of(cli, line, &why) &&
+        (!known || hone_decision_read(cli->rt, NULL, &decision, &read, &why) == HONE_OK)) {
+        if (!known)
+            fprintf(
+                stderr,
+                "hone: %s:%u: %s/%s of %s is not registered here (--program names a program that has it): not "
+                "checked\n",
+                path, (unsigned)line->number, line->platform, line->kernel, line->algorithm);
+        return 0;
+    }
+    fprintf(stderr, "hone: %s:%u: %s\n", path, (unsigned)line->number, why.message);
+    return EXIT_WORLD;
+}
+
 static int reseal(hone_cli *cli, const char *path)
 {
     if (cli->count > 0 || cli->options.check || cli->options.device != NULL)
         return cli_usage("lock --reseal takes no calls, no --check and no --device: it keeps every line as it is");
     hone_lock *lock = NULL;
     hone_error err;
-    hone_status status = hone_lock_read(hone_allocator_system(), path, HONE_LOCK_UNSEALED, &lock, &err);
-    if (status == HONE_OK) status = hone_lock_write(lock, path, &err);
-    size_t count = hone_lock_size(lock);
+    int status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
+    if (status != 0) return status;
+    if (hone_lock_read(hone_allocator_system(), path, HONE_LOCK_UNSEALED, &lock, &err) != HONE_OK)
+        return cli_fail(&err);
+    const size_t count = hone_lock_size(lock);
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = check_line(cli, path, hone_lock_at(lock, i));
+    if (status == 0 && hone_lock_write(lock, path, &err) != HONE_OK) status = cli_fail(&err);
     hone_lock_destroy(&lock);
-    if (status != HONE_OK) return cli_fail(&err);
+    if (status != 0) return status;
     if (cli->options.json)
         cli_print_json(json_pack("{s:s, s:I}", "lock", path, "choices", (json_int_t)count));
     else

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from support import DONE, NO, NORM, NORM_NEAR, USAGE, WORLD, CommandTest
 
@@ -237,7 +238,7 @@ class Reseal(LockTest):
         self.decide(NORM)
         self.hone("lock")
         line = self.lines()[0]
-        self.edit(line, line.replace(" threads=", " threads=1"))
+        self.edit(line, re.sub(r" threads=\d+", lambda was: f" threads={32 if was[0] == ' threads=64' else 64}", line))
         self.assertIn("sealed", self.hone("lock", "--reseal").out)
         answer = self.hone("lock", "--check", "--json", code=NO).json
         self.assertEqual(answer["changes"][0]["differs"], ["config.threads"])
@@ -247,6 +248,20 @@ class Reseal(LockTest):
         self.hone("lock")
         self.edit("rms_norm@v1", "<<<<<<< HEAD\nrms_norm@v1")
         self.refused("lock", "--reseal", code=WORLD, says=["hone.lock:4", "<<<<<<<"])
+
+    def test_a_line_that_the_registry_contradicts_is_refused_by_number(self):
+        key = self.decide(NORM)
+        self.hone("lock")
+        text = (self.folder / "hone.lock").read_text()
+        for before, after, says in (
+                (f"# {NORM}", f"# {NORM_NEAR}", [key, NORM_NEAR]), (key, "0123456789abcdef", ["0123456789abcdef", NORM, key]),
+                (" threads=", " threads=99999", ["threads"]), (" threads=", " nothing=", ["nothing"])):
+            (self.folder / "hone.lock").write_text(text.replace(before, after))
+            before = (self.folder / "hone.lock").read_bytes()
+            self.refused("lock", "--reseal", code=WORLD, says=["hone.lock:4: ", *says])
+            self.assertEqual((self.folder / "hone.lock").read_bytes(), before)
+        (self.folder / "hone.lock").write_text(text.replace("native/portable", "native/gone"))
+        self.assertIn("hone.lock:4: native/gone of rms_norm is not registered here", self.hone("lock", "--reseal").err)
 
     def test_it_takes_nothing_else(self):
         self.refused("lock", "--reseal", "--check", code=USAGE, says="--reseal")
