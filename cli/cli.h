@@ -7,6 +7,7 @@
 #include "text.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 
 // Exit codes, as docs/cli.md promises.
 enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_WORLD = 3, EXIT_INTERRUPTED = 130 };
@@ -120,6 +121,9 @@ int cli_fail(const hone_error *err);
 int cli_fail_call(hone_cli *cli, const char *text, const hone_error *err);
 // The same of what a file holds: "hone: FILE: ...". "-" is standard input.
 int cli_fail_in(const char *file, const hone_error *err);
+// Prints "hone: ..." as a line on standard error, without the control characters of stored texts.
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_warn_list(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_exit_code(hone_status status);
 

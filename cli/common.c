@@ -12,7 +12,7 @@ static void print_log(void *ctx, int level, const char *message)
 {
     static const char *const words[] = {"error", "warning", "info", "debug"};
     (void)ctx;
-    fprintf(stderr, "hone: %s: %s\n", words[level >= 0 && level < 4 ? level : 0], message);
+    cli_warn("%s: %s", words[level >= 0 && level < 4 ? level : 0], message);
 }
 
 // A host goes on without the store that its environment names badly; who gives --store wants that one.
@@ -93,7 +93,7 @@ int cli_exit_code(hone_status status)
 
 int cli_fail(const hone_error *err)
 {
-    fprintf(stderr, "hone: %s\n", err->message);
+    cli_warn("%s", err->message);
     return cli_exit_code(err->status);
 }
 
@@ -110,13 +110,13 @@ int cli_fail_call(hone_cli *cli, const char *text, const hone_error *err)
             cli_meant_by(&meant, names[i]);
         hone_names_free(cli->rt, &names);
     }
-    fprintf(stderr, "hone: %s%s\n", err->message, cli_meant_text(&meant));
+    cli_warn("%s%s", err->message, cli_meant_text(&meant));
     return cli_exit_code(err->status);
 }
 
 int cli_fail_in(const char *file, const hone_error *err)
 {
-    fprintf(stderr, "hone: %s: %s\n", strcmp(file, "-") == 0 ? "standard input" : file, err->message);
+    cli_warn("%s: %s", strcmp(file, "-") == 0 ? "standard input" : file, err->message);
     return cli_exit_code(err->status);
 }
 
@@ -124,9 +124,7 @@ int cli_usage(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    fputs("hone: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    cli_warn_list(format, list);
     va_end(list);
     return EXIT_USAGE;
 }
@@ -172,7 +170,7 @@ int cli_open_other(const char *url, hone_store **out)
 {
     hone_error err;
     if (cli_is_missing(url)) {
-        fprintf(stderr, "hone: %s: there is no such store\n", url);
+        cli_warn("%s: there is no such store", url);
         return EXIT_WORLD;
     }
     return hone_store_open(hone_allocator_system(), url, out, &err) == HONE_OK ? 0 : cli_fail(&err);
@@ -202,7 +200,7 @@ int cli_find_store(const hone_cli *cli)
     char url[PATH_SIZE];
     int status = cli_store_url(cli, url, sizeof url);
     if (status != 0 || !cli_is_missing(url)) return status;
-    fprintf(stderr, "hone: %s: there is no such store yet\n", url);
+    cli_warn("%s: there is no such store yet", url);
     return EXIT_NO;
 }
 
@@ -212,7 +210,7 @@ int cli_need_store(hone_cli *cli)
     hone_error err;
     const hone_status status = hone_store_of(cli->rt, HONE_STORE_OF_USER, &store, &err);
     if (status == HONE_OK || status == HONE_NOT_FOUND) return 0;
-    fprintf(stderr, "hone: %s\n", err.message);
+    cli_warn("%s", err.message);
     return EXIT_WORLD;
 }
 
@@ -248,7 +246,7 @@ char *cli_time_text(double nanoseconds, char out[32])
 
 void cli_no_memory(void)
 {
-    fprintf(stderr, "hone: out of memory\n");
+    fputs("hone: out of memory\n", stderr);
     exit(EXIT_WORLD);
 }
 
@@ -267,7 +265,10 @@ json_t *cli_config_object(const hone_space *space, const hone_config *config)
 void cli_print_json(json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
-    if (text == NULL) cli_no_memory();
+    if (text == NULL) {
+        cli_warn("a name in the answer is not UTF-8, or there is no memory: leave --json out");
+        exit(EXIT_WORLD);
+    }
     puts(text);
     free(text);
     json_decref(value);

@@ -33,14 +33,14 @@ static void note_line(void *ctx, const hone_import_line *line)
         return;
     }
     r->shown++;
-    fprintf(
-        stderr, "hone: %s: %s %s: %s\n", line->origin == NULL ? "" : line->origin,
-        hone_import_outcome_name(line->outcome), line->what, line->reason);
+    cli_warn(
+        "%s: %s %s: %s", line->origin == NULL ? "" : line->origin, hone_import_outcome_name(line->outcome), line->what,
+        line->reason);
 }
 
 static void end_lines(const report *r)
 {
-    if (r->left > 0) fprintf(stderr, "hone: and %zu more (--json lists them)\n", r->left);
+    if (r->left > 0) cli_warn("and %zu more (--json lists them)", r->left);
 }
 
 // Prints what became of all entries and drops the lines. Exit 1 when some were refused.
@@ -87,7 +87,7 @@ static bool is_passed_over(importing *i, const char *path, const cli_text *text)
 {
     const bool may_be_tokamax = i->format == HONE_EXCHANGE_TOKAMAX || (i->format == HONE_EXCHANGE_ANY && i->in_folder);
     if (text->size > 0 || !may_be_tokamax) return false;
-    fprintf(stderr, "hone: %s: is empty, passed over\n", path);
+    cli_warn("%s: is empty, passed over", path);
     i->empty++;
     return true;
 }
@@ -106,7 +106,7 @@ static int add_file(importing *i, const char *path)
     if (added == HONE_OK) return 0;
     // One damaged file among a folder's, as tokamax ships, keeps no other out; the exit code is then no success.
     if (!i->in_folder || i->format != HONE_EXCHANGE_TOKAMAX || added != HONE_CORRUPT) return cli_fail(&err);
-    fprintf(stderr, "hone: %s; nothing of it is taken\n", err.message);
+    cli_warn("%s; nothing of it is taken", err.message);
     i->damaged++;
     return 0;
 }
@@ -188,11 +188,10 @@ static int say_nothing(const importing *i, const hone_import_report *counts)
     for (int k = 0; k < HONE_IMPORT_COUNT; k++)
         sum += counts->outcomes[k];
     if (sum > 0) return i->damaged > 0 ? EXIT_NO : 0;
-    fprintf(
-        stderr,
-        "hone: nothing was imported: %zu file%s read, %zu of them empty, and no entry in the others; name a file, or a "
+    cli_warn(
+        "nothing was imported: %zu file%s read, %zu of them empty, and no entry in the others; name a file, or a "
         "folder of "
-        ".json files\n",
+        ".json files",
         i->files, i->files == 1 ? "" : "s", i->empty);
     return EXIT_NO;
 }
@@ -362,9 +361,7 @@ static int take_devices(exporting *e, hone_store *store, json_t *named)
             return cli_fail(&err);
     }
     if (has) return 0;
-    fprintf(
-        stderr, "hone: %s has no decision for %s: nothing was written\n", hone_store_url(store),
-        e->cli->options.device);
+    cli_warn("%s has no decision for %s: nothing was written", hone_store_url(store), e->cli->options.device);
     return EXIT_NO;
 }
 

@@ -150,6 +150,28 @@ void cli_say(const char *format, ...)
     used = 0;
 }
 
+void cli_warn_list(const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    const int size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = size < 0 ? NULL : malloc((size_t)size + 1);
+    if (text == NULL) cli_no_memory();
+    vsnprintf(text, (size_t)size + 1, format, list);
+    cli_make_printable(text, "\n\t");
+    fprintf(stderr, "hone: %s\n", text);
+    free(text);
+}
+
+void cli_warn(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    cli_warn_list(format, list);
+    va_end(list);
+}
+
 void cli_say_elsewhere(const char *indent, size_t count)
 {
     cli_say(

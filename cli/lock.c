@@ -78,9 +78,9 @@ static int parse_calls(session *s)
 
 static void leave_out(session *s, const hone_store_decision *decision, const char *reason)
 {
-    fprintf(
-        stderr, "hone: left out: %s (%s): %s\n", decision->call == NULL ? decision->key.algorithm : decision->call,
-        decision->key.key, reason);
+    cli_warn(
+        "left out: %s (%s): %s", decision->call == NULL ? decision->key.algorithm : decision->call, decision->key.key,
+        reason);
     json_array_append_new(
         s->left_out,
         json_pack(
@@ -212,7 +212,7 @@ static bool may_replace(const session *s, hone_error *err)
             message);
         return false;
     }
-    fprintf(stderr, "hone: written anew in place of what was there: %s\n", err->message);
+    cli_warn("written anew in place of what was there: %s", err->message);
     return true;
 }
 
@@ -229,7 +229,7 @@ static int read_file(session *s)
     if (status == HONE_OK) status = split_lines(s, file, &err);
     hone_lock_destroy(&file);
     if (status == HONE_NOT_FOUND) {
-        fprintf(stderr, "hone: %s: there is no lock file yet: hone lock writes it\n", s->path);
+        cli_warn("%s: there is no lock file yet: hone lock writes it", s->path);
         return EXIT_NO;
     }
     return status == HONE_OK ? 0 : cli_fail(&err);
@@ -241,21 +241,19 @@ static int check_found(session *s, const hone_store *store)
     int status = 0;
     for (size_t i = 0; i < s->call_count; i++) {
         if (s->calls[i].found) continue;
-        fprintf(
-            stderr, "hone: there is no decision for %s in %s: tune it first\n", s->calls[i].text,
-            hone_store_url(store));
+        cli_warn("there is no decision for %s in %s: tune it first", s->calls[i].text, hone_store_url(store));
         status = EXIT_NO;
     }
     const char *device = s->cli->options.device;
     if (status != 0 || hone_lock_size(s->stored) > 0) return status;
     if (s->cli->options.check && (device == NULL || hone_lock_size(s->locked) > 0)) return 0;
     if (s->cli->options.check) {
-        fprintf(stderr, "hone: neither %s nor %s has a choice for %s\n", s->path, hone_store_url(store), device);
+        cli_warn("neither %s nor %s has a choice for %s", s->path, hone_store_url(store), device);
         return EXIT_NO;
     }
-    fprintf(
-        stderr, "hone: %s has nothing to pin%s%s: tune first, or name another store; %s is as it was\n",
-        hone_store_url(store), device == NULL ? "" : " for ", device == NULL ? "" : device, s->path);
+    cli_warn(
+        "%s has nothing to pin%s%s: tune first, or name another store; %s is as it was", hone_store_url(store),
+        device == NULL ? "" : " for ", device == NULL ? "" : device, s->path);
     return EXIT_NO;
 }
 
@@ -348,8 +346,8 @@ static void print_difference(void *ctx, const hone_lock_line *locked, const hone
 static void say_unverified(const session *s)
 {
     if (s->unverified > 0)
-        fprintf(
-            stderr, "hone: %zu of them %s not verified: hone tune verifies what it stores\n", s->unverified,
+        cli_warn(
+            "%zu of them %s not verified: hone tune verifies what it stores", s->unverified,
             s->unverified == 1 ? "is" : "are");
 }
 
@@ -367,10 +365,9 @@ static int check(session *s, const hone_store *store, differences *d)
         printf("%s: %zu choices, as in %s\n", s->path, hone_lock_size(s->locked), hone_store_url(store));
     }
     if (count == 0) return EXIT_DONE;
-    fprintf(
-        stderr,
-        "hone: %s has drifted: %zu changed, %zu only in the store, %zu only in the lock file (hone lock writes it "
-        "anew)\n",
+    cli_warn(
+        "%s has drifted: %zu changed, %zu only in the store, %zu only in the lock file (hone lock writes it "
+        "anew)",
         s->path, d->changed, d->added, d->removed);
     return EXIT_NO;
 }
@@ -453,14 +450,13 @@ static int check_line(hone_cli *cli, const char *path, const hone_lock_line *lin
     if (is_key_of(cli, line, &why) &&
         (!known || hone_decision_read(cli->rt, NULL, &decision, &read, &why) == HONE_OK)) {
         if (!known)
-            fprintf(
-                stderr,
-                "hone: %s:%u: %s/%s of %s is not registered here (--program names a program that has it): not "
-                "checked\n",
+            cli_warn(
+                "%s:%u: %s/%s of %s is not registered here (--program names a program that has it): not "
+                "checked",
                 path, (unsigned)line->number, line->platform, line->kernel, line->algorithm);
         return 0;
     }
-    fprintf(stderr, "hone: %s:%u: %s\n", path, (unsigned)line->number, why.message);
+    cli_warn("%s:%u: %s", path, (unsigned)line->number, why.message);
     return EXIT_WORLD;
 }
 

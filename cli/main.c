@@ -88,6 +88,20 @@ static int row_of(const char *name)
     return row;
 }
 
+// Refused before the work: JSON is UTF-8, and names of files are in its documents.
+static int check_names(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        json_t *name = json_string(argv[i]);
+        json_decref(name);
+        if (name != NULL) continue;
+        for (char *at = argv[i]; *at != '\0'; at++)
+            if ((unsigned char)*at > 0x7f) *at = '?';
+        return cli_usage("'%s' is not UTF-8, and --json cannot show it: leave --json out", argv[i]);
+    }
+    return 0;
+}
+
 // Options may stand before or after arguments; getopt_long moves them to the front.
 static int read_options(const cli_command *command, int argc, char **argv, hone_cli *cli)
 {
@@ -119,6 +133,7 @@ static int read_options(const cli_command *command, int argc, char **argv, hone_
         if (status != 0) return status;
         cli->given[row] = true;
     }
+    if (cli->options.json && check_names(argc, argv) != 0) return EXIT_USAGE;
     cli->arguments = argv + optind;
     cli->count = (size_t)(argc - optind);
     if (cli->count < command->least || (command->most != 0 && cli->count > command->most) ||

@@ -34,11 +34,10 @@ static int settle_device(hone_cli *cli)
         cli->options.device = device->fingerprint;
         return 0;
     }
-    fprintf(
-        stderr,
-        "hone: --device %s: this machine has no such device (hone devices); a device of another machine is named by "
+    cli_warn(
+        "--device %s: this machine has no such device (hone devices); a device of another machine is named by "
         "its "
-        "fingerprint, or the fingerprint's beginning up to a comma or bar\n",
+        "fingerprint, or the fingerprint's beginning up to a comma or bar",
         text);
     return EXIT_NO;
 }
@@ -124,9 +123,8 @@ static bool list_job(void *ctx, const hone_queued *job)
     listing *list = ctx;
     if (!is_of(list->device, job)) return true;
     if (job->unfit != NULL) {
-        fprintf(
-            stderr, "hone: a call of an older hone is passed over: %s; hone queue drop %s takes it away\n", job->unfit,
-            job->key.key);
+        cli_warn(
+            "a call of an older hone is passed over: %s; hone queue drop %s takes it away", job->unfit, job->key.key);
         return true;
     }
     list->count++;
@@ -195,7 +193,7 @@ static void tell_elsewhere(const hone_cli *cli, const char *text)
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     for (size_t i = 0; i < count; i++)
         if (hone_queue_fits(text, devices[i]->fingerprint)) return;
-    fprintf(stderr, "hone: no device here is '%s': it waits for another machine (hone devices)\n", text);
+    cli_warn("no device here is '%s': it waits for another machine (hone devices)", text);
 }
 
 // The device text that a call is queued for; NULL: its own device's, which is here.
@@ -256,7 +254,7 @@ static int add(hone_cli *cli, hone_store *store)
     for (size_t i = 1; i < cli->count && status != EXIT_WORLD; i++) {
         const int one = add_call(cli, store, cli->arguments[i], &sum);
         if (one == 0) continue;
-        fprintf(stderr, "hone: not queued: %s\n", cli->arguments[i]);
+        cli_warn("not queued: %s", cli->arguments[i]);
         sum.refused++;
         if (status == 0 || one == EXIT_WORLD) status = one;
     }
@@ -322,7 +320,7 @@ static int drop_one(hone_store *store, char *const texts[5], dropped *sum)
         return 0;
     case HONE_BUSY:
         sum->held++;
-        fprintf(stderr, "hone: %s: %s\n", texts[4], err.message);
+        cli_warn("%s: %s", texts[4], err.message);
         return 0;
     default:
         return cli_fail(&err);
@@ -471,7 +469,7 @@ int cli_queue(hone_cli *cli)
     hone_store *store = NULL;
     hone_error err;
     if (hone_store_of(cli->rt, HONE_STORE_OF_USER, &store, &err) != HONE_OK) {
-        fprintf(stderr, "hone: %s\n", err.message);
+        cli_warn("%s", err.message);
         return EXIT_WORLD;
     }
     status = settle_device(cli);

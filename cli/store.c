@@ -156,7 +156,7 @@ static int get(hone_cli *cli, hone_store *store)
     int status = named;
     if (status == 0) status = show_entries(cli, found.rows);
     if (named == 0 && status == EXIT_NO)
-        fprintf(stderr, "hone: there is no decision for %s in %s\n", cli->arguments[1], hone_store_url(store));
+        cli_warn("there is no decision for %s in %s", cli->arguments[1], hone_store_url(store));
     json_decref(found.rows);
     return status;
 }
@@ -189,8 +189,7 @@ static void say_what_serves(hone_cli *cli, hone_store *store)
     collected found = {json_array()};
     (void)collect_named(cli, store, cli->arguments[1], true, &found);
     const char *call = json_string_value(json_object_get(json_array_get(found.rows, 0), "call"));
-    if (call != NULL)
-        fprintf(stderr, "hone: nothing is stored for it alone: it is served by what is stored for '%s'\n", call);
+    if (call != NULL) cli_warn("nothing is stored for it alone: it is served by what is stored for '%s'", call);
     json_decref(found.rows);
 }
 

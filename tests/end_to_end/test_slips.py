@@ -1,5 +1,6 @@
 """Slips of the hand: what is named wrongly is told by name, at once, and changes nothing."""
 
+import json
 import unittest
 
 from support import DATA, NO, NORM, QUICK, USAGE, WORLD, CommandTest
@@ -36,6 +37,21 @@ class Names(CommandTest):
         for verb in (["put", "a.json", "b.json"], ["stat", "x"], ["verify", "x"], ["get", NORM, "x"], ["list", "x"]):
             self.refused("store", *verb, says=f"store {verb[0]} takes no {verb[-1]}")
         self.refused("record", "export", "a", "b", says="record export takes no b")
+
+    def test_a_name_that_json_cannot_show_is_refused_before_the_work(self):
+        self.hone("tune", NORM, *QUICK, "--kernel", "portable")
+        for arguments in (["lock", "--lock", "b\udcff.lock"], ["pack", "list", "b\udcff"], ["offline", "--list", "b\udcff"]):
+            self.refused(*arguments, "--json", says="b?", code=USAGE)
+            self.assertNotIn("memory", self.hone(*arguments, "--json", code=USAGE).err)
+        self.assertEqual(list(self.folder.glob("*.lock")), [])
+
+    def test_control_characters_of_a_stored_call_do_not_reach_the_terminal(self):
+        document = self.hone("tune", NORM, *QUICK, "--kernel", "portable", "--json").json
+        document["entries"][0]["call"] = NORM + "\x1b[31m"
+        self.hone("store", "put", input=json.dumps(document))
+        key = document["entries"][0]["key"]
+        self.assertNotIn("\x1b", self.hone("explain", key, code=None).err)
+        self.assertNotIn("\x1b", self.hone("lock", code=None).err)
 
     def test_an_empty_name_of_a_file_or_store_is_wrong_use(self):
         lock = self.folder / "hone.lock"
