@@ -42,7 +42,6 @@ static const struct {
     {"HONE_ONEDNN3",
      "oneDNN 3, or the folder that it lies in; unset: that of the system, or of PyPI's onednn-cpu-gomp"},
     {"HONE_OPENCL", "path of OpenCL's loader; unset: libOpenCL.so.1"},
-    {"HONE_REQUIRE", "for the tests: names of what must not be skipped, or all"},
 };
 
 static void print_variable(const char *name, const char *meaning)

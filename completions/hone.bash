@@ -18,7 +18,7 @@ _hone_algorithms() {
 }
 
 _hone_listed() { # COLUMN of kernels
-    hone list 2>/dev/null | awk -v column="$1" '/^   / && $1 != "kernel" {print $column}' | sort -u
+    hone list 2>/dev/null | awk -v column="$1" '/^   / && $4 ~ /^-?[0-9]+$/ {print $column}' | sort -u
 }
 
 _hone() {
@@ -32,6 +32,8 @@ _hone() {
         words=$(_hone_listed 1)
     elif [ "$before" = --store ]; then
         words='sqlite: json: postgresql: memory: none'
+    elif [ "$before" = --regime ]; then
+        words='warm cold graph eager'
     elif [ "$before" = --format ]; then
         words='hone ejkernel tokamax'
     elif [ "$before" = --device ]; then

@@ -6,7 +6,7 @@ function __hone_commands
 end
 
 function __hone_listed # COLUMN of kernels
-    hone list 2>/dev/null | awk -v column=$argv[1] '/^   / && $1 != "kernel" {print $column}' | sort -u
+    hone list 2>/dev/null | awk -v column=$argv[1] '/^   / && $4 ~ /^-?[0-9]+$/ {print $column}' | sort -u
 end
 
 # Nothing where files are meant.
@@ -27,6 +27,9 @@ function __hone_offers
             return
         case --store
             printf '%s\n' sqlite: json: postgresql: memory: none
+            return
+        case --regime
+            printf '%s\n' warm cold graph eager
             return
         case --format
             printf '%s\n' hone ejkernel tokamax

@@ -153,5 +153,8 @@ class Completion(CommandTest):
         self.assertEqual(self.completed("pack", ""), ["list", "check", "new"])
         self.assertEqual(self.completed(""), [*words_of_help(self.hone("help").out), "--version", "--help"])
         self.assertIn("portable", self.completed("tune", "--kernel", "p"))
+        self.assertEqual([word for word in self.completed("tune", "--kernel", "") if word.isdigit()], [])
+        self.assertEqual(self.completed("tune", "--platform", "ke"), [])
+        self.assertEqual(self.completed("tune", "--regime", ""), ["warm", "cold", "graph", "eager"])
         self.assertIn("environment", self.completed("help", "e"))
         self.assertEqual(self.completed("offline", "x"), [])
