@@ -37,7 +37,7 @@ static bool is_out_of_reach(const hone_cli *cli, const hone_audited *audited)
 // The worst of the choices: one that does not pass, else one that was out of reach.
 static int judge(const hone_cli *cli, const hone_audit *audit, uint32_t *out_of_reach)
 {
-    int status = EXIT_DONE;
+    int status = hone_audit_size(audit) > 0 ? EXIT_DONE : EXIT_NO; // a gate that looked at nothing does not pass
     *out_of_reach = 0;
     for (size_t i = 0; i < hone_audit_size(audit); i++) {
         const hone_audited *audited = hone_audit_choice(audit, i);
@@ -166,9 +166,9 @@ int cli_audit(hone_cli *cli)
 {
     static const char taken[] = "json store seconds wait seed no-store in-process audit threshold update pack program";
     int status = cli_check_given(cli, "tune --audit", taken, "tune");
-    if (status != EXIT_DONE) return status;
     double threshold = cli->options.threshold > 0 ? cli->options.threshold : default_threshold;
-    status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    if (status == EXIT_DONE) status = cli_find_store(cli);
+    if (status == EXIT_DONE) status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != EXIT_DONE) return status;
     hone_tune_options options;
     cli_tune_options(cli, &options);

@@ -168,6 +168,14 @@ static bool is_read_enough(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
+// The exit code, when all that was printed is written.
+static int finish(int status)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || is_read_enough()) return status;
+    fprintf(stderr, "hone: standard output cannot be written\n");
+    return status == EXIT_DONE ? EXIT_WORLD : status;
+}
+
 int main(int argc, char **argv)
 {
     hone_cli cli = {.progress = isatty(STDERR_FILENO)};
@@ -177,19 +185,15 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("hone %s\n", hone_version());
-        return EXIT_DONE;
+        return finish(EXIT_DONE);
     }
     const char *name = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ? "help" : argv[1];
     const cli_command *command = cli_find_command(name);
     if (command == NULL) return cli_refuse_command(name);
     int status = read_options(command, argc - 1, argv + 1, &cli);
-    if (status != 0) return status < 0 ? EXIT_DONE : status;
+    if (status != 0) return status < 0 ? finish(EXIT_DONE) : status;
     watch_signals();
     status = command->run(&cli);
     hone_runtime_close(&cli.rt);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !is_read_enough()) {
-        fprintf(stderr, "hone: standard output cannot be written\n");
-        return status == EXIT_DONE ? EXIT_WORLD : status;
-    }
-    return cli_cancel ? EXIT_INTERRUPTED : status;
+    return finish(cli_cancel ? EXIT_INTERRUPTED : status);
 }

@@ -170,16 +170,47 @@ static int list(hone_cli *cli, hone_store *store)
 
 typedef struct adding {
     size_t added, known, refused;
+    size_t again;  // of known: they were set aside
+    json_t *aside; // calls that are, before; an object
 } adding;
+
+static char *job_name(const hone_store_key *key)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s %s@v%s %s", key->device, key->algorithm, key->version, key->key) < 0) cli_no_memory();
+    return name;
+}
+
+static bool note_aside(void *ctx, const hone_queued *job)
+{
+    char *name = job_name(&job->key);
+    if (job->state == HONE_JOB_ASIDE) json_object_set_new(ctx, name, json_true());
+    free(name);
+    return true;
+}
+
+static bool was_aside(hone_cli *cli, const adding *sum, const hone_op *op, const hone_call *call, const char *device)
+{
+    const hone_store_key key = {
+        .device = device != NULL ? device : cli_device_of(cli, call)->fingerprint,
+        .algorithm = hone_op_name(op),
+        .version = hone_signature_version(hone_op_signature(op)),
+        .key = hone_call_key(call)};
+    char *name = job_name(&key);
+    const bool was = json_object_get(sum->aside, name) != NULL;
+    free(name);
+    return was;
+}
 
 static int tell_added(const hone_cli *cli, const adding *sum)
 {
     if (cli->options.json)
         cli_print_json(json_pack(
-            "{s:I, s:I, s:I}", "added", (json_int_t)sum->added, "known", (json_int_t)sum->known, "refused",
-            (json_int_t)sum->refused));
+            "{s:I, s:I, s:I, s:I}", "added", (json_int_t)sum->added, "known", (json_int_t)sum->known, "again",
+            (json_int_t)sum->again, "refused", (json_int_t)sum->refused));
     else {
         cli_say("%zu queued, %zu were there already", sum->added, sum->known);
+        if (sum->again > 0) cli_say(", %zu of them set aside: taken up again", sum->again);
         if (sum->refused > 0) cli_say(", %zu refused", sum->refused);
         cli_say("\n");
     }
@@ -230,6 +261,7 @@ static int add_call(hone_cli *cli, hone_store *store, const char *text, adding *
             tell_elsewhere(cli, options.device);
         sum->added += done == HONE_OK && added;
         sum->known += done == HONE_OK && !added;
+        sum->again += done == HONE_OK && !added && was_aside(cli, sum, op, call, options.device);
     }
     hone_call_release(&call);
     return status;
@@ -250,6 +282,8 @@ static int add(hone_cli *cli, hone_store *store)
         cli_say("%zu recorded calls queued\n", sum.added);
         return EXIT_DONE;
     }
+    sum.aside = json_object();
+    (void)!hone_queue_scan(store, false, note_aside, sum.aside, &err); // what fails, fails each call, too
     // One that is refused keeps nobody from the others; a store that cannot be written does.
     for (size_t i = 1; i < cli->count && status != EXIT_WORLD; i++) {
         const int one = add_call(cli, store, cli->arguments[i], &sum);
@@ -259,6 +293,7 @@ static int add(hone_cli *cli, hone_store *store)
         if (status == 0 || one == EXIT_WORLD) status = one;
     }
     if (sum.added + sum.known > 0 || status == 0) (void)tell_added(cli, &sum);
+    json_decref(sum.aside);
     return status;
 }
 

@@ -92,7 +92,7 @@ class Audit(CommandTest):
         self.assertEqual((row["failure"], row["taken_back"], "next_kernel" in row), ("wrong", True, False), row)
         kept = self.hone("store", "verify", "--json", code=NO).json["quarantine"]
         self.assertIn("an audit found it wrong", kept[0]["reason"])
-        self.assertEqual(self.hone("tune", *LENIENT, "--json", env=env).json["choices"], [])
+        self.assertEqual(self.hone("tune", *LENIENT, "--json", env=env, code=NO).json["choices"], [])
         self.assertNotEqual(self.hone("run", SAXPY, "--json", env=env).json["kernel"], "slow")
 
     def test_what_changed_in_the_environment_is_named(self):
@@ -145,11 +145,16 @@ class Audit(CommandTest):
         self.hone("tune", *LENIENT, NORM)
 
     def test_a_call_without_a_choice_is_no(self):
+        self.tune("matmul(f32[32,32], f32[32,32])")
         self.refused("tune", "--audit", NORM, code=NO, says="the store has no decision")
 
-    def test_an_empty_store_passes_and_says_so(self):
-        self.assertIn("no choice for this machine", self.hone("tune", "--audit", code=DONE).out)
-        self.assertEqual(self.hone("tune", "--audit", "--json").json["choices"], [])
+    def test_a_store_that_is_empty_or_not_there_does_not_pass_and_is_not_made(self):
+        self.refused("tune", "--audit", code=NO, says="there is no such store yet")
+        self.assertEqual(list(self.folder.glob("store.db*")), [])
+        self.hone("tune", NORM, "--seconds", "1", "--evals", "1")
+        self.hone("store", "remove", NORM)
+        self.assertIn("no choice for this machine", self.hone("tune", "--audit", code=NO).out)
+        self.assertEqual(self.hone("tune", "--audit", "--json", code=NO).json["choices"], [])
 
     def test_wrong_use_is_refused(self):
         self.refused("tune", NORM, "--threshold", "3", code=USAGE, says="--audit")
@@ -157,6 +162,7 @@ class Audit(CommandTest):
         self.refused("tune", "--audit", "--recorded", code=USAGE, says="--audit")
         self.refused("tune", "--audit", "--report", "out", code=USAGE, says="--audit")
         self.assertFalse((self.folder / "out").exists())
+        self.hone("tune", NORM, "--seconds", "1", "--evals", "1")
         self.refused("tune", "--audit", "nothing(f32[4])", code=NO, says="nothing")
         self.refused("tune", "--audit", env={"HONE_STORE": "none"}, code=NO, says="nothing to audit")
 

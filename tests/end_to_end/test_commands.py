@@ -98,10 +98,11 @@ class Help(CommandTest):
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "w") as full:
-            process = self.start("devices", "--json", stdout=full)
-            _, err = process.communicate(timeout=300)
-        self.assertEqual(process.returncode, WORLD)
-        self.assertIn("standard output", err)
+            for arguments in (["devices", "--json"], ["--version"], ["tune", "--help"]):
+                process = self.start(*arguments, stdout=full)
+                _, err = process.communicate(timeout=300)
+                self.assertEqual(process.returncode, WORLD, arguments)
+                self.assertIn("standard output", err)
 
     def test_colour_and_progress_are_for_terminals(self):
         for arguments in (["devices"], ["list"], ["help"], ["explain", NORM]):

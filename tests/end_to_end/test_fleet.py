@@ -77,7 +77,8 @@ class Queue(CommandTest):
         self.assertEqual((job["state"], job["tries"]), ("aside", 2))
         self.assertIn("2 contests were begun and none ended", job["reason"])
         self.assertIn("1 calls are set aside", self.hone("work", "--until-empty", *QUICK, code=NO).err)
-        self.hone("queue", "add", call)
+        self.assertIn("0 queued, 1 were there already, 1 of them set aside: taken up again", self.hone("queue", "add", call).out)
+        self.assertEqual(self.hone("queue", "add", call, "--json").json, {"added": 0, "known": 1, "again": 0, "refused": 0})
         self.assertEqual(self.hone("work", "--until-empty", "--json", *QUICK).json["tuned"], 1, answer.err)
 
     def test_a_job_that_was_changed_by_hand_is_dropped(self):
