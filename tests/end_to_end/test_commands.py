@@ -19,6 +19,10 @@ COMMANDS = ["devices", "list", "tune", "offline", "run", "bench", "ab", "explain
 
 
 class Readers(CommandTest):
+    def test_what_no_kernel_can_run_is_known_before_it_runs(self):
+        answer = self.hone("run", "softmax(f32[8,64]{strides=64,-1})", env={"HONE_POLICY": "heuristic"})
+        self.assertEqual(answer.err, "")
+
     def test_a_reader_that_stops_early_is_no_error(self):
         for command in ("list", "list --json", "help"):
             process = subprocess.Popen([COMMAND, *command.split()], env=self.environment({}), stdout=subprocess.PIPE,

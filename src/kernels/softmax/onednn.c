@@ -8,6 +8,13 @@
 
 static const char where[] = "rivals.onednn";
 
+static bool goes_back(const hone_tensor *tensor)
+{
+    for (int32_t i = 0; tensor->strides != NULL && i < tensor->ndim; i++)
+        if (tensor->strides[i] < 0) return true;
+    return false;
+}
+
 bool hone_softmax_onednn_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
@@ -20,6 +27,8 @@ bool hone_softmax_onednn_supports(const hone_kernel *kernel, const hone_call *ca
         reason = "oneDNN's softmax has no scale";
     else if (hone_tensor_elements(x) == 0)
         reason = "there is nothing to do";
+    else if (goes_back(x) || goes_back(hone_call_tensor(call, SOFTMAX_Y)))
+        reason = "oneDNN takes no negative strides";
     if (reason != NULL) hone_fail(why, HONE_UNSUPPORTED, where, "%s", reason);
     return reason == NULL;
 }
