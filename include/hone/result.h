@@ -15,6 +15,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_result_json(const hone_result *result,
 // best so far, parameters, the finals, kernels with their reasons, the environment. The configs that were tried are known for
 // results of hone_tune and hone_tune_recorded, not for one that was parsed. Free with hone_text_free.
 HONE_API HONE_MUST_CHECK hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err);
+// Each entry is checked as an import checks it: spec and call have its key, and its kernel, where rt has it registered,
+// has its config. HONE_CORRUPT with the entry and what is wrong. rt may be NULL.
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result **out, hone_error *err);
 // The entries of both; of two for one call and regime the one that is kept when b is merged into a (docs/store.md).

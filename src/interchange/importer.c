@@ -2,11 +2,9 @@
 #include "interchange/importer.h"
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/structs.h"
-#include "hone/describe.h"
+#include "tune/result/bundle.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char where[] = "interchange.import";
@@ -102,71 +100,6 @@ void hone_importer_take_alias(hone_importer *importer, const hone_store_alias *a
 
 // Decisions -----------------------------------------------------------------------------------------------------------
 
-static bool fits(const char *text, size_t size)
-{
-    return text != NULL && text[0] != '\0' && strlen(text) < size;
-}
-
-static hone_status check_texts(const hone_store_decision *decision, hone_error *why)
-{
-    const struct {
-        const char *name, *text;
-        size_t size;
-    } texts[] = {
-        {"device", decision->key.device, 4096},           {"algorithm", decision->key.algorithm, HONE_NAME_SIZE},
-        {"version", decision->key.version, 16},           {"kernel", decision->kernel, HONE_NAME_SIZE},
-        {"platform", decision->platform, HONE_NAME_SIZE}, {"config", decision->config, 1024},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!fits(texts[i].text, texts[i].size))
-            return hone_fail(
-                why, HONE_CORRUPT, where, "%s: a text of 1 to %zu bytes is expected", texts[i].name, texts[i].size - 1);
-    if (!hone_is_key(decision->key.key))
-        return hone_fail(why, HONE_CORRUPT, where, "key: 16 lower-case hex digits are expected");
-    if (!isfinite(decision->time_ns) || decision->time_ns < 0)
-        return hone_fail(why, HONE_CORRUPT, where, "time_ns: a number from 0 is expected");
-    return HONE_OK;
-}
-
-// The text proves the key.
-static hone_status check_spec(const hone_store_decision *decision, hone_error *why)
-{
-    char proved[HONE_KEY_SIZE];
-    if (decision->key.spec == NULL) return HONE_OK;
-    hone_hash_key(decision->key.spec, strlen(decision->key.spec), proved);
-    if (strcmp(proved, decision->key.key) == 0) return HONE_OK;
-    return hone_fail(why, HONE_CORRUPT, where, "spec hashes to %s, not to its key: one of them is damaged", proved);
-}
-
-// What is registered here is checked here; the rest by who serves it.
-static hone_status check_config(const hone_importer *importer, const hone_store_decision *decision, hone_error *why)
-{
-    hone_platform platform;
-    hone_config config;
-    hone_status status = hone_platform_parse(decision->platform, &platform, why);
-    if (status != HONE_OK || importer->registry == NULL) return status;
-    const hone_algorithm_entry *algorithm =
-        hone_registry_find(importer->registry, decision->key.algorithm, decision->key.version);
-    hone_registry_reader reader;
-    hone_registry_enter(importer->registry, &reader);
-    const hone_kernel_ref *kernel =
-        algorithm == NULL ? NULL : hone_kernel_by_name(algorithm, decision->kernel, platform);
-    if (kernel != NULL) status = HONE_INVALID_ARGUMENT;
-    // One for each backend may have the name.
-    for (; kernel != NULL && status == HONE_INVALID_ARGUMENT; kernel = hone_kernel_after(algorithm, kernel, platform))
-        status = hone_config_from_json(kernel->space, decision->config, strlen(decision->config), &config, why);
-    hone_registry_leave(&reader);
-    return status;
-}
-
-static hone_status check_decision(const hone_importer *importer, const hone_store_decision *decision, hone_error *why)
-{
-    hone_status status = check_texts(decision, why);
-    if (status == HONE_OK) status = hone_store_check_decision(decision, why);
-    if (status == HONE_OK) status = check_spec(decision, why);
-    return status == HONE_OK ? check_config(importer, decision, why) : status;
-}
-
 static const char *name_of(hone_importer *importer, const hone_store_key *key)
 {
     return hone_texts_format(
@@ -180,7 +113,7 @@ void hone_importer_take(hone_importer *importer, const char *origin, const hone_
     const char *what = name_of(importer, &decision->key);
     // What came out of a store is not asked whether a kernel has its config, only whether a store takes it.
     if ((importer->is_trusting ? hone_store_check_decision(decision, &why)
-                               : check_decision(importer, decision, &why)) != HONE_OK) {
+                               : hone_bundle_check_decision(importer->registry, decision, &why)) != HONE_OK) {
         hone_importer_refuse(importer, origin, what, hone_texts_keep(&importer->texts, hone_view_of(why.message)));
         return;
     }

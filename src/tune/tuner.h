@@ -186,9 +186,15 @@ hone_status hone_result_add_contest(
 hone_status hone_result_add_failure(
     hone_result *result, const char *call, const char *key, const char *reason, hone_error *err);
 void *hone_result_owner(const hone_result *result);
-// hone_result_parse with the caller's allocator.
+// hone_result_parse with the caller's allocator. registry: what its entries are checked by; may be NULL.
 hone_status hone_result_read(
-    hone_allocator allocator, void *owner, const char *json, size_t size, hone_result **out, hone_error *err);
+    hone_allocator allocator,
+    hone_registry *registry,
+    void *owner,
+    const char *json,
+    size_t size,
+    hone_result **out,
+    hone_error *err);
 // Evidence as a JSON object and back (unknown fields are kept out, missing ones are zero).
 void hone_evidence_json(const hone_evidence *evidence, hone_buffer *out);
 hone_status hone_evidence_parse(const char *json, size_t size, hone_evidence *out, hone_error *err);

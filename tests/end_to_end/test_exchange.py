@@ -211,6 +211,7 @@ class Import(ExchangeTest):
         document = self.document()
         wrong = dict(document["entries"][0], config={"warp": 9}, key=KEY)
         wrong.pop("spec")
+        wrong.pop("call")
         document["entries"].append(wrong)
         path = self.write("some.json", json.dumps(document))
         answer = self.imported(path, code=NO)
@@ -219,6 +220,23 @@ class Import(ExchangeTest):
         again = self.hone("store", "import", path, code=NO)
         self.assertIn("refused rms_norm@v1", again.err)
         self.assertIn("1 equal", again.out)
+
+    def test_what_would_stand_for_another_call_or_kernel_is_neither_imported_nor_put(self):
+        self.put(self.document())
+        before = self.hone("store", "list", "--json").lines
+        for change, says in (({"call": NORM_NEAR}, f"call: '{NORM_NEAR}' has the key"),
+                             ({"call": "rms_norm(4)"}, "call: expected a call of rms_norm"),
+                             ({"spec": "{}"}, "spec hashes to"),
+                             ({"config": {"warp": 9}}, "no parameter 'warp'"),
+                             ({"verified": "yes"}, "verified: true or false is expected")):
+            document = self.document()
+            document["entries"][0].update(change)
+            path = self.write("wrong.json", json.dumps(document))
+            with self.subTest(change):
+                (line,) = self.imported(path, code=NO)["lines"]
+                self.assertIn(says, line["reason"])
+                self.refused("store", "put", path, code=WORLD, says=["entries[0]: ", says])
+                self.assertEqual(self.hone("store", "list", "--json").lines, before)
 
     def test_many_refusals_are_bounded_in_words(self):
         path = self.write("many.json", json.dumps({f"key {i}": 1 for i in range(5000)}))

@@ -182,12 +182,12 @@ class Put(StoreTest):
         why = next(row["why"] for row in answer["chain"] if row["link"] == "store")
         self.assertIn("abacus", why)
 
-    def test_a_config_outside_the_space_answers_nothing(self):
+    def test_a_config_outside_the_space_is_refused_or_answers_nothing(self):
         config = dict(self.config("portable"), threads=64)
         self.put(self.document(config=config))
         answer = self.hone("explain", NORM, "--json").json
         self.assertEqual(answer["source"], "heuristic")
-        self.put(self.document(config={"warp": 9}))
+        self.assertIn("no parameter 'warp'", self.put(self.document(config={"warp": 9}), code=WORLD).err)
         self.assertEqual(self.hone("explain", NORM, "--json").json["source"], "heuristic")
 
 

@@ -127,8 +127,16 @@ static hone_status find_call(
     hone_status status = hone_op_get(rt, name, op, err);
     if (status != HONE_OK) return status;
     hone_signature *signature = (*op)->algorithm->signature;
-    if (item->call != NULL) return hone_call_parse(rt->allocator, signature, item->call, call, err);
-    return hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
+    // The text also has the device and every scalar, and is there to read: it is the key that proves it.
+    if (item->call != NULL) status = hone_call_parse(rt->allocator, signature, item->call, call, err);
+    if (item->spec == NULL || (*call != NULL && strcmp(hone_call_key(*call), item->audited.key) == 0)) return status;
+    hone_call_release(call);
+    status = hone_call_from_spec(rt->allocator, signature, item->spec, strlen(item->spec), call, err);
+    if (status == HONE_OK && item->call != NULL)
+        hone_log_write(
+            &rt->log, HONE_LOG_WARNING, "%s %s: its call text, %s, is another call's: %s is looked at", name,
+            item->audited.key, item->call, hone_call_text(*call));
+    return status;
 }
 
 // Who follows a lock file goes on with what it names.
@@ -151,8 +159,8 @@ static void take_back(hone_runtime *rt, hone_audit_item *item, const hone_call *
     hone_audited *audited = &item->audited;
     snprintf(reason, sizeof reason, "an audit found it %s: %s", hone_failure_name(audited->failure), audited->reason);
     hone_status status = hone_decision_take_back(
-        rt, hone_runtime_store(rt), item->device, call, &item->decision, next->kernel[0] != '\0' ? next : NULL, reason,
-        &why);
+        rt, hone_runtime_store(rt), item->device, call, &item->decision, item->spec,
+        next->kernel[0] != '\0' ? next : NULL, reason, &why);
     audited->taken_back = status == HONE_OK;
     if (status == HONE_OK) hone_runtime_doubt(rt, item->device, hone_call_spec(call), &item->decision);
     if (status == HONE_OK) return;

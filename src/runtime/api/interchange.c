@@ -1,9 +1,10 @@
-// The public functions of interchange that need to know which kernels there are.
+// The public functions of documents that need to know which kernels there are.
 #include "runtime/api/api.h"
 
 #include "base/error.h"
 #include "base/structs.h"
 #include "hone/interchange.h"
+#include "hone/result.h"
 #include "interchange/exporter.h"
 #include "interchange/importer.h"
 #include "interchange/stores.h"
@@ -18,6 +19,15 @@ hone_status hone_importer_create(
         return hone_fail(err, HONE_INVALID_ARGUMENT, "interchange.import", "out is NULL: give it an address");
     return hone_importer_new(
         rt != NULL ? rt->allocator : hone_allocator_system(), rt != NULL ? rt->registry : NULL, options, out, err);
+}
+
+hone_status hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result **out, hone_error *err)
+{
+    if (json == NULL || out == NULL) {
+        if (out != NULL) *out = NULL;
+        return hone_fail(err, HONE_INVALID_ARGUMENT, "result.parse", "json or out is NULL");
+    }
+    return hone_result_read(hone_allocator_system(), rt != NULL ? rt->registry : NULL, rt, json, size, out, err);
 }
 
 // What the runtime of the options, which may be of an older header, knows. Without one nothing is known.

@@ -245,7 +245,9 @@ static hone_status replace_fallen(hone_store *store, void *ctx, hone_error *err)
     if (status == HONE_OK && !t->is_there)
         return hone_fail(err, HONE_NOT_FOUND, where, "another choice has taken its place meanwhile");
     if (status != HONE_OK) return status;
-    if (t->next == NULL) return store->ops->set_aside(store, &t->key, regime, t->reason, err);
+    if (t->next == NULL || strcmp(t->next->key.key, t->key.key) != 0)
+        status = store->ops->set_aside(store, &t->key, regime, t->reason, err);
+    if (t->next == NULL || status != HONE_OK) return status;
     return hone_store_put_within(store, &(hone_store_batch){.decisions = t->next, .decision_count = 1}, err);
 }
 
@@ -264,12 +266,13 @@ hone_status hone_decision_take_back(
     const hone_device_info *device,
     const hone_call *call,
     const hone_decision *fallen,
+    const char *spec,
     const hone_decision *next,
     const char *reason,
     hone_error *err)
 {
     taking_back t = {
-        .key = {device->fingerprint, fallen->algorithm, fallen->version, hone_call_key(call), hone_call_spec(call)},
+        .key = {device->fingerprint, fallen->algorithm, fallen->version, fallen->key, spec},
         .fallen = fallen,
         .reason = reason};
     return next != NULL ? place(rt, &(placing){store, device, call, put_next, &t}, next, err)

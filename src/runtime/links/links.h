@@ -128,13 +128,15 @@ hone_status hone_decision_store(
     hone_error *err);
 // Takes a stored choice back, in one step, when it is still the one that is stored: another decision takes its place, or
 // it is set aside for this reason. HONE_NOT_FOUND: another choice is stored by now.
-//   next  NULL: none
+//   fallen, spec  as they are stored: the key may be one that the call had before
+//   next          NULL: none
 hone_status hone_decision_take_back(
     hone_runtime *rt,
     hone_store *store,
     const hone_device_info *device,
     const hone_call *call,
     const hone_decision *fallen,
+    const char *spec,
     const hone_decision *next,
     const char *reason,
     hone_error *err);

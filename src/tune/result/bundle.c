@@ -1,9 +1,12 @@
 #include "tune/result/bundle.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "call/call.h"
 #include "config/chain.h"
+#include "hone/describe.h"
 #include "platforms/platform.h"
 #include "registry/failure_kinds.h"
 #include "registry/names.h"
@@ -119,7 +122,10 @@ static const char *get_standing(const hone_bundle *bundle, hone_view entry, hone
 {
     const char *regime = NULL;
     hone_view verified = hone_json_member(entry, "verified");
-    if (verified.size > 0) out->verified = hone_view_is(verified, "true");
+    if (!is_missing(verified)) {
+        out->verified = hone_view_is(verified, "true");
+        if (!out->verified && !hone_view_is(verified, "false")) return "verified: true or false is expected";
+    }
     bool is_known = get_text(bundle, entry, "regime", NULL, &regime) &&
                     (regime == NULL || hone_regime_by_name(regime, &out->regime));
     return is_known ? NULL : "regime: expected " HONE_REGIME_NAMES;
@@ -148,6 +154,108 @@ const char *hone_bundle_decision(
         return "environment: an object is expected";
     const char *why = get_evidence(bundle, entry, out, out_evidence);
     return why != NULL ? why : get_standing(bundle, entry, out);
+}
+
+// Checking ------------------------------------------------------------------------------------------------------------
+
+static bool fits(const char *text, size_t size)
+{
+    return text != NULL && text[0] != '\0' && strlen(text) < size;
+}
+
+static hone_status check_texts(const hone_store_decision *decision, hone_error *why)
+{
+    const struct {
+        const char *name, *text;
+        size_t size;
+    } texts[] = {
+        {"device", decision->key.device, 4096},           {"algorithm", decision->key.algorithm, HONE_NAME_SIZE},
+        {"version", decision->key.version, 16},           {"kernel", decision->kernel, HONE_NAME_SIZE},
+        {"platform", decision->platform, HONE_NAME_SIZE}, {"config", decision->config, 1024},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!fits(texts[i].text, texts[i].size))
+            return hone_fail(
+                why, HONE_CORRUPT, where, "%s: a text of 1 to %zu bytes is expected", texts[i].name, texts[i].size - 1);
+    if (!hone_is_key(decision->key.key))
+        return hone_fail(why, HONE_CORRUPT, where, "key: 16 lower-case hex digits are expected");
+    if (!isfinite(decision->time_ns) || decision->time_ns < 0)
+        return hone_fail(why, HONE_CORRUPT, where, "time_ns: a number from 0 is expected");
+    return HONE_OK;
+}
+
+// The text proves the key.
+static hone_status check_spec(const hone_store_decision *decision, hone_error *why)
+{
+    char proved[HONE_KEY_SIZE];
+    if (decision->key.spec == NULL) return HONE_OK;
+    hone_hash_key(decision->key.spec, strlen(decision->key.spec), proved);
+    if (strcmp(proved, decision->key.key) == 0) return HONE_OK;
+    return hone_fail(why, HONE_CORRUPT, where, "spec hashes to %s, not to its key: one of them is damaged", proved);
+}
+
+// A decision may stand under the key of what stands in for its call: its bucket, for one.
+static hone_status check_stand_ins(const hone_call *call, const char *key, hone_error *why)
+{
+    hone_stand_ins stand_ins;
+    hone_status status = hone_call_stand_ins(call, &stand_ins, why);
+    if (status != HONE_OK) return status;
+    if (hone_stand_ins_find(&stand_ins, key) == NULL)
+        status = hone_fail(
+            why, HONE_CORRUPT, where, "call: '%.200s' has the key %s, not the entry's, %s: one of them is damaged",
+            hone_call_text(call), hone_call_key(call), key);
+    hone_stand_ins_deinit(&stand_ins);
+    return status;
+}
+
+// What reads the call, as an audit does, must look at the one that the key answers for.
+static hone_status check_call(
+    const hone_algorithm_entry *algorithm, const hone_store_decision *decision, hone_error *why)
+{
+    hone_call *call = NULL;
+    hone_error reason = {.message = ""};
+    if (algorithm == NULL || decision->call == NULL) return HONE_OK;
+    hone_status status = hone_call_parse(hone_allocator_system(), algorithm->signature, decision->call, &call, &reason);
+    if (status != HONE_OK)
+        return hone_fail(why, status, where, "call: expected a call of %s: %s", algorithm->name, reason.message);
+    status = check_stand_ins(call, decision->key.key, why);
+    hone_call_release(&call);
+    return status;
+}
+
+// One for each backend may have the name.
+static hone_status check_config(
+    hone_registry *registry,
+    const hone_algorithm_entry *algorithm,
+    const hone_store_decision *decision,
+    hone_platform platform,
+    hone_error *why)
+{
+    hone_config config;
+    hone_registry_reader reader;
+    hone_registry_enter(registry, &reader);
+    const hone_kernel_ref *kernel = hone_kernel_by_name(algorithm, decision->kernel, platform);
+    hone_status status = kernel == NULL ? HONE_OK : HONE_INVALID_ARGUMENT;
+    for (; kernel != NULL && status == HONE_INVALID_ARGUMENT; kernel = hone_kernel_after(algorithm, kernel, platform))
+        status = hone_config_from_json(kernel->space, decision->config, strlen(decision->config), &config, why);
+    hone_registry_leave(&reader);
+    return status;
+}
+
+hone_status hone_bundle_check_decision(hone_registry *registry, const hone_store_decision *decision, hone_error *why)
+{
+    hone_platform platform;
+    hone_status status = check_texts(decision, why);
+    if (status == HONE_OK) status = hone_store_check_decision(decision, why);
+    if (status == HONE_OK) status = check_spec(decision, why);
+    if (status == HONE_OK) status = hone_platform_parse(decision->platform, &platform, why);
+    if (status != HONE_OK || registry == NULL) return status;
+    // What is registered is checked here; the rest by who serves it.
+    const hone_algorithm_entry *algorithm =
+        hone_registry_find(registry, decision->key.algorithm, decision->key.version);
+    if (algorithm == NULL) return HONE_OK;
+    status = check_call(algorithm, decision, why);
+    return status == HONE_OK ? check_config(registry, algorithm, decision, platform, why) : status;
 }
 
 // Measurements and failures -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #define HONE_TUNE_RESULT_BUNDLE_H
 
 #include "base/texts.h"
+#include "registry/registry.h"
 #include "store/ops.h"
 
 typedef struct hone_bundle {
@@ -28,6 +29,9 @@ const char *hone_bundle_decision(
 const char *hone_bundle_measured(const hone_bundle *bundle, hone_view entry, hone_store_measured *out);
 const char *hone_bundle_alias(const hone_bundle *bundle, hone_view entry, hone_store_alias *out);
 const char *hone_bundle_foreign(const hone_bundle *bundle, hone_view entry, hone_store_foreign *out);
+// What is checked of a decision before a store takes it: its texts, that spec and call have its key, and that the kernel,
+// where it is registered, has its config. registry NULL: nothing is registered.
+hone_status hone_bundle_check_decision(hone_registry *registry, const hone_store_decision *decision, hone_error *why);
 // Appends an entry of "aliases". entry: the key of the entry that answers it, where that is another one; else NULL.
 void hone_bundle_put_alias(const hone_store_alias *alias, const char *entry, hone_buffer *out);
 

@@ -4,8 +4,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "config/chain.h"
-#include "hone/describe.h"
-#include "hone/result.h"
 #include "registry/names.h"
 #include "store/records.h"
 #include "tune/result/bundle.h"
@@ -16,6 +14,7 @@ static const char where[] = "tune.result";
 
 typedef struct reading {
     hone_bundle bundle;
+    hone_registry *registry;
     hone_result *result;
     size_t index; // of the entry, for messages
     hone_error *err;
@@ -51,24 +50,14 @@ static hone_status copy_texts(const reading *r, const hone_store_decision *row, 
     return HONE_OK;
 }
 
-// What a bundle may leave open, and a decision not.
-static hone_status check_entry(const reading *r, const hone_store_decision *row)
-{
-    if (row->key.device == NULL || row->key.device[0] == '\0')
-        return fail_entry(r, "device: the fingerprint, a text, is expected");
-    if (row->key.key == NULL || !hone_is_key(row->key.key))
-        return fail_entry(r, "key: 16 lower-case hex digits are expected");
-    return row->time_ns > 0 ? HONE_OK : fail_entry(r, "evidence.time_ns: more than 0 is expected");
-}
-
-// The config stays text: who serves it checks it against the kernels of its day.
+// The config stays text: who serves it checks it against the kernels of its day. A contest has measured something.
 static hone_status make_decision(
     const reading *r, const hone_store_decision *row, const hone_evidence *evidence, hone_decision *out)
 {
     *out = (hone_decision){.evidence = *evidence, .verified = row->verified};
     out->evidence.regime = row->regime;
-    hone_status status = check_entry(r, row);
-    if (status == HONE_OK) status = copy_texts(r, row, out);
+    if (row->time_ns <= 0) return fail_entry(r, "evidence.time_ns: more than 0 is expected");
+    hone_status status = copy_texts(r, row, out);
     if (status != HONE_OK) return status;
     (void)hone_source_by_name(row->source, &out->source); // the bundle has seen to it
     hone_error why = {.message = ""};
@@ -103,7 +92,11 @@ static hone_status read_entry(const reading *r, hone_view entry)
     const char *wrong = hone_bundle_decision(&r->bundle, entry, &row, &evidence);
     if (r->bundle.texts->failed) return hone_fail_memory(r->err, where);
     if (wrong != NULL) return fail_entry(r, wrong);
-    hone_status status = make_decision(r, &row, &evidence, &decision);
+    hone_error why = {.message = ""};
+    hone_status status = hone_bundle_check_decision(r->registry, &row, &why);
+    if (status == HONE_OUT_OF_MEMORY) return hone_fail_memory(r->err, where);
+    if (status != HONE_OK) return fail_entry(r, why.message);
+    status = make_decision(r, &row, &evidence, &decision);
     if (status != HONE_OK) return status;
     hone_view kernels = hone_json_member(hone_view_of(row.evidence), "kernels");
     const char *best = hone_json_is_array(kernels) ? hone_texts_keep(r->bundle.texts, kernels) : NULL;
@@ -141,9 +134,10 @@ static hone_status read_list(reading *r, const char *name, hone_status (*read)(c
     return status;
 }
 
-static hone_status read_document(hone_texts *texts, hone_view document, void *owner, hone_result **out, hone_error *err)
+static hone_status read_document(
+    hone_texts *texts, hone_view document, hone_registry *registry, void *owner, hone_result **out, hone_error *err)
 {
-    reading r = {.err = err};
+    reading r = {.registry = registry, .err = err};
     hone_status status = hone_bundle_open(texts, document, &r.bundle, err);
     if (status == HONE_OK && texts->failed) status = hone_fail_memory(err, where);
     if (status == HONE_OK && (r.bundle.device == NULL || r.bundle.device[0] == '\0'))
@@ -161,22 +155,19 @@ static hone_status read_document(hone_texts *texts, hone_view document, void *ow
 }
 
 hone_status hone_result_read(
-    hone_allocator allocator, void *owner, const char *json, size_t size, hone_result **out, hone_error *err)
+    hone_allocator allocator,
+    hone_registry *registry,
+    void *owner,
+    const char *json,
+    size_t size,
+    hone_result **out,
+    hone_error *err)
 {
     hone_texts texts = {.arena = {.allocator = allocator}};
     hone_view document;
     *out = NULL;
     hone_status status = hone_json_text_check((hone_view){json, size}, HONE_JSON_STRICT, &document, err);
-    if (status == HONE_OK) status = read_document(&texts, document, owner, out, err);
+    if (status == HONE_OK) status = read_document(&texts, document, registry, owner, out, err);
     hone_arena_destroy(&texts.arena);
     return status;
-}
-
-hone_status hone_result_parse(hone_runtime *rt, const char *json, size_t size, hone_result **out, hone_error *err)
-{
-    if (json == NULL || out == NULL) {
-        if (out != NULL) *out = NULL;
-        return hone_fail(err, HONE_INVALID_ARGUMENT, "result.parse", "json or out is NULL");
-    }
-    return hone_result_read(hone_allocator_system(), rt, json, size, out, err);
 }

@@ -112,6 +112,9 @@ static hone_status run_and_cancel(const hone_plan *plan, const hone_value *args,
     return scale_reference(plan, args, execution);
 }
 
+// What the rows that are put say that their call is; NULL: what it is.
+static const char *called;
+
 // measured: a kernel that the store has a time of, too; NULL: none.
 static void put(ground *g, const char *kernel, const char *measured, int64_t rows)
 {
@@ -122,7 +125,7 @@ static void put(ground *g, const char *kernel, const char *measured, int64_t row
     const char *device = hone_runtime_devices(g->f->rt, &count)[0]->fingerprint;
     const hone_store_decision row = {
         .key = {device, "scale", "1", hone_call_key(call), hone_call_spec(call)},
-        .call = hone_call_text(call),
+        .call = called != NULL ? called : hone_call_text(call),
         .kernel = kernel,
         .platform = "native",
         .config = "{}",
@@ -295,14 +298,25 @@ static void a_choice_that_was_replaced_meanwhile_is_left_alone(void **state)
     put(g, "steady", NULL, 4);
     assert_int_equal(hone_store_open(hone_allocator_system(), g->url, &store, &g->f->err), HONE_OK);
     const hone_device_info *device = hone_runtime_devices(g->f->rt, &(size_t){0})[0];
-    const hone_status status =
-        hone_decision_take_back(g->f->rt, store, device, call, &fallen, NULL, "it is wrong", &g->f->err);
+    const hone_status status = hone_decision_take_back(
+        g->f->rt, store, device, call, &fallen, hone_call_spec(call), NULL, "it is wrong", &g->f->err);
     assert_int_equal(status, HONE_NOT_FOUND);
     hone_store_stat stats;
     assert_int_equal(hone_store_get_stat(store, &stats, &g->f->err), HONE_OK);
     assert_true(stats.decisions == 1 && stats.quarantined == 0);
     hone_store_close(&store);
     hone_call_release(&call);
+}
+
+static void a_choice_under_the_text_of_another_call_is_measured_and_taken_back_by_its_key(void **state)
+{
+    ground *g = *state;
+    called = "scale(f32[8,4])";
+    begin_with_a_turncoat(g, "steady");
+    called = NULL;
+    const hone_audited found = look(g, false);
+    assert_true(found.taken_back);
+    assert_string_equal(decide_scale(g->f, 4, 4).kernel, "steady");
 }
 
 static void who_stores_nothing_takes_nothing_back(void **state)
@@ -335,6 +349,8 @@ int main(void)
             where_nothing_else_was_measured_the_chain_goes_on_without_it, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_choice_that_falls_out_once_and_passes_then_stays, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_choice_that_was_replaced_meanwhile_is_left_alone, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(
+            a_choice_under_the_text_of_another_call_is_measured_and_taken_back_by_its_key, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(who_stores_nothing_takes_nothing_back, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_audit", tests, NULL, NULL);
