@@ -26,6 +26,9 @@ typedef struct session {
     hone_lock *outside; // what the file has besides
     size_t unverified;
     json_t *left_out;
+    hone_regime regimes[HONE_REGIME_COUNT]; // that are served, the first asked for in front
+    size_t regime_count;
+    json_t *ranks; // an object, for each call of the store the place of what it is answered with in regimes
 } session;
 
 // What was named ------------------------------------------------------------------------------------------------------
@@ -88,11 +91,10 @@ static void leave_out(session *s, const hone_store_decision *decision, const cha
             decision->key.key, "device", decision->key.device, "reason", reason));
 }
 
-// Whether a line can hold a decision: a lock of its own is asked.
-static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
+static hone_lock_line line_of(const hone_store_decision *decision)
 {
     const hone_store_key *key = &decision->key;
-    const hone_lock_line line = {
+    return (hone_lock_line){
         .algorithm = key->algorithm,
         .version = key->version,
         .key = key->key,
@@ -101,6 +103,12 @@ static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
         .kernel = decision->kernel,
         .config = decision->config,
         .call = decision->call};
+}
+
+// Whether a line can hold a decision: a lock of its own is asked.
+static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
+{
+    const hone_lock_line line = line_of(decision);
     hone_lock *scratch = NULL;
     hone_status status = hone_lock_create(hone_allocator_system(), &scratch, why);
     if (status == HONE_OK) status = hone_lock_put(scratch, &line, why);
@@ -108,15 +116,21 @@ static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
     return status == HONE_OK;
 }
 
-// Whether the command's registry has the kernel. Of kernels that are registered elsewhere it knows nothing.
+// Whether the command's registry has kernels of a decision's algorithm and platform. Of others it knows nothing.
 static bool is_known(hone_cli *cli, const hone_store_decision *decision)
 {
     char name[2 * HONE_NAME_SIZE];
     hone_platform platform;
     snprintf(name, sizeof name, "%s@v%s", decision->key.algorithm, decision->key.version);
     const hone_op *op = hone_op_find(cli->rt, name, NULL);
-    return op != NULL && hone_platform_parse(decision->platform, &platform, NULL) == HONE_OK &&
-           cli_kernel_named(cli, op, decision->kernel, platform, HONE_BACKEND_NONE) != NULL;
+    if (op == NULL || hone_platform_parse(decision->platform, &platform, NULL) != HONE_OK) return false;
+    const hone_kernel_ref **kernels = NULL;
+    const size_t count = cli_kernels(cli, op, &kernels);
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++)
+        found = hone_kernel_of(kernels[i])->platform == platform;
+    hone_kernels_free(cli->rt, &kernels);
+    return found;
 }
 
 // What no line can hold, and what hone itself would not serve from the store, is not pinned.
@@ -127,13 +141,51 @@ static bool is_servable(session *s, const hone_store_decision *decision, hone_er
     return !is_known(s->cli, decision) || hone_decision_read(s->cli->rt, NULL, decision, &read, why) == HONE_OK;
 }
 
-static bool accept(void *ctx, const hone_store_decision *decision)
+static size_t rank_of(const session *s, hone_regime regime)
+{
+    size_t rank = 0;
+    while (rank < s->regime_count && s->regimes[rank] != regime)
+        rank++;
+    return rank;
+}
+
+static char *name_key(const hone_store_key *key)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s\n%s\n%s\n%s", key->device, key->algorithm, key->version, key->key) < 0) cli_no_memory();
+    return name;
+}
+
+static size_t rank_of_key(const session *s, const hone_store_key *key)
+{
+    char *name = name_key(key);
+    const json_t *rank = json_object_get(s->ranks, name);
+    free(name);
+    return rank == NULL ? s->regime_count : (size_t)json_integer_value(rank);
+}
+
+// Of a call's decisions in several regimes one is served.
+static bool note_rank(void *ctx, const hone_store_decision *decision)
 {
     session *s = ctx;
+    const size_t rank = rank_of(s, decision->regime);
+    if (rank >= rank_of_key(s, &decision->key)) return true;
+    char *name = name_key(&decision->key);
+    json_object_set_new(s->ranks, name, json_integer((json_int_t)rank));
+    free(name);
+    return true;
+}
+
+static bool accept(session *s, const hone_store_decision *decision)
+{
     const hone_store_key *key = &decision->key;
+    const size_t rank = rank_of(s, decision->regime);
     hone_error why = {.message = ""};
     if (!is_named(s, key->algorithm, key->version, key->key, key->device)) return false;
-    if (!is_servable(s, decision, &why)) {
+    if (rank > rank_of_key(s, key)) return false;
+    if (rank == s->regime_count)
+        snprintf(why.message, sizeof why.message, "HONE_STABLE asks for a stable choice, and this one is not");
+    if (rank == s->regime_count || !is_servable(s, decision, &why)) {
         leave_out(s, decision, why.message);
         return false;
     }
@@ -141,10 +193,31 @@ static bool accept(void *ctx, const hone_store_decision *decision)
     return true;
 }
 
+typedef struct taking {
+    session *s;
+    hone_lock *lock;
+    hone_status status;
+    hone_error *err;
+} taking;
+
+static bool take(void *ctx, const hone_store_decision *decision)
+{
+    taking *t = ctx;
+    const hone_lock_line line = line_of(decision);
+    if (accept(t->s, decision)) t->status = hone_lock_put(t->lock, &line, t->err);
+    return t->status == HONE_OK;
+}
+
 static hone_status read_one(session *s, hone_store *store, hone_lock **out, hone_error *err)
 {
     hone_status status = hone_lock_create(hone_allocator_system(), out, err);
-    return status == HONE_OK ? hone_lock_put_store(*out, store, NULL, accept, s, err) : status;
+    taking t = {s, *out, HONE_OK, err};
+    s->regime_count = hone_served_regimes(s->cli->rt, s->regimes, HONE_REGIME_COUNT);
+    s->ranks = json_object();
+    if (status == HONE_OK) status = hone_store_scan(store, NULL, note_rank, s, err);
+    if (status == HONE_OK) status = hone_store_scan(store, NULL, take, &t, err);
+    json_decref(s->ranks);
+    return status == HONE_OK ? t.status : status;
 }
 
 // The system's store answers where the user's has nothing.

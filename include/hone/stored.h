@@ -24,6 +24,9 @@ hone_store_of(hone_runtime *rt, hone_store_role role, hone_store **out, hone_err
 // How many contests of this runtime have an answer that the user's store should have and has not: it could not be opened,
 // or refused it. The log had the reason of each. Any thread.
 HONE_API size_t hone_unstored(hone_runtime *rt);
+// The regimes whose stored decisions the runtime serves, the one that it asks for first in front. Writes at most capacity of them
+// and returns how many there are. out may be NULL when capacity is 0.
+HONE_API size_t hone_served_regimes(const hone_runtime *rt, hone_regime *out, size_t capacity);
 
 HONE_API HONE_MUST_CHECK hone_status hone_decision_read_sized(
     hone_runtime *rt,
@@ -32,8 +35,8 @@ HONE_API HONE_MUST_CHECK hone_status hone_decision_read_sized(
     hone_decision *out,
     size_t size,
     hone_error *err);
-// Reads a stored decision as the chain does: checks it against the registry, the revision of its kernel and the kernel's
-// space.
+// Reads a stored decision as the chain does: checks it against the registry, the revision of its kernel, the kernel's
+// space and HONE_DENY.
 //   device  the environment that it was made in is compared with this one's (hone_decision.changed); NULL: it is not
 //   stored  borrowed for the call; may be that of a visit
 // Returns: HONE_OK: it can be served; HONE_INCOMPATIBLE with why not; HONE_CORRUPT: its config is not one of its kernel's.

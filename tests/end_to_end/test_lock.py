@@ -119,7 +119,7 @@ class Write(LockTest):
 
     def test_a_choice_that_no_line_can_hold_is_left_out_with_the_reason(self):
         self.decide(NORM)
-        self.decide(NORM_NEAR, kernel="theirs", config={"tile": [1, 2]})
+        self.decide(NORM_NEAR, algorithm="theirs", kernel="theirs", config={"tile": [1, 2]})
         answer = self.hone("lock", "--json").json
         self.assertEqual((answer["choices"], len(answer["left_out"])), (1, 1))
         self.assertIn("tile", answer["left_out"][0]["reason"])
@@ -135,10 +135,33 @@ class Write(LockTest):
                          {both: "native/reference", theirs: "native/portable"})
         self.hone("lock", "--check", env={"HONE_SYSTEM_STORE": system})
 
-    def test_choices_of_kernels_that_only_a_program_has_are_pinned(self):
-        self.decide(NORM, kernel="theirs", config={"tile": "a b"})
+    def test_choices_of_algorithms_that_only_a_program_has_are_pinned(self):
+        self.decide(NORM, algorithm="theirs", kernel="theirs", config={"tile": "a b"})
         self.hone("lock")
         self.assertIn(' native/theirs tile="a\\u0020b" ', self.lines()[0])
+
+    def test_what_is_pinned_is_what_the_store_would_answer_with(self):
+        self.decide(NORM, kernel="portable")
+        self.decide(NORM, kernel="reference", config={}, regime="cold")
+        self.decide(NORM_NEAR, kernel="reference", config={}, regime="warm-stable")
+        gone = self.decide("rms_norm(f32[16,256], f32[256])", kernel="abacus", config={})
+        for env, kernels, reasons in (
+                ({}, {NORM: "portable", NORM_NEAR: "reference"}, []),
+                ({"HONE_REGIME": "cold"}, {NORM: "reference", NORM_NEAR: "reference"}, []),
+                ({"HONE_STABLE": "1"}, {NORM_NEAR: "reference"}, ["HONE_STABLE", "HONE_STABLE"]),
+                ({"HONE_DENY": "rms_norm=portable"}, {NORM_NEAR: "reference"}, ["HONE_DENY names kernel portable"])):
+            with self.subTest(env):
+                answer = self.hone("lock", "--json", env=env).json
+                self.assertEqual({line.split("  # ")[1]: line.split()[3] for line in self.lines()},
+                                 {call: f"native/{kernel}" for call, kernel in kernels.items()})
+                told = [row["reason"] for row in answer["left_out"] if row["key"] != gone]
+                self.assertEqual(len(told), len(reasons))
+                for reason, row in zip(reasons, told):
+                    self.assertIn(reason, row)
+                if "HONE_STABLE" not in env:
+                    (row,) = [row for row in answer["left_out"] if row["key"] == gone]
+                    self.assertIn("abacus (native) is not registered", row["reason"])
+                self.hone("lock", "--check", env=env)
 
     def test_the_file_is_the_options_else_the_environments_else_here(self):
         self.decide(NORM)

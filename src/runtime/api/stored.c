@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "runtime/api/api.h"
+#include "runtime/links/links.h"
 #include "store/ops.h"
 
 #include <stdio.h>
@@ -57,6 +58,15 @@ size_t hone_unstored(hone_runtime *rt)
     return rt != NULL ? atomic_load(&rt->unstored) : 0;
 }
 
+size_t hone_served_regimes(const hone_runtime *rt, hone_regime *out, size_t capacity)
+{
+    hone_regime all[HONE_REGIME_COUNT];
+    const size_t count = rt == NULL ? 0 : hone_runtime_regimes(rt, NULL, all);
+    for (size_t i = 0; i < count && i < capacity; i++)
+        out[i] = all[i];
+    return count;
+}
+
 hone_status hone_decision_read_sized(
     hone_runtime *rt,
     const hone_device_info *device,
@@ -73,7 +83,9 @@ hone_status hone_decision_read_sized(
         stored->kernel == NULL || stored->config == NULL)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "decision.read", "the key, the kernel and the config must not be NULL");
-    const hone_status status = hone_decision_from_store(rt, device, stored, &known, err);
+    hone_status status = hone_decision_from_store(rt, device, stored, &known, err);
+    if (status == HONE_OK && hone_rules_match(&rt->deny, known.algorithm, known.kernel))
+        status = hone_fail(err, HONE_INCOMPATIBLE, "decision.read", "HONE_DENY names kernel %s", known.kernel);
     if (status != HONE_OK && err != NULL) err->status = status;
     if (status == HONE_OK) hone_struct_give(out, size, &known, sizeof known);
     return status;

@@ -69,7 +69,9 @@ static hone_status read_row(
     const hone_kernel_ref *kernel = kernel_of_row(algorithm, row, platform, device);
     if (kernel == NULL)
         return hone_fail(
-            why, HONE_INCOMPATIBLE, where, "the stored kernel %s (%s) is not registered", row->kernel, row->platform);
+            why, HONE_INCOMPATIBLE, where,
+            "the stored kernel %s (%s) is not registered: load the pack or the program (--program) that has it",
+            row->kernel, row->platform);
     if (row->revision != NULL && strcmp(row->revision, kernel->kernel.revision) != 0)
         return hone_fail(
             why, HONE_INCOMPATIBLE, where,

@@ -39,7 +39,7 @@ hone_status hone_request_decide(
     const hone_request *request, hone_decision *out, const hone_kernel_ref **out_kernel, hone_error *err);
 // regimes.c: in which order stores are asked for a device; returns how many there are. The runtime's own, then warm, cold,
 // graph and eager, as far as the device has them; and behind these the stable ones, which alone are asked where the
-// runtime is stable.
+// runtime is stable. device NULL: of any device.
 size_t hone_runtime_regimes(const hone_runtime *rt, const hone_device_info *device, hone_regime out[HONE_REGIME_COUNT]);
 static inline size_t hone_request_regimes(const hone_request *request, hone_regime out[HONE_REGIME_COUNT])
 {

@@ -3,14 +3,18 @@
 #include "registry/names.h"
 #include "runtime/links/links.h"
 
+static bool has(const hone_device_info *device, hone_regime regime)
+{
+    return device == NULL || hone_platform_has_regime(device->platform, regime);
+}
+
 static size_t list(const hone_runtime *rt, const hone_device_info *device, bool is_stable, hone_regime *out)
 {
     static const hone_regime order[] = {HONE_WARM, HONE_COLD, HONE_GRAPH, HONE_EAGER};
     size_t count = 0;
-    if (hone_platform_has_regime(device->platform, rt->regime)) out[count++] = hone_regime_with(rt->regime, is_stable);
+    if (has(device, rt->regime)) out[count++] = hone_regime_with(rt->regime, is_stable);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (order[i] != rt->regime && hone_platform_has_regime(device->platform, order[i]))
-            out[count++] = hone_regime_with(order[i], is_stable);
+        if (order[i] != rt->regime && has(device, order[i])) out[count++] = hone_regime_with(order[i], is_stable);
     return count;
 }
 
