@@ -37,7 +37,10 @@ static const char *read_measured(const reading *r, hone_view entry)
 static const char *read_alias(const reading *r, hone_view entry)
 {
     hone_store_alias alias;
+    hone_error why = {.message = ""};
     const char *wrong = hone_bundle_alias(&r->bundle, entry, &alias);
+    if (wrong == NULL && hone_bundle_check_alias(r->importer->registry, &alias, &why) != HONE_OK)
+        wrong = hone_texts_keep(&r->importer->texts, hone_view_of(why.message));
     if (wrong == NULL) hone_importer_take_alias(r->importer, &alias);
     return wrong;
 }

@@ -188,6 +188,21 @@ class Labels(ExchangeTest):
             answer = self.hone("explain", row["key"], "--json", "--store", url).json
             self.assertEqual((answer["key"], answer["bucket"], answer["source"]), (alias["key"], entry["key"], "store"))
 
+    def test_labels_that_mean_something_else_are_neither_imported_nor_put(self):
+        document = self.hone("offline", self.LABELLED, *self.SHORT, "--no-store").json
+        softmax = self.hone("key", "softmax(f32[8,64])", "--json").json
+        for change, says in (({"key": "0" * 16}, "spec hashes to"), ({"key": "none", "spec": None}, "key: 16 lower-case hex digits"),
+                             ({"foreign_key": "0" * 16}, "foreign_spec hashes to"), ({"scheme": "abacus"}, "scheme: 'abacus' is unknown"),
+                             ({"algorithm": "softmax", **{name: softmax[name] for name in ("key", "spec")}}, "cannot be a call of softmax"),
+                             ({name: softmax[name] for name in ("key", "spec")}, "spec: expected a call of")):
+            (alias,) = document["aliases"]
+            path = self.write("wrong.json", json.dumps({**document, "aliases": [{**alias, **change}]}))
+            with self.subTest(change):
+                answer = self.imported(path, code=NO)
+                self.assertEqual((answer["refused"], answer["aliases"]), (1, 0))
+                self.assertIn(says, answer["lines"][0]["reason"])
+                self.refused("store", "put", path, code=WORLD, says=["aliases[0]: ", says])
+
     def test_what_no_store_knows_is_named(self):
         self.hone("tune", NORM, "--seconds", "1", "--evals", "4")
         self.refused("explain", self.FOREIGN, code=NO, says=["no store knows", self.FOREIGN])

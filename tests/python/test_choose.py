@@ -559,22 +559,22 @@ class Stores(HoneTest):
                            "method": None}, sort_keys=True, separators=(",", ":"))
         key = hashlib.sha256(spec.encode()).hexdigest()[:16]
         document = json.loads(self.result.to_json())
-        document["aliases"] = [{"scheme": "ejkernel", "operation": "norm@v3", "foreign_key": "0123456789abcdef", "foreign_spec": "{}",
+        document["aliases"] = [{"scheme": "ejkernel", "operation": "norm@v3", "foreign_key": "44136fa355b3678a", "foreign_spec": "{}",
                                 "algorithm": "rms_norm", "version": "1", "key": key, "spec": spec}]
-        label = "ejkernel_ops#norm@v3:0123456789abcdef"
+        label = "ejkernel_ops#norm@v3:44136fa355b3678a"
         with self.assertRaises(hone.NotFoundError):
             hone.decide(label)
         with hone.Result.from_json(json.dumps(document)):  # before a store knows it
             self.assertEqual((hone.decide(label).source, hone.decide(label).kernel), ("overlay", found.kernel))
             self.assertIn("eps=0.25", hone.explain(label))
             with self.assertRaises(hone.NotFoundError):
-                hone.decide("norm@v4:0123456789abcdef")
+                hone.decide("norm@v4:44136fa355b3678a")
         with self.assertRaises(hone.NotFoundError):
             hone.decide(label)
         self.opened.import_(json.dumps(document).encode())
-        for label in ("ejkernel_ops#norm@v3:0123456789abcdef", "norm@v3:0123456789abcdef", "0123456789abcdef"):
+        for label in ("ejkernel_ops#norm@v3:44136fa355b3678a", "norm@v3:44136fa355b3678a", "44136fa355b3678a"):
             self.assertEqual(self.opened.get(label), found)
-        self.assertIsNone(self.opened.get("norm@v4:0123456789abcdef"))
+        self.assertIsNone(self.opened.get("norm@v4:44136fa355b3678a"))
         self.assertIsNone(self.opened.get(""))
         with self.assertRaisesRegex(TypeError, "a call text, a call key or a label"):
             self.opened.get(None)

@@ -184,14 +184,14 @@ static hone_status check_texts(const hone_store_decision *decision, hone_error *
     return HONE_OK;
 }
 
-// The text proves the key.
-static hone_status check_spec(const hone_store_decision *decision, hone_error *why)
+// The text proves the key. name: of the text's field.
+static hone_status check_spec(const char *name, const char *spec, const char *key, hone_error *why)
 {
     char proved[HONE_KEY_SIZE];
-    if (decision->key.spec == NULL) return HONE_OK;
-    hone_hash_key(decision->key.spec, strlen(decision->key.spec), proved);
-    if (strcmp(proved, decision->key.key) == 0) return HONE_OK;
-    return hone_fail(why, HONE_CORRUPT, where, "spec hashes to %s, not to its key: one of them is damaged", proved);
+    if (spec == NULL) return HONE_OK;
+    hone_hash_key(spec, strlen(spec), proved);
+    if (strcmp(proved, key) == 0) return HONE_OK;
+    return hone_fail(why, HONE_CORRUPT, where, "%s hashes to %s, not to its key: one of them is damaged", name, proved);
 }
 
 // A decision may stand under the key of what stands in for its call: its bucket, for one.
@@ -247,7 +247,7 @@ hone_status hone_bundle_check_decision(hone_registry *registry, const hone_store
     hone_platform platform;
     hone_status status = check_texts(decision, why);
     if (status == HONE_OK) status = hone_store_check_decision(decision, why);
-    if (status == HONE_OK) status = check_spec(decision, why);
+    if (status == HONE_OK) status = check_spec("spec", decision->key.spec, decision->key.key, why);
     if (status == HONE_OK) status = hone_platform_parse(decision->platform, &platform, why);
     if (status != HONE_OK || registry == NULL) return status;
     // What is registered is checked here; the rest by who serves it.
@@ -256,6 +256,61 @@ hone_status hone_bundle_check_decision(hone_registry *registry, const hone_store
     if (algorithm == NULL) return HONE_OK;
     status = check_call(algorithm, decision, why);
     return status == HONE_OK ? check_config(registry, algorithm, decision, platform, why) : status;
+}
+
+static bool is_scheme(const hone_foreign *foreign, const char *scheme)
+{
+    for (; foreign != NULL; foreign = foreign->older)
+        for (size_t i = 0; i < foreign->count; i++)
+            if (strcmp(foreign->rows[i].library, scheme) == 0) return true;
+    return false;
+}
+
+// True also where no row says what the operation is.
+static bool can_be(const hone_foreign_row *row, const char *algorithm)
+{
+    bool found = row == NULL;
+    for (; row != NULL && !found; row = row->older)
+        for (size_t i = 0; i < hone_foreign_take_count(row) && !found; i++)
+            found = strcmp(hone_foreign_algorithm(row, i), algorithm) == 0;
+    return found;
+}
+
+static hone_status check_target(hone_registry *registry, const hone_store_key *key, hone_error *why)
+{
+    const hone_algorithm_entry *algorithm = hone_registry_find(registry, key->algorithm, key->version);
+    hone_call *call = NULL;
+    hone_error reason = {.message = ""};
+    if (algorithm == NULL || key->spec == NULL) return HONE_OK;
+    hone_status status = hone_call_from_spec(
+        hone_allocator_system(), algorithm->signature, key->spec, strlen(key->spec), &call, &reason);
+    hone_call_release(&call);
+    if (status == HONE_OK) return HONE_OK;
+    return hone_fail(why, status, where, "spec: expected a call of %s: %s", algorithm->name, reason.message);
+}
+
+hone_status hone_bundle_check_alias(hone_registry *registry, const hone_store_alias *alias, hone_error *why)
+{
+    const char *const keys[][2] = {{"foreign_key", alias->foreign_key}, {"key", alias->key.key}};
+    const hone_foreign *foreign = NULL;
+    for (size_t i = strcmp(alias->scheme, "ejkernel") == 0 ? 0 : 1; i < 2; i++)
+        if (!hone_is_key(keys[i][1]))
+            return hone_fail(why, HONE_CORRUPT, where, "%s: 16 lower-case hex digits are expected", keys[i][0]);
+    hone_status status = check_spec("spec", alias->key.spec, alias->key.key, why);
+    if (status == HONE_OK && strcmp(alias->scheme, "ejkernel") == 0)
+        status = check_spec("foreign_spec", alias->foreign_spec, alias->foreign_key, why);
+    if (status == HONE_OK && registry != NULL) status = hone_registry_foreign(registry, &foreign, why);
+    if (status != HONE_OK || registry == NULL) return status;
+    if (!is_scheme(foreign, alias->scheme))
+        return hone_fail(
+            why, HONE_CORRUPT, where, "scheme: '%.60s' is unknown here (ejkernel, tokamax, those of loaded packs)",
+            alias->scheme);
+    const hone_view operation = {alias->operation, strcspn(alias->operation, "@")};
+    if (!can_be(hone_foreign_find(foreign, alias->scheme, operation), alias->key.algorithm))
+        return hone_fail(
+            why, HONE_CORRUPT, where, "algorithm: %s's %.100s cannot be a call of %.100s", alias->scheme,
+            alias->operation, alias->key.algorithm);
+    return check_target(registry, &alias->key, why);
 }
 
 // Measurements and failures -------------------------------------------------------------------------------------------

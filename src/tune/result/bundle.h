@@ -32,6 +32,9 @@ const char *hone_bundle_foreign(const hone_bundle *bundle, hone_view entry, hone
 // What is checked of a decision before a store takes it: its texts, that spec and call have its key, and that the kernel,
 // where it is registered, has its config. registry NULL: nothing is registered.
 hone_status hone_bundle_check_decision(hone_registry *registry, const hone_store_decision *decision, hone_error *why);
+// The same of an alias: a scheme that is known, keys that their specs hash to, and a target of an algorithm that the
+// operation can be, as far as it is known here.
+hone_status hone_bundle_check_alias(hone_registry *registry, const hone_store_alias *alias, hone_error *why);
 // Appends an entry of "aliases". entry: the key of the entry that answers it, where that is another one; else NULL.
 void hone_bundle_put_alias(const hone_store_alias *alias, const char *entry, hone_buffer *out);
 

@@ -118,6 +118,10 @@ static hone_status read_alias(const reading *r, hone_view item)
     hone_store_alias alias;
     const char *wrong = hone_bundle_alias(&r->bundle, item, &alias);
     if (r->bundle.texts->failed) return hone_fail_memory(r->err, where);
+    hone_error why = {.message = ""};
+    const hone_status checked = wrong != NULL ? HONE_OK : hone_bundle_check_alias(r->registry, &alias, &why);
+    if (checked == HONE_OUT_OF_MEMORY) return hone_fail_memory(r->err, where);
+    if (checked != HONE_OK) wrong = why.message;
     if (wrong != NULL) return hone_fail(r->err, HONE_CORRUPT, where, "aliases[%zu]: %s", r->index, wrong);
     const char *entry = hone_bundle_text(&r->bundle, item, "entry");
     if (r->bundle.texts->failed) return hone_fail_memory(r->err, where);
