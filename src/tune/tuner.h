@@ -166,6 +166,9 @@ hone_status hone_workers_create(
 void hone_workers_destroy(hone_workers **workers);
 // Path of the program that workers run. HONE_UNAVAILABLE with what to do.
 hone_status hone_workers_program(const hone_workers *workers, char *out, size_t size, hone_error *err);
+// Whether the program that HONE_WORKER, or who made the workers, names is a worker: one is started and ended, where no
+// other call has done so. HONE_OK: it is, none is named, or somebody was told before. HONE_UNAVAILABLE with what it is.
+hone_status hone_workers_try_named(hone_workers *workers, hone_error *err);
 // The whole of a worker process: reads jobs from fd until it closes. setup registers the built-in kernels.
 int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_error *err));
 // Forks the zygote. Only from a single-threaded process: HONE_UNSUPPORTED otherwise.

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import DATA, NO, NORM, QUICK, USAGE, WORLD, CommandTest
+from support import BUILD, DATA, NO, NORM, QUICK, USAGE, WORLD, CommandTest
 
 
 class Names(CommandTest):
@@ -64,6 +64,18 @@ class Names(CommandTest):
     def test_a_worker_that_cannot_be_run_is_wrong_use(self):
         for path in ("/nowhere/hone-worker", "/etc/passwd", "/etc"):
             self.refused("tune", NORM, env={"HONE_WORKER": path}, says=["HONE_WORKER", path])
+
+    def test_a_worker_that_is_none_is_told_where_a_command_goes_on_without_it(self):
+        for path, says in (("/nowhere/hone-worker", "is no program"), ("/bin/true", "is it this library's hone-worker?")):
+            with self.subTest(path):
+                answer = self.hone("run", NORM, env={"HONE_WORKER": path, "HONE_STORE": "none"})
+                self.assertEqual(answer.err.count("HONE_WORKER names"), 1, answer.err)
+                self.assertIn(says, answer.err)
+                self.assertIn(path, answer.err)
+        for arguments in (("tune", NORM, *QUICK), ("tune", "--audit", NORM)):
+            self.assertIn("HONE_WORKER names: /bin/true", self.hone(*arguments, env={"HONE_WORKER": "/bin/true"}).err)
+        worker = {"HONE_WORKER": str(BUILD.resolve() / "hone-worker")}
+        self.assertNotIn("HONE_WORKER", self.hone("tune", NORM, *QUICK, env=worker).err)
 
     def test_nothing_is_stored_in_none(self):
         for nothing in ("none", ""):

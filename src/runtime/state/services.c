@@ -88,6 +88,15 @@ hone_permit_environment hone_runtime_permit_environment(hone_runtime *rt)
     return (hone_permit_environment){&rt->flights, &rt->log, hone_runtime_store(rt), rt->device_locks};
 }
 
+// What needs a worker fails without one. What forks instead goes on, and must not be taken for the named worker's.
+static void try_worker(hone_runtime *rt)
+{
+    hone_error why = {.message = ""};
+    if (hone_workers_try_named(rt->workers, &why) != HONE_OK)
+        hone_log_write(
+            &rt->log, HONE_LOG_WARNING, "going on without the worker that HONE_WORKER names: %s", why.message);
+}
+
 hone_status hone_runtime_tune_environment(
     hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err)
 {
@@ -97,6 +106,7 @@ hone_status hone_runtime_tune_environment(
     if (rt->workers == NULL) status = hone_workers_create(&rt->allocator, NULL, &rt->workers, err);
     hone_mutex_unlock(&rt->mutex);
     if (status != HONE_OK) return status;
+    try_worker(rt);
     *out = (hone_tune_environment){
         .allocator = rt->allocator,
         .log = &rt->log,

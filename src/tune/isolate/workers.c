@@ -10,6 +10,7 @@
 #include "platforms/interpreter.h"
 #include "tune/isolate/worker.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct hone_workers {
     hone_mutex mutex;     // idle, peaks
     hone_process idle[2]; // pid -1: none; the second lends an interpreter
     hone_peaks peaks;     // of the processor; all 0: not measured yet
+    atomic_bool is_tried; // program
 };
 
 hone_status hone_workers_create(
@@ -179,6 +181,15 @@ static hone_status start_worker(
     if (status == HONE_OK) return HONE_OK;
     end_process(out);
     return hone_fail_prefix(err, status, "%.500s", path);
+}
+
+hone_status hone_workers_try_named(hone_workers *workers, hone_error *err)
+{
+    hone_process process = {.pid = -1, .fd = -1};
+    if (workers->program == NULL || atomic_exchange(&workers->is_tried, true)) return HONE_OK;
+    hone_status status = start_worker(workers, NULL, &process, err);
+    end_process(&process);
+    return status;
 }
 
 hone_status hone_workers_take(hone_workers *workers, bool interpreted, hone_process *out, hone_error *err)
