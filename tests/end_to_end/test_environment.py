@@ -66,6 +66,21 @@ class Environment(CommandTest):
         self.assertEqual(second[0]["count"], 2 * first[0]["count"])
         self.assertLessEqual(first[0]["last"], second[0]["last"])
 
+    def test_a_run_is_one_call_and_the_store_answers_it(self):
+        self.hone("tune", NORM, *QUICK)
+        answer = self.hone("run", NORM, "--json", env={"HONE_RECORD": "1", "HONE_STATS": "1"})
+        self.assertEqual(answer.json["source"], "store")
+        self.assertIn("answered by store", answer.err)
+        (row,) = self.hone("record", "list", "--json").json["invocations"]
+        self.assertEqual((row["count"], row["answered"]), (1, "store"))
+
+    def test_a_call_that_nothing_answers_is_counted_and_can_be_tuned(self):
+        self.refused("run", NORM, env={"HONE_RECORD": "1", "HONE_POLICY": "fail"}, code=NO, says="policy fail")
+        (row,) = self.hone("record", "list", "--json").json["invocations"]
+        self.assertEqual((row["call"], row["count"], row["decided"]), (NORM, 1, False))
+        self.hone("tune", "--recorded", *QUICK)
+        self.hone("run", NORM, env={"HONE_POLICY": "fail"})
+
     def test_a_miss_is_noted_for_later(self):
         self.hone("run", NORM, env={"HONE_POLICY": "heuristic"})
         rows = self.hone("record", "list", "--json").json["invocations"]

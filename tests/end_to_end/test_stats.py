@@ -48,7 +48,7 @@ class Statistics(CommandTest):
         self.assertEqual([row["call"] for row in answer["stored_never_asked"]], [PRODUCT])
         text = self.hone("stats", str(self.file), "--prometheus").out
         self.assertIn("hone_asked_never_stored 1\n", text)
-        self.assertRegex(text, r'hone_misses_total\{algorithm="rms_norm",version="1",link="memory",platform="native",kernel="\w+"\} 1\n')
+        self.assertRegex(text, r'hone_misses_total\{algorithm="rms_norm",version="1",link="store",platform="native",kernel="\w+"\} 1\n')
 
     def test_recorded_calls_are_shown_of_the_store_and_of_a_record_document(self):
         self.hone("run", NORM, env={"HONE_RECORD": "1", "HONE_POLICY": "heuristic"})

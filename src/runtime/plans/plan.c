@@ -298,6 +298,17 @@ static void tally(
     hone_tally_note(&request->rt->tally, &choice, hone_os_now_ns() - start_ns, entry);
 }
 
+// A call that nothing answers is counted too, so that it can be tuned: one that is answered is counted by its entry.
+static void record_unanswered(const hone_request *request)
+{
+    hone_runtime *rt = request->rt;
+    hone_error why = {.message = ""};
+    if (!atomic_load(&rt->recording)) return;
+    if (hone_recorder_add(rt->recorder, request->device->fingerprint, request->call, 1, NULL, NULL, &why) != HONE_OK)
+        hone_log_write(&rt->log, HONE_LOG_WARNING, "%s", why.message);
+    hone_runtime_tell_dropped(rt);
+}
+
 hone_status hone_plan_make(
     const hone_op *op, const hone_value *args, size_t count, hone_plan_entry **out, hone_error *err)
 {
@@ -335,6 +346,7 @@ hone_status hone_plan_make(
     }
     if (request.device != NULL && status != HONE_OUT_OF_MEMORY)
         tally(&request, call, decision.config_json, start_ns, status == HONE_OK ? *out : NULL);
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && request.device != NULL) record_unanswered(&request);
     if (status == HONE_OK && publish && fill_pairs(*out)) publish_entry(rt, *out, answers);
     if (status == HONE_OK && !hone_source_is((*out)->source, HONE_LINK_NAMED)) hone_runtime_follow(rt);
     hone_request_deinit(&request);
