@@ -125,9 +125,19 @@ static bool is_stored(hone_cli *cli, const hone_op *op, const hone_call *call)
 
 static void tell_of_what_is_stored(hone_status status, const hone_decision *decision)
 {
+    static const char *const names[] = {"HONE_FORCE", "HONE_DENY", "HONE_STABLE", "HONE_PLATFORMS"};
     bool is_guess = decision->source == HONE_SOURCE_HEURISTIC || decision->source == HONE_SOURCE_TRANSFER;
+    cli_text rules = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = cli_variable(names[i]);
+        if (value != NULL && value[0] != '\0')
+            cli_text_format(&rules, "%s%s=%s", rules.size == 0 ? " under " : " and ", names[i], value);
+    }
     if (status != HONE_OK || is_guess)
-        fprintf(stderr, "hone: what is stored for this call cannot be served here, and stays: hone explain says why\n");
+        fprintf(
+            stderr, "hone: what is stored for this call is not served here%s, and stays: hone explain says why\n",
+            cli_text_string(&rules));
+    cli_text_deinit(&rules);
 }
 
 // What the chain has to guess is tuned, with its progress shown: a contest in silence looks like a command that hangs.

@@ -70,6 +70,12 @@ static hone_status read_header(reader *r, const char **out_hash)
         hone_fail(r->err, HONE_CORRUPT, where, "%s is empty, expected %s", r->name, expected);
         return HONE_CORRUPT;
     }
+    if (r->size > 0 && r->line[r->size - 1] == '\r') {
+        hone_fail(
+            r->err, HONE_CORRUPT, where,
+            "its lines end with CR LF, expected LF: put 'hone.lock -text' into .gitattributes and check it out anew");
+        return fail_line(r, HONE_CORRUPT);
+    }
     if (r->size < head || memcmp(r->line, magic, head) != 0)
         return fail_expected(r, "the first line", r->line, r->size, expected);
     const char *rest = r->line + head;

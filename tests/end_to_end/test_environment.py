@@ -112,6 +112,11 @@ class Environment(CommandTest):
         self.refused("store", "list", env={"HONE_STORE_SYNC": "maybe"}, says=["HONE_STORE_SYNC", "maybe"])
         self.hone("store", "list", env={"HONE_STORE_SYNC": "full"})
 
+    def test_a_folder_of_what_was_compiled_is_an_absolute_path(self):
+        for value in ("bogus", "./here"):
+            self.refused("list", env={"HONE_COMPILE_CACHE": value}, says=["HONE_COMPILE_CACHE", value, "an absolute path"])
+        self.hone("list", env={"HONE_COMPILE_CACHE": "none"})
+
     def test_a_worker_that_is_none_is_named(self):
         answer = self.hone("tune", NORM, *QUICK, env={"HONE_WORKER": "/nowhere/hone-worker"}, code=None)
         if answer.code != DONE:  # a command of one thread may fork instead

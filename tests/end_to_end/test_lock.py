@@ -235,6 +235,21 @@ class Check(LockTest):
         self.hone("lock", "--check")
 
 
+    def test_line_ends_of_windows_are_named(self):
+        self.decide(NORM)
+        self.hone("lock")
+        path = self.folder / "hone.lock"
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        self.refused("lock", "--check", code=WORLD, says=["hone.lock:1", "CR LF", "hone.lock -text"])
+
+    def test_a_line_that_cannot_be_followed_is_told_once(self):
+        self.decide(NORM)
+        self.hone("lock")
+        env = {"HONE_LOCK": "hone.lock", "HONE_DENY": "rms_norm=portable"}
+        answer = self.hone("run", NORM, env=env)
+        self.assertEqual(answer.err.count("going on without the lock file's answer"), 1, answer.err)
+        self.assertIn("is not served here under HONE_DENY=rms_norm=portable, and stays", answer.err)
+
     def test_what_never_was_a_lock_file_is_left(self):
         self.decide(NORM)
         notes = self.folder / "notes.txt"

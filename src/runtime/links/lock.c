@@ -93,11 +93,12 @@ static hone_status fail_missing(const hone_request *request, hone_error *why)
     return HONE_NOT_FOUND;
 }
 
-// A line that cannot be followed ends a frozen chain. Any other goes on, and says so.
-static hone_status pass_by_line(const hone_request *request, hone_status status, hone_error *why)
+// A line that cannot be followed ends a frozen chain. Any other goes on, and says so: once, until another cannot be.
+static hone_status pass_by_line(
+    const hone_request *request, const hone_lock_line *line, hone_status status, hone_error *why)
 {
     if (status == HONE_OUT_OF_MEMORY || hone_request_policy(request) == HONE_POLICY_FROZEN) return status;
-    if (!request->explaining)
+    if (!request->explaining && atomic_exchange(&request->rt->told_lock_line, line->number) != line->number)
         hone_log_write(
             &request->rt->log, HONE_LOG_WARNING, "going on without the lock file's answer: %s", why->message);
     why->status = HONE_NOT_FOUND;
@@ -110,9 +111,10 @@ hone_status hone_request_from_lock(const hone_request *request, hone_decision *o
     const hone_lock *lock = request->rt->lock;
     if (lock == NULL) return hone_fail(why, HONE_NOT_FOUND, where, "there is no lock file (HONE_LOCK names one)");
     const hone_stand_ins *stand_ins = &request->stand_ins;
+    const hone_lock_line *line = NULL;
     hone_status status = HONE_NOT_FOUND;
     for (size_t i = 0; i < stand_ins->count && status == HONE_NOT_FOUND; i++) {
-        const hone_lock_line *line = hone_lock_get(
+        line = hone_lock_get(
             lock, algorithm->name, algorithm->version, hone_call_key(stand_ins->calls[i]),
             request->device->fingerprint);
         if (line == NULL) continue;
@@ -120,7 +122,7 @@ hone_status hone_request_from_lock(const hone_request *request, hone_decision *o
         out->bucketed = i >= stand_ins->exact;
     }
     if (status == HONE_OK) return HONE_OK;
-    if (status != HONE_NOT_FOUND) return pass_by_line(request, status, why);
+    if (status != HONE_NOT_FOUND) return pass_by_line(request, line, status, why);
     if (hone_request_policy(request) == HONE_POLICY_FROZEN) return fail_missing(request, why);
     return hone_fail(why, HONE_NOT_FOUND, where, "no line for this key");
 }

@@ -86,6 +86,7 @@ struct hone_runtime {
     atomic_bool told_stats;
     atomic_bool recording;
     atomic_bool told_dropped;   // that the record is full
+    atomic_uint told_lock_line; // that could not be followed, and the log was told so last
     atomic_bool told_no_stream; // that runs on a device with streams bring none
     atomic_bool told_rules;     // that HONE_FORCE or HONE_DENY name what is not there
     hone_recorder *recorder;

@@ -93,6 +93,14 @@ static hone_status keep_device_locks(hone_runtime *rt, const char *name, const c
     return fail_value(err, name, value, "an absolute path of a folder, or none");
 }
 
+// Platforms and workers read the variable.
+static hone_status check_compile_cache(hone_runtime *rt, const char *value, hone_error *err)
+{
+    (void)rt;
+    if (value[0] == '/' || strcmp(value, "none") == 0) return HONE_OK;
+    return fail_value(err, "HONE_COMPILE_CACHE", value, "an absolute path of a folder, or none");
+}
+
 static hone_status read_device_locks(hone_runtime *rt, const char *value, hone_error *err)
 {
     return rt->device_locks != NULL ? HONE_OK : keep_device_locks(rt, "HONE_DEVICE_LOCKS", value, err);
@@ -221,6 +229,7 @@ static const struct {
     {"HONE_POLICY", read_policy},
     {"HONE_RECORD", read_record},
     {"HONE_WORKER_CONFINE", check_confine},
+    {"HONE_COMPILE_CACHE", check_compile_cache},
     {"HONE_LOG", read_log},
     {"HONE_FORCE", read_force},
     {"HONE_DENY", read_deny},
