@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import sqlite3
+import subprocess
+import unittest
 
 from support import DATA, DONE, NO, NORM, NORM_NEAR, NULL, NUMBER, QUICK, USAGE, WORLD, CommandTest
 
@@ -325,6 +327,23 @@ class BadStores(StoreTest):
             os.mkfifo(path)
         for path in (self.folder / "pipe.json", folder):
             self.refused("store", "list", "--store", f"json:{path}", code=WORLD, says="no plain file")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root mounts a disk that is full")
+    def test_a_store_that_finds_no_room_is_begun_when_there_is(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], capture_output=True).returncode != 0:
+            self.skipTest("this machine mounts nothing")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        url = f"sqlite:{disk}/new.db"
+        for room in (0, 16384):
+            (disk / "fill").write_bytes(bytes(262144 - room))
+            answer = self.hone("tune", NORM, *QUICK, env={"HONE_STORE": url}, code=NO)
+            self.assertRegex(answer.err, "going on without the store: .*(No space left on device|disk is full)")
+            self.assertEqual((disk / "new.db").exists(), room > 0)
+        (disk / "fill").unlink()
+        self.hone("tune", NORM, *QUICK, env={"HONE_STORE": url})
+        self.assertEqual(self.hone("store", "stat", "--json", "--store", url).json["decisions"], 1)
 
     def test_a_folder_that_cannot_be_made_is_named(self):
         path = self.write("file", "")

@@ -205,7 +205,10 @@ static hone_status open_any(hone_connection *connection, const char *sync, hone_
     hone_status status = try_open(connection, sync, "", err);
     if (status != HONE_IO || !is_still(connection)) return status;
     const bool full = connection->is_full;
-    status = try_open(connection, sync, "?immutable=1", err);
+    hone_error why = {.message = ""};
+    status = try_open(connection, sync, "?immutable=1", &why);
+    if (status != HONE_OK && full) return HONE_IO; // a store that is begun now: what it lacks is room
+    if (status != HONE_OK && err != NULL) *err = why;
     if (status == HONE_OK && full)
         hone_log_write(
             &connection->log, HONE_LOG_WARNING, "%s: its disk is full: it is read, and nothing is stored in it",
