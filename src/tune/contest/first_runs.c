@@ -188,13 +188,14 @@ static hone_status try_all(
 {
     double run_ns = 0; // of the first one in a process
     // On a device first runs in two threads say nothing that two streams do not, and those of an interpreter, which has
-    // one lock, nothing that one process does not: each takes seconds to import what it needs.
+    // one lock, nothing that one process does not: each takes seconds to import what it needs. Both compile for seconds for
+    // each sibling, and what they compile has no memory of another call.
     const bool is_one =
         state->question.environment->device->backend == HONE_GPU || hone_kernel_is_interpreted(t->kernel);
     hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
-    if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE)
-        status = try_siblings(state, t, calls[0], candidate, err);
     if (is_one || status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
+    status = try_siblings(state, t, calls[0], candidate, err);
+    if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
     return try_held(state, t, calls[0], run_ns, candidate, err);
 }
 
