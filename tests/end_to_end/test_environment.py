@@ -34,6 +34,7 @@ class Environment(CommandTest):
 
     def test_a_rule_that_does_nothing_is_told(self):
         for name, value, says in (("HONE_FORCE", "rms_nrom=portable", "there is no operation 'rms_nrom'"),
+                                  ("HONE_FORCE", "rms_norm@v1=portable", "there is no operation 'rms_norm@v1'"),
                                   ("HONE_DENY", "rms_nrom=portable", "there is no operation 'rms_nrom'"),
                                   ("HONE_DENY", "rms_norm=abacus", "no kernel of rms_norm has that name"),
                                   ("HONE_DENY", "abacus", "no kernel has that name")):

@@ -404,6 +404,13 @@ static bool has_kernel_anywhere(hone_registry *registry, const char *name)
     return false;
 }
 
+// Rules go by the name alone: one with a version is none.
+static const hone_algorithm_entry *find_operation(hone_runtime *rt, const hone_rule *rule)
+{
+    const hone_algorithm_entry *found = hone_registry_find(rt->registry, rule->algorithm, NULL);
+    return found != NULL && strcmp(found->name, rule->algorithm) == 0 ? found : NULL;
+}
+
 static void tell_operation(hone_runtime *rt, const char *variable, const hone_rule *rule)
 {
     hone_log_write(
@@ -416,12 +423,10 @@ void hone_runtime_tell_rules(hone_runtime *rt)
 {
     if (rt->force.count + rt->deny.count == 0 || atomic_exchange(&rt->told_rules, true)) return;
     for (size_t i = 0; i < rt->force.count; i++)
-        if (hone_registry_find(rt->registry, rt->force.rules[i].algorithm, NULL) == NULL)
-            tell_operation(rt, "HONE_FORCE", &rt->force.rules[i]);
+        if (find_operation(rt, &rt->force.rules[i]) == NULL) tell_operation(rt, "HONE_FORCE", &rt->force.rules[i]);
     for (size_t i = 0; i < rt->deny.count; i++) {
         const hone_rule *rule = &rt->deny.rules[i];
-        const hone_algorithm_entry *algorithm =
-            is_bare(rule) ? NULL : hone_registry_find(rt->registry, rule->algorithm, NULL);
+        const hone_algorithm_entry *algorithm = is_bare(rule) ? NULL : find_operation(rt, rule);
         if (!is_bare(rule) && algorithm == NULL)
             tell_operation(rt, "HONE_DENY", rule);
         else if (
