@@ -540,9 +540,10 @@ def _agrees(module: nn.Module, dim: int, expected: Callable[[torch.Tensor], torc
     """Whether a module does what its name says, in training and outside of it, on made-up numbers: ordinary, large and tiny."""
     generator = torch.Generator().manual_seed(7)
     x = torch.randn(2, 3, dim, generator=generator)
+    devices = [like.device] if like.device.type == "cuda" else []
     for scale, training in ((1.0, False), (1.0, True), (300.0, False), (1e-3, True)):
         given = (x * scale).to(device=like.device, dtype=like.dtype)
-        with _set_apart(module), torch.random.fork_rng(), torch.no_grad():
+        with _set_apart(module), torch.random.fork_rng(devices), torch.no_grad():
             for part in module.modules():
                 part.training = training
             attributes = _attributes(module)
