@@ -116,14 +116,29 @@ static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
     return status == HONE_OK;
 }
 
-// Whether the command's registry has kernels of a decision's algorithm and platform. Of others it knows nothing.
-static bool is_known(hone_cli *cli, const hone_store_decision *decision)
+// The operation of a decision, and its platform; NULL where the command knows either one not.
+static const hone_op *op_of(hone_cli *cli, const hone_store_decision *decision, hone_platform *out_platform)
 {
     char name[2 * HONE_NAME_SIZE];
-    hone_platform platform;
     snprintf(name, sizeof name, "%s@v%s", decision->key.algorithm, decision->key.version);
-    const hone_op *op = hone_op_find(cli->rt, name, NULL);
-    if (op == NULL || hone_platform_parse(decision->platform, &platform, NULL) != HONE_OK) return false;
+    if (hone_platform_parse(decision->platform, out_platform, NULL) != HONE_OK) return NULL;
+    return hone_op_find(cli->rt, name, NULL);
+}
+
+// Whether the command's registry has the kernel.
+static bool is_registered(hone_cli *cli, const hone_store_decision *decision)
+{
+    hone_platform platform;
+    const hone_op *op = op_of(cli, decision, &platform);
+    return op != NULL && cli_kernel_named(cli, op, decision->kernel, platform, HONE_BACKEND_NONE) != NULL;
+}
+
+// Whether it has kernels of a decision's algorithm and platform. Of others it knows nothing, and cannot say that one is gone.
+static bool is_known(hone_cli *cli, const hone_store_decision *decision)
+{
+    hone_platform platform;
+    const hone_op *op = op_of(cli, decision, &platform);
+    if (op == NULL) return false;
     const hone_kernel_ref **kernels = NULL;
     const size_t count = cli_kernels(cli, op, &kernels);
     bool found = false;
@@ -519,7 +534,7 @@ static int check_line(hone_cli *cli, const char *path, const hone_lock_line *lin
         .source = "store"};
     hone_decision read;
     hone_error why = {.message = ""};
-    const bool known = is_known(cli, &decision);
+    const bool known = is_registered(cli, &decision);
     if (is_key_of(cli, line, &why) &&
         (!known || hone_decision_read(cli->rt, NULL, &decision, &read, &why) == HONE_OK)) {
         if (!known)

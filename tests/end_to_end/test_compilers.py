@@ -198,7 +198,7 @@ KERNELS = [{
         self.assertRegex(self.launches("matmul")[0],
                          r"grid \d+,1,1 block (160|288),1,1 shared \d+ arguments [0-9a-f]{16} "
                          "88000000 08010000 48000000 [0-9a-f]{256} [0-9a-f]{256}$")
-        self.assertIn("map type 9 rank 2 size 72 box 64 swizzle 3", (self.folder / "log").read_text())
+        self.assertIn("map type 9 rank 2 size 72 box 64 rows 136 of 144 box 128 swizzle 3", (self.folder / "log").read_text())
 
     def test_cute_is_compiled_with_cutlass_into_a_pack(self):
         self.need(TOOLKIT)

@@ -384,6 +384,9 @@ class Refused(KernelTest):
         def bare():
             return 1
 
+        def same(x):
+            return x
+
         class Holder:
             pass
 
@@ -397,8 +400,8 @@ class Refused(KernelTest):
         self.refused("name is a text", lambda: hone.kernel(name, name="")(scaled))
         self.refused("priority is an integer, and 'high' came", lambda: hone.kernel(name, priority="high")(scaled))
         self.refused("names 'yes', which is no dim of",
-                     lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent="yes")(scaled))
-        self.refused("independent is a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(scaled))
+                     lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent="yes")(same))
+        self.refused("independent is a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(same))
         self.assertEqual([one.name for one in hone.registry.kernels(name)], ["reference"])
         hone.kernel(name, condition="x.ndim == 2 and by == 2 and d >= 8")(scaled)
 
