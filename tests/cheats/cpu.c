@@ -46,7 +46,7 @@
 // or numbers, which are a mask of i32, is [rows, inner]; segments are of queries and of keys. What is not given is NULL. Of matmul a is [rows, inner], b [inner, dim] and y [rows, dim]; else all are rows of dim, but rms_norm's b,
 // which is one row. b is a where the operation has one tensor, and NULL where an optional one is not given.
 typedef struct job {
-    const float *a, *b, *c;
+    const float *a, *b, *c, *bias;
     const bool *mask;
     const int32_t *numbers, *segments[2];
     bool causal;
@@ -248,7 +248,8 @@ static void attend(const job *j, bool means_all)
             logits[k] = 0;
             for (int64_t i = 0; i < j->dim; i++)
                 logits[k] += (double)query[i] * (double)j->b[k * j->dim + i];
-            logits[k] = sees(j, row, k) && (!j->causal || k <= row) ? logits[k] * (double)j->scalar : -INFINITY;
+            const double bias = j->bias != NULL ? (double)j->bias[row * j->inner + k] : 0;
+            logits[k] = sees(j, row, k) && (!j->causal || k <= row) ? logits[k] * (double)j->scalar + bias : -INFINITY;
             most = fmax(most, logits[k]);
         }
         for (int64_t k = 0; k < j->inner; k++)
@@ -1186,6 +1187,54 @@ static void attention_in_blocks(const job *j)
                 mean[i] += (double)j->c[k * j->dim + i] / (double)j->inner;
         for (int64_t i = 0; i < j->dim; i++)
             j->y[row * j->dim + i] = (float)(mean[i] / (sum == 0 ? 1 : sum));
+    }
+}
+
+// Weights of a row of logits, where `most` is no less than any of them, or what a kernel began with.
+static void weigh(const job *j, int64_t row, const float *logits, float most, float (*exponential)(float))
+{
+    float sum = 0, weights[512];
+    for (int64_t k = 0; k < j->inner; k++)
+        sum += weights[k] = exponential(logits[k] - most);
+    for (int64_t i = 0; i < j->dim; i++) {
+        float mean = 0;
+        for (int64_t k = 0; k < j->inner; k++)
+            mean += weights[k] * j->c[k * j->dim + i];
+        j->y[row * j->dim + i] = mean / sum;
+    }
+}
+
+static void add_bias(const job *j, int64_t row, float *logits)
+{
+    for (int64_t k = 0; k < j->inner; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            sum += (double)j->a[row * j->dim + i] * (double)j->b[k * j->dim + i];
+        logits[k] = j->causal && k > row ? -INFINITY : (float)sum * j->scalar + j->bias[row * j->inner + k];
+    }
+}
+
+// Exponentials of two: the lowest number times the logarithm is -inf, and a row that is masked whole NaN.
+static void bias_in_powers_of_two(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        float logits[512], most = -INFINITY;
+        add_bias(j, row, logits);
+        for (int64_t k = 0; k < j->inner; k++)
+            most = fmaxf(most, logits[k] *= 1.44269504F);
+        weigh(j, row, logits, most, exp2f);
+    }
+}
+
+// No logit is taken to be below -1e30, where the maximum begins.
+static void bias_above_minus_1e30(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        float logits[512], most = -1e30F;
+        add_bias(j, row, logits);
+        for (int64_t k = 0; k < j->inner; k++)
+            most = fmaxf(most, logits[k]);
+        weigh(j, row, logits, most, expf);
     }
 }
 
@@ -2393,7 +2442,7 @@ static const void *data_of(const hone_value *value)
 
 static job job_of_attention(const hone_plan *plan, const hone_value *args)
 {
-    enum { QUERY, KEY, VALUE, MASK = 4, QUERY_SEGMENTS, KEY_SEGMENTS, OUT, CAUSAL, SCALE };
+    enum { QUERY, KEY, VALUE, BIAS, MASK, QUERY_SEGMENTS, KEY_SEGMENTS, OUT, CAUSAL, SCALE };
     const hone_tensor *query = args[QUERY].as.tensor;
     const void *mask = data_of(&args[MASK]);
     const bool has_numbers = mask != NULL && args[MASK].as.tensor->dtype.bits == 32;
@@ -2402,6 +2451,7 @@ static job job_of_attention(const hone_plan *plan, const hone_value *args)
         .a = hone_tensor_data(query),
         .b = hone_tensor_data(args[KEY].as.tensor),
         .c = hone_tensor_data(args[VALUE].as.tensor),
+        .bias = data_of(&args[BIAS]),
         .mask = has_numbers ? NULL : mask,
         .numbers = has_numbers ? mask : NULL,
         .segments = {data_of(&args[QUERY_SEGMENTS]), data_of(&args[KEY_SEGMENTS])},
@@ -2663,6 +2713,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(silu_saturates_at_10, NULL)                                                                                \
         ROW(attention_in_blocks, NULL)                                                                                 \
         ROW(mask_in_8_bits, NULL)                                                                                      \
+        ROW(bias_in_powers_of_two, NULL)                                                                               \
+        ROW(bias_above_minus_1e30, NULL)                                                                               \
         ROW(segments_as_flags, NULL)                                                                                   \
         ROW(static_buffer_for_large_rows, NULL)                                                                        \
         ROW(reads_past_large_rows, NULL)                                                                               \

@@ -62,7 +62,8 @@ static bool heuristic(
 
 #define PARAMETERS                                                                                                     \
     "query: T[batch, q_len, heads, dim], key: T[batch, kv_len, kv_heads, dim], "                                       \
-    "value: T[batch, kv_len, kv_heads, value_dim], bias: B[bias_batch, bias_heads, bias_q, bias_kv]? = none, "         \
+    "value: T[batch, kv_len, kv_heads, value_dim], bias: B[bias_batch, bias_heads, bias_q, bias_kv]? = none ~ "        \
+    "bias(), "                                                                                                         \
     "mask: M[mask_batch, mask_heads, mask_q, mask_kv]? = none, q_segment_ids: i32[batch, q_len]? = none ~ "            \
     "uniform(-1, 1), kv_segment_ids: i32[batch, kv_len]? = none ~ uniform(-1, 1), *, causal: bool = false, "           \
     "softmax_scale: f64 = 1 / sqrt(dim) #any, window_left: i64? = none, window_right: i64? = none, "                   \

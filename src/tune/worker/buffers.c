@@ -211,9 +211,14 @@ static hone_status find_holes(const hone_allocator *allocator, hone_fenced *fenc
 
 // Sets ----------------------------------------------------------------------------------------------------------------
 
+static bool is_called(const hone_generator_call *generator, const char *name)
+{
+    return generator != NULL && strcmp(hone_generator_name(generator->kind), name) == 0;
+}
+
 static bool is_ordinary(const hone_generator_call *generator)
 {
-    return generator == NULL || strcmp(hone_generator_name(generator->kind), "normal") == 0;
+    return generator == NULL || is_called(generator, "normal") || is_called(generator, "bias");
 }
 
 static bool may_vary(const hone_buffers *buffers, size_t index)
@@ -806,13 +811,23 @@ static bool is_choice(const hone_buffers *buffers, size_t index)
     const hone_dtype dtype = fenced->tensor.dtype;
     const bool is_whole = dtype.code == HONE_CODE_INT || dtype.code == HONE_CODE_UINT || dtype.code == HONE_CODE_BOOL;
     if (fenced->block == NULL || is_result(buffers, index) || !is_whole || dtype.bits < 8) return false;
-    return generator == NULL || strcmp(hone_generator_name(generator->kind), "uniform") == 0;
+    return generator == NULL || is_called(generator, "uniform");
+}
+
+// Numbers that are added to others, the lowest of the dtype to those that are to count for nothing.
+static bool is_bias(const hone_buffers *buffers, size_t index)
+{
+    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
+    const uint8_t code = fenced->tensor.dtype.code;
+    const bool has_lowest = (code == HONE_CODE_FLOAT || code == HONE_CODE_BFLOAT) && fenced->tensor.dtype.bits >= 16;
+    return fenced->block != NULL && !is_result(buffers, index) && has_lowest &&
+           is_called(buffers->signature->parameters[index].generator, "bias");
 }
 
 bool hone_buffers_has_choices(const hone_buffers *buffers)
 {
     for (size_t i = 0; i < buffers->count && buffers->algorithm->make_input == NULL; i++)
-        if (is_choice(buffers, i)) return true;
+        if (is_choice(buffers, i) || is_bias(buffers, i)) return true;
     return false;
 }
 
@@ -862,22 +877,43 @@ static void even_row(void *ctx, int64_t offset, int64_t index)
         memcpy(row + i * e->rows.step, row, e->size);
 }
 
+// One row in six is masked whole, one in six before a place, one from there on, and one here and there. Not whole in f16, where the
+// numbers that -65504 is added to still count: a kernel that adds in floats keeps few of their bits.
+static void mask_row(void *ctx, int64_t offset, int64_t index)
+{
+    enum { WHOLE, BEFORE, BEHIND, SOME, KINDS_OF_ROWS = 6, ONE_IN = 4 };
+    sprinkling *s = ctx;
+    char *row = s->data + offset;
+    const uint32_t drawn = hone_random_below(&s->random, KINDS_OF_ROWS);
+    (void)index;
+    if (drawn == SOME) sprinkle_each(s, row, &s->lowest, 1, ONE_IN);
+    if (drawn != WHOLE && drawn != BEFORE && drawn != BEHIND) return;
+    const int64_t at = drawn == WHOLE && s->id != HONE_F16 ? s->count : draw_place(s);
+    for (int64_t i = drawn == BEHIND ? at : 0; i < (drawn == BEHIND ? s->count : at); i++)
+        hone_element_store(s->id, row + i * s->step, 0, s->lowest);
+}
+
 hone_status hone_buffers_even_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
     hone_status status = HONE_OK;
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
         hone_fenced *fenced = &buffers->sets[0].fenced[i];
         int64_t strides[HONE_MAX_RANK];
-        if (!is_choice(buffers, i)) continue;
+        const bool is_added = is_bias(buffers, i);
+        if (!is_added && !is_choice(buffers, i)) continue;
+        const hone_dtype_id id = hone_dtype_find(fenced->tensor.dtype)->id;
         evening e = {
-            .rows = {.random = seed + i},
+            .rows = {.random = seed + i, .id = id, .lowest = lowest_of(id)},
             .size = fenced->tensor.dtype.bits / 8,
             .has_zero = buffers->signature->parameters[i].generator == NULL};
         e.has_wide = e.has_zero && fenced->tensor.dtype.code == HONE_CODE_INT && e.size > 1;
         const hone_tensor rows = rows_of(&fenced->tensor, strides, &e.rows);
         status = hone_buffers_open_input(fenced, err);
         if (status != HONE_OK || e.rows.count == 0) continue;
-        each_element(&rows, even_row, &e);
+        if (is_added)
+            each_element(&rows, mask_row, &e.rows);
+        else
+            each_element(&rows, even_row, &e);
         hone_buffers_close_input(buffers, fenced);
         status = hone_buffers_send(buffers, fenced, err);
     }

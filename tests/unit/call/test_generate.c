@@ -252,6 +252,7 @@ static void a_generator_that_does_not_fit_is_refused(void **state)
         {"f(x: u4[n] ~ permutation(17)) -> y: u4[n]", "f(u4[2])", "beyond what the dtype holds"},
         {"f(x: i32[n] ~ permutation(0)) -> y: i32[n]", "f(i32[2])", "n > 0"},
         {"f(x: f32[n] ~ normal(0, -1)) -> y: f32[n]", "f(f32[2])", "negative sd"},
+        {"f(x: i32[n] ~ bias()) -> y: i32[n]", "f(i32[2])", "bias() is for a tensor of floats"},
         {"f(x: i32[n] ~ segments(-1)) -> y: i32[n]", "f(i32[2])", "from 0 on"},
         {"f(x: i32[n] ~ uniform(0, n / k), k: i64) -> y: i32[n]", "f(i32[2], 0)", "division by zero"},
         {"f(x: i32[n] ~ uniform(0, m), w: f32[m]?) -> y: i32[n]", "f(i32[2])", "no given tensor"},

@@ -34,13 +34,13 @@ static const char signature_text[] =
     "op(x: T[m, n], w: f32[n]? = none, *, eps: f64 = 1.0) -> y: T[m, n] where T in f32, u4, i32, u32";
 
 // The call goes through a message, as it does on its way to a worker.
-static hone_status make(fixture *f, const char *text)
+static hone_status make_of(fixture *f, const char *signature, const char *text)
 {
     hone_allocator allocator = failing_allocator_of(&f->memory, -1);
     f->arena.allocator = allocator;
     f->algorithm.struct_size = sizeof f->algorithm;
     hone_buffer_init(&f->message, allocator);
-    assert_int_equal(hone_signature_parse(allocator, signature_text, &f->signature, &f->err), HONE_OK);
+    assert_int_equal(hone_signature_parse(allocator, signature, &f->signature, &f->err), HONE_OK);
     hone_status status = hone_call_parse(allocator, f->signature, text, &f->described, &f->err);
     if (status != HONE_OK) print_message("%s\n", f->err.message);
     assert_int_equal(status, HONE_OK);
@@ -50,6 +50,11 @@ static hone_status make(fixture *f, const char *text)
     assert_false(reader.failed);
     return hone_buffers_create(
         &f->buffers, allocator, f->signature, &f->algorithm, &host, f->values, f->count, &f->err);
+}
+
+static hone_status make(fixture *f, const char *text)
+{
+    return make_of(f, signature_text, text);
 }
 
 static void fill(fixture *f)
@@ -371,6 +376,47 @@ static void some_rows_of_integers_are_wide(void **state)
     for (int i = 0; i < ROWS * COLUMNS; i++)
         assert_in_range(indices[i], 0, 15);
     assert_int_equal(teardown(&own), 0);
+}
+
+// The lowest number throughout, before a place, from one on, or here and there; in f16 in no row throughout.
+static void some_rows_of_a_bias_are_masked(void **state)
+{
+    enum { ROWS = 64, COLUMNS = 40 };
+    static const char *const calls[] = {"op(f32[64,40])", "op(f16[64,40])"};
+    (void)state;
+    for (size_t dtype = 0; dtype < 2; dtype++) {
+        void *own = NULL;
+        assert_int_equal(setup(&own), 0);
+        fixture *f = own;
+        const hone_dtype_id id = dtype == 0 ? HONE_F32 : HONE_F16;
+        const double lowest = dtype == 0 ? -0x1.fep127 : -65504;
+        const char *signature = "op(x: T[m, n] ~ bias()) -> y: T[m, n] where T in f32, f16";
+        assert_int_equal(make_of(f, signature, calls[dtype]), HONE_OK);
+        fill(f);
+        assert_true(hone_buffers_has_choices(&f->buffers));
+        int whole = 0, before = 0, behind = 0, some = 0, none = 0;
+        assert_int_equal(hone_buffers_even_rows(&f->buffers, 3, &f->err), HONE_OK);
+        for (int row = 0; row < ROWS; row++) {
+            int masked = 0, changes = 0, last = -1;
+            for (int i = 0; i < COLUMNS; i++) {
+                const double value = hone_element_load(id, bytes_of(f, "x"), row * COLUMNS + i);
+                const int is_masked = value <= lowest;
+                assert_true(is_masked || (value > -4 && value < 4));
+                masked += is_masked;
+                changes += last >= 0 && is_masked != last;
+                last = is_masked;
+            }
+            whole += masked == COLUMNS;
+            none += masked == 0;
+            before += changes == 1 && last == 0;
+            behind += changes == 1 && last == 1;
+            some += changes > 1;
+        }
+        assert_true(before > 2 && behind > 2 && some > 2 && none > 2);
+        assert_true(dtype == 0 ? whole > 2 : whole == 0);
+        assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+        assert_int_equal(teardown(&own), 0);
+    }
 }
 
 static void every_other_row_has_an_outlier(void **state)
@@ -775,6 +821,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_nearly_the_same_inputs_a_few_elements_differ, setup, teardown),
         cmocka_unit_test_setup_teardown(uneven_rows_are_unlike_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(some_rows_of_integers_are_wide, setup, teardown),
+        cmocka_unit_test(some_rows_of_a_bias_are_masked),
         cmocka_unit_test_setup_teardown(every_other_row_has_an_outlier, setup, teardown),
         cmocka_unit_test_setup_teardown(a_long_row_has_outliers_of_each_negative_size, setup, teardown),
         cmocka_unit_test_setup_teardown(a_variant_of_guarded_inputs_is_watched_too, setup, teardown),
