@@ -122,7 +122,7 @@ class Browser(CommandTest):
         contest, fleet = str(self.folder / "contest.html"), str(self.folder / "fleet.html")
         self.hone("tune", NORM, PRODUCT, *QUICK)
         self.hone("tune", NORM, PRODUCT, *QUICK, "--fresh", "--report", contest)
-        entry = {**self.hone("store", "get", NORM, "--json").lines[0], "device": EVIL[:90], "call": EVIL}
+        entry = {**self.hone("store", "get", NORM, "--json").lines[0], "device": EVIL[:90], "algorithm": "gone", "call": EVIL}
         entry["evidence"]["undecided"] = EVIL
         entry["evidence"]["who"] = EVIL[:60]
         document = {"hone_result": 1, "device": EVIL[:90], "entries": [entry], "failed": [], "environment": {}}
