@@ -332,12 +332,12 @@ class BadStores(StoreTest):
     def test_a_store_that_finds_no_room_is_begun_when_there_is(self):
         disk = self.folder / "disk"
         disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], capture_output=True).returncode != 0:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", disk], capture_output=True).returncode != 0:
             self.skipTest("this machine mounts nothing")
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
         url = f"sqlite:{disk}/new.db"
         for room in (0, 16384):
-            (disk / "fill").write_bytes(bytes(262144 - room))
+            (disk / "fill").write_bytes(bytes((1 << 20) - room))
             answer = self.hone("tune", NORM, *QUICK, env={"HONE_STORE": url}, code=NO)
             self.assertRegex(answer.err, "going on without the store: .*(No space left on device|disk is full)")
             self.assertEqual((disk / "new.db").exists(), room > 0)
