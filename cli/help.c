@@ -28,7 +28,7 @@ static const struct {
     {"HONE_DEVICE_LOCKS",
      "folder of the locks by which processes take turns on a device, or none; unset: the user's own"},
     {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},
-    {"HONE_COMPILE_CACHE", "folder of what was compiled for devices, or none. Default $XDG_CACHE_HOME/hone/compiled"},
+    {"HONE_COMPILE_CACHE", "absolute path of the folder of what was compiled for devices, or none. Default $XDG_CACHE_HOME/hone/compiled"},
     {"HONE_CUTLASS_PATH", "folder of CUTLASS, whose headers sources in CuTe include; unset: PyPI's nvidia-cutlass"},
     {"HONE_TVM_FFI", "the file to open in place of the libtvm_ffi.so that is found, for libraries of platform ffi"},
     {"HONE_CUTE_DSL_RUNTIME", "the file to open in place of the libcute_dsl_runtime.so that is found"},
