@@ -64,12 +64,13 @@ static bool measures_time(const trial *t)
 static int fail_run(const ab_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int fail_run(const ab_run *run, const char *format, ...)
 {
+    char *what = NULL;
     va_list list;
     va_start(list, format);
-    fprintf(stderr, "hone: under %s the program ", run->side->name);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    if (vasprintf(&what, format, list) < 0) cli_no_memory();
     va_end(list);
+    cli_warn("under %s the program %s", run->side->name, what);
+    free(what);
     ab_print_tail(run);
     return EXIT_WORLD;
 }

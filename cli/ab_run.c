@@ -72,7 +72,7 @@ int ab_start(const ab_side *side, const ab_metric *metric, char *const *program,
         return 0;
     }
     out->pid = 0;
-    fprintf(stderr, "hone: %s cannot be started: %s\n", program[0], strerror(why));
+    cli_warn("%s cannot be started: %s", program[0], strerror(why));
     return EXIT_WORLD;
 }
 
@@ -393,11 +393,11 @@ bool ab_ended_well(const ab_run *run)
 {
     if (WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0) return true;
     if (WIFEXITED(run->status))
-        fprintf(stderr, "hone: the program left with %d under %s\n", WEXITSTATUS(run->status), run->side->name);
+        cli_warn("the program left with %d under %s", WEXITSTATUS(run->status), run->side->name);
     else
-        fprintf(
-            stderr, "hone: the program died of signal %d (%s) under %s\n", WTERMSIG(run->status),
-            strsignal(WTERMSIG(run->status)), run->side->name);
+        cli_warn(
+            "the program died of signal %d (%s) under %s", WTERMSIG(run->status), strsignal(WTERMSIG(run->status)),
+            run->side->name);
     ab_print_tail(run);
     return false;
 }

@@ -64,15 +64,16 @@ static bool has_pack(const char *folder)
 static bool has_done(const ab_side *side, const char *program, const ab_run *run)
 {
     if (run->pid == 0 && WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0) return true;
-    fprintf(stderr, "hone: --%s %s: %s ", side->name, side->what, program);
+    char how[64];
     if (cli_cancel)
-        fprintf(stderr, "was interrupted\n");
+        snprintf(how, sizeof how, "was interrupted");
     else if (run->pid != 0)
-        fprintf(stderr, "did not end in %d s\n", COMMAND_SECONDS);
+        snprintf(how, sizeof how, "did not end in %d s", COMMAND_SECONDS);
     else if (WIFEXITED(run->status))
-        fprintf(stderr, "left with %d\n", WEXITSTATUS(run->status));
+        snprintf(how, sizeof how, "left with %d", WEXITSTATUS(run->status));
     else
-        fprintf(stderr, "was ended by signal %d\n", WTERMSIG(run->status));
+        snprintf(how, sizeof how, "was ended by signal %d", WTERMSIG(run->status));
+    cli_warn("--%s %s: %s %s", side->name, side->what, program, how);
     ab_print_tail(run);
     return false;
 }
@@ -149,7 +150,7 @@ static int take_store(ab_side *side, const char *scheme, const char *url)
         return refuse(side, "the URL is too long");
     if (hone_store_find(side->source, &place, &err) != HONE_OK) return cli_fail(&err);
     if (!place.is_missing) return 0;
-    fprintf(stderr, "hone: --%s %s: there is no such store\n", side->name, side->what);
+    cli_warn("--%s %s: there is no such store", side->name, side->what);
     return EXIT_WORLD;
 }
 

@@ -193,10 +193,9 @@ int cli_audit(hone_cli *cli)
     const int verdict = judge(cli, audit, &out_of_reach);
     hone_audit_release(&audit);
     if (out_of_reach > 0)
-        fprintf(
-            stderr,
-            "hone: %u choice%s not looked at: the kernel is not here, or cannot run here (name its pack with --pack, "
-            "its program with --program)\n",
+        cli_warn(
+            "%u choice%s not looked at: the kernel is not here, or cannot run here (name its pack with --pack, "
+            "its program with --program)",
             out_of_reach, out_of_reach == 1 ? " was" : "s were");
     if (status == EXIT_DONE && printed == EXIT_DONE && (!cli->options.update || verdict == EXIT_WORLD))
         status = verdict;

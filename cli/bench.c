@@ -109,8 +109,8 @@ static void add_kernel(bench_field *field, hone_store *store, const hone_kernel_
     const best_stored best = find_stored(field, store, kernel);
     // It would run in this process.
     if (best.failure != HONE_FAILURE_NONE && best.failure != HONE_FAILURE_UNSUPPORTED && !(best.time_ns > 0)) {
-        fprintf(
-            stderr, "hone: %s is left out: it failed when it was measured (%s); hone explain has its words\n",
+        cli_warn(
+            "%s is left out: it failed when it was measured (%s); hone explain has its words",
             hone_kernel_of(kernel)->name, hone_failure_name(best.failure));
         return;
     }

@@ -23,12 +23,13 @@ typedef struct duel {
 static int refuse(const char *text, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static int refuse(const char *text, int code, const char *format, ...)
 {
+    char *why = NULL;
     va_list list;
     va_start(list, format);
-    fprintf(stderr, "hone: --choice '%s': ", text);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    if (vasprintf(&why, format, list) < 0) cli_no_memory();
     va_end(list);
+    cli_warn("--choice '%s': %s", text, why);
+    free(why);
     return code;
 }
 

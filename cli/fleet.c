@@ -296,7 +296,7 @@ static int open_store(const char *url, hone_store **out, json_t *row)
     else if (status == HONE_OK)
         status = cli_open_reading(url, out, &err);
     if (status == HONE_OK) return 0;
-    fprintf(stderr, "hone: %s: %s\n", url, err.message);
+    cli_warn("%s: %s", url, err.message);
     json_object_set_new(row, "failed", json_string(err.message));
     return status == HONE_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_WORLD;
 }
@@ -376,7 +376,7 @@ static int write_out(const hone_cli *cli, json_t *document)
     char *json = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(9));
     int status = EXIT_WORLD;
     if (json == NULL)
-        fprintf(stderr, "hone: the report's data cannot be written as JSON\n");
+        cli_warn("the report's data cannot be written as JSON");
     else if (cli->options.json)
         status = puts(json) < 0 ? EXIT_WORLD : EXIT_DONE;
     else

@@ -8,9 +8,7 @@ enum { LOCK_LIMIT = 4 << 20 };
 
 static int refuse(const char *format, const char *a, const char *b)
 {
-    fprintf(stderr, "hone: ");
-    fprintf(stderr, format, a, b);
-    fprintf(stderr, "\n");
+    cli_warn(format, a, b);
     return EXIT_NO;
 }
 

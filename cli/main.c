@@ -172,7 +172,7 @@ static bool is_read_enough(void)
 static int finish(int status)
 {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || is_read_enough()) return status;
-    fprintf(stderr, "hone: standard output cannot be written\n");
+    cli_warn("standard output cannot be written");
     return status == EXIT_DONE ? EXIT_WORLD : status;
 }
 

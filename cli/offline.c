@@ -156,17 +156,16 @@ static int check_left(const hone_cli *cli, const char *path, const hone_program 
 {
     const size_t operations = hone_program_operations(program), left = count_left(cli, program);
     if (hone_result_size(result) == 0) {
-        fprintf(
-            stderr,
-            operations == 0 ? "hone: %s has no labelled operation: nothing was tuned\n"
-                            : "hone: %s: none of its operations could be tuned\n",
+        cli_warn(
+            operations == 0 ? "%s has no labelled operation: nothing was tuned"
+                            : "%s: none of its operations could be tuned",
             path);
         return EXIT_NO;
     }
     if (left == 0 || cli->options.allow_missing) return EXIT_DONE;
-    fprintf(
-        stderr, "hone: %s: %zu of its %zu operations could not be tuned (--allow-missing: that is not a failure)\n",
-        path, left, operations);
+    cli_warn(
+        "%s: %zu of its %zu operations could not be tuned (--allow-missing: that is not a failure)", path, left,
+        operations);
     return EXIT_NO;
 }
 
@@ -248,7 +247,7 @@ static int expect_all(hone_cli *cli, const char *path, const hone_program *progr
             "missing", missing));
     else
         cli_say("%s: %zu of %zu operations are decided in the store\n", path, hits, operations);
-    if (operations == 0) fprintf(stderr, "hone: %s has no labelled operation\n", path);
+    if (operations == 0) cli_warn("%s has no labelled operation", path);
     json_decref(missing);
     return operations > 0 && hits == operations ? EXIT_DONE : EXIT_NO;
 }

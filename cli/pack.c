@@ -131,10 +131,9 @@ static int show(listing *all, bool lists)
     if (lists) (void)!hone_pack_list(rt, take, all, &err);
     print(all);
     if (all->unrun > 0) {
-        fprintf(
-            stderr,
-            "hone: nothing was run of %zu functions of Python: this command runs none. A program of Python with "
-            "HONE_PACK_PATH verifies each before it first runs, and hone.tune measures it\n",
+        cli_warn(
+            "nothing was run of %zu functions of Python: this command runs none. A program of Python with "
+            "HONE_PACK_PATH verifies each before it first runs, and hone.tune measures it",
             all->unrun);
         if (worst == EXIT_DONE) worst = EXIT_WORLD;
     }

@@ -61,9 +61,7 @@ static void ask(making *m)
     if (told != NULL)
         json_object_update_existing(m->described, told);
     else if (status != HONE_UNAVAILABLE)
-        fprintf(
-            stderr, "hone: %s does not say what its functions take: %.200s\n", m->library,
-            status == HONE_OK ? "" : err.message);
+        cli_warn("%s does not say what its functions take: %.200s", m->library, status == HONE_OK ? "" : err.message);
     json_decref(told);
     hone_text_free(text);
 }
@@ -131,16 +129,16 @@ static int begin(making *m, const char *folder, const char *name, const cli_hub_
     char path[4096 + 16];
     snprintf(path, sizeof path, "%s/pack.json", folder);
     if (cli_is_file(path)) {
-        fprintf(stderr, "hone: %s is there already: name another folder with -o\n", path);
+        cli_warn("%s is there already: name another folder with -o", path);
         return EXIT_NO;
     }
     ask(m);
     json_t *pack = pack_of(m, name, name_of(m->library), hub);
     const int status = write_pack(m, folder, name_of(m->library), pack);
     if (m->left_out > 0)
-        fprintf(
-            stderr, "hone: %zu more functions of %s are left out: a pack has at most %d kernels\n", m->left_out,
-            m->library, (int)FUNCTIONS);
+        cli_warn(
+            "%zu more functions of %s are left out: a pack has at most %d kernels", m->left_out, m->library,
+            (int)FUNCTIONS);
     if (status == EXIT_DONE)
         printf(
             "%s: %zu function%s. Check the signature and the arguments of each, remove what is not a kernel, then run: "
@@ -155,13 +153,12 @@ static int read_library(making *m)
     hone_error err;
     if (cli_read_plain_file(m->library, LIBRARY_LIMIT, &m->bytes, &err) != HONE_OK) return cli_fail(&err);
     if (!cli_exports(m->bytes.data, m->bytes.size, take_symbol, m)) {
-        fprintf(stderr, "hone: %s is not a 64-bit shared library\n", m->library);
+        cli_warn("%s is not a 64-bit shared library", m->library);
         return EXIT_NO;
     }
     if (json_array_size(m->functions) > 0) return EXIT_DONE;
-    fprintf(
-        stderr, "hone: %s exports no function whose name begins with %s: was it made for tvm-ffi?\n", m->library,
-        m->traits.exports);
+    cli_warn(
+        "%s exports no function whose name begins with %s: was it made for tvm-ffi?", m->library, m->traits.exports);
     return EXIT_NO;
 }
 

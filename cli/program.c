@@ -10,7 +10,7 @@ static void *loaded[CLI_NAMES_SIZE];
 
 static int fail(const char *path, const char *why, const char *advice)
 {
-    fprintf(stderr, "hone: --program %s: %s%s\n", path, why, advice);
+    cli_warn("--program %s: %s%s", path, why, advice);
     return EXIT_WORLD;
 }
 

@@ -33,7 +33,7 @@ int cli_check_file(const char *option, const char *path)
     if (is_there && !is_folder(path)) return EXIT_DONE;
     if (is_there) errno = EISDIR;
     if (errno == ENOENT && path[0] != '\0' && folder_is_writable(path)) return EXIT_DONE;
-    fprintf(stderr, "hone: %s %s: %s\n", option, path, strerror(errno));
+    cli_warn("%s %s: %s", option, path, strerror(errno));
     return EXIT_WORLD;
 }
 

@@ -134,8 +134,8 @@ static void tell_of_what_is_stored(hone_status status, const hone_decision *deci
             cli_text_format(&rules, "%s%s=%s", rules.size == 0 ? " under " : " and ", names[i], value);
     }
     if (status != HONE_OK || is_guess)
-        fprintf(
-            stderr, "hone: what is stored for this call is not served here%s, and stays: hone explain says why\n",
+        cli_warn(
+            "what is stored for this call is not served here%s, and stays: hone explain says why",
             cli_text_string(&rules));
     cli_text_deinit(&rules);
 }
@@ -154,9 +154,8 @@ static int tune_first(hone_cli *cli, const hone_op *op, const hone_call *call, b
     if (!is_guess) return EXIT_DONE;
     cli_tune_options(cli, &options);
     if (!cli->progress)
-        fprintf(
-            stderr,
-            "hone: this call is not tuned yet: tuning it first, for at most %d s (HONE_POLICY=heuristic skips this)\n",
+        cli_warn(
+            "this call is not tuned yet: tuning it first, for at most %d s (HONE_POLICY=heuristic skips this)",
             (int)TUNE_SECONDS);
     const hone_status tuned = hone_tune_text(cli->rt, cli->arguments[0], &options, &result, &err);
     cli_progress_end(cli);

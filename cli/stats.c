@@ -27,9 +27,9 @@ static void refuse(statistics *all, const char *file, size_t line, const char *w
     if (line > 0 && ++all->told > MOST_TOLD) return;
     if (strcmp(file, "-") == 0) file = "standard input";
     if (line > 0)
-        fprintf(stderr, "hone: %s:%zu: %s\n", file, line, why);
+        cli_warn("%s:%zu: %s", file, line, why);
     else
-        fprintf(stderr, "hone: %s: %s\n", file, why);
+        cli_warn("%s: %s", file, why);
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -245,7 +245,7 @@ static void read_lines(statistics *all, const char *file, const char *text, size
         }
         at += length + (stop != NULL);
     }
-    if (all->told > MOST_TOLD) fprintf(stderr, "hone: %s: and %zu more lines\n", file, all->told - MOST_TOLD);
+    if (all->told > MOST_TOLD) cli_warn("%s: and %zu more lines", file, all->told - MOST_TOLD);
     if (found == 0) refuse(all, file, 0, "is empty: no process has ended with HONE_STATS naming it yet");
 }
 
@@ -349,7 +349,7 @@ static comparison compare(hone_cli *cli, const statistics *all)
     hone_status status = hone_stats_compare(cli->rt, rows, all->count, take_finding, &c, &err);
     c.is_done = status == HONE_OK;
     if (!c.is_done && !cli->options.prometheus && !cli->options.json)
-        fprintf(stderr, "hone: not compared with what is stored: %s\n", err.message);
+        cli_warn("not compared with what is stored: %s", err.message);
     return c;
 }
 
@@ -496,7 +496,7 @@ static int read_and_print(hone_cli *cli, statistics *all)
     if (cli->count == 0 && hone_record_get(cli->rt, NULL, add_invocation, all, &err) != HONE_OK) return cli_fail(&err);
     if (cli->count > 0 && all->documents == 0) return all->status;
     if (cli->count == 0 && all->count == 0)
-        fprintf(stderr, "hone: the store has no recorded calls: programs record with HONE_RECORD=1\n");
+        cli_warn("the store has no recorded calls: programs record with HONE_RECORD=1");
     return print_all(cli, all);
 }
 

@@ -75,7 +75,7 @@ static int watch(const hone_cli *cli, hone_store *here, hone_store *there, const
         const int status = sync_once(here, there, &m, &err);
         if (status == HONE_OK && (moved_at_all(&m.here) + moved_at_all(&m.there) > 0 || !told)) tell(cli, url, &m);
         if (status == HONE_UNAVAILABLE || status == HONE_BUSY) {
-            if (told) fprintf(stderr, "hone: waiting: %s\n", err.message);
+            if (told) cli_warn("waiting: %s", err.message);
             cli_sleep_ns(ask_ns);
         } else if (status != HONE_OK)
             return cli_fail(&err);

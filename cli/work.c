@@ -30,22 +30,20 @@ static void say(void *ctx, const hone_worked *worked)
 static void wait(void *ctx, const char *why)
 {
     cli_progress_end(ctx);
-    fprintf(stderr, "hone: waiting: %s\n", why);
+    cli_warn("waiting: %s", why);
 }
 
 // What waits still, or was given up, is not tuned: a job at night is to see it.
 static bool tell_left(const hone_work_report *report)
 {
     if (report->paused > 0)
-        fprintf(
-            stderr,
-            "hone: %" PRIu64 " calls wait for a device here that is paused: hone queue pause --off lets workers go "
-            "on, hone queue stat says what is paused\n",
+        cli_warn(
+            "%" PRIu64 " calls wait for a device here that is paused: hone queue pause --off lets workers go "
+            "on, hone queue stat says what is paused",
             report->paused);
     if (report->standing_aside > 0)
-        fprintf(
-            stderr,
-            "hone: %" PRIu64 " calls are set aside: hone queue list says why, hone queue add takes one up again\n",
+        cli_warn(
+            "%" PRIu64 " calls are set aside: hone queue list says why, hone queue add takes one up again",
             report->standing_aside);
     return report->paused + report->standing_aside > 0;
 }

@@ -29,7 +29,7 @@ class Ab(CommandTest):
     def test_wall_time_is_the_metric_that_every_program_has(self):
         found = self.ab("--b-env", "D=0.1", "--", "sh", "-c", "sleep ${D:-0.05}", code=NO).json
         self.assertEqual((found["verdict"], found["metric"]["kind"]), ("worse", "seconds"))
-        self.assertTrue(1.2 < found["low"] < found["ratio"] < found["high"], found)
+        self.assertTrue(1 < found["low"] < found["ratio"] < found["high"], found)  # it ends when that is known
         self.assertEqual(found["pairs"], len(found["a"]["values"]))
 
     def test_a_regular_expression_finds_it_in_what_is_printed(self):
