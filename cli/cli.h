@@ -140,6 +140,8 @@ int cli_device_in(hone_cli *cli, const char *text, const hone_call *call, const 
 // The fingerprints that --device names, as an object's names: all devices of this machine, one of them, or a fingerprint; *out
 // NULL: it is not given. Prints what is wrong (devices.c).
 int cli_named_devices(hone_cli *cli, json_t **out);
+// A store's key as one text, by which objects find it. The caller frees it.
+char *cli_key_name(const hone_store_key *key);
 // Refuses a key that stands for calls of several algorithms, since it has sizes alone: of these names (names.c), or of what a
 // store has. NULL does nothing.
 int cli_check_key(const char *key, const json_t *algorithms);

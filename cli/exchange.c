@@ -189,9 +189,8 @@ static int say_nothing(const importing *i, const hone_import_report *counts)
         sum += counts->outcomes[k];
     if (sum > 0) return i->damaged > 0 ? EXIT_NO : 0;
     cli_warn(
-        "nothing was imported: %zu file%s read, %zu of them empty, and no entry in the others; name a file, or a "
-        "folder of "
-        ".json files",
+        "nothing was imported: %zu file%s read, %zu of them empty, and no entry in the others; name a file, or "
+        "a folder of .json files",
         i->files, i->files == 1 ? "" : "s", i->empty);
     return EXIT_NO;
 }

@@ -116,13 +116,19 @@ static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
     return status == HONE_OK;
 }
 
-// The operation of a decision, and its platform; NULL where the command knows either one not.
-static const hone_op *op_of(hone_cli *cli, const hone_store_decision *decision, hone_platform *out_platform)
+// NULL where the command does not know the operation.
+static const hone_op *find_op(hone_cli *cli, const char *algorithm, const char *version)
 {
     char name[2 * HONE_NAME_SIZE];
-    snprintf(name, sizeof name, "%s@v%s", decision->key.algorithm, decision->key.version);
-    if (hone_platform_parse(decision->platform, out_platform, NULL) != HONE_OK) return NULL;
+    snprintf(name, sizeof name, "%s@v%s", algorithm, version);
     return hone_op_find(cli->rt, name, NULL);
+}
+
+// The operation of a decision, and its platform; NULL where the command does not know one of them.
+static const hone_op *op_of(hone_cli *cli, const hone_store_decision *decision, hone_platform *out_platform)
+{
+    if (hone_platform_parse(decision->platform, out_platform, NULL) != HONE_OK) return NULL;
+    return find_op(cli, decision->key.algorithm, decision->key.version);
 }
 
 // Whether the command's registry has the kernel.
@@ -164,16 +170,9 @@ static size_t rank_of(const session *s, hone_regime regime)
     return rank;
 }
 
-static char *name_key(const hone_store_key *key)
-{
-    char *name = NULL;
-    if (asprintf(&name, "%s\n%s\n%s\n%s", key->device, key->algorithm, key->version, key->key) < 0) cli_no_memory();
-    return name;
-}
-
 static size_t rank_of_key(const session *s, const hone_store_key *key)
 {
-    char *name = name_key(key);
+    char *name = cli_key_name(key);
     const json_t *rank = json_object_get(s->ranks, name);
     free(name);
     return rank == NULL ? s->regime_count : (size_t)json_integer_value(rank);
@@ -185,7 +184,7 @@ static bool note_rank(void *ctx, const hone_store_decision *decision)
     session *s = ctx;
     const size_t rank = rank_of(s, decision->regime);
     if (rank >= rank_of_key(s, &decision->key)) return true;
-    char *name = name_key(&decision->key);
+    char *name = cli_key_name(&decision->key);
     json_object_set_new(s->ranks, name, json_integer((json_int_t)rank));
     free(name);
     return true;
@@ -504,10 +503,8 @@ static int with_store(session *s)
 
 static bool is_key_of(hone_cli *cli, const hone_lock_line *line, hone_error *why)
 {
-    char name[2 * HONE_NAME_SIZE];
     hone_call *call = NULL;
-    snprintf(name, sizeof name, "%s@v%s", line->algorithm, line->version);
-    const hone_op *op = line->call == NULL ? NULL : hone_op_find(cli->rt, name, NULL);
+    const hone_op *op = line->call == NULL ? NULL : find_op(cli, line->algorithm, line->version);
     if (op == NULL) return true;
     json_t *keys = json_object();
     hone_status status = hone_call_parse(hone_allocator_system(), hone_op_signature(op), line->call, &call, why);

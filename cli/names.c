@@ -42,6 +42,13 @@ static void put_names(cli_text *out, const json_t *names)
     }
 }
 
+char *cli_key_name(const hone_store_key *key)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s\n%s\n%s\n%s", key->device, key->algorithm, key->version, key->key) < 0) cli_no_memory();
+    return name;
+}
+
 int cli_check_key(const char *key, const json_t *algorithms)
 {
     cli_text list;

@@ -35,9 +35,8 @@ static int settle_device(hone_cli *cli)
         return 0;
     }
     cli_warn(
-        "--device %s: this machine has no such device (hone devices); a device of another machine is named by "
-        "its "
-        "fingerprint, or the fingerprint's beginning up to a comma or bar",
+        "--device %s: this machine has no such device (hone devices); a device of another machine is "
+        "named by its fingerprint, or the fingerprint's beginning up to a comma or bar",
         text);
     return EXIT_NO;
 }
@@ -174,16 +173,9 @@ typedef struct adding {
     json_t *aside; // calls that are, before; an object
 } adding;
 
-static char *job_name(const hone_store_key *key)
-{
-    char *name = NULL;
-    if (asprintf(&name, "%s %s@v%s %s", key->device, key->algorithm, key->version, key->key) < 0) cli_no_memory();
-    return name;
-}
-
 static bool note_aside(void *ctx, const hone_queued *job)
 {
-    char *name = job_name(&job->key);
+    char *name = cli_key_name(&job->key);
     if (job->state == HONE_JOB_ASIDE) json_object_set_new(ctx, name, json_true());
     free(name);
     return true;
@@ -196,7 +188,7 @@ static bool was_aside(hone_cli *cli, const adding *sum, const hone_op *op, const
         .algorithm = hone_op_name(op),
         .version = hone_signature_version(hone_op_signature(op)),
         .key = hone_call_key(call)};
-    char *name = job_name(&key);
+    char *name = cli_key_name(&key);
     const bool was = json_object_get(sum->aside, name) != NULL;
     free(name);
     return was;

@@ -305,7 +305,7 @@ static int verify(hone_cli *cli, hone_store *store)
 
 const cli_verb cli_store_verbs[] = {
     {"list", "", "one line a decision (JSON lines with --json)", NULL, list, 1, 1, false},
-    {"get", "CALL|KEY|LABEL", "one decision with its evidence; exit 1 when there is none", NULL, get, 2, 2, false},
+    {"get", "CALL|KEY|LABEL", "one decision with its evidence; exit 1 if it is not stored", NULL, get, 2, 2, false},
     {"put", "[FILE]", "one result document, else of standard input; prints how many once they are durable", NULL, put,
      1, 2, true},
     {"remove", "CALL|KEY|LABEL", "a decision with its measurements", NULL, remove_entries, 2, 2, false},

@@ -309,7 +309,7 @@ class Unwrapped:
     """What stands inside of Triton's decorators."""
 
     function: Any  # triton.jit's
-    configs: list[Any]  # of triton.autotune, its own objects; empty: there is none
+    configs: list[Any]  # triton.Config objects of triton.autotune; empty without it
     heuristics: dict[str, Callable[..., Any]]
 
 

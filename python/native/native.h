@@ -159,7 +159,7 @@ bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view);
 bool native_torch_is_forward(void);
 // Whether a mode of torch's sees every operation: a graph is traced, calls are counted.
 bool native_torch_is_recording(void);
-// Says that a tensor was written; nothing where it is none of torch's. False with an exception set.
+// Raises the version of a torch tensor that was written; does nothing for other tensors. False with an exception set.
 bool native_torch_raise_version(PyObject *tensor);
 // An uninitialised tensor for a result that is like a tensor of its call. NULL, without an exception: Python makes it.
 PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted);

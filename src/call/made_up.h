@@ -73,7 +73,7 @@ hone_status hone_made_up_double(
     hone_call **out);
 
 // The same call, of the same sizes, with one thing changed that says how arrays are read or what is left out: a bool, an
-// optional integer that is none (3) or is there (none), or a dtype.
+// optional integer, which becomes none, or 3 where it was none, or a dtype.
 //   number  of those that the signature and takes(ctx, call) admit, from 0 on
 // *out NULL with HONE_OK: there are not so many.
 hone_status hone_made_up_sibling(

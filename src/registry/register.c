@@ -179,9 +179,8 @@ static hone_status check_independent(const hone_signature *signature, const char
         if (!is_there)
             return hone_fail(
                 err, HONE_INVALID_ARGUMENT, in_algorithm,
-                "independent of %s names '%.*s', which is no dim of its signature: name dims, \"m\", those that are "
-                "split "
-                "alike with ':', \"heads:kv_heads\", or \"...\"",
+                "independent of %s names '%.*s', which is no dim of its signature: name dims, \"m\", those that "
+                "are split alike with ':', \"heads:kv_heads\", or \"...\"",
                 hone_signature_name(signature), (int)name.size, name.data);
         at += name.size;
     }
@@ -245,14 +244,6 @@ static bool is_kernel_name(const char *name)
     return size > 0 && size < HONE_NAME_SIZE && strspn(name, letters) == size;
 }
 
-// It stands in tables and files.
-static bool is_printed(const char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f) return false;
-    return true;
-}
-
 static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
 {
     if (kernel->algorithm == NULL)
@@ -276,7 +267,8 @@ static hone_status check_kernel(const hone_kernel *kernel, hone_error *err)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels, "%.80s: kernel '%s' has neither a run function nor code",
             kernel->algorithm, kernel->name);
-    if (kernel->revision != NULL && !is_printed(kernel->revision))
+    const size_t size = kernel->revision != NULL ? strlen(kernel->revision) : 0;
+    if (size > 0 && hone_text_control(kernel->revision, size) < size) // it stands in tables and files
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, in_kernels,
             "%.80s: the revision of kernel '%s' has control characters: expected a word like \"2\" or a digest",

@@ -123,9 +123,8 @@ static hone_status read_descriptor(const json_t *object, hone_triton_descriptor 
     if (json_is_true(json_object_get(object, "fp4_padded")) || json_is_true(json_object_get(object, "is_im2col")))
         return hone_fail(
             err, HONE_INCOMPATIBLE, where,
-            "takes a tensor descriptor of 4 bit elements or of im2col from the host; hone makes those of tiles: make "
-            "it "
-            "in the kernel (tl.make_tensor_descriptor), or take pointers");
+            "takes a tensor descriptor of 4 bit elements or of im2col from the host; hone makes those of tiles: "
+            "make it in the kernel (tl.make_tensor_descriptor), or take pointers");
     hone_status status = read_number(object, "swizzle", -1, 0, LARGEST_SWIZZLE, &swizzle, err);
     if (status != HONE_OK) return status;
     out->swizzle = swizzle == 0 ? 0 : 16u << swizzle;

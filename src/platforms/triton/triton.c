@@ -81,18 +81,16 @@ static hone_status check_maps(
         if (!same)
             return hone_fail(
                 err, HONE_INCOMPATIBLE, where,
-                "argument %u is a map with another box or swizzle than the binary's descriptor %u: %u dims, the last "
-                "of "
-                "%u elements, swizzle %u",
+                "argument %u is a map with another box or swizzle than the binary's descriptor %u: %u dims, "
+                "the last of %u elements, swizzle %u",
                 (unsigned)i, (unsigned)found - 1, (unsigned)wanted->rank, (unsigned)wanted->box[wanted->rank - 1],
                 (unsigned)wanted->swizzle);
     }
     if (found == metadata->descriptor_count) return HONE_OK;
     return hone_fail(
         err, HONE_INCOMPATIBLE, where,
-        "the binary takes %u tensor descriptors from the host, and %u are listed: each is map(TENSOR, SWIZZLE, "
-        "BOX...), "
-        "its sizes as i32 and its strides as i64",
+        "the binary takes %u tensor descriptors from the host, and %u are listed: each is map(TENSOR, "
+        "SWIZZLE, BOX...), its sizes as i32 and its strides as i64",
         (unsigned)metadata->descriptor_count, (unsigned)found);
 }
 

@@ -404,7 +404,7 @@ static bool has_kernel_anywhere(hone_registry *registry, const char *name)
     return false;
 }
 
-// Rules go by the name alone: one with a version is none.
+// Rules match names without a version: softmax@v1 matches nothing.
 static const hone_algorithm_entry *find_operation(hone_runtime *rt, const hone_rule *rule)
 {
     const hone_algorithm_entry *found = hone_registry_find(rt->registry, rule->algorithm, NULL);

@@ -221,13 +221,16 @@ static bool is_ordinary(const hone_generator_call *generator)
     return generator == NULL || is_called(generator, "normal") || is_called(generator, "bias");
 }
 
+// An input of floats of 16 bits or more.
+static bool is_float_input(const hone_buffers *buffers, size_t index)
+{
+    const uint8_t code = buffers->sets[0].fenced[index].tensor.dtype.code;
+    return hone_buffers_is_input(buffers, index) && (code == HONE_CODE_FLOAT || code == HONE_CODE_BFLOAT);
+}
+
 static bool may_vary(const hone_buffers *buffers, size_t index)
 {
-    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
-    const uint8_t code = fenced->tensor.dtype.code;
-    return fenced->block != NULL && !is_result(buffers, index) &&
-           is_ordinary(buffers->signature->parameters[index].generator) &&
-           (code == HONE_CODE_FLOAT || code == HONE_CODE_BFLOAT);
+    return is_float_input(buffers, index) && is_ordinary(buffers->signature->parameters[index].generator);
 }
 
 // The first array of floats that is made as numbers around 0 usually are: others may mean probabilities or decays.
@@ -810,18 +813,14 @@ static bool is_choice(const hone_buffers *buffers, size_t index)
     const hone_generator_call *generator = buffers->signature->parameters[index].generator;
     const hone_dtype dtype = fenced->tensor.dtype;
     const bool is_whole = dtype.code == HONE_CODE_INT || dtype.code == HONE_CODE_UINT || dtype.code == HONE_CODE_BOOL;
-    if (fenced->block == NULL || is_result(buffers, index) || !is_whole || dtype.bits < 8) return false;
+    if (!hone_buffers_is_input(buffers, index) || !is_whole || dtype.bits < 8) return false;
     return generator == NULL || is_called(generator, "uniform");
 }
 
 // Numbers that are added to others, the lowest of the dtype to those that are to count for nothing.
 static bool is_bias(const hone_buffers *buffers, size_t index)
 {
-    const hone_fenced *fenced = &buffers->sets[0].fenced[index];
-    const uint8_t code = fenced->tensor.dtype.code;
-    const bool has_lowest = (code == HONE_CODE_FLOAT || code == HONE_CODE_BFLOAT) && fenced->tensor.dtype.bits >= 16;
-    return fenced->block != NULL && !is_result(buffers, index) && has_lowest &&
-           is_called(buffers->signature->parameters[index].generator, "bias");
+    return is_float_input(buffers, index) && is_called(buffers->signature->parameters[index].generator, "bias");
 }
 
 bool hone_buffers_has_choices(const hone_buffers *buffers)
