@@ -500,14 +500,24 @@ static uint64_t grant_defaults(hone_trials *trials)
     return granted;
 }
 
+// What answers without tuning comes first, which need not be the registry's first: where seconds are few, who is tried last is not
+// tried at all, and nothing could be said about the default. Then the others in their order.
+static uint32_t default_at(uint32_t place, uint32_t first)
+{
+    return place == 0 ? first : place <= first ? place - 1 : place;
+}
+
 static hone_status race_defaults(hone_contest_state *state, hone_error *err)
 {
     hone_status status = HONE_OK;
     const hone_budget budget = hone_contest_budget(state);
+    const hone_contestant *standing = hone_field_default(&state->field);
+    const uint32_t first = standing != NULL ? (uint32_t)(standing - state->field.contestants) : 0;
     bool has_begun = false;
     uint64_t granted_ns = 0;
     double credit_ns = 0;
-    for (uint32_t i = 0; i < state->field.count && status == HONE_OK && hone_budget_has_evaluations(&budget); i++) {
+    for (uint32_t n = 0; n < state->field.count && status == HONE_OK && hone_budget_has_evaluations(&budget); n++) {
+        const uint32_t i = default_at(n, first);
         const hone_contestant *contestant = &state->field.contestants[i];
         const uint64_t start = hone_trials_now(&state->trials);
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.

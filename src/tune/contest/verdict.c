@@ -243,14 +243,26 @@ static int64_t find_standing(const hone_contest_state *state, const hone_finals 
     return standing;
 }
 
-// Whether what answers today stays, of which the fastest is faster by this ratio.
-static bool stays(const hone_contest_state *state, const hone_candidate *standing, const hone_interval *ratio)
+// A few rounds on a machine that is not left alone err more than their interval says: three of the fastest of many that are alike may
+// all be lucky.
+static bool are_too_few(const hone_finals *finals, const hone_finalist *standing)
 {
-    bool undecided = ratio->low <= 1;
+    return standing->rounds < LEAST_PAIRS && finals->disturbed >= told_share;
+}
+
+// Whether what answers today stays, of which the fastest is faster by this ratio.
+static bool stays(
+    const hone_contest_state *state,
+    const hone_finals *finals,
+    const hone_finalist *standing,
+    const hone_interval *ratio)
+{
+    const bool undecided = ratio->low <= 1;
     if (ratio->middle <= tie || (undecided && ratio->middle <= undecided_tie)) return true;
+    if (are_too_few(finals, standing) && !is_no_more_asked(standing, ratio)) return true;
     if (!undecided) return false;
     if (ratio->low * ratio->high < 1) return true; // more may be lost than gained
-    return hone_incumbent_is(&state->known.incumbent, standing) || is_tried_little(&state->field) ||
+    return hone_incumbent_is(&state->known.incumbent, standing->candidate) || is_tried_little(&state->field) ||
            ratio->middle <= worth_leaving;
 }
 
@@ -263,7 +275,7 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
     // One that is out was certainly slower than somebody; how it stands to the present best its few rounds may not say.
     if (standing >= 0 && (uint32_t)standing != best && !finals->finalists[standing].out) {
         hone_interval ratio = hone_finals_ratio(finals, best, (uint32_t)standing, seed);
-        if (stays(state, finals->finalists[standing].candidate, &ratio)) return (uint32_t)standing;
+        if (stays(state, finals, &finals->finalists[standing], &ratio)) return (uint32_t)standing;
     }
     if (standing == best) return best;
     for (uint32_t i = 0; i < finals->count; i++) {
@@ -278,12 +290,12 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
 
 // What is open --------------------------------------------------------------------------------------------------------
 
-// Whether another may be as fast as the winner, or faster. One that left when others were faster has few rounds: it
+// Whether another may be as fast as the winner, or is faster by few rounds. One that left when others were faster has few rounds: it
 // counts where by now it may be much faster.
 static bool is_equal(const hone_finalist *other, const hone_interval *ratio)
 {
     if (other->out && !(other->crowded_out && ratio->low <= hardly)) return false;
-    return ratio->low <= 1 && ratio->high > near_enough;
+    return ratio->low <= 1 && (ratio->high > near_enough || ratio->middle < hardly);
 }
 
 // Another finalist that may be the fastest as well; its index, or -1.

@@ -56,13 +56,36 @@ int hone_worker_serve(int fd, hone_session *session)
     return status == HONE_IO ? 0 : 1;
 }
 
-// An idle thread of OpenBLAS looks for work for 2^28 ticks of the processor's clock, 128 ms at 2.1 GHz, on the
-// processor of whoever is measured next. With this it sleeps after 2^22, 2 ms; the runs of a sample follow each other sooner.
-static const char openblas_patience[] = "OPENBLAS_THREAD_TIMEOUT", openblas_ticks[] = "22";
+// How long idle threads of libraries look for work before they sleep, on the processor of whoever is measured next. By themselves those of
+// OpenBLAS do so for 2^28 ticks of the processor's clock, 128 ms at 2.1 GHz, those of LLVM's and Intel's OpenMP for 200 ms, and
+// those of GNU's for 300,000 turns of a loop, some 5 ms. Runs of a sample follow each other sooner, and so do the barriers within one. A caller looks as
+// long for a thread that has no processor yet, and uses up what the scheduler owes it (docs/decisions/busy-machines.md).
+static const struct patience {
+    const char *variable, *value;
+    const char *unless; // who has set this has said how threads wait; NULL: nobody can
+} patience[] = {
+    {"OPENBLAS_THREAD_TIMEOUT", "22", NULL},        // the power of two: 2 ms
+    {"GOMP_SPINCOUNT", "20000", "OMP_WAIT_POLICY"}, // a turn takes 3 to 47 ns
+    {"KMP_BLOCKTIME", "1", "OMP_WAIT_POLICY"},      // ms
+};
+enum { PATIENCE = sizeof patience / sizeof patience[0] };
+
+static bool is_to_be_told(const struct patience *of)
+{
+    return of->unless == NULL || hone_os_variable(of->unless) == NULL;
+}
 
 void hone_worker_hand_on(void)
 {
-    (void)hone_process_hand_on(openblas_patience, openblas_ticks); // without memory contests take longer
+    for (int i = 0; i < PATIENCE; i++)
+        if (is_to_be_told(&patience[i]))
+            (void)hone_process_hand_on(patience[i].variable, patience[i].value); // without memory contests take longer
+}
+
+static void offer_patience(void)
+{
+    for (int i = 0; i < PATIENCE; i++)
+        if (is_to_be_told(&patience[i])) hone_os_offer_variable(patience[i].variable, patience[i].value);
 }
 
 int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_error *err))
@@ -86,7 +109,7 @@ int hone_worker_main(int fd, hone_status (*setup)(hone_registry *registry, hone_
 int hone_worker_forked(int fd, bool strict)
 {
     hone_worker_confine(fd);
-    hone_os_offer_variable(openblas_patience, openblas_ticks);
+    offer_patience();
     hone_session session;
     hone_session_init(&session, hone_allocator_system(), &(hone_kernel_reader){.strict = strict}, NULL);
     int code = hone_worker_serve(fd, &session);

@@ -84,12 +84,16 @@ static hone_status run_abort(const hone_plan *plan, const hone_value *args, cons
     abort();
 }
 
-// Only where a library that looks for work while it is idle was told not to do so for long.
+// Only where libraries whose threads look for work while they are idle were told not to do so for long, unless the user has said how
+// OpenMP's threads wait.
 static hone_status run_told(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     (void)plan;
     (void)execution;
-    if (getenv("OPENBLAS_THREAD_TIMEOUT") == NULL) return HONE_KERNEL_FAILED;
+    const bool is_said = getenv("OMP_WAIT_POLICY") != NULL;
+    if (getenv("OPENBLAS_THREAD_TIMEOUT") == NULL || (getenv("GOMP_SPINCOUNT") == NULL) != is_said ||
+        (getenv("KMP_BLOCKTIME") == NULL) != is_said)
+        return HONE_KERNEL_FAILED;
     scale(args);
     return HONE_OK;
 }

@@ -24,12 +24,19 @@ static void a_good_kernel_wins_and_is_verified(void **state)
 }
 
 // Else they stand in the queue of whoever is measured next for 128 ms, whose samples all are marked.
-static void workers_keep_idle_threads_of_openblas_asleep(void **state)
+static void workers_keep_idle_threads_of_libraries_asleep(void **state)
 {
     ground *g = *state;
     assert_int_equal(ground_tune(g, "told"), HONE_OK);
     assert_int_equal(ground_row(g, "told")->rejected[HONE_FAILURE_RUN], 0);
     assert_true(ground_row(g, "told")->time_ns > 0);
+}
+
+static void who_said_how_threads_wait_is_heeded(void **state)
+{
+    setenv("OMP_WAIT_POLICY", "active", 1);
+    workers_keep_idle_threads_of_libraries_asleep(state);
+    unsetenv("OMP_WAIT_POLICY");
 }
 
 static void a_contest_without_a_seed_draws_another_each_time(void **state)
@@ -623,6 +630,8 @@ static void a_sandbox_that_splits_keeps_a_worker_of_each_sort(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        // First: what one contest hands on, processes started for later ones have too.
+        cmocka_unit_test_setup_teardown(who_said_how_threads_wait_is_heeded, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_sandbox_that_splits_keeps_a_worker_of_each_sort, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
@@ -630,7 +639,7 @@ int main(void)
             a_contest_without_a_seed_draws_another_each_time, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_kernel_that_is_wrong_in_two_threads_wins_nothing, ground_setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(workers_keep_idle_threads_of_openblas_asleep, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(workers_keep_idle_threads_of_libraries_asleep, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_reference_has_a_row_and_never_wins, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             the_history_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),

@@ -340,6 +340,36 @@ static void what_may_be_lost_counts_as_what_may_be_gained(void **state)
     assert_int_equal(hone_finals_choose_winner(&g.state, &g.finals), 0);
 }
 
+// Three rounds beside other work do not replace what answers today by one that takes .8 of its time, and the contest says so.
+static void few_rounds_beside_other_work_leave_the_default(void **state)
+{
+    static const struct {
+        uint32_t rounds;
+        double disturbed, default_ns;
+        bool stays;
+    } rows[] = {{3, 0.3, 1250, true}, {3, 0.3, 2000, false}, {5, 0.3, 1250, false}, {3, 0, 1250, false}};
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char undecided[256];
+        begin(&g);
+        g.finals.count = 2;
+        g.finals.rounds = rows[i].rounds;
+        g.finals.disturbed = rows[i].disturbed;
+        g.finals.finalists[0] = (hone_finalist){.candidate = add(&g, 0, 1000, 1, 0), .rounds = rows[i].rounds};
+        g.finals.finalists[1] =
+            (hone_finalist){.candidate = add(&g, 0, rows[i].default_ns, 0, 0), .rounds = rows[i].rounds};
+        for (uint32_t r = 0; r < rows[i].rounds; r++) {
+            g.finals.finalists[0].samples[r].time_ns = 1000;
+            g.finals.finalists[1].samples[r].time_ns = rows[i].default_ns;
+        }
+        g.finals.winner = hone_finals_choose_winner(&g.state, &g.finals);
+        if ((g.finals.winner == 1) != rows[i].stays) fail_msg("row %zu", i);
+        hone_finals_say_undecided(&g.state, &g.finals, undecided, sizeof undecided);
+        if ((undecided[0] != '\0') != rows[i].stays) fail_msg("row %zu: %s", i, undecided);
+    }
+}
+
 // The default of one that yields to others is not what a call takes that was never tuned.
 static void the_default_is_of_a_kernel_that_does_not_yield(void **state)
 {
@@ -878,6 +908,7 @@ int main(void)
         cmocka_unit_test(four_and_what_answers_today_last_beyond_the_first_block),
         cmocka_unit_test(the_fastest_wins_unless_a_simpler_one_ties),
         cmocka_unit_test(what_may_be_lost_counts_as_what_may_be_gained),
+        cmocka_unit_test(few_rounds_beside_other_work_leave_the_default),
         cmocka_unit_test(the_default_is_of_a_kernel_that_does_not_yield),
         cmocka_unit_test(the_finals_decide_and_not_the_race),
         cmocka_unit_test(what_is_in_its_place_stays_until_another_is_certainly_faster),

@@ -79,7 +79,7 @@ static void tune_told(ground *g)
     assert_true(ground_row(g, "told")->time_ns > 0);
 }
 
-static void children_of_the_zygote_keep_idle_threads_of_openblas_asleep(void **state)
+static void children_of_the_zygote_keep_idle_threads_of_libraries_asleep(void **state)
 {
     skip_where_nothing_can_fork();
     with_a_thread(tune_told, *state);
@@ -240,7 +240,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             the_zygote_isolates_functions_of_a_host_with_threads, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(
-            children_of_the_zygote_keep_idle_threads_of_openblas_asleep, setup_with_zygote, ground_teardown),
+            children_of_the_zygote_keep_idle_threads_of_libraries_asleep, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(the_zygote_stops_a_child_that_hangs, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(the_zygote_outlives_a_cancelled_contest, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(
