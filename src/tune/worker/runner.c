@@ -32,6 +32,7 @@ hone_failure hone_runner_init(
     runner->batch = 1;
     hone_pool *pool = hone_session_pool(session);
     const hone_call *call = session->using != NULL ? session->call : session->blind;
+    hone_runner_write_elsewhere(runner);
     runner->plan = (hone_plan){
         .say = hone_platform_say,
         .run = hone_platform_run_of(kernel),

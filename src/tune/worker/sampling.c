@@ -156,6 +156,7 @@ hone_failure hone_runner_time(hone_runner *runner, double *out_ns, hone_error *e
     for (uint32_t i = 0; i < runner->batch; i++) {
         if (runner->spoils != NULL && i == runner->spoiled_run)
             hone_spots_overwrite_one(runner->spoils, &session->buffers);
+        hone_write_before(&runner->writes, i);
         hone_status one = hone_runner_run_on(runner, set);
         if (one != HONE_OK) status = one;
         if (++set >= sets) set = 0;
@@ -314,24 +315,37 @@ static int by_time(const void *a, const void *b)
 }
 
 // Of a short run the middle one of three samples, with its own marks: what disturbs a sample makes it longer, so that
-// one disturbed sample of the three is not the middle one.
+// one disturbed sample of the three is not the middle one. Somewhere among them are the two batches of a pair (pairs.c), through
+// the same calls.
 static hone_failure sample_warm(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
-    enum { SAMPLES = 3 };
-    hone_sample samples[SAMPLES];
+    enum { SAMPLES = 3, OF_PAIR = 2 };
+    hone_sample samples[SAMPLES], pair[OF_PAIR];
     double spent = 0, unused_ns;
     hone_failure failure = run_marked(runner, runs, waits, out, err);
-    if (failure != HONE_FAILURE_NONE || out->time_ns > short_run_ns) return failure;
+    if (failure != HONE_FAILURE_NONE) return failure;
+    const bool is_short = out->time_ns <= short_run_ns, has_pair = hone_runner_wants_pair(runner, out->time_ns);
+    if (!is_short && !has_pair) return failure;
     runner->spoils_within = true;
-    while (failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
+    while (is_short && failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
         failure = runs(runner, &unused_ns, err);
         spent += fmax(unused_ns * runner->batch, 1000); // a clock that stands still ends too
     }
     runner->spoils_within = false;
-    for (int i = 0; i < SAMPLES && failure == HONE_FAILURE_NONE; i++)
-        failure = run_marked(runner, runs, waits, &samples[i], err);
+    const uint32_t wanted = is_short ? SAMPLES : 0, steps = wanted + (has_pair ? OF_PAIR : 0);
+    const uint32_t at = has_pair ? hone_random_below(&runner->session->random, wanted + 1) : steps;
+    const uint32_t changed = hone_random_below(&runner->session->random, OF_PAIR);
+    for (uint32_t i = 0; i < steps && failure == HONE_FAILURE_NONE; i++) {
+        const bool is_of_pair = i >= at && i < at + OF_PAIR;
+        hone_sample *to = is_of_pair ? &pair[i - at] : &samples[i < at ? i : i - (steps - wanted)];
+        if (is_of_pair) failure = hone_runner_begin_pair(runner, i - at == changed, err);
+        if (failure == HONE_FAILURE_NONE) failure = run_marked(runner, runs, waits, to, err);
+        if (is_of_pair) hone_runner_end_pair(runner);
+    }
     if (failure != HONE_FAILURE_NONE) return failure;
+    if (has_pair) hone_runner_note_pair(runner, &pair[changed], &pair[1 - changed]);
+    if (!is_short) return failure;
     qsort(samples, SAMPLES, sizeof samples[0], by_time);
     *out = samples[SAMPLES / 2];
     return HONE_FAILURE_NONE;

@@ -111,6 +111,7 @@ static hone_failure prepare_all(finals *f, hone_spent *spent, uint32_t *out_fail
         failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
         if (failure != HONE_FAILURE_NONE) break;
         hone_runner_recall(&f->runners[i]);
+        hone_runner_take_pairs(&f->runners[i], f->asked.count == 1);
         hone_side_effects_prepared(&f->session->effects);
         hone_session_pass_phase(f->session);
     }
@@ -131,6 +132,24 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
+// Who is looked at in full has as many samples more as its pairs need, beside other work up to so many.
+static hone_failure judge_pairs(finals *f, uint32_t *out_failed, hone_error *err)
+{
+    enum { MOST_SAMPLES = 12 };
+    hone_failure failure = HONE_FAILURE_NONE;
+    for (uint32_t i = 0; i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
+        hone_runner *runner = &f->runners[i];
+        *out_failed = i;
+        for (int n = 0;
+             f->verifies && n < MOST_SAMPLES && failure == HONE_FAILURE_NONE && hone_runner_lacks_pairs(runner); n++) {
+            hone_sample unused;
+            failure = hone_runner_sample_in_round(runner, 0, &unused, err);
+        }
+        if (failure == HONE_FAILURE_NONE) failure = hone_runner_judge_pairs(runner, err);
+    }
+    return failure;
+}
+
 // Where that is asked for they are verified before and after, for what was right in its first run may be wrong in its
 // thousandth. Else one run of each is looked at before the rounds, and whether anybody wrote elsewhere after them.
 static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *err)
@@ -146,6 +165,7 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
+    if (failure == HONE_FAILURE_NONE) failure = judge_pairs(f, &out->failed, err);
     hone_session_pass_phase(f->session);
     if (failure == HONE_FAILURE_NONE) failure = f->verifies ? verify_all(f, true, out, err) : check_all(f, out, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {

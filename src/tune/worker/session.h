@@ -127,6 +127,41 @@ hone_reference *hone_session_reference(hone_session *session);
 typedef struct hone_runner hone_runner;
 typedef hone_failure hone_runs(hone_runner *runner, double *out_ns, hone_error *err);
 
+// What is written before the runs of a batch, one number each, in turn: some of its bits are turned over.
+enum { HONE_WRITES = 64 };
+typedef struct hone_writes {
+    void *at[HONE_WRITES];
+    uint64_t mask[HONE_WRITES];
+    uint32_t size; // of each number: 2, 4 or 8 bytes
+} hone_writes;
+
+static inline void hone_write_before(const hone_writes *writes, uint32_t run)
+{
+    uint64_t number = 0;
+    void *at = writes->at[run % HONE_WRITES];
+    const uint64_t mask = writes->mask[run % HONE_WRITES];
+    if (writes->size == sizeof(uint32_t)) {
+        uint32_t single;
+        memcpy(&single, at, sizeof single);
+        single ^= (uint32_t)mask;
+        memcpy(at, &single, sizeof single);
+        return;
+    }
+    memcpy(&number, at, writes->size == sizeof number ? sizeof number : sizeof(uint16_t));
+    number ^= mask;
+    memcpy(at, &number, writes->size == sizeof number ? sizeof number : sizeof(uint16_t));
+}
+
+// Pairs of batches that were taken with the samples of one candidate (pairs.c).
+typedef struct hone_pairs {
+    bool are_taken;
+    double longest_ns;          // run that has any
+    uint32_t count, guilty;     // that nothing disturbed
+    double changed_ns, same_ns; // the least of each
+    uint64_t before[HONE_WRITES];
+    uint64_t sink[HONE_WRITES]; // what is written before the runs of samples
+} hone_pairs;
+
 // One candidate, prepared.
 struct hone_runner {
     hone_session *session;
@@ -150,8 +185,26 @@ struct hone_runner {
     bool spoils_within;       // spots are overwritten within batches of runs, whose time nobody takes
     const hone_spots *spoils; // those of the batch that runs, overwritten before this run of it; else NULL
     uint32_t spoiled_run;
+    hone_writes writes;
+    hone_pairs pairs;
     struct watched *watched; // the waits are read right before and after the runs that are timed; else NULL
 };
+
+// pairs.c: whether its samples come from runs that do their work. From now on samples in rounds have pairs beside them, of
+// longer runs where it is alone in its block.
+void hone_runner_take_pairs(hone_runner *runner, bool alone);
+// Whether a sample of so long a run is to have one.
+bool hone_runner_wants_pair(const hone_runner *runner, double run_ns);
+// Whether it has too few to be judged by, and can have more.
+bool hone_runner_lacks_pairs(const hone_runner *runner);
+// Until end_pair the runs of samples change a number of the inputs each, or write it as it is.
+hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_error *err);
+void hone_runner_end_pair(hone_runner *runner);
+void hone_runner_note_pair(hone_runner *runner, const hone_sample *changed, const hone_sample *same);
+// HONE_FAILURE_REPLAYED where it is faster as long as nothing changes.
+hone_failure hone_runner_judge_pairs(const hone_runner *runner, hone_error *err);
+// The runs of samples write beside the inputs.
+void hone_runner_write_elsewhere(hone_runner *runner);
 
 // How a run failed that came back with this.
 hone_failure hone_failure_of(hone_status status);
