@@ -104,7 +104,7 @@ class Listings(CommandTest):
     def test_what_pages_show_in_json_is_json(self):
         count = 0
         for page in PAGES:
-            for text in [*listings(page, "json"), *listings(page, "")]:
+            for text in listings(page, "json"):
                 if not re.match(r"[\[{]", text) or "..." in text or re.search(r'[{,]\s*"\w+"[,}]', text):
                     continue  # a part of one, or names of members alone
                 with self.subTest(page.name, text=text):

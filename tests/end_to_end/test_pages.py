@@ -20,7 +20,7 @@ def files_of(page):
 
 
 def commands_of(page):
-    blocks = re.findall(r"(?ms)^```console\n(.*?)^```$", page)
+    blocks = re.findall(r"(?ms)^<!-- test: \w+ -->\n```console\n(.*?)^```$", page)
     return re.findall(r"(?m)^\$ (.*)$", "\n".join(blocks))
 
 

@@ -77,14 +77,14 @@ class Python(unittest.TestCase):
     def test_the_pages_run_as_written(self):
         for name in ("python.md", "tune-a-jax-program.md", "write-a-kernel-in-python.md", "bf16-on-a-cpu.md"):
             page = (ROOT / "docs" / name).read_text().partition("\n## In PyTorch\n")[0]  # test_torch has what is behind it
-            blocks = re.findall(r"```(python)?\n(.*?)```", page, re.S)
+            blocks = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", page)
             with self.subTest(name), tempfile.TemporaryDirectory(prefix="hone-page-") as folder:
                 settings = {"HONE_STORE": f"sqlite:{folder}/store.db", "XDG_CACHE_HOME": folder, "JAX_PLATFORMS": "cpu"}
-                code = f"import os; os.chdir({folder!r})\n" + "\n".join(text for kind, text in blocks if kind)
+                code = f"import os; os.chdir({folder!r})\n" + "\n".join(text for kind, text in blocks if kind == "python")
                 program = pathlib.Path(folder) / "page.py"  # functions of -c have no source
                 program.write_text(code)
                 self.passes(sys.executable, "-B", program, PYTHONPATH=f"{BUILD}/python:{PACKAGES}", **settings)
-                lines = [line for kind, text in blocks if not kind for line in text.splitlines()]
+                lines = [line for kind, text in blocks if kind == "sh" for line in text.splitlines()]
                 for line in filter(lambda line: line.startswith("hone "), lines):
                     self.passes("sh", "-c", f"cd {folder} && {BUILD}/{line}", **settings)
 
