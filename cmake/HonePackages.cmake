@@ -1,5 +1,5 @@
-# Debian packages of a built tree: `cpack` in the build folder, or scripts/package. A package is a component of
-# HoneInstall.cmake; debian_files.cmake writes into each what Debian's policy asks for.
+# Debian packages of a built tree: `cpack` in the build folder. A package is a component of HoneInstall.cmake;
+# debian_files.cmake writes into each what Debian's policy asks for.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME hone)
 set(CPACK_PACKAGE_VENDOR hone)
