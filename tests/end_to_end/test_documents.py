@@ -16,6 +16,14 @@ from support import BUILD, COMMAND, DATA, CommandTest
 ROOT = DATA.parent
 
 
+def need(test, there, why):
+    """What a test cannot do without, which HONE_REQUIRE asks for."""
+    if not there and os.environ.get("HONE_REQUIRE"):
+        test.fail(why)
+    if not there:
+        test.skipTest(why)
+
+
 def words_of_help(text):
     return re.findall(r"(?m)^  (--[a-z-]+|[a-z]+) ", text)
 
@@ -139,15 +147,19 @@ class Completion(CommandTest):
         self.assertEqual(answer.stderr, "")
         return [line for line in answer.stdout.splitlines() if line.startswith(words[-1])]
 
-    def test_zsh_and_fish_complete_what_bash_does(self):
-        for shell, completed in (("zsh", self.completed_by_zsh), ("fish", self.completed_by_fish)):
-            if shutil.which(shell) is None:
-                continue  # a shell that is not here is nobody's
-            for words in (("exp",), ("tune", "--pat"), ("list", "rms"), ("store", "re"), ("pack", "ch"), ("help", "env"),
-                          ("tune", "--kernel", "por"), ("tune", "--platform", "nat"), ("tune", "--store", "sq")):
-                with self.subTest(shell, words=words):
-                    self.assertEqual(sorted(completed(*words)), sorted(self.completed(*words)))
-                    self.assertNotEqual(completed(*words), [])
+    def completes_what_bash_does(self, shell, completed):
+        need(self, shutil.which(shell), f"{shell} is not here: scripts/setup tests installs it")
+        for words in (("exp",), ("tune", "--pat"), ("list", "rms"), ("store", "re"), ("pack", "ch"), ("help", "env"),
+                      ("tune", "--kernel", "por"), ("tune", "--platform", "nat"), ("tune", "--store", "sq")):
+            with self.subTest(words=words):
+                self.assertEqual(sorted(completed(*words)), sorted(self.completed(*words)))
+                self.assertNotEqual(completed(*words), [])
+
+    def test_zsh_completes_what_bash_does(self):
+        self.completes_what_bash_does("zsh", self.completed_by_zsh)
+
+    def test_fish_completes_what_bash_does(self):
+        self.completes_what_bash_does("fish", self.completed_by_fish)
 
     def test_commands_options_and_names_are_completed(self):
         self.assertEqual(self.completed("exp"), ["explain"])
@@ -389,10 +401,8 @@ def codes_of(command, shown):
 
 def test_of(page):
     def test(self):
-        if page.name in NEEDS and not NEEDS[page.name]():
-            if os.environ.get("HONE_REQUIRE"):
-                self.fail("this page's library is not here: scripts/setup tests")
-            self.skipTest("this page's library is not here")
+        if page.name in NEEDS:
+            need(self, NEEDS[page.name](), "this page's library is not here: scripts/setup tests installs it")
         self.runs(page)
     return test
 
