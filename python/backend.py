@@ -20,13 +20,13 @@ import subprocess
 import tarfile
 import tempfile
 import tomllib
+import urllib.parse
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Of the machine that the wheel is installed on, beside libhone itself.
 OF_THE_SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread))\.so\.\d+|libhone\.so\.\d+")
 OLDEST = 17  # manylinux_2_17 is the oldest tag that PyPI takes of those for a version of the C library
-# What is linked in, by Debian's packages, which say the version and the license.
 # What is linked in: library, Debian's package of it, which knows its version and the text of its license, and the license's name.
 INSIDE = (("jansson", "libjansson-dev", "MIT"), ("sqlite", "libsqlite3-dev", "blessing"),
           ("nettle", "nettle-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later"),
@@ -93,14 +93,19 @@ def _of_debian(package):
 
 
 def bill_of_materials(project, inside, versions):
-    """What a release is made of, as CycloneDX 1.5: inside are rows of INSIDE, versions what is known of them."""
+    """What a release is made of, as CycloneDX 1.5: inside are rows of INSIDE, versions those of Debian's packages."""
     def component(name, license, **more):
         return {"type": "library", "name": name, **more, "licenses": [{"expression": license}]}
     return json.dumps({
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
         "metadata": {"component": component("hone", project["license"], version=project["version"])},
-        "components": [component(name, license, **({"version": versions[package]} if package in versions else {}))
+        "components": [component(name, license, version=versions[package], purl=_purl(package, versions[package]))
                        for name, package, license in inside]}, indent=1) + "\n"
+
+
+def _purl(package, version):
+    """How lists of vulnerabilities name a Debian package."""
+    return f"pkg:deb/debian/{package}@{urllib.parse.quote(version, safe='.-~:')}"
 
 
 def _metadata(project, licenses=("LICENSE",)):

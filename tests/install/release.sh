@@ -21,10 +21,18 @@ diff -r "$work/022-out" "$work/077-out"
 (cd "$work/022-out" && sha256sum --check --quiet SHA256SUMS)
 version=$(sed -nE 's/^project\(hone VERSION ([0-9.]+).*/\1/p' "$source_dir/CMakeLists.txt")
 python3 - "$work/022-out/hone-$version.cdx.json" "$version" <<'END'
-import json, sys
+import json, os, subprocess, sys
 bill = json.load(open(sys.argv[1]))
 assert bill["bomFormat"] == "CycloneDX" and bill["metadata"]["component"]["version"] == sys.argv[2]
 assert {"jansson", "sqlite", "nettle", "libunistring", "zlib"} <= {part["name"] for part in bill["components"]}
+codename = os.popen('. /etc/os-release; echo "$VERSION_CODENAME"').read().strip()
+for part in bill["components"]:
+    assert part["version"] and part["purl"].startswith("pkg:deb/debian/"), part
+    # Debian's own updates of a version are no other library.
+    package = part["purl"].removeprefix("pkg:deb/debian/").split("@")[0]
+    asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
+    if codename == "bookworm" and asked.returncode == 0:
+        assert asked.stdout.rpartition("-")[0] == part["version"].rpartition("-")[0], (part, asked.stdout)
 END
 # A tree with changes is no release.
 if "$work/022/scripts/release" "$work/refused" 2>"$work/log" || ! grep -q '^release: ' "$work/log" || [ -e "$work/refused" ]; then
