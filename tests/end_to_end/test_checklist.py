@@ -1,12 +1,17 @@
 """docs/checklist.md: what a newcomer does with the pages, task by task, with the words by which each is done."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
+import unittest
 
 from support import BUILD, DATA, DONE, NO, NORM, QUICK, WORLD, CommandTest
 
 ROOT = DATA.parent
+PACKAGES = ROOT / "build-python"  # numpy
+FAKES = BUILD.resolve() / "tests" / "fakes"  # a driver and a compiler of CUDA
 EXAMPLES = ROOT / "examples"
 
 
@@ -20,6 +25,13 @@ class Checklist(CommandTest):
         for number in range(1, 13):
             self.assertTrue(self.done_when(number))
 
+    def test_1_and_4_are_done_by_what_the_page_names(self):
+        self.assertIn("`shown in ... s`", self.done_when(1))
+        self.assertRegex((ROOT / "scripts" / "demo").read_text(), r'(?m)^say "shown in .* s after the installs')
+        self.assertIn("`pkg-config hone`", self.done_when(4))
+        self.assertIn("`install_pkg_config`", (ROOT / "docs" / "checklist.md").read_text())
+        self.assertRegex((ROOT / "tests" / "install" / "CMakeLists.txt").read_text(), r"(?m)foreach\(way .*\bpkg_config\b")
+
     def test_2_and_3_a_call_is_tuned_found_again_and_explained(self):
         self.assertIn("answered by store", self.done_when(2))
         self.hone("tune", NORM, *QUICK)
@@ -28,6 +40,20 @@ class Checklist(CommandTest):
         kernel = re.search(r"answered by store: native/(\w+)", explained)[1]
         self.assertRegex(explained, rf"(?m)^  store +{kernel}$")  # the link of the chain
         self.assertRegex(explained, rf"(?m)^  native +{kernel} +yes +chosen$")
+
+    @unittest.skipIf(os.environ.get("HONE_E2E_SANITIZE"), "Python without the sanitizer cannot load a library with it")
+    def test_5_a_call_from_python_agrees_with_numpy(self):
+        if not (PACKAGES / "numpy").is_dir() and not os.environ.get("HONE_REQUIRE"):
+            self.skipTest("numpy is not there: scripts/setup python installs it")
+        self.assertIn('hone.run("softmax", x)', self.done_when(5))
+        done = subprocess.run(
+            [sys.executable, "-B", "-c",
+             "import numpy, hone\n"
+             "x = numpy.random.default_rng(1).standard_normal((8, 100)).astype(numpy.float32)\n"
+             "right = numpy.exp(x) / numpy.exp(x).sum(-1, keepdims=True)\n"
+             'print(numpy.allclose(hone.run("softmax", x), right, rtol=1e-5))\n'],
+            env=self.environment({"PYTHONPATH": f"{BUILD}/python:{PACKAGES}"}), capture_output=True, text=True, timeout=300)
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
 
     def test_6_an_operation_of_ones_own_is_tuned_by_the_command(self):
         if shutil.which("cc") is None:
@@ -56,6 +82,13 @@ class Checklist(CommandTest):
         self.hone("lock", "--check", code=WORLD)
         self.hone("lock", "--reseal")
         self.hone("lock", "--check", code=NO)
+
+    def test_9_a_call_on_a_gpu_gets_a_kernel_of_the_gpu(self):
+        """By stand-ins for driver and compiler; the page says where the call itself ran."""
+        self.assertIn("@cuda:0'` chooses a kernel", self.done_when(9))
+        gpu = {"HONE_CUDA_DRIVER": str(FAKES / "fake_cuda.so"), "HONE_NVRTC": str(FAKES / "fake_nvrtc.so"), "HONE_CUBLASLT": "/nowhere"}
+        out = self.hone("tune", f"{NORM} @cuda:0", *QUICK, env=gpu).out
+        self.assertRegex(out, r"(?m)^ +chosen cuda\b")
 
     def test_10_another_machine_answers_from_the_store_without_a_contest(self):
         self.assertIn("without a contest", self.done_when(10))
