@@ -97,6 +97,14 @@ class Documents(CommandTest):
                     self.assertRegex(self.hone("key", call, "--json").json["key"], "^[0-9a-f]{16}$")
         self.assertGreater(len(calls), 10)
 
+    def test_targets_of_figures_name_a_direction(self):
+        for name in ("benchmarks.md", "gpu.md"):
+            table = (ROOT / "docs" / name).read_text().partition("\n| question | target |")[2].partition("\n\n")[0]
+            targets = [row.split("|")[2].strip() for row in table.splitlines()[2:]]
+            self.assertGreater(len(targets), 8)
+            for target in filter(None, targets):
+                self.assertRegex(target, "^(a mean of |prefill )?(at most|at least|never|0 of) ?", name)
+
     def test_pages_name_every_variable_that_is_read(self):
         man = (ROOT / "docs" / "man" / "hone.1").read_text()
         page = (ROOT / "docs" / "cli.md").read_text()
