@@ -30,7 +30,7 @@ def words_of_help(text):
 
 class Documents(CommandTest):
     def test_links_lead_somewhere(self):
-        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md")),
+        pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md")),
                  *sorted((ROOT / "lab").rglob("*.md"))]
         for page in pages:
             for target, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)]*)?\)", page.read_text()):
