@@ -3,9 +3,15 @@ function evaluations_of(entry) { return (entry.trail && entry.trail.evaluations)
 function kernels_of(entry) {
   const names = (entry.evidence.kernels || []).map(k => k.kernel);
   for (const e of evaluations_of(entry)) if (!names.includes(e.kernel)) names.push(e.kernel);
-  // Colors go to those that were measured, the chosen first.
+  // Those that were measured, the chosen first.
   const tried = names.filter(n => evaluations_of(entry).some(e => e.kernel === n));
   return [entry.kernel, ...tried.filter(n => n !== entry.kernel)];
+}
+// A kernel has one colour in all calls of the page, in the order in which they are drawn first.
+const painted = [];
+function color_of(kernel) {
+  if (!painted.includes(kernel)) painted.push(kernel);
+  return color(painted.indexOf(kernel));
 }
 const shown = e => e.time_ns || e.raced_ns;
 function describe(e, index) {
@@ -37,7 +43,7 @@ function reach(times) {
   return Math.min(s[s.length - 1], Math.max(3 * s[0], 1.3 * s[Math.floor(.95 * (s.length - 1))]));
 }
 
-function progress_chart(entry, names, by_seconds) {
+function progress_chart(entry, by_seconds) {
   const all = evaluations_of(entry), timed = all.filter(e => !e.failure && shown(e));
   const svg = canvas(1060, 340, "time of every config in the order they were measured, and the best so far");
   const box = {left: 74, right: 1046, top: 34, bottom: 300};
@@ -63,7 +69,7 @@ function progress_chart(entry, names, by_seconds) {
   all.forEach((e, i) => {
     const px = x(at(e, i));
     if (e.failure || !shown(e)) { hint(cross(svg, px, box.top - 14, 4), describe(e, i)); return; }
-    const now = e.raced_ns || shown(e), fill = color(names.indexOf(e.kernel));
+    const now = e.raced_ns || shown(e), fill = color_of(e.kernel);
     const mark = now > most
       ? draw(dots, "path", {class: "dot", d: `M${px - 5},${box.top + 5}l5,-8l5,8z`, fill, "fill-opacity": .6})
       : draw(dots, "circle", {class: "dot", cx: px, cy: y(now), r: e.default ? 5 : 3.6, fill, "fill-opacity": e.dropped ? .5 : .92});
@@ -74,9 +80,9 @@ function progress_chart(entry, names, by_seconds) {
 
 function legend(entry, names) {
   const keys = el("div", {class: "keys"});
-  names.forEach((n, i) => {
+  names.forEach(n => {
     if (!evaluations_of(entry).some(e => e.kernel === n)) return;
-    keys.append(el("span", {}, el("span", {class: "swatch", style: `background:${color(i)}`}), n));
+    keys.append(el("span", {}, el("span", {class: "swatch", style: `background:${color_of(n)}`}), n));
   });
   const line = el("span", {}, "\u2501 best so far");
   keys.append(line);
@@ -106,7 +112,7 @@ function switcher(names, chosen, show) {
 function progress_card(entry, names) {
   const place = el("div", {class: "scroll wide"});
   const bar = switcher(["by evaluations", "by seconds"], "by evaluations",
-    which => place.replaceChildren(progress_chart(entry, names, which === "by seconds")));
+    which => place.replaceChildren(progress_chart(entry, which === "by seconds")));
   return el("div", {class: "card"}, el("div", {class: "head"}, el("h3", {}, "Progress"),
     el("p", {class: "sub"}, "Every config as a point, and the best so far. Time of one run, logarithmic."), bar), place, legend(entry, names));
 }
@@ -150,7 +156,7 @@ function effects_card(entry, names) {
   if (tuned.length === 0) return null;
   const place = el("div", {class: "effects"});
   const bar = switcher(tuned, tuned.includes(entry.kernel) ? entry.kernel : tuned[0], kernel =>
-    place.replaceChildren(...varied(entry, kernel).map(p => effect_chart(entry, kernel, p, color(names.indexOf(kernel))))));
+    place.replaceChildren(...varied(entry, kernel).map(p => effect_chart(entry, kernel, p, color_of(kernel)))));
   return el("div", {class: "card"}, el("div", {class: "head"}, el("h3", {}, "Parameters"),
     el("p", {class: "sub"}, "Each config by one parameter's value: what counts is the fastest at each value (bar); the median is dashed."), bar), place);
 }
@@ -160,7 +166,7 @@ function effects_card(entry, names) {
 function differing(config, other) {
   return config_text(Object.fromEntries(Object.entries(config).filter(([name, value]) => value !== other[name])));
 }
-function finals_card(entry, names) {
+function finals_card(entry) {
   const finals = entry.trail && entry.trail.finals, all = evaluations_of(entry);
   if (!finals || !finals.finalists.length || !finals.finalists[0].samples_ns.length) return null;
   const rows = finals.finalists.map((f, i) => ({e: all[f.evaluation], index: f.evaluation, samples: f.samples_ns, won: i === finals.winner, ...interval(f.samples_ns)}));
@@ -177,7 +183,7 @@ function finals_card(entry, names) {
     draw(svg, "text", {x: x(t), y: box.bottom + 20, "text-anchor": "middle"}, time(t));
   }
   rows.forEach((r, i) => {
-    const y = box.top + 24 + i * 46, tint = color(names.indexOf(r.e.kernel));
+    const y = box.top + 24 + i * 46, tint = color_of(r.e.kernel);
     draw(svg, "text", {class: "name", x: 4, y: y - 1, "font-weight": r.won ? 700 : 500}, r.e.kernel + (r.e.default ? " (default)" : "") + (r.won ? "  \u2713" : ""));
     const words = r.won || r.e.kernel !== winner.e.kernel ? config_text(r.e.config) : differing(r.e.config, winner.e.config);
     hint(draw(svg, "text", {class: "small", x: 4, y: y + 14}, words.length > 48 ? words.slice(0, 47) + "\u2026" : words), config_text(r.e.config));
@@ -270,7 +276,7 @@ function seconds_card(entry) {
 
 // Roofline ----------------------------------------------------------------------------------------------------------
 const rate = (x, unit) => { for (const [p, by] of [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]) if (x >= by) return `${digits(x / by, 3)}\u202f${p}${unit}`; return `${digits(x, 3)}\u202f${unit}`; };
-function roofline_card(entry, names) {
+function roofline_card(entry) {
   const roof = entry.trail && entry.trail.roofline, rows = (entry.evidence.kernels || []).filter(k => k.time_ns > 0);
   if (!roof || rows.length === 0) return null;
   const at = roof.operations / roof.bytes, levels = Object.entries(roof.levels || {});
@@ -294,7 +300,7 @@ function roofline_card(entry, names) {
   const first = Math.min(...ridge, to);
   hint(draw(svg, "path", {class: "best", d: `M${x(Math.max(first, from))},${y(roof.arithmetic)}H${box.right}`}), `arithmetic: ${rate(roof.arithmetic, "FLOP/s")} at best`);
   draw(svg, "line", {class: "axis", x1: x(at), x2: x(at), y1: box.top, y2: box.bottom, "stroke-dasharray": "3 3"});
-  rows.forEach((k, i) => hint(draw(svg, "circle", {class: "dot", cx: x(at), cy: y(reached[i]), r: k.kernel === entry.kernel ? 6 : 4.2, fill: color(names.indexOf(k.kernel) >= 0 ? names.indexOf(k.kernel) : 0)}),
+  rows.forEach((k, i) => hint(draw(svg, "circle", {class: "dot", cx: x(at), cy: y(reached[i]), r: k.kernel === entry.kernel ? 6 : 4.2, fill: color_of(k.kernel)}),
     `${k.kernel}\n${rate(reached[i], "FLOP/s")}, ${Math.round(100 * reached[i] / roof.arithmetic)} % of the arithmetic\n${rate(roof.bytes / k.time_ns * 1e9, "B/s")} moved`));
   return el("div", {class: "card roofline"}, el("div", {class: "head"}, el("h3", {}, "Roofline"),
     el("p", {class: "sub"}, `A run computes ${rate(roof.operations, "FLOP")} on ${rate(roof.bytes, "B")}: ${digits(at, 3)} operations a byte (dashed). The lines are what this device reached at best out of each memory; each kernel's fastest config is a dot.`)), el("div", {class: "scroll wide"}, svg));
@@ -365,13 +371,13 @@ function before_card(entry) {
     table([{name: ""}, {name: "kernel"}, {name: "config"}, {name: "time", n: true}, {name: ""}], rows));
 }
 
-function kernels_card(entry, names) {
+function kernels_card(entry) {
   const rows = [...(entry.evidence.kernels || [])].sort((a, b) => (a.time_ns || Infinity) - (b.time_ns || Infinity));
   if (rows.length === 0) return null;
   const columns = [{name: "kernel"}, {name: "config"}, {name: "time", n: true}, {name: "\u00d7 chosen", n: true}, {name: "its default", n: true}, {name: "tried", n: true}, {name: "fell out", n: true}];
   const body = rows.map(k => {
-    const at = names.indexOf(k.kernel), won = k.kernel === entry.kernel;
-    const name = el("span", {}, el("span", {class: "swatch", style: at >= 0 && k.time_ns ? `background:${color(at)}` : "background:var(--line)"}), k.kernel);
+    const won = k.kernel === entry.kernel;
+    const name = el("span", {}, el("span", {class: "swatch", style: k.time_ns ? `background:${color_of(k.kernel)}` : "background:var(--line)"}), k.kernel);
     const rejected = Object.entries(k.rejected || {}).map(([kind, n]) => `${n} ${kind}`).join(", ");
     const words = el("span", {}, k.time_ns ? el("code", {}, config_text(k.config)) : null);
     if (k.reason) words.append(...(k.time_ns ? [el("br")] : []), el("span", {class: "why"}, k.reason));
@@ -408,11 +414,11 @@ function call_section(entry, index) {
   const names = kernels_of(entry), section = el("section", {class: "call", id: `call-${index}`}, el("h2", {class: "mono"}, entry.call || entry.key), tiles(entry));
   if (entry.evidence.undecided) section.append(el("div", {class: "card undecided"}, el("p", {class: "sub"}, "undecided: " + entry.evidence.undecided)));
   if (evaluations_of(entry).some(e => !e.failure && shown(e)))
-    section.append(...[before_card(entry), progress_card(entry, names), finals_card(entry, names), effects_card(entry, names), heat_card(entry, names),
-      roofline_card(entry, names), machine_card(entry), seconds_card(entry)].filter(Boolean));
+    section.append(...[before_card(entry), progress_card(entry, names), finals_card(entry), effects_card(entry, names), heat_card(entry, names),
+      roofline_card(entry), machine_card(entry), seconds_card(entry)].filter(Boolean));
   else
     section.append(el("div", {class: "card"}, el("p", {class: "sub"}, "This answer was there already: nothing was measured for it now. --fresh measures again.")));
-  const kernels = kernels_card(entry, names);
+  const kernels = kernels_card(entry);
   if (kernels) section.append(kernels);
   return section;
 }

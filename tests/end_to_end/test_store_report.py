@@ -19,8 +19,16 @@ TELL = ("<script>document.querySelectorAll('details').forEach(d => d.open = true
         " title: document.title, fits: document.documentElement.scrollWidth <= innerWidth, cards: document.querySelectorAll('.card').length,"
         " kinds: [...document.querySelectorAll('.card')].map(e => e.classList[1] || ''),"
         " dots: document.querySelectorAll('svg circle').length, page: getComputedStyle(document.body).backgroundColor,"
-        " colors: [...new Set([...document.querySelectorAll('.swatch')].map(e => e.style.background))].length});"
+        " swatches: typeof kernel_names === 'undefined' ? [...document.querySelectorAll('.swatch')].map(e =>"
+        " [e.nextSibling.textContent, e.style.background]) : kernel_names.map(n => [n, kernel_color(n)]),"
+        " colors: [...Array(24).keys()].map(i => { const e = document.createElement('i'); e.style.background = color(i);"
+        " document.body.append(e); return getComputedStyle(e).backgroundColor; })});"
         " document.body.append(told); }, 200);</script>")
+
+
+def apart(one, other):
+    """How far two colours lie apart, of 255 in each of red, green and blue."""
+    return max(abs(int(a) - int(b)) for a, b in zip(re.findall(r"\d+", one)[:3], re.findall(r"\d+", other)[:3]))
 
 
 def data_of(page):
@@ -115,6 +123,27 @@ class Browser(CommandTest):
                 self.assertLessEqual(set(kinds), set(told["kinds"]))
                 backgrounds.add((dark, told["page"]))
         self.assertEqual(len(backgrounds), 2, backgrounds)
+
+    def test_no_two_kernels_share_a_colour(self):
+        if os.environ.get("HONE_E2E_SANITIZE"):
+            return  # pages are the same in every build
+        contest, fleet = self.folder / "contest.html", self.folder / "fleet.html"
+        self.hone("tune", NORM, PRODUCT, *QUICK, "--report", str(contest))
+        self.hone("report", "-o", str(fleet))
+        kernels = {row["name"] for algorithm in self.hone("list", "--json").json["algorithms"] for row in algorithm["kernels"]}
+        for path in (contest, fleet):
+            for dark in (False, True):
+                with self.subTest(path.name, dark=dark):
+                    told = self.shown(path.read_text(), 1280, dark)
+                    colors = {}
+                    for name, color in told["swatches"]:
+                        if name in kernels and color != "var(--line)":  # which those have that were not measured
+                            colors.setdefault(color, set()).add(name)
+                    self.assertGreater(len(colors), 1)
+                    self.assertEqual([names for names in colors.values() if len(names) > 1], [])
+                    # Nor would those of a page with more kernels than any has now.
+                    nearest = min(apart(one, other) for i, one in enumerate(told["colors"]) for other in told["colors"][:i])
+                    self.assertGreater(nearest, 12)
 
     def test_reports_are_drawn_at_every_width_in_light_and_dark_and_run_nothing_of_a_store(self):
         if os.environ.get("HONE_E2E_SANITIZE"):
