@@ -5,7 +5,8 @@ import re
 import shlex
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "lab" / "simulate" / "README.md"]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md")),
+         *sorted((ROOT / "lab").rglob("*.md"))]
 
 COMMANDS = ("sh", "console")  # lines that are commands; commands behind "$ ", with what they print
 OUTPUT = "output"  # what the last commands before it print

@@ -231,7 +231,7 @@ NEEDS = {"opencl.md": lambda: any(pathlib.Path("/etc/OpenCL/vendors").glob("*.ic
 HURRY = """#!{python}
 import os, sys
 words = sys.argv[1:]
-limits = {{"tune": ("0.5", "6"), "offline": ("0.3", "4"), "work": ("0.5", "6"), "bench": ("0.5", None), "ab": ("10", None)}}
+limits = {{"tune": ("1", "12"), "offline": ("0.5", "6"), "bench": ("0.5", None), "ab": ("10", None)}}
 still = {{"--list", "--expect-all", "--help"}} & set(words)
 if words and words[0] in limits and not still:
     seconds, evals = limits[words[0]]
@@ -417,4 +417,4 @@ def test_of(page):
 
 for page in page_blocks.PAGES:
     if any(block.kind in page_blocks.COMMANDS and block.mark is None for block in page_blocks.blocks_of(page)):
-        setattr(Commands, f"test_the_commands_of_{page.stem.replace('-', '_')}", test_of(page))
+        setattr(Commands, "test_the_commands_of_" + re.sub(r"\W", "_", str(page.relative_to(ROOT).with_suffix(""))), test_of(page))
