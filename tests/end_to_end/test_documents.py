@@ -223,7 +223,7 @@ if " avx512f " not in pathlib.Path("/proc/cpuinfo").read_text():
 # What was merged before differs from the bundle.
 CODES = {"hone tune --audit": (0, 1), "hone ab ": (0, 1), "hone store diff": (1,)}
 # What only a contest with that outcome says: a runner-up, a library that is here, how sure it is.
-OUTCOMES = re.compile("times as fast as|of the samples were disturbed|b is better|calls of hone.s are|core ")
+OUTCOMES = re.compile("times as fast as|kernels were never tried|of the samples were disturbed|b is better|calls of hone.s are|core ")
 # A page that cannot do without a library: whether it is here.
 NEEDS = {"opencl.md": lambda: any(pathlib.Path("/etc/OpenCL/vendors").glob("*.icd"))}
 
