@@ -71,8 +71,8 @@ HONE_API int64_t hone_program_step_bytes(const hone_program *program);
 //   label  call text, "rms_norm(f32[4096,8192], f32[8192])"; or as a program shows it, "ejkernel_ops#flash_attention@v2:KEY" or "hone#rms_norm.v1:KEY"; its end,
 //          "flash_attention@v2:KEY"; or KEY alone, 16 hex digits, which may be hone's own key of a stored decision, too
 // hone_decide_call, hone_explain, hone_tune and the others accept the call like any other.
-// Returns: HONE_OK; HONE_NOT_FOUND (no store knows the key); HONE_INVALID_ARGUMENT (not a label); what hone_op_get and
-// hone_call_from_spec return.
+// Returns: HONE_OK; HONE_NOT_FOUND (no store knows the key); HONE_INVALID_ARGUMENT (not a label, or a KEY alone that calls of
+// several algorithms have); what hone_op_get and hone_call_from_spec return.
 HONE_API HONE_MUST_CHECK hone_status
 hone_call_of_label(hone_runtime *rt, const char *label, const hone_op **out_op, hone_call **out_call, hone_error *err);
 

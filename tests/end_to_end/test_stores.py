@@ -236,7 +236,7 @@ class Get(StoreTest):
         for text in (call, "flash_" + call):
             self.assertEqual([row["call"] for row in self.hone("store", "get", text, "--json").lines], [text])
         self.assertEqual(len(self.hone("store", "get", key, "--json").lines), 2)
-        for command in (["store", "remove"], ["explain"], ["lock"]):
+        for command in (["store", "remove"], ["explain"], ["lock"], ["tune"], ["tune", "--audit"]):
             self.refused(*command, key, says=[key, "calls of attention, flash_attention", "name the call"])
         self.assertEqual(self.hone("store", "remove", call, "--json").json, {"removed": 1})
         self.assertEqual([row["algorithm"] for row in self.hone("store", "get", key, "--json").lines], ["flash_attention"])

@@ -36,10 +36,21 @@ static hone_status take_apart(const char *label, label_parts *out, hone_error *e
 // What stands for the label in a store; texts are the search's.
 typedef struct search {
     const label_parts *label;
-    hone_buffer name, text; // "ALGORITHM@vVERSION"; the call's text, or its spec where no decision tells the text
-    bool is_spec;
+    hone_buffer name, text;                               // "ALGORITHM@vVERSION"; the call's text, or its spec
+    bool is_spec, is_decided;                             // no decision tells the text; one did
     char algorithm[HONE_NAME_SIZE], version[16], key[20]; // of the alias; "": there is none
+    char taken[HONE_NAME_SIZE], other[HONE_NAME_SIZE];    // the algorithm that was found; another one with the same key
 } search;
+
+// A key has sizes and dtypes alone: calls of several algorithms may share it. Whether this one is of the algorithm that was
+// found before.
+static bool is_of_one_algorithm(search *s, const char *algorithm)
+{
+    if (s->taken[0] == '\0') snprintf(s->taken, sizeof s->taken, "%s", algorithm);
+    if (strcmp(s->taken, algorithm) == 0) return true;
+    snprintf(s->other, sizeof s->other, "%s", algorithm);
+    return false;
+}
 
 static void take(search *s, const hone_store_key *key, const char *text, bool is_spec)
 {
@@ -63,8 +74,9 @@ static bool visit_alias(void *ctx, const hone_store_alias *alias)
 {
     search *s = ctx;
     if (strcmp(alias->foreign_key, s->label->key) != 0) return true;
-    take_alias(s, alias);
-    return false;
+    if (!is_of_one_algorithm(s, alias->key.algorithm)) return false;
+    if (s->key[0] == '\0') take_alias(s, alias);
+    return true;
 }
 
 // A decision tells the call's device, which a spec does not.
@@ -76,8 +88,10 @@ static bool visit_decision(void *ctx, const hone_store_decision *decision)
     if (decision->call == NULL ||
         (s->key[0] == '\0' && s->label->operation[0] != '\0' && strcmp(name, s->label->operation) != 0))
         return true;
-    take(s, &decision->key, decision->call, false);
-    return false;
+    if (s->label->operation[0] == '\0' && !is_of_one_algorithm(s, decision->key.algorithm)) return false;
+    if (!s->is_decided) take(s, &decision->key, decision->call, false);
+    s->is_decided = true;
+    return s->label->operation[0] == '\0';
 }
 
 static hone_status ask(search *s, hone_store *store, hone_error *err)
@@ -116,6 +130,10 @@ static hone_status find_call(hone_runtime *rt, search *s, const hone_op **out_op
         if (stores[i] != NULL) status = ask(s, stores[i], err);
     if (status != HONE_OK) return status;
     if (s->name.failed || s->text.failed) return hone_fail_memory(err, where);
+    if (s->other[0] != '\0')
+        return hone_fail(
+            err, HONE_INVALID_ARGUMENT, where, "%s is the key of calls of %s, %s: name the call", s->label->key,
+            s->taken, s->other);
     if (s->text.size > 0) return make_call(rt, s, out_op, out_call, err);
     return hone_fail(
         err, HONE_NOT_FOUND, where, "no store knows the key %s%s%s (hone offline and hone tune --recorded note keys)",
