@@ -110,7 +110,11 @@ int cli_fail_call(hone_cli *cli, const char *text, const hone_error *err)
             cli_meant_by(&meant, names[i]);
         hone_names_free(cli->rt, &names);
     }
-    cli_warn("%s%s", err->message, cli_meant_text(&meant));
+    // A kernel that a program or a pack brings is known to the process that was given it, and to no other.
+    const bool is_elsewhere = is_misspelt && meant.name[0] == '\0';
+    cli_warn(
+        "%s%s%s", err->message, cli_meant_text(&meant),
+        is_elsewhere ? "; name the pack that has it with --pack, or its program with --program" : "");
     return cli_exit_code(err->status);
 }
 

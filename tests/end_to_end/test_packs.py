@@ -765,7 +765,7 @@ class Unverified(CommandTest):
         (self.pack / "pack.json").write_text(json.dumps(document))
         answer = self.hone("run", "twice(f32[64])", env=self.env, code=NO)
         self.assertIn("of pack two was never verified for this call", answer.err)
-        self.assertIn("hone tune 'twice(f32[64])'", answer.err)
+        self.assertIn(f"hone tune --pack '{self.pack.resolve()}' 'twice(f32[64])'", answer.err)
         document["algorithms"][0]["reference"] = "plain"
         (self.pack / "pack.json").write_text(json.dumps(document))
         # Now there is something to verify it with, and its priority counts.

@@ -24,11 +24,14 @@ class ProgramLibrary(CommandTest):
 
     def test_its_operations_are_tuned_found_explained_run_benched_audited_and_pinned(self):
         program = self.library()
-        self.refused("key", CALL, code=NO, says="axpy")
+        for command in ("key", "tune", "explain"):
+            self.refused(command, CALL, code=NO, says=["axpy", "--pack", "--program"])
         self.assertRegex(self.hone("key", CALL, *program).out, r"^[0-9a-f]{16}\n")
         self.assertEqual([row["name"] for row in self.hone("list", "axpy", "--json", *program).json["algorithms"][0]["kernels"]],
                          ["plain", "blocked"])
-        self.assertIn("was not verified for this call in this process", self.hone("explain", CALL, *program, code=NO).out)
+        told = self.hone("explain", CALL, *program, code=NO).out
+        self.assertIn("was not verified for this call in this process", told)
+        self.assertIn(f"hone tune --program '{pathlib.Path(program[1]).resolve()}' '{CALL}'", told)
         (entry,) = self.hone("tune", CALL, *program, *QUICK, "--json").json["entries"]
         self.assertTrue(entry["evidence"]["isolated"], entry["evidence"])
         self.assertEqual({row["kernel"] for row in entry["evidence"]["kernels"] if row["time_ns"]}, {"plain", "blocked"})

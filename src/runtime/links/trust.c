@@ -2,9 +2,11 @@
 
 #include "base/error.h"
 #include "config/chain.h"
+#include "os/os.h"
 #include "registry/origin.h"
 #include "runtime/links/verified.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char where[] = "decide";
@@ -38,6 +40,26 @@ static bool is_last_word(const hone_kernel_ref *kernel)
            entry->algorithm.reference_kernel == NULL;
 }
 
+// An address of this library, or of the program that it is linked into.
+static const char own_address = 0;
+
+// The option by which the command knows the kernel: " --pack 'FOLDER'" or " --program 'LIBRARY'". Empty where there is
+// none: a function of the program itself is in no library that the command could load.
+static void tell_origin(const hone_kernel_ref *kernel, char *out, size_t size)
+{
+    const hone_pack_kernel *pack = pack_of(kernel);
+    char library[1024], own[1024];
+    int written = 0;
+    if (pack != NULL)
+        written = snprintf(out, size, " --pack '%s'", pack->folder);
+    else if (
+        hone_os_object_path((const void *)(uintptr_t)kernel->kernel.run, library, sizeof library) &&
+        hone_os_object_path(&own_address, own, sizeof own) && strcmp(library, own) != 0 &&
+        strstr(library, ".so") != NULL)
+        written = snprintf(out, size, " --program '%s'", library);
+    if (written <= 0 || (size_t)written >= size) out[0] = '\0'; // a path that is cut names another
+}
+
 static hone_status say_unverified(
     const hone_request *request, const hone_kernel_ref *kernel, const hone_error *reason, hone_error *why)
 {
@@ -46,10 +68,12 @@ static hone_status say_unverified(
     const char *when = hone_request_knows_code(kernel)
                            ? "was never verified for this call"
                            : "was not verified for this call in this process, and has no revision to know it by";
+    char origin[300];
+    tell_origin(kernel, origin, sizeof origin);
     return hone_fail(
         why, HONE_NOT_FOUND, where,
-        "%s%s%s %s: hone tune '%.300s' does; HONE_UNVERIFIED=allow takes it as it is (%.200s)", kernel->kernel.name,
-        pack != NULL ? " of pack " : "", pack != NULL ? pack->pack : "", when, hone_call_text(request->call),
+        "%s%s%s %s: hone tune%s '%.300s' does; HONE_UNVERIFIED=allow takes it as it is (%.200s)", kernel->kernel.name,
+        pack != NULL ? " of pack " : "", pack != NULL ? pack->pack : "", when, origin, hone_call_text(request->call),
         reason->message);
 }
 

@@ -80,7 +80,7 @@ static void a_pack_is_taken_at_its_word_for_the_reference_of_its_own_algorithm_a
     assert_int_equal(trusts(f, "plain", HONE_CPU), HONE_OK);
     assert_int_equal(trusts(f, "quick", HONE_CPU), HONE_NOT_FOUND);
     assert_says(f, "quick of pack p was never verified for this call");
-    assert_says(f, "hone tune 'twice(f32[4])'");
+    assert_says(f, "hone tune --pack '/p' 'twice(f32[4])'");
     assert_int_equal(trusts(f, "other", HONE_CPU), HONE_NOT_FOUND); // it says so of itself, and the algorithm does not
 }
 
