@@ -251,6 +251,8 @@ void cli_progress_end(const hone_cli *cli);
 
 // What --platform, --kernel and HONE_WORKER name must be there. Prints what is not.
 int cli_check_names(hone_cli *cli);
+// The same of --kernel and the algorithms of the calls that are the arguments: each must have a kernel of that name.
+int cli_check_kernel_of_calls(hone_cli *cli);
 // Options common to tune and offline.
 // Whether --regime and --cold name one regime; else what is wrong is printed, and the code to leave with.
 int cli_check_regime(const cli_options *options);

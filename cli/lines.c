@@ -223,7 +223,10 @@ static size_t slips_between(const char *a, const char *b)
 
 void cli_meant_by(cli_meant *meant, const char *name)
 {
-    const size_t slips = slips_between(meant->given, name), allowed = (strlen(meant->given) + 2) / 3;
+    // A name whose first words were given, cuda of cuda_simt, is as good as one with the most slips.
+    const size_t size = strlen(meant->given), allowed = (size + 2) / 3;
+    const bool begins = size > 2 && strncmp(name, meant->given, size) == 0 && name[size] == '_';
+    const size_t slips = begins ? allowed : slips_between(meant->given, name);
     if (slips > allowed || (meant->name[0] != '\0' && slips >= meant->slips)) return;
     meant->slips = slips;
     snprintf(meant->name, sizeof meant->name, "%s", name);

@@ -76,6 +76,23 @@ int cli_check_key_in(hone_store *store, const char *key)
     return code;
 }
 
+// owner: "matmul has" or "there is"; names: the kernels that it has in place of the wanted one.
+static int refuse_kernel(const hone_cli *cli, const char *owner, json_t *names)
+{
+    const char *wanted = cli->options.kernel, *name;
+    cli_meant meant = {.given = wanted, .before = ""};
+    json_t *value;
+    cli_text list;
+    cli_text_init(&list);
+    put_names(&list, names);
+    json_object_foreach(names, name, value) cli_meant_by(&meant, name);
+    const int status = cli_usage(
+        "--kernel is '%s', and %s no kernel of that name%s; there are: %s", wanted, owner, cli_meant_text(&meant),
+        cli_text_string(&list));
+    cli_text_deinit(&list);
+    return status;
+}
+
 static int check_kernel(hone_cli *cli)
 {
     const char *wanted = cli->options.kernel;
@@ -88,21 +105,35 @@ static int check_kernel(hone_cli *cli)
     json_t *names = json_object();
     for (size_t i = 0; i < count && !found; i++)
         if (add_kernels(cli, algorithms[i], names, wanted, &found) != HONE_OK) break;
-    cli_text list;
-    cli_text_init(&list);
-    put_names(&list, names);
-    cli_meant meant = {.given = wanted, .before = ""};
-    const char *name;
-    json_t *value;
-    json_object_foreach(names, name, value) cli_meant_by(&meant, name);
-    if (!found)
-        cli_usage(
-            "--kernel is '%s', and there is no kernel of that name%s; there are: %s", wanted, cli_meant_text(&meant),
-            cli_text_string(&list));
-    cli_text_deinit(&list);
+    const int status = found ? 0 : refuse_kernel(cli, "there is", names);
     json_decref(names);
     hone_names_free(cli->rt, &algorithms);
-    return found ? 0 : EXIT_USAGE;
+    return status;
+}
+
+// A kernel of another algorithm would leave nothing to measure. A call that cannot be read is refused where it is tuned.
+static int check_kernel_of(hone_cli *cli, const char *text)
+{
+    const hone_op *op = NULL;
+    hone_call *call = NULL;
+    bool found = false;
+    if (hone_call_of_label(cli->rt, text, &op, &call, NULL) != HONE_OK) return 0;
+    hone_call_release(&call);
+    json_t *names = json_object();
+    const hone_status status = add_kernels(cli, hone_op_name(op), names, cli->options.kernel, &found);
+    char owner[HONE_NAME_SIZE + 4];
+    snprintf(owner, sizeof owner, "%s has", hone_op_name(op));
+    const int code = status != HONE_OK || found ? 0 : refuse_kernel(cli, owner, names);
+    json_decref(names);
+    return code;
+}
+
+int cli_check_kernel_of_calls(hone_cli *cli)
+{
+    int status = 0;
+    for (size_t i = 0; i < cli->count && cli->options.kernel != NULL && status == 0; i++)
+        status = check_kernel_of(cli, cli->arguments[i]);
+    return status;
 }
 
 static bool is_program(const char *path)

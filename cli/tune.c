@@ -60,6 +60,7 @@ int cli_tune(hone_cli *cli)
     if (status == 0) status = cli_open(cli, HONE_POLICY_TUNE);
     if (status == 0) status = cli->options.recorded ? cli_need_store(cli) : cli_need_named_store(cli);
     if (status == 0) status = cli_check_names(cli);
+    if (status == 0) status = cli_check_kernel_of_calls(cli);
     if (status != 0) return status;
     hone_tune_options options;
     cli_tune_options(cli, &options);

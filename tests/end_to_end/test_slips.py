@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import BUILD, DATA, NO, NORM, QUICK, USAGE, WORLD, CommandTest
+from support import BUILD, DATA, NO, NORM, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 
 class Names(CommandTest):
@@ -16,6 +16,9 @@ class Names(CommandTest):
         self.refused("tune", NORM, "--platform", "nope", says=["nope", "native", "cuda"])
         self.refused("tune", NORM, "--kernel", "nope", says=["--kernel is 'nope'", "portable", "reference"])
         self.refused("offline", "-", "--kernel", "nope", says="--kernel is 'nope'")
+        # Other algorithms have it: what was measured then was nothing, without a word of the name.
+        self.refused("tune", NORM, "--kernel", "openblas", says=["rms_norm has no kernel of that name", "portable"])
+        self.refused("tune", PRODUCT, "--kernel", "cuda", says=["matmul has no kernel of that name", "did you mean"])
         self.hone("tune", NORM, *QUICK, "--kernel", "portable", "--platform", "native")
 
     def test_an_option_that_only_other_verbs_take_is_wrong_use(self):
