@@ -102,7 +102,7 @@ static void print_sum(const hone_audit *audit, double threshold)
 {
     hone_audit_summary sum;
     hone_audit_sum(audit, &sum);
-    cli_say("%u of %u choices measured", sum.measured, sum.choices);
+    cli_say("%u of %u choice%s measured", sum.measured, sum.choices, cli_plural(sum.choices));
     if (sum.measured > 0)
         cli_say(
             ": regret %.2f %% in the mean, %.2f %% at worst; %u flipped (%.0f %%); drift %+.1f %% in the median",

@@ -530,8 +530,8 @@ int cli_store_prune(hone_cli *cli, hone_store *store)
             cli->options.dry_run));
     else
         printf(
-            "%s %zu decisions, %zu measurements and failures, %zu records that were set aside\n",
-            cli->options.dry_run ? "would take away" : "took away", counts.decisions, counts.measurements,
-            counts.quarantined);
+            "%s %zu decision%s, %zu measurement%s and failures, %zu record%s set aside before\n",
+            cli->options.dry_run ? "would take away" : "took away", counts.decisions, cli_plural(counts.decisions),
+            counts.measurements, cli_plural(counts.measurements), counts.quarantined, cli_plural(counts.quarantined));
     return EXIT_DONE;
 }

@@ -449,7 +449,8 @@ static int check(session *s, const hone_store *store, differences *d)
         printf("--- %s\n+++ %s\n", s->path, hone_store_url(store));
         hone_lock_compare(s->locked, s->stored, print_difference, NULL);
     } else {
-        printf("%s: %zu choices, as in %s\n", s->path, hone_lock_size(s->locked), hone_store_url(store));
+        const size_t size = hone_lock_size(s->locked);
+        printf("%s: %zu choice%s, as in %s\n", s->path, size, cli_plural(size), hone_store_url(store));
     }
     if (count == 0) return EXIT_DONE;
     cli_warn(
@@ -474,8 +475,8 @@ static int write_file(session *s, const differences *d)
             "unverified", (json_int_t)s->unverified, "left_out", s->left_out));
     else
         printf(
-            "%s: %zu choices (%zu added, %zu changed, %zu removed)\n", s->path, hone_lock_size(s->stored), d->added,
-            d->changed, d->removed);
+            "%s: %zu choice%s (%zu added, %zu changed, %zu removed)\n", s->path, hone_lock_size(s->stored),
+            cli_plural(hone_lock_size(s->stored)), d->added, d->changed, d->removed);
     say_unverified(s);
     return EXIT_DONE;
 }
@@ -564,7 +565,7 @@ static int reseal(hone_cli *cli, const char *path)
     if (cli->options.json)
         cli_print_json(json_pack("{s:s, s:I}", "lock", path, "choices", (json_int_t)count));
     else
-        printf("%s: %zu choices, sealed\n", path, count);
+        printf("%s: %zu choice%s, sealed\n", path, count, cli_plural(count));
     return EXIT_DONE;
 }
 

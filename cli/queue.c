@@ -19,21 +19,49 @@ static bool is_numbered(const char *text)
     return strspn(text + type + 1, "0123456789") == strlen(text + type + 1);
 }
 
-// The names of devices here become fingerprints: "here" is this machine's CPU, "cuda:0" as in other commands.
-static int settle_device(hone_cli *cli)
+// What --device means, as texts of devices: none of them is any device.
+typedef struct meant {
+    const char *texts[CLI_NAMES_SIZE];
+    size_t count;
+} meant;
+
+static meant chosen;
+
+static bool is_here(const hone_cli *cli)
+{
+    return cli->options.device != NULL && strcmp(cli->options.device, "here") == 0;
+}
+
+static bool is_chosen(const char *fingerprint)
+{
+    bool found = false;
+    for (size_t i = 0; i < chosen.count; i++)
+        found = found || strcmp(chosen.texts[i], fingerprint) == 0;
+    return found;
+}
+
+// The names of devices here become fingerprints, as in other commands: "here" is all that this machine has, "cuda:0" one of
+// them.
+static int settle_devices(hone_cli *cli)
 {
     size_t count = 0;
     const char *text = cli->options.device;
-    if (text == NULL || (strcmp(text, "here") != 0 && !is_numbered(text))) return 0;
+    if (text == NULL) return 0;
+    if (!is_here(cli) && !is_numbered(text)) {
+        chosen.texts[chosen.count++] = text;
+        return 0;
+    }
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     for (size_t i = 0; i < count; i++) {
         char name[64];
         const hone_device_info *device = devices[i];
         hone_device_text(device->device, name, sizeof name);
-        if (strcmp(text, "here") != 0 && strcmp(text, name) != 0) continue;
-        cli->options.device = device->fingerprint;
-        return 0;
+        const bool is_wanted = is_here(cli) || strcmp(text, name) == 0;
+        // Two devices of one kind share a fingerprint.
+        if (is_wanted && !is_chosen(device->fingerprint) && chosen.count < CLI_NAMES_SIZE)
+            chosen.texts[chosen.count++] = device->fingerprint;
     }
+    if (chosen.count > 0) return 0;
     cli_warn(
         "--device %s: this machine has no such device (hone devices); a device of another machine is "
         "named by its fingerprint, or the fingerprint's beginning up to a comma or bar",
@@ -41,11 +69,20 @@ static int settle_device(hone_cli *cli)
     return EXIT_NO;
 }
 
+// What documents say of --device: the text of one device, "here" for several.
+static const char *device_words(const hone_cli *cli)
+{
+    return chosen.count == 1 ? chosen.texts[0] : cli->options.device;
+}
+
 // Whether a job is shown and counted for --device: it is of that device, or of a class that the device is in, or that it
 // names.
-static bool is_of(const char *device, const hone_queued *job)
+static bool is_of_chosen(const hone_queued *job)
 {
-    return device == NULL || hone_queue_fits(job->key.device, device) || hone_queue_fits(device, job->key.device);
+    bool is_one = chosen.count == 0;
+    for (size_t i = 0; i < chosen.count && !is_one; i++)
+        is_one = hone_queue_fits(job->key.device, chosen.texts[i]) || hone_queue_fits(chosen.texts[i], job->key.device);
+    return is_one;
 }
 
 // Pauses --------------------------------------------------------------------------------------------------------------
@@ -82,7 +119,6 @@ static void print_pauses(const json_t *pauses, const char *before)
 
 typedef struct listing {
     const hone_cli *cli;
-    const char *device;
     cli_table *table; // NULL: JSON
     json_t *rows, *devices;
     size_t count;
@@ -120,7 +156,7 @@ static void table_row(listing *list, const hone_queued *job)
 static bool list_job(void *ctx, const hone_queued *job)
 {
     listing *list = ctx;
-    if (!is_of(list->device, job)) return true;
+    if (!is_of_chosen(job)) return true;
     if (job->unfit != NULL) {
         cli_warn(
             "a call of an older hone is passed over: %s; hone queue drop %s takes it away", job->unfit, job->key.key);
@@ -139,7 +175,6 @@ static int list(hone_cli *cli, hone_store *store)
     hone_error err;
     listing rows = {
         .cli = cli,
-        .device = cli->options.device,
         .table = cli->options.json ? NULL : cli_table_new(9),
         .rows = json_array(),
         .devices = json_array()};
@@ -222,7 +257,7 @@ static void tell_elsewhere(const hone_cli *cli, const char *text)
 // The device text that a call is queued for; NULL: its own device's, which is here.
 static int find_device(hone_cli *cli, const hone_call *call, const char **out)
 {
-    *out = cli->options.device;
+    *out = is_here(cli) || chosen.count == 0 ? NULL : chosen.texts[0];
     if (*out != NULL || cli_device_of(cli, call) != NULL) return 0;
     return cli_usage(
         "%s: its device is not here: --device names its fingerprint, or the fingerprint's beginning (hone devices)",
@@ -267,11 +302,11 @@ static int add(hone_cli *cli, hone_store *store)
     if (cli->count == 1) {
         hone_tune_options options;
         cli_tune_options(cli, &options);
-        if (hone_work_fill(cli->rt, cli->options.device, &options, (double)cli->options.priority, &sum.added, &err) !=
-            HONE_OK)
+        const char *device = is_here(cli) || chosen.count == 0 ? NULL : chosen.texts[0];
+        if (hone_work_fill(cli->rt, device, &options, (double)cli->options.priority, &sum.added, &err) != HONE_OK)
             return cli_fail(&err);
         if (cli->options.json) return tell_added(cli, &sum);
-        cli_say("%zu recorded calls queued\n", sum.added);
+        cli_say("%zu recorded call%s queued\n", sum.added, cli_plural(sum.added));
         return EXIT_DONE;
     }
     sum.aside = json_object();
@@ -292,7 +327,7 @@ static int add(hone_cli *cli, hone_store *store)
 // Dropping ------------------------------------------------------------------------------------------------------------
 
 typedef struct dropping {
-    hone_store_key filter; // what is NULL is any; the device is one, or a class
+    hone_store_key filter; // what is NULL is any; the device is that of a call
     json_t *algorithms;    // of what was found
     char *(*texts)[5];     // of the key, and the call's
     size_t count, capacity;
@@ -301,6 +336,15 @@ typedef struct dropping {
 typedef struct dropped {
     size_t dropped, held;
 } dropped;
+
+// Whether a job's device is of --device, or where that is not given, of the call.
+static bool is_within(const char *of_call, const char *device)
+{
+    bool is_one = chosen.count == 0 && (of_call == NULL || hone_queue_fits(of_call, device));
+    for (size_t i = 0; i < chosen.count && !is_one; i++)
+        is_one = hone_queue_fits(chosen.texts[i], device);
+    return is_one;
+}
 
 static bool note_key(void *ctx, const hone_queued *job)
 {
@@ -312,7 +356,7 @@ static bool note_key(void *ctx, const hone_queued *job)
     if (filter->key != NULL && strcmp(filter->key, job->key.key) != 0) return true;
     if (filter->algorithm != NULL && strcmp(filter->algorithm, job->key.algorithm) != 0) return true;
     if (filter->version != NULL && strcmp(filter->version, job->key.version) != 0) return true;
-    if (filter->device != NULL && !hone_queue_fits(filter->device, job->key.device)) return true;
+    if (!is_within(filter->device, job->key.device)) return true;
     json_object_set_new(d->algorithms, job->key.algorithm, json_true());
     if (d->count == d->capacity) {
         d->capacity = d->capacity == 0 ? 16 : 2 * d->capacity;
@@ -354,11 +398,10 @@ static int drop_one(hone_store *store, char *const texts[5], dropped *sum)
     }
 }
 
-static int drop_all(hone_cli *cli, hone_store *store, const hone_store_key *filter, dropped *sum)
+static int drop_all(hone_store *store, const hone_store_key *filter, dropped *sum)
 {
     dropping d = {.filter = *filter, .algorithms = json_object()};
     hone_error err;
-    if (cli->options.device != NULL) d.filter.device = cli->options.device;
     int status = hone_queue_scan(store, false, note_key, &d, &err) == HONE_OK ? 0 : cli_fail(&err);
     if (status == 0 && filter->key != NULL) status = cli_check_key(filter->key, d.algorithms);
     for (size_t i = 0; i < d.count && status == 0; i++)
@@ -372,14 +415,14 @@ static int drop_named(hone_cli *cli, hone_store *store, const char *text, droppe
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_store_key filter = {.key = text};
-    if (cli_is_key(text)) return drop_all(cli, store, &filter, sum);
+    if (cli_is_key(text)) return drop_all(store, &filter, sum);
     int status = cli_parse_call(cli, text, &op, &call);
     if (status == 0) status = cli_device_in(cli, text, call, &filter.device);
     if (status == 0) {
         filter.algorithm = hone_op_name(op);
         filter.version = hone_signature_version(hone_op_signature(op));
         filter.key = hone_call_key(call);
-        status = drop_all(cli, store, &filter, sum);
+        status = drop_all(store, &filter, sum);
     }
     hone_call_release(&call);
     return status;
@@ -391,7 +434,7 @@ static int drop(hone_cli *cli, hone_store *store)
     int status = 0;
     if (cli->options.all == (cli->count > 1))
         return cli_usage("queue drop needs calls or keys, or --all for all that no worker has");
-    if (cli->options.all) status = drop_all(cli, store, &(hone_store_key){0}, &sum);
+    if (cli->options.all) status = drop_all(store, &(hone_store_key){0}, &sum);
     for (size_t i = 1; i < cli->count && status == 0; i++)
         status = drop_named(cli, store, cli->arguments[i], &sum);
     if (status != 0) return status;
@@ -408,15 +451,20 @@ static int pause_queue(hone_cli *cli, hone_store *store)
 {
     hone_error err;
     const bool on = !cli->options.off;
-    const char *device = cli->options.device;
-    if (hone_queue_pause(store, device, on, &err) != HONE_OK) return cli_fail(&err);
+    const char *device = device_words(cli);
+    if (chosen.count == 0 && hone_queue_pause(store, NULL, on, &err) != HONE_OK) return cli_fail(&err);
+    for (size_t i = 0; i < chosen.count; i++)
+        if (hone_queue_pause(store, chosen.texts[i], on, &err) != HONE_OK) return cli_fail(&err);
     json_t *pauses = pauses_of(store, &err);
     if (pauses == NULL) return cli_fail(&err);
     if (cli->options.json)
         cli_print_json(json_pack("{s:b, s:s?, s:O}", "paused", on, "device", device, "paused_devices", pauses));
     else {
         cli_say(
-            "%s of %s\n", on ? "workers claim nothing" : "workers claim calls", device != NULL ? device : "any device");
+            "%s of %s\n", on ? "workers claim nothing" : "workers claim calls",
+            device == NULL     ? "any device"
+            : chosen.count > 1 ? "the devices of this machine"
+                               : device);
         if (!on) print_pauses(pauses, "still paused: ");
     }
     json_decref(pauses);
@@ -424,22 +472,20 @@ static int pause_queue(hone_cli *cli, hone_store *store)
 }
 
 typedef struct counting {
-    const char *device;
     uint64_t waiting, held, aside;
 } counting;
 
 static bool count_job(void *ctx, const hone_queued *job)
 {
     counting *c = ctx;
-    if (!is_of(c->device, job)) return true;
+    if (!is_of_chosen(job)) return true;
     c->waiting += job->state == HONE_JOB_WAITING;
     c->held += job->state == HONE_JOB_HELD;
     c->aside += job->state == HONE_JOB_ASIDE;
     return true;
 }
 
-// Whether nothing of a device text (NULL: of any device) is claimed.
-static bool is_paused(const json_t *pauses, const char *device)
+static bool is_paused_device(const json_t *pauses, const char *device)
 {
     size_t i;
     const json_t *pause;
@@ -451,15 +497,24 @@ static bool is_paused(const json_t *pauses, const char *device)
     return false;
 }
 
+// Whether nothing of all that --device names, or of any device, is claimed.
+static bool is_paused(const json_t *pauses)
+{
+    bool all = is_paused_device(pauses, chosen.count > 0 ? chosen.texts[0] : NULL);
+    for (size_t i = 1; i < chosen.count; i++)
+        all = all && is_paused_device(pauses, chosen.texts[i]);
+    return all;
+}
+
 static int stat(hone_cli *cli, hone_store *store)
 {
     hone_error err;
-    const char *device = cli->options.device;
-    counting all = {.device = device};
+    const char *device = device_words(cli);
+    counting all = {0};
     if (hone_queue_scan(store, false, count_job, &all, &err) != HONE_OK) return cli_fail(&err);
     json_t *pauses = pauses_of(store, &err);
     if (pauses == NULL) return cli_fail(&err);
-    const bool paused = is_paused(pauses, device);
+    const bool paused = is_paused(pauses);
     if (cli->options.json)
         cli_print_json(json_pack(
             "{s:s, s:s?, s:I, s:I, s:I, s:b, s:O}", "store", hone_store_url(store), "device", device, "waiting",
@@ -499,6 +554,6 @@ int cli_queue(hone_cli *cli)
         cli_warn("%s", err.message);
         return EXIT_WORLD;
     }
-    status = settle_device(cli);
+    status = settle_devices(cli);
     return status == 0 ? verb->run(cli, store) : status;
 }

@@ -230,23 +230,24 @@ static int stat(hone_cli *cli, hone_store *store)
     hone_error err;
     if (hone_store_get_stat(store, &count, &err) != HONE_OK) return cli_fail(&err);
     const struct {
-        const char *name, *words;
+        const char *name, *one, *words;
         uint64_t count;
     } rows[] = {
-        {"decisions", "decisions", count.decisions},
-        {"measurements", "measurements", count.measurements},
-        {"failures", "failures", count.failures},
-        {"invocations", "recorded calls", count.invocations},
-        {"aliases", "aliases", count.aliases},
-        {"foreigns", "configs of other systems", count.foreigns},
-        {"quarantined", "damaged records set aside", count.quarantined},
-        {"bytes", "bytes", count.bytes},
+        {"decisions", "decision", "decisions", count.decisions},
+        {"measurements", "measurement", "measurements", count.measurements},
+        {"failures", "failure", "failures", count.failures},
+        {"invocations", "recorded call", "recorded calls", count.invocations},
+        {"aliases", "alias", "aliases", count.aliases},
+        {"foreigns", "config of other systems", "configs of other systems", count.foreigns},
+        {"quarantined", "damaged record set aside", "damaged records set aside", count.quarantined},
+        {"bytes", "byte", "bytes", count.bytes},
     };
     json_t *object = json_pack("{s:s, s:I}", "store", hone_store_url(store), "schema", (json_int_t)count.schema);
     if (!cli->options.json) cli_say("%s\n", hone_store_url(store));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_object_set_new(object, rows[i].name, json_integer((json_int_t)rows[i].count));
-        if (!cli->options.json) cli_say("%" PRIu64 " %s, ", rows[i].count, rows[i].words);
+        if (!cli->options.json)
+            cli_say("%" PRIu64 " %s, ", rows[i].count, rows[i].count == 1 ? rows[i].one : rows[i].words);
     }
     if (!cli->options.json) cli_say("schema %u\n", count.schema);
     if (cli->options.json)
@@ -295,8 +296,8 @@ static int verify(hone_cli *cli, hone_store *store)
     } else if (status == EXIT_DONE) {
         show_quarantine(rows);
         cli_say(
-            "%" PRIu64 " sound records, %" PRIu64 " damaged ones set aside now, %" PRIu64 " in all\n", health.records,
-            health.set_aside, health.quarantined);
+            "%" PRIu64 " sound record%s, %" PRIu64 " damaged set aside now, %" PRIu64 " in all\n", health.records,
+            cli_plural(health.records), health.set_aside, health.quarantined);
     }
     json_decref(rows);
     if (status == EXIT_DONE && health.quarantined > 0) status = EXIT_NO;

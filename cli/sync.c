@@ -39,8 +39,9 @@ static void tell(const hone_cli *cli, const char *url, const moved *m)
             (json_int_t)m->there.outcomes[HONE_IMPORT_REFUSED]));
     else
         cli_say(
-            "%zu decisions and %zu measurements came, %zu and %zu went to %s\n", taken(&m->here), m->here.measurements,
-            taken(&m->there), m->there.measurements, url);
+            "%zu decision%s and %zu measurement%s came, %zu and %zu went to %s\n", taken(&m->here),
+            cli_plural(taken(&m->here)), m->here.measurements, cli_plural(m->here.measurements), taken(&m->there),
+            m->there.measurements, url);
     fflush(stdout);
 }
 

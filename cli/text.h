@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct cli_text {
     char *data; // NULL until the first append
@@ -26,5 +27,10 @@ const char *cli_text_string(const cli_text *text);
 void cli_sha256(const void *bytes, size_t size, char out[65]);
 // Whether a text has the form of a call key: 16 lower-case hex digits.
 bool cli_is_key(const char *text);
+// The end of a noun with a count before it: "" of one, else "s".
+static inline const char *cli_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 
 #endif

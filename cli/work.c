@@ -38,13 +38,13 @@ static bool tell_left(const hone_work_report *report)
 {
     if (report->paused > 0)
         cli_warn(
-            "%" PRIu64 " calls wait for a device here that is paused: hone queue pause --off lets workers go "
+            "%" PRIu64 " call%s for a device here that is paused: hone queue pause --off lets workers go "
             "on, hone queue stat says what is paused",
-            report->paused);
+            report->paused, report->paused == 1 ? " waits" : "s wait");
     if (report->standing_aside > 0)
         cli_warn(
-            "%" PRIu64 " calls are set aside: hone queue list says why, hone queue add takes one up again",
-            report->standing_aside);
+            "%" PRIu64 " call%s set aside: hone queue list says why, hone queue add takes one up again",
+            report->standing_aside, report->standing_aside == 1 ? " is" : "s are");
     return report->paused + report->standing_aside > 0;
 }
 

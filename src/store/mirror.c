@@ -1043,11 +1043,21 @@ static hone_store *open_file(mirror *m, const char *folder, const char *name)
     return NULL;
 }
 
+static bool note_any(void *ctx, const hone_store_foreign *foreign)
+{
+    (void)foreign;
+    *(bool *)ctx = true;
+    return false;
+}
+
+// The counts of a store leave out notes such as a pause, which is to be sent, too.
 static bool holds_anything(hone_store *store)
 {
     hone_store_stat stat;
-    return store != NULL && hone_store_get_stat(store, &stat, NULL) == HONE_OK &&
-           stat.decisions + stat.measurements + stat.failures + stat.invocations + stat.aliases + stat.foreigns > 0;
+    bool any = false;
+    if (store == NULL || hone_store_get_stat(store, &stat, NULL) != HONE_OK) return false;
+    if (stat.decisions + stat.measurements + stat.failures + stat.invocations + stat.aliases > 0) return true;
+    return hone_store_foreigns(store, NULL, note_any, &any, NULL) == HONE_OK && any;
 }
 
 hone_status hone_store_open_mirrored(

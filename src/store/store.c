@@ -476,13 +476,35 @@ hone_status hone_store_verify_sized(hone_store *store, hone_store_health *out, s
 
 // Counts --------------------------------------------------------------------------------------------------------------
 
+static bool count_note(void *ctx, const hone_store_foreign *foreign)
+{
+    *(uint64_t *)ctx += hone_store_is_note(foreign->scheme);
+    return true;
+}
+
+// A store keeps its own notes, such as a pause of its queue, among the configs of other systems, and they are none.
+static hone_status leave_out_notes(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    uint64_t notes = 0;
+    if (out->foreigns == 0) return HONE_OK;
+    const hone_status status = store->ops->foreigns(store, NULL, count_note, &notes, err);
+    if (status == HONE_OK) out->foreigns -= notes < out->foreigns ? notes : out->foreigns;
+    return status;
+}
+
+static hone_status count_locked(hone_store *store, hone_store_stat *out, hone_error *err)
+{
+    const hone_status status = store->ops->stat(store, out, err);
+    return status == HONE_OK ? leave_out_notes(store, out, err) : status;
+}
+
 static hone_status store_get_stat_known(hone_store *store, hone_store_stat *out, hone_error *err)
 {
     hone_status status = hone_check_handles(store, true, stat_where, err);
     if (status == HONE_OK && out == NULL) status = hone_fail(err, HONE_INVALID_ARGUMENT, stat_where, "out is NULL");
     if (status == HONE_OK) status = hone_store_lock(store, stat_where, err);
     if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->stat(store, out, err));
+    return hone_store_unlock(store, count_locked(store, out, err));
 }
 
 hone_status hone_store_get_stat_sized(hone_store *store, hone_store_stat *out, size_t size, hone_error *err)

@@ -470,7 +470,7 @@ class Doctor(CommandTest):
         self.hone("tune", NORM, *QUICK)
         store = self.check(self.doctor(), "store")
         self.assertTrue(store["ok"])
-        self.assertIn("1 decisions", store["detail"])
+        self.assertIn("1 decision, ", store["detail"])
         self.assertIn("write-ahead log", store["detail"])
 
     def test_choices_that_were_measured_on_a_disturbed_machine_are_named(self):
@@ -522,7 +522,7 @@ class Doctor(CommandTest):
             self.assertIn("tune those calls again", first["advice"])
             second = self.check(self.doctor(), "store")
             self.assertTrue(second["ok"])
-            self.assertIn("1 decisions", second["detail"])
+            self.assertIn("1 decision, ", second["detail"])
 
     def test_without_a_lock_file_there_is_nothing_to_say(self):
         self.assertTrue(self.check(self.doctor(), "lock file")["ok"])
@@ -535,7 +535,7 @@ class Doctor(CommandTest):
         self.hone("lock")
         good = self.check(self.doctor(env={"HONE_LOCK": "hone.lock"}), "lock file")
         self.assertTrue(good["ok"])
-        self.assertIn("1 choices, 1 for this machine", good["detail"])
+        self.assertIn("1 choice, 1 for this machine", good["detail"])
         path = self.folder / "hone.lock"
         path.write_text(re.sub(r" native/\w+", " native/gone", path.read_text()))
         self.hone("lock", "--reseal")

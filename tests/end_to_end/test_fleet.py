@@ -7,7 +7,7 @@ import sqlite3
 import time
 
 from fleet import FleetTest
-from support import COMMAND, DONE, INTERRUPTED, NO, NORM, PRODUCT, QUICK, USAGE, WORLD, CommandTest
+from support import BUILD, COMMAND, DONE, INTERRUPTED, NO, NORM, PRODUCT, QUICK, USAGE, WORLD, CommandTest
 
 SOAK = os.environ.get("HONE_SOAK") == "1"
 LITTLE = ["--seconds", "0.5", "--evals", "4"]
@@ -54,6 +54,8 @@ class Queue(CommandTest):
         self.assertIn("paused: cpu\n", self.hone("queue", "list").out)
         self.assertEqual(self.hone("queue", "stat", "--json").json["paused_devices"], ["cpu"])
         self.hone("queue", "pause")
+        self.assertEqual(self.stat()["foreigns"], 0)  # a pause is no config of another system
+        self.assertRegex(self.hone("store", "stat").out, r"(?m)^0 decisions, .*, 0 configs of other systems, ")
         self.assertIn("still paused: all devices", self.hone("queue", "pause", "--device", "cpu", "--off").out)
         self.hone("queue", "pause", "--off")
         self.hone("work", "--until-empty", *QUICK)
@@ -76,7 +78,7 @@ class Queue(CommandTest):
         job = self.hone("queue", "list", "--json").json["jobs"][0]
         self.assertEqual((job["state"], job["tries"]), ("aside", 2))
         self.assertIn("2 contests were begun and none ended", job["reason"])
-        self.assertIn("1 calls are set aside", self.hone("work", "--until-empty", *QUICK, code=NO).err)
+        self.assertIn("1 call is set aside", self.hone("work", "--until-empty", *QUICK, code=NO).err)
         self.assertIn("0 queued, 1 were there already, 1 of them set aside: taken up again", self.hone("queue", "add", call).out)
         self.assertEqual(self.hone("queue", "add", call, "--json").json, {"added": 0, "known": 1, "again": 0, "refused": 0})
         self.assertEqual(self.hone("work", "--until-empty", "--json", *QUICK).json["tuned"], 1, answer.err)
@@ -108,6 +110,21 @@ class Queue(CommandTest):
             self.refused("queue", *verb, "--device", "cuda:0", code=NO, says=["no such device", "fingerprint"])
         self.assertIn("0 dropped", self.hone("queue", "drop", "--all", "--device", "cuda").out)
         self.assertIn("2 dropped", self.hone("queue", "drop", "--all", "--device", "cpu").out)
+
+    def test_here_is_every_device_of_this_machine(self):
+        env = {"HONE_CUDA_DRIVER": str(BUILD / "tests" / "fakes" / "fake_cuda.so")}
+        here = {row["fingerprint"] for platform in self.hone("devices", "--json", env=env).json["platforms"] for row in platform["devices"]}
+        self.assertGreater(len(here), 1, here)
+        self.hone("queue", "add", NORM, f"{NORM}@cuda:0", "--device", "here", env=env)
+        self.hone("queue", "add", PRODUCT, "--device", "elsewhere", env=env)
+        jobs = self.hone("queue", "list", "--json", "--device", "here", env=env).json["jobs"]
+        self.assertEqual(sorted(job["device"].split("|")[0] for job in jobs), ["cpu", "cuda"])
+        self.assertEqual(self.hone("queue", "stat", "--json", "--device", "here", env=env).json["waiting"], 2)
+        self.assertEqual(set(self.hone("queue", "pause", "--device", "here", "--json", env=env).json["paused_devices"]), here)
+        self.assertTrue(self.hone("queue", "stat", "--json", "--device", "here", env=env).json["paused"])
+        self.assertEqual(self.hone("queue", "pause", "--off", "--device", "here", "--json", env=env).json["paused_devices"], [])
+        self.assertIn("2 dropped", self.hone("queue", "drop", "--all", "--device", "here", env=env).out)
+        self.assertEqual(self.hone("queue", "stat", "--json", env=env).json["waiting"], 1)
 
     def test_a_worker_that_is_interrupted_says_what_it_did(self):
         self.hone("queue", "add", NORM)

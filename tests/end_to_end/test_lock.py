@@ -179,7 +179,7 @@ class Check(LockTest):
     def test_agreement_is_exit_0(self):
         self.decide(NORM)
         self.hone("lock")
-        self.assertIn("1 choices", self.hone("lock", "--check").out)
+        self.assertIn("1 choice, as in", self.hone("lock", "--check").out)
         answer = self.hone("lock", "--check", "--json").json
         self.assertEqual((answer["drift"], answer["changes"]), (False, []))
 

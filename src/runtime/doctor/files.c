@@ -51,9 +51,9 @@ static void read_store(hone_store *store, hone_doctor_check *out)
         return;
     }
     const char *journal = hone_store_journal(store);
-    add(out, "%.300s: %" PRIu64 " decisions, all %" PRIu64 " records read and sound, schema %u%s%s",
-        hone_store_url(store), stat.decisions, health.records, stat.schema, journal == NULL ? "" : ", ",
-        journal == NULL ? "" : journal);
+    add(out, "%.300s: %" PRIu64 " decision%s, all %" PRIu64 " records read and sound, schema %u%s%s",
+        hone_store_url(store), stat.decisions, stat.decisions == 1 ? "" : "s", health.records, stat.schema,
+        journal == NULL ? "" : ", ", journal == NULL ? "" : journal);
     out->ok = health.set_aside == 0;
     if (!out->ok) add(out, "; %" PRIu64 " damaged ones were set aside now", health.set_aside);
 }
@@ -98,7 +98,8 @@ void hone_doctor_system_store(hone_doctor_round *round, hone_doctor_check *out)
     out->ok = hone_store_open_with(&options, url, &store, &err) == HONE_OK &&
               hone_store_get_stat(store, &stat, &err) == HONE_OK;
     if (out->ok)
-        add(out, "%.300s: %" PRIu64 " decisions, schema %u, never written", url, stat.decisions, stat.schema);
+        add(out, "%.300s: %" PRIu64 " decision%s, schema %u, never written", url, stat.decisions,
+            stat.decisions == 1 ? "" : "s", stat.schema);
     else
         add(out, "%.900s", err.message);
     out->advice = out->ok ? NULL : "hone goes on without it: name another with HONE_SYSTEM_STORE, or unset it";
@@ -205,7 +206,7 @@ static void look_at_lines(hone_runtime *rt, const hone_lock *lock, hone_doctor_c
         first = line->number;
         why = reason;
     }
-    add(out, "%zu choices, %zu for this machine", hone_lock_size(lock), here);
+    add(out, "%zu choice%s, %zu for this machine", hone_lock_size(lock), hone_lock_size(lock) == 1 ? "" : "s", here);
     out->ok = lost == 0;
     if (here == 0)
         out->advice = "under the policy frozen nothing answers here: hone tune, then hone lock --device here";

@@ -947,6 +947,18 @@ static void a_foreign_config_comes_back_as_it_came(void **state)
     assert_foreigns(f, NULL, "attention NULL abc {\"block_q\":128} NULL attention TPU v5 abc 1 other.json");
 }
 
+static void a_note_of_the_store_is_no_config_of_another_system(void **state)
+{
+    fixture *f = *state;
+    hone_store_stat stat;
+    hone_store_foreign foreigns[2] = {sample_foreign(), sample_foreign()};
+    foreigns[1].scheme = "hone.queue";
+    assert_int_equal(hone_store_put_foreign(f->store, foreigns, 2, &f->err), HONE_OK);
+    assert_int_equal(hone_store_get_stat(f->store, &stat, &f->err), HONE_OK);
+    assert_int_equal(stat.foreigns, 1);
+    assert_foreigns(f, "hone.queue", "attention TPU v5 abc {\"block_q\":128} v5.json");
+}
+
 static void foreign_configs_are_put_all_or_none(void **state)
 {
     fixture *f = *state;
@@ -1528,6 +1540,7 @@ int main(int count, char **arguments)
         STORE_TEST(an_alias_is_found_by_the_foreign_key),
         STORE_TEST(aliases_are_walked_by_scheme_in_the_order_of_keys),
         STORE_TEST(a_foreign_config_comes_back_as_it_came),
+        STORE_TEST(a_note_of_the_store_is_no_config_of_another_system),
         STORE_TEST(foreign_configs_are_put_all_or_none),
         STORE_TEST(a_foreign_config_is_found_by_its_whole_key),
         STORE_TEST(foreign_configs_of_a_scheme_are_cleared_and_others_stay),
