@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,11 +78,11 @@ void hone_buffer_format_list(hone_buffer *buffer, const char *format, va_list li
 {
     va_list measured;
     va_copy(measured, list);
-    int length = vsnprintf(NULL, 0, format, measured);
+    int length = hone_print_list(NULL, 0, format, measured);
     va_end(measured);
     if (length < 0) buffer->failed = true;
     if (length <= 0 || !reserve(buffer, (size_t)length)) return;
-    vsnprintf(buffer->data + buffer->size, (size_t)length + 1, format, list);
+    (void)hone_print_list(buffer->data + buffer->size, (size_t)length + 1, format, list);
     buffer->size += (size_t)length;
 }
 

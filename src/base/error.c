@@ -2,6 +2,8 @@
 // among the arguments.
 #include "base/error.h"
 
+#include "base/number.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +23,7 @@ static void mark_cut(char *text)
 static size_t append_list(char *text, size_t used, const char *format, va_list list)
 {
     if (used >= MESSAGE_SIZE - 1) return used;
-    int length = vsnprintf(text + used, MESSAGE_SIZE - used, format, list);
+    int length = hone_print_list(text + used, MESSAGE_SIZE - used, format, list);
     if (length < 0) return used;
     if ((size_t)length < MESSAGE_SIZE - used) return used + (size_t)length;
     mark_cut(text);

@@ -1,5 +1,5 @@
-// Numbers as text without the locale: the C library is only ever given and asked for digits with an exponent,
-// where no decimal point stands.
+// Numbers as text without the locale: the C library is only ever given and asked for digits with an exponent, where no
+// decimal point stands, or is under the C locale.
 //
 // The shortest text that reads back (the goal of G. L. Steele and J. L. White, "How to Print Floating-Point Numbers
 // Accurately", 1990) is found by trial, with the C library's correct rounding both ways: no double needs more than 17
@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,4 +234,45 @@ bool hone_integer_parse(const char *text, size_t size, int64_t *out_value)
     if (!negative && __builtin_sub_overflow(0, value, &value)) return false;
     *out_value = value;
     return true;
+}
+
+// The C library's numbers ----------------------------------------------------------------------------------------------
+
+// The thread's locale alone is changed, and for the call: setlocale is every thread's. newlocale of all of "C" makes
+// nothing: it answers a locale that is always there.
+static locale_t enter_c_locale(locale_t *made)
+{
+    *made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return *made != (locale_t)0 ? uselocale(*made) : (locale_t)0;
+}
+
+static void leave_c_locale(locale_t before, locale_t made)
+{
+    if (before != (locale_t)0) (void)uselocale(before);
+    if (made != (locale_t)0) freelocale(made);
+}
+
+int hone_print_list(char *out, size_t size, const char *format, va_list list)
+{
+    locale_t made, before = enter_c_locale(&made);
+    const int length = vsnprintf(out, size, format, list);
+    leave_c_locale(before, made);
+    return length;
+}
+
+int hone_print(char *out, size_t size, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int length = hone_print_list(out, size, format, list);
+    va_end(list);
+    return length;
+}
+
+double hone_number_read(const char *text, char **out_end)
+{
+    locale_t made, before = enter_c_locale(&made);
+    const double value = strtod(text, out_end);
+    leave_c_locale(before, made);
+    return value;
 }

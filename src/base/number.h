@@ -2,6 +2,7 @@
 #ifndef HONE_BASE_NUMBER_H
 #define HONE_BASE_NUMBER_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +19,11 @@ double hone_number_of_float(float value);
 bool hone_number_parse(const char *text, size_t size, double *out_value);
 // Reads exactly size bytes as a decimal integer with an optional minus; false when none or out of range.
 bool hone_integer_parse(const char *text, size_t size, int64_t *out_value);
+
+// The C library's, with the numbers of the C locale. A host that called setlocale writes 3,00 for 3.00, and what hone
+// stores, shows and compiles is read by others. Every float that the C library prints for hone goes through these.
+int hone_print_list(char *out, size_t size, const char *format, va_list list);                         // vsnprintf
+__attribute__((format(printf, 3, 4))) int hone_print(char *out, size_t size, const char *format, ...); // snprintf
+double hone_number_read(const char *text, char **out_end);                                             // strtod
 
 #endif

@@ -178,7 +178,7 @@ static bool read_float(const json_t *argument, double *out)
     else if (text != NULL && strcmp(text, "-inf") == 0)
         *out = -(double)INFINITY;
     else if (text == NULL && hex != NULL)
-        *out = strtod(hex, NULL);
+        *out = hone_number_read(hex, NULL);
     else
         return false;
     return true;

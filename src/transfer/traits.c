@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json_text.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static double number_of(hone_view text)
     size_t size = text.size < sizeof copy - 1 ? text.size : sizeof copy - 1;
     memcpy(copy, text.data, size);
     copy[size] = '\0';
-    return strtod(copy, NULL);
+    return hone_number_read(copy, NULL);
 }
 
 static uint8_t read_numbers(hone_view array, double out[HONE_MAX_RANK])

@@ -1,5 +1,6 @@
 #include "tvm_ffi/tables.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,9 @@ int hone_tvm_ffi_return_decision(const hone_call *call, const hone_decision *dec
     append_text(&g, decision->config_json[0] != '\0' ? decision->config_json : "{}");
     append_field(&g, ", \"source\": ", hone_source_name(decision->source));
     append_text(&g, decision->verified ? ", \"verified\": true" : ", \"verified\": false");
-    snprintf(time, sizeof time, ", \"time_ns\": %.1f}", decision->evidence.time_ns);
+    // The locale of the host is not JSON's.
+    const long long tenths = llround(10 * decision->evidence.time_ns);
+    snprintf(time, sizeof time, ", \"time_ns\": %lld.%lld}", tenths / 10, tenths % 10);
     append_text(&g, decision->evidence.time_ns > 0 ? time : ", \"time_ns\": null}");
     return return_grown(&g, result);
 }

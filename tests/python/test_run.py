@@ -1,10 +1,12 @@
 """hone.run and hone.bind on numpy's arrays and on anything else that speaks DLPack."""
 
 import concurrent.futures
+import contextlib
 import ctypes
 import gc
 import multiprocessing
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -397,3 +399,35 @@ class Bind(HoneTest):
         del runtime
         gc.collect()
         numpy.testing.assert_allclose(plan(x, w), norm(x, w), rtol=1e-5)
+
+
+IN_A_LOCALE_WITH_COMMAS = """
+import locale, sys
+import numpy, hone
+locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+assert locale.localeconv()["decimal_point"] == ","
+x, w = numpy.ones((8, 64), numpy.float32), numpy.ones(64, numpy.float32)
+with hone.Runtime(store=sys.argv[1]) as runtime:
+    runtime.tune("rms_norm(f32[8,64], f32[64])", seconds=1, evaluations=8, progress=False)
+    print(runtime.explain("rms_norm", x, w))
+    print(runtime.explain("rms_norm", x, w, json=True))
+"""
+
+
+class Locale(HoneTest):
+    def test_what_is_stored_and_said_has_points_in_a_program_whose_locale_has_commas(self):
+        try:
+            subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", self.folder / "de_DE.UTF-8"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.skipTest(f"localedef makes no locale de_DE.UTF-8: {error}")
+        done = subprocess.run([sys.executable, "-B", "-c", IN_A_LOCALE_WITH_COMMAS, self.store], capture_output=True, text=True,
+                              env={**os.environ, "LOCPATH": str(self.folder), "LC_ALL": "de_DE.UTF-8"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        comma = r"[0-9],[0-9]+ (?:ns|us|ms|s|%|of)\b"
+        self.assertRegex(done.stdout, r"[0-9]\.[0-9]{3} us")
+        self.assertNotRegex(done.stdout, comma)
+        with contextlib.closing(sqlite3.connect(self.store.removeprefix("sqlite:"))) as store:
+            stored = "\n".join(store.iterdump())
+        self.assertRegex(stored, r'"load":"[0-9]+\.[0-9]+"')
+        self.assertNotRegex(stored, r'"[a-z_]+":"[0-9]+,[0-9]+')
+        self.assertNotRegex(stored, comma)

@@ -1,5 +1,6 @@
 #include "os/conditions.h"
 
+#include "base/number.h"
 #include "os/limits.h"
 
 #include <ctype.h>
@@ -74,7 +75,7 @@ static double read_load(const char *root)
 {
     char text[HONE_OS_TEXT_SIZE], *end;
     if (!hone_os_read_text(root, "/proc/loadavg", text)) return -1;
-    double load = strtod(text, &end);
+    double load = hone_number_read(text, &end);
     return end == text || !(load >= 0) ? -1 : load;
 }
 

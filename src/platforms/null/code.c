@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "platforms/shared/launch.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ typedef struct scaler {
 static hone_status compile(const char *source, float *out, hone_error *err)
 {
     char *end = NULL;
-    *out = strtof(source, &end);
+    *out = (float)hone_number_read(source, &end);
     if (end != source && end[strspn(end, " \n")] == '\0') return HONE_OK;
     return hone_fail(err, HONE_INVALID_ARGUMENT, where, "'%.40s' is no source: expected a number", source);
 }

@@ -1,6 +1,7 @@
 // hone_explain: the chain link by link, every kernel, the evidence, and on a miss the nearest stored calls.
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "config/chain.h"
 #include "registry/names.h"
 #include "registry/origin.h"
@@ -122,7 +123,7 @@ static void place_beside(const explanation *e, const hone_kernel *kernel, char o
     const hone_measured *measured =
         hone_negatives_measured(&e->negatives, kernel->name, e->answer->decision.evidence.regime);
     if (measured != NULL)
-        snprintf(
+        hone_print(
             out, PLACE_SIZE, "could run it; measured: %.3f us, the fastest of %" PRIu32 " config%s",
             measured->time_ns / 1e3, measured->configs, measured->configs == 1 ? "" : "s");
     else if (hone_negatives_any(&e->negatives, kernel->name))

@@ -2,6 +2,7 @@
 #include "runtime/doctor/doctor.h"
 
 #include "base/error.h"
+#include "base/number.h"
 #include "hone/doctor.h"
 #include "hone/measure.h"
 #include "os/os.h"
@@ -30,7 +31,7 @@ static void check_clock(hone_doctor_round *round, hone_doctor_check *out)
     }
     double noise = sum / ROUNDS / low - 1;
     out->ok = noise < 0.25;
-    snprintf(
+    hone_print(
         out->detail, sizeof out->detail, "a loop of %.0f us takes %.1f %% more than its best on average, load %.2f",
         low / 1e3, 100 * noise, hone_os_load());
     out->advice = out->ok ? NULL : "stop other work while tuning; hone interleaves, but a busy machine costs time";

@@ -1,6 +1,7 @@
 // Checks of what is kept in files: the store, what of it was damaged, where it lies, and the lock file.
 #include "runtime/doctor/doctor.h"
 
+#include "base/number.h"
 #include "lock/lock.h"
 #include "os/os.h"
 #include "store/ops.h"
@@ -19,7 +20,7 @@ static void add(hone_doctor_check *out, const char *format, ...)
     va_list list;
     size_t used = strlen(out->detail);
     va_start(list, format);
-    vsnprintf(out->detail + used, sizeof out->detail - used, format, list);
+    hone_print_list(out->detail + used, sizeof out->detail - used, format, list);
     va_end(list);
 }
 

@@ -1,6 +1,7 @@
 // Checks of what moves times from outside. Nothing of it is required: contests go on, and record it.
 #include "runtime/doctor/doctor.h"
 
+#include "base/number.h"
 #include "os/os.h"
 
 #include <stdio.h>
@@ -102,9 +103,9 @@ void hone_doctor_load(hone_doctor_round *round, hone_doctor_check *out)
     if (load < 0)
         used = (size_t)snprintf(out->detail, sizeof out->detail, "not visible here");
     else
-        used = (size_t)snprintf(out->detail, sizeof out->detail, "%.2f in the last minute", load);
+        used = (size_t)hone_print(out->detail, sizeof out->detail, "%.2f in the last minute", load);
     if (all.stolen >= 0 && now.stolen >= 0)
-        snprintf(
+        hone_print(
             out->detail + used, sizeof out->detail - used,
             ", the host took %.1f %% of the time just now, %.2f %% since the start", 100 * now.stolen,
             100 * all.stolen);

@@ -3,6 +3,7 @@
 #include "runtime/links/links.h"
 
 #include "base/error.h"
+#include "base/number.h"
 #include "registry/names.h"
 #include "runtime/links/negatives.h"
 #include "runtime/links/trust.h"
@@ -120,7 +121,7 @@ static void name_neighbours(const hone_transfer_answer *answer, const char *devi
         bool is_here = strcmp(row->device, device) == 0;
         char away[32];
         // Another call is never 0.0 away.
-        snprintf(away, sizeof away, row->distance < 0.05 ? "%.2g" : "%.1f", row->distance);
+        hone_print(away, sizeof away, row->distance < 0.05 ? "%.2g" : "%.1f", row->distance);
         used += (size_t)snprintf(
             out + used, size - used, "%s%.100s%s, %s away", i > 0 ? "; " : "", call,
             is_here ? "" : " on another device", away);

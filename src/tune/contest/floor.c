@@ -1,5 +1,6 @@
 #include "tune/contest/floor.h"
 
+#include "base/number.h"
 #include "call/call.h"
 
 #include <math.h>
@@ -187,7 +188,7 @@ static const char *scaled(double value, char out[24])
         value /= 1000;
         i++;
     }
-    snprintf(out, 24, i > 0 ? "%.3g %c" : "%.3g ", value, prefixes[i]);
+    hone_print(out, 24, i > 0 ? "%.3g %c" : "%.3g ", value, prefixes[i]);
     return out;
 }
 
@@ -199,7 +200,7 @@ static const char *time_text(double ns, char out[24])
         ns /= 1000;
         i++;
     }
-    snprintf(out, 24, "%.3g %s", ns, units[i]);
+    hone_print(out, 24, "%.3g %s", ns, units[i]);
     return out;
 }
 
@@ -222,7 +223,7 @@ void hone_floor_say(const hone_floor *floor, char *out, size_t size)
         snprintf(out, size, "none: %s", floor->lacks != NULL ? floor->lacks : "it was not looked for");
         return;
     }
-    snprintf(
+    hone_print(
         out, size, "%s, for %s%s at %g times the %s%s/s %s of %s", time_text(floor->ns, least),
         scaled(floor->amount, amount), unit, floor->margin, scaled(floor->rate, rate), unit,
         floor->is_measured ? "measured" : "told by the driver", floor->at);

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "platforms/platform.h"
 #include "registry/failure_kinds.h"
 #include "registry/names.h"
@@ -58,7 +59,7 @@ static bool tell_loss(const hone_outcome *outcome, double seconds, hone_failure 
 {
     const bool is_late = outcome->kind == HONE_OUTCOME_TIMEOUT;
     if (is_late)
-        snprintf(out, size, "no answer within %.3g s", seconds);
+        hone_print(out, size, "no answer within %.3g s", seconds);
     else if (outcome->kind != HONE_OUTCOME_LOST)
         return false;
     *out_failure = is_late ? HONE_FAILURE_TIMEOUT : failure_of_loss(outcome, out, size);

@@ -9,6 +9,7 @@
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
+#include "base/number.h"
 #include "platforms/platform.h"
 #include "tune/rule/statistics.h"
 #include "tune/rule/stopping.h"
@@ -368,7 +369,7 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
     if (equal >= 0) {
         const hone_candidate *other = finals->finalists[equal].candidate,
                              *winner = finals->finalists[finals->winner].candidate;
-        snprintf(
+        hone_print(
             text, sizeof text, "%s%s takes %.3g (%.3g to %.3g) times as long",
             other->kernel == winner->kernel ? "another config of " : "",
             state->field.contestants[other->kernel].ref->kernel.name, ratio.middle, ratio.low, ratio.high);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "hone/status.h"
 #include "os/conditions.h"
 #include "os/os.h"
@@ -167,7 +168,7 @@ FACT(load)
     (void)kernel;
     const hone_os_conditions now = conditions();
     if (now.load < 0) return false;
-    snprintf(out, HONE_FACT_SIZE, "%.2f", now.load);
+    hone_print(out, HONE_FACT_SIZE, "%.2f", now.load);
     return true;
 }
 

@@ -1,4 +1,5 @@
 // Errors, numbers, JSON text, lower case, hashes, log: what comes out is compared with what Python gives.
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/hash_wide.h"
@@ -14,6 +15,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -131,6 +133,44 @@ static void numbers_do_not_follow_the_locale(void **state)
         assert_true(hone_number_parse("2.5", 3, &value));
         assert_true(value == 2.5);
     }
+}
+
+// Of the C library's texts: few machines have such a locale, and localedef makes one.
+static void texts_have_points_whatever_locale_the_host_has_set(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/hone-locale-XXXXXX", command[160], text[32], *end;
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null", folder);
+    const bool is_made = system(command) == 0;
+    setenv("LOCPATH", folder, 1);
+    const bool has_comma =
+        is_made && setlocale(LC_ALL, "de_DE.UTF-8") != NULL && strcmp(localeconv()->decimal_point, ",") == 0;
+    if (has_comma) {
+        hone_buffer buffer;
+        hone_error err = {0};
+        snprintf(text, sizeof text, "%.2f", 2.5);
+        assert_string_equal(text, "2,50"); // the locale has set in
+        hone_print(text, sizeof text, "%.2f", 2.5);
+        assert_string_equal(text, "2.50");
+        assert_true(hone_number_read("2.5s", &end) == 2.5);
+        assert_string_equal(end, "s");
+        hone_buffer_init(&buffer, hone_allocator_system());
+        hone_buffer_format(&buffer, "%g us", 2.5);
+        assert_string_equal(hone_buffer_string(&buffer), "2.5 us");
+        hone_buffer_deinit(&buffer);
+        hone_fail(&err, HONE_INVALID_ARGUMENT, "a.b", "%.1f", 2.5);
+        assert_string_equal(err.message, "2.5");
+        snprintf(text, sizeof text, "%.2f", 2.5);
+        assert_string_equal(text, "2,50"); // and is the host's still
+    }
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    if (has_comma) return;
+    print_message("skipped: localedef made no locale de_DE.UTF-8 (libc-bin and locales of Debian have it)\n");
+    skip();
 }
 
 static void what_is_no_number_is_refused(void **state)
@@ -342,6 +382,7 @@ int main(void)
         cmocka_unit_test(every_status_has_a_name),
         cmocka_unit_test(numbers_print_as_pythons_repr_and_read_back),
         cmocka_unit_test(numbers_do_not_follow_the_locale),
+        cmocka_unit_test(texts_have_points_whatever_locale_the_host_has_set),
         cmocka_unit_test(what_is_no_number_is_refused),
         cmocka_unit_test(integers_are_read_up_to_their_range),
         cmocka_unit_test(lower_case_is_pythons),
