@@ -51,7 +51,8 @@ class CommandTest(unittest.TestCase):
                     "HONE_DEVICE_LOCKS": str(BUILD.resolve()),
                     "HONE_CUDA_DRIVER": "/nowhere/libcuda.so.1",  # a GPU of this machine is none of the tests'
                     "HONE_NUMPY_OPENBLAS": "/nowhere", "HONE_SCIPY_OPENBLAS": "/nowhere", "HONE_ONEDNN3": "/nowhere",
-                    "HONE_OPENCL": "/nowhere/libOpenCL.so.1"})
+                    # Those of this machine, and of build-python, are for the tests that ask for them.
+                    "HONE_OPENCL": "/nowhere/libOpenCL.so.1", "HONE_PJRT_PLUGIN": "/nowhere/plugin.so"})
         env["COLUMNS"] = None  # a terminal's
         env.update(changes)
         return {name: value for name, value in env.items() if value is not None}

@@ -1,8 +1,11 @@
 """Calls that XLA's plugin for the CPU competes for, from the command."""
 
+import json
+import shutil
+import subprocess
 import unittest
 
-from support import DATA, CommandTest
+from support import COMMAND, DATA, CommandTest
 
 PLUGIN = DATA.resolve().parent / "build-python" / "xla_plugins" / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
 
@@ -22,6 +25,26 @@ class Xla(CommandTest):
             rows = {row["platform"]: row for row in self.hone("devices", "--json", env=env).json["platforms"]}
             self.assertEqual((rows["xla"]["available"], rows["pallas"]["available"]), (here, here))
         self.assertIn("there is no file /nowhere/plugin.so", rows["xla"]["reason"])
+
+    def test_the_plugin_that_setup_installs_is_found_by_the_hone_beside_it(self):
+        self.with_plugin()
+        rows = {row["platform"]: row for row in self.hone("devices", "--json", env={"HONE_PJRT_PLUGIN": None}).json["platforms"]}
+        self.assertEqual((rows["xla"]["available"], rows["pallas"]["available"]), (True, True), rows["xla"])
+        self.assertIn(str(PLUGIN.resolve()), rows["xla"]["plugins"])
+        self.assertIn("triton 3.", rows["triton"]["plugins"])
+        (entry,) = self.hone("tune", "rms_norm(f32[16,256], f32[256])", "--platform", "xla", "--seconds", "10", "--evals", "2", "--json",
+                             env={"HONE_PJRT_PLUGIN": None, "HONE_COMPILE_CACHE": str(self.folder / "cache")}).json["entries"]
+        self.assertEqual(entry["kernel"], "xla")
+
+    def test_an_installed_hone_does_not_look_beside_its_folder(self):
+        installed = self.folder / "bin"
+        installed.mkdir()
+        (self.folder / "build-python").symlink_to(PLUGIN.parents[2])
+        shutil.copy(COMMAND, installed / "hone")
+        rows = json.loads(subprocess.run([installed / "hone", "devices", "--json"], env=self.environment({"HONE_PJRT_PLUGIN": None}),
+                                         capture_output=True, text=True, check=True).stdout)["platforms"]
+        self.assertNotIn("build-python", json.dumps(rows))
+        self.assertNotIn(str(PLUGIN.resolve()), json.dumps(rows))
 
     def test_list_says_that_the_kernels_for_the_cpu_run_here_or_what_is_missing(self):
         # The devices are those of others: xla visits them.

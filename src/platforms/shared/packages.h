@@ -6,7 +6,8 @@
 #include "os/os.h"
 
 // Calls visit with each folder of packages (".../lib/python3.12/site-packages") that there is, until it answers false:
-// those of VIRTUAL_ENV, ~/.local, /usr/local and /usr.
+// those of VIRTUAL_ENV, ~/.local, /usr/local and /usr, and at last, of a hone that runs where it was built, the one into
+// which scripts/setup installs.
 void hone_packages_visit(bool (*visit)(void *ctx, const char *folder), void *ctx);
 
 // A library of such a package.
