@@ -14,6 +14,7 @@ static const char *name_of(const hone_audited *audited)
 static const char *verdict_of(const hone_audited *audited, double threshold)
 {
     if (!audited->served) return "not served";
+    if (audited->no_call) return "no call";
     if (audited->failure != HONE_FAILURE_NONE) return hone_failure_name(audited->failure);
     if (!audited->passed) return 100 * audited->regret_low > threshold ? "slower than another" : "slower than it was";
     if (audited->flipped) return "right enough";
@@ -34,15 +35,16 @@ static bool is_out_of_reach(const hone_cli *cli, const hone_audited *audited)
     return !is_here;
 }
 
-// The worst of the choices: one that does not pass, else one that was out of reach.
+// The worst of the choices: one that does not pass, else one that was not looked at.
 static int judge(const hone_cli *cli, const hone_audit *audit, uint32_t *out_of_reach)
 {
     int status = hone_audit_size(audit) > 0 ? EXIT_DONE : EXIT_NO; // a gate that looked at nothing does not pass
     *out_of_reach = 0;
     for (size_t i = 0; i < hone_audit_size(audit); i++) {
         const hone_audited *audited = hone_audit_choice(audit, i);
-        if (is_out_of_reach(cli, audited)) {
-            ++*out_of_reach;
+        const bool is_far = !audited->no_call && is_out_of_reach(cli, audited);
+        *out_of_reach += is_far;
+        if (is_far || audited->no_call) {
             if (status == EXIT_DONE) status = EXIT_WORLD;
         } else if (!audited->passed) {
             status = EXIT_NO;
@@ -113,6 +115,10 @@ static void print_sum(const hone_audit *audit, double threshold)
         cli_say(
             "%u %s not served by this library (hone store prune drops %s)\n", sum.not_served,
             sum.not_served == 1 ? "is" : "are", sum.not_served == 1 ? "it" : "them");
+    if (sum.no_call > 0)
+        cli_say(
+            "%u not looked at: no call that can be read is stored with %s\n", sum.no_call,
+            sum.no_call == 1 ? "it" : "them");
     if (sum.failed > 0) cli_say("%u rejected, %u of them taken back\n", sum.failed, sum.taken_back);
     if (sum.past > sum.failed) cli_say("%u past the threshold of %g %%\n", sum.past - sum.failed, threshold);
 }
@@ -149,7 +155,7 @@ static int update(hone_cli *cli, const hone_audit *audit)
     int worst = EXIT_DONE;
     for (size_t i = 0; i < hone_audit_size(audit) && !cli_cancel; i++) {
         const hone_audited *audited = hone_audit_choice(audit, i);
-        if (audited->passed || audited->call == NULL) continue;
+        if (audited->passed || audited->no_call || audited->call == NULL) continue;
         hone_result *result = NULL;
         hone_error err;
         options.regime = audited->regime;
@@ -192,6 +198,11 @@ int cli_audit(hone_cli *cli)
     uint32_t out_of_reach = 0;
     const int verdict = judge(cli, audit, &out_of_reach);
     hone_audit_release(&audit);
+    if (sum.no_call > 0)
+        cli_warn(
+            "%u choice%s not looked at: no call that can be read is stored with %s: tune the call, or import the "
+            "choice with its call or spec",
+            sum.no_call, sum.no_call == 1 ? " was" : "s were", sum.no_call == 1 ? "it" : "them");
     if (out_of_reach > 0)
         cli_warn(
             "%u choice%s not looked at: the kernel is not here, or cannot run here (name its pack with --pack, "

@@ -36,6 +36,7 @@ typedef struct hone_audited {
     char next_config[1024];
     double next_ns;   // as it was measured then
     char pinned[256]; // the line of the lock file that still names the kernel: "hone.lock:3"; ""
+    bool no_call;     // it was not looked at: no call that can be read is stored with it, and reason says so
 } hone_audited;
 
 typedef struct hone_audit_summary {
@@ -43,6 +44,7 @@ typedef struct hone_audit_summary {
     uint32_t taken_back;
     double flip_rate; // flipped / measured
     double mean_regret, worst_regret, median_drift;
+    uint32_t no_call; // were not looked at; none of failed and past
 } hone_audit_summary;
 
 typedef struct hone_audit hone_audit; // immutable; of one owner

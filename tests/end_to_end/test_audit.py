@@ -144,6 +144,27 @@ class Audit(CommandTest):
         self.tune(NORM)
         self.hone("tune", *LENIENT, NORM)
 
+    def test_a_choice_that_no_call_is_stored_with_is_not_looked_at_and_not_rejected(self):
+        document = self.tune(NORM)
+        for name in ("call", "spec"):
+            document["entries"][0].pop(name)
+        self.use_new_store()
+        self.hone("store", "put", input=json.dumps(document))
+        before = self.stat()
+        answer = self.hone("tune", *LENIENT, "--json", code=WORLD)
+        (row,) = answer.json["choices"]
+        self.assertEqual((row["served"], row["passed"], row["no_call"]), (True, False, True), row)
+        self.assertNotIn("failure", row)
+        summary = answer.json["summary"]
+        self.assertEqual([summary[name] for name in ("choices", "measured", "failed", "past", "no_call")], [1, 0, 0, 0, 1])
+        self.assertIn("1 choice was not looked at: no call that can be read is stored with it", answer.err)
+        self.assertNotIn("the kernel is not here", answer.err)
+        text = self.hone("tune", *LENIENT, "--update", code=WORLD).out
+        self.assertRegex(text, r"portable|avx")
+        self.assertIn("1 not looked at: no call", text)
+        self.assertNotIn("rejected", text)
+        self.assertEqual(self.stat(), before)
+
     def test_a_call_without_a_choice_is_no(self):
         self.tune("matmul(f32[32,32], f32[32,32])")
         self.refused("tune", "--audit", NORM, code=NO, says="the store has no decision")

@@ -123,7 +123,7 @@ static hone_status find_call(
     char name[sizeof item->audited.algorithm + sizeof item->audited.version + 4];
     snprintf(name, sizeof name, "%s@v%s", item->audited.algorithm, item->audited.version);
     if (item->call == NULL && item->spec == NULL)
-        return hone_fail(err, HONE_NOT_FOUND, where, "the decision holds neither call nor spec");
+        return hone_fail(err, HONE_NOT_FOUND, where, "neither a call text nor a spec is stored with it");
     hone_status status = hone_op_get(rt, name, op, err);
     if (status != HONE_OK) return status;
     hone_signature *signature = (*op)->algorithm->signature;
@@ -217,10 +217,13 @@ static hone_status audit_item(
     hone_tune_options options = *given;
     options.regime = item->audited.regime;
     hone_status status = find_call(rt, item, &op, &call, &why);
-    if (status == HONE_OK) status = measure(rt, item, op, call, threshold, &options, &why);
+    const bool is_known = status == HONE_OK;
+    if (is_known) status = measure(rt, item, op, call, threshold, &options, &why);
     hone_call_release(&call);
     if (is_of_the_call(status)) {
-        item->audited.failure = HONE_FAILURE_UNSUPPORTED;
+        // The kernel may be as right as ever where nobody knows what to run it on.
+        item->audited.no_call = !is_known;
+        item->audited.failure = is_known ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_NONE;
         hone_words_copy(item->audited.reason, sizeof item->audited.reason, why.message);
         return HONE_OK;
     }
@@ -231,7 +234,7 @@ static hone_status audit_item(
 bool hone_audit_passes(const hone_audited *audited, double threshold)
 {
     if (!audited->served) return true;
-    if (audited->failure != HONE_FAILURE_NONE) return false;
+    if (audited->failure != HONE_FAILURE_NONE || audited->no_call) return false;
     bool regrets = audited->regret_low > threshold;
     bool drifted =
         audited->changed[0] != '\0' && audited->stored_ns > 0 && audited->low_ns > (1 + threshold) * audited->stored_ns;
@@ -267,7 +270,8 @@ static hone_status look_again(
     options.seed = given->seed != 0 ? ~given->seed : 0;
     for (size_t i = 0; i < audit->count && status == HONE_OK; i++) {
         const hone_audited *audited = &audit->items[i].audited;
-        if (!audited->passed && audited->failure == HONE_FAILURE_NONE) status = look(rt, audit, i, &options, err);
+        const bool is_slow = !audited->passed && audited->failure == HONE_FAILURE_NONE && !audited->no_call;
+        if (is_slow) status = look(rt, audit, i, &options, err);
     }
     return status;
 }

@@ -30,7 +30,8 @@ static double median_drift(const hone_audit *audit)
 static void add(const hone_audited *audited, hone_audit_summary *sum)
 {
     sum->choices++;
-    sum->past += !audited->passed;
+    sum->past += !audited->passed && !audited->no_call;
+    sum->no_call += audited->no_call;
     sum->not_served += !audited->served;
     sum->changed += audited->changed[0] != '\0';
     sum->failed += audited->failure != HONE_FAILURE_NONE;
@@ -122,6 +123,7 @@ static void put_choice(hone_buffer *out, const hone_audited *a)
     if (a->time_ns > 0) put_measured(out, a);
     put_text(out, "changed", a->changed);
     if (a->failure != HONE_FAILURE_NONE) put_text(out, "failure", hone_failure_name(a->failure));
+    if (a->no_call) put_flag(out, "no_call", true);
     put_text(out, "reason", a->reason);
     if (a->failure != HONE_FAILURE_NONE) put_taken_back(out, a);
     put_flag(out, "served", a->served);
@@ -136,8 +138,9 @@ static void put_sum(hone_buffer *out, const hone_audit *audit)
     hone_buffer_format(
         out,
         "\"summary\":{\"choices\":%u,\"measured\":%u,\"flipped\":%u,\"failed\":%u,\"changed\":%u,\"not_served\":%u,"
-        "\"past\":%u,\"taken_back\":%u",
-        sum.choices, sum.measured, sum.flipped, sum.failed, sum.changed, sum.not_served, sum.past, sum.taken_back);
+        "\"past\":%u,\"taken_back\":%u,\"no_call\":%u",
+        sum.choices, sum.measured, sum.flipped, sum.failed, sum.changed, sum.not_served, sum.past, sum.taken_back,
+        sum.no_call);
     put_number(out, "flip_rate", sum.flip_rate);
     put_number(out, "mean_regret", sum.mean_regret);
     put_number(out, "worst_regret", sum.worst_regret);

@@ -51,7 +51,7 @@ static void the_sum_has_the_share_that_flipped_and_the_middle_drift(void **state
 {
     (void)state;
     static const double drifts[] = {0.30, -0.10, 0.02, 0.04};
-    hone_audit_item items[6] = {0};
+    hone_audit_item items[7] = {0};
     for (size_t i = 0; i < 4; i++) {
         items[i].audited = looked_at(0.1 * (double)i, 0);
         items[i].audited.drift = drifts[i];
@@ -62,11 +62,13 @@ static void the_sum_has_the_share_that_flipped_and_the_middle_drift(void **state
     snprintf(items[0].audited.changed, sizeof items[0].audited.changed, "library was a, is b");
     items[4].audited.failure = HONE_FAILURE_CRASH; // was not measured: counts in no mean
     items[4].audited.served = true;
-    items[5].audited.passed = true; // nor was what is not served
-    const hone_audit audit = {.items = items, .count = 6};
+    items[5].audited.passed = true;                            // nor was what is not served
+    items[6].audited.served = items[6].audited.no_call = true; // nor what has no call; it is not rejected
+    const hone_audit audit = {.items = items, .count = 7};
     hone_audit_summary sum;
     hone_audit_sum(&audit, &sum);
-    assert_int_equal(sum.choices, 6);
+    assert_int_equal(sum.choices, 7);
+    assert_int_equal(sum.no_call, 1);
     assert_int_equal(sum.measured, 4);
     assert_int_equal(sum.flipped, 1);
     assert_true(sum.flip_rate == 0.25);
