@@ -89,7 +89,7 @@ static int check_values(const trial *t, const ab_run *run)
 
 static int fail_limit(const trial *t, const ab_run *run, double limit)
 {
-    if (cli_cancel) return EXIT_INTERRUPTED;
+    if (cli_is_cancelled()) return EXIT_INTERRUPTED;
     if (!t->has_looked) return fail_run(run, "did not end within the budget: give more than --seconds %g", t->budget);
     return fail_run(run, "ran for %.0f s, where a run took %.1f s before: it hangs, and was ended", limit, t->longest);
 }
@@ -121,7 +121,7 @@ static int run_once(trial *t, const ab_side *side, double *out_value)
 
 static int fail_ended(const trial *t, const ab_run *run, size_t turns)
 {
-    if (cli_cancel) return EXIT_INTERRUPTED;
+    if (cli_is_cancelled()) return EXIT_INTERRUPTED;
     if (run->pid != 0) return fail_limit(t, run, limit_of(t));
     if (!ab_ended_well(run)) return EXIT_WORLD;
     return fail_run(
@@ -145,7 +145,7 @@ static int start_both(trial *t, ab_run runs[2], uint32_t first)
         ab_read(going, count, 1, cli_now_ns() + tick_ns);
         for (size_t i = 0; i < count && status == 0; i++) {
             if (going[i]->count > 0) ab_stop(going[i]);
-            if (going[i]->pid == 0 || cli_cancel || cli_now_ns() >= until) status = fail_ended(t, going[i], 0);
+            if (going[i]->pid == 0 || cli_is_cancelled() || cli_now_ns() >= until) status = fail_ended(t, going[i], 0);
         }
     }
     return status;
@@ -233,9 +233,10 @@ static int look_at(trial *t, const ab_side *side, double *out_seconds)
     if (is_endless) ab_leave(&run, SIGINT, grace_ns);
     if (status == 0 && !alternate && !ab_read(&one, 1, SIZE_MAX, in_seconds(limit)))
         status = fail_limit(t, &run, limit);
-    if (status == 0 && alternate && run.pid != 0 && run.count == 0 && !cli_cancel) status = check_values(t, &run);
+    if (status == 0 && alternate && run.pid != 0 && run.count == 0 && !cli_is_cancelled())
+        status = check_values(t, &run);
     if (status == 0 && run.pid != 0) status = fail_limit(t, &run, limit);
-    if (status == 0 && cli_cancel) status = EXIT_INTERRUPTED;
+    if (status == 0 && cli_is_cancelled()) status = EXIT_INTERRUPTED;
     if (status == 0 && !is_endless && !ab_ended_well(&run)) status = EXIT_WORLD;
     if (status == 0 && (t->metric.is_step || !measures_time(t))) status = check_values(t, &run);
     *out_seconds = is_endless ? -1 : ab_seconds(&run);
@@ -341,7 +342,7 @@ static void show_progress(const trial *t)
 static int run_pairs(trial *t)
 {
     int status = 0;
-    while (status == 0 && t->verdict == UNDECIDED && !cli_cancel) {
+    while (status == 0 && t->verdict == UNDECIDED && !cli_is_cancelled()) {
         const double before = spent(t);
         if (before + fmax(t->longest_pair, t->longest) * 1.1 >= t->budget) break;
         status = run_pair(t);
@@ -349,7 +350,7 @@ static int run_pairs(trial *t)
         show_progress(t);
     }
     if (t->cli->progress) fputs("\r\033[K", stderr);
-    return cli_cancel ? 0 : status;
+    return cli_is_cancelled() ? 0 : status;
 }
 
 // The answer ----------------------------------------------------------------------------------------------------------
@@ -426,7 +427,7 @@ static void say_verdict(const trial *t)
     else
         printf(
             "undecided: %s; %s\n", is_known ? wide : "nothing is known yet",
-            cli_cancel ? "interrupted" : "more --seconds may tell");
+            cli_is_cancelled() ? "interrupted" : "more --seconds may tell");
 }
 
 // The disappointment that is to be told of first: what was gained in calls and cannot be seen in the program.
@@ -466,7 +467,7 @@ static int compare(trial *t)
     if (status == 0) status = look_first(t);
     if (status == 0) status = run_pairs(t);
     if (status != 0) return status;
-    if (!cli_cancel && t->calls != NULL) ab_time_calls(t->sides, t->calls);
+    if (!cli_is_cancelled() && t->calls != NULL) ab_time_calls(t->sides, t->calls);
     return answer(t);
 }
 

@@ -265,7 +265,7 @@ void ab_time_calls(const ab_side sides[2], json_t *calls)
     snprintf(file, sizeof file, "%s.json", sides[1].store + strlen(cli_file_scheme()));
     json_array_foreach(calls, i, row)
     {
-        if (cli_cancel || timed == MOST_TIMED) return;
+        if (cli_is_cancelled() || timed == MOST_TIMED) return;
         if (!differs(row)) continue;
         time_call(sides, file, row);
         timed++;

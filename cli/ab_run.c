@@ -206,7 +206,7 @@ bool ab_read(ab_run *const *runs, size_t count, size_t values, uint64_t until_ns
             all = all && (runs[i]->pid == 0 || runs[i]->count >= values);
         }
         if (all) return true;
-        if (cli_cancel || cli_now_ns() >= until_ns) return false;
+        if (cli_is_cancelled() || cli_now_ns() >= until_ns) return false;
         wait_for_output(runs, count, until_ns);
     }
 }

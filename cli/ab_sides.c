@@ -65,7 +65,7 @@ static bool has_done(const ab_side *side, const char *program, const ab_run *run
 {
     if (run->pid == 0 && WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0) return true;
     char how[64];
-    if (cli_cancel)
+    if (cli_is_cancelled())
         snprintf(how, sizeof how, "was interrupted");
     else if (run->pid != 0)
         snprintf(how, sizeof how, "did not end in %d s", COMMAND_SECONDS);

@@ -153,7 +153,7 @@ static int update(hone_cli *cli, const hone_audit *audit)
     cli_tune_options(cli, &options);
     options.fresh = true;
     int worst = EXIT_DONE;
-    for (size_t i = 0; i < hone_audit_size(audit) && !cli_cancel; i++) {
+    for (size_t i = 0; i < hone_audit_size(audit) && !cli_is_cancelled(); i++) {
         const hone_audited *audited = hone_audit_choice(audit, i);
         if (audited->passed || audited->no_call || audited->call == NULL) continue;
         hone_result *result = NULL;

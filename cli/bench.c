@@ -159,7 +159,7 @@ static void measure(bench_field *field, double seconds)
         field->lanes[i].batch = once < whole ? (uint32_t)(whole / (once + 1)) + 1 : 1;
     }
     uint64_t end = cli_now_ns() + (uint64_t)(seconds * 1e9);
-    while (field->rounds < MAX_ROUNDS && (field->rounds < 3 || cli_now_ns() < end) && !cli_cancel) {
+    while (field->rounds < MAX_ROUNDS && (field->rounds < 3 || cli_now_ns() < end) && !cli_is_cancelled()) {
         for (size_t i = 0; i < field->count; i++) {
             bench_lane *lane = &field->lanes[(i + field->rounds) % field->count];
             lane->samples[field->rounds] = time_batch(field, lane, lane->batch);
@@ -283,7 +283,7 @@ int cli_bench(hone_cli *cli)
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
     if (status != 0) return status;
     json_t *all = json_array();
-    for (size_t i = 0; i < cli->count && !cli_cancel; i++) {
+    for (size_t i = 0; i < cli->count && !cli_is_cancelled(); i++) {
         int one = bench_call(cli, cli->arguments[i], all);
         status = one != 0 ? one : status;
     }

@@ -101,8 +101,11 @@ int cli_check_given(const hone_cli *cli, const char *what, const char *options, 
 // The verb that the first argument names; NULL, after saying why: it names none, or does not take what was given.
 const cli_verb *cli_find_verb(const hone_cli *cli, const char *command, const cli_verb *verbs);
 
-// Set by SIGINT and SIGTERM.
-extern volatile int cli_cancel;
+// Whether SIGINT or SIGTERM came. Who asks and is told so ends early: the exit code is then 130, and that of the command where
+// nobody asked, and all was done.
+bool cli_is_cancelled(void);
+// The flag itself, for the library, which breaks off contests.
+const volatile int *cli_lend_cancel(void);
 
 // Opens the runtime with the command's policy: tune, unless HONE_POLICY says otherwise. Prints what failed.
 int cli_open(hone_cli *cli, hone_policy policy);

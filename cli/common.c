@@ -340,6 +340,6 @@ void cli_tune_options(hone_cli *cli, hone_tune_options *out)
         .kernel = options->kernel,
         .progress = cli_progress,
         .progress_ctx = cli,
-        .cancel = &cli_cancel,
+        .cancel = cli_lend_cancel(),
     };
 }

@@ -92,12 +92,23 @@ static bool is_passed_over(importing *i, const char *path, const cli_text *text)
     return true;
 }
 
+// Nothing is stored before all files were read.
+static int say_cancelled(void)
+{
+    cli_warn("interrupted: nothing was imported");
+    return EXIT_INTERRUPTED;
+}
+
 static int add_file(importing *i, const char *path)
 {
     cli_text text;
     hone_error err;
     int status = cli_read(path, &text);
     if (status != 0) return status;
+    if (cli_is_cancelled()) {
+        cli_text_deinit(&text);
+        return say_cancelled();
+    }
     i->files++;
     hone_status added = is_passed_over(i, path, &text)
                             ? HONE_OK
@@ -474,14 +485,14 @@ static bool show_difference(
                          "{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "difference", difference_names[difference],
                          "device", key->device, "algorithm", key->algorithm, "version", key->version, "key", key->key,
                          "call", either->call, "left", choice_of(left), "right", choice_of(right)));
-        return !cli_cancel;
+        return !cli_is_cancelled();
     }
     printf(
         "%s@v%s %s on %s  %s\n", key->algorithm, key->version, key->key, key->device,
         either->call == NULL ? "" : either->call);
     print_choice('-', left);
     print_choice('+', right);
-    return !cli_cancel;
+    return !cli_is_cancelled();
 }
 
 // A bundle, read into memory.

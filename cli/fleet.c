@@ -118,7 +118,7 @@ static bool add_decision(void *ctx, const hone_store_decision *row)
     json_object_set_new(out, "stale", text_or_null(stale));
     json_object_set_new(out, "name", json_string(name_of(&row->key, row->regime, name)));
     json_array_append_new(f->decisions, out);
-    return !cli_cancel;
+    return !cli_is_cancelled();
 }
 
 // What was measured ---------------------------------------------------------------------------------------------------
@@ -137,12 +137,12 @@ static bool find_fastest(void *ctx, const hone_store_key *key, const hone_store_
 {
     fleet *f = ctx;
     char name[KEY_SIZE];
-    if (row->failure != HONE_FAILURE_NONE || row->time_ns <= 0) return !cli_cancel;
+    if (row->failure != HONE_FAILURE_NONE || row->time_ns <= 0) return !cli_is_cancelled();
     name_of(key, row->regime, name);
     const json_t *known = json_object_get(f->fastest, name);
     if (known == NULL || row->time_ns < json_number_value(json_object_get(known, "time_ns")))
         json_object_set_new(f->fastest, name, measured(row));
-    return !cli_cancel;
+    return !cli_is_cancelled();
 }
 
 typedef struct contest {
@@ -179,7 +179,7 @@ static bool add_call(void *ctx, const hone_store_invocation *row)
         (json_int_t)row->count, "last", last, "kernel", row->kernel, "answered", row->decided, "name",
         name_of(&row->key, HONE_WARM, name));
     if (out != NULL) json_array_append_new(f->calls, out);
-    return !cli_cancel;
+    return !cli_is_cancelled();
 }
 
 static bool count_damaged(void *ctx, const hone_store_quarantined *row)
@@ -275,8 +275,8 @@ static hone_status add_contests(fleet *f, hone_store *const *stores, hone_error 
     }
     qsort(order, count, sizeof *order, by_weight);
     hone_status status = HONE_OK;
-    for (size_t i = 0; i < count && json_array_size(f->contests) < MOST_CONTESTS && status == HONE_OK && !cli_cancel;
-         i++) {
+    for (size_t i = 0;
+         i < count && json_array_size(f->contests) < MOST_CONTESTS && status == HONE_OK && !cli_is_cancelled(); i++) {
         if (json_object_get(f->fastest, json_string_value(json_object_get(order[i], "name"))) == NULL) continue;
         hone_store *store = stores[json_integer_value(json_object_get(order[i], "store"))];
         if (store != NULL)
@@ -308,7 +308,7 @@ static int read_stores(fleet *f, char *const *urls, size_t count, json_t *rows)
     int result = EXIT_DONE;
     hone_error err;
     if (stores == NULL) cli_no_memory();
-    for (size_t i = 0; i < count && !cli_cancel; i++) {
+    for (size_t i = 0; i < count && !cli_is_cancelled(); i++) {
         json_t *row = json_pack("{s:s}", "url", urls[i]);
         if (row == NULL) row = json_pack("{s:s}", "url", "(a name that is not UTF-8)");
         json_array_append_new(rows, row);
@@ -416,7 +416,7 @@ int cli_report(hone_cli *cli)
     fleet f = {cli, 0, json_array(), json_array(), json_array(), json_array(), json_object(), 0};
     const int found =
         cli->count > 0 ? read_stores(&f, cli->arguments, cli->count, stores) : read_stores(&f, mine, 1, stores);
-    const bool is_cancelled = cli_cancel != 0, is_nothing = found == EXIT_USAGE || !any_was_read(stores);
+    const bool is_cancelled = cli_is_cancelled(), is_nothing = found == EXIT_USAGE || !any_was_read(stores);
     status = is_cancelled ? EXIT_INTERRUPTED : is_nothing ? found : write_out(cli, document_of(&f, stores));
     if (is_cancelled || is_nothing) json_decref(stores);
     json_t *const all[] = {f.devices, f.decisions, f.calls, f.contests, f.fastest};

@@ -10,7 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-volatile int cli_cancel;
+static volatile int cancel;
+static bool is_heeded; // somebody knows of it, or will when it is set
+
+bool cli_is_cancelled(void)
+{
+    if (cancel) is_heeded = true;
+    return cancel != 0;
+}
+
+const volatile int *cli_lend_cancel(void)
+{
+    is_heeded = true;
+    return &cancel;
+}
 
 enum { FIRST_OPTION = 256 }; // getopt's number of the first option; below stand letters
 
@@ -147,8 +160,8 @@ static int read_options(const cli_command *command, int argc, char **argv, hone_
 static void on_signal(int signal_number)
 {
     (void)signal_number;
-    if (cli_cancel) _exit(EXIT_INTERRUPTED);
-    cli_cancel = 1;
+    if (cancel) _exit(EXIT_INTERRUPTED);
+    cancel = 1;
 }
 
 static void watch_signals(void)
@@ -195,5 +208,5 @@ int main(int argc, char **argv)
     watch_signals();
     status = command->run(&cli);
     hone_runtime_close(&cli.rt);
-    return finish(cli_cancel ? EXIT_INTERRUPTED : status);
+    return finish(cancel && is_heeded ? EXIT_INTERRUPTED : status);
 }

@@ -276,7 +276,7 @@ int cli_offline(hone_cli *cli)
     if (status == 0 && !cli->options.expect_all && !cli->options.list) status = cli_need_named_store(cli);
     if (status != 0) return status;
     int worst = 0;
-    for (size_t i = 0; i < cli->count && !cli_cancel; i++) {
+    for (size_t i = 0; i < cli->count && !cli_is_cancelled(); i++) {
         hone_program *program = NULL;
         status = read_program(cli, cli->arguments[i], &program);
         if (status == 0) status = answer_for(cli, cli->arguments[i], program);

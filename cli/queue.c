@@ -167,7 +167,7 @@ static bool list_job(void *ctx, const hone_queued *job)
         table_row(list, job);
     else
         json_array_append_new(list->rows, row_of(job));
-    return !cli_cancel;
+    return !cli_is_cancelled();
 }
 
 static int list(hone_cli *cli, hone_store *store)

@@ -29,7 +29,7 @@ static bool show(void *ctx, const hone_config *config)
     } else {
         json_array_append_new(list->configs, cli_config_object(list->space, config));
     }
-    return !cli_cancel;
+    return !cli_is_cancelled();
 }
 
 static json_t *parameters_of(const hone_space *space)

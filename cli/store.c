@@ -58,7 +58,7 @@ static bool list_row(void *ctx, const hone_store_decision *row)
             list->table, row->key.algorithm, row->key.key, cli_device_number(list->devices, row->key.device, number),
             row->kernel, cli_time_text(row->time_ns, time), source, row->config, row->call);
     }
-    return !cli_cancel;
+    return !cli_is_cancelled();
 }
 
 static int list(hone_cli *cli, hone_store *store)

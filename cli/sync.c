@@ -56,7 +56,7 @@ static void await_change(hone_store *here, hone_store *there, uint64_t seen[2])
 {
     const uint64_t now[2] = {seen[0], seen[1]};
     uint64_t look_ns = LOOK_NS;
-    while (!cli_cancel) {
+    while (!cli_is_cancelled()) {
         cli_sleep_ns(look_ns);
         seen[0] = changes_of(here, now[0]);
         seen[1] = changes_of(there, now[1]);
@@ -70,7 +70,7 @@ static int watch(const hone_cli *cli, hone_store *here, hone_store *there, const
 {
     uint64_t seen[2] = {changes_of(here, 0), changes_of(there, 0)};
     bool told = false;
-    while (!cli_cancel) {
+    while (!cli_is_cancelled()) {
         moved m;
         hone_error err;
         const int status = sync_once(here, there, &m, &err);

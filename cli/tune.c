@@ -24,7 +24,7 @@ static int add_result(hone_result **total, hone_result *more)
 static int tune_calls(hone_cli *cli, const hone_tune_options *options, hone_result **total)
 {
     int worst = 0;
-    for (size_t i = 0; i < cli->count && !cli_cancel; i++) {
+    for (size_t i = 0; i < cli->count && !cli_is_cancelled(); i++) {
         hone_result *result = NULL;
         hone_error err;
         hone_status status = hone_tune_text(cli->rt, cli->arguments[i], options, &result, &err);

@@ -1,11 +1,13 @@
 """A contest that is broken off, or killed: what was found stays, and nobody is left behind."""
 
+import json
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
-from support import BUILD, INTERRUPTED, NORM, CommandTest
+from support import BUILD, DONE, INTERRUPTED, NORM, CommandTest
 
 LONG = "matmul(f32[192,192], f32[192,192])"
 
@@ -40,6 +42,30 @@ class Interrupts(CommandTest):
             time.sleep(0.1)
         self.assertEqual(set(mine) & set(workers()), set(), "a worker was left behind")
         return process.returncode, out, err
+
+    def interrupted_while_it_reads(self, *arguments, text):
+        """Sends the signal once the command catches it and waits for its standard input, and then the text."""
+        process = self.start(*arguments, stdin=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        caught = 0
+        while not caught & 1 << signal.SIGINT - 1 and time.monotonic() < deadline:
+            time.sleep(0.02)
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            caught = int(status.split("SigCgt:", 1)[1].split()[0], 16)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(text, timeout=60)
+        return process.returncode, out, err
+
+    def test_only_what_was_broken_off_is_130(self):
+        document = json.dumps(self.hone("tune", NORM, "--seconds", "1", "--evals", "4", "--json").json)
+        self.use_new_store()
+        code, out, err = self.interrupted_while_it_reads("store", "put", text=document)
+        self.assertEqual((code, self.stat()["decisions"]), (DONE, 1), out + err)
+        self.use_new_store()
+        self.hone("store", "put", input=json.dumps(dict(json.loads(document), entries=[])))
+        code, out, err = self.interrupted_while_it_reads("store", "import", "-", text=document)
+        self.assertEqual((code, self.stat()["decisions"]), (INTERRUPTED, 0), out + err)
+        self.assertIn("interrupted: nothing was imported", err)
 
     def test_what_was_found_before_an_interrupt_is_stored(self):
         for number in (signal.SIGINT, signal.SIGTERM):
