@@ -175,6 +175,7 @@ int cli_audit(hone_cli *cli)
     double threshold = cli->options.threshold > 0 ? cli->options.threshold : default_threshold;
     if (status == EXIT_DONE) status = cli_find_store(cli);
     if (status == EXIT_DONE) status = cli_open(cli, HONE_POLICY_HEURISTIC);
+    if (status == EXIT_DONE) status = cli_check_worker(cli);
     if (status != EXIT_DONE) return status;
     hone_tune_options options;
     cli_tune_options(cli, &options);

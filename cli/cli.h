@@ -254,6 +254,7 @@ void cli_progress_end(const hone_cli *cli);
 
 // What --platform, --kernel and HONE_WORKER name must be there. Prints what is not.
 int cli_check_names(hone_cli *cli);
+int cli_check_worker(hone_cli *cli); // HONE_WORKER alone
 // The same of --kernel and the algorithms of the calls that are the arguments: each must have a kernel of that name.
 int cli_check_kernel_of_calls(hone_cli *cli);
 // Options common to tune and offline.

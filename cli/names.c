@@ -142,11 +142,22 @@ static bool is_program(const char *path)
     return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0;
 }
 
-static int check_worker(void)
+// A contest of functions that are forked would go on without the worker, and be taken for one that had it.
+int cli_check_worker(hone_cli *cli)
 {
     const char *path = cli_variable("HONE_WORKER");
-    if (path == NULL || path[0] == '\0' || is_program(path)) return 0;
-    return cli_usage("HONE_WORKER is '%s', which cannot be run: give the path of hone-worker", path);
+    char *words = NULL;
+    if (path == NULL || path[0] == '\0') return 0;
+    if (!is_program(path))
+        return cli_usage("HONE_WORKER is '%s', which cannot be run: give the path of hone-worker", path);
+    // A worker says an empty object of no functions of whatever file, and another program does not. What describes no functions
+    // asks nobody.
+    hone_status status = HONE_INVALID_ARGUMENT;
+    for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT && status == HONE_INVALID_ARGUMENT; i++)
+        status = hone_pack_describe(cli->rt, (hone_platform)i, path, NULL, 0, &words, NULL);
+    hone_text_free(words);
+    if (status == HONE_OK || status == HONE_INVALID_ARGUMENT) return 0;
+    return cli_usage("HONE_WORKER is '%s', which is not hone-worker: give the path of hone-worker, or unset it", path);
 }
 
 int cli_check_names(hone_cli *cli)
@@ -154,5 +165,5 @@ int cli_check_names(hone_cli *cli)
     int status = check_platform(cli);
     if (status == 0) status = check_kernel(cli);
     if (status == 0) status = cli_check_regime(&cli->options);
-    return status == 0 ? check_worker() : status;
+    return status == 0 ? cli_check_worker(cli) : status;
 }

@@ -249,7 +249,7 @@ class Away(FleetTest):
             watcher.send_signal(signal.SIGINT)
             out, _ = watcher.communicate(timeout=30)
         self.assertEqual(len(self.hone("store", "list", "--json", env={"HONE_STORE": beside}).lines), 2)
-        self.assertIn("decisions", out)
+        self.assertIn("decision", out)
 
 
 class Workers(FleetTest):

@@ -65,9 +65,13 @@ class Names(CommandTest):
         self.refused("store", "export", "-", "--device", "", says="--device is empty, expected DEVICE")
         self.assertEqual(lock.read_text(), "mine")
 
-    def test_a_worker_that_cannot_be_run_is_wrong_use(self):
-        for path in ("/nowhere/hone-worker", "/etc/passwd", "/etc"):
-            self.refused("tune", NORM, env={"HONE_WORKER": path}, says=["HONE_WORKER", path])
+    def test_a_worker_that_cannot_be_run_or_is_another_program_is_wrong_use(self):
+        self.hone("tune", NORM, *QUICK, "--kernel", "portable")
+        measured = self.stat()["measurements"]
+        for path in ("/nowhere/hone-worker", "/etc/passwd", "/etc", "/bin/true", "/bin/echo"):
+            for command in (["tune", NORM], ["tune", "--audit"], ["offline", "-"], ["work", "--until-empty"]):
+                self.refused(*command, env={"HONE_WORKER": path}, says=["HONE_WORKER", path, "give the path of hone-worker"])
+        self.assertEqual(self.stat()["measurements"], measured)
 
     def test_a_worker_that_is_none_is_told_where_a_command_goes_on_without_it(self):
         for path, says in (("/nowhere/hone-worker", "is no program"), ("/bin/true", "is it this library's hone-worker?")):
@@ -76,8 +80,6 @@ class Names(CommandTest):
                 self.assertEqual(answer.err.count("HONE_WORKER names"), 1, answer.err)
                 self.assertIn(says, answer.err)
                 self.assertIn(path, answer.err)
-        for arguments in (("tune", NORM, *QUICK), ("tune", "--audit", NORM)):
-            self.assertIn("HONE_WORKER names: /bin/true", self.hone(*arguments, env={"HONE_WORKER": "/bin/true"}).err)
         worker = {"HONE_WORKER": str(BUILD.resolve() / "hone-worker")}
         self.assertNotIn("HONE_WORKER", self.hone("tune", NORM, *QUICK, env=worker).err)
 
