@@ -339,10 +339,22 @@ static bool were_left_alone(const hone_finalist *a, const hone_finalist *b)
     return p.count > 0;
 }
 
-// More seconds than this contest had, and no fewer than the default.
-static double enough_seconds(double seconds)
+// More seconds than this contest had, and no fewer than the default, where the time ran out: finals that ended before have
+// asked all that rounds can tell, and a race that had no evaluations left tries nothing more.
+static void advise(const hone_contest_state *state, uint32_t untried, bool needs_quiet, char *out, size_t size)
 {
-    return fmax(30, ceil(2 * seconds));
+    const hone_tune_options *options = &state->question.options;
+    const bool had_all = options->evaluations > 0 && state->standings.count >= options->evaluations;
+    const bool ran_out = untried > 0 ? !had_all : hone_trials_now(&state->trials) >= state->trials.end_ns;
+    const bool is_disturbed = hone_trials_disturbed(&state->trials) >= told_share;
+    const char *quiet = needs_quiet ? " on a quieter machine: no round was left alone" : "";
+    out[0] = '\0';
+    if (ran_out)
+        snprintf(out, size, "; try --seconds %.0f%s", fmax(30, ceil(2 * options->seconds)), quiet);
+    else if (untried > 0)
+        snprintf(out, size, "; try more than --evals %u", options->evaluations);
+    else if (needs_quiet || is_disturbed)
+        snprintf(out, size, "; try again%s", needs_quiet ? quiet : " on a quieter machine");
 }
 
 void hone_finals_say_undecided(const hone_contest_state *state, const hone_finals *finals, char *out, size_t size)
@@ -358,9 +370,7 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
     // More of the same would tell no more.
     const bool needs_quiet =
         untried == 0 && !were_left_alone(&finals->finalists[equal], &finals->finalists[finals->winner]);
-    snprintf(
-        advice, sizeof advice, "; try --seconds %.0f%s", enough_seconds(state->question.options.seconds),
-        needs_quiet ? " on a quieter machine: no round was left alone" : "");
+    advise(state, untried, needs_quiet, advice, sizeof advice);
     words to = {out, size - strlen(advice), 0};
     if (untried > 0) {
         snprintf(text, sizeof text, "%u of %u kernels were never tried", untried, competing);
