@@ -23,7 +23,7 @@ static const struct {
     {"timeout", HONE_FAILURE_TIMEOUT},
 };
 
-// A word that is none of these is some failure of a run.
+// A word that is not one of these is some failure of a run.
 static hone_failure failure_of(const char *word)
 {
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)

@@ -229,7 +229,7 @@ def roles_of(function: Any, parameters: list[Mapping[str, Any]], space: list[str
             unknown = [word for word in re.findall(r"[A-Za-z_]\w*", meant) if word not in names]
             if unknown:
                 raise UnfitError(f"what {name} is cannot be told from the signature: say it, arguments={{{name!r}: ...}}, with an expression of its "
-                                 f"dims and scalars; {unknown[0]} is none of them")
+                                 f"dims and scalars; {unknown[0]} is not one of them")
             roles.append(Role(name, "number", meant, NUMBERS[kind]))
         else:
             raise UnfitError(f"{name} is {'not annotated' if not kind else f'of type {kind}'}, which hone does not pass to an export: expected cute.Tensor, "

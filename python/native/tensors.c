@@ -68,7 +68,7 @@ static bool read_dims(PyObject *tuple, int64_t *out, int32_t *out_count)
     return true;
 }
 
-// The type of an array that DLPack cannot carry out of numpy. NULL without an exception: it is none of these.
+// The type of an array that DLPack cannot carry out of numpy. NULL without an exception: it is not one of these.
 static const hone_dtype_info *extended_dtype(PyObject *array)
 {
     PyObject *dtype = PyObject_GetAttrString(array, "dtype");

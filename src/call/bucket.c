@@ -85,7 +85,7 @@ static hone_status reshape(bucketing *b, size_t i)
     return HONE_OK;
 }
 
-// A scalar of role `any` that the bucket leaves at its default, or at 1 where that is none or there is none.
+// A scalar of role `any` that the bucket leaves at its default, or at 1 where it has none.
 static bool is_freed(const bucketing *b, size_t i)
 {
     return b->frees && b->call->signature->parameters[i].shown.role == HONE_ROLE_ANY &&

@@ -75,7 +75,7 @@ static hone_status read_tensor(spec_reader *r, size_t i, const json_t *value)
     hone_tensor *tensor = &r->tensors[i];
     *tensor = (hone_tensor){.dtype = dtype->dtype, .device = {HONE_DEVICE_CPU, 0}, .shape = r->shapes[i]};
     if (!read_integers(dims, r->shapes[i], &tensor->ndim)) return refuse(r, name, value, "expected at most 8 dims");
-    if (!read_layout(r, i, value)) return refuse(r, name, value, "with a layout or alignment that is none");
+    if (!read_layout(r, i, value)) return refuse(r, name, value, "with a layout or alignment that is not valid");
     r->values[i] = hone_of_tensor(tensor);
     return HONE_OK;
 }

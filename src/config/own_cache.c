@@ -79,7 +79,7 @@ static void append_plain(hone_buffer *out, const char *text)
     hone_json_string(out, text, strlen(text));
 }
 
-// The other way; what is none of these stays as it is.
+// The other way; what is not one of these stays as it is.
 static const char *read_plain(hone_buffer *out, const char *text)
 {
     hone_buffer_clear(out);

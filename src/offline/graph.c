@@ -161,7 +161,7 @@ static hone_view word_before(hone_view path, const char *end)
 }
 
 // JAX writes a transformation around the scope that it meets first, "vmap(a)/b", and it is of all that stands behind,
-// too. What is computed again for a backward part's sake is none of it.
+// too. What is computed again for a backward part's sake is no part of it.
 hone_graph_scopes hone_graph_scopes_of(hone_view path)
 {
     static const char again[] = "rematted_computation";

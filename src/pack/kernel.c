@@ -55,11 +55,11 @@ static hone_status read_platform(const hone_pack_reading *r, const json_t *objec
         out->platform >= HONE_PLATFORM_COUNT || out->platform == HONE_PLATFORM_NONE)
         return hone_pack_fail(
             r, HONE_INVALID_ARGUMENT, "platform", "%s",
-            why.message[0] != '\0' ? why.message : "is none that a kernel can be of");
+            why.message[0] != '\0' ? why.message : "is not a platform that kernels have");
     if (hone_backend_parse(backend, &out->backend, &why) != HONE_OK || out->backend == HONE_BACKEND_NONE)
         return hone_pack_fail(
             r, HONE_INVALID_ARGUMENT, "backend", "%s",
-            why.message[0] != '\0' ? why.message : "is none that a kernel can be for");
+            why.message[0] != '\0' ? why.message : "is not a backend that kernels are for");
     return HONE_OK;
 }
 

@@ -1,7 +1,7 @@
 // The texts of a kernel of a pack beside the signature of its algorithm: what of them can fit no call.
 //
 // There is no call yet. Each text is read with the names that calls of the signature have, and every value counts as 1.
-// So what is refused is wrong for all calls (a name that is none, text where a number belongs, a result that is never
+// So what is refused is wrong for all calls (an unknown name, text where a number belongs, a result that is never
 // written), and what depends on values waits for a plan: nothing that some call could run is refused.
 #include "platforms/shared/launch_reader.h"
 

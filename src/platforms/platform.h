@@ -170,7 +170,7 @@ typedef struct hone_platform_ops {
 // The one table: every platform of hone_platform, by its number. That of HONE_PLATFORM_NONE is NULL.
 extern const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT];
 
-// The ops of a platform, also of one that is opened only when it is asked for; NULL: a number that is none.
+// The ops of a platform, also of one that is opened only when it is asked for; NULL: a number that is not one.
 const hone_platform_ops *hone_platform_ops_of(hone_platform platform);
 // Its facts: the hone_platform_find that the registry and packs are given.
 const hone_platform_facts *hone_platform_facts_of(hone_platform platform);

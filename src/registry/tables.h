@@ -85,7 +85,7 @@ struct hone_registry {
 void hone_registry_keep(hone_registry *registry, hone_registry_batch *owned);
 void hone_registry_retire(hone_registry *registry, hone_registry_batch *gone);
 
-// "opencl"; "unknown platform" for a number that is none.
+// "opencl"; "unknown platform" for a number that is not one.
 const char *hone_registry_platform_name(const hone_registry *registry, hone_platform platform);
 
 // Lower case of a name that may end with "@vVERSION". False when no algorithm can have that name (empty, too long).

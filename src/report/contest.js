@@ -16,7 +16,7 @@ function color_of(kernel) {
 const shown = e => e.time_ns || e.raced_ns;
 function describe(e, index) {
   const lines = [`${e.kernel}${e.default ? "  (its default)" : ""}`, config_text(e.config)];
-  if (e.failure) lines.push(`fell out: ${e.failure}`, e.reason || "");
+  if (e.failure) lines.push(`rejected: ${e.failure}`, e.reason || "");
   if (!e.failure && shown(e)) {
     lines.push(`${time(shown(e))}${e.low_ns ? `  (${time(e.low_ns)} to ${time(e.high_ns)}, ${count(e.samples, "sample", "samples")})` : ""}`);
     if (e.raced_ns && Math.abs(e.raced_ns / shown(e) - 1) > .001) lines.push(`${time(e.raced_ns)} in the race`);
@@ -86,7 +86,7 @@ function legend(entry, names) {
   });
   const line = el("span", {}, "\u2501 best so far");
   keys.append(line);
-  if (evaluations_of(entry).some(e => e.failure)) keys.append(el("span", {class: "bad"}, "\u2715 fell out"));
+  if (evaluations_of(entry).some(e => e.failure)) keys.append(el("span", {class: "bad"}, "\u2715 rejected"));
   if (evaluations_of(entry).some(e => e.default)) keys.append(el("span", {}, "large: a kernel's default"));
   const all = evaluations_of(entry).filter(e => !e.failure && shown(e)).map(e => e.raced_ns || shown(e));
   if (Math.max(...all) > reach(all)) keys.append(el("span", {}, "\u25b2 slower than the chart reaches"));
@@ -374,7 +374,7 @@ function before_card(entry) {
 function kernels_card(entry) {
   const rows = [...(entry.evidence.kernels || [])].sort((a, b) => (a.time_ns || Infinity) - (b.time_ns || Infinity));
   if (rows.length === 0) return null;
-  const columns = [{name: "kernel"}, {name: "config"}, {name: "time", n: true}, {name: "\u00d7 chosen", n: true}, {name: "its default", n: true}, {name: "tried", n: true}, {name: "fell out", n: true}];
+  const columns = [{name: "kernel"}, {name: "config"}, {name: "time", n: true}, {name: "\u00d7 chosen", n: true}, {name: "its default", n: true}, {name: "tried", n: true}, {name: "rejected", n: true}];
   const body = rows.map(k => {
     const won = k.kernel === entry.kernel;
     const name = el("span", {}, el("span", {class: "swatch", style: k.time_ns ? `background:${color_of(k.kernel)}` : "background:var(--line)"}), k.kernel);
@@ -406,7 +406,7 @@ function tiles(entry) {
   if (e.floor_ns) out.append(tile(time(e.floor_ns), `no run takes less: ${e.floor.replace(/^[^,]*, for /, "")}`));
   if (e.default_time_ns) out.append(enough(e.samples) && enough(default_samples(e)) ? tile((e.default_time_ns / e.time_ns).toFixed(2) + "\u00d7", `as fast as the default, ${time(e.default_time_ns)}`) : tile("\u2013", "too few samples to compare with the default"));
   if (second) out.append(enough(e.rounds) && e.ratio ? tile(e.ratio.toFixed(2) + "\u00d7", `as fast as ${second}, ${e.ratio_low.toFixed(2)} to ${e.ratio_high.toFixed(2)}`) : tile("\u2013", `too few samples to compare with ${second}`));
-  out.append(tile(String(e.measured || 0), `configs measured, ${sum(e.rejected)} fell out, ${digits(e.seconds || 0, 3)} s`));
+  out.append(tile(String(e.measured || 0), `configs measured, ${sum(e.rejected)} rejected, ${digits(e.seconds || 0, 3)} s`));
   out.append(tile(e.verified_against ? digits(100 * (e.max_error || 0), 2) + "\u202f%" : "not verified", e.verified_against ? `of the error that is allowed against the ${e.verified_against}` : "nothing to compare with"));
   return out;
 }

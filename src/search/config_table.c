@@ -52,7 +52,7 @@ static int64_t search_number(const hone_space_parameter *parameter, int64_t numb
     return -1;
 }
 
-// False: config is none of the space's.
+// False: config is not one of the space's.
 static bool find_positions(const hone_config_table *table, const hone_config *config, uint16_t *out)
 {
     const hone_space *space = space_of(table);

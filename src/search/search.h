@@ -34,7 +34,7 @@ typedef struct hone_search_options {
 // Not thread-safe. space is borrowed until destroy.
 //   options  NULL: all zero
 // Returns: HONE_OK (an empty space too: next then answers HONE_NOT_FOUND); HONE_INVALID_ARGUMENT: a constraint that
-// cannot be evaluated, or a config of the list that is none of the space's; HONE_OUT_OF_MEMORY.
+// cannot be evaluated, or a config of the list that is not one of the space's; HONE_OUT_OF_MEMORY.
 hone_status hone_search_create(
     const hone_allocator *allocator,
     const hone_bound_space *space,
@@ -48,7 +48,7 @@ void hone_search_destroy(hone_search **search);
 hone_status hone_search_next(hone_search *search, hone_config *out_config, hone_error *err);
 // What a config took; also of one that was not proposed (a default, a resumed one). Told again, the last counts.
 //   time_ns  finite and > 0 when failure is HONE_FAILURE_NONE, else not read; any unit, always the same
-// HONE_INVALID_ARGUMENT: the config is none of the space's, or the time is no time.
+// HONE_INVALID_ARGUMENT: the config is not one of the space's, or the time is no time.
 hone_status hone_search_tell(
     hone_search *search, const hone_config *config, double time_ns, hone_failure failure, hone_error *err);
 // By how much of the best's time the next proposal is expected to be faster: for moving budget between searches.

@@ -45,7 +45,7 @@ hone_status hone_space_diagram_init(
 void hone_space_diagram_deinit(hone_space_diagram *diagram);
 // The positions of the combination of this rank. The diagram is complete and low < UINT64_MAX; rank < low.
 void hone_space_diagram_at(const hone_space_diagram *diagram, uint64_t rank, uint16_t *positions);
-// The rank of a combination; false when it is none of the diagram.
+// The rank of a combination; false when it is not one of the diagram.
 bool hone_space_diagram_rank(const hone_space_diagram *diagram, const uint16_t *positions, uint64_t *out_rank);
 
 #endif

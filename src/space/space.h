@@ -80,7 +80,7 @@ void hone_space_describe(const hone_scalar *value, char *out, size_t size);
 // "16, 32, 64, 128", cut after HONE_SPACE_MESSAGE_VALUES.
 void hone_space_list_values(const hone_space_parameter *parameter, char *out, size_t size);
 // The positions of a config's values, which constraints may still refuse; HONE_INVALID_ARGUMENT names the value that
-// is none of its parameter's.
+// is not one of its parameter's.
 hone_status hone_space_find_positions(
     const hone_space *space, const hone_config *config, uint16_t *out_positions, hone_error *err);
 // The text of those parameters of a config whose bits are set.

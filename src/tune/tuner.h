@@ -119,7 +119,7 @@ hone_status hone_audit_run(
     hone_audited *out,
     hone_decision *out_next,
     hone_error *err);
-// Whether a choice that fell out so is taken back: one that could not be run may lack no more than a package.
+// Whether a choice that was rejected so is taken back: one that could not be run may lack no more than a package.
 bool hone_audit_takes_back(hone_failure failure);
 // Whether a choice is the wrong one by its regret, the share by which it is slower than the best: by more than a tie,
 // and for sure.

@@ -278,7 +278,7 @@ static void note_refusal(void *ctx, const hone_pack_entry *entry)
         snprintf(r->words, sizeof r->words, "%s", entry->reason);
 }
 
-// Arguments that the code does not take, and code that is none.
+// Arguments that the code does not take, and what is not code.
 static void what_does_not_load_is_refused_with_words_and_the_next_runs(void **state)
 {
     static const sample samples[] = {BROKEN, MISLISTED};

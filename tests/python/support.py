@@ -11,7 +11,7 @@ import unittest
 
 for name in [name for name in os.environ if name.startswith("HONE_") and not name.startswith("HONE_TEST_")]:
     del os.environ[name]
-os.environ["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"  # a GPU of this machine is none of the tests'
+os.environ["HONE_CUDA_DRIVER"] = "/nowhere/libcuda.so.1"  # a GPU of this machine is not for the tests
 os.environ["HONE_PJRT_PLUGIN"] = "/nowhere/plugin.so"  # nor the plugin and the library that the tests' packages have
 os.environ["HONE_SCIPY_OPENBLAS"] = "/nowhere"
 os.environ["HONE_STORE"] = "none"

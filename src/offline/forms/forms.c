@@ -256,5 +256,6 @@ hone_status hone_program_open(
     if (out->form != NULL) return check_version(name, out, err);
     char known[256];
     list_forms(known, sizeof known);
-    return hone_fail(err, HONE_CORRUPT, where, "%s is none of the forms that a lowered program has: %s", name, known);
+    return hone_fail(
+        err, HONE_CORRUPT, where, "%s is not one of the forms that a lowered program has: %s", name, known);
 }

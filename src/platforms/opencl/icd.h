@@ -213,7 +213,7 @@ hone_status hone_opencl_get_platforms(
     opencl_platform **out,
     uint32_t *out_count,
     opencl_result *out_result);
-// "CL_OUT_OF_RESOURCES"; "an unknown error" for a number that is none.
+// "CL_OUT_OF_RESOURCES"; "an unknown error" for a number that is not one.
 const char *hone_opencl_error_name(opencl_result result);
 // Fails in OpenCL's words: "what: NAME (NUMBER)".
 hone_status hone_opencl_fail(opencl_result result, const char *from, const char *what, hone_error *err);

@@ -75,7 +75,7 @@ typedef struct hone_argument {
 // compared with their digest each time. A NUL stands behind it.
 hone_status hone_launch_source(const hone_plan *plan, hone_buffer *out, hone_error *err);
 
-// HONE_UNSUPPORTED with what is out of range; HONE_INVALID_ARGUMENT for an expression that is none.
+// HONE_UNSUPPORTED with what is out of range; HONE_INVALID_ARGUMENT for an expression that is not one.
 hone_status hone_launch_read(
     const hone_allocator *allocator,
     const hone_plan *plan,

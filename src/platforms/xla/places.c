@@ -65,7 +65,7 @@ static hone_status take_named(const char *item, size_t size, hone_buffer out[XLA
     if (equals != NULL) {
         if (!kind_of_name(item, (size_t)(equals - item), &kind))
             return hone_fail(
-                err, HONE_INVALID_ARGUMENT, where, "%s=%s: '%.*s' is none of cpu, cuda and tpu", variable, item,
+                err, HONE_INVALID_ARGUMENT, where, "%s=%s: '%.*s' is not one of cpu, cuda and tpu", variable, item,
                 (int)(equals - item), item);
         path = equals + 1;
         size -= (size_t)(path - item);

@@ -111,7 +111,7 @@ void hone_runtime_doubt(
 void hone_runtime_drop_replaced(hone_runtime *rt, const hone_device_info *device, const hone_decision *decision);
 // The decision of a stored row, checked against the registry, the kernel's revision and its space, and compared with
 // the environment of a device (NULL: not compared).
-// HONE_INCOMPATIBLE with why it cannot be served; HONE_CORRUPT: its config is none of its kernel's.
+// HONE_INCOMPATIBLE with why it cannot be served; HONE_CORRUPT: its config is not one of its kernel's.
 hone_status hone_decision_from_store(
     hone_runtime *rt,
     const hone_device_info *device,

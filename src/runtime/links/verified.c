@@ -197,7 +197,7 @@ static hone_status try_it(const question *q, hone_error *why)
         status = run(q, true, &came, why);
     tell_wait(q, "was looked at");
     if (status == HONE_OUT_OF_MEMORY || status == HONE_CANCELLED) return status;
-    // The reference failed, or a small call is none of the kernel's: that says nothing of it.
+    // The reference failed, or a small call is not one of the kernel's: that says nothing of it.
     const bool says_nothing = status == HONE_KERNEL_FAILED || (status == HONE_UNSUPPORTED && !q->is_asked);
     if (status != HONE_OK)
         return hone_fail(

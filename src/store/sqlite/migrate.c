@@ -53,7 +53,7 @@ static hone_status check_schema(hone_connection *connection, int64_t *out_versio
     return HONE_OK;
 }
 
-// Counts the tables that are word for word what hone wrote. A view or a trigger is none of hone's, and would run.
+// Counts the tables that are word for word what hone wrote. A view or a trigger is not one of hone's, and would run.
 static hone_status count_tables(hone_connection *connection, int version, int *out, bool *out_strange, hone_error *err)
 {
     sqlite3_stmt *statement = NULL;

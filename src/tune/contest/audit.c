@@ -201,12 +201,12 @@ static hone_status examine_choice(audit *a, hone_error *err)
     status = examine(a, choice, err);
     if (status == HONE_OK && choice->trial.failure == HONE_FAILURE_NONE)
         snprintf(
-            a->out->reason, sizeof a->out->reason, "fell out once (%s: %.120s), and passed in a new process",
+            a->out->reason, sizeof a->out->reason, "was rejected once (%s: %.120s), and passed in a new process",
             hone_failure_name(first.failure), first.reason);
     return status;
 }
 
-// An entrant's trial has failed. *out_goes_on: the choice stands; who else fell out is gone.
+// An entrant's trial has failed. *out_goes_on: the choice stands; who else was rejected is gone.
 static hone_status fall_out(audit *a, uint32_t index, bool *out_goes_on, hone_error *err)
 {
     if (index > 0) {
@@ -321,7 +321,7 @@ static bool is_certain(const audit *a)
     return regret.low > a->threshold || regret.high < a->threshold;
 }
 
-// Rounds until it is clear on which side of the threshold the choice stands. After somebody fell out they begin anew.
+// Rounds until it is clear on which side of the threshold the choice stands. After a candidate was rejected they begin anew.
 // They are for times, and look at one run of each.
 static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
 {
@@ -350,7 +350,8 @@ static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
         hone_trials_pause(&a->state->trials, pause_ns);
     }
     if (*out_goes_on && a->rounds == 0)
-        return hone_fail(err, HONE_KERNEL_FAILED, where, "somebody fell out in every one of %d blocks", MOST_BLOCKS);
+        return hone_fail(
+            err, HONE_KERNEL_FAILED, where, "a candidate was rejected in every one of %d blocks", MOST_BLOCKS);
     return HONE_OK;
 }
 
@@ -494,7 +495,7 @@ bool hone_audit_takes_back(hone_failure failure)
     return failure != HONE_FAILURE_NONE && failure != HONE_FAILURE_UNSUPPORTED && failure != HONE_FAILURE_PREPARE;
 }
 
-// The choice fell out. What could not be run may lack no more than a package, and stays.
+// The choice was rejected. What could not be run may lack no more than a package, and stays.
 static hone_status settle_fallen(audit *a, hone_error *err)
 {
     hone_candidate *choice = &a->entrants[0];

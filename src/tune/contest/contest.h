@@ -83,7 +83,7 @@ hone_status hone_contest_forget_other_code(hone_contest_state *state, hone_error
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err);
 hone_budget hone_contest_budget(const hone_contest_state *state);
 // own_tuner.c: options.tuner tries what it wants. HONE_CANCELLED as the race; another failure is the tuner's.
-//   tries  one config of one kernel: HONE_OK also when it fell out, or was cut short by the contest's end
+//   tries  one config of one kernel: HONE_OK also when it was rejected, or was cut short by the contest's end
 typedef hone_status hone_contest_try(
     hone_contest_state *state, uint32_t kernel, const hone_config *config, hone_error *err);
 hone_status hone_contest_run_tuner(hone_contest_state *state, hone_contest_try *tries, hone_error *err);

@@ -100,7 +100,7 @@ static void add_samples(hone_finals *finals, const hone_block *asked, const hone
     finals->rounds += block->rounds;
 }
 
-// A finalist alone, everything of it looked at. *out_stands false: it has fallen out.
+// A finalist alone, everything of it looked at. *out_stands false: it was rejected.
 static hone_status confirm(
     hone_contest_state *state, hone_candidate *candidate, bool wins, bool *out_stands, hone_error *err)
 {
@@ -131,7 +131,7 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
     return status;
 }
 
-// What one attempt came to: every block done, or somebody fell out and there is another attempt.
+// What one attempt came to: every block done, or a candidate was rejected and there is another attempt.
 typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
 
 static hone_status run_block(
@@ -211,7 +211,7 @@ static hone_status nobody(hone_error *err)
     return hone_fail(err, HONE_NOT_FOUND, where, "no candidate passed");
 }
 
-// What a tuner of the caller's own has chosen; NULL: nothing, or it has fallen out.
+// What a tuner of the caller's own has chosen; NULL: nothing, or it was rejected.
 static hone_candidate *find_chosen(hone_contest_state *state)
 {
     hone_candidate *chosen = NULL;
@@ -250,5 +250,5 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
     }
     return hone_fail(
         err, HONE_NOT_FOUND, where,
-        "the finalists fell out %d times over: the machine or the kernels are not to be relied on", MOST_ATTEMPTS);
+        "the finalists were rejected %d times over: the machine or the kernels are not to be relied on", MOST_ATTEMPTS);
 }

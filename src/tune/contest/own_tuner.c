@@ -159,7 +159,7 @@ hone_status hone_tuning_choose(hone_tuning *tuning, size_t kernel, const hone_co
     if (candidate == NULL || candidate->out)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where, "what is chosen of kernel %s %s: hone_tuning_try it before",
-            tuning->kernels[kernel].name, candidate == NULL ? "was never tried" : "has fallen out");
+            tuning->kernels[kernel].name, candidate == NULL ? "was never tried" : "was rejected");
     state->chosen = (hone_tuner_choice){.is_there = true, .kernel = index, .config = *config};
     return HONE_OK;
 }

@@ -403,7 +403,7 @@ static double seconds_of_interpreter(const hone_contest_state *state, uint32_t k
     return !hone_kernel_is_interpreted(state->field.contestants[kernel].ref) ? 0 : seconds < most ? seconds : most;
 }
 
-// take, of a kernel's default. What it took beyond its share is none of the others' time.
+// take, of a kernel's default. What it took beyond its share is not taken from the others.
 static hone_status take_default(hone_contest_state *state, const entry *first, double share, hone_error *err)
 {
     hone_trials *trials = &state->trials;

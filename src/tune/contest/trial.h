@@ -107,7 +107,7 @@ hone_status hone_trials_doubt(hone_trials *trials, const hone_trial *trial, bool
 // Tries one candidate. HONE_OK also when it was rejected: the trial says so.
 // *out_cut: the contest's own end cut it short, which says nothing of the candidate.
 hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_trial *out, bool *out_cut, hone_error *err);
-// Everything of one candidate is looked at, alone, as of who is to win: rounds are for times. What it fell out of is in
+// Everything of one candidate is looked at, alone, as of who is to win: rounds are for times. Why it was rejected is in
 // candidate->trial.
 hone_status hone_trials_confirm(
     hone_trials *trials, const hone_kernel_ref *kernel, hone_candidate *candidate, double seconds, hone_error *err);

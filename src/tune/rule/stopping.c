@@ -57,10 +57,10 @@ static const double patient_spent_ns = 100e6;
 enum { PATIENT_SAMPLES = 6 };
 // Where slow batches come at random, one in three, nine of them come before three quick ones 1 time in 10,000. No clock of
 // a thread tells that others took the shared cache from it: runs over 8 MB that nothing had disturbed took .13 to .6 ms
-// beside such others, and three right kernels of sixty fell out when three pairs were enough for runs of .2 ms.
+// beside such others, and three right kernels of sixty were rejected when three pairs were enough for runs of .2 ms.
 enum { GUILTY_PAIRS = 9, GUILTY_LONG = 3 };
 // A contest of seconds has few runs of this length. Slices of the scheduler do not make such a run four times as long, as
-// they do one of 1 ms in half of the pairs: two right kernels fell out by three pairs in 96 contests beside fifteen compilers.
+// they do one of 1 ms in half of the pairs: two right kernels were rejected by three pairs in 96 contests beside fifteen compilers.
 static const double few_runs_ns = 20e6;
 
 // By how many standard deviations the least of so many normal samples lies under their median: the expected value of

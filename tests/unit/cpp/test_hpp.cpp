@@ -105,7 +105,7 @@ static void what_a_kernel_throws_comes_to_its_caller()
         "fragile(x: f32[n], *, at: i64 = 0) -> y: f32[n]",
         [](hone::run &run, hone::span<const float> x, hone::span<float> y, std::int64_t at) {
             run.parallel_workers(3, static_cast<std::int64_t>(x.size()), [&](std::int64_t i, std::int32_t worker) {
-                if (worker < 0 || worker > 2) throw std::runtime_error("a worker that is none");
+                if (worker < 0 || worker > 2) throw std::runtime_error("a worker of another number");
                 if (i == at) throw std::runtime_error("it broke at " + std::to_string(i));
                 y[static_cast<std::size_t>(i)] = x[static_cast<std::size_t>(i)];
             });

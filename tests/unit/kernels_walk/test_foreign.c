@@ -66,7 +66,7 @@ static void every_row_names_algorithms_and_their_parameters(void **state)
     }
 }
 
-// What a library's signature has is an argument, so that a hash can be rebuilt; what its rows list is none of it twice.
+// What a library's signature has is an argument, so that a hash can be rebuilt; what its rows list is no part of it twice.
 static void windows_of_a_row_are_parameters_of_its_signature(void **state)
 {
     const hone_foreign *foreign = foreign_of(*state);

@@ -902,10 +902,10 @@ static void what_is_no_program_is_refused_by_name(void **state)
         "\x7f"
         "ELF\0\0\0\0",
         8, HONE_UNSUPPORTED, "a compiled program");
-    refuse(&f, "\x0a\x02hi\x10\x01\0\0", 8, HONE_CORRUPT, "none of the forms");
-    refuse(&f, "\x1f\x8b\x08\0\0\0\0\0\0\3", 10, HONE_CORRUPT, "none of the forms");
-    refuse(&f, "", 0, HONE_CORRUPT, "none of the forms");
-    refuse(&f, "Dear reader,\nthis is a letter.\n", 31, HONE_CORRUPT, "none of the forms");
+    refuse(&f, "\x0a\x02hi\x10\x01\0\0", 8, HONE_CORRUPT, "not one of the forms");
+    refuse(&f, "\x1f\x8b\x08\0\0\0\0\0\0\3", 10, HONE_CORRUPT, "not one of the forms");
+    refuse(&f, "", 0, HONE_CORRUPT, "not one of the forms");
+    refuse(&f, "Dear reader,\nthis is a letter.\n", 31, HONE_CORRUPT, "not one of the forms");
     refuse(&f, "HloModule nothing more", 22, HONE_CORRUPT, "nothing in it");
     refuse(&f, "ML\xefR\x0fMLIR24\0", 12, HONE_UNSUPPORTED, "MLIR bytecode of version 7; versions up to 6 are read");
     refuse(&f, "ML\xefR\x0dStableHLO_v2.1.0\0", 22, HONE_UNSUPPORTED, "portable artifact of StableHLO_v2.1.0");

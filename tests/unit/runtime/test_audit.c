@@ -286,7 +286,7 @@ static void a_choice_that_falls_out_once_and_passes_then_stays(void **state)
     const hone_audited found = look(g, false);
     assert_false(is_turned);
     assert_true(found.time_ns > 0 && !found.taken_back);
-    assert_non_null(strstr(found.reason, "fell out once (wrong: "));
+    assert_non_null(strstr(found.reason, "was rejected once (wrong: "));
     assert_string_equal(decide_scale(g->f, 4, 4).kernel, "turncoat");
 }
 

@@ -34,7 +34,7 @@ hone_status ground_tune_text(ground *g, const char *call_text);
 // The contest's row of a kernel.
 const hone_contest_kernel *ground_row(const ground *g, const char *kernel);
 void assert_winner(const ground *g, const char *kernel);
-// The kernel fell out of this kind and of no other, and said something.
+// The kernel was rejected as of this kind and of no other, and said something.
 void assert_rejected(const ground *g, const char *kernel, hone_failure failure);
 
 #endif

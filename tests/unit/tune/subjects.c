@@ -182,7 +182,7 @@ static hone_status run_blind(const hone_plan *plan, const hone_value *args, cons
     return HONE_OK;
 }
 
-// Right, and looks at an element that is none of its own.
+// Right, and looks at an element that is not one of its own.
 static hone_status read_at(const hone_value *args, int64_t index)
 {
     scale(args);

@@ -287,7 +287,7 @@ static void a_cancelled_audit_ends_at_once(void **state)
     (void)audit(g, "none", &stored, HONE_CANCELLED);
 }
 
-// Each allocation fails once the allowance is used up: the audit says so, or its choice fell out for lack of memory.
+// Each allocation fails once the allowance is used up: the audit says so, or its choice was rejected for lack of memory.
 static void every_allocation_of_an_audit_may_fail(void **state)
 {
     ground *g = *state;

@@ -254,7 +254,7 @@ static void the_default_and_what_is_stored_take_part_however_slow(void **state)
     gone->out = true;
     g.state.known.incumbent = (hone_incumbent){.is_there = true, .config = gone->config};
     (void)winner_of(&g);
-    assert_int_equal(g.finals.count, 1); // the default is there once, and what fell out not at all
+    assert_int_equal(g.finals.count, 1); // the default is there once, and what was rejected not at all
 }
 
 // The first block is of all, and what is left of the time goes to the fastest and to what answers today.
@@ -899,7 +899,7 @@ static void a_worker_that_is_lost_time_and_again_by_nobody_ends_the_contest(void
     for (int i = 0; i < BLOCKS; i++)
         g.answers[i] = LOST;
     assert_int_equal(run(&g), HONE_NOT_FOUND);
-    assert_non_null(strstr(g.err.message, "fell out 64 times over"));
+    assert_non_null(strstr(g.err.message, "were rejected 64 times over"));
     assert_int_equal(g.asked, 64 * 3); // all together, and each alone
 }
 
