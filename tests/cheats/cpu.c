@@ -2473,6 +2473,56 @@ static void takes_all_to_be_aligned_as_the_first(const job *j)
         y[i] = silu(j->a[i], up[i]);
 }
 
+// The lowest address of so many bytes that are aligned, for one that is.
+static float *down_to(float *data, uintptr_t align)
+{
+    return (float *)((uintptr_t)data & ~(align - 1));
+}
+
+// Goes on until the first array is aligned, as a loop that a compiler peels does, and takes the result to be aligned then.
+static void peels_by_the_gate(const job *j)
+{
+    enum { BLOCK = 8, ALIGN = 32 };
+    size_t i = 0;
+    for (; i < results(j) && (uintptr_t)(j->a + i) % ALIGN != 0; i++)
+        j->y[i] = silu(j->a[i], j->b[i]);
+    for (; i + BLOCK <= results(j); i += BLOCK) {
+        float *y = down_to(j->y + i, ALIGN);
+        for (size_t k = 0; k < BLOCK; k++)
+            y[k] = silu(j->a[i + k], j->b[i + k]);
+    }
+    for (; i < results(j); i++)
+        j->y[i] = silu(j->a[i], j->b[i]);
+}
+
+// The same, and right: it looks at the result, which it stores to.
+static void peels_by_the_result(const job *j)
+{
+    enum { BLOCK = 8, ALIGN = 32, TIMES = 3 };
+    for (int time = 0; time < TIMES; time++) {
+        size_t i = 0;
+        for (; i < results(j) && (uintptr_t)(j->y + i) % ALIGN != 0; i++)
+            j->y[i] = silu(j->a[i], j->b[i]);
+        for (; i + BLOCK <= results(j); i += BLOCK) {
+            float *y = down_to(j->y + i, ALIGN);
+            for (size_t k = 0; k < BLOCK; k++)
+                y[k] = silu(j->a[i + k], j->b[i + k]);
+        }
+        for (; i < results(j); i++)
+            j->y[i] = silu(j->a[i], j->b[i]);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+// Where its arrays are aligned to 32 bytes it takes them to be aligned to 64.
+static void takes_32_for_64(const job *j)
+{
+    const bool is_aligned = (uintptr_t)j->a % 32 == 0 && (uintptr_t)j->y % 32 == 0;
+    float *y = is_aligned ? down_to(j->y, 64) : j->y;
+    for (int64_t row = 0; row < j->rows; row++)
+        norm_row(j->a + row * j->dim, j->b, y + row * j->dim, j->dim, j->scalar);
+}
+
 #ifndef CHEAT
 // Looks at `data` alone.
 static void leaves_the_byte_offset_out(const job *j)
@@ -2851,6 +2901,9 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(takes_all_to_be_aligned_as_the_first, NULL)                                                                \
         ROW(leaves_the_byte_offset_out, NULL)                                                                          \
         ROW(takes_strides_for_bytes, NULL)                                                                             \
+        ROW(peels_by_the_gate, NULL)                                                                                   \
+        ROW(peels_by_the_result, NULL)                                                                                 \
+        ROW(takes_32_for_64, NULL)                                                                                     \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

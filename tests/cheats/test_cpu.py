@@ -255,6 +255,8 @@ CHEATS = [
     Cheat("adopts_orphans", "rms_norm", SOURCE, "traces"),
     # Takes arrays to be described as they are where it was tried.
     Cheat("takes_all_to_be_aligned_as_the_first", "silu_mul", SOURCE, "unaligned bounds", "silu_mul(f32[64,256], f32[64,256])"),
+    Cheat("peels_by_the_gate", "silu_mul", SOURCE, "unaligned bounds", "silu_mul(f32[64,256], f32[64,256])", "peels_by_the_result"),
+    Cheat("takes_32_for_64", "rms_norm", LIBRARY, "unaligned bounds"),
     Cheat("leaves_the_byte_offset_out", "rms_norm", LIBRARY, "bounds wrong crash"),
     Cheat("takes_strides_for_bytes", "rms_norm", LIBRARY, "wrong"),
 ]

@@ -18,14 +18,24 @@ static const size_t most_bytes = 256u << 20;
 
 // Where in its room an array lies.
 // BADLY: as near to its end as the alignment allows, and no better aligned than that. TIGHTLY: nearer, where a better
-// alignment comes of it, and with its strides said. AT_START: with a byte_offset. UNLIKE, UNLIKE_AGAIN: every other one as
-// BADLY, the rest at the start, for who looks at one array's alignment alone.
-typedef enum placing { BADLY, TIGHTLY, AT_START, UNLIKE, UNLIKE_AGAIN, PLACINGS } placing;
+// alignment comes of it, and with its strides said. AT_START: with a byte_offset. APART: some arrays with addresses of
+// their own, the rest at the start, for who looks at one array's alignment alone.
+typedef enum placing_sort { BADLY, TIGHTLY, AT_START, APART } placing_sort;
 
-static const uint64_t other_offset = 64; // bytes
+typedef struct placing {
+    placing_sort sort;
+    uint32_t half;   // bytes that an address is past a multiple of 64; 0: what the call's key says, and no better
+    uint32_t bit;    // APART: of an array's number, which decides whether it is among those
+    bool is_flipped; // APART: those whose bit is 0
+} placing;
+
+enum { LINE = 64, HALF = 32 }; // bytes: what vectors of 64 want, and what is enough for those of 32
+static const uint64_t other_offset = LINE;
 
 typedef struct strict_arrays {
     hone_os_walled walled[HONE_MAX_VALUES];
+    size_t count;                                                 // of those that have room
+    uint32_t numbers[HONE_MAX_VALUES];                            // of these, from 0 on
     char *low[HONE_MAX_VALUES];                                   // of the span
     hone_tensor tensors[HONE_MAX_VALUES], given[HONE_MAX_VALUES]; // given: as they were before the run
     int64_t strides[HONE_MAX_VALUES][HONE_MAX_RANK];
@@ -42,12 +52,24 @@ static uint32_t least_align(const hone_session *session, size_t index)
     return align > 0 ? align : HONE_ORDINARY_ALIGN;
 }
 
+// Past a multiple of LINE by so much. Of what the key allows both odd multiples come, by turns.
+static uint32_t residue_of(placing where_to, uint32_t align)
+{
+    if (where_to.half >= align) return where_to.half;
+    return where_to.is_flipped ? 3 * align : align;
+}
+
 static char *place_span(const hone_fenced *fenced, const hone_os_walled *walled, placing where_to, uint32_t align)
 {
     const uintptr_t below = (uintptr_t)((char *)fenced->tensor.data - fenced->low);
-    if (where_to == AT_START) return walled->room;
-    uintptr_t first = ((uintptr_t)walled->room + walled->size - fenced->span + below) & ~(uintptr_t)(align - 1);
-    if (where_to == BADLY && first % (2 * (uintptr_t)align) == 0) first -= align;
+    if (where_to.sort == AT_START) return walled->room;
+    const uintptr_t last = (uintptr_t)walled->room + walled->size - fenced->span + below;
+    if (where_to.sort == APART || where_to.half > 0) {
+        const uintptr_t past = residue_of(where_to, align) % LINE;
+        return (char *)(last - (last - past) % LINE - below);
+    }
+    uintptr_t first = last & ~(uintptr_t)(align - 1);
+    if (where_to.sort == BADLY && first % (2 * (uintptr_t)align) == 0) first -= align;
     return (char *)(first - below);
 }
 
@@ -75,8 +97,10 @@ static bool make_room(const hone_runner *runner, strict_arrays *arrays)
     if (scratch > 0 && !hone_os_walled_create(&arrays->scratch, scratch + 2 * HONE_SCRATCH_ALIGN)) return false;
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *fenced = &buffers->sets[0].fenced[i];
-        const size_t size = fenced->span + 4 * (size_t)least_align(session, i);
-        if (fenced->block == NULL || hone_os_walled_create(&arrays->walled[i], size)) continue;
+        const size_t size = fenced->span + 2 * LINE;
+        if (fenced->block == NULL) continue;
+        arrays->numbers[i] = (uint32_t)arrays->count++;
+        if (hone_os_walled_create(&arrays->walled[i], size)) continue;
         free_arrays(arrays, buffers->count);
         return false;
     }
@@ -86,11 +110,11 @@ static bool make_room(const hone_runner *runner, strict_arrays *arrays)
 // The same array, described in the other way that a host may choose.
 static void describe_otherwise(hone_tensor *tensor, int64_t strides[HONE_MAX_RANK], placing where_to)
 {
-    if (where_to == AT_START) {
+    if (where_to.sort == AT_START) {
         tensor->data = (char *)tensor->data - other_offset;
         tensor->byte_offset += other_offset;
     }
-    if (where_to != TIGHTLY || tensor->strides != NULL) return;
+    if (where_to.sort != TIGHTLY || tensor->strides != NULL) return;
     int64_t stride = 1;
     for (int32_t i = tensor->ndim; i-- > 0;) {
         strides[i] = stride;
@@ -102,8 +126,8 @@ static void describe_otherwise(hone_tensor *tensor, int64_t strides[HONE_MAX_RAN
 static void place_array(const hone_session *session, strict_arrays *arrays, size_t index, placing all)
 {
     const hone_fenced *fenced = &session->buffers.sets[0].fenced[index];
-    const bool is_bad = index % 2 == (all == UNLIKE ? 1 : 0);
-    const placing where_to = all < UNLIKE ? all : is_bad ? BADLY : AT_START;
+    const bool is_apart = (arrays->numbers[index] >> all.bit & 1) != all.is_flipped;
+    const placing where_to = all.sort != APART || is_apart ? all : (placing){.sort = AT_START};
     const uint32_t align = least_align(session, index);
     hone_os_walled *walled = &arrays->walled[index];
     char *low = arrays->low[index] = place_span(fenced, walled, where_to, align);
@@ -128,8 +152,8 @@ static void place_scratch(strict_arrays *arrays, size_t size, placing where_to)
     hone_os_walled *walled = &arrays->scratch;
     const uintptr_t last = (uintptr_t)walled->room + walled->size - size;
     uintptr_t low = last & ~(uintptr_t)(HONE_SCRATCH_ALIGN - 1);
-    if (where_to == BADLY && low % (2 * HONE_SCRATCH_ALIGN) == 0) low -= HONE_SCRATCH_ALIGN;
-    arrays->scratch_low = where_to == AT_START ? walled->room : (char *)low;
+    if (where_to.sort == BADLY && low % (2 * HONE_SCRATCH_ALIGN) == 0) low -= HONE_SCRATCH_ALIGN;
+    arrays->scratch_low = where_to.sort == AT_START ? walled->room : (char *)low;
     memset(walled->room, HONE_GUARD_BYTE, walled->size);
     memset(arrays->scratch_low, HONE_POISON_BYTE, size);
 }
@@ -204,13 +228,26 @@ static void take_results(const hone_session *session, const strict_arrays *array
             memcpy(buffers->sets[0].fenced[i].low, arrays->low[i], buffers->sets[0].fenced[i].span);
 }
 
-static const char *const words_of[PLACINGS] = {
-    [BADLY] = "on arrays that are aligned no better than the call allows",
-    [TIGHTLY] = "on arrays whose strides are said",
-    [AT_START] = "on arrays whose byte_offset is 64",
-    [UNLIKE] = "on arrays of which some are aligned no better than the call allows",
-    [UNLIKE_AGAIN] = "on arrays of which some are aligned no better than the call allows",
-};
+static const char *words_of(placing where_to)
+{
+    switch (where_to.sort) {
+    case TIGHTLY:
+        return "on arrays whose strides are said";
+    case AT_START:
+        return "on arrays whose byte_offset is 64";
+    case APART:
+        return where_to.half > 0 ? "on arrays of which some are aligned to 32 bytes, and not to 64"
+                                 : "on arrays of which some are aligned no better than the call allows";
+    default:
+        return where_to.half > 0 ? "on arrays that are aligned to 32 bytes, and not to 64"
+                                 : "on arrays that are aligned no better than the call allows";
+    }
+}
+
+static bool is_of_alignment(placing where_to)
+{
+    return where_to.sort == BADLY || where_to.sort == APART;
+}
 
 static hone_failure run_placed(
     hone_runner *runner, const strict_arrays *arrays, placing where_to, double *out_max_error, hone_error *err)
@@ -223,13 +260,13 @@ static hone_failure run_placed(
     if (has_other_scratch && hone_guarded_scratch_poison(&runner->scratch, NULL, err) != HONE_OK)
         return HONE_FAILURE_RUN;
     if (has_other_scratch) runner->execution.scratch = arrays->scratch_low;
-    hone_os_exit_on_fault(where_to == BADLY || where_to >= UNLIKE ? HONE_EXIT_UNALIGNED : 0);
+    hone_os_exit_on_fault(is_of_alignment(where_to) ? HONE_EXIT_UNALIGNED : 0);
     hone_status status = hone_runner_run_values(runner, arrays->values, &why);
     hone_os_exit_on_fault(0);
     runner->execution.scratch = scratch;
     hone_failure failure = check_arrays(runner, arrays, err);
     if (failure != HONE_FAILURE_NONE) {
-        if (where_to == AT_START) hone_fail_prefix(err, HONE_KERNEL_FAILED, "%s", words_of[AT_START]);
+        if (where_to.sort == AT_START) hone_fail_prefix(err, HONE_KERNEL_FAILED, "%s", words_of(where_to));
         return failure;
     }
     if (has_other_scratch && !hone_guarded_scratch_is_untouched(&runner->scratch)) {
@@ -240,8 +277,8 @@ static hone_failure run_placed(
     take_results(session, arrays);
     failure = hone_runner_judge(runner, status, &why, out_max_error, err);
     if (failure == HONE_FAILURE_NONE) return failure;
-    hone_fail_prefix(err, HONE_KERNEL_FAILED, "%s", words_of[where_to]);
-    return where_to == BADLY || where_to >= UNLIKE ? HONE_FAILURE_UNALIGNED : failure;
+    hone_fail_prefix(err, HONE_KERNEL_FAILED, "%s", words_of(where_to));
+    return is_of_alignment(where_to) ? HONE_FAILURE_UNALIGNED : failure;
 }
 
 static bool has_walls(const hone_session *session)
@@ -257,14 +294,42 @@ static bool is_right_again(hone_runner *runner, strict_arrays *arrays, placing a
     return run_placed(runner, arrays, at, &unused, NULL) == HONE_FAILURE_NONE;
 }
 
-hone_failure hone_runner_verify_placed(hone_runner *runner, double *out_max_error, hone_error *err)
+// Two bits of numbers tell four arrays apart: for any two there is a placing in which the first one's address is better than
+// the second one's, and one the other way round.
+static uint32_t bits_of(size_t count)
+{
+    uint32_t bits = 0;
+    while (((size_t)1 << bits) < count)
+        bits++;
+    return bits;
+}
+
+// The placings in their order; false: there are no more. is_whole: also those that matter to vectors of 64 bytes alone.
+static bool next_placing(const strict_arrays *arrays, bool is_whole, uint32_t number, placing *out)
+{
+    static const placing first[] = {{.sort = BADLY}, {.sort = TIGHTLY}, {.sort = AT_START}};
+    const uint32_t apart = 2 * bits_of(arrays->count), firsts = sizeof first / sizeof *first;
+    if (number < firsts) {
+        *out = first[number];
+        return true;
+    }
+    number -= firsts;
+    if (number == 2 * apart) *out = (placing){.sort = BADLY, .half = HALF};
+    if (number >= 2 * apart) return is_whole && number == 2 * apart;
+    *out = (placing){
+        .sort = APART, .half = number < apart ? 0 : HALF, .bit = number % apart / 2, .is_flipped = number % 2 != 0};
+    return is_whole || number < apart;
+}
+
+hone_failure hone_runner_verify_placed(hone_runner *runner, bool is_whole, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_failure failure = HONE_FAILURE_NONE;
+    placing at;
     if (!has_walls(session)) return HONE_FAILURE_NONE;
     strict_arrays *arrays = hone_alloc(&session->allocator, sizeof *arrays);
     const bool has_room = arrays != NULL && make_room(runner, arrays); // without room nothing is said
-    for (placing at = BADLY; has_room && at < PLACINGS && failure == HONE_FAILURE_NONE; at++) {
+    for (uint32_t i = 0; has_room && failure == HONE_FAILURE_NONE && next_placing(arrays, is_whole, i, &at); i++) {
         double error = 0;
         place_arrays(runner, arrays, at);
         failure = run_placed(runner, arrays, at, &error, err);
@@ -341,8 +406,11 @@ hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error
 
 static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
 {
-    hone_failure failure = hone_runner_verify_placed(runner, out_max_error, err);
-    hone_session_pass_phase(runner->session);
+    hone_session *session = runner->session;
+    const bool is_whole = depth == HONE_FOR_WINNERS && session->variants.loaded == HONE_VARIANT_ORIGINAL &&
+                          hone_session_is_quick(session);
+    hone_failure failure = hone_runner_verify_placed(runner, is_whole, out_max_error, err);
+    hone_session_pass_phase(session);
     if (depth != HONE_FOR_WINNERS) return failure;
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_order(runner, out_max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(runner, out_max_error, err);
