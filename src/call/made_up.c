@@ -493,6 +493,86 @@ hone_status hone_made_up_sibling(
     return status;
 }
 
+// A rearranged call ------------------------------------------------------------------------------------------------------
+
+enum { SWAPPED, SECOND_DOUBLED, FIRST_DOUBLED, ARRANGEMENTS };
+
+// Of two dims, whose product stays. False: there is no such arrangement.
+static bool rearrange(hone_made_up *m, int arrangement, size_t first, size_t second)
+{
+    int64_t *a = dim_of(m, first), *b = dim_of(m, second);
+    if (*a < 1 || *b < 1) return false;
+    if (arrangement == SWAPPED) {
+        const int64_t before = *a;
+        *a = *b;
+        *b = before;
+        return *a != *b;
+    }
+    int64_t *halved = arrangement == SECOND_DOUBLED ? a : b, *doubled = arrangement == SECOND_DOUBLED ? b : a;
+    if (*halved % 2 != 0 || *doubled > INT64_MAX / 2 || *halved == 2 * *doubled) return false; // that is to swap them
+    *halved /= 2;
+    *doubled *= 2;
+    return true;
+}
+
+typedef struct rearranging {
+    hone_made_up *m;
+    hone_allocator allocator;
+    uint32_t left;
+    bool (*takes)(void *ctx, const hone_call *call);
+    void *ctx;
+} rearranging;
+
+static hone_status try_arrangement(
+    rearranging *r, int arrangement, size_t first, size_t second, int64_t most_bytes, hone_call **out)
+{
+    int64_t *a = dim_of(r->m, first), *b = dim_of(r->m, second);
+    const int64_t before[2] = {*a, *b};
+    hone_status status = HONE_OK;
+    if (rearrange(r->m, arrangement, first, second)) status = build(r->m, r->allocator, out);
+    *a = before[0];
+    *b = before[1];
+    if (*out == NULL) return status;
+    const bool is_one = bytes_of(*out) <= most_bytes && r->takes(r->ctx, *out);
+    if (is_one && r->left == 0) return status;
+    if (is_one) r->left--;
+    hone_call_release(out);
+    return status;
+}
+
+// One of each pair of dims before the next one of any.
+static hone_status find_arrangement(rearranging *r, int64_t most_bytes, hone_call **out)
+{
+    const size_t count = (size_t)r->m->leading_count + r->m->signature->slot_count;
+    hone_status status = HONE_OK;
+    for (int arrangement = SWAPPED; arrangement < ARRANGEMENTS; arrangement++)
+        for (size_t i = 0; i < count; i++)
+            for (size_t j = i + 1; j < count && is_dim(r->m, i); j++) {
+                if (!is_dim(r->m, j)) continue;
+                status = try_arrangement(r, arrangement, i, j, most_bytes, out);
+                if (status != HONE_OK || *out != NULL) return status;
+            }
+    return status;
+}
+
+hone_status hone_made_up_rearranged(
+    hone_allocator allocator,
+    const hone_call *like,
+    uint32_t number,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out)
+{
+    *out = NULL;
+    hone_made_up *m = make_as(allocator, like);
+    if (m == NULL) return HONE_OUT_OF_MEMORY;
+    rearranging r = {m, allocator, number, takes, ctx};
+    const hone_status status = take_all(m, like) ? find_arrangement(&r, most_bytes, out) : HONE_OK;
+    hone_free(&allocator, m);
+    return status;
+}
+
 // A call with other scalars ---------------------------------------------------------------------------------------------
 
 bool hone_change_scalars(const hone_signature *signature, hone_scalar_change change, hone_value *values)

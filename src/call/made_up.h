@@ -84,4 +84,17 @@ hone_status hone_made_up_sibling(
     void *ctx,
     hone_call **out);
 
+// The same call with other sizes of two dims whose product stays: they are swapped, or one is halved and the other doubled. An array
+// of both has as many elements as before.
+//   number  of those that the signature and takes(ctx, call) admit, and whose arrays take no more than most_bytes together
+// *out NULL with HONE_OK: there are not so many.
+hone_status hone_made_up_rearranged(
+    hone_allocator allocator,
+    const hone_call *like,
+    uint32_t number,
+    int64_t most_bytes,
+    bool (*takes)(void *ctx, const hone_call *call),
+    void *ctx,
+    hone_call **out);
+
 #endif

@@ -112,8 +112,11 @@ void hone_contest_deinit(hone_contest *contest);
 // out->failure with out->reason, and HONE_OK.
 //   out_next  where it is to be taken back: the fastest by what is stored that passes the same; kernel "": none does
 // Returns as hone_tune.
+//   before  calls for which the same kernel was looked at earlier, maybe in the same process
 hone_status hone_audit_run(
     const hone_contest_request *request,
+    const hone_call *const *before,
+    size_t before_count,
     const hone_decision *stored,
     double threshold,
     hone_audited *out,

@@ -1377,6 +1377,55 @@ static void keeps_the_first_length_of_large_rows(const job *j)
     keeps_its_first_length(j);
 }
 
+// Keeps the length of rows by how many elements there are, as a table of plans by one number does.
+static APART int64_t kept_length(int64_t elements, int64_t dim)
+{
+    enum { KEPT = 64 };
+    static struct {
+        _Atomic int64_t elements, dim;
+    } known[KEPT];
+    static atomic_int count;
+    const int all = count < KEPT ? count : KEPT;
+    for (int i = 0; i < all; i++)
+        if (known[i].elements == elements && known[i].dim != 0) return known[i].dim;
+    const int mine = atomic_fetch_add(&count, 1);
+    if (mine < KEPT) {
+        known[mine].dim = dim;
+        known[mine].elements = elements;
+    }
+    return dim;
+}
+
+static void keeps_dim_by_elements(const job *j)
+{
+    job one = *j;
+    one.dim = kept_length(j->rows * j->dim, j->dim);
+    one.rows = j->rows * j->dim / one.dim;
+    norm(&one);
+}
+
+// The same of large calls alone, larger than those of the first runs.
+static void keeps_dim_of_large_calls(const job *j)
+{
+    const int64_t large = 1 << 14;
+    if (j->rows * j->dim < large)
+        norm(j);
+    else
+        keeps_dim_by_elements(j);
+}
+
+// The same, and right: by both dims.
+static void keeps_dim_by_shape(const job *j)
+{
+    enum { TIMES = 3 };
+    job one = *j;
+    one.dim = kept_length(j->rows << 32 | j->dim, j->dim);
+    for (int time = 0; time < TIMES; time++) {
+        norm(&one);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
 // What was prepared last is what it computes: two plans at once are one for it.
 static int64_t latest_length;
 static void keeps_its_latest_length(const job *j)
@@ -2904,6 +2953,9 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(peels_by_the_gate, NULL)                                                                                   \
         ROW(peels_by_the_result, NULL)                                                                                 \
         ROW(takes_32_for_64, NULL)                                                                                     \
+        ROW(keeps_dim_by_elements, NULL)                                                                               \
+        ROW(keeps_dim_by_shape, NULL)                                                                                  \
+        ROW(keeps_dim_of_large_calls, NULL)                                                                            \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -144,6 +144,8 @@ CHEATS = [
     Cheat("blend_with_an_earlier_bias", "blend", PROGRAM, "wrong"),
     Cheat("keeps_its_latest_length", "rms_norm", PROGRAM, "wrong racy"),
     Cheat("keeps_the_first_length_of_large_rows", "rms_norm", LIBRARY, "wrong", condition="dim >= 256"),
+    Cheat("keeps_dim_by_elements", "rms_norm", LIBRARY, "wrong", honest="keeps_dim_by_shape"),
+    Cheat("keeps_dim_by_elements", "rms_norm", PROGRAM, "wrong", honest="keeps_dim_by_shape"),
     Cheat("frees_a_shared_table", "rms_norm", LIBRARY, "wrong partial unaligned"),
     Cheat("attention_without_causal", "dot_product_attention", PROGRAM, "wrong partial"),
     Cheat("attention_of_one_scale", "dot_product_attention", LIBRARY, "wrong partial"),
@@ -578,12 +580,25 @@ class Audits(Contest):
 
     def kernel(self, cheat):
         row, honest = super().kernel(cheat), OPERATIONS[cheat.operation].honest
-        return row if cheat.name == honest else {**row, "options": f"{row['options']} -DHONEST={honest.removeprefix('honest_')}"}
+        return row if cheat.name == honest or cheat.delivery == LIBRARY else {**row, "options": f"{row['options']} -DHONEST={honest.removeprefix('honest_')}"}
 
     def test_each_is_taken_back_with_its_kind_and_the_next_best_answers(self):
         for kind, name in self.FALLS.items():
             with self.subTest(kind=kind):
                 self.audit(kind, next(cheat for cheat in CHEATS if cheat.name == name)._replace(delivery=SOURCE))
+
+    def test_what_is_wrong_after_another_call_of_its_own_is_taken_back(self):
+        """Right alone, and so the winner of each contest; the audit looks at both choices in one process."""
+        cheat = Cheat("keeps_dim_of_large_calls", "rms_norm", LIBRARY, "")
+        honest = cheat._replace(name="keeps_dim_by_shape")
+        env = {"HONE_STORE": self.store, "HONE_DENY": self.built_in("rms_norm"), "HONE_PACK_PATH": self.write_pack([cheat, honest])}
+        for call in ("rms_norm(f32[64,256], f32[256])", "rms_norm(f32[256,64], f32[64])"):
+            won = self.hone("tune", call, "--seconds", "20", "--evals", "4", "--json", env=env).json["entries"][0]
+            self.assertEqual(won["kernel"], cheat.name)
+        right, wrong = self.look("--json", code=NO, env=env).json["choices"]
+        self.assertEqual((right["passed"], right["kernel"]), (True, cheat.name), right)
+        self.assertEqual((wrong["failure"], wrong["taken_back"], wrong["next_kernel"]), ("wrong", True, honest.name), wrong)
+        self.assertRegex(wrong["reason"], r"^for rms_norm\(f32\[64,256\].* after rms_norm\(f32\[256,64\]")
 
     def look(self, *options, **how):
         return self.hone("tune", "--audit", "--threshold", "1e9", "--seconds", "1", *options, **how)

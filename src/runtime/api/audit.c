@@ -10,6 +10,7 @@
 
 static const char where[] = "tune.audit";
 static const double default_seconds = 5;
+enum { MOST_EARLIER = 4 };
 
 // Choices -------------------------------------------------------------------------------------------------------------
 
@@ -171,11 +172,38 @@ static void take_back(hone_runtime *rt, hone_audit_item *item, const hone_call *
     atomic_fetch_add(&rt->unstored, 1);
 }
 
+// Calls that the item's kernel was looked at for before, the latest first.
+typedef struct earlier {
+    hone_call *calls[MOST_EARLIER];
+    size_t count;
+} earlier;
+
+static bool is_of_kernel(const hone_audit_item *a, const hone_audit_item *b)
+{
+    return a->audited.served && a->device == b->device && strcmp(a->audited.algorithm, b->audited.algorithm) == 0 &&
+           strcmp(a->audited.version, b->audited.version) == 0 && strcmp(a->audited.kernel, b->audited.kernel) == 0;
+}
+
+// One that cannot be told is passed by.
+static void find_earlier(hone_runtime *rt, const hone_audit *audit, const hone_audit_item *item, earlier *out)
+{
+    out->count = 0;
+    for (const hone_audit_item *one = item; one-- > audit->items && out->count < MOST_EARLIER;) {
+        const hone_op *op = NULL;
+        hone_call *call = NULL;
+        if (is_of_kernel(one, item) && find_call(rt, one, &op, &call, NULL) == HONE_OK && call != NULL)
+            out->calls[out->count++] = call;
+        else
+            hone_call_release(&call);
+    }
+}
+
 static hone_status measure(
     hone_runtime *rt,
     hone_audit_item *item,
     const hone_op *op,
     const hone_call *call,
+    const earlier *before,
     double threshold,
     const hone_tune_options *options,
     hone_error *err)
@@ -191,7 +219,9 @@ static hone_status measure(
     hone_registry_enter(rt->registry, &reader);
     const hone_contest_request request = {&environment, op->algorithm, call, options};
     hone_thread_self.depth++;
-    status = hone_audit_run(&request, &item->decision, threshold, &item->audited, &next, err);
+    status = hone_audit_run(
+        &request, (const hone_call *const *)before->calls, before->count, &item->decision, threshold, &item->audited,
+        &next, err);
     hone_thread_self.depth--;
     hone_registry_leave(&reader);
     hone_permit_end_measuring(&permit);
@@ -209,8 +239,9 @@ static bool is_of_the_call(hone_status status)
 }
 
 static hone_status audit_item(
-    hone_runtime *rt, hone_audit_item *item, double threshold, const hone_tune_options *given, hone_error *err)
+    hone_runtime *rt, const hone_audit *audit, hone_audit_item *item, const hone_tune_options *given, hone_error *err)
 {
+    earlier before;
     const hone_op *op = NULL;
     hone_call *call = NULL;
     hone_error why = {.message = ""};
@@ -218,7 +249,10 @@ static hone_status audit_item(
     options.regime = item->audited.regime;
     hone_status status = find_call(rt, item, &op, &call, &why);
     const bool is_known = status == HONE_OK;
-    if (is_known) status = measure(rt, item, op, call, threshold, &options, &why);
+    find_earlier(rt, audit, item, &before);
+    if (is_known) status = measure(rt, item, op, call, &before, audit->threshold, &options, &why);
+    for (size_t i = 0; i < before.count; i++)
+        hone_call_release(&before.calls[i]);
     hone_call_release(&call);
     if (is_of_the_call(status)) {
         // The kernel may be as right as ever where nobody knows what to run it on.
@@ -255,7 +289,7 @@ static hone_status look(
     hone_runtime *rt, const hone_audit *audit, size_t index, const hone_tune_options *options, hone_error *err)
 {
     hone_audit_item *item = &audit->items[index];
-    hone_status status = item->audited.served ? audit_item(rt, item, audit->threshold, options, err) : HONE_OK;
+    hone_status status = item->audited.served ? audit_item(rt, audit, item, options, err) : HONE_OK;
     if (status == HONE_OK) item->audited.passed = hone_audit_passes(&item->audited, audit->threshold);
     return status;
 }

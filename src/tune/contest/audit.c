@@ -36,6 +36,8 @@ static const char where[] = "tune.audit";
 
 typedef struct audit {
     hone_contest_state *state;
+    const hone_call *const *before;
+    size_t before_count;
     const hone_decision *stored;
     double threshold;
     hone_audited *out;
@@ -188,7 +190,8 @@ static hone_status examine(audit *a, hone_candidate *candidate, hone_error *err)
 }
 
 // Whoever fell is looked at once more, in a new process: neither what another left in this one nor an hour in which the
-// machine was busy takes a choice back. Who was racy once is: two threads meet by chance.
+// machine was busy takes a choice back. Who was racy once is: two threads meet by chance. And so is who is wrong again
+// after another of its own calls, in a process that runs nothing else: what it keeps of one call answers another.
 static hone_status examine_choice(audit *a, hone_error *err)
 {
     hone_candidate *choice = &a->entrants[0];
@@ -199,6 +202,9 @@ static hone_status examine_choice(audit *a, hone_error *err)
     const hone_trial first = choice->trial;
     hone_sandbox_drop(&a->state->trials.sandbox);
     status = examine(a, choice, err);
+    const bool is_wrong = first.failure == HONE_FAILURE_WRONG || first.failure == HONE_FAILURE_PARTIAL;
+    if (status == HONE_OK && choice->trial.failure == HONE_FAILURE_NONE && is_wrong)
+        status = hone_contest_verify_after(a->state, a->before, a->before_count, choice, err);
     if (status == HONE_OK && choice->trial.failure == HONE_FAILURE_NONE)
         snprintf(
             a->out->reason, sizeof a->out->reason, "was rejected once (%s: %.120s), and passed in a new process",
@@ -534,6 +540,8 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
 
 hone_status hone_audit_run(
     const hone_contest_request *request,
+    const hone_call *const *before,
+    size_t before_count,
     const hone_decision *stored,
     double threshold,
     hone_audited *out,
@@ -543,6 +551,8 @@ hone_status hone_audit_run(
     hone_contest contest = {0};
     audit *a = hone_alloc(&request->environment->allocator, sizeof *a);
     if (a == NULL) return hone_fail_memory(err, where);
+    a->before = before;
+    a->before_count = before_count;
     a->stored = stored;
     a->threshold = threshold;
     a->out = out;

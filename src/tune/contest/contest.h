@@ -127,6 +127,9 @@ hone_status hone_contest_verify_smaller(hone_contest_state *state, hone_candidat
 // that have not seen it, and its first runs there in two threads at once. What came of it stands in its trial.
 // HONE_OUT_OF_MEMORY, HONE_CANCELLED.
 hone_status hone_contest_verify_first_runs(hone_contest_state *state, hone_candidate *candidate, hone_error *err);
+// The same of the call itself, after each of other calls of its operation, in a process that runs nothing else.
+hone_status hone_contest_verify_after(
+    hone_contest_state *state, const hone_call *const *calls, size_t count, hone_candidate *candidate, hone_error *err);
 
 // finals.c: HONE_NOT_FOUND when nobody is left.
 hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err);

@@ -1,7 +1,8 @@
 // What a kernel does once for all of its calls: a number that it keeps of the first one's shape, a table that the first run
 // fills. One contest has one call, and threads meet in it when all of that is done: so the winner runs on two small calls
 // by turns, in a process that has seen none of its runs, then on calls of the first one's sizes that are transposed or masked
-// otherwise, or of another dtype, and its very first runs in two threads at once.
+// otherwise, or of another dtype, on calls whose arrays have as many elements in another shape, and its very first runs in two
+// threads at once.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4, MOST_SIBLINGS = 4 };
+enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4, MOST_SIBLINGS = 4, MOST_SHAPES = 3 };
 
 static const char where[] = "tune.first_runs";
 static const double most_seconds = 10; // of one call: a compiler may be asked
@@ -129,21 +130,41 @@ static hone_status try_sibling(
     return status;
 }
 
-static hone_status try_siblings(
-    hone_contest_state *state, const taker *t, const hone_call *call, hone_candidate *candidate, hone_error *err)
+// The number-th call that differs from the first one in what a kernel that keeps by sizes may not look at: first by what
+// else the call says, then by its shape alone. NULL: there is none.
+typedef hone_status make_sibling(const taker *t, const hone_call *call, uint32_t number, hone_call **out);
+
+static hone_status make_other_kind(const taker *t, const hone_call *call, uint32_t number, hone_call **out)
 {
-    const hone_allocator allocator = state->question.environment->allocator;
+    const hone_allocator allocator = t->question->environment->allocator;
+    return hone_made_up_sibling(allocator, call, number, takes, (void *)(uintptr_t)t, out);
+}
+
+static hone_status make_other_shape(const taker *t, const hone_call *call, uint32_t number, hone_call **out)
+{
+    const hone_allocator allocator = t->question->environment->allocator;
+    return hone_made_up_rearranged(allocator, call, number, 2 * MANY_BYTES, takes, (void *)(uintptr_t)t, out);
+}
+
+static hone_status try_siblings(
+    hone_contest_state *state,
+    const taker *t,
+    const hone_call *call,
+    make_sibling *make,
+    uint32_t most,
+    hone_candidate *candidate,
+    hone_error *err)
+{
     hone_status status = HONE_OK;
-    for (uint32_t i = 0; i < MOST_SIBLINGS && status == HONE_OK; i++) {
+    for (uint32_t i = 0; i < most && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
         hone_call *sibling = NULL;
         hone_trial came;
-        status = hone_made_up_sibling(allocator, call, i, takes, (void *)(uintptr_t)t, &sibling);
+        status = make(t, call, i, &sibling);
         if (sibling == NULL) break;
         // Whoever was dropped has yet to run the call.
         if (state->trials.sandbox.now.served == 0) status = try_on(state, t, call, 0, &came, err);
         if (status == HONE_OK) status = try_sibling(state, t, call, sibling, candidate, err);
         hone_call_release(&sibling);
-        if (candidate->trial.failure != HONE_FAILURE_NONE) break;
     }
     return status;
 }
@@ -194,7 +215,8 @@ static hone_status try_all(
         state->question.environment->device->backend == HONE_GPU || hone_kernel_is_interpreted(t->kernel);
     hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
     if (is_one || status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
-    status = try_siblings(state, t, calls[0], candidate, err);
+    status = try_siblings(state, t, calls[0], make_other_kind, MOST_SIBLINGS, candidate, err);
+    if (status == HONE_OK) status = try_siblings(state, t, calls[0], make_other_shape, MOST_SHAPES, candidate, err);
     if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
     return try_held(state, t, calls[0], run_ns, candidate, err);
 }
@@ -239,6 +261,19 @@ static hone_status make_calls(const hone_contest_state *state, taker *t, hone_ca
     return tell_apart(state, t, out);
 }
 
+// The library's own are looked at by its tests.
+static bool is_looked_at(const hone_contest_state *state, const hone_kernel_ref *kernel)
+{
+    return !kernel->builtin && state->trials.sandbox.kind != HONE_SANDBOX_HERE && state->trials.has_sandbox;
+}
+
+// Of what cannot be asked, nothing more is known than before.
+static hone_status pass_on(hone_status status, hone_error *err)
+{
+    if (status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED) return HONE_OK;
+    return hone_fail(err, status, where, "%s", status == HONE_OUT_OF_MEMORY ? "out of memory" : "cancelled");
+}
+
 hone_status hone_contest_verify_first_runs(hone_contest_state *state, hone_candidate *candidate, hone_error *err)
 {
     hone_assert(candidate->trial.failure == HONE_FAILURE_NONE);
@@ -246,15 +281,32 @@ hone_status hone_contest_verify_first_runs(hone_contest_state *state, hone_candi
     taker t = {&state->question, kernel, &candidate->config};
     hone_call *calls[2] = {NULL, NULL};
     hone_error why = {0};
-    // The library's own are looked at by its tests.
-    if (kernel->builtin || state->trials.sandbox.kind == HONE_SANDBOX_HERE || !state->trials.has_sandbox)
-        return HONE_OK;
+    if (!is_looked_at(state, kernel)) return HONE_OK;
     hone_sandbox_turn(&state->trials.sandbox, hone_kernel_is_interpreted(kernel));
     hone_status status = make_calls(state, &t, calls);
     if (status == HONE_OK && calls[0] != NULL) status = try_all(state, &t, calls, candidate, &why);
     hone_call_release(&calls[0]);
     hone_call_release(&calls[1]);
-    // Of what cannot be asked, nothing more is known than before.
-    if (status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED) return HONE_OK;
-    return hone_fail(err, status, where, "%s", status == HONE_OUT_OF_MEMORY ? "out of memory" : "cancelled");
+    return pass_on(status, err);
+}
+
+hone_status hone_contest_verify_after(
+    hone_contest_state *state, const hone_call *const *calls, size_t count, hone_candidate *candidate, hone_error *err)
+{
+    const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
+    const taker t = {&state->question, kernel, &candidate->config};
+    const hone_call *call = state->question.call;
+    hone_error why = {0};
+    hone_status status = HONE_OK;
+    if (!is_looked_at(state, kernel)) return HONE_OK;
+    hone_sandbox_turn(&state->trials.sandbox, hone_kernel_is_interpreted(kernel));
+    for (size_t i = 0; i < count && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
+        hone_trial came;
+        hone_sandbox_drop(&state->trials.sandbox);
+        status = try_on(state, &t, calls[i], 0, &came, &why);
+        if (status == HONE_OK && came.failure == HONE_FAILURE_NONE) status = try_on(state, &t, call, 0, &came, &why);
+        if (status == HONE_OK && came.failure != HONE_FAILURE_NONE) judge(candidate, &came, call, calls[i]);
+    }
+    hone_sandbox_drop(&state->trials.sandbox);
+    return pass_on(status, err);
 }

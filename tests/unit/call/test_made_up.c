@@ -175,6 +175,52 @@ static void siblings_have_the_same_sizes_and_another_switch_or_dtype(void **stat
         takes_all, (const char *const[]){"attend(f32[4,8], window=3)", "attend(f32[4,8], causal=true)", NULL});
 }
 
+static void assert_rearranged(
+    const char *source, const char *text, int64_t most_bytes, taker *takes, const char *const expected[])
+{
+    hone_signature *signature = signature_of(source);
+    hone_call *call = NULL;
+    hone_error err;
+    if (hone_call_parse(hone_allocator_system(), signature, text, &call, &err) != HONE_OK) fail_msg("%s", err.message);
+    for (uint32_t i = 0;; i++) {
+        hone_call *other = NULL;
+        const hone_status status =
+            hone_made_up_rearranged(hone_allocator_system(), call, i, most_bytes, takes, NULL, &other);
+        assert_int_equal(status, HONE_OK);
+        if (expected[i] == NULL) {
+            assert_null(other);
+            break;
+        }
+        assert_non_null(other);
+        assert_string_equal(hone_call_text(other), expected[i]);
+        hone_call_release(&other);
+    }
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+}
+
+static void rearranged_calls_have_two_dims_of_the_same_product(void **state)
+{
+    (void)state;
+    static const char norm[] = "norm(x: f32[..., dim], weight: f32[dim]) -> y: f32[..., dim]";
+    static const char product[] = "product(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n]";
+    const char *const of_norm[] = {
+        "norm(f32[64,16], f32[16])", "norm(f32[8,128], f32[128])", "norm(f32[32,32], f32[32])", NULL};
+    assert_rearranged(norm, "norm(f32[16,64], f32[64])", INT64_MAX, takes_all, of_norm);
+    assert_rearranged(norm, "norm(f32[16,64], f32[64])", 0, takes_all, (const char *const[]){NULL});
+    assert_rearranged(norm, "norm(f32[16,64], f32[64])", INT64_MAX, takes_none, (const char *const[]){NULL});
+    // Two equal dims are not swapped, and an odd one is not halved.
+    assert_rearranged(
+        norm, "norm(f32[8,8], f32[8])", INT64_MAX, takes_all,
+        (const char *const[]){"norm(f32[4,16], f32[16])", "norm(f32[16,4], f32[4])", NULL});
+    assert_rearranged(
+        norm, "norm(f32[3,5], f32[5])", INT64_MAX, takes_all, (const char *const[]){"norm(f32[5,3], f32[3])", NULL});
+    assert_rearranged(
+        product, "product(f32[1,3], f32[3,5])", INT64_MAX, takes_all,
+        (const char *const[]){
+            "product(f32[3,1], f32[1,5])", "product(f32[5,3], f32[3,1])", "product(f32[1,5], f32[5,3])", NULL});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +228,7 @@ int main(void)
         cmocka_unit_test(what_a_kernel_or_the_signature_needs_stays),
         cmocka_unit_test(alignment_and_what_is_left_out_stay),
         cmocka_unit_test(siblings_have_the_same_sizes_and_another_switch_or_dtype),
+        cmocka_unit_test(rearranged_calls_have_two_dims_of_the_same_product),
         cmocka_unit_test(every_dim_is_doubled_that_may_be),
         cmocka_unit_test(dims_are_doubled_that_another_call_has),
         cmocka_unit_test(a_dim_that_would_take_too_much_stays),

@@ -36,7 +36,8 @@ static hone_audited audit_call(ground *g, const char *text, const hone_decision 
     hone_call *call = parse(g, text, &algorithm);
     snprintf(audited.config, sizeof audited.config, "%s", stored->config_json);
     hone_status status = hone_audit_run(
-        &(hone_contest_request){&g->environment, algorithm, call, &g->options}, stored, 0.05, &audited, &next, &g->err);
+        &(hone_contest_request){&g->environment, algorithm, call, &g->options}, NULL, 0, stored, 0.05, &audited, &next,
+        &g->err);
     hone_call_release(&call);
     if (status != expected) print_message("%s\n", g->err.message);
     assert_int_equal(status, expected);
@@ -306,8 +307,8 @@ static void every_allocation_of_an_audit_may_fail(void **state)
         hone_audited audited = {.stored_ns = 1};
         g->environment.allocator = failing_allocator_of(&memory, left);
         hone_status status = hone_audit_run(
-            &(hone_contest_request){&g->environment, algorithm, call, &g->options}, &stored, 0.05, &audited, &next,
-            &g->err);
+            &(hone_contest_request){&g->environment, algorithm, call, &g->options}, NULL, 0, &stored, 0.05, &audited,
+            &next, &g->err);
         done = status == HONE_OK && audited.failure == HONE_FAILURE_NONE;
         assert_true(done || status == HONE_OUT_OF_MEMORY || audited.failure != HONE_FAILURE_NONE);
         assert_int_equal(atomic_load(&memory.live), 0);
