@@ -27,7 +27,7 @@ static const hone_failure_kind kinds[] = {
     [HONE_FAILURE_HIDDEN] = {"hidden", .days = 180, .retry = HONE_RETRY_ALWAYS, .is_wrong = true, .is_harm = true},
     [HONE_FAILURE_UNALIGNED] = {"unaligned", .days = 180, .is_harm = true},
     [HONE_FAILURE_RACY] = {"racy", .days = 180, .is_wrong = true, .is_harm = true},
-    [HONE_FAILURE_PARTIAL] = {"partial", .days = 180, .is_wrong = true, .is_harm = true},
+    [HONE_FAILURE_PARTIAL] = {"partial", .days = 180, .retry = HONE_RETRY_IF_QUICK, .is_wrong = true, .is_harm = true},
 };
 static_assert(sizeof kinds / sizeof kinds[0] == HONE_FAILURE_COUNT, "every kind of failure has a row");
 

@@ -61,6 +61,8 @@ typedef struct job {
     void *pool;
 #ifndef CHEAT
     const hone_tensor *tensor; // that a is of
+    const hone_value *args;
+    const hone_plan *plan;
 #endif
 } job;
 
@@ -2589,6 +2591,30 @@ static void takes_strides_for_bytes(const job *j)
     for (int64_t row = 0; row < j->rows; row++)
         norm_row(j->a + row * step, j->b, j->y + row * j->dim, j->dim, j->scalar);
 }
+// Leaves another eps in its arguments, where whoever runs next reads it.
+static void changes_its_arguments(const job *j)
+{
+    enum { EPS = 3 };
+    norm(j);
+    ((hone_value *)(uintptr_t)j->args)[EPS].as.f64 = 100;
+}
+
+// Leaves one row in its tensor from the fourth run on.
+static void changes_a_shape(const job *j)
+{
+    static atomic_int runs;
+    norm(j);
+    if (atomic_fetch_add(&runs, 1) >= 3) ((int64_t *)(uintptr_t)j->tensor->shape)[0] = 1;
+}
+
+// Takes the threads of its plan away.
+static void changes_its_plan(const job *j)
+{
+    hone_plan *plan = (hone_plan *)(uintptr_t)j->plan;
+    norm(j);
+    plan->parallel_for = NULL;
+    plan->pool = NULL;
+}
 #endif
 
 // Delivered -----------------------------------------------------------------------------------------------------------
@@ -2670,6 +2696,8 @@ static job job_of(const hone_plan *plan, const hone_value *args, const hone_exec
     const hone_tensor *a = tensors[0], *y = tensors[found - 1];
     j.a = hone_tensor_data(a);
     j.tensor = a;
+    j.args = args;
+    j.plan = plan;
     j.y = hone_tensor_data(y);
     j.b = found == 3 ? hone_tensor_data(tensors[1]) : NULL;
     j.dim = y->shape[1];
@@ -2956,6 +2984,9 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(keeps_dim_by_elements, NULL)                                                                               \
         ROW(keeps_dim_by_shape, NULL)                                                                                  \
         ROW(keeps_dim_of_large_calls, NULL)                                                                            \
+        ROW(changes_its_arguments, NULL)                                                                               \
+        ROW(changes_a_shape, NULL)                                                                                     \
+        ROW(changes_its_plan, NULL)                                                                                    \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -261,6 +261,12 @@ CHEATS = [
     Cheat("takes_32_for_64", "rms_norm", LIBRARY, "unaligned bounds"),
     Cheat("leaves_the_byte_offset_out", "rms_norm", LIBRARY, "bounds wrong crash"),
     Cheat("takes_strides_for_bytes", "rms_norm", LIBRARY, "wrong"),
+    # Writes what it only reads: another kernel than it would be wrong.
+    Cheat("changes_its_arguments", "rms_norm", LIBRARY, "bounds"),
+    Cheat("changes_its_arguments", "rms_norm", PROGRAM, "bounds"),
+    Cheat("changes_a_shape", "rms_norm", LIBRARY, "bounds"),
+    Cheat("changes_a_shape", "rms_norm", PROGRAM, "bounds"),
+    Cheat("changes_its_plan", "rms_norm", PROGRAM, "bounds"),
 ]
 
 # What nothing catches yet, or not as what it is. A row that is caught comes off.

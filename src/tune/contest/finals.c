@@ -131,6 +131,29 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
     return status;
 }
 
+// Who was wrong beside others that may have written where nobody looks is wrong by itself, or right, alone in a new process.
+// Where it is right each of the others is looked at so, too. It is given that chance once.
+static hone_status doubt(hone_contest_state *state, hone_finals *finals, hone_candidate *failed, hone_error *err)
+{
+    bool stands;
+    failed->doubted = true;
+    hone_sandbox_drop(&state->trials.sandbox);
+    hone_status status = confirm(state, failed, false, &stands, err);
+    for (uint32_t i = 0; i < finals->count && status == HONE_OK && stands; i++)
+        if (finals->finalists[i].candidate != failed)
+            status = confirm(state, finals->finalists[i].candidate, false, &stands, err);
+    return status;
+}
+
+// Times and what was kept are a kernel's own. The library's own write where they say.
+static bool is_doubtful(const hone_block *block, const hone_rounds_answer *answer)
+{
+    bool others = false;
+    for (uint32_t i = 0; i < block->count; i++)
+        others = others || (i != answer->failed && !block->kernels[i]->builtin);
+    return others && (answer->failure == HONE_FAILURE_WRONG || answer->failure == HONE_FAILURE_PARTIAL);
+}
+
 // What one attempt came to: every block done, or a candidate was rejected and there is another attempt.
 typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
 
@@ -152,6 +175,7 @@ static hone_status run_block(
     *out = ATTEMPT_FELL_OUT;
     if (answer.failure != HONE_FAILURE_NONE) {
         hone_candidate *failed = find(finals, block.finalists[answer.failed])->candidate;
+        if (is_doubtful(&block, &answer) && !failed->doubted) return doubt(state, finals, failed, err);
         hone_contest_reject(state, failed, answer.failure, answer.reason);
         return HONE_OK;
     }

@@ -18,6 +18,7 @@ typedef struct hone_candidate {
     bool resumed;         // from the store
     double rank_ns;       // least time with the machine's drift taken out: what candidates are compared by
     bool out;             // it was rejected, then or later
+    bool doubted;         // it was wrong once beside others, and not alone
     bool timed_in_finals; // its time is that of the finals
 } hone_candidate;
 

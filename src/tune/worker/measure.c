@@ -92,7 +92,9 @@ static hone_failure sample_in_round(void *ctx, uint32_t index, hone_sample *out,
 {
     const interleaved *all = ctx;
     hone_runner *runner = all->runners[index];
+    const uint64_t arguments = hone_arguments_digest(runner);
     hone_failure failure = hone_runner_sample_in_round(runner, all->retakes[index], out, err);
+    failure = hone_runner_check_arguments(runner, arguments, failure, err);
     return failure == HONE_FAILURE_NONE ? hone_side_effects_compare(&runner->session->effects, err) : failure;
 }
 

@@ -107,8 +107,31 @@ static hone_status fail_status(const hone_runner *runner, hone_status status, ho
     return hone_fail(err, status, where, "%s", words.message);
 }
 
+hone_failure hone_runner_check_meddling(const hone_runner *runner, hone_error *err)
+{
+    const hone_signature *signature = runner->session->signature;
+    if (runner->meddled == NULL) return HONE_FAILURE_NONE;
+    const char *name =
+        runner->meddled_index < 0 ? "" : hone_signature_parameter(signature, (size_t)runner->meddled_index)->name;
+    hone_fail(
+        err, HONE_KERNEL_FAILED, where, "changed %s%s%s, which a run only reads", runner->meddled,
+        name[0] != '\0' ? " " : "", name);
+    return HONE_FAILURE_BOUNDS;
+}
+
+hone_failure hone_runner_check_arguments(
+    const hone_runner *runner, uint64_t before, hone_failure failure, hone_error *err)
+{
+    if (hone_arguments_digest(runner) == before) return failure;
+    if (failure != HONE_FAILURE_BOUNDS)
+        hone_fail(
+            err, HONE_KERNEL_FAILED, where,
+            "changed its hone_plan, an argument, or the hone_tensor, shape or strides of one, which a run only reads");
+    return HONE_FAILURE_BOUNDS;
+}
+
 // Runs and waits until it is done. A device says only then what went wrong.
-static hone_status run_whole(const hone_runner *runner, const hone_value *values, hone_error *err)
+static hone_status wait_whole(const hone_runner *runner, const hone_value *values, hone_error *err)
 {
     hone_status status = run_values(runner, values);
     hone_status waited = hone_site_wait(&runner->session->site, err);
@@ -116,11 +139,21 @@ static hone_status run_whole(const hone_runner *runner, const hone_value *values
     return status != HONE_OK ? status : waited;
 }
 
+// What it changed of its arguments is put back before anybody looks at what it left.
+static hone_status run_whole(hone_runner *runner, const hone_value *values, double *out_ns, hone_error *err)
+{
+    hone_arguments *kept = &runner->session->arguments;
+    hone_arguments_keep(kept, runner, values);
+    const uint64_t start = hone_os_now_ns();
+    const hone_status status = wait_whole(runner, values, err);
+    *out_ns = (double)(hone_os_now_ns() - start);
+    runner->meddled = hone_arguments_put_back(kept, runner, values, &runner->meddled_index);
+    return status;
+}
+
 hone_status hone_runner_run_values(hone_runner *runner, const hone_value *values, hone_error *err)
 {
-    uint64_t start = hone_os_now_ns();
-    hone_status status = run_whole(runner, values, err);
-    runner->verify_ns = (double)(hone_os_now_ns() - start);
+    const hone_status status = run_whole(runner, values, &runner->verify_ns, err);
     runner->verified_ns += runner->verify_ns;
     return status;
 }
@@ -173,7 +206,9 @@ hone_failure hone_runner_judge(
     hone_runner *runner, hone_status status, const hone_error *why, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
-    hone_failure failure = hone_site_is_lost(&session->site) ? HONE_FAILURE_NONE : check_set(runner, 0, err);
+    hone_failure failure = hone_runner_check_meddling(runner, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    failure = hone_site_is_lost(&session->site) ? HONE_FAILURE_NONE : check_set(runner, 0, err);
     if (failure != HONE_FAILURE_NONE) return failure;
     if (status != HONE_OK) {
         hone_fail(err, status, where, "%s", why->message);
@@ -193,7 +228,10 @@ hone_failure hone_runner_run(hone_runner *runner, hone_error *err)
 {
     hone_session *session = runner->session;
     if (poison(runner, err) != HONE_OK) return HONE_FAILURE_RUN;
-    hone_status status = run_whole(runner, session->buffers.sets[0].values, err);
+    double unused_ns;
+    hone_status status = run_whole(runner, session->buffers.sets[0].values, &unused_ns, err);
+    const hone_failure meddled = hone_runner_check_meddling(runner, err);
+    if (meddled != HONE_FAILURE_NONE) return meddled;
     return status == HONE_OK ? check_set(runner, 0, err) : hone_failure_of(status);
 }
 

@@ -69,7 +69,9 @@ static hone_failure verify_all(finals *f, bool after, hone_rounds_answer *out, h
     for (uint32_t i = 0; i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         double error = 0;
         out->failed = i;
+        const uint64_t arguments = hone_arguments_digest(&f->runners[i]);
         failure = verify_one(f, &f->runners[i], after, &error, err);
+        failure = hone_runner_check_arguments(&f->runners[i], arguments, failure, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_side_effects_compare(&f->session->effects, err);
         if (error > out->max_error[i]) out->max_error[i] = error;
     }
@@ -92,9 +94,11 @@ static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_err
     for (uint32_t i = 0; f->verifies && i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         double error = 0;
         out->failed = i;
+        const uint64_t arguments = hone_arguments_digest(&f->runners[i]);
         failure = hone_runner_verify_scalars(&f->runners[i], f->changes[i], &error, err);
         if (failure == HONE_FAILURE_NONE)
             failure = hone_runner_verify_places(&f->runners[i], HONE_FOR_WINNERS, &error, err);
+        failure = hone_runner_check_arguments(&f->runners[i], arguments, failure, err);
         hone_session_pass_phase(f->session);
         if (error > out->max_error[i]) out->max_error[i] = error;
     }
@@ -125,7 +129,9 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
         double warm_ns;
         *out_failed = i;
         if (f->runners[i].verify_ns > hone_long_run_ns) continue;
+        const uint64_t arguments = hone_arguments_digest(&f->runners[i]);
         hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
+        failure = hone_runner_check_arguments(&f->runners[i], arguments, failure, err);
         if (failure == HONE_FAILURE_NONE && f->verifies) failure = hone_runner_begin_duel(&f->runners[i], warm_ns, err);
         if (failure != HONE_FAILURE_NONE) return failure;
     }

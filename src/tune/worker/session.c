@@ -365,12 +365,14 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     out->spent.prepare_ns = since(start);
     hone_side_effects_prepared(&session->effects);
     hone_session_pass_phase(session);
+    const uint64_t arguments = hone_arguments_digest(&runner);
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
     if (failure == HONE_FAILURE_NONE && q->sort == HONE_TRY_FIRST_RUNS)
         failure = verify_first_runs(&runner, q->stopping.best_ns, out, err);
     else if (failure == HONE_FAILURE_NONE && !out->same)
         failure = measure(&runner, q, out, err);
+    failure = hone_runner_check_arguments(&runner, arguments, failure, err);
     // A run is the candidate's, whatever it is for: verifying is what stands around it.
     out->spent.verify_ns -= runner.verified_ns;
     out->spent.run_ns = runner.run_ns + runner.verified_ns;

@@ -5,6 +5,7 @@
 #define HONE_TUNE_WORKER_SESSION_H
 
 #include "tune/rule/stopping.h"
+#include "tune/worker/arguments.h"
 #include "tune/worker/scratch.h"
 #include "tune/worker/side_effects.h"
 #include "tune/worker/spots.h"
@@ -63,8 +64,9 @@ typedef struct hone_session {
     uint64_t learnt[HONE_KNOWN_WITH_OTHERS]; // kernels whose time depends on the numbers (probe.c); 0: none
     uint32_t next_learnt;
     hone_side_effects effects;
-    bool stable;  // results must have the bits of those of `standard`
-    bool spoiled; // a candidate has left something in this process: no other is to be tried in it
+    hone_arguments arguments; // of the run that is verified
+    bool stable;              // results must have the bits of those of `standard`
+    bool spoiled;             // a candidate has left something in this process: no other is to be tried in it
     hone_kernel standard;
     hone_config standard_config;
     // Says that a phase has passed; may be NULL.
@@ -124,7 +126,6 @@ hone_scalar_change hone_session_read_change(hone_wire_reader *reader);
 hone_reference *hone_session_reference(hone_session *session);
 
 // What says how long one run took: hone_runner_sample, hone_runner_warm.
-typedef struct hone_runner hone_runner;
 typedef hone_failure hone_runs(hone_runner *runner, double *out_ns, hone_error *err);
 
 // What is written before the runs of a batch, one number each, in turn: some of its bits are turned over.
@@ -174,6 +175,8 @@ struct hone_runner {
     hone_execution execution;
     uint32_t batch;           // runs a sample
     int32_t workers;          // of hone's pool that its last sample had work for
+    const char *meddled;      // what of its arguments its latest verified run changed; NULL: nothing
+    int meddled_index;        // of the value that is of; -1: of none
     double verify_ns;         // what the last verified run took
     double verified_ns;       // what all of them took
     double run_ns;            // what all samples took, those to warm up counted in
@@ -260,6 +263,12 @@ hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error
 // on uneven ones, where these were made.
 hone_failure hone_runner_verify_places(
     hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err);
+// runner.c: HONE_FAILURE_BOUNDS where the latest verified run changed its arguments; they are as they were again.
+hone_failure hone_runner_check_meddling(const hone_runner *runner, hone_error *err);
+// The same of all runs since hone_arguments_digest gave `before`, which are not verified one by one: they explain any other
+// failure. What they changed stays, and so nobody is tried in the process any more.
+hone_failure hone_runner_check_arguments(
+    const hone_runner *runner, uint64_t before, hone_failure failure, hone_error *err);
 // One run that is waited for, and what a run on the first set has left: everything in its place, and right.
 hone_status hone_runner_run_values(hone_runner *runner, const hone_value *values, hone_error *err);
 hone_failure hone_runner_judge(

@@ -780,6 +780,7 @@ static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
     add(&g, 1, 1100, 2, 0);
     g.answers[1] = FALLS_OUT;
     g.failed = 0;
+    g.refs[0].builtin = g.refs[1].builtin = true;
     assert_ptr_equal(winner_of(&g), &g.candidates[1]);
     assert_true(g.candidates[0].out);
     assert_int_equal(g.candidates[0].trial.failure, HONE_FAILURE_WRONG);
@@ -787,6 +788,32 @@ static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
     assert_int_equal(g.rows[0].rejected[HONE_FAILURE_WRONG], 1);
     assert_int_equal(g.finals.count, 1);
     assert_int_equal(g.finals.rounds, 37); // none is left of the first attempt
+}
+
+// It may have been one of the others: each is asked alone, and who was wrong stays where nobody is wrong then. Once.
+static void who_is_wrong_beside_what_others_brought_is_asked_alone(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1100, 2, 0);
+    g.answers[0] = FALLS_OUT;
+    g.failed = 0;
+    assert_ptr_equal(winner_of(&g), &g.candidates[0]);
+    assert_false(g.candidates[0].out || g.candidates[1].out);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(g.blocks[1 + i].count, 1);
+        assert_ptr_equal(g.blocks[1 + i].finalists[0], &g.candidates[i]);
+        assert_true(g.blocks[1 + i].verifies);
+    }
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 1, 1100, 2, 0);
+    g.answers[0] = g.answers[3] = FALLS_OUT;
+    g.failed = 0;
+    assert_ptr_equal(winner_of(&g), &g.candidates[1]);
+    assert_int_equal(g.candidates[0].trial.failure, HONE_FAILURE_WRONG);
 }
 
 // A block that fails by nobody knows whom: each is asked alone.
@@ -942,6 +969,7 @@ int main(void)
         cmocka_unit_test(one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_undecided),
         cmocka_unit_test(what_is_left_open_is_said_with_what_would_settle_it),
         cmocka_unit_test(who_falls_out_is_named_and_the_others_begin_anew),
+        cmocka_unit_test(who_is_wrong_beside_what_others_brought_is_asked_alone),
         cmocka_unit_test(what_several_may_have_done_is_looked_for_in_each_alone),
         cmocka_unit_test(a_winner_that_does_not_stand_is_no_winner),
         cmocka_unit_test(whoever_kills_the_worker_is_found_alone),
