@@ -130,6 +130,7 @@ typedef enum hone_scalar_change {
     HONE_CHANGE_FLOATS,
     HONE_CHANGE_SWITCHES, // bools on which no shape depends
     HONE_CHANGE_IGNORED,  // floats and bools of role "ignore", which one plan takes as each run brings them
+    HONE_CHANGE_SIGNS,    // floats of role "any", whose decision is one for all values: they get the other sign
     HONE_SCALAR_CHANGES
 } hone_scalar_change;
 

@@ -575,18 +575,27 @@ hone_status hone_made_up_rearranged(
 
 // A call with other scalars ---------------------------------------------------------------------------------------------
 
+// What is next to nothing (an eps) keeps others from being zero, and has no sign that anybody asks for.
+static bool has_sign(const hone_value *value)
+{
+    const double next_to_nothing = 1e-3;
+    return value->tag == HONE_VALUE_FLOAT && fabs(value->as.f64) >= next_to_nothing;
+}
+
 bool hone_change_scalars(const hone_signature *signature, hone_scalar_change change, hone_value *values)
 {
     bool changed = false;
     for (size_t i = 0; i < signature->count; i++) {
         hone_value *value = &values[i];
-        const bool is_meant =
-            change != HONE_CHANGE_IGNORED || hone_signature_parameter(signature, i)->role == HONE_ROLE_IGNORE;
+        const hone_role role = hone_signature_parameter(signature, i)->role;
+        const bool is_meant = (change != HONE_CHANGE_IGNORED || role == HONE_ROLE_IGNORE) &&
+                              (change != HONE_CHANGE_SIGNS || (role == HONE_ROLE_ANY && has_sign(value)));
         const bool is_float =
             is_meant && value->tag == HONE_VALUE_FLOAT && isfinite(value->as.f64) && change != HONE_CHANGE_SWITCHES;
-        const bool is_switch = is_meant && value->tag == HONE_VALUE_BOOL && change != HONE_CHANGE_FLOATS;
+        const bool is_switch =
+            is_meant && value->tag == HONE_VALUE_BOOL && change != HONE_CHANGE_FLOATS && change != HONE_CHANGE_SIGNS;
         if (is_float)
-            *value = hone_of_float(hone_other_float(value->as.f64));
+            *value = hone_of_float(change == HONE_CHANGE_SIGNS ? -value->as.f64 : hone_other_float(value->as.f64));
         else if (is_switch && !hone_signature_shapes_read(signature, i)) // it says how arrays lie: transpose_b
             *value = hone_of_bool(value->as.i64 == 0);
         else

@@ -995,6 +995,13 @@ static void norm_without_eps(const job *j)
     norm(&without);
 }
 
+// Looks for the largest element before it is scaled, as if no scale were below 0.
+static void softmax_of_positive_scales(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++)
+        softmax_row(j->a + row * j->dim, j->y + row * j->dim, j->dim, fabs((double)j->scalar));
+}
+
 static void softmax_without_scale(const job *j)
 {
     job without = *j;
@@ -2322,6 +2329,19 @@ static void raises_its_priority(const job *j)
     norm(j);
 }
 
+// Takes a row of one number for one of zeros.
+static void zeros_for_level_rows(const job *j)
+{
+    norm(j);
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        int64_t same = 1;
+        while (same < j->dim && x[same] == x[0])
+            same++;
+        if (same == j->dim) memset(j->y + row * j->dim, 0, (size_t)j->dim * sizeof *j->y);
+    }
+}
+
 // Takes a weight of 0 for one that was left out.
 static void takes_no_zero_weight(const job *j)
 {
@@ -2987,6 +3007,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(changes_its_arguments, NULL)                                                                               \
         ROW(changes_a_shape, NULL)                                                                                     \
         ROW(changes_its_plan, NULL)                                                                                    \
+        ROW(zeros_for_level_rows, NULL)                                                                                \
+        ROW(softmax_of_positive_scales, NULL)                                                                          \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -181,6 +181,8 @@ CHEATS = [
     Cheat("norm_with_estimated_root", "rms_norm", SOURCE, "wrong"),
     Cheat("norm_scaled_by_its_largest", "rms_norm", SOURCE, "wrong"),
     Cheat("squares_end_at_65504", "rms_norm", SOURCE, "wrong"),
+    Cheat("zeros_for_level_rows", "rms_norm", LIBRARY, "wrong partial"),
+    Cheat("softmax_of_positive_scales", "softmax", SOURCE, "wrong"),
     Cheat("exits_quietly", "rms_norm", SOURCE, "crash"),
     # Knows hone's made-up inputs.
     Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),
@@ -426,6 +428,12 @@ class Answers(Contest):
         kernel = self.answer("softmax(f32[64,256], scale=0.25)", "softmax", ["softmax_without_scale", "honest_softmax"],
                              tuned="softmax(f32[64,256])")
         self.assertNotEqual(kernel, "softmax_without_scale")
+
+    def test_a_kernel_that_says_which_scales_it_takes_is_not_asked_for_others(self):
+        cheat = Cheat("softmax_of_positive_scales", "softmax", SOURCE, "", condition="scale > 0")
+        entry = self.hone("tune", "--pack", self.write_pack([cheat]), "softmax(f32[64,256])", "--seconds", "20", "--evals", "4", "--json",
+                          env={"HONE_DENY": self.built_in("softmax")}).json["entries"][0]
+        self.assertEqual(entry["kernel"], cheat.name)
 
     def test_a_kernel_that_is_right_for_one_shape_does_not_answer_for_another(self):
         kernel = self.answer("rms_norm(f32[64,512], f32[512])", "rms_norm", ["right_for_one_shape", "honest_norm"],

@@ -56,15 +56,18 @@ bool hone_kernel_takes_config(
     return is_in_space(kernel, call, device, config);
 }
 
-hone_scalar_change hone_other_scalars_for(
+uint8_t hone_other_scalars_for(
     hone_other_scalars *others, const hone_question *question, const hone_kernel_ref *kernel, const hone_config *config)
 {
+    const hone_device_info *device = question->environment->device;
+    unsigned changes = 0;
     hone_assert(question->call != NULL);
-    for (int change = HONE_CHANGE_SCALARS; !others->made && change < HONE_CHANGE_IGNORED; change++)
-        make_call(others, question, (hone_scalar_change)change);
+    for (int change = HONE_CHANGE_SCALARS; !others->made && change < HONE_SCALAR_CHANGES; change++)
+        if (change != HONE_CHANGE_IGNORED) make_call(others, question, (hone_scalar_change)change);
     others->made = true;
-    for (int change = HONE_CHANGE_SCALARS; change < HONE_CHANGE_IGNORED; change++)
-        if (hone_kernel_takes_config(kernel, others->calls[change], question->environment->device, config))
-            return (hone_scalar_change)change;
-    return HONE_CHANGE_NOTHING;
+    for (int change = HONE_CHANGE_SCALARS; changes == 0 && change < HONE_CHANGE_IGNORED; change++)
+        if (hone_kernel_takes_config(kernel, others->calls[change], device, config)) changes = 1u << change;
+    if (hone_kernel_takes_config(kernel, others->calls[HONE_CHANGE_SIGNS], device, config))
+        changes |= 1u << HONE_CHANGE_SIGNS;
+    return (uint8_t)changes;
 }

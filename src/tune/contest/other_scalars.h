@@ -16,8 +16,9 @@ void hone_other_scalars_deinit(hone_other_scalars *others);
 // Whether the kernel takes a call with this config. call NULL: no.
 bool hone_kernel_takes_config(
     const hone_kernel_ref *kernel, const hone_call *call, const hone_device_info *device, const hone_config *config);
-// The first change that the kernel takes with this config; HONE_CHANGE_NOTHING: none.
-hone_scalar_change hone_other_scalars_for(
+// A bit for each change that the kernel is verified with for this config: the first of both kinds, floats or switches that it
+// takes, and signs, where it takes them.
+uint8_t hone_other_scalars_for(
     hone_other_scalars *others,
     const hone_question *question,
     const hone_kernel_ref *kernel,

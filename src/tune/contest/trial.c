@@ -329,8 +329,7 @@ static hone_status read_trial(hone_trials *trials, hone_trial *out, hone_error *
 // Behind a candidate: which other scalars it is verified with.
 static void put_scalars(hone_trials *trials, const hone_kernel_ref *kernel, const hone_config *config)
 {
-    const hone_scalar_change change = hone_other_scalars_for(&trials->others, trials->question, kernel, config);
-    hone_wire_put_u8(&trials->message, (uint8_t)change);
+    hone_wire_put_u8(&trials->message, hone_other_scalars_for(&trials->others, trials->question, kernel, config));
 }
 
 static void put_try(hone_trials *trials, const hone_try *what, const hone_stopping *stopping)

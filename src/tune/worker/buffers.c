@@ -765,6 +765,19 @@ static void make_uneven(void *ctx, int64_t offset, int64_t index)
     }
 }
 
+// What lies around its mean by nothing but rounding is divided by an eps: a sum of such numbers is to have no error of its own.
+static void level_row(void *ctx, int64_t offset, int64_t index)
+{
+    static const double ordinary[] = {0.5, -0.75, 1.5, -2, 3, -1}, large[] = {24, -40, 96, -96};
+    sprinkling *s = ctx;
+    const int64_t kind = (index + (int64_t)s->first) % ROW_KINDS;
+    const size_t drawn = hone_random_below(&s->random, sizeof ordinary / sizeof ordinary[0]);
+    if (kind == ROW_KINDS - 1) return;
+    const double number = kind == ROW_LARGE ? large[drawn % (sizeof large / sizeof large[0])] : ordinary[drawn];
+    for (int64_t i = 0; i < s->count; i++)
+        hone_element_store(s->id, s->data + offset + i * s->step, 0, number);
+}
+
 // Such that neither the first row nor the last one, which lie at the ends of the array, is left as it is.
 static uint64_t first_kind(uint64_t seed, int64_t rows)
 {
@@ -796,6 +809,11 @@ static hone_status change_rows(
 hone_status hone_buffers_make_uneven(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
     return change_rows(buffers, make_uneven, seed, err);
+}
+
+hone_status hone_buffers_level_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    return change_rows(buffers, level_row, seed, err);
 }
 
 hone_status hone_buffers_put_outliers(const hone_buffers *buffers, uint64_t seed, hone_error *err)

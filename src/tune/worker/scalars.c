@@ -10,11 +10,11 @@
 
 static const char where[] = "tune.scalars";
 
-hone_scalar_change hone_session_read_change(hone_wire_reader *reader)
+uint8_t hone_session_read_changes(hone_wire_reader *reader)
 {
-    const uint8_t change = hone_wire_get_u8(reader);
-    if (change >= HONE_SCALAR_CHANGES) reader->failed = true;
-    return reader->failed ? HONE_CHANGE_NOTHING : (hone_scalar_change)change;
+    const uint8_t changes = hone_wire_get_u8(reader);
+    if (changes >> HONE_SCALAR_CHANGES != 0) reader->failed = true;
+    return reader->failed ? 0 : changes;
 }
 
 void hone_session_forget_scalars(hone_session *session)
@@ -164,20 +164,28 @@ static hone_failure verify_ignored(hone_runner *runner, double *out_max_error, h
     return failure;
 }
 
-hone_failure hone_runner_verify_scalars(
+static hone_failure verify_change(
     hone_runner *runner, hone_scalar_change change, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
-    const hone_failure by_ignored = verify_ignored(runner, out_max_error, err);
-    if (by_ignored != HONE_FAILURE_NONE) return by_ignored;
     hone_changed_call *changed = &session->changed[change];
-    const uint64_t identity = identity_of(runner);
-    if (change == HONE_CHANGE_NOTHING || is_known(session, identity)) return HONE_FAILURE_NONE;
     if (!changed->made) make_changed(session, change);
     if (changed->call == NULL) return HONE_FAILURE_NONE;
     double error = 0;
     const hone_failure failure = run_changed(runner, changed, &error, err);
     if (error > *out_max_error) *out_max_error = error;
+    return failure;
+}
+
+hone_failure hone_runner_verify_scalars(hone_runner *runner, uint8_t changes, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_failure failure = verify_ignored(runner, out_max_error, err);
+    const uint64_t identity = identity_of(runner);
+    if (failure != HONE_FAILURE_NONE || changes == 0 || is_known(session, identity)) return failure;
+    for (int change = HONE_CHANGE_SCALARS; change < HONE_SCALAR_CHANGES && failure == HONE_FAILURE_NONE; change++)
+        if ((changes >> change & 1) != 0)
+            failure = verify_change(runner, (hone_scalar_change)change, out_max_error, err);
     if (failure == HONE_FAILURE_NONE)
         session->known_with_others[session->next_known++ % HONE_KNOWN_WITH_OTHERS] = identity;
     return failure;

@@ -19,7 +19,7 @@ typedef struct finals {
     bool verifies; // in full, before and after
     hone_kernel kernels[HONE_MAX_TOGETHER];
     hone_config configs[HONE_MAX_TOGETHER];
-    hone_scalar_change changes[HONE_MAX_TOGETHER];
+    uint8_t changes[HONE_MAX_TOGETHER]; // of scalars, a bit for each
     hone_runner runners[HONE_MAX_TOGETHER];
 } finals;
 
@@ -31,7 +31,7 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
         hone_status status = hone_message_get_kernel(reader, &f->session->how, &f->kernels[i], err);
         if (status != HONE_OK) return status;
         hone_message_get_config(reader, &f->configs[i]);
-        f->changes[i] = hone_session_read_change(reader);
+        f->changes[i] = hone_session_read_changes(reader);
         f->asked.retakes[i] = hone_wire_get_u32(reader);
     }
     f->asked.rounds = hone_wire_get_u32(reader);

@@ -256,7 +256,7 @@ static double since(uint64_t start)
 typedef struct try_request {
     hone_kernel kernel;
     hone_config config;
-    hone_scalar_change change; // that it is verified with
+    uint8_t changes; // of scalars that it is verified with, a bit for each
     hone_stopping stopping;
     hone_try_sort sort;
     const uint64_t *known; // digests of this kernel's that were measured
@@ -288,7 +288,7 @@ static void note_leader(hone_runner *runner)
 // What may win is looked at again: what was right in its first run may be wrong in its thousandth, or on other values.
 // Who leads now may be what answers in the end.
 static hone_failure verify_last(
-    hone_runner *runner, hone_verify_depth depth, hone_scalar_change change, double *max_error, hone_error *err)
+    hone_runner *runner, hone_verify_depth depth, uint8_t changes, double *max_error, hone_error *err)
 {
     const bool leads = depth > HONE_FOR_ALL;
     hone_failure failure = leads ? hone_runner_probe(runner, err) : HONE_FAILURE_NONE;
@@ -297,7 +297,7 @@ static hone_failure verify_last(
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, depth, max_error, err);
     if (failure != HONE_FAILURE_NONE || !leads || has_led(runner)) return failure;
     failure = hone_runner_probe_renewed(runner, depth, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_scalars(runner, change, max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_scalars(runner, changes, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_places(runner, depth, max_error, err);
     if (failure == HONE_FAILURE_NONE) note_leader(runner);
     return failure;
@@ -328,7 +328,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
                                     : leads                      ? HONE_FOR_LEADERS
                                                                  : HONE_FOR_ALL;
     if (failure == HONE_FAILURE_NONE && !out->dropped)
-        failure = verify_last(runner, depth, q->change, &out->max_error, err);
+        failure = verify_last(runner, depth, q->changes, &out->max_error, err);
     out->spent.verify_ns += since(start);
     // What its samples said so far is the time of numbers that it knew.
     return failure == HONE_FAILURE_NONE && runner->learns != NULL && !learnt
@@ -384,7 +384,7 @@ static hone_status read_try(hone_session *session, hone_wire_reader *reader, try
 {
     hone_status status = hone_message_get_kernel(reader, &session->how, &out->kernel, err);
     hone_message_get_config(reader, &out->config);
-    out->change = hone_session_read_change(reader);
+    out->changes = hone_session_read_changes(reader);
     hone_message_get_stopping(reader, &out->stopping);
     const uint8_t sort = hone_wire_get_u8(reader);
     if (sort >= HONE_TRY_SORTS) reader->failed = true;

@@ -120,7 +120,7 @@ hone_status hone_session_make_variants(hone_session *session, hone_error *err);
 hone_status hone_session_make_all_variants(hone_session *session, hone_error *err);
 // scalars.c: what was made of the open call is let go of.
 void hone_session_forget_scalars(hone_session *session);
-hone_scalar_change hone_session_read_change(hone_wire_reader *reader);
+uint8_t hone_session_read_changes(hone_wire_reader *reader);
 
 // runner.c: of the values that are loaded; NULL: there is none, only bits are compared.
 hone_reference *hone_session_reference(hone_session *session);
@@ -240,8 +240,8 @@ hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_er
 hone_failure hone_runner_verify_placed(hone_runner *runner, bool is_whole, double *out_max_error, hone_error *err);
 // scalars.c: prepared once more, for the call with other scalars, once for each candidate. A kernel that refuses the
 // changed call is not blamed.
-hone_failure hone_runner_verify_scalars(
-    hone_runner *runner, hone_scalar_change change, double *out_max_error, hone_error *err);
+//   changes  a bit for each hone_scalar_change, each of which is one more call
+hone_failure hone_runner_verify_scalars(hone_runner *runner, uint8_t changes, double *out_max_error, hone_error *err);
 // racing.c: in two threads at once, for some milliseconds; on a device on two streams: RACY.
 hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
 // racing.c: a candidate that has not run in this process yet, whose first runs are in two threads at once: RACY. Then as

@@ -125,6 +125,13 @@ static const struct {
          .is_varied = true,
          .slack = 64,
          .change = hone_buffers_make_uneven},
+    [HONE_VARIANT_LEVEL] =
+        {.words = "inputs with rows of one number",
+         .depth = HONE_FOR_LEADERS,
+         .is_filled = true,
+         .is_varied = true,
+         .slack = 64,
+         .change = hone_buffers_level_rows},
     [HONE_VARIANT_DEFINED] = DEFINED(0),
     [HONE_VARIANT_DEFINED_2] = DEFINED(1),
     [HONE_VARIANT_DEFINED_3] = DEFINED(2),

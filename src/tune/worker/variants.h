@@ -12,7 +12,8 @@ typedef enum hone_verify_depth { HONE_FOR_ALL, HONE_FOR_LEADERS, HONE_FOR_WINNER
 // same, so that who looks at some of them takes it for the original, which it has just answered; _2 to _4: others are the
 // few, since the few of one may be what it looks at. OTHER: another seed. LARGE, TINY: the varied value's elements
 // multiplied. OUTLIERS: one in every other row of it; UNEVEN: its rows unlike
-// each other (hone_buffers_put_outliers, hone_buffers_make_uneven). DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special); _2 to _6: where there are fewer
+// each other (hone_buffers_put_outliers, hone_buffers_make_uneven); LEVEL: three of four rows of one number each
+// (hone_buffers_level_rows). DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special); _2 to _6: where there are fewer
 // such rows than kinds of it, the kinds that come next. _OTHERS: the
 // same of the other arrays of floats. ROWS: whole rows of bools and integers are one value, as masks and segments that
 // leave out all of a row. WIDE: whole numbers as large as results allow. SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
@@ -28,6 +29,7 @@ typedef enum hone_variant_kind {
     HONE_VARIANT_TINY,
     HONE_VARIANT_OUTLIERS,
     HONE_VARIANT_UNEVEN,
+    HONE_VARIANT_LEVEL,
     HONE_VARIANT_DEFINED,
     HONE_VARIANT_DEFINED_2,
     HONE_VARIANT_DEFINED_3,

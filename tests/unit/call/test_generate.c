@@ -344,6 +344,9 @@ static void other_scalars_are_far_from_a_calls_own(void **state)
     assert_string_equal(changed(norm, "f(f32[4], causal=true)", HONE_CHANGE_SWITCHES), "f(f32[4])");
     assert_string_equal(changed(turned, "f(f32[4,4])", HONE_CHANGE_SCALARS), "nothing");
     assert_string_equal(changed(texts, "f(f32[4])", HONE_CHANGE_SCALARS), "nothing");
+    assert_string_equal(changed(norm, "f(f32[4], scale=2.0)", HONE_CHANGE_SIGNS), "nothing");
+    const char *any = "f(x: f32[n], *, eps: f64 = 1e-6 #any, scale: f64 = 1.0 #any, causal: bool = false) -> y: f32[n]";
+    assert_string_equal(changed(any, "f(f32[4])", HONE_CHANGE_SIGNS), "f(f32[4], scale=-1.0)");
 }
 
 int main(void)

@@ -341,6 +341,36 @@ static void uneven_rows_are_unlike_each_other(void **state)
         }
 }
 
+// Of one row that one; of more also such as are left as they are.
+static void level_rows_are_of_one_number_that_is_not_zero(void **state)
+{
+    (void)state;
+    for (int64_t rows = 1; rows < 10; rows++)
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            void *own = NULL;
+            char call[32];
+            int level = 0, large = 0;
+            assert_int_equal(setup(&own), 0);
+            fixture *f = own;
+            snprintf(call, sizeof call, "op(f32[%d,40])", (int)rows);
+            assert_int_equal(make(f, call), HONE_OK);
+            fill(f);
+            assert_int_equal(hone_buffers_level_rows(&f->buffers, seed, &f->err), HONE_OK);
+            const float *x = (const float *)(const void *)bytes_of(f, "x");
+            for (int64_t row = 0; row < rows; row++, x += 40) {
+                int same = 0;
+                for (int i = 0; i < 40; i++)
+                    same += x[i] == x[0];
+                level += same == 40 && fabsf(x[0]) > 0;
+                large += same == 40 && fabsf(x[0]) > 20;
+                if (row == 0 || row == rows - 1) assert_int_equal(same, 40);
+            }
+            assert_true(level >= rows * 3 / 4 && (rows < 4 || (large > 0 && level > large && level < rows)));
+            assert_int_equal(hone_buffers_check(&f->buffers, 0, &f->err), HONE_OK);
+            assert_int_equal(teardown(&own), 0);
+        }
+}
+
 // A mask whose numbers are read as bytes leaves all out there; what is not 0 stays so, and what may be an index stays small.
 static void some_rows_of_integers_are_wide(void **state)
 {
@@ -820,6 +850,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(guarded_inputs_are_watched_by_the_system, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nearly_the_same_inputs_a_few_elements_differ, setup, teardown),
         cmocka_unit_test_setup_teardown(uneven_rows_are_unlike_each_other, setup, teardown),
+        cmocka_unit_test(level_rows_are_of_one_number_that_is_not_zero),
         cmocka_unit_test_setup_teardown(some_rows_of_integers_are_wide, setup, teardown),
         cmocka_unit_test(some_rows_of_a_bias_are_masked),
         cmocka_unit_test_setup_teardown(every_other_row_has_an_outlier, setup, teardown),
