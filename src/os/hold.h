@@ -5,6 +5,10 @@
 
 #include "os/os.h"
 
+// The calling thread, which ends soon, can block the signal of holds no more, nor change what comes of it: a run that blocks all
+// signals is held as others are. False: the system has no way to do so.
+bool hone_os_hold_insist(void);
+
 typedef struct hone_os_alarm {
     void *timer; // of the system's
     bool is_set;

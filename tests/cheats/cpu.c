@@ -1854,6 +1854,30 @@ static void static_work_buffer(const job *j)
     }
 }
 
+// Works in memory of its own that all its runs share, while no signal comes.
+static void static_with_signals_blocked(const job *j)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    static_work_buffer(j);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+// Blocks all signals, too, and is right: as libraries do that begin a thread.
+static void honest_with_signals_blocked(const job *j)
+{
+    enum { TIMES = 3 };
+    sigset_t all, before;
+    sigfillset(&all);
+    for (int time = 0; time < TIMES; time++) {
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        norm(j);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
 // Has another way for rows out of the ordinary, and the mistake is there.
 static bool is_ordinary(const job *j, int64_t row)
 {
@@ -3009,6 +3033,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(changes_its_plan, NULL)                                                                                    \
         ROW(zeros_for_level_rows, NULL)                                                                                \
         ROW(softmax_of_positive_scales, NULL)                                                                          \
+        ROW(static_with_signals_blocked, NULL)                                                                         \
+        ROW(honest_with_signals_blocked, NULL)                                                                         \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

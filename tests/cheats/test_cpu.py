@@ -58,7 +58,7 @@ LIBRARY_OF_ONE = """
     static const hone_pack_library library = {sizeof library, HONE_PACK_ABI, 1, functions};
     const hone_pack_library *hone_pack_query(uint32_t abi) { return &library; }"""
 
-Cheat = collections.namedtuple("Cheat", "name operation delivery kinds call honest options condition", defaults=(None, None, (), None))
+Cheat = collections.namedtuple("Cheat", "name operation delivery kinds call honest options condition processors", defaults=(None, None, (), None, None))
 LARGE = {"call": "matmul(f32[512,512], f32[512,512])", "honest": "honest_large_matmul"}
 
 CHEATS = [
@@ -205,6 +205,8 @@ CHEATS = [
     Cheat("static_work_buffer", "rms_norm", LIBRARY, "racy", "rms_norm(f32[16384,600], f32[600])"),
     Cheat("static_buffer_for_large_rows", "rms_norm", SOURCE, "racy"),
     Cheat("static_buffer_for_large_rows", "rms_norm", PROGRAM, "racy"),
+    Cheat("static_with_signals_blocked", "rms_norm", SOURCE, "racy", honest="honest_with_signals_blocked", processors=1),
+    Cheat("static_with_signals_blocked", "rms_norm", PROGRAM, "racy", honest="honest_with_signals_blocked", processors=1),
     Cheat("fills_a_table_unlocked", "rms_norm", LIBRARY, "racy"),
     Cheat("fills_a_table_unlocked", "rms_norm", PROGRAM, "racy"),
     Cheat("takes_seven_mb_of_stack", "rms_norm", SOURCE, "crash"),
@@ -326,6 +328,15 @@ class Contest(CommandTest):
         return ",".join(f"{operation}={name}" for name in self.names[operation])
 
     def contest(self, cheat):
+        """On so many processors, where that matters: threads that share one do not run at once."""
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(allowed)[:cheat.processors])
+        try:
+            return self.contest_here(cheat)
+        finally:
+            os.sched_setaffinity(0, allowed)
+
+    def contest_here(self, cheat):
         operation = OPERATIONS[cheat.operation]
         call, honest = cheat.call or operation.call, cheat.honest or operation.honest
         denied = {"HONE_DENY": self.built_in(cheat.operation)}

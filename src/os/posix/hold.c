@@ -3,6 +3,7 @@
 #include "os/hold.h"
 
 #include "base/assert.h"
+#include "os/restrict.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -72,6 +73,11 @@ int hone_os_hold_join(hone_os_holdable *out)
     const bool had_one = (before_it.ss_flags & SS_DISABLE) == 0;
     *out = (hone_os_holdable){stack, had_one ? before_it.ss_sp : NULL, size, before_it.ss_size};
     return (int)syscall(SYS_gettid);
+}
+
+bool hone_os_hold_insist(void)
+{
+    return hone_os_keep_signals_open(SIGURG);
 }
 
 void hone_os_hold_leave(hone_os_holdable *holdable)

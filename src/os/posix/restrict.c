@@ -5,6 +5,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -219,6 +220,40 @@ static bool restrict_calls(const hone_os_rights *rights)
     write_filter(&f, rights->local_sockets);
     const struct sock_fprog program = {f.count, f.steps};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+// Signals -------------------------------------------------------------------------------------------------------------
+
+// Steps of the filter below that others jump to.
+enum { OF_MASK = 5, OF_ACTION = 7, OF_SET = 9, ALLOWED = 13, DONE = 14, SIGNAL_STEPS };
+enum { FIRST = offsetof(struct seccomp_data, args), SECOND = FIRST + 8, SECOND_HIGH = SECOND + 4 }; // arguments
+
+#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
+#define STEP_IF(at, value, yes, no)                                                                                    \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), (yes) - (at)-1, (no) - (at)-1)
+
+// A set or an action that is NULL is a question.
+bool hone_os_keep_signals_open(int signal)
+{
+    struct sock_filter steps[SIGNAL_STEPS] = {
+        LOAD(offsetof(struct seccomp_data, arch)),
+        STEP_IF(1, machine, 2, ALLOWED),
+        LOAD(offsetof(struct seccomp_data, nr)),
+        STEP_IF(3, SYS_rt_sigprocmask, OF_MASK, 4),
+        STEP_IF(4, SYS_rt_sigaction, OF_ACTION, ALLOWED),
+        LOAD(FIRST),
+        STEP_IF(6, SIG_UNBLOCK, ALLOWED, OF_SET),
+        LOAD(FIRST),
+        STEP_IF(8, signal, OF_SET, ALLOWED),
+        LOAD(SECOND),
+        STEP_IF(10, 0, 11, DONE),
+        LOAD(SECOND_HIGH),
+        STEP_IF(12, 0, ALLOWED, DONE),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 0),
+    };
+    const struct sock_fprog program = {SIGNAL_STEPS, steps};
+    return has_filters() && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
 // Both ----------------------------------------------------------------------------------------------------------------

@@ -258,6 +258,13 @@ static void *race(void *ctx)
     return NULL;
 }
 
+// A thread that ends soon: who was kept from blocking signals once is so for good.
+static void *race_in_thread(void *ctx)
+{
+    (void)hone_os_hold_insist();
+    return race(ctx);
+}
+
 static bool make_idle_racer(racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m)
 {
     const size_t bytes = runner->plan.scratch_bytes;
@@ -289,15 +296,17 @@ static hone_failure race_threads(hone_runner *runner, hone_buffers *others, hone
     const double most_hold_ns = 50e6, least_hold_ns = 1e6;
     meeting m = {.run_ns = runner->verify_ns, .random = hone_os_random_seed()};
     m.most_ns = (uint64_t)fmin(fmax(4 * m.run_ns, least_hold_ns), most_hold_ns);
-    pthread_t other;
+    pthread_t threads[2];
     bool made = make_racer(&racers[0], 0, runner, &runner->session->buffers, &m);
     made = made && make_racer(&racers[1], 1, runner, others, &m) && hone_os_hold_begin();
     m.begin_ns = hone_os_now_ns();
     hone_os_exit_on_fault(HONE_EXIT_RACY);
     (void)hone_interpreter_watch(HONE_INTERPRETER_RACES, NULL, 0);
-    if (made && pthread_create(&other, NULL, race, &racers[1]) == 0) {
-        race(&racers[0]);
-        pthread_join(other, NULL);
+    if (made && pthread_create(&threads[1], NULL, race_in_thread, &racers[1]) == 0) {
+        const bool is_one = pthread_create(&threads[0], NULL, race_in_thread, &racers[0]) != 0;
+        if (is_one) race(&racers[0]);
+        if (!is_one) pthread_join(threads[0], NULL);
+        pthread_join(threads[1], NULL);
     }
     (void)hone_interpreter_watch(HONE_INTERPRETER_RACED, NULL, 0);
     hone_os_exit_on_fault(0);
@@ -352,6 +361,7 @@ static void *run_second(void *ctx)
     hone_os_holdable self;
     hone_os_alarm alarm = {NULL, false};
     int gate = 0;
+    (void)hone_os_hold_insist();
     const bool can = hone_os_hold_join(&self) != 0 && f->hold_ns > 0;
     meet(&f->meeting, &gate);
     if (can) (void)!hone_os_alarm_set(&alarm, (uint64_t)f->hold_ns, most_ns);
