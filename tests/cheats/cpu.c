@@ -2465,6 +2465,31 @@ static void leaks_memory(const job *j)
     norm(j);
 }
 
+// Leaves much behind, in one run of thousands.
+static void leaks_now_and_then(const job *j)
+{
+    enum { SELDOM = 3000, MUCH = 64 << 10 };
+    static atomic_int runs;
+    norm(j);
+    if ((atomic_fetch_add(&runs, 1) + 1) % SELDOM != 0) return;
+    volatile char *lost = malloc(MUCH);
+    if (lost != NULL) lost[0] = 1;
+}
+
+// Fills a cache as seldom, and has done so after some thousand runs.
+static void fills_a_cache(const job *j)
+{
+    enum { SELDOM = 500, MUCH = 64 << 10, PIECES = 12, TIMES = 3 };
+    static atomic_int runs;
+    static _Atomic(void *) cache[PIECES];
+    const int run = atomic_fetch_add(&runs, 1);
+    if (run % SELDOM == 0 && run / SELDOM < PIECES) atomic_store(&cache[run / SELDOM], malloc(MUCH));
+    for (int time = 0; time < TIMES; time++) {
+        norm(j);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
 static void leaks_a_descriptor(const job *j)
 {
     (void)!open("/dev/null", O_RDONLY);
@@ -3035,6 +3060,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(softmax_of_positive_scales, NULL)                                                                          \
         ROW(static_with_signals_blocked, NULL)                                                                         \
         ROW(honest_with_signals_blocked, NULL)                                                                         \
+        ROW(leaks_now_and_then, NULL)                                                                                  \
+        ROW(fills_a_cache, NULL)                                                                                       \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -83,6 +83,31 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
     return failure;
 }
 
+// A cache that fills grows in one of the pieces, and not in all of them.
+hone_failure hone_pursue_slow_leak(hone_runner *runner, hone_error *err)
+{
+    enum { PIECES = 4 }; // each as long as all before it
+    const uint64_t first_ns = 100000000;
+    const double most_run_ns = 1e6;
+    hone_side_effects *effects = &runner->session->effects;
+    hone_failure failure = HONE_FAILURE_NONE;
+    uint32_t runs = 0;
+    if (effects->shared || runner->session->site.instance != NULL || runner->verify_ns > most_run_ns) return failure;
+    hone_side_effects_suspect_all(effects);
+    for (int i = 0; i < PIECES && hone_side_effects_suspects(effects) && failure == HONE_FAILURE_NONE; i++) {
+        const uint64_t start = hone_os_now_ns();
+        uint32_t piece = 0;
+        while (failure == HONE_FAILURE_NONE && (i == 0 ? hone_os_now_ns() - start < first_ns : piece < runs)) {
+            failure = run_on(runner, 1, err);
+            piece += runner->batch;
+        }
+        hone_side_effects_look_again(effects, piece);
+        hone_session_pass_phase(runner->session);
+        runs += piece;
+    }
+    return failure;
+}
+
 typedef struct interleaved {
     hone_runner *const *runners;
     const uint32_t *retakes; // of each

@@ -17,6 +17,7 @@ typedef struct finals {
     hone_session *session;
     hone_rounds asked;
     bool verifies; // in full, before and after
+    bool pursues;  // leaks of one run in thousands, of the only one
     hone_kernel kernels[HONE_MAX_TOGETHER];
     hone_config configs[HONE_MAX_TOGETHER];
     uint8_t changes[HONE_MAX_TOGETHER]; // of scalars, a bit for each
@@ -38,6 +39,7 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     f->asked.seed = hone_wire_get_u64(reader);
     f->asked.limit_ns = hone_wire_get_f64(reader) * 1e9;
     f->verifies = hone_wire_get_u8(reader) != 0;
+    f->pursues = hone_wire_get_u8(reader) != 0 && f->asked.count == 1;
     hone_status status = hone_wire_check(reader, err);
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
@@ -173,6 +175,7 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
     if (failure == HONE_FAILURE_NONE) failure = judge_pairs(f, &out->failed, err);
     hone_session_pass_phase(f->session);
+    if (failure == HONE_FAILURE_NONE && f->pursues) failure = hone_pursue_slow_leak(&f->runners[0], err);
     if (failure == HONE_FAILURE_NONE) failure = f->verifies ? verify_all(f, true, out, err) : check_all(f, out, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {
         out->spent.run_ns += f->runners[i].run_ns + f->runners[i].verified_ns;

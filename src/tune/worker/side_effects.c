@@ -46,6 +46,9 @@ static const struct {
 // Of so many runs.
 static uint64_t least_growth(const hone_side_effects *effects, int what, uint32_t runs)
 {
+    const bool is_memory = what == HONE_HELD_HEAP || what == HONE_HELD_MAPPED;
+    // In so many runs a leak of one in thousands is one of less: as much memory as one of a few bytes in each, or a file.
+    if (effects->slow && !effects->interpreted) return is_memory ? held[HONE_HELD_HEAP].least * runs : 1;
     return (effects->interpreted ? held[what].least_interpreted : held[what].least) * runs;
 }
 
@@ -124,8 +127,18 @@ void hone_side_effects_look_again(hone_side_effects *effects, uint32_t runs)
     effects->last = now;
 }
 
+void hone_side_effects_suspect_all(hone_side_effects *effects)
+{
+    hone_side_effects_acquit(effects);
+    effects->slow = true;
+    for (int i = 0; i < HONE_HELD_COUNT; i++)
+        if (held[i].what != NULL) effects->grown[i] = SUSPECT_INTERVALS;
+    hone_os_holdings_read(&effects->last);
+}
+
 void hone_side_effects_acquit(hone_side_effects *effects)
 {
+    effects->slow = false;
     memset(effects->grown, 0, sizeof effects->grown);
     memset(effects->rates, 0, sizeof effects->rates);
     memset(effects->uneven, 0, sizeof effects->uneven);

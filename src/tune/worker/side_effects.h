@@ -22,6 +22,7 @@ typedef struct hone_side_effects {
     uint32_t grown[HONE_HELD_COUNT]; // intervals in which it held more at the end
     double rates[HONE_HELD_COUNT];   // by how much a run, in the last interval that it was looked at again; 0: not yet
     bool uneven[HONE_HELD_COUNT];    // these differ by more than a leak's
+    bool slow;                       // what grows now and then counts, too (hone_side_effects_suspect_all)
 } hone_side_effects;
 
 // Before the first candidate.
@@ -39,6 +40,9 @@ void hone_side_effects_look(hone_side_effects *effects, uint32_t runs);
 bool hone_side_effects_suspects(const hone_side_effects *effects);
 // After so many further runs: what has not grown all the while is suspected no more. runs 0 only begins.
 void hone_side_effects_look_again(hone_side_effects *effects, uint32_t runs);
+// All of what it holds is suspected, until it is looked at again and has not grown: some runs of thousands may leave something
+// behind.
+void hone_side_effects_suspect_all(hone_side_effects *effects);
 // Nothing is suspected any more, or nothing that grew unevenly: a leak grows by as much in each run, what a library keeps for its
 // threads by less and less, and by chance where these wait for processors.
 void hone_side_effects_acquit(hone_side_effects *effects);
