@@ -230,6 +230,12 @@ static void norm_in_lent_threads(const job *j)
         norm(j);
 }
 
+// Does not look whether there are threads.
+static void takes_threads_for_granted(const job *j)
+{
+    j->parallel_for(j->pool, j->rows, norm_one_row, (void *)(uintptr_t)j);
+}
+
 static bool sees(const job *j, int64_t row, int64_t key)
 {
     const bool is_one = j->segments[0] == NULL || j->segments[0][row] == j->segments[1][key];
@@ -3062,6 +3068,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(honest_with_signals_blocked, NULL)                                                                         \
         ROW(leaks_now_and_then, NULL)                                                                                  \
         ROW(fills_a_cache, NULL)                                                                                       \
+        ROW(takes_threads_for_granted, NULL)                                                                           \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

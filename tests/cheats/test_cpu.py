@@ -216,6 +216,8 @@ CHEATS = [
     Cheat("gives_up_when_busy", "rms_norm", LIBRARY, "racy"),
     Cheat("right_in_its_first_thread", "rms_norm", PROGRAM, "racy wrong"),
     Cheat("draws_rows_from_one_counter", "rms_norm", LIBRARY, "racy"),
+    Cheat("takes_threads_for_granted", "rms_norm", LIBRARY, "crash"),
+    Cheat("takes_threads_for_granted", "rms_norm", PROGRAM, "crash"),
     Cheat("runs_where_it_was_prepared", "rms_norm", LIBRARY, "wrong partial racy"),
     Cheat("adds_in_no_order", "rms_norm", LIBRARY, "racy"),
     Cheat("four_static_buffers", "rms_norm", SOURCE, "racy"),

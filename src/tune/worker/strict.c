@@ -400,6 +400,30 @@ hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error
     return failure;
 }
 
+// Without one: a plan may come without threads. It is prepared so, for what a kernel makes ready may be for threads. Who refuses that
+// answers nothing.
+hone_failure hone_runner_verify_alone(hone_runner *runner, double *out_max_error, hone_error *err)
+{
+    hone_session *session = runner->session;
+    hone_pool *const given = session->given_pool, *const own = session->own_pool;
+    hone_runner other;
+    double error = 0;
+    if (runner->plan.parallel_for == NULL || !hone_site_is_host(&session->site) ||
+        runner->kernel.platform != HONE_NATIVE)
+        return HONE_FAILURE_NONE;
+    session->given_pool = session->own_pool = NULL;
+    hone_failure failure = hone_runner_init(&other, session, &runner->kernel, &runner->config, NULL);
+    session->given_pool = given;
+    session->own_pool = own;
+    failure = failure == HONE_FAILURE_NONE ? hone_runner_verify(&other, &error, err) : HONE_FAILURE_NONE;
+    if (failure == HONE_FAILURE_UNSUPPORTED) failure = HONE_FAILURE_NONE;
+    runner->verified_ns += other.verified_ns;
+    hone_runner_deinit(&other);
+    if (error > *out_max_error) *out_max_error = error;
+    if (failure != HONE_FAILURE_NONE) hone_fail_prefix(err, HONE_KERNEL_FAILED, "where the plan lends no threads");
+    return failure;
+}
+
 // Everywhere ----------------------------------------------------------------------------------------------------------
 
 static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
@@ -411,6 +435,7 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
     hone_session_pass_phase(session);
     if (depth != HONE_FOR_WINNERS) return failure;
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_order(runner, out_max_error, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_alone(runner, out_max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(runner, out_max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(runner, err);
     return failure;
