@@ -8,7 +8,8 @@
 // What a pack holds is checked before it is used: texts, sizes, the SHA-256 of each file, that none lies outside the
 // folder.
 // A kernel that fails a check is refused alone: it is in the registry, where it can be named, and never runs; hone_explain,
-// hone list and hone pack check say why. A pack is code: loading one may run it.
+// hone list and hone pack check say why. A pack is code: it runs in a contest's worker, and in this process
+// once a kernel of it was chosen or named. Reading a pack loads and runs nothing of it.
 #ifndef HONE_PACK_H
 #define HONE_PACK_H
 
