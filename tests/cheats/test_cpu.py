@@ -430,6 +430,15 @@ class Answers(Contest):
         kernel = self.answer("rms_norm(f32[64,256], f32[256])", "rms_norm", ["keeps_its_first_length"], delivery=LIBRARY)
         self.assertNotEqual(kernel, "keeps_its_first_length")
 
+    def test_a_kernel_that_takes_its_result_to_be_aligned_as_its_input_answers_nothing(self):
+        kernel = self.answer("silu_mul(f32[64,256], f32[64,256])", "silu_mul", ["peels_by_the_gate"])
+        self.assertNotEqual(kernel, "peels_by_the_gate")
+
+    def test_a_kernel_that_writes_its_arguments_keeps_no_other_from_answering(self):
+        names = ["changes_its_arguments", "honest_norm"]
+        call = "rms_norm(f32[64,256], f32[256])"
+        self.assertEqual(self.answer(call, "rms_norm", names, tuned=call, delivery=LIBRARY), "honest_norm")
+
     def test_a_kernel_that_ignores_strides_does_not_answer_a_call_that_is_too_large_to_verify_it_for(self):
         kernel = self.answer("rms_norm(f32[17000,1024]{strides=2048,1}, f32[1024])", "rms_norm", ["honest_norm"], delivery=LIBRARY)
         self.assertNotEqual(kernel, "honest_norm")

@@ -5,6 +5,8 @@
 #include "base/assert.h"
 #include "base/error.h"
 
+#include <math.h>
+
 enum { RACE_RETAKES = 2 }; // of a disturbed sample
 
 // What a device's driver holds more of from run to run is not the candidate's.
@@ -86,18 +88,20 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
 // A cache that fills grows in one of the pieces, and not in all of them.
 hone_failure hone_pursue_slow_leak(hone_runner *runner, hone_error *err)
 {
-    enum { PIECES = 4 }; // each as long as all before it
+    enum { PIECES = 4 }; // each as many runs as all before it, and so many, or that long
     const uint64_t first_ns = 100000000;
-    const double most_run_ns = 1e6;
+    const double most_run_ns = 1e6, least_runs = 4000, least_ns = 2e8;
     hone_side_effects *effects = &runner->session->effects;
     hone_failure failure = HONE_FAILURE_NONE;
     uint32_t runs = 0;
     if (effects->shared || runner->session->site.instance != NULL || runner->verify_ns > most_run_ns) return failure;
+    const uint32_t least = (uint32_t)fmin(least_runs, least_ns / fmax(runner->verify_ns, 1));
     hone_side_effects_suspect_all(effects);
     for (int i = 0; i < PIECES && hone_side_effects_suspects(effects) && failure == HONE_FAILURE_NONE; i++) {
         const uint64_t start = hone_os_now_ns();
+        const uint32_t wanted = runs > least ? runs : least;
         uint32_t piece = 0;
-        while (failure == HONE_FAILURE_NONE && (i == 0 ? hone_os_now_ns() - start < first_ns : piece < runs)) {
+        while (failure == HONE_FAILURE_NONE && (piece < wanted || (i == 0 && hone_os_now_ns() - start < first_ns))) {
             failure = run_on(runner, 1, err);
             piece += runner->batch;
         }

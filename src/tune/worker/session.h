@@ -326,8 +326,8 @@ hone_failure hone_measure_candidate(
 // After a race in which the candidate held more and more: runs it on until it is certain whether that ends.
 //   run_ns  what a run takes
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err);
-// Of who is warm and may win: runs it for a tenth of a second, and as long as what it holds grows, eight times as long, for a leak that
-// is in some runs of thousands alone. Not of runs of more than a millisecond.
+// Of who is warm and may win: runs it for a tenth of a second and for 4,000 runs, or .2 s, and as long as what it holds grows eight times
+// as often, for a leak that is in some runs of thousands alone. Not of runs of more than a millisecond.
 hone_failure hone_pursue_slow_leak(hone_runner *runner, hone_error *err);
 // Measures finalists against each other, round by round in random order.
 hone_failure hone_measure_rounds(
