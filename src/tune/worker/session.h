@@ -259,7 +259,7 @@ void hone_session_keep_neighbour(hone_session *session);
 hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error, hone_error *err);
 // strict.c: lent a parallel_for that begins with the last index; on the host, where the session has a pool.
 hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error, hone_error *err);
-// strict.c: prepared and run without a pool, on the host: a plan's parallel_for may be NULL.
+// strict.c: prepared and run without a pool, in a process of the session's own: a plan's parallel_for may be NULL.
 hone_failure hone_runner_verify_alone(hone_runner *runner, double *out_max_error, hone_error *err);
 // strict.c: in all of these places, of which the small stack and two threads at once are for winners; on the ordinary inputs and
 // on uneven ones, where these were made.

@@ -408,8 +408,8 @@ hone_failure hone_runner_verify_alone(hone_runner *runner, double *out_max_error
     hone_pool *const given = session->given_pool, *const own = session->own_pool;
     hone_runner other;
     double error = 0;
-    if (runner->plan.parallel_for == NULL || !hone_site_is_host(&session->site) ||
-        runner->kernel.platform != HONE_NATIVE)
+    // Who calls what is not there ends the process.
+    if (runner->plan.parallel_for == NULL || !session->buffers.guards || runner->kernel.platform != HONE_NATIVE)
         return HONE_FAILURE_NONE;
     session->given_pool = session->own_pool = NULL;
     hone_failure failure = hone_runner_init(&other, session, &runner->kernel, &runner->config, NULL);
