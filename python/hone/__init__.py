@@ -94,7 +94,7 @@ def tune(operation: str | None = None, *arrays: Any, **keywords: Any) -> Result:
             ``regime`` (``"warm"``, ``"cold"``, ``"graph"`` or ``"eager"``: what a time is of), ``seed``,
             ``store`` (keep it, True), ``fresh``, ``keep_existing``, ``platform``, ``kernel``, ``stable``,
             ``expected_calls``, ``batch_seconds``, ``progress`` (a callable that gets a dict; True: tqdm's bar; False: none;
-            None: tqdm's where there is a terminal), ``tuner`` (a function of the program's own, which gets a
+            None: tqdm's where there is a terminal or a notebook, and what it waits for), ``tuner`` (a function of the program's own, which gets a
             :class:`hone.tuning.Tuning`, measures what it wants and may return its choice, ``(kernel, config)``; None:
             hone's search).
 

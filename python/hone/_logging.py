@@ -42,14 +42,14 @@ def _note_wait(what: str, state: str) -> None:
         timer.start()
 
 
-def _is_watched() -> bool:
+def is_watched() -> bool:
     """Whether somebody sees what is printed: at a terminal, or in a notebook."""
     return "ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty()
 
 
 def _say_wait(what: str) -> None:
     words = f"{what}: it is compared with the reference in a process of its own, once; the call waits for that"
-    if _is_watched():
+    if is_watched():
         print(f"hone: {words}", file=sys.stderr, flush=True)
         return
     import logging

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from hone import _tables
 from hone.contexts import Context, overlay_change
 
 if TYPE_CHECKING:
@@ -79,13 +80,6 @@ def call_of_label(runtime: Any, label: str) -> Any:
             call = next((row.call for row in result if row.key == alias["key"]), None)  # which tells the device, too
             return operation.parse(call) if call else operation.from_spec(alias["spec"])
     return None
-
-
-def _time_text(ns: float) -> str:
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns:.3g} ns"
 
 
 class Result(Context):
@@ -181,19 +175,20 @@ class Result(Context):
         """A row for each call: what was chosen, how fast it is, and what came next."""
         rows = [("call", "kernel", "config", "time", "next best", "takes")]
         for one in self.decisions:
-            config = " ".join(f"{name}={value}" for name, value in one.config.items())
             slower = f"{one.ratio:.2f} times as long" if one.runner_up and one.ratio > 0 else ""
-            rows.append((one.call, f"{one.platform}/{one.kernel}", config, _time_text(one.time_ns), one.runner_up, slower))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
-        lines += [f"not tuned: {row.get('call') or row.get('text') or ''}: {row.get('reason', '')}" for row in self.failed]
-        return "\n".join(lines)
+            rows.append((str(one.call), f"{one.platform}/{one.kernel}", _tables.config_text(one.config), _tables.time_text(one.time_ns),
+                         one.runner_up, slower))
+        return "\n".join(_tables.aligned(rows))
 
-    __str__ = table
+    def __str__(self) -> str:
+        """The contest of each call as ``hone tune`` prints it: every kernel, its time, and why the others lost."""
+        return _tables.text(json.loads(self.to_json()))
 
     def _repr_html_(self) -> str:
-        """The report, as a notebook shows it: in a frame, for its styles are a page's."""
-        return f'<iframe srcdoc="{html.escape(self.report())}" style="width:100%;height:30em;border:0"></iframe>'
+        """The same as a table with bars, which shows where a notebook runs no scripts; below it the report in a frame, for its styles
+        are a page's."""
+        return (_tables.page(json.loads(self.to_json())) +
+                f'<iframe srcdoc="{html.escape(self.report())}" style="width:100%;height:30em;border:0"></iframe>')
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By way of JSON: what comes back belongs to the default runtime of the process that reads it."""

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from hone import _logging
+
 OPTIONS = frozenset(
     "evaluations seconds patience candidate_seconds wait_seconds isolation cold seed store fresh keep_existing platform "
     "kernel stable expected_calls batch_seconds progress tuner same_regime regime".split()
@@ -145,14 +147,24 @@ def beside_text(call: str, given: Mapping[str, Any]) -> str:
 
 
 class _Bar:
-    """tqdm's bar, fed by a contest."""
+    """tqdm's bar, fed by a contest; without tqdm only what the contest waits for is told. Where nobody watches, nothing is."""
 
     def __init__(self, tqdm: Any):
-        self._tqdm, self._call = tqdm, ""
+        self._tqdm, self._call, self._waits = tqdm, "", ""
         self._bar: Any = None
+
+    def _tell_wait(self, progress: dict[str, Any]) -> None:
+        """Once for each call and what it waits for: a contest asks again every second."""
+        words = f"{progress['call']}: waits for {_logging.plain(progress['waiting'])}"
+        if words != self._waits:
+            self._waits = words
+            print(f"hone: {words}", file=sys.stderr, flush=True)
 
     def __call__(self, progress: dict[str, Any]) -> None:
         if progress["waiting"]:
+            self._tell_wait(progress)
+            return
+        if self._tqdm is None:
             return
         if self._bar is None or progress["call"] != self._call:
             self.close()
@@ -171,7 +183,7 @@ class _Bar:
 
 
 def _tqdm(asked: bool) -> Any:
-    if not asked and not sys.stderr.isatty():
+    if not asked and not _logging.is_watched():
         return None
     try:
         from tqdm.auto import tqdm
@@ -185,7 +197,7 @@ def _tqdm(asked: bool) -> Any:
 @contextlib.contextmanager
 def watched(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The options as the extension takes them, with their progress as a callable: the caller's own; tqdm's bar where it
-    is asked for, or where there is a terminal and tqdm; else none."""
+    is asked for, or where there is a terminal or a notebook and tqdm; else what it waits for, where somebody sees it."""
     if options.get("tuner") is not None:
         options = dict(options, tuner=_tuner(options["tuner"]))
     progress = options.get("progress")
@@ -196,7 +208,7 @@ def watched(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         raise TypeError(f"progress is a callable, True, False or None, and a {type(progress)} came")
     tqdm = None if progress is False else _tqdm(progress is True)
     given = {name: value for name, value in options.items() if name != "progress"}
-    if tqdm is None:
+    if tqdm is None and (progress is False or not _logging.is_watched()):
         yield given
         return
     bar = _Bar(tqdm)

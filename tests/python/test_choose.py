@@ -2,9 +2,11 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
 import ctypes
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -18,6 +20,7 @@ import unittest.mock
 import numpy
 
 import hone
+from hone import tuning
 from support import QUICK, HoneTest, arrays, norm, tune_elsewhere, within_a_minute
 
 NORM = "rms_norm(f32[8,64], f32[64])"
@@ -260,10 +263,23 @@ class Tune(HoneTest):
 
     def test_a_result_prints_as_a_table_shows_in_a_notebook_and_goes_through_pickle(self):
         result = hone.tune("softmax(f32[16,64])", **QUICK)
-        head, row = str(result).splitlines()
+        head, row = result.table().splitlines()
         self.assertRegex(head, r"^call +kernel +config +time")
         self.assertRegex(row, rf"^softmax\(f32\[16,64\]\) +\w+/{result[0].kernel} .*(ns|us|ms)")
-        self.assertIn("<iframe srcdoc=", result._repr_html_())
+        call, head, *rows = str(result).splitlines()
+        self.assertEqual(call, "softmax(f32[16,64])")
+        self.assertRegex(head, r"^  kernel +config +time +spread +tried")
+        tried = [row["kernel"] for row in json.loads(result.to_json())["entries"][0]["evidence"]["kernels"] if row["tried"]]
+        self.assertGreater(len(tried), 1)
+        for kernel, row in zip(tried, rows):
+            self.assertRegex(row, rf"^{'[*]' if kernel == result[0].kernel else ' '} {kernel} .*( ns| us| ms|rejected)")
+        self.assertRegex(str(result), rf"\n  chosen {result[0].kernel}[:;,]")
+        shown = result._repr_html_()
+        self.assertIn("<iframe srcdoc=", shown)
+        static = shown[:shown.index("<iframe")]  # without scripts and styles
+        self.assertNotIn("<script", static)
+        self.assertTrue(all(f">{kernel}</td>" in static for kernel in tried))
+        self.assertEqual(static.count("<svg"), sum(" s" in row or "ns" in row or "us" in row or "ms" in row for row in rows[:len(tried)]))
         again = pickle.loads(pickle.dumps(result))
         self.assertEqual([one.kernel for one in again], [result[0].kernel])
         with again:
@@ -493,9 +509,25 @@ class Tune(HoneTest):
             self.assertTrue(bars[0].closed and bars[0].n > 0)
             hone.tune("softmax(f32[4,32])", seconds=1, evaluations=4)  # no terminal: no bar
             self.assertEqual(len(bars), 1)
+            with unittest.mock.patch.dict(sys.modules, {"ipykernel": unittest.mock.Mock()}):  # a notebook
+                hone.tune("softmax(f32[4,48])", seconds=1, evaluations=4)
+            self.assertEqual(len(bars), 2)
         with unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
             with self.assertRaises(ImportError):
                 hone.tune(NORM, **dict(QUICK, progress=True))
+
+    def test_what_a_contest_waits_for_is_told_once_where_somebody_sees_it(self):
+        step = {"call": NORM, "done": 0, "total": 1, "best_ns": 0.0, "best_kernel": None, "waiting": "process 7, which measures"}
+        with unittest.mock.patch.dict(sys.modules, {"ipykernel": unittest.mock.Mock(), "tqdm": None, "tqdm.auto": None}):
+            with contextlib.redirect_stderr(io.StringIO()) as told, tuning.watched({}) as options:
+                for _ in range(3):
+                    options["progress"](step)
+                options["progress"](dict(step, waiting=None))
+            with tuning.watched({"progress": False}) as options:
+                self.assertNotIn("progress", options)
+        self.assertEqual(told.getvalue(), f"hone: {NORM}: waits for process 7, which measures\n")
+        with unittest.mock.patch.object(sys, "stderr", io.StringIO()), tuning.watched({}) as options:
+            self.assertNotIn("progress", options)
 
     def test_calls_go_on_while_another_thread_tunes(self):
         x, w = arrays()
