@@ -83,7 +83,8 @@ static bool take_tensor(
 {
     native_tensor *tensor = &out->held[out->held_count];
     if (out->asks_axes && native_is_torch(object)) return fail_axes(parameter);
-    if (!native_tensor_of(object, taking, tensor)) return taking != NATIVE_QUICKLY && name_parameter(parameter);
+    if (!native_tensor_of(object, taking, &out->is_outside_forward, tensor))
+        return taking != NATIVE_QUICKLY && name_parameter(parameter);
     out->held_count++;
     if (out->swaps && !native_tensor_swap(tensor)) return name_parameter(parameter);
     if (parameter->is_result && !out->makes && !native_tensor_check_writable(object, tensor, parameter->name))
@@ -200,6 +201,8 @@ bool native_arguments_take(
     out->like = out->axes = out->stream = NULL;
     out->execution = NULL;
     out->lacks_results = out->makes = out->swaps = false;
+    out->made = 0;
+    out->is_outside_forward = false;
     for (size_t i = 0; i < operation->count; i++) {
         out->values[i] = hone_of_none();
         out->objects[i] = NULL;
@@ -256,6 +259,7 @@ static bool allocate_results(native_arguments *arguments, native_operation *oper
         if (arguments->values[i].tag != HONE_VALUE_NONE) continue;
         made[i] = allocate(arguments, &results->results[i - operation->positional]);
         arguments->objects[i] = NULL;
+        arguments->made |= UINT64_C(1) << i;
         done = made[i] != NULL && take(arguments, &operation->parameters[i], made[i], i, NATIVE_MADE);
     }
     arguments->makes = false;
@@ -283,9 +287,11 @@ PyObject *native_arguments_results(native_arguments *arguments, native_operation
 
 bool native_arguments_written(const native_arguments *arguments, const native_operation *operation)
 {
+    PyObject *tensors[MAX_VALUES];
+    size_t count = 0;
     for (size_t i = operation->positional; i < operation->count; i++)
-        if (operation->parameters[i].is_result && arguments->objects[i] != NULL &&
-            !native_torch_raise_version(arguments->objects[i]))
-            return false;
-    return true;
+        if (operation->parameters[i].is_result && arguments->objects[i] != NULL && (arguments->made >> i & 1) == 0 &&
+            native_torch_is_tensor(arguments->objects[i]))
+            tensors[count++] = arguments->objects[i];
+    return count == 0 || native_torch_raise_versions(tensors, count);
 }

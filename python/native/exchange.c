@@ -78,7 +78,8 @@ static struct {
     PyObject *forward_ad, *name_level; // the dict of torch.autograd.forward_ad
     PyCFunction count_modes;           // NULL: they are asked for in Python
     PyTypeObject *tensor_type;         // torch.Tensor
-    PyObject *empty_like, *modes, *raise_version;
+    PyObject *empty_like, *modes, *raise_versions;
+    PyCFunction raise_versions_of; // the same without the way there, of an iterable; NULL: it is called as Python does
 } looks;
 
 static PyCFunction plain_method(PyMethodDef *method, const char *name)
@@ -109,23 +110,24 @@ static PyObject *module_attribute(const char *module_name, const char *name)
     return value;
 }
 
-// A function of C without arguments behind an object of Python; NULL: it is none.
-static PyCFunction plain_function(PyObject *function)
+// A function of C with these flags behind an object of Python; NULL: it is none.
+static PyCFunction plain_function(PyObject *function, int flags)
 {
     if (function == NULL || !Py_IS_TYPE(function, &PyCFunction_Type)) return NULL;
-    return PyCFunction_GetFlags(function) == METH_NOARGS ? PyCFunction_GetFunction(function) : NULL;
+    return PyCFunction_GetFlags(function) == flags ? PyCFunction_GetFunction(function) : NULL;
 }
 
 // What is kept of torch stays: modules of C are not unloaded.
 static void find_functions(void)
 {
-    looks.is_grad_enabled = plain_function(module_attribute("torch", "is_grad_enabled"));
+    looks.is_grad_enabled = plain_function(module_attribute("torch", "is_grad_enabled"), METH_NOARGS);
     looks.modes = module_attribute("torch._C", "_len_torch_dispatch_stack");
-    looks.count_modes = plain_function(looks.modes);
+    looks.count_modes = plain_function(looks.modes, METH_NOARGS);
     looks.empty_like = module_attribute("torch", "empty_like");
-    looks.raise_version = module_attribute("torch._C", "_increment_version");
-    if (looks.raise_version == NULL)
-        looks.raise_version = module_attribute("torch.autograd.graph", "increment_version");
+    looks.raise_versions = module_attribute("torch._C", "_increment_version");
+    looks.raise_versions_of = plain_function(looks.raise_versions, METH_O);
+    if (looks.raise_versions == NULL)
+        looks.raise_versions = module_attribute("torch.autograd.graph", "increment_version");
     looks.tensor_type = (PyTypeObject *)module_attribute("torch", "Tensor");
     looks.forward_ad = module_attribute("torch.autograd.forward_ad", "__dict__");
     looks.name_level = PyUnicode_InternFromString("_current_level");
@@ -214,14 +216,81 @@ bool native_torch_is_recording(void)
     return !none;
 }
 
-bool native_torch_raise_version(PyObject *tensor)
+// What torch's function goes through: a tuple and its iterator would take as long as all else of the call.
+typedef struct native_written {
+    PyObject_HEAD PyObject *const *tensors; // borrowed; NULL: nobody goes through it
+    size_t at, count;
+} native_written;
+
+static native_written *written; // one, lent to one call at a time
+
+static PyObject *next_written(PyObject *object)
 {
-    if (looks.tensor_type == NULL || !PyObject_TypeCheck(tensor, looks.tensor_type)) return true;
-    PyObject *tensors = PyTuple_Pack(1, tensor);
-    PyObject *done = tensors != NULL ? PyObject_CallFunctionObjArgs(looks.raise_version, tensors, NULL) : NULL;
-    Py_XDECREF(tensors);
+    native_written *self = (native_written *)object;
+    return self->tensors != NULL && self->at < self->count ? Py_NewRef(self->tensors[self->at++]) : NULL;
+}
+
+static native_written *make_written(void)
+{
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, (void *)native_object_free},
+        {Py_tp_iter, (void *)PyObject_SelfIter},
+        {Py_tp_iternext, (void *)next_written},
+        {0},
+    };
+    PyType_Spec spec = {
+        .name = "hone._hone.Written",
+        .basicsize = (int)sizeof(native_written),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .slots = slots,
+    };
+    PyObject *type = PyType_FromSpec(&spec);
+    native_written *made = type != NULL ? PyObject_New(native_written, (PyTypeObject *)type) : NULL;
+    Py_XDECREF(type);
+    if (made != NULL) made->tensors = NULL;
+    return made;
+}
+
+static PyObject *raise_versions(PyObject *tensors)
+{
+    if (looks.raise_versions_of == NULL) return PyObject_CallFunctionObjArgs(looks.raise_versions, tensors, NULL);
+    return looks.raise_versions_of(PyCFunction_GetSelf(looks.raise_versions), tensors);
+}
+
+// One that was made in inference mode has no version: nothing has recorded it, and torch refuses to raise it elsewhere.
+static bool all_are_recorded_nowhere(PyObject *const *tensors, size_t count)
+{
+    PyObject *exception = native_take_exception();
+    bool all = true;
+    for (size_t i = 0; i < count && all; i++) {
+        PyObject *answer = PyObject_CallMethod(tensors[i], "is_inference", NULL);
+        all = answer == Py_True;
+        Py_XDECREF(answer);
+    }
+    PyErr_Clear();
+    if (!all) PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_XDECREF(exception);
+    return all;
+}
+
+bool native_torch_raise_versions(PyObject *const *tensors, size_t count)
+{
+    if (written == NULL && (written = make_written()) == NULL) return false;
+    native_written *mine = written->tensors == NULL ? written : make_written(); // a class's own look may let others in
+    if (mine == NULL) return false;
+    mine->tensors = tensors;
+    mine->at = 0;
+    mine->count = count;
+    PyObject *done = raise_versions((PyObject *)mine);
+    mine->tensors = NULL;
+    if (mine != written) Py_DECREF((PyObject *)mine);
     Py_XDECREF(done);
-    return done != NULL;
+    return done != NULL || all_are_recorded_nowhere(tensors, count);
+}
+
+bool native_torch_is_tensor(PyObject *object)
+{
+    return looks.tensor_type != NULL && PyObject_TypeCheck(object, looks.tensor_type);
 }
 
 static bool is_like(const hone_tensor *view, const native_made_result *wanted)

@@ -131,7 +131,8 @@ typedef struct native_tensor {
 
 // Views an array without a copy: DLPack, with or without versions; ml_dtypes' arrays of numpy, which DLPack refuses, by
 // their array interface. A pair (dtype, shape) is a tensor without data. False with an exception set.
-bool native_tensor_of(PyObject *object, native_taking taking, native_tensor *out);
+//   is_outside_forward  of the call: true once torch was found not to be in forward mode, which is then not asked again
+bool native_tensor_of(PyObject *object, native_taking taking, bool *is_outside_forward, native_tensor *out);
 // Whether it is a tensor of torch.
 bool native_is_torch(PyObject *object);
 // The view of an array of four dims with its two in the middle in turn. False with an exception set: it has not four.
@@ -159,8 +160,10 @@ bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view);
 bool native_torch_is_forward(void);
 // Whether a mode of torch's sees every operation: a graph is traced, calls are counted.
 bool native_torch_is_recording(void);
-// Raises the version of a torch tensor that was written; does nothing for other tensors. False with an exception set.
-bool native_torch_raise_version(PyObject *tensor);
+// Whether it is a tensor of the torch that was learned; false where none was.
+bool native_torch_is_tensor(PyObject *object);
+// Raises the versions of tensors of torch that were written. False with an exception set.
+bool native_torch_raise_versions(PyObject *const *tensors, size_t count);
 // An uninitialised tensor for a result that is like a tensor of its call. NULL, without an exception: Python makes it.
 PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted);
 
@@ -196,12 +199,14 @@ typedef struct native_arguments {
     size_t count;      // of values, up to the last that was given
     size_t held_count; // of held
     bool lacks_results;
+    bool is_outside_forward;           // native_tensor_of's
     bool makes;                        // what is taken now was made for this call
     bool asks_axes;                    // tensors of torch are refused: nobody has said in which order their axes are
     bool swaps;                        // axes="bhsd": arrays have their two dims in the middle in turn
     PyObject *like;                    // the first array, borrowed
     PyObject *axes, *stream;           // the keyword arguments of these names, borrowed; NULL: not given
     const native_execution *execution; // for results that are made; NULL: none yet
+    uint64_t made;                     // a bit for each value that was made for this call
     hone_value values[MAX_VALUES];
     PyObject *objects[MAX_VALUES]; // borrowed; NULL: not given
     native_tensor held[MAX_VALUES];

@@ -176,7 +176,7 @@ static bool take(const native_plan *self, native_arguments *out, PyObject *objec
     native_tensor *tensor = &out->held[out->held_count];
     const bound_tensor *bound = &self->tensors[out->held_count];
     const native_parameter *parameter = &self->operation->parameters[bound->value];
-    if (!native_tensor_of(object, NATIVE_TO_RUN, tensor)) return false;
+    if (!native_tensor_of(object, NATIVE_TO_RUN, &out->is_outside_forward, tensor)) return false;
     out->held_count++;
     if (self->swaps && !native_tensor_swap(tensor)) return false;
     if (parameter->is_result && !native_tensor_check_writable(object, tensor, parameter->name)) return false;
@@ -195,6 +195,8 @@ static bool take_all(const native_plan *self, native_arguments *out, PyObject *a
     out->held_count = 0;
     out->execution = NULL;
     out->makes = out->asks_axes = false;
+    out->made = 0;
+    out->is_outside_forward = false;
     out->swaps = self->swaps;
     out->lacks_results = given == self->input_count && self->makes_results;
     if (given != asked && given != self->tensor_count) {

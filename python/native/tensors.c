@@ -332,12 +332,14 @@ static bool open_shown(PyObject *exporter, PyObject *object, native_tensor *out)
 }
 
 // False without an exception: what is wrong with it, if anything is, is told on the way through Python.
-static bool open_view(const known_type *known, PyObject *object, native_taking taking, native_tensor *out)
+static bool open_view(
+    const known_type *known, PyObject *object, native_taking taking, bool *is_outside_forward, native_tensor *out)
 {
     if (!native_exchange_view(known->exchange, object, out)) return false;
     const bool is_sure = !known->is_torch || taking == NATIVE_MADE;
-    if (is_sure ||
-        (native_torch_is_plain(object, &out->own) && (taking == NATIVE_QUICKLY || !native_torch_is_forward())))
+    if (!is_sure && taking != NATIVE_QUICKLY && !*is_outside_forward)
+        *is_outside_forward = !native_torch_is_forward(); // a tenth of a call, where each tensor asks
+    if (is_sure || (native_torch_is_plain(object, &out->own) && (taking == NATIVE_QUICKLY || *is_outside_forward)))
         return true;
     PyErr_Clear();
     Py_CLEAR(out->owner);
@@ -354,7 +356,7 @@ static bool open_managed(const native_exchange *exchange, PyObject *object, nati
     return opened;
 }
 
-bool native_tensor_of(PyObject *object, native_taking taking, native_tensor *out)
+bool native_tensor_of(PyObject *object, native_taking taking, bool *is_outside_forward, native_tensor *out)
 {
     const Py_ssize_t parts = taking == NATIVE_TO_DESCRIBE && PyTuple_Check(object) ? PyTuple_Size(object) : 0;
     if (parts == 2 || parts == 4 || parts == 5) // dtype, shape, type and number of the device, strides
@@ -362,7 +364,7 @@ bool native_tensor_of(PyObject *object, native_taking taking, native_tensor *out
     const known_type *found = find_type(Py_TYPE(object));
     if (found == NULL) return false;
     const known_type known = *found; // another thread may learn types meanwhile
-    if (known.is_viewed && open_view(&known, object, taking, out)) return true;
+    if (known.is_viewed && open_view(&known, object, taking, is_outside_forward, out)) return true;
     if (taking == NATIVE_QUICKLY) {
         PyErr_SetNone(PyExc_TypeError);
         return false;

@@ -132,6 +132,19 @@ class Arrays(HoneTest):
             with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
                 squared.sum().backward()
 
+    def test_versions_of_written_tensors_go_up_by_one_and_those_that_have_none_are_taken(self):
+        x = torch.rand(6, 64)
+        for y in (torch.empty(6, 64), torch.nn.Parameter(torch.empty(6, 64), requires_grad=False), torch.empty(6, 64).as_subclass(OfAnOlderTorch)):
+            before = y._version
+            hone.run("softmax", x, y)
+            hone.bind("softmax", x, y)(x, y)
+            self.assertEqual(y._version, before + 2)
+        self.assertEqual(hone.run("softmax", x)._version, 0)
+        with torch.inference_mode():
+            y = torch.zeros(6, 64)
+        hone.run("softmax", x, y)  # torch keeps no version of it, and refuses to raise one
+        self.right(y, torch.softmax(x.double(), -1))
+
     def test_strides_and_parts_are_seen(self):
         x, w = tensors()
         wide = torch.zeros(8, 128)
