@@ -542,6 +542,24 @@ class Losing(KernelTest):
         with self.assertRaisesRegex(hone.NotFoundError, "bad .*no answer within 1 s"):
             self.tuned(name, candidate_seconds=1, seconds=3)
 
+    def test_one_that_never_returns_beside_a_good_one_is_named_with_its_seconds(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def good(x, by):
+            return x * x.dtype.type(by)
+
+        @hone.kernel(name)
+        def endless(x, by):
+            while True:
+                pass
+
+        result, explained = self.tuned(name, seconds=0.5)
+        self.assertEqual(result[0].kernel, "good")
+        self.assertRegex(result[0].undecided, r"^endless was not ready in its time; try --seconds \d+")
+        self.assertRegex(str(result), r"\n  endless +was not ready after [\d.]+ s, its share of the contest's time.* 1 timeout\n")
+        self.assertRegex(explained, r"endless +yes .*\n +failed: 1 may be tried again .*timeout {}: was not ready after [\d.]+ s")
+
     def test_a_kernel_that_ends_its_process(self):
         name = self.algorithm()
 

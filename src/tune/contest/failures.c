@@ -30,7 +30,7 @@ bool hone_failure_stands(
     if (!hone_same_revision(measurement->revision, kernel->revision))
         return refuse(out_why, size, "it was of another revision of the kernel");
     if (measurement->measured == NULL || !hone_os_parse_utc(measurement->measured, &then))
-        return refuse(out_why, size, "it is not known when it happened");
+        return refuse(out_why, size, "no time of it is kept");
     // From the future: the clock went backwards, or was wrong then. A minute is what clocks may differ by.
     if (then > now_utc + 60) return refuse(out_why, size, "it is of a time that is yet to come");
     if (now_utc - then > hone_failure_kind_of(measurement->failure)->days * seconds_a_day)

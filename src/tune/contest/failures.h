@@ -8,7 +8,7 @@
 
 // Whether a stored failure of this kernel keeps its config from being tried: it is of the kernel's revision, of today's
 // environment as far as that counts, and not older than its kind allows. Else out_why (may be NULL) says why not.
-// A failure of which nobody knows when it happened keeps nothing from anything.
+// A failure without a time keeps nothing from anything: it was forgotten, or the contest ended before the kernel was ready.
 bool hone_failure_stands(
     const hone_store_measurement *measurement,
     const hone_kernel *kernel,
@@ -16,7 +16,7 @@ bool hone_failure_stands(
     double now_utc,
     char *out_why,
     size_t size);
-// When it will be tried again, UTC; "" when it is not known when it happened.
+// When it will be tried again, UTC; "" when it has no time.
 void hone_failure_until(const hone_store_measurement *measurement, char out[24]);
 
 #endif

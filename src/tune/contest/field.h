@@ -34,6 +34,7 @@ typedef struct hone_contestant {
     double ahead_ns;      // what each of those took that were prepared together last; 0: none were
     uint32_t lost_in_row; // crashes and time-outs since the last that answered
     bool put_aside;
+    bool is_unready;    // it was begun, and not ready when its time was over
     bool is_refused;    // the worker cannot take it at all: it does not compete
     double best_ns;     // rank_ns of its best candidate; 0: none
     uint32_t family;    // index of the first of the kernels that differ from it in instruction set alone (family.h)

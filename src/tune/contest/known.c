@@ -353,8 +353,13 @@ static const char *write_samples(const hone_trial *trial, char out[SAMPLES_SIZE]
     return out;
 }
 
-void hone_known_store(
-    hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate)
+// when: NULL keeps it from being believed: it stands there to be read.
+static void store(
+    hone_known *known,
+    const hone_question *question,
+    hone_field *field,
+    const hone_candidate *candidate,
+    const char *when)
 {
     char config[1024];
     hone_assert(candidate->kernel < field->count);
@@ -365,8 +370,7 @@ void hone_known_store(
     if (trial->failure != HONE_FAILURE_NONE && to->failed != NULL)
         to->failed(to->failed_ctx, ref, config, question->title, trial->failure, trial->reason);
     if (to->store == NULL || question->options.no_store) return;
-    char measured[24], samples[SAMPLES_SIZE];
-    hone_os_format_utc(hone_os_now_utc(), measured);
+    char samples[SAMPLES_SIZE];
     hone_buffer environment;
     hone_buffer_init(&environment, to->allocator);
     hone_buffer_text(&environment, environment_of(question, &field->contestants[candidate->kernel]));
@@ -384,7 +388,7 @@ void hone_known_store(
         .failure = trial->failure,
         .reason = trial->reason[0] ? trial->reason : NULL,
         .environment = environment.size > 0 && !environment.failed ? hone_buffer_string(&environment) : NULL,
-        .measured = measured,
+        .measured = when,
         .samples_ns = write_samples(trial, samples),
     };
     hone_error why = {0};
@@ -393,4 +397,18 @@ void hone_known_store(
     if (!stored && !known->store_warned)
         hone_log_write(to->log, HONE_LOG_WARNING, "a measurement was not stored: %s", why.message);
     known->store_warned = known->store_warned || !stored;
+}
+
+void hone_known_store(
+    hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate)
+{
+    char now[24];
+    hone_os_format_utc(hone_os_now_utc(), now);
+    store(known, question, field, candidate, now);
+}
+
+void hone_known_store_unready(
+    hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate)
+{
+    if (!question->options.fresh) store(known, question, field, candidate, NULL);
 }

@@ -43,5 +43,9 @@ const hone_resumed *hone_known_find(const hone_known *known, uint32_t kernel, co
 // Writes one measurement at once. A write that fails is a warning, not an end.
 void hone_known_store(
     hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate);
+// The same of a kernel's default that was begun and not ready when its time was over: it is told and kept, and keeps the config
+// from being tried nowhere. Not under options.fresh: it would take the place of what was measured before.
+void hone_known_store_unready(
+    hone_known *known, const hone_question *question, hone_field *field, const hone_candidate *candidate);
 
 #endif

@@ -418,22 +418,34 @@ static hone_status take_default(hone_contest_state *state, const entry *first, d
     return status;
 }
 
+// It may compile for long, or never return: this contest does not tell, and a longer one may.
+static void note_unready(hone_contest_state *state, uint32_t kernel, double seconds)
+{
+    hone_contestant *contestant = &state->field.contestants[kernel];
+    hone_candidate candidate = {.kernel = kernel, .config = contestant->default_config, .out = true};
+    candidate.trial.failure = HONE_FAILURE_TIMEOUT;
+    snprintf(
+        candidate.trial.reason, sizeof candidate.trial.reason,
+        "was not ready after %.3g s, its share of the contest's time: give the contest more seconds", seconds);
+    contestant->put_aside = contestant->is_unready = true;
+    hone_field_note_failure(&state->field, kernel, HONE_FAILURE_TIMEOUT, candidate.trial.reason);
+    state->field.rows[kernel].tried++;
+    hone_known_store_unready(&state->known, &state->question, &state->field, &candidate);
+}
+
 // A compiler that needs minutes must not leave the others without any: in a longer contest it has more.
 static hone_status race_default(hone_contest_state *state, uint32_t kernel, hone_error *err)
 {
     hone_contestant *contestant = &state->field.contestants[kernel];
-    hone_contest_kernel *row = &state->field.rows[kernel];
     const hone_config config = contestant->default_config;
+    const uint64_t start = hone_trials_now(&state->trials);
     if (hone_standings_have(&state->standings, kernel, &config)) return HONE_OK;
     const hone_budget budget = hone_contest_budget(state);
     const double share = hone_budget_first_seconds(&budget, kernel),
                  granted = fmax(share, seconds_of_interpreter(state, kernel));
     hone_status status = take_default(state, &(entry){kernel, &config, true, granted}, share, err);
     if (status != HONE_OK || contestant->tried > 0 || contestant->put_aside) return status;
-    contestant->put_aside = true;
-    snprintf(
-        row->reason, sizeof row->reason,
-        "was not ready after %.3g s, its share of the contest's time: give the contest more seconds", granted);
+    note_unready(state, kernel, (double)(hone_trials_now(&state->trials) - start) * 1e-9);
     return HONE_OK;
 }
 

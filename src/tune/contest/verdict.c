@@ -215,13 +215,26 @@ static bool is_simpler(const hone_field *field, const hone_candidate *a, const h
 
 static void count_kernels(const hone_field *field, uint32_t *out_competing, uint32_t *out_untried)
 {
-    *out_competing = *out_untried = 0;
+    *out_competing = *out_untried = 0; // with those that were begun
     for (size_t i = 0; i < field->count; i++) {
         const hone_contestant *contestant = &field->contestants[i];
         if (contestant->space == NULL || contestant->is_refused) continue;
         ++*out_competing;
         *out_untried += contestant->tried == 0;
     }
+}
+
+// Of those that were never tried to an end; *out: the last of them.
+static uint32_t count_unready(const hone_field *field, const hone_contestant **out)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < field->count; i++) {
+        const hone_contestant *contestant = &field->contestants[i];
+        if (!contestant->is_unready || contestant->tried > 0 || contestant->is_refused) continue;
+        *out = contestant;
+        count++;
+    }
+    return count;
 }
 
 static bool is_tried_little(const hone_field *field)
@@ -373,8 +386,15 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
     advise(state, untried, needs_quiet, advice, sizeof advice);
     words to = {out, size - strlen(advice), 0};
     if (untried > 0) {
-        snprintf(text, sizeof text, "%u of %u kernels were never tried", untried, competing);
-        append(&to, text);
+        const hone_contestant *unready = NULL;
+        const uint32_t begun = count_unready(&state->field, &unready);
+        if (begun == 1)
+            snprintf(text, sizeof text, "%.60s was not ready in its time", unready->ref->kernel.name);
+        else
+            snprintf(text, sizeof text, "%u of %u kernels were not ready in their time", begun, competing);
+        if (begun > 0) append(&to, text);
+        snprintf(text, sizeof text, "%u of %u kernels were never tried", untried - begun, competing);
+        if (untried > begun) append(&to, text);
     }
     if (equal >= 0) {
         const hone_candidate *other = finals->finalists[equal].candidate,
