@@ -100,6 +100,7 @@ class Function:
     constraints: list[str]
     digest: str
     priority: int
+    backend: str = "any"
 
     def prefix(self) -> str:
         """Of the folders of its packs: the digest of all that goes in beside a call."""

@@ -178,6 +178,38 @@ def override_change(algorithm: str, kernel: str, config: Config, platform: str |
     return _Override(algorithm, kernel, platform, _config_text(config), store)
 
 
+class _Family:
+    """A function that is compiled for calls, where a kernel's name is asked for: a link that names the kernel which a call can have. For
+    other algorithms it says what was said before."""
+
+    def __init__(self, *asked: str | None):
+        self._asked = asked  # the algorithm, the function's name, a platform, a config
+        # By which processes know that two are alike.
+        self.__qualname__ = f"_Family({', '.join(map(repr, asked))})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Family) and other._asked == self._asked
+
+    def __hash__(self) -> int:
+        return hash(self._asked)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Family, self._asked
+
+    def __call__(self, call: Any) -> tuple[str, str | None] | None:
+        from hone import kernels
+
+        algorithm, name, platform, config = self._asked
+        if str(algorithm).partition("@")[0].lower() == call.operation.name.partition("@")[0].lower():
+            return kernels.member_for(call, str(name), platform), config
+        before = json.loads(call.explain(True))
+        return (before["kernel"], json.dumps(before["config"])) if before["source"] == "override" else None
+
+
+def family_change(algorithm: str, name: str, config: Config, platform: str | None) -> Change:
+    return _Chain((("override", _Family(algorithm, name, platform, _config_text(config))),), None)
+
+
 def policy_change(name: str) -> Change:
     return _Policy(name)
 

@@ -288,6 +288,8 @@ class Function:
     priority: int
     digest: str = ""
     watched: tuple[Any, ...] = dataclasses.field(default=(), repr=False)
+    platform: str = "cute"
+    backend: str = "gpu"
 
     def prefix(self) -> str:
         """Of the folders of its packs: the digest of all that goes in beside a call."""

@@ -45,6 +45,7 @@ class Registered:
     platform: str
     folder: pathlib.Path
     signature: str | None = None  # of an algorithm
+    family: str | None = None  # the name of the function that it was compiled of
     watched: tuple[_sources.Watched, ...] = dataclasses.field(default=(), compare=False)
 
 
@@ -476,6 +477,9 @@ class Lazy(Protocol):
 
     algorithm: str
     name: str
+    platform: str
+    backend: str
+    priority: int
 
     def compile_for(self, call: Any) -> pathlib.Path | None: ...
 
@@ -491,7 +495,7 @@ def add_lazy(function: Any) -> None:
 def add_compiled(function: Any, folder: pathlib.Path) -> None:
     """Registers what was compiled of a function."""
     for row in json.loads((folder / "pack.json").read_text())["kernels"]:
-        _register(Registered(function.algorithm, row["name"], row["platform"], folder))
+        _register(Registered(function.algorithm, row["name"], row["platform"], folder, family=function.name))
 
 
 def take_up(function: Any) -> None:
@@ -499,6 +503,46 @@ def take_up(function: Any) -> None:
     for folder in sorted(cache_folder().glob(f"{function.prefix()}*")):
         if (folder / "pack.json").exists():
             add_compiled(function, folder)
+
+
+def _plain(algorithm: str) -> str:
+    return algorithm.partition("@")[0].lower()
+
+
+def declared(algorithm: str) -> list[Any]:
+    """The functions of an algorithm that are compiled when a call needs them."""
+    with _lock:
+        return [one for one in _lazy.values() if _plain(one.algorithm) == _plain(algorithm)]
+
+
+def is_family(algorithm: str, name: str) -> bool:
+    """Whether a name is that of a function whose kernels have names of their own: one for each call, or choice of dtypes."""
+    return any(one.name == name for one in declared(algorithm)) and not any(
+        row["name"] == name for row in runtimes.default().kernels(algorithm))
+
+
+def _members(call: Any, name: str, platform: str | None) -> list[dict[str, Any]]:
+    """Of the call's explanation, in the registry's order."""
+    with _lock:
+        names = {one.name for one in _registered.values() if one.family == name and _plain(one.algorithm) == _plain(call.operation.name)}
+    return [row for row in json.loads(call.explain(True))["kernels"] if row["name"] in names and platform in (None, row["platform"])]
+
+
+def member_for(call: Any, name: str, platform: str | None = None) -> str:
+    """The kernel of a function that a call can have, the first in the registry's order; it is compiled where none is there yet.
+
+    Raises:
+        NotFoundError: none was compiled for the call, or none can run it.
+    """
+    for compiles in (True, False):
+        rows = _members(call, name, platform)
+        found = next((row["name"] for row in rows if row["eligible"]), None)
+        if found is not None:
+            return str(found)
+        if compiles:
+            compile_for(call)
+    why = "; ".join(f"{row['name']}: {row['why']}" for row in rows)
+    raise errors.NotFoundError(f"{name} has no kernel for {call.text}: {why or 'it is not for this device, or does not compile, which the log says'}")
 
 
 def _check_globals(algorithm: str) -> None:

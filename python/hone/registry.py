@@ -61,8 +61,15 @@ def signature(algorithm: str, *, runtime: Any = None) -> str:
 
 
 def kernels(algorithm: str, *, runtime: Any = None) -> list[Kernel]:
-    """The kernels of an algorithm by falling priority; none for an unknown one."""
-    return [Kernel(**row, runtime=runtime) for row in _runtime(runtime).kernels(algorithm)]
+    """The kernels of an algorithm by falling priority; none for an unknown one. With them functions that the program registered and
+    that are compiled when a call needs them: their names stand for the kernels that are made of them."""
+    from hone.kernels import declared  # which is made of runtimes
+
+    rows = [Kernel(**row, runtime=runtime) for row in _runtime(runtime).kernels(algorithm)]
+    names = {row.name for row in rows}
+    functions = [Kernel(algorithm, one.name, one.platform, one.backend, one.priority, False, None, None, runtime)
+                 for one in declared(algorithm) if one.name not in names]
+    return sorted(rows + functions, key=lambda row: -row.priority)
 
 
 def get(algorithm: str, platform: str | None = None, backend: str | None = None, *, runtime: Any = None) -> Kernel:

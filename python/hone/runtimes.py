@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, TypedDict, Unpack
 
 from hone import _hone
 from hone.audits import Audit
-from hone.contexts import Change, Config, Context, Link, chain_change, entry_row, override_change, overlay_change, policy_change
+from hone.contexts import Change, Config, Context, Link, chain_change, entry_row, family_change, override_change, overlay_change, policy_change
 from hone.counts import Stats
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError
 from hone.results import Decision, Result, call_of_label
@@ -121,6 +121,8 @@ class Runtime(_hone.Runtime):
         call = None if operation is None else self.describe(operation, *arrays, **scalars)
         if call is not None:
             before_contest(call)
+        if call is not None and options.get("kernel") is not None:
+            options = dict(options, kernel=_kernel_for(call, options["kernel"], options.get("platform")))
         with watched(options) as given:
             return Result(self, self.tune_call(call, **given))
 
@@ -179,14 +181,14 @@ class Runtime(_hone.Runtime):
             changes.append(self._overlay_of(overlay))
         for algorithm, choice in dict(override or {}).items():
             kernel, config = (choice, None) if isinstance(choice, str) else choice
-            changes.append(override_change(algorithm, kernel, config, None, False))
+            changes.append(_override(algorithm, kernel, config, None, False))
         return Context(self, changes)
 
     def override_with(
         self, algorithm: str, kernel: str, config: Config = None, platform: str | None = None, store: bool = False
     ) -> Context:
         """See :func:`hone.override`."""
-        return Context(self, [override_change(algorithm, kernel, config, platform, store)])
+        return Context(self, [_override(algorithm, kernel, config, platform, store)])
 
     def _overlay_of(self, overlay: Any) -> Change:
         if isinstance(overlay, Result):
@@ -196,6 +198,23 @@ class Runtime(_hone.Runtime):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Runtime holds threads, files and devices of its process, and cannot be pickled: hand its options on, and open one there")
+
+
+def _kernel_for(call: Any, name: str, platform: str | None) -> str:
+    from hone import kernels  # which is made of runtimes
+
+    return kernels.member_for(call, name, platform) if kernels.is_family(call.operation.name, name) else name
+
+
+def _override(algorithm: str, kernel: str, config: Config, platform: str | None, store: bool) -> Change:
+    """By a kernel's name, or by that of a function whose kernels are compiled for calls."""
+    from hone import kernels  # which is made of runtimes
+
+    if not kernels.is_family(algorithm, kernel):
+        return override_change(algorithm, kernel, config, platform, store)
+    if store:
+        raise InvalidArgumentError(f"{kernel} stands for kernels that are compiled for calls: store=True takes the name of one, which hone.decide gives")
+    return family_change(algorithm, kernel, config, platform)
 
 
 def default() -> Runtime:

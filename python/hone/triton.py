@@ -667,6 +667,9 @@ class Function:
     signature: str
     make: Callable[[Mapping[str, str]], list[dict[str, Any]]]
     jit: Any
+    priority: int = 55
+    platform: str = "triton"
+    backend: str = "gpu"
 
     def choices(self) -> list[dict[str, str]]:
         """All dtypes that its algorithm takes."""
@@ -747,7 +750,7 @@ def register(function: Any, algorithm: str, name: str, options: dict[str, Any], 
     try:
         find_triton()
         make = entries_of(function, algorithm, name, signature, parameters, {key: value for key, value in options.items() if value is not None})
-        made = Function(algorithm, name, signature, make, unwrap(function).function)
+        made = Function(algorithm, name, signature, make, unwrap(function).function, options.get("priority", 55))
     except UnfitError as error:
         raise errors.InvalidArgumentError(f"{name}: {error}") from error
     kernels.add_lazy(made)

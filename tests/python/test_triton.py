@@ -500,6 +500,18 @@ class Decorated(HoneTest):
             self.assertEqual(done.stdout.splitlines()[-1:], [last], done.stdout + done.stderr)
         self.assertIn("launch add grid 4,1,1", (self.folder / "log").read_text())
 
+    def test_the_name_of_a_function_stands_for_the_kernels_that_are_made_of_it(self):
+        program = self.folder / "program.py"
+        program.write_text(FOR_A_GPU)
+        environment = {**os.environ, "HONE_STORE": "none", "XDG_CACHE_HOME": str(self.folder), "HONE_CUDA_DRIVER": f"{os.environ['HONE_TEST_FAKES']}/fake_cuda.so",
+                       "HONE_NVRTC": "/nowhere/libnvrtc.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"), "FAKE_CUDA_OPTIONS": ""}
+        done = subprocess.run([sys.executable, "-B", str(program), "name"], env=environment, capture_output=True, text=True, timeout=300)
+        refused = done.stdout.splitlines()[5:6]
+        self.assertEqual(done.stdout.splitlines()[:5], ["['tri', 'reference']", "tri_f32 override", "tri_f16 heuristic", "portable",
+                                                        "portable"], done.stdout + done.stderr)
+        self.assertIn("tri has no kernel for t_fake(f32[4096], f32[4096])", *refused)
+        self.assertEqual(done.stdout.splitlines()[6:], ["tri_f32", "tri_f32 memory"])
+
     def test_what_was_edited_by_hand_stays(self):
         hone.kernel("t_rows", space="BLOCK: 512", condition="BLOCK >= d")(norm_of_rows)
         folder = self.folder / "pack"
@@ -562,7 +574,22 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
 
 call = "t_fake(f32[4096], f32[4096]) @cuda:0"
-if sys.argv[1] == "tune":
+if sys.argv[1] == "name":  # the function's, which no kernel has
+    print([kernel.name for kernel in hone.registry.kernels("t_fake")])
+    with hone.override("t_fake", "tri"):
+        print(hone.decide(call).kernel, hone.decide(call).source)
+        print(hone.decide("t_fake(f16[4096], f16[4096]) @cuda:0").kernel, hone.decide("softmax(f32[4,8])").source)
+        with hone.override("softmax", "portable"):
+            print(hone.decide("softmax(f32[4,8])").kernel)
+    with hone.override("softmax", "portable"), hone.override("t_fake", "tri"):
+        print(hone.decide("softmax(f32[4,8])").kernel)
+    with hone.override("t_fake", "tri"):
+        try:
+            hone.decide("t_fake(f32[4096], f32[4096])")
+        except hone.NotFoundError as error:
+            print(error)
+    print(hone.tune(call, seconds=5, evaluations=3, kernel="tri", progress=False)[0].kernel)
+elif sys.argv[1] == "tune":
     hone.tune(call, seconds=5, evaluations=3, progress=False)
 else:
     triton.compile = None
