@@ -57,6 +57,9 @@ typedef struct hone_interpreter {
     // the end alone: it has changed what words name, such as "numpy.sin", up to size bytes. NULL: nobody looks.
     // words is NULL in other stages.
     bool (*watch)(hone_interpreter_stage stage, char *words, size_t size);
+    // Folders of its packages, absolute, a colon between: where libraries that packages bring (plugins of XLA, OpenBLAS, tvm-ffi)
+    // are looked for first, and of workers, too. NULL: not known.
+    const char *packages;
 } hone_interpreter;
 
 // Lends an interpreter, for good; a second one takes the place of the first. Before hone_runtime_open. NULL is refused.

@@ -401,6 +401,12 @@ def need(packages: Mapping[str, str], compiles: bool) -> None:
         lend()
 
 
+def _packages() -> str:
+    """The folders that this interpreter imports from, as libhone takes them."""
+    places = [place for place in sys.path if isinstance(place, str) and os.path.isabs(place) and ":" not in place and "\0" not in place]
+    return ":".join(place for place in dict.fromkeys(places) if place.isprintable() and os.path.isdir(place))
+
+
 def lend() -> None:
     """Lends this interpreter to libhone; again where sys.path or what workers import has changed."""
-    _hone.lend(prepare, _watch.watch, f"Python {platform.python_version()}", _worker_words())
+    _hone.lend(prepare, _watch.watch, f"Python {platform.python_version()}", _worker_words(), _packages())

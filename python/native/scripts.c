@@ -208,19 +208,29 @@ static bool keep_worker(PyObject *words)
     return true;
 }
 
+// The same of the folders of packages: other threads may be looking through them.
+static bool keep_packages(const char *folders)
+{
+    if (interpreter.packages != NULL && strcmp(interpreter.packages, folders) == 0) return true;
+    const char *kept = strdup(folders);
+    if (kept == NULL) return false;
+    interpreter.packages = kept;
+    return true;
+}
+
 PyObject *native_scripts_lend(PyObject *module, PyObject *args)
 {
     PyObject *function, *looks, *words;
-    const char *called;
+    const char *called, *folders;
     hone_error err;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOsO!", &function, &looks, &called, &PyTuple_Type, &words)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOsO!s", &function, &looks, &called, &PyTuple_Type, &words, &folders)) return NULL;
     Py_INCREF(function);
     Py_INCREF(looks);
     prepare_script = function;
     watch_candidate = looks;
     snprintf(name, sizeof name, "%s", called);
-    if (!keep_worker(words)) return PyErr_Occurred() != NULL ? NULL : PyErr_NoMemory();
+    if (!keep_worker(words) || !keep_packages(folders)) return PyErr_Occurred() != NULL ? NULL : PyErr_NoMemory();
     if (hone_interpreter_lend(&interpreter, &err) != HONE_OK) return native_raise(&err);
     Py_RETURN_NONE;
 }

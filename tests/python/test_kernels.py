@@ -794,8 +794,10 @@ class OfJax(KernelTest):
     """
 
     def test_a_function_of_jax_is_exported_and_runs_without_python(self):
-        environment = {"HONE_STORE": self.store, "XDG_CACHE_HOME": str(self.folder), "JAX_PLATFORMS": "cpu",
-                       "HONE_PJRT_PLUGIN": str(pathlib.Path(numpy.__file__).parents[1] / "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so")}
+        # Python finds the plugin where it imports from, a program without it where it is told.
+        environment = {"HONE_STORE": self.store, "XDG_CACHE_HOME": str(self.folder), "JAX_PLATFORMS": "cpu", "HONE_PJRT_PLUGIN": "", "VIRTUAL_ENV": ""}
+        plugin = "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
+        folder = next((one for one in sys.path if (pathlib.Path(one) / plugin).is_file()), str(pathlib.Path(numpy.__file__).parents[1]))
         first = run_program(self.PROGRAM, "tune", str(self.folder / "pack"), folder=self.folder, environment=environment)
         self.assertEqual(first.stdout.splitlines()[:1], ["True xla"], first.stderr)
         second = run_program(self.PROGRAM, "run", folder=self.folder, environment=environment)
@@ -803,7 +805,7 @@ class OfJax(KernelTest):
         command = os.environ.get("HONE_TEST_COMMAND")
         if command:  # a program without Python
             told = subprocess.run([command, "explain", "--all", "t_jax(f32[8,64])"], capture_output=True, text=True,
-                                  env={**os.environ, **environment, "HONE_PACK_PATH": str(self.folder / "pack")})
+                                  env={**os.environ, **environment, "HONE_PACK_PATH": str(self.folder / "pack"), "HONE_PYTHON_PACKAGES": folder})
             self.assertRegex(told.stdout, r"(?s)answered by store: xla/fused_.*python +reference +no .*runs no Python", told.stdout + told.stderr)
 
 

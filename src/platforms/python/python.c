@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "call/call.h"
 #include "platforms/interpreter.h"
+#include "platforms/shared/packages.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ hone_status hone_interpreter_lend(const hone_interpreter *interpreter, hone_erro
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, "interpreter.lend", "the interpreter needs prepare, release and run");
     atomic_store(&lent, interpreter);
+    if (interpreter->struct_size >= sizeof *interpreter) hone_packages_lend(interpreter->packages);
     return HONE_OK;
 }
 
@@ -45,8 +47,8 @@ void hone_interpreter_start(void)
 bool hone_interpreter_watch(hone_interpreter_stage stage, char *words, size_t size)
 {
     const hone_interpreter *interpreter = atomic_load(&lent);
-    return interpreter != NULL && interpreter->struct_size >= sizeof *interpreter && interpreter->watch != NULL &&
-           interpreter->watch(stage, words, size);
+    return interpreter != NULL && interpreter->struct_size >= offsetof(hone_interpreter, packages) &&
+           interpreter->watch != NULL && interpreter->watch(stage, words, size);
 }
 
 static hone_status fail_missing(hone_error *err)

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,11 +61,41 @@ static void look_beside_build(search *s)
     }
 }
 
+// What a program imports may lie in an environment that no variable names.
+static const char variable[] = "HONE_PYTHON_PACKAGES";
+static _Atomic(const char *) lent;
+
+void hone_packages_lend(const char *folders)
+{
+    atomic_store(&lent, folders);
+    if (folders != NULL) (void)hone_process_hand_on(variable, folders); // without memory a worker looks where it would
+}
+
+static void look_in_lent(search *s)
+{
+    const char *named = hone_os_variable(variable),
+               *at = named != NULL && named[0] != '\0' ? named : atomic_load(&lent);
+    while (at != NULL && *at != '\0' && !s->done) {
+        char folder[PATH_SIZE];
+        const size_t size = strcspn(at, ":");
+        if (*at == '/' && size < sizeof folder) {
+            snprintf(folder, sizeof folder, "%.*s", (int)size, at);
+            if (hone_os_is_folder(folder)) s->done = !s->visit(s->ctx, folder);
+        }
+        at += size + (at[size] == ':');
+    }
+}
+
 void hone_packages_visit(bool (*visit)(void *ctx, const char *folder), void *ctx)
 {
     search s = {.visit = visit, .ctx = ctx};
-    const char *environment = hone_os_variable("VIRTUAL_ENV"), *home = hone_os_variable("HOME");
-    if (environment != NULL && environment[0] == '/') look_in_prefix(&s, environment, "/lib");
+    static const char *const prefixes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    const char *home = hone_os_variable("HOME");
+    look_in_lent(&s);
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        const char *environment = hone_os_variable(prefixes[i]);
+        if (environment != NULL && environment[0] == '/') look_in_prefix(&s, environment, "/lib");
+    }
     if (home != NULL && home[0] == '/') look_in_prefix(&s, home, "/.local/lib");
     look_in_prefix(&s, "/usr/local", "/lib");
     look_in_prefix(&s, "/usr", "/lib");

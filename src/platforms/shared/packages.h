@@ -6,9 +6,13 @@
 #include "os/os.h"
 
 // Calls visit with each folder of packages (".../lib/python3.12/site-packages") that there is, until it answers false:
-// those of VIRTUAL_ENV, ~/.local, /usr/local and /usr, and at last, of a hone that runs where it was built, the one into
-// which scripts/setup installs.
+// those that HONE_PYTHON_PACKAGES names or an interpreter has lent, those of VIRTUAL_ENV, CONDA_PREFIX, ~/.local, /usr/local and /usr, and at
+// last, of a hone that runs where it was built, the one into which scripts/setup installs.
 void hone_packages_visit(bool (*visit)(void *ctx, const char *folder), void *ctx);
+
+// Folders of an interpreter that runs here, absolute, a colon between, which workers are told. NULL: none.
+//   folders  static: it is kept
+void hone_packages_lend(const char *folders);
 
 // A library of such a package.
 typedef struct hone_package_library {

@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "hone/device.h"
+#include "platforms/shared/packages.h"
 #include "temporary_folder.h"
 
 #include <setjmp.h>
@@ -257,6 +258,22 @@ static void a_library_of_a_package_is_that_of_the_variable_or_of_the_process_or_
     strcat(in_packages, "/libabacus-5.so");
     assert_found(in_packages);
     unsetenv(abacus.variable);
+    static const char *const environments[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++) {
+        setenv(environments[i], folder.path, 1);
+        assert_found(in_packages);
+        unsetenv(environments[i]);
+    }
+    // Those that an interpreter lends, and that it, or whoever starts a worker, names.
+    static char lent[sizeof folder.path * 2];
+    snprintf(lent, sizeof lent, "relative:/nowhere:%s/lib/python3.12/site-packages", folder.path);
+    hone_packages_lend(lent);
+    assert_found(in_packages);
+    hone_packages_lend(NULL);
+    assert_false(hone_rival_find_packaged(&abacus, path, sizeof path, &why));
+    setenv("HONE_PYTHON_PACKAGES", lent, 1);
+    assert_found(in_packages);
+    unsetenv("HONE_PYTHON_PACKAGES");
     setenv("VIRTUAL_ENV", folder.path, 1);
     assert_found(in_packages);
     snprintf(loaded, sizeof loaded, "%s/libabacus-0.so", folder.path);
