@@ -103,6 +103,8 @@ def _is_own_class(tensor: torch.Tensor) -> bool:
 def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
     """Why hone does not take these; None: it does."""
     first: torch.Tensor | None = None
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward mode"
     for tensor in tensors:
         if tensor is None:
             continue
@@ -144,9 +146,16 @@ class _Replaced:
         site = self._hone_site
         if reason is None:
             site.refuse_training((*tensors, *weights))
-        if not torch.compiler.is_compiling():
-            site.note(reason, tensors, self._hone, functools.partial(site.before.forward, self))
-        return self._hone(*tensors) if reason is None else site.before.forward(self, *args)  # type: ignore[arg-type]
+        torchs = functools.partial(site.before.forward, self)  # type: ignore[arg-type]
+        if torch.compiler.is_compiling():
+            return self._hone(*tensors) if reason is None else torchs(*args)
+        site.note(reason, tensors, self._hone, torchs)
+        if reason is not None:
+            return torchs(*args)
+        if not torch.is_grad_enabled():
+            return self._hone(*tensors)
+        with hone.torch.differentiated_by(lambda x, *weights: torchs(x)):
+            return self._hone(*tensors)
 
     def _run_torchs(self, reason: str, *args: Any, **keywords: Any) -> Any:
         if not torch.compiler.is_compiling():
@@ -241,7 +250,11 @@ class _GatedMlp(_Replaced):
             self._hone_site.refuse_training((gate, up))
         if not torch.compiler.is_compiling():
             self._hone_site.note(reason, (gate, up), self._hone, _silu_mul)
-        return getattr(self, names[2])(self._hone(gate, up) if reason is None else _silu_mul(gate, up))
+        if reason is not None or torch.compiler.is_compiling() or not torch.is_grad_enabled():
+            return getattr(self, names[2])(self._hone(gate, up) if reason is None else _silu_mul(gate, up))
+        with hone.torch.differentiated_by(_silu_mul):
+            made = self._hone(gate, up)
+        return getattr(self, names[2])(made)
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
         return hone.torch.ops.silu_mul(*tensors)

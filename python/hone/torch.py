@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import contextvars
 import json
 import os
 import threading
@@ -276,14 +277,25 @@ class _Operation:
 
     # --- shapes
 
+    def _one_device(self, named: dict[str, Any]) -> Any:
+        """Of the call's tensors. torch's dispatcher calls this for one on meta whatever the others are on."""
+        devices = {name: value.device for name, value in named.items() if isinstance(value, torch.Tensor)}
+        first, device = next(iter(devices.items()))
+        for name, other in devices.items():
+            if other != device:
+                raise InvalidArgumentError(f"{self.name}: {first} is on {device} and {name} on {other}, expected one device: move {name}, {name}.to({str(device)!r})")
+        return device
+
     def _fake(self, *args: Any, **keywords: Any) -> Any:
         named = self._named(args, keywords)
-        device = next(value.device for value in named.values() if isinstance(value, torch.Tensor))
+        device = self._one_device(named)
         made = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self._describe(named)]
         return made[0] if len(made) == 1 else tuple(made)
 
     def _fake_out(self, *args: Any, **keywords: Any) -> None:
-        self._describe(self._named(args, keywords))
+        named = self._named(args, keywords)
+        self._one_device(named)
+        self._describe(named)
 
     def _describe(self, named: dict[str, Any]) -> list[tuple[torch.dtype, tuple[Any, ...]]]:
         """Dtypes and shapes of the results. Wrong calls are refused; one whose sizes are known is decided."""
@@ -355,6 +367,11 @@ class _Operation:
         """How the algorithm of the gradient is called."""
         gradient = _registered(_gradients.of(self.name))
         return _gradients.plan(self.name, self.parameters, gradient.parameters, given)
+
+    def is_differentiated_once(self) -> bool:
+        """Whether its gradient has none."""
+        algorithms = runtimes.default().algorithms()
+        return self.name != _gradients.PRODUCT and _gradients.has(self.name, algorithms) and not _gradients.has(_gradients.of(self.name), algorithms)
 
     def kept(self, args: Sequence[Any]) -> tuple[set[int], set[int]]:
         """The arguments by place and the results that the gradient takes; without a gradient none."""
@@ -497,6 +514,31 @@ def _on_for_others() -> Iterator[None]:
         yield
 
 
+# What computes a result by torch's own functions, of the operation's arguments, for gradients of gradients that hone has not.
+_torchs: contextvars.ContextVar[Callable[..., Any] | None] = contextvars.ContextVar("hone.torchs", default=None)
+
+
+@contextlib.contextmanager
+def differentiated_by(own: Callable[..., Any]) -> Iterator[None]:
+    """Operations that are called within are differentiated by torch's own functions where a gradient is itself recorded.
+
+    Args:
+        own: takes the operation's arguments by place, and gives its result.
+    """
+    token = _torchs.set(own)
+    try:
+        yield
+    finally:
+        _torchs.reset(token)
+
+
+def _by_torch(own: Callable[..., Any], args: Sequence[Any], cotangents: Sequence[Any], is_asked: Sequence[bool]) -> list[Any]:
+    with torch.enable_grad():
+        asked = [one for one, wanted in zip(args, is_asked) if wanted]
+        made = iter(torch.autograd.grad(own(*args), asked, cotangents, create_graph=True, allow_unused=True))
+    return [next(made) if wanted else None for wanted in is_asked]
+
+
 class _Function(_SingleLevelFunction):
     """An operation that is recorded for its gradient, at the level of torch.func that it is called in: torch's dispatcher has gone
     through the others."""
@@ -508,6 +550,11 @@ class _Function(_SingleLevelFunction):
         ctx.operation, ctx.keywords = operation, keywords
         made = results if isinstance(results, tuple) else (results,)
         places, numbers = operation.kept(args)
+        ctx.own = None if torch._C._functorch.peek_interpreter_stack() is not None else _torchs.get()
+        if ctx.own is not None and operation.is_differentiated_once():
+            places = set(range(len(args)))
+        else:
+            ctx.own = None
         ctx.others = [None if isinstance(value, torch.Tensor) else value for value in args]
         ctx.places = [i for i in sorted(places) if isinstance(args[i], torch.Tensor)]
         ctx.results = sorted(numbers)
@@ -522,7 +569,15 @@ class _Function(_SingleLevelFunction):
             args[i] = tensor
         results = dict(zip(ctx.results, saved[len(ctx.places):]))
         like = [dtype if asked else None for dtype, asked in zip(ctx.dtypes, ctx.needs_input_grad[2:])]
+        if ctx.own is not None and torch.is_grad_enabled():
+            return None, None, *_by_torch(ctx.own, args, cotangents, [dtype is not None for dtype in like])
         return None, None, *ctx.operation.gradients(args, results, ctx.keywords, cotangents, like)
+
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise RuntimeError(f"{NAMESPACE}::{ctx.operation.name} has no tangent: hone computes none in torch's forward mode (torch.func.jvp, jacfwd, hessian, "
+                           "linearize, torch.autograd.forward_ad). Take torch.func.jacrev or vjp, of products also twice, or torch's own function there")
 
 
 def _spread(operand: torch.Tensor, axis: int | None, size: int) -> torch.Tensor:

@@ -572,6 +572,31 @@ class Models(HoneTest):
         replaced.undo()
         torch.testing.assert_close(model(x), expected, rtol=1e-4, atol=1e-5)
 
+    def test_a_gradient_of_a_gradient_is_torchs_where_hone_has_none(self):
+        def penalty(model, x):
+            x = x.clone().requires_grad_()
+            value = (model(x).square() * torch.arange(64.0)).sum()
+            gradient, = torch.autograd.grad(value, x, create_graph=True)
+            gradient.square().sum().backward()
+            return [x.grad, *(parameter.grad for parameter in model.parameters())]
+
+        x = torch.rand(4, 64)
+        for make in (lambda: nn.LayerNorm(64), lambda: nn.RMSNorm(64), lambda: nn.Softmax(-1), lambda: LlamaRMSNorm(64), lambda: Mlp(64, 96)):
+            own, ours = nn.Sequential(make()), nn.Sequential(make())
+            ours.load_state_dict(own.state_dict())
+            hone.torch.replace(ours)
+            for made, wanted in zip(penalty(ours, x), penalty(own, x), strict=True):
+                torch.testing.assert_close(made, wanted, rtol=2e-3, atol=2e-3)
+
+    def test_forward_mode_is_torchs(self):
+        x = torch.rand(4, 64)
+        model = nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 64), Mlp(64, 96))
+        value, tangent = torch.func.jvp(model, (x,), (x,))
+        replaced = hone.torch.replace(model)
+        made = torch.func.jvp(model, (x,), (x,))
+        torch.testing.assert_close(made, (value, tangent), rtol=1e-4, atol=1e-4)
+        self.assertTrue(all(site.passed == {"forward mode": 1} and site.hits == 0 for site in replaced.sites))
+
     def test_copies_and_pickles_are_torchs(self):
         with hone.torch.replace(self.model):
             for copied in (copy.deepcopy(self.model), pickle.loads(pickle.dumps(self.model))):

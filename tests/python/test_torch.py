@@ -666,6 +666,14 @@ class Gradients(HoneTest):
             ops.rms_norm(x, w, y=y)
         self.assertFalse(ops.rms_norm(x, w.detach()).requires_grad)
 
+    def test_tensors_of_several_devices_are_refused_where_one_is_on_meta(self):
+        x, w = r(4, 8), r(8)
+        for run in (lambda: ops.rms_norm(x, w.to("meta")), lambda: ops.rms_norm(x.to("meta"), w), lambda: ops.rms_norm(x, w, y=x.to("meta")),
+                    lambda: ops.rms_norm(x, w.to("meta"), y=torch.empty(4, 8))):
+            with self.assertRaisesRegex(hone.InvalidArgumentError, "rms_norm: x is on (cpu|meta) and (weight|y) on (cpu|meta), expected one device"):
+                run()
+        self.assertTrue(ops.rms_norm(x.to("meta"), w.to("meta")).is_meta)
+
     def test_modes_of_torch_see_it(self):
         seen = []
 
@@ -723,7 +731,16 @@ class Transformed(HoneTest):
         for transform in (func.hessian, lambda f: func.grad(lambda x: func.grad(f)(x).sum()), lambda f: func.jacrev(func.grad(f))):
             with self.assertRaises((RuntimeError, NotImplementedError)) as caught:
                 transform(lambda x: ops.softmax(x).square().sum())(x)
-            self.assertRegex(str(caught.exception), "has no gradient|jvp")
+            self.assertRegex(str(caught.exception), "has no gradient|has no tangent")
+
+    def test_forward_mode_is_refused_by_hone(self):
+        func, x, w = torch.func, r(3, 8), r(8)
+        for name, run in {"softmax": lambda: func.jacfwd(ops.softmax)(x), "rms_norm": lambda: func.jvp(lambda x: ops.rms_norm(x, w), (x,), (x,)),
+                          "matmul": lambda: func.hessian(lambda x: ops.matmul(x, x.t()).sum())(x)}.items():
+            with self.subTest(name), self.assertRaisesRegex(RuntimeError, f"hone::{name} has no tangent: .*Take torch.func.jacrev"):
+                run()
+        with torch.autograd.forward_ad.dual_level(), self.assertRaisesRegex(RuntimeError, "hone::softmax has no tangent"):
+            ops.softmax(torch.autograd.forward_ad.make_dual(x, x))
 
     def test_vmap_gives_what_single_calls_give(self):
         for name, calls in CALLS.items():
