@@ -43,7 +43,7 @@ from hone.stores import Store, StoredDecision
 
 _hone.setup(
     errors.BY_STATUS, _contexts._current, default, _logging.tell,
-    _arrays.allocate, _arrays.maker, _arrays.exporter, _arrays.show_torch, _arrays.show_cupy, _streams.choose,
+    _arrays.allocate, _arrays.maker, _arrays.exporter, _arrays.show_torch, _arrays.show_cupy, _streams.choose, _arrays.listed,
 )
 
 from hone import _scripts  # noqa: E402  (needs the lines above)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Show = Callable[[Any], Any]
@@ -149,16 +150,78 @@ def _show_list(value: Any) -> Any:
     return array
 
 
+def _show_array(value: Any) -> Any:
+    """What another object says that it is: nobody knows whether that is its own memory, so nothing is written to it."""
+    import numpy
+
+    array = numpy.asarray(value).view()
+    if array.dtype == object or array.dtype.kind in "USMmV":
+        raise TypeError(f"a {type(value).__module__}.{type(value).__qualname__} of dtype {array.dtype} came, and hone takes arrays of numbers")
+    array.flags.writeable = False
+    return array
+
+
+# Numbers in lists -----------------------------------------------------------------------------------------------------
+
+_WORDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
+
+
+def _numpy_name(element: str) -> str:
+    """numpy's, or ml_dtypes', of hone's "f32"."""
+    if element == "bf16":
+        return "bfloat16"
+    found = re.fullmatch(r"([fiuc])(\d+)(_\w+)?", element)
+    return element if found is None else _WORDS[found[1]] + found[2] + (found[3] or "")
+
+
+def _natural(kind: str, choices: list[str]) -> str:
+    """Of the dtypes that a type variable may be, the one for numbers that numpy knows by a kind."""
+    wanted = {"b": ["bool"], "i": ["i64", "i32", *(one for one in choices if one[0] in "iu")], "u": ["u64", *(one for one in choices if one[0] in "iu")],
+              "c": ["c64", "c128"]}.get(kind, [])
+    return next((one for one in (*wanted, "f32", "f64", *choices) if one in choices), "f32")
+
+
+def listed(value: Any, type_text: str, signature: str, taken: Sequence[tuple[str, str, Any]]) -> Any:
+    """A list or tuple of numbers, which is copied, as an array of the dtype that its parameter has in the call: that of the other arrays
+    of its type variable. Where there is none an integer is f32 where the signature allows no integer, and so is a number with a point.
+
+    Args:
+        type_text: of its parameter, "T[n]".
+        taken: the arrays of the call, with the text of their type and numpy's name of their dtype.
+    """
+    import numpy
+
+    element = type_text.partition("[")[0]
+    name, like = next(((one, array) for text, one, array in taken if text.partition("[")[0] == element), (None, taken[0][2] if taken else None))
+    try:
+        array = numpy.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"a list that is no array came: {error}") from error
+    if array.dtype == object or array.dtype.kind in "USMmV":
+        raise TypeError("a list of other things than numbers came: an array is asked for, or a list of numbers, as deep as it has dims")
+    if name is None:
+        choices = re.search(rf"\bwhere {element} in (\w+(?:\s*,\s*\w+)*)", signature)
+        name = _numpy_name(element if choices is None else _natural(array.dtype.kind, re.split(r"\s*,\s*", choices[1])))
+    if like is not None and family(like) == "torch":
+        torch = sys.modules["torch"]
+        return torch.as_tensor(array).to(dtype=getattr(torch, name), device=like.device, copy=True)
+    array = array.astype(_numpy_dtype(name))
+    array.flags.writeable = False
+    return sys.modules["cupy"].asarray(array) if like is not None and family(like) == "cupy" else array
+
+
 def exporter(kind: type) -> Show | None:
     """What shows arrays of a type: gives back a capsule, or the array that is to show itself. None: they do themselves."""
-    if kind is list:
+    if kind in (list, tuple):  # in place of a result
         return _show_list
-    if kind is memoryview or (kind.__module__, kind.__name__) == ("array", "array"):
+    if kind is memoryview or (kind.__module__, kind.__name__) == ("array", "array") or \
+            any((base.__module__, base.__name__) == ("_ctypes", "Array") for base in kind.__mro__):
         return _show_buffer
     words = _refusal(kind)
     if words is not None:
         return _refuse(words)
-    return {"torch": show_torch, "cupy": show_cupy, "jax": _show_jax}.get(_family(kind))
+    show = {"torch": show_torch, "cupy": show_cupy, "jax": _show_jax}.get(_family(kind))
+    return _show_array if show is None and not hasattr(kind, "__dlpack__") and hasattr(kind, "__array__") else show
 
 
 # Results --------------------------------------------------------------------------------------------------------------

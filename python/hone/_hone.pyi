@@ -166,6 +166,7 @@ def setup(
     show_torch: Callable[[Any], Any],
     show_cupy: Callable[[Any], Any],
     choose_stream: Callable[[Any, int, list[Any]], tuple[int, bool]],
+    listed: Callable[[Any, str, str, list[tuple[str, str, Any]]], Any],
 ) -> None: ...
 
 def lend(prepare: Callable[..., Any], watch: Callable[[int], str], name: str, worker: tuple[str, ...], packages: str) -> None: ...

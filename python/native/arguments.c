@@ -82,6 +82,10 @@ static bool take_tensor(
     native_arguments *out, const native_parameter *parameter, PyObject *object, size_t i, native_taking taking)
 {
     native_tensor *tensor = &out->held[out->held_count];
+    if (!parameter->is_result && taking != NATIVE_QUICKLY && native_tensor_is_listed(object, taking)) {
+        out->lists |= UINT64_C(1) << i; // its dtype is told by the others
+        return true;
+    }
     if (out->asks_axes && native_is_torch(object)) return fail_axes(parameter);
     if (!native_tensor_of(object, taking, &out->is_outside_forward, tensor))
         return taking != NATIVE_QUICKLY && name_parameter(parameter);
@@ -189,6 +193,51 @@ static bool take_all(
     return true;
 }
 
+// Those that were taken: (type text, dtype, array).
+static PyObject *arrays_taken(const native_arguments *arguments, const native_operation *operation)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < arguments->count; i++) {
+        const hone_value *value = &arguments->values[i];
+        if (value->tag != HONE_VALUE_TENSOR || arguments->objects[i] == NULL) continue;
+        const hone_dtype_info *info = hone_dtype_find(value->as.tensor->dtype);
+        if (info == NULL) continue;
+        native_append(
+            &list, Py_BuildValue(
+                       "(ssO)", hone_signature_parameter(operation->signature, i)->type_text, info->numpy_name,
+                       arguments->objects[i]));
+    }
+    return list;
+}
+
+PyObject *native_arguments_listed(
+    native_arguments *arguments, PyObject *list, const char *type_text, const char *signature, PyObject *taken)
+{
+    PyObject *array =
+        taken != NULL ? PyObject_CallFunction(native.listed, "OssO", list, type_text, signature, taken) : NULL;
+    Py_XDECREF(taken);
+    if (array == NULL) return NULL;
+    if (arguments->listed == NULL) arguments->listed = PyList_New(0);
+    const bool kept = arguments->listed != NULL && PyList_Append(arguments->listed, array) == 0;
+    Py_DECREF(array);
+    return kept ? array : NULL;
+}
+
+static bool take_lists(native_arguments *out, native_operation *operation, native_taking taking)
+{
+    const uint64_t lists = out->lists;
+    for (size_t i = 0; i < operation->count; i++) {
+        if ((lists >> i & 1) == 0) continue;
+        PyObject *array = native_arguments_listed(
+            out, out->objects[i], hone_signature_parameter(operation->signature, i)->type_text,
+            hone_signature_text(operation->signature), arrays_taken(out, operation));
+        if (array == NULL) return name_parameter(&operation->parameters[i]);
+        out->objects[i] = array;
+        if (!take_tensor(out, &operation->parameters[i], array, i, taking)) return false;
+    }
+    return true;
+}
+
 bool native_arguments_take(
     native_arguments *out,
     native_operation *operation,
@@ -201,7 +250,8 @@ bool native_arguments_take(
     out->like = out->axes = out->stream = NULL;
     out->execution = NULL;
     out->lacks_results = out->makes = out->swaps = false;
-    out->made = 0;
+    out->made = out->lists = 0;
+    out->listed = NULL;
     out->is_outside_forward = false;
     for (size_t i = 0; i < operation->count; i++) {
         out->values[i] = hone_of_none();
@@ -209,7 +259,8 @@ bool native_arguments_take(
     }
     if (!read_axes(out, operation, args + count, keyword_names)) return false;
     out->asks_axes = operation->asks_axes && out->axes == NULL;
-    if (!take_all(out, operation, args, count, keyword_names, taking)) {
+    if (!take_all(out, operation, args, count, keyword_names, taking) ||
+        (out->lists != 0 && !take_lists(out, operation, taking))) {
         native_arguments_release(out);
         return false;
     }
@@ -223,6 +274,7 @@ void native_arguments_release(native_arguments *arguments)
     for (size_t i = 0; i < arguments->held_count; i++)
         Py_XDECREF(arguments->held[i].owner);
     arguments->held_count = 0;
+    Py_CLEAR(arguments->listed);
 }
 
 bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out)

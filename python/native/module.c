@@ -109,7 +109,7 @@ static PyObject *version(PyObject *module, PyObject *none)
     return native_text(hone_version());
 }
 
-// setup(errors, context_variable, default_runtime, log, allocate, maker, exporter, show_torch, show_cupy, choose_stream):
+// setup(errors, context_variable, default_runtime, log, allocate, maker, exporter, show_torch, show_cupy, choose_stream, listed):
 // what the Python
 // side brings.
 static PyObject *setup(PyObject *module, PyObject *args)
@@ -117,9 +117,9 @@ static PyObject *setup(PyObject *module, PyObject *args)
     (void)module;
     PyObject *errors;
     if (!PyArg_ParseTuple(
-            args, "OOOOOOOOOO", &errors, &native.context_variable, &native.default_runtime, &native.log,
+            args, "OOOOOOOOOOO", &errors, &native.context_variable, &native.default_runtime, &native.log,
             &native.allocate, &native.maker, &native.exporter, &native.show_torch, &native.show_cupy,
-            &native.choose_stream))
+            &native.choose_stream, &native.listed))
         return NULL;
     if (!PyTuple_Check(errors) || PyTuple_Size(errors) != HONE_KERNEL_FAILED + 1)
         return PyErr_Format(PyExc_TypeError, "one exception class a status is asked for");
@@ -136,6 +136,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
     Py_INCREF(native.show_torch);
     Py_INCREF(native.show_cupy);
     Py_INCREF(native.choose_stream);
+    Py_INCREF(native.listed);
     Py_RETURN_NONE;
 }
 

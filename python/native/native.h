@@ -23,9 +23,10 @@ typedef struct native_state {
     PyObject *exporter;         // Python: exporter(type), what shows arrays of a type, or None
     PyObject *show_torch, *show_cupy; // what exporter gives for tensors of torch, for CuPy's arrays
     PyObject *choose_stream;          // Python: choose(given, device, arrays) -> (stream, whether the call waits)
-    PyObject *log;                    // Python: log(level, message), levels as hone's
-    bool contexts_used;               // whether any context was ever entered
-    struct native_runtime *runtime;   // that of the module's functions; NULL: not made yet
+    PyObject *listed;   // Python: listed(list, type text, signature, [(type text, dtype, array)]) makes an array of it
+    PyObject *log;      // Python: log(level, message), levels as hone's
+    bool contexts_used; // whether any context was ever entered
+    struct native_runtime *runtime; // that of the module's functions; NULL: not made yet
     PyTypeObject *runtime_type, *operation_type, *plan_type, *call_type, *context_type, *overlay_type, *result_type,
         *program_type, *store_type, *tuning_type, *torch_kernel_type;
 } native_state;
@@ -133,6 +134,8 @@ typedef struct native_tensor {
 // their array interface. A pair (dtype, shape) is a tensor without data. False with an exception set.
 //   is_outside_forward  of the call: true once torch was found not to be in forward mode, which is then not asked again
 bool native_tensor_of(PyObject *object, native_taking taking, bool *is_outside_forward, native_tensor *out);
+// Whether it is a list or tuple of numbers, and no description of an array.
+bool native_tensor_is_listed(PyObject *object, native_taking taking);
 // Whether it is a tensor of torch.
 bool native_is_torch(PyObject *object);
 // The view of an array of four dims with its two in the middle in turn. False with an exception set: it has not four.
@@ -206,6 +209,8 @@ typedef struct native_arguments {
     PyObject *like;                    // the first array, borrowed
     PyObject *axes, *stream;           // the keyword arguments of these names, borrowed; NULL: not given
     const native_execution *execution; // for results that are made; NULL: none yet
+    uint64_t lists;                    // a bit for each that is a list of numbers, whose dtype the others tell
+    PyObject *listed;                  // what was made of these: a list; NULL: nothing was
     uint64_t made;                     // a bit for each value that was made for this call
     hone_value values[MAX_VALUES];
     PyObject *objects[MAX_VALUES]; // borrowed; NULL: not given
@@ -223,6 +228,10 @@ bool native_arguments_take(
 // Says to torch that the results which were given are other values now: what recorded their old ones is to know. False with an
 // exception set.
 bool native_arguments_written(const native_arguments *arguments, const native_operation *operation);
+// The array that a list of numbers is for a parameter of a type, kept for the length of the call, borrowed. NULL with an exception.
+//   taken  (type text, dtype, array) of the others; the reference is taken
+PyObject *native_arguments_listed(
+    native_arguments *arguments, PyObject *list, const char *type_text, const char *signature, PyObject *taken);
 void native_arguments_release(native_arguments *arguments);
 // The call that the arguments describe; *out is the caller's.
 bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out);

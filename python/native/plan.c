@@ -1,6 +1,7 @@
 // A bound plan: in C nothing of a call is looked at again, so all that could go wrong is compared here.
 #include "native.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // What a tensor must be to be taken in place of the one that was bound.
@@ -171,11 +172,22 @@ static bool fail_tensor(const native_plan *self, const bound_tensor *bound)
     return false;
 }
 
+// A list of numbers, in the dtype that was bound.
+static PyObject *array_of(native_arguments *out, const bound_tensor *bound, PyObject *list)
+{
+    char type[64];
+    const hone_dtype_info *info = hone_dtype_find(bound->like.dtype);
+    snprintf(type, sizeof type, "%s[]", info != NULL ? info->name : "f32");
+    return native_arguments_listed(out, list, type, "", PyList_New(0));
+}
+
 static bool take(const native_plan *self, native_arguments *out, PyObject *object)
 {
     native_tensor *tensor = &out->held[out->held_count];
     const bound_tensor *bound = &self->tensors[out->held_count];
     const native_parameter *parameter = &self->operation->parameters[bound->value];
+    if (!parameter->is_result && native_tensor_is_listed(object, NATIVE_TO_RUN)) object = array_of(out, bound, object);
+    if (object == NULL) return false;
     if (!native_tensor_of(object, NATIVE_TO_RUN, &out->is_outside_forward, tensor)) return false;
     out->held_count++;
     if (self->swaps && !native_tensor_swap(tensor)) return false;
@@ -195,7 +207,8 @@ static bool take_all(const native_plan *self, native_arguments *out, PyObject *a
     out->held_count = 0;
     out->execution = NULL;
     out->makes = out->asks_axes = false;
-    out->made = 0;
+    out->made = out->lists = 0;
+    out->listed = NULL;
     out->is_outside_forward = false;
     out->swaps = self->swaps;
     out->lacks_results = given == self->input_count && self->makes_results;

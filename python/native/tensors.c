@@ -356,10 +356,25 @@ static bool open_managed(const native_exchange *exchange, PyObject *object, nati
     return opened;
 }
 
+// (dtype, shape), with the device's type and number behind it, and the strides: no array's rows begin so.
+static bool is_description(PyObject *tuple)
+{
+    const Py_ssize_t parts = PyTuple_Size(tuple);
+    if (parts != 2 && parts != 4 && parts != 5) return false;
+    PyObject *first = PyTuple_GetItem(tuple, 0), *second = PyTuple_GetItem(tuple, 1);
+    if (PyList_Check(first) || PyTuple_Check(first)) return false;
+    return PyList_Check(second) || PyTuple_Check(second) || !(PyLong_Check(first) || PyFloat_Check(first));
+}
+
+bool native_tensor_is_listed(PyObject *object, native_taking taking)
+{
+    if (Py_IS_TYPE(object, &PyList_Type)) return true;
+    return Py_IS_TYPE(object, &PyTuple_Type) && (taking != NATIVE_TO_DESCRIBE || !is_description(object));
+}
+
 bool native_tensor_of(PyObject *object, native_taking taking, bool *is_outside_forward, native_tensor *out)
 {
-    const Py_ssize_t parts = taking == NATIVE_TO_DESCRIBE && PyTuple_Check(object) ? PyTuple_Size(object) : 0;
-    if (parts == 2 || parts == 4 || parts == 5) // dtype, shape, type and number of the device, strides
+    if (taking == NATIVE_TO_DESCRIBE && PyTuple_Check(object) && is_description(object))
         return describe_pair(object, out);
     const known_type *found = find_type(Py_TYPE(object));
     if (found == NULL) return false;

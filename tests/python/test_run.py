@@ -231,8 +231,8 @@ class Run(HoneTest):
             hone.run("rms_norm", x, w, x, x)
         with self.assertRaisesRegex(TypeError, "x is given twice"):
             hone.run("rms_norm", x, w, x=x)
-        with self.assertRaisesRegex(TypeError, "x: .*__dlpack__.*tuple"):
-            hone.run("rms_norm", tuple(x), w)
+        with self.assertRaisesRegex(TypeError, "x: .*__dlpack__.*set"):
+            hone.run("rms_norm", {1.0, 2.0}, w)
         with self.assertRaisesRegex(BufferError, "weight: an array of int4 came"):
             hone.run("rms_norm", x, w.astype(ml_dtypes.int4))
         with self.assertRaisesRegex(BufferError, "DLPack 2.0"):
@@ -378,6 +378,38 @@ class Bind(HoneTest):
             plan(x)
         with self.assertRaisesRegex(TypeError, "arrays alone"):
             plan(x, w, y, eps=1.0)
+
+    def test_a_list_has_the_dtype_that_the_others_have(self):
+        ones = numpy.ones((2, 2))
+        for a, b, dtype in (([[1, 2]], ones, "float64"), (ones, [[1, 2], [3, 4]], "float64"), ([[1, 2]], [[1.5, 2], [3, 4]], "float32"),
+                            (((1, 2), (3, 4)), [[1, 2], [3, 4]], "float32"), (((1.0, 2.0),), ones.astype("float16"), "float16"),
+                            (tuple(ones.astype("float32")), [[1, 2], [3, 4]], "float32")):
+            made = hone.run("matmul", a, b)
+            self.assertEqual(made.dtype, dtype)
+            numpy.testing.assert_allclose(made, numpy.asarray(a, numpy.float64) @ numpy.asarray(b, numpy.float64))
+        self.assertIn("bf16[1,2]", hone.call("matmul", ((1, 2),), ("bfloat16", (2, 2))).text)
+        self.assertIn("f64[2]", hone.call("matmul", ("float64", (1, 2)), ("float64", (2, 2)), bias=[1, 2]).text)
+        plan = hone.bind("softmax", numpy.ones((2, 2), numpy.float16))
+        self.assertEqual(plan(((1, 2), (3, 4))).dtype, "float16")
+        with self.assertRaisesRegex(ValueError, "y is a result, and the array that came for it is read-only"):
+            hone.run("softmax", [[1.0, 2.0]], ((0.0, 0.0),))
+
+    def test_what_has_an_array_alone_is_read_and_never_written(self):
+        class Frame:
+            def __init__(self, values):
+                self.values = values
+
+            def __array__(self, dtype=None, copy=None):
+                return self.values
+
+        x = numpy.random.default_rng(1).standard_normal((3, 8)).astype(numpy.float32)
+        expected = hone.run("softmax", x)
+        self.assertTrue(numpy.array_equal(hone.run("softmax", Frame(x)), expected))
+        self.assertTrue(numpy.array_equal(hone.run("softmax", ((ctypes.c_float * 8) * 3).from_buffer_copy(x.tobytes())), expected))
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            hone.run("softmax", x, Frame(numpy.empty_like(x)))
+        with self.assertRaisesRegex(TypeError, "Frame of dtype object"):
+            hone.run("softmax", Frame(numpy.array([None])))
 
     def test_lists_and_memory_of_others_are_taken(self):
         x, w = arrays()

@@ -145,6 +145,10 @@ class Arrays(HoneTest):
         hone.run("softmax", x, y)  # torch keeps no version of it, and refuses to raise one
         self.right(y, torch.softmax(x.double(), -1))
 
+    def test_a_list_beside_tensors_is_one_of_their_dtype(self):
+        made = hone.run("matmul", [[1, 2]], torch.ones(2, 2, dtype=torch.bfloat16))
+        self.assertEqual((type(made), made.dtype, made.tolist()), (torch.Tensor, torch.bfloat16, [[3.0, 3.0]]))
+
     def test_strides_and_parts_are_seen(self):
         x, w = tensors()
         wide = torch.zeros(8, 128)
