@@ -16,17 +16,20 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
+import functools
 import hashlib
 import importlib.util
 import inspect
 import itertools
 import json
+import math
 import operator
 import os
 import pathlib
 import re
 import shutil
 import sys
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -593,7 +596,7 @@ def entries_of(function: Any, algorithm: str, name: str, signature: str, paramet
     """What makes entries of KERNELS of a function, for chosen dtypes. What can be wrong is said here.
 
     Args:
-        options: ``space``, ``configs``, ``condition``, ``grid``, ``arguments``, ``constants``, ``divisible``, ``priority``; ``blocks``, of
+        options: ``space``, ``configs``, ``condition`` and a list of further ``conditions``, ``grid``, ``arguments``, ``constants``, ``divisible``, ``priority``; ``blocks``, of
             each descriptor one for each config, else those that the configs' ``pre_hook`` sets.
     """
     unwrapped = unwrap(function)
@@ -625,7 +628,7 @@ def entries_of(function: Any, algorithm: str, name: str, signature: str, paramet
              "arguments": arguments_for(unwrapped, parameters, constexprs, _dtypes_of(parameters, first), options.get("arguments") or {}, blocks)}
     for parameter, config in itertools.product(described(trial), configs):
         descriptor_texts(trial, parameter, config, None)
-    words = [*constraints, *([options["condition"]] if options.get("condition") else [])]
+    words = [*constraints, *([options["condition"]] if options.get("condition") else []), *options.get("conditions", ())]
     reads = set(itertools.chain.from_iterable(configs))
     whole = [text for text in words if not set(re.findall(r"[A-Za-z_]\w*", text)) & reads]
     each = [text for text in words if text not in whole]
@@ -702,15 +705,179 @@ class Function:
         arch = arch_of(call)
         if arch is None:
             return None
-        dtypes = re.findall(r"[(,]\s*(?:\w+=)?([a-z]+[0-9]+(?:_\w+)?)\[", call.text)
-        _, parameters = _signature_of(self.algorithm)
-        inputs = [one for one in parameters if one["kind"] == "tensor" and not one["is_result"]]
-        chosen = {}
-        for parameter, dtype in zip(inputs, dtypes):
-            variable = re.match(r"\w+", parameter["type"])
-            if variable is not None and variable[0] in variables_of(self.signature):
-                chosen[variable[0]] = dtype
-        return self.compile(chosen, arch) if len(chosen) == len(variables_of(self.signature)) else None
+        chosen = _chosen(call, self.algorithm, self.signature)
+        return None if chosen is None else self.compile(chosen, arch)
+
+
+def _chosen(call: Any, algorithm: str, signature: str) -> dict[str, str] | None:
+    """The dtypes of a call, by type variable; None: it does not tell all."""
+    dtypes = re.findall(r"[(,]\s*(?:\w+=)?([a-z]+[0-9]+(?:_\w+)?)\[", call.text)
+    _, parameters = _signature_of(algorithm)
+    inputs = [one for one in parameters if one["kind"] == "tensor" and not one["is_result"]]
+    chosen = {}
+    for parameter, dtype in zip(inputs, dtypes):
+        variable = re.match(r"\w+", parameter["type"])
+        if variable is not None and variable[0] in variables_of(signature):
+            chosen[variable[0]] = dtype
+    return chosen if len(chosen) == len(variables_of(signature)) else None
+
+
+# Functions under triton.heuristics --------------------------------------------------------------------------------------
+
+
+class _Tensor:
+    """What an expression of hone's says of a tensor."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape, self.ndim, self.size = shape, len(shape), math.prod(shape)
+
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b, ast.Mod: lambda a, b: a % b, ast.FloorDiv: lambda a, b: a // b,
+    ast.Div: lambda a, b: a // b if isinstance(a, int) and isinstance(b, int) else a / b}
+
+
+def _evaluate(node: ast.AST, names: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Expression():
+            return _evaluate(node.body, names)
+        case ast.Constant(value=bool() | int() | float() as value):
+            return value
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.UnaryOp(op=ast.USub()):
+            return -_evaluate(node.operand, names)
+        case ast.BinOp() if type(node.op) in _BINARY:
+            return _BINARY[type(node.op)](_evaluate(node.left, names), _evaluate(node.right, names))
+        case ast.Attribute(attr="size" | "ndim" | "shape" as attribute):
+            return getattr(_evaluate(node.value, names), attribute)
+        case ast.Subscript():
+            return _evaluate(node.value, names)[_evaluate(node.slice, names)]
+        case ast.Call(func=ast.Name(id="ceildiv" | "min" | "max" | "abs" as name)) if not node.keywords:
+            return {"ceildiv": _ceildiv, "min": min, "max": max, "abs": abs}[name](*(_evaluate(one, names) for one in node.args))
+    raise UnfitError(f"the value of {ast.unparse(node)!r} in a call cannot be told")
+
+
+class _Noted(dict[str, Any]):
+    """Arguments of a launch, and which of them were read."""
+
+    def __init__(self, values: Mapping[str, Any]):
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
+
+    def items(self) -> Any:
+        self.read.update(self)
+        return super().items()
+
+    def values(self) -> Any:
+        self.read.update(self)
+        return super().values()
+
+
+def _stand_in(dtype: str, shape: tuple[int, ...]) -> Any:
+    try:
+        import torch
+    except ImportError:
+        return types.SimpleNamespace(dtype=dtype, shape=shape, ndim=len(shape))
+    return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
+
+
+@dataclasses.dataclass
+class HeuristicFunction:
+    """A function whose ``triton.heuristics`` set constexprs of a call's arguments: compiled for each call, for what they read of it."""
+
+    algorithm: str
+    name: str
+    signature: str
+    function: Any
+    options: dict[str, Any]
+    configs: list[dict[str, Any]]
+    heuristics: dict[str, Callable[..., Any]]  # those that the author has not given values for
+    constraints: list[str]
+    priority: int = 55
+    platform: str = "triton"
+    backend: str = "gpu"
+
+    def check(self) -> None:
+        """What can be wrong is said when it is registered, with values in the place of the heuristics'."""
+        self._entries([{**config, **dict.fromkeys(self.heuristics, 16)} for config in self.configs], [], self.name)
+
+    def _entries(self, configs: list[dict[str, Any]], conditions: list[str], name: str) -> Callable[[Mapping[str, str]], list[dict[str, Any]]]:
+        options = {**self.options, "space": None, "configs": configs, "conditions": [*self.constraints, *conditions]}
+        return entries_of(self.function, self.algorithm, name, self.signature, _signature_of(self.algorithm)[1], options)
+
+    def prefix(self, arch: int) -> str:
+        """Of the folders of its packs: the digest of all that goes in beside a call."""
+        codes = [[name, one.__code__.co_code.hex(), repr(one.__code__.co_consts), repr(one.__code__.co_names)] if hasattr(one, "__code__") else [name, repr(one)]
+                 for name, one in self.heuristics.items()]
+        told = {name: repr(value) for name, value in sorted(self.options.items()) if value is not None}
+        text = json.dumps([unwrap(self.function).function.cache_key, find_triton().__version__, self.algorithm, self.name, self.signature, told, codes])
+        return f"triton-heuristics-{hashlib.sha256(text.encode()).hexdigest()[:24]}-sm{arch}-"
+
+    def _values(self, call: Any, chosen: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
+        """What a launch of the call has for each argument, and the conditions under which that is so."""
+        from hone._exports import _describe
+        from hone.cute import _known
+
+        parameters = call.operation.parameters
+        tensors, scalars = _describe(call)
+        names = {**_known(parameters, tensors, scalars), **{name: _Tensor(shape) for name, (_, shape) in tensors.items()}}
+        trial = self._entries([{**config, **dict.fromkeys(self.heuristics, 16)} for config in self.configs], [], self.name)(chosen)[0]
+        values: dict[str, Any] = {}
+        conditions: dict[str, list[str]] = {}
+        for name, (kind, text) in trial["arguments"].items():
+            if text in tensors:
+                shape = tensors[text][1]
+                values[name] = _stand_in(*tensors[text])
+                conditions[name] = [f"{text}.ndim == {len(shape)}", *(f"{text}.shape[{axis}] == {size}" for axis, size in enumerate(shape))]
+            else:
+                values[name] = _evaluate(ast.parse(text.strip(), mode="eval"), names)
+                conditions[name] = [f"({text}) == {values[name]!r}" if not isinstance(values[name], bool) else text if values[name] else f"not {text}"]
+        return values, conditions
+
+    def _configs_for(self, call: Any, chosen: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[str]]:
+        given, conditions = self._values(call, chosen)
+        constants = {**defaults_of(unwrap(self.function).function), **(self.options.get("constants") or {})}
+        configs, read = [], set()
+        for config in self.configs:
+            made = dict(config)
+            for name, heuristic in self.heuristics.items():  # each sees what those before it have set
+                arguments = _Noted({**constants, **given, **made})
+                try:
+                    value = heuristic(arguments)
+                except Exception as error:  # the author's own function
+                    raise UnfitError(f"the heuristic of {name} fails: {type(error).__name__}: {error}") from error
+                if not isinstance(value, (bool, int, float, str)):
+                    raise UnfitError(f"the heuristic of {name} gives a {type(value).__name__}: a number, bool or text is expected")
+                read |= arguments.read
+                made[name] = int(value) if isinstance(value, bool) else value
+            configs.append(made)
+        return configs, [text for name in conditions if name in read for text in conditions[name]]
+
+    def compile_for(self, call: Any) -> pathlib.Path | None:
+        """The pack for a call, on the GPU that it is for; None: it is for no GPU of NVIDIA's."""
+        from hone import kernels
+
+        arch, chosen = arch_of(call), _chosen(call, self.algorithm, self.signature)
+        if arch is None or chosen is None:
+            return None
+        configs, conditions = self._configs_for(call, chosen)
+        key = hashlib.sha256(json.dumps([configs, conditions]).encode()).hexdigest()[:8]
+        make = self._entries(configs, conditions, f"{self.name}_{key}")
+
+        def compile_into(folder: pathlib.Path) -> list[dict[str, Any]]:
+            return [pack_kernel(find_triton(), entry, arch, False, folder, None) for entry in make(chosen)]
+
+        place = kernels.cache_folder() / f"{self.prefix(arch)}{key}-{'-'.join(chosen.values())}"
+        return kernels.compiled_once(place, self.name, TOOL, compile_into)
 
 
 def _signature_of(algorithm: str) -> tuple[str, list[dict[str, Any]]]:
@@ -738,6 +905,17 @@ def _gpus(devices: list[dict[str, Any]]) -> list[tuple[int, int]]:
     return found
 
 
+def _register_heuristics(made: HeuristicFunction) -> None:
+    from hone import kernels, registry
+
+    made.check()
+    kernels.add_lazy(made)
+    for arch in sorted({arch for _, arch in _gpus(registry.devices())}):
+        for folder in sorted(kernels.cache_folder().glob(f"{made.prefix(arch)}*")):
+            if (folder / "pack.json").exists():
+                kernels.add_compiled(made, folder)
+
+
 def register(function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
     """What ``@hone.kernel(..., platform="triton")`` does: looks at the function, and takes up what was compiled of it before."""
     from hone import errors, kernels, registry
@@ -749,7 +927,15 @@ def register(function: Any, algorithm: str, name: str, options: dict[str, Any], 
     signature, parameters = kernels.parameters_of(algorithm)
     try:
         find_triton()
-        make = entries_of(function, algorithm, name, signature, parameters, {key: value for key, value in options.items() if value is not None})
+        given = {key: value for key, value in options.items() if value is not None}
+        unwrapped = unwrap(function)
+        configs, constraints = expand(given["space"]) if given.get("space") else (
+            [_config_of(one) for one in given.get("configs") or unwrapped.configs or [{}]], [])
+        lacking = {one: value for one, value in unwrapped.heuristics.items() if one not in given.get("constants", {}) and one not in configs[0]}
+        if lacking:
+            _register_heuristics(HeuristicFunction(algorithm, name, signature, function, given, configs, lacking, constraints, given.get("priority", 55)))
+            return
+        make = entries_of(function, algorithm, name, signature, parameters, given)
         made = Function(algorithm, name, signature, make, unwrap(function).function, options.get("priority", 55))
     except UnfitError as error:
         raise errors.InvalidArgumentError(f"{name}: {error}") from error
@@ -952,7 +1138,9 @@ def pack(function: Any, example_args: Any, configs: Any = None, *, reference: Ca
         example_args: its arguments in order, or a dict by name; of a function of ``triton.jit`` those that are no constexprs. Tensors of
             torch on any device; sizes that are not the same dim differ. No GPU is needed.
         configs: dicts, ``triton.Config``, or a space's text; None: those of ``autotune``, else what the function launches it with.
-        reference: what is right: a function of torch, numpy or jax.numpy, of the tensors that are read and scalars, by their names.
+        reference: what is right: a function of torch, numpy or jax.numpy, of the tensors that are read and scalars, by their names. Beside a
+            function of Python that launches the kernel also one of C (``torch.add``), a ``functools.partial`` of one, or a module of torch
+            without parameters: it gets that function's arguments by place.
         folder: where the pack is written; None: hone's cache.
         name: of the algorithm; None: the function's.
         grid: programs, as expressions, as a tuple of the example, or a function of the config; None: what the function launches.
@@ -994,6 +1182,7 @@ def _pack(function: Any, example: Any, configs: Any, reference: Any, folder: Any
     find_triton()
     launch = _launch_of(function, example, grid)
     jit = launch.unwrapped.function
+    reference = _reference_of(reference, function if launch.result is not None else None)
     name = name or kernels.name_of(jit if launch.result is None else function)
     space = configs if isinstance(configs, str) else None
     raw = expand(space)[0] if space else list(configs or launch.unwrapped.configs)
@@ -1102,6 +1291,80 @@ def _bounds(fixed: Mapping[str, Any], shapes: _Shapes, grid: list[str]) -> list[
 
 def _same(one: Any, other: Any) -> bool:
     return one.data_ptr() == other.data_ptr() and tuple(one.shape) == tuple(other.shape)
+
+
+# Where a function of C is looked for, that a reference may be.
+_NAMESPACES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "torch.Tensor", "numpy", "jax.numpy", "jax.nn")
+
+
+def _written_as(value: Any) -> str | None:
+    """An expression that gives a value anywhere; None: there is none."""
+    if isinstance(value, (bool, int, float, str, type(None))) and value == value and value not in (math.inf, -math.inf):
+        return repr(value)
+    if type(value) in (tuple, list):
+        inside = [_written_as(one) for one in value]
+        return None if None in inside else repr(value)
+    text = repr(value)
+    return text if text.startswith("torch.") and getattr(sys.modules.get("torch"), text[6:], None) is value else None
+
+
+def _expression_of(reference: Any) -> str | None:
+    """What calls a function of C or a module of torch without parameters, written out; None: it is neither."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(reference, torch.nn.Module):
+        if any(True for _ in reference.state_dict()) or not type(reference).__module__.startswith("torch.nn."):
+            return None
+        text = f"torch.nn.{reference!r}"
+        try:
+            made = eval(text, {"torch": torch})
+        except Exception:  # its repr is no expression
+            return None
+        return text if type(made) is type(reference) and repr(made) == repr(reference) else None
+    name = getattr(reference, "__name__", "")
+    for space in _NAMESPACES:
+        first, *rest = space.split(".")
+        owner = functools.reduce(lambda one, part: getattr(one, part, None), rest, sys.modules.get(first))
+        if name.isidentifier() and getattr(owner, name, None) is reference:
+            return f"{space}.{name}"
+    return None
+
+
+def _reference_of(reference: Any, function: Any) -> Any:
+    """A reference that tells its parameters: one of C, a partial or a module of torch is called by a function that is written for it, with the
+    parameters of the function that launches the kernel."""
+    inner, before, named = reference, [], {}
+    while isinstance(inner, functools.partial):
+        before, named, inner = [*inner.args, *before], {**inner.keywords, **named}, inner.func
+    called = _expression_of(inner)
+    if called is None or isinstance(inner, types.FunctionType) and inner is reference or not isinstance(function, types.FunctionType):
+        return reference
+    names = [one.name for one in inspect.signature(function).parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    bound = [_written_as(one) for one in before]
+    keywords = {name: _written_as(value) for name, value in named.items()}
+    if None in bound or None in keywords.values():
+        return reference
+    given = ", ".join([*map(str, bound), *names, *(f"{name}={text}" for name, text in keywords.items())])
+    first = called.partition(".")[0]
+    needs = [first, *(["jax.numpy", "jax.nn"] if first == "jax" else [])]
+    text = "".join(f"import {one}\n" for one in needs) + f"\n\ndef reference({', '.join(names)}):\n    return {called}({given})\n"
+    return _imported(text)
+
+
+def _imported(text: str) -> Any:
+    """The function of a source, which stands in a file as a program's own do."""
+    from hone import kernels
+
+    name = f"hone_reference_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if name not in sys.modules:
+        place = kernels.cache_folder() / "references" / f"{name}.py"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.exists() or place.read_text() != text:
+            place.write_text(text)
+        spec = importlib.util.spec_from_file_location(name, place)
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[name].reference
 
 
 def _reference_names(reference: Any) -> tuple[list[str], int]:

@@ -1,5 +1,6 @@
 """Functions of Triton as kernels: by a decorator, by an example, and the kinds of Triton's tutorials."""
 
+import functools
 import json
 import os
 import re
@@ -440,12 +441,53 @@ class References(HoneTest):
             doubled_blocks[(triton.cdiv(x.numel(), 256),)](x, out, x.numel())
             return out
 
-        for reference, words in ((torch.exp, r"the reference is the builtin_function_or_method exp, .* def right\(x\)"), ("exp", "'exp' came"),
-                                 (torch.nn.Softmax(-1), "takes any arguments: write a function")):
+        example = {"x": torch.ones(1000), "out": torch.ones(1000), "n": 1000}
+        with self.assertRaisesRegex(hone.InvalidArgumentError, r"the reference is the builtin_function_or_method exp, .* def right\(x\)"):
+            hone.triton.pack(doubled_blocks, example, reference=torch.exp, name="t_no_parameters", grid=(4,))
+        for reference, words in (("exp", "'exp' came"), (torch.nn.Linear(4, 4), "takes any arguments: write a function")):
             with self.subTest(reference), self.assertRaisesRegex(hone.InvalidArgumentError, words):
                 hone.triton.pack(launch, (torch.ones(1000),), reference=reference, name="t_no_parameters")
         packed = hone.triton.pack(launch, (torch.ones(1000),), reference=torch.nn.functional.silu, name="t_with_a_default", folder=self.folder / "pack")
         self.assertEqual(packed.signature, "t_with_a_default(input: f32[n]) -> y: f32[n]")
+
+
+    def test_functions_of_c_partials_and_modules_of_torch_take_what_the_launching_function_takes(self):
+        def launch(x):
+            out = torch.empty_like(x)
+            doubled_blocks[(triton.cdiv(x.numel(), 256),)](x, out, x.numel())
+            return out
+
+        for index, (reference, right) in enumerate(((torch.exp, torch.exp), (functools.partial(torch.mul, other=2.0), doubled),
+                                                    (torch.nn.Softmax(dim=-1), torch.nn.Softmax(dim=-1)), (functools.partial(torch.softmax, dim=-1), torch.nn.Softmax(dim=-1)))):
+            with self.subTest(reference):
+                name = f"t_told_{index}"
+                packed = hone.triton.pack(launch, (torch.ones(1000),), reference=reference, name=name, folder=self.folder / name)
+                self.assertEqual(packed.signature, f"{name}(x: f32[n]) -> y: f32[n]")
+                x = torch.rand(1000)
+                torch.testing.assert_close(hone.run(name, x), right(x))
+
+
+class Heuristics(HoneTest):
+    def test_what_a_heuristic_reads_of_a_call_is_what_its_binary_is_for(self):
+        program = self.folder / "program.py"
+        program.write_text(WITH_HEURISTICS)
+        environment = {**os.environ, "HONE_STORE": "none", "XDG_CACHE_HOME": str(self.folder), "HONE_CUDA_DRIVER": f"{os.environ['HONE_TEST_FAKES']}/fake_cuda.so",
+                       "HONE_NVRTC": "/nowhere/libnvrtc.so.13", "FAKE_CUDA_LOG": str(self.folder / "log"), "FAKE_CUDA_OPTIONS": ""}
+        expected = [["512", "0"], ["512", "1"], ["1024", "0"]]
+        for how in ("compiles", "compiles nothing"):
+            done = subprocess.run([sys.executable, "-B", str(program), how], env=environment, capture_output=True, text=True, timeout=300)
+            self.assertEqual([line.split()[1:] for line in done.stdout.splitlines()], expected, done.stdout + done.stderr)
+            self.assertEqual(len({line.split()[0] for line in done.stdout.splitlines()}), 3)
+
+    def test_one_that_fails_is_told(self):
+        function = triton.heuristics({"BLOCK": lambda given: given["nothing"]})(doubled_blocks)
+        hone.algorithm("t_heuristic(x: f32[n]) -> out: f32[n]")(doubled)
+        hone.kernel("t_heuristic", name="failing", grid="ceildiv(n, BLOCK)")(function)
+        made = next(one for one in hone.kernels.declared("t_heuristic"))
+        with self.assertRaisesRegex(ValueError, "the heuristic of BLOCK fails: KeyError: 'nothing'"):
+            made._configs_for(hone.call("t_heuristic", torch.ones(1000)), {})
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "unfit: grid: how many programs are started cannot be told"):
+            hone.kernel("matmul", name="unfit")(function)
 
 
 class Grids(HoneTest):
@@ -557,6 +599,29 @@ class Decorated(HoneTest):
 
 
 # The fake driver computes by the function's name.
+WITH_HEURISTICS = """
+import sys
+import triton
+import triton.language as tl
+import hone
+
+@hone.kernel("softmax", name="mine")
+@triton.heuristics({"BLOCK": lambda a: triton.next_power_of_2(a["n_cols"]), "EVEN": lambda a: a["n_cols"] % a["BLOCK"] == 0})
+@triton.jit
+def rows(y_ptr, x_ptr, x_row_stride, y_row_stride, n_cols, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * x_row_stride + at, mask=at < n_cols, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, 0))
+    tl.store(y_ptr + row * y_row_stride + at, e / tl.sum(e, 0), mask=at < n_cols)
+
+if sys.argv[1] != "compiles":
+    triton.compile = None
+for sizes in ("7,300", "7,512", "9,700"):
+    with hone.override("softmax", "mine"):
+        decision = hone.decide(f"softmax(f32[{sizes}]) @cuda:0")
+    print(decision.kernel, decision.config["BLOCK"], decision.config["EVEN"])
+"""
+
 FOR_A_GPU = """
 import sys
 import triton
