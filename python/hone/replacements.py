@@ -6,11 +6,15 @@ A module keeps its object, its parameters, hooks and ``state_dict``: its class b
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import functools
+import html
+import inspect
 import re
 import statistics
+import textwrap
 import time
 import types
 from collections import Counter, OrderedDict
@@ -100,7 +104,7 @@ def _is_own_class(tensor: torch.Tensor) -> bool:
     return getattr(says, "__func__", says) not in (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
 
 
-def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
+def _refused_dtype(*tensors: torch.Tensor | None, dtypes: tuple[torch.dtype, ...] = DTYPES) -> str | None:
     """Why hone does not take these; None: it does."""
     first: torch.Tensor | None = None
     if torch.autograd.forward_ad._current_level >= 0:
@@ -112,7 +116,7 @@ def _refused_dtype(*tensors: torch.Tensor | None) -> str | None:
             return f"a {type(tensor).__name__}"
         if tensor.is_nested:
             return "nested"
-        if tensor.dtype not in DTYPES:
+        if tensor.dtype not in dtypes:
             return f"{str(tensor.dtype).removeprefix('torch.')}"
         if tensor.device.type not in ("cpu", "cuda"):
             return f"on {tensor.device.type}"
@@ -141,6 +145,10 @@ class _Replaced:
         """A copy, and what is pickled, is torch's own again."""
         state = {name: value for name, value in vars(self).items() if name != "_hone_site"}
         return object.__new__, (self._hone_site.before,), state
+
+    def __prepare_scriptable__(self) -> Any:
+        raise InvalidArgumentError(f"{self._hone_site.name or 'the model'} ({self._hone_site.kind}) runs hone's operations, which torch.jit.script cannot see: script a copy, "
+                                   "torch.jit.script(copy.deepcopy(model)), which is torch's own, or call undo() of what hone.torch.replace gave; torch.jit.trace takes the model as it is")
 
     def _run(self, reason: str | None, tensors: tuple[torch.Tensor, ...], weights: tuple[torch.Tensor | None, ...], *args: Any) -> Any:
         site = self._hone_site
@@ -189,7 +197,8 @@ class _Linear(_Replaced):
     operation = "matmul"
 
     def forward(self, input: torch.Tensor) -> Any:
-        reason = _refused_dtype(input, self.weight) or ("no elements" if input.numel() == 0 else None)  # type: ignore[attr-defined]
+        dtypes = DTYPES if input.device.type == "cuda" else (*DTYPES, torch.float64)
+        reason = _refused_dtype(input, self.weight, dtypes=dtypes) or ("no elements" if input.numel() == 0 else None)  # type: ignore[attr-defined]
         return self._run(reason, (input,), (self.weight, self.bias), input)  # type: ignore[attr-defined]
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
@@ -659,6 +668,65 @@ def _derived(front: type[_Replaced], kind: type[nn.Module]) -> type[nn.Module]:
     return type(kind.__name__, (front, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__, "__qualname__": kind.__qualname__})
 
 
+# Functions that a module calls itself -----------------------------------------------------------------------------------
+
+_FUNCTIONAL = {
+    "F.linear": F.linear, "torch.matmul": torch.matmul, "torch.bmm": torch.bmm, "torch.mm": torch.mm, "torch.addmm": torch.addmm, "torch.baddbmm": torch.baddbmm,
+    "torch.einsum": torch.einsum, "F.layer_norm": F.layer_norm, "F.rms_norm": F.rms_norm, "F.softmax": F.softmax, "torch.softmax": torch.softmax,
+    "torch.layer_norm": torch.layer_norm, "F.scaled_dot_product_attention": F.scaled_dot_product_attention}
+_METHODS = ("matmul", "bmm", "mm", "softmax")
+
+
+def _called(node: ast.Call, names: dict[str, Any]) -> str | None:
+    """The function of torch that a call is of, by a name in its module or as a method of a tensor."""
+    parts: list[str] = []
+    function: ast.AST = node.func
+    while isinstance(function, ast.Attribute):
+        parts.insert(0, function.attr)
+        function = function.value
+    if not isinstance(function, ast.Name) or function.id not in names:
+        return f"Tensor.{parts[-1]}" if parts and parts[-1] in _METHODS else None
+    value = functools.reduce(lambda one, part: getattr(one, part, None), parts, names[function.id])
+    return next((name for name, one in _FUNCTIONAL.items() if one is value), None)
+
+
+@functools.cache
+def _functions_of(kind: type[nn.Module]) -> Counter[str]:
+    """Functions of torch that hone has operations for and that the methods of a class call, in its source: replace() puts modules in the
+    place of modules, and sees none of these."""
+    found: Counter[str] = Counter()
+    for base in kind.__mro__[:-1]:
+        if base is nn.Module or base.__module__.startswith("torch."):
+            break
+        for method in vars(base).values():
+            try:
+                tree = ast.parse(textwrap.dedent(inspect.getsource(method))) if isinstance(method, types.FunctionType) else None
+            except (OSError, SyntaxError):  # it was made by exec
+                continue
+            for node in ast.walk(tree) if tree is not None else ():
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+                    found["@"] += 1
+                elif isinstance(node, ast.Call) and (name := _called(node, method.__globals__)) is not None:
+                    found[name] += 1
+    return found
+
+
+def _functional(model: nn.Module, sites: list[Site]) -> dict[str, Counter[str]]:
+    """By module: those that are left to torch."""
+    taken = {id(site.module): site for site in sites}
+    found = {}
+    for name, module in model.named_modules():
+        site = taken.get(id(module))
+        if site is not None and site.front is not _Attention:  # what hone runs in its place
+            continue
+        functions = Counter(_functions_of(type(module) if site is None else site.before))
+        if site is not None:
+            del functions["F.scaled_dot_product_attention"]
+        if functions:
+            found[name] = functions
+    return found
+
+
 # The report -----------------------------------------------------------------------------------------------------------
 
 
@@ -668,9 +736,11 @@ class Replaced:
     Attributes:
         sites: the modules that run hone's operations.
         left: names of modules of known kinds that stayed, with the reason.
+        functions: by module, which functions of torch its source calls itself and how often (``torch.matmul``, ``F.linear``): these stay torch's.
     """
 
-    def __init__(self, sites: list[Site], left: dict[str, str]):
+    def __init__(self, sites: list[Site], left: dict[str, str], functions: dict[str, Counter[str]]):
+        self.functions = functions
         self.sites, self.left = [site for site in sites if site.operation], left
         self._all = sites  # with modules around them, which have no operation of their own
         self._is_undone = False
@@ -725,7 +795,21 @@ class Replaced:
         return self
 
     def __repr__(self) -> str:
-        return "\n".join([f"{len(self.sites)} modules run hone's operations, {len(self.left)} were left", *_rows(self)])
+        return "\n".join([self._summary(), *_rows(self)])
+
+    def _summary(self) -> str:
+        calls = sum(map(Counter.total, self.functions.values()))
+        told = f"; {calls} call{'s' * (calls != 1)} of torch's functions in {len(self.functions)} module{'s' * (len(self.functions) != 1)}" if calls else ""
+        return f"{len(self.sites)} modules run hone's operations, {len(self.left)} were left{told}"
+
+    def _repr_html_(self) -> str:
+        """The same table, as a notebook shows it."""
+        def line(cells: tuple[str, ...], tag: str) -> str:
+            return "<tr>" + "".join(f'<{tag} style="text-align:left">{html.escape(cell)}</{tag}>' for cell in cells) + "</tr>"
+
+        rows = "".join(line(cells, "td") for cells in map(_cells, self.sites))
+        told = "".join(f"<br>{html.escape(text)}" for text in _left(self))
+        return f"<p>{html.escape(self._summary())}</p><table>{line(_HEAD, 'th')}{rows}</table><p>{told.removeprefix('<br>')}</p>"
 
 
 def _clock(run: Callable[[], Any], device: torch.device) -> float:
@@ -756,13 +840,23 @@ def _cells(site: Site) -> tuple[str, ...]:
     return site.name or "(the model)", site.kind, ", ".join(ran), str(site.hits), gained or "-", passed or "-"
 
 
+_HEAD = ("module", "class", "operation", "hit", "gained", "left to torch")
+
+
+def _left(replaced: Replaced) -> Iterator[str]:
+    for name, reason in replaced.left.items():
+        yield f"{name or '(the model)'} stays torch's: {reason}"
+    for name, functions in replaced.functions.items():
+        calls = ", ".join(f"{one}{f' {count} times' if count > 1 else ''}" for one, count in functions.items())
+        yield f"{name or '(the model)'} calls {calls} itself: these stay torch's"
+
+
 def _rows(replaced: Replaced) -> Iterator[str]:
-    table = [("module", "class", "operation", "hit", "gained", "left to torch"), *map(_cells, replaced.sites)]
+    table = [_HEAD, *map(_cells, replaced.sites)]
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     for row in table:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-    for name, reason in replaced.left.items():
-        yield f"  {name or '(the model)'} stays torch's: {reason}"
+    yield from (f"  {text}" for text in _left(replaced))
 
 
 def _refuse(model: Any) -> None:
@@ -796,7 +890,7 @@ def replace(model: nn.Module) -> Replaced:
         vars(module)["_hone_site"] = site
         module.__class__ = _derived(front, type(module))
         sites.append(site)
-    return Replaced(sites, left)
+    return Replaced(sites, left, _functional(model, sites))
 
 
 def _trained_on(operation: str) -> frozenset[str]:

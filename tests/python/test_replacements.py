@@ -92,6 +92,17 @@ class Bert(nn.Module):
         return x
 
 
+class Functional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.weight = nn.Linear(8, 8), nn.Parameter(torch.ones(8, 8))
+
+    def forward(self, x):
+        y = nn.functional.linear(self.inner(x), self.weight)
+        y = torch.matmul(y, x.transpose(-1, -2)).softmax(-1) @ x
+        return F.layer_norm(F.linear(y, self.weight), (8,))
+
+
 class Masks(HoneTest):
     def setUp(self):
         super().setUp()
@@ -403,9 +414,12 @@ class Models(HoneTest):
             with self.assertRaises(RuntimeError):  # torch's
                 self.model.attention(x, mask)
             self.model.double().head(x.double())
+            norm = next(name for name, one in site.items() if one.operation in ("rms_norm", "layer_norm"))
+            self.model.get_submodule(norm)(x.double())
             nn.functional.softmax(x, -1)
         self.assertEqual(dict(site["attention"].passed), {"attn_mask of float64": 1})
-        self.assertEqual(dict(site["head"].passed), {"float64": 1})
+        self.assertEqual((site["head"].hits, dict(site["head"].passed)), (1, {}))
+        self.assertEqual(dict(site[norm].passed), {"float64": 1})
         self.assertIn("1: float64", str(replaced))
 
     def test_a_bias_is_a_part_of_the_product(self):
@@ -596,6 +610,40 @@ class Models(HoneTest):
         made = torch.func.jvp(model, (x,), (x,))
         torch.testing.assert_close(made, (value, tangent), rtol=1e-4, atol=1e-4)
         self.assertTrue(all(site.passed == {"forward mode": 1} and site.hits == 0 for site in replaced.sites))
+
+    def test_a_linear_layer_in_float64_is_a_product_of_hones(self):
+        own, ours = nn.Linear(8, 5).double(), nn.Linear(8, 5).double()
+        ours.load_state_dict(own.state_dict())
+        x = torch.rand(3, 8, dtype=torch.float64)
+        with hone.torch.replace(ours) as replaced:
+            torch.testing.assert_close(ours(x), own(x))
+            ours(x).sum().backward()
+            own(x).sum().backward()
+            self.assertEqual((replaced.sites[0].hits, replaced.sites[0].passed), (2, {}))
+        torch.testing.assert_close(ours.weight.grad, own.weight.grad)
+
+    def test_functions_that_a_module_calls_itself_are_told(self):
+        model = nn.Sequential(Functional(), nn.Linear(8, 8))
+        x = torch.rand(2, 3, 8)
+        expected = model(x)
+        replaced = hone.torch.replace(model)
+        torch.testing.assert_close(model(x), expected)
+        self.assertEqual(replaced.functions, {"0": {"F.linear": 2, "torch.matmul": 1, "Tensor.softmax": 1, "@": 1, "F.layer_norm": 1}})
+        self.assertRegex(str(replaced), r"^2 modules run hone's operations, 0 were left; 6 calls of torch's functions in 1 module\n")
+        self.assertRegex(str(replaced), r"\n  0 calls .*F.linear 2 times.* itself: these stay torch's")
+        shown = replaced._repr_html_()
+        self.assertIn("<td style=\"text-align:left\">0.inner</td>", shown)
+        self.assertIn("F.linear 2 times", shown)
+
+    def test_a_script_is_made_of_a_copy(self):
+        replaced = hone.torch.replace(self.model)
+        with self.assertRaisesRegex(hone.InvalidArgumentError, r"torch.jit.script\(copy.deepcopy\(model\)\)"):
+            torch.jit.script(self.model)
+        self.assertTrue(all("_hone_site" in vars(site.module) for site in replaced.sites))
+        norm = nn.Sequential(nn.LayerNorm(8))
+        hone.torch.replace(norm)
+        x = torch.rand(2, 8)
+        torch.testing.assert_close(torch.jit.script(copy.deepcopy(norm))(x), norm(x))
 
     def test_copies_and_pickles_are_torchs(self):
         with hone.torch.replace(self.model):
