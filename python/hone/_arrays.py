@@ -65,7 +65,7 @@ def _refuse(words: str) -> Show:
     return show
 
 
-def _torch_refusal(torch: Any, tensor: Any) -> str | None:
+def torch_refusal(torch: Any, tensor: Any) -> str | None:
     """Why a tensor of torch is not what its shape and memory say."""
     if tensor.is_nested:
         return "a nested tensor of torch came, whose parts differ in shape: give one after the other, or tensor.to_padded_tensor(0.0)"
@@ -102,7 +102,7 @@ def _torch_refusal(torch: Any, tensor: Any) -> str | None:
 def show_torch(tensor: Any) -> Any:
     """A capsule of DLPack, without an order between streams: the call runs on the current one."""
     torch = sys.modules["torch"]
-    words = _torch_refusal(torch, tensor)
+    words = torch_refusal(torch, tensor)
     if words is not None:
         raise TypeError(words)
     return torch.utils.dlpack.to_dlpack(tensor)

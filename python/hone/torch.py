@@ -29,7 +29,7 @@ import torch.distributed
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
-from hone import _batching, _gradients, _hone, agreements, runtimes
+from hone import _arrays, _batching, _gradients, _hone, agreements, runtimes
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ LOWERED = ("matmul", "gated_linear_unit", "attention")
 
 _WIDTHS = {torch.float16: 1, torch.bfloat16: 1, torch.float32: 2}
 _DEVICES = {"cpu": 1, "cuda": 2}
+# Keys of torch's dispatcher for tensors that are not what their shape and memory say.
+_REFUSED = [key for kind in ("Sparse", "SparseCsr", "Quantized", "NestedTensor") for key in (f"{kind}CPU", f"{kind}CUDA")] + ["MkldnnCPU"]
 _lock = threading.RLock()
 _library = torch.library.Library(NAMESPACE, "FRAGMENT")
 
@@ -259,8 +261,17 @@ class _Operation:
         name = self.name + ("" if makes else ".out")
         for key in ("CPU", "CUDA"):
             _library.impl(name, _hone.torch_kernel(self.name, None, makes, torch.Tensor), key)
+        for key in _REFUSED:
+            _library.impl(name, self._refuse, key)
         _library.impl(name, _hone.torch_kernel(self.name, recorded, makes, torch.Tensor), "Autograd")
         torch.library.register_fake(overload, self._fake if makes else self._fake_out, lib=_library)
+
+    def _refuse(self, *args: Any, **keywords: Any) -> Any:
+        for name, value in self._named(args, keywords).items():
+            words = _arrays.torch_refusal(torch, value) if isinstance(value, torch.Tensor) else None
+            if words is not None:
+                raise TypeError(f"{self.name}: {name}: {words}")
+        raise TypeError(f"{self.name}: a tensor of torch came that hone does not take: give a dense one on the CPU or on a GPU")
 
     def _rules(self) -> None:
         name = f"{NAMESPACE}::{self.name}"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import numpy
 import torch
@@ -669,6 +670,17 @@ class Gradients(HoneTest):
             self.assertTrue(y.is_inference())
             ops.rms_norm(x, w, y=y)
         self.assertFalse(ops.rms_norm(x, w.detach()).requires_grad)
+
+    def test_tensors_that_are_not_dense_are_refused_by_hone(self):
+        x, w = r(4, 8), r(8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what torch plans for these
+            given = {"layout torch.sparse_coo": x.to_sparse(), "layout torch.sparse_csr": x.to_sparse_csr(), "layout torch._mkldnn": x.to_mkldnn(),
+                     "quantised": torch.quantize_per_tensor(x, 0.1, 0, torch.quint8), "nested": torch.nested.nested_tensor([x, x])}
+        for words, tensor in given.items():
+            for name, run in {"x": lambda: ops.rms_norm(tensor, w), "y": lambda: ops.rms_norm(x, w, y=tensor)}.items():
+                with self.subTest(words), self.assertRaisesRegex(TypeError, f"rms_norm: {name}: a .*{words}.*: give "):
+                    run()
 
     def test_tensors_of_several_devices_are_refused_where_one_is_on_meta(self):
         x, w = r(4, 8), r(8)
