@@ -13,7 +13,7 @@ Arrays of numpy, torch, CuPy and JAX are taken as they are, by DLPack, without c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hone import _arrays, _hone, _logging, _streams, errors
@@ -65,6 +65,12 @@ __all__ = [
     "default", "explain", "get_invocations", "kernel", "kernel_registry", "offline", "overlay", "overlay_cache",
     "override", "pack", "policy", "record_invocation", "registry", "run", "stats", "tune", "use",
 ]
+
+
+def __dir__() -> Sequence[str]:
+    """What programs use: completion offers nothing of what this module is made of."""
+    loaded = [name for name in ("cute", "ejkernel", "jax", "torch", "triton", "tuning") if name in globals()]
+    return sorted([*__all__, *loaded, "list", "__version__", "__all__", "__doc__", "__file__", "__name__", "__path__"])
 
 
 def decide(operation: str, *arrays: Any, **scalars: Any) -> Decision:

@@ -280,6 +280,10 @@ class Script:
 
     def _put(self, results: list[tuple[str, Any]], came: Any) -> None:
         if isinstance(came, dict):
+            missing = [name for name, _ in results if came.get(name) is None]
+            if missing:
+                given = ", ".join(repr(name)[:40] for name in [*came][:8]) or "no names"
+                raise ValueError(f"gives no {missing[0]}: the dict that it returns has {given}, and the results are {', '.join(name for name, _ in results)}")
             came = tuple(came.get(name) for name, _ in results)
         elif not isinstance(came, (tuple, list)) or len(results) == 1 and not isinstance(came, tuple):
             came = (came,)

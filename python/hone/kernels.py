@@ -340,6 +340,8 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
     """
     if callable(signature):
         raise errors.InvalidArgumentError('hone.algorithm is called with a signature: @hone.algorithm("name(x: f32[n]) -> y: f32[n]")')
+    if not isinstance(signature, str) or not signature.strip():
+        raise errors.InvalidArgumentError(f'a signature is a text, "name(x: f32[n]) -> y: f32[n]", and {signature!r} came')
     _check_text("independent", independent, "as \"n\" or \"...\"")
     _check_text("special", special, "as \"infinity nan\"")
     name, version, text, parameters = _hone.signature(signature)

@@ -284,6 +284,8 @@ class Tune(HoneTest):
         self.assertEqual([one.kernel for one in again], [result[0].kernel])
         with again:
             self.assertEqual(hone.decide("softmax(f32[16,64])").kernel, result[0].kernel)
+        self.assertLessEqual({*hone.__all__, "list"}, set(dir(hone)))
+        self.assertFalse({"Any", "Iterable", "Mapping", "annotations", "_hone", "Kernels"} & set(dir(hone)))
         names: dict = {}
         exec("from hone import *", names)
         self.assertFalse({"list", "print", "open"} & set(names))

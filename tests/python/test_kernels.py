@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import tempfile
+import time
 import unittest
 
 import numpy
@@ -392,6 +393,8 @@ class Refused(KernelTest):
 
         self.refused('@hone.kernel("name")', lambda: hone.kernel(scaled))
         self.refused('@hone.algorithm("name(', lambda: hone.algorithm(scaled))
+        for signature in (3, None, " "):
+            self.refused(f"a signature is a text, \"name(x: f32[n]) -> y: f32[n]\", and {signature!r} came", lambda: hone.algorithm(signature))
         self.refused("arguments names 'z', and the function's parameters are x, by", lambda: hone.kernel(name, arguments={"z": "x"})(scaled))
         self.refused("arguments is a dict", lambda: hone.kernel(name, arguments=["x"])(scaled))
         self.refused("condition reads rows", lambda: hone.kernel(name, condition="rows == 2 and d % 2 == 0")(scaled))
@@ -541,6 +544,30 @@ class Losing(KernelTest):
 
         with self.assertRaisesRegex(hone.NotFoundError, "bad .*no answer within 1 s"):
             self.tuned(name, candidate_seconds=1, seconds=3)
+
+    def test_a_dict_with_other_names(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def named(x, by):
+            return {"z": x * x.dtype.type(by), "w": x}
+
+        self.loses(name, "gives no y: the dict that it returns has 'z', 'w', and the results are y")
+
+    def test_a_reference_that_never_returns_is_waited_for_no_longer_than_its_packages_need(self):
+        @hone.algorithm("t_endless_reference(x: f32[n]) -> y: f32[n]")
+        def endless(x):
+            while True:
+                pass
+
+        @hone.kernel("t_endless_reference")
+        def good(x):
+            return x
+
+        begun = time.monotonic()
+        with self.assertRaisesRegex(hone.HoneError, "the reference took longer than 30 s"):
+            hone.tune("t_endless_reference", self.x[0], seconds=0.5)
+        self.assertLess(time.monotonic() - begun, 90)
 
     def test_one_that_never_returns_beside_a_good_one_is_named_with_its_seconds(self):
         name = self.algorithm()

@@ -29,10 +29,7 @@ static bool any_hosts(const hone_question *question, const hone_field *field)
 // What is run for every candidate is a function of an interpreter.
 static bool all_need_interpreter(const hone_question *question, const hone_field *field)
 {
-    size_t count = 0;
-    const hone_kernel_ref *const *kernels = hone_registry_list(question->algorithm, &count);
-    for (size_t i = 0; i < count; i++)
-        if (kernels[i]->kernel.is_reference && hone_kernel_is_interpreted(kernels[i])) return true;
+    if (hone_reference_is_interpreted(question->algorithm)) return true;
     const hone_contestant *standard = hone_field_default(field);
     return hone_regime_is_stable(question->options.regime) && standard != NULL &&
            hone_kernel_is_interpreted(standard->ref);

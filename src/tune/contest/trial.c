@@ -9,12 +9,13 @@
 #include "registry/names.h"
 #include "tune/rule/statistics.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char where[] = "tune.trial";
 
-// The reference may be slow, and prepares nothing that could hang.
+// The reference may be slow. One that is not a function of an interpreter prepares nothing that could hang.
 static const double open_seconds = 120;
 // What a contest may outlive its time by, so that a candidate that is at work can finish.
 static const double grace_seconds = 1;
@@ -144,9 +145,18 @@ static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
     return ask(trials, HONE_MESSAGE_OPEN, limits);
 }
 
+// A function of an interpreter may not return at all: it has the time to import its packages, and a few contests' more.
+static double seconds_of_reference(const hone_trials *trials)
+{
+    const double least = 30, contests = 4;
+    if (trials->open_seconds > 0) return trials->open_seconds;
+    if (!hone_reference_is_interpreted(trials->question->algorithm)) return open_seconds;
+    return fmin(open_seconds, fmax(least, contests * trials->question->options.seconds));
+}
+
 static hone_status open_call(hone_trials *trials, hone_error *err)
 {
-    const double seconds = trials->open_seconds > 0 ? trials->open_seconds : open_seconds;
+    const double seconds = seconds_of_reference(trials);
     const hone_limits limits = {limit_ns(seconds), limit_ns(seconds), 0};
     hone_status status = hone_sandbox_start(&trials->sandbox, err);
     if (status != HONE_OK) return status;
@@ -545,6 +555,15 @@ const hone_measurer hone_machine_measurer = {attempt_here, run_rounds_here, prep
 bool hone_kernel_is_interpreted(const hone_kernel_ref *kernel)
 {
     return hone_platform_facts_of(kernel->kernel.platform)->is_interpreted;
+}
+
+bool hone_reference_is_interpreted(const hone_algorithm_entry *algorithm)
+{
+    size_t count = 0;
+    const hone_kernel_ref *const *kernels = hone_registry_list(algorithm, &count);
+    for (size_t i = 0; i < count; i++)
+        if (kernels[i]->kernel.is_reference && hone_kernel_is_interpreted(kernels[i])) return true;
+    return false;
 }
 
 void hone_trials_init(hone_trials *trials, const hone_question *question, const hone_field *field)

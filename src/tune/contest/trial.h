@@ -100,6 +100,8 @@ double hone_trials_disturbed(const hone_trials *trials);
 void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence);
 // Whether the kernel is a function of an interpreter, and so needs a worker that lends one.
 bool hone_kernel_is_interpreted(const hone_kernel_ref *kernel);
+// Whether an algorithm's reference is.
+bool hone_reference_is_interpreted(const hone_algorithm_entry *algorithm);
 // Starts the sandbox and opens the call when that is not so already.
 hone_status hone_trials_open(hone_trials *trials, hone_error *err);
 // Whether a time that was measured earlier is below the floor. Opens the call.
