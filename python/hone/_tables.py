@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hone import _logging
@@ -140,7 +140,7 @@ def _complete(entry: dict[str, Any]) -> dict[str, Any]:
 # Text -----------------------------------------------------------------------------------------------------------------
 
 
-def aligned(rows: list[Row], right: frozenset[int] = frozenset()) -> list[str]:
+def aligned(rows: Sequence[Row], right: frozenset[int] = frozenset()) -> list[str]:
     """Rows with columns as wide as their widest cell.
 
     Args:

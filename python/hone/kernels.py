@@ -45,8 +45,8 @@ class Registered:
     platform: str
     folder: pathlib.Path
     signature: str | None = None  # of an algorithm
-    family: str | None = None  # the name of the function that it was compiled of
     watched: tuple[_sources.Watched, ...] = dataclasses.field(default=(), compare=False)
+    family: str | None = None  # the name of the function that it was compiled of
 
 
 _lock = threading.RLock()

@@ -691,7 +691,7 @@ def _called(node: ast.Call, names: dict[str, Any]) -> str | None:
 
 
 @functools.cache
-def _functions_of(kind: type[nn.Module]) -> Counter[str]:
+def _functions_of(kind: Any) -> Counter[str]:
     """Functions of torch that hone has operations for and that the methods of a class call, in its source: replace() puts modules in the
     place of modules, and sees none of these."""
     found: Counter[str] = Counter()

@@ -737,6 +737,9 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Div: lambda a, b: a // b if isinstance(a, int) and isinstance(b, int) else a / b}
 
 
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"ceildiv": lambda above, below: -(-above // below), "min": min, "max": max, "abs": abs}
+
+
 def _evaluate(node: ast.AST, names: Mapping[str, Any]) -> Any:
     match node:
         case ast.Expression():
@@ -754,7 +757,7 @@ def _evaluate(node: ast.AST, names: Mapping[str, Any]) -> Any:
         case ast.Subscript():
             return _evaluate(node.value, names)[_evaluate(node.slice, names)]
         case ast.Call(func=ast.Name(id="ceildiv" | "min" | "max" | "abs" as name)) if not node.keywords:
-            return {"ceildiv": _ceildiv, "min": min, "max": max, "abs": abs}[name](*(_evaluate(one, names) for one in node.args))
+            return _FUNCTIONS[name](*(_evaluate(one, names) for one in node.args))
     raise UnfitError(f"the value of {ast.unparse(node)!r} in a call cannot be told")
 
 
@@ -812,7 +815,7 @@ class HeuristicFunction:
 
     def _entries(self, configs: list[dict[str, Any]], conditions: list[str], name: str) -> Callable[[Mapping[str, str]], list[dict[str, Any]]]:
         options = {**self.options, "space": None, "configs": configs, "conditions": [*self.constraints, *conditions]}
-        return entries_of(self.function, self.algorithm, name, self.signature, _signature_of(self.algorithm)[1], options)
+        return entries_of(self.function, self.algorithm, name, self.signature, [*_signature_of(self.algorithm)[1]], options)
 
     def prefix(self, arch: int) -> str:
         """Of the folders of its packs: the digest of all that goes in beside a call."""
@@ -1332,7 +1335,9 @@ def _expression_of(reference: Any) -> str | None:
 def _reference_of(reference: Any, function: Any) -> Any:
     """A reference that tells its parameters: one of C, a partial or a module of torch is called by a function that is written for it, with the
     parameters of the function that launches the kernel."""
-    inner, before, named = reference, [], {}
+    inner = reference
+    before: list[Any] = []
+    named: dict[str, Any] = {}
     while isinstance(inner, functools.partial):
         before, named, inner = [*inner.args, *before], {**inner.keywords, **named}, inner.func
     called = _expression_of(inner)

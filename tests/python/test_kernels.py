@@ -31,6 +31,10 @@ def squares(x):
     return (x * x).mean(-1, keepdims=True)
 
 
+def squares_of_nothing(x, by):
+    return x
+
+
 def run_program(text, *arguments, folder=None, environment=None):
     """A program of its own, as a user writes one."""
     path = pathlib.Path(folder) / "program.py"
@@ -346,6 +350,15 @@ class Globals(KernelTest):
         numpy.testing.assert_allclose(hone.run(name, self.x), self.x * 2, rtol=1e-6)
         module.FACTOR, settings.UNIT = 1.0, 7.0
         with self.assertRaisesRegex(hone.InvalidArgumentError, "UNIT"):
+            self.tuned(name)
+
+    def test_what_a_reference_reads_is_looked_at_as_well(self):
+        module, _ = self.program()
+        name = "t_reads_a_global"
+        hone.algorithm(f"{name}(x: T[..., d], *, by: f64 = 2) -> y: T[..., d] where T in f32")(module.scaled)
+        hone.kernel(name)(squares_of_nothing)
+        module.FACTOR = 5.0
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "reference reads FACTOR, which was 3.0 when it was registered and is 5.0 now"):
             self.tuned(name)
 
 
