@@ -409,7 +409,8 @@ hone_failure hone_runner_verify_alone(hone_runner *runner, double *out_max_error
     hone_runner other;
     double error = 0;
     // Who calls what is not there ends the process.
-    if (runner->plan.parallel_for == NULL || !session->buffers.guards || runner->kernel.platform != HONE_NATIVE)
+    if (runner->plan.parallel_for == NULL || !session->buffers.guards || !hone_site_is_host(&session->site) ||
+        hone_platform_facts_of(runner->kernel.platform)->is_interpreted)
         return HONE_FAILURE_NONE;
     session->given_pool = session->own_pool = NULL;
     hone_failure failure = hone_runner_init(&other, session, &runner->kernel, &runner->config, NULL);
