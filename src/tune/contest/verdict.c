@@ -257,11 +257,11 @@ static int64_t find_standing(const hone_contest_state *state, const hone_finals 
     return standing;
 }
 
-// A few rounds on a machine that is not left alone err more than their interval says: three of the fastest of many that are alike may
-// all be lucky.
-static bool are_too_few(const hone_finals *finals, const hone_finalist *standing)
+// A few rounds err more than their interval says: three of the fastest of many that are alike may all be lucky, on a machine that is
+// not left alone also for certain.
+static bool are_too_few(const hone_finals *finals, const hone_finalist *standing, bool undecided)
 {
-    return standing->rounds < LEAST_PAIRS && finals->disturbed >= told_share;
+    return standing->rounds < LEAST_PAIRS && (undecided || finals->disturbed >= told_share);
 }
 
 // Whether what answers today stays, of which the fastest is faster by this ratio.
@@ -273,7 +273,7 @@ static bool stays(
 {
     const bool undecided = ratio->low <= 1;
     if (ratio->middle <= tie || (undecided && ratio->middle <= undecided_tie)) return true;
-    if (are_too_few(finals, standing) && !is_no_more_asked(standing, ratio)) return true;
+    if (are_too_few(finals, standing, undecided) && !is_no_more_asked(standing, ratio)) return true;
     if (!undecided) return false;
     if (ratio->low * ratio->high < 1) return true; // more may be lost than gained
     return hone_incumbent_is(&state->known.incumbent, standing->candidate) || is_tried_little(&state->field) ||

@@ -345,9 +345,12 @@ static void few_rounds_beside_other_work_leave_the_default(void **state)
 {
     static const struct {
         uint32_t rounds;
-        double disturbed, default_ns;
+        double disturbed, default_ns, swing;
         bool stays;
-    } rows[] = {{3, 0.3, 1250, true}, {3, 0.3, 2000, false}, {5, 0.3, 1250, false}, {3, 0, 1250, false}};
+    } rows[] = {
+        {3, 0.3, 1250, 0, true}, {3, 0.3, 2000, 0, false}, {5, 0.3, 1250, 0, false},
+        {3, 0, 1250, 0, false},  {3, 0, 1250, 0.3, true},
+    };
     static finals_ground g;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -361,7 +364,7 @@ static void few_rounds_beside_other_work_leave_the_default(void **state)
             (hone_finalist){.candidate = add(&g, 0, rows[i].default_ns, 0, 0), .rounds = rows[i].rounds};
         for (uint32_t r = 0; r < rows[i].rounds; r++) {
             g.finals.finalists[0].samples[r].time_ns = 1000;
-            g.finals.finalists[1].samples[r].time_ns = rows[i].default_ns;
+            g.finals.finalists[1].samples[r].time_ns = rows[i].default_ns * (1 + ((double)r - 1) * rows[i].swing);
         }
         g.finals.winner = hone_finals_choose_winner(&g.state, &g.finals);
         if ((g.finals.winner == 1) != rows[i].stays) fail_msg("row %zu", i);
