@@ -302,9 +302,14 @@ static int add(hone_cli *cli, hone_store *store)
     if (cli->count == 1) {
         hone_tune_options options;
         cli_tune_options(cli, &options);
-        const char *device = is_here(cli) || chosen.count == 0 ? NULL : chosen.texts[0];
-        if (hone_work_fill(cli->rt, device, &options, (double)cli->options.priority, &sum.added, &err) != HONE_OK)
-            return cli_fail(&err);
+        // Without --device those of all devices; `here` is each of this machine's.
+        for (size_t i = 0; i == 0 || i < chosen.count; i++) {
+            size_t added = 0;
+            const char *device = chosen.count > 0 ? chosen.texts[i] : NULL;
+            if (hone_work_fill(cli->rt, device, &options, (double)cli->options.priority, &added, &err) != HONE_OK)
+                return cli_fail(&err);
+            sum.added += added;
+        }
         if (cli->options.json) return tell_added(cli, &sum);
         cli_say("%zu recorded call%s queued\n", sum.added, cli_plural(sum.added));
         return EXIT_DONE;

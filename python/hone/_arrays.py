@@ -181,6 +181,19 @@ def _natural(kind: str, choices: list[str]) -> str:
     return next((one for one in (*wanted, "f32", "f64", *choices) if one in choices), "f32")
 
 
+def _holds(name: str, array: Any) -> bool:
+    """Whether the numbers of a list are those of a dtype; numbers with a point are rounded."""
+    import numpy
+
+    if array.dtype.kind == "c":
+        return name.startswith("complex")
+    if not name.startswith(("int", "uint", "bool")) or array.dtype.kind == "b":
+        return True
+    bits = 1 if name == "bool" else int(re.findall(r"\d+", name)[0]) - name.startswith("int")
+    low, high = (-(2**bits) if name.startswith("int") else 0), 2**bits - 1
+    return bool(((array == numpy.floor(array)) & (array >= low) & (array <= high)).all())
+
+
 def listed(value: Any, type_text: str, signature: str, taken: Sequence[tuple[str, str, Any]]) -> Any:
     """A list or tuple of numbers, which is copied, as an array of the dtype that its parameter has in the call: that of the other arrays
     of its type variable. Where there is none an integer is f32 where the signature allows no integer, and so is a number with a point.
@@ -202,6 +215,8 @@ def listed(value: Any, type_text: str, signature: str, taken: Sequence[tuple[str
     if name is None:
         choices = re.search(rf"\bwhere {element} in (\w+(?:\s*,\s*\w+)*)", signature)
         name = _numpy_name(element if choices is None else _natural(array.dtype.kind, re.split(r"\s*,\s*", choices[1])))
+    if not _holds(name, array):
+        raise TypeError(f"a list came with numbers that {name} does not hold, and the call takes it as {name}: give an array of {name}, or other numbers")
     if like is not None and family(like) == "torch":
         torch = sys.modules["torch"]
         return torch.as_tensor(array).to(dtype=getattr(torch, name), device=like.device, copy=True)

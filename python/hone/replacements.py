@@ -136,6 +136,14 @@ def _is_cast(tensor: torch.Tensor) -> bool:
 _ABSENT = object()
 
 
+def _own_forward(kind: Any, state: dict[str, Any], x: Any, *weights: Any) -> Any:
+    """torch's own, with the attributes and weights that the call had: by the backward pass those of the module may be others."""
+    given = {name: one for name, one in zip(("weight", "bias"), weights) if isinstance(one, torch.Tensor)}
+    module = object.__new__(type(kind.__name__, (kind,), given))
+    vars(module).update(state)
+    return kind.forward(module, x)
+
+
 class _Replaced:
     """In front of a module's class. ``_hone_site`` says what it was."""
 
@@ -162,7 +170,7 @@ class _Replaced:
             return torchs(*args)
         if not torch.is_grad_enabled():
             return self._hone(*tensors)
-        with hone.torch.differentiated_by(lambda x, *weights: torchs(x)):
+        with hone.torch.differentiated_by(functools.partial(_own_forward, site.before, dict(vars(self)))):
             return self._hone(*tensors)
 
     def _run_torchs(self, reason: str, *args: Any, **keywords: Any) -> Any:

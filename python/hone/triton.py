@@ -777,20 +777,51 @@ class _Noted(dict[str, Any]):
         return super().get(name, default)
 
     def items(self) -> Any:
-        self.read.update(self)
+        self.read.update(dict.keys(self))
         return super().items()
 
     def values(self) -> Any:
-        self.read.update(self)
+        self.read.update(dict.keys(self))
         return super().values()
+
+    def __iter__(self) -> Any:  # its own, so that **arguments and dict(arguments) ask for keys()
+        self.read.update(dict.keys(self))
+        return super().__iter__()
+
+    def keys(self) -> Any:
+        self.read.update(dict.keys(self))
+        return super().keys()
+
+    def copy(self) -> Any:
+        self.read.update(dict.keys(self))
+        return dict(super().items())
+
+    def pop(self, name: str, *default: Any) -> Any:
+        self.read.add(name)
+        return super().pop(name, *default)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().setdefault(name, default)
+
+
+def _no_address() -> int:
+    raise UnfitError("a heuristic reads an address, and a call has none before it runs: give what it sets a value in space= or constants=")
 
 
 def _stand_in(dtype: str, shape: tuple[int, ...]) -> Any:
     try:
         import torch
     except ImportError:
-        return types.SimpleNamespace(dtype=dtype, shape=shape, ndim=len(shape))
-    return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
+        return types.SimpleNamespace(dtype=dtype, shape=shape, ndim=len(shape), data_ptr=_no_address)
+    made = torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
+    made.data_ptr = _no_address  # type: ignore[method-assign]
+    return made
+
+
+def _code_of(code: types.CodeType) -> list[Any]:
+    """What a function does, alike in every process: the repr of a function within it has an address."""
+    return [code.co_code.hex(), [_code_of(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts], list(code.co_names)]
 
 
 @dataclasses.dataclass
@@ -819,8 +850,7 @@ class HeuristicFunction:
 
     def prefix(self, arch: int) -> str:
         """Of the folders of its packs: the digest of all that goes in beside a call."""
-        codes = [[name, one.__code__.co_code.hex(), repr(one.__code__.co_consts), repr(one.__code__.co_names)] if hasattr(one, "__code__") else [name, repr(one)]
-                 for name, one in self.heuristics.items()]
+        codes = [[name, _code_of(one.__code__) if hasattr(one, "__code__") else repr(one)] for name, one in self.heuristics.items()]
         told = {name: repr(value) for name, value in sorted(self.options.items()) if value is not None}
         text = json.dumps([unwrap(self.function).function.cache_key, find_triton().__version__, self.algorithm, self.name, self.signature, told, codes])
         return f"triton-heuristics-{hashlib.sha256(text.encode()).hexdigest()[:24]}-sm{arch}-"
@@ -1315,7 +1345,9 @@ def _expression_of(reference: Any) -> str | None:
     """What calls a function of C or a module of torch without parameters, written out; None: it is neither."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(reference, torch.nn.Module):
-        if any(True for _ in reference.state_dict()) or not type(reference).__module__.startswith("torch.nn."):
+        is_own = type(reference).__module__.startswith("torch.nn.") and not any(True for _ in reference.state_dict())
+        is_random = isinstance(reference, torch.nn.modules.dropout._DropoutNd) and reference.training
+        if not is_own or is_random or reference._forward_hooks or reference._forward_pre_hooks:
             return None
         text = f"torch.nn.{reference!r}"
         try:
@@ -1364,11 +1396,17 @@ def _imported(text: str) -> Any:
         place = kernels.cache_folder() / "references" / f"{name}.py"
         place.parent.mkdir(parents=True, exist_ok=True)
         if not place.exists() or place.read_text() != text:
-            place.write_text(text)
+            temporary = place.with_suffix(f".{os.getpid()}")
+            temporary.write_text(text)
+            os.replace(temporary, place)  # another process may be reading it
         spec = importlib.util.spec_from_file_location(name, place)
         assert spec is not None and spec.loader is not None
         sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
     return sys.modules[name].reference
 
 

@@ -602,6 +602,20 @@ class Models(HoneTest):
             for made, wanted in zip(penalty(ours, x), penalty(own, x), strict=True):
                 torch.testing.assert_close(made, wanted, rtol=2e-3, atol=2e-3)
 
+    def test_a_gradient_of_a_gradient_is_that_of_the_weights_that_the_call_had(self):
+        def penalties(model, given, x):
+            value = torch.func.functional_call(model, given, x).pow(3).sum()
+            gradient, = torch.autograd.grad(value, x, create_graph=True)
+            return torch.autograd.grad(gradient.square().sum(), [x, *given.values()])
+
+        x = torch.rand(4, 64, requires_grad=True)
+        for make in (lambda: nn.LayerNorm(64), lambda: nn.RMSNorm(64)):
+            own, ours = nn.Sequential(make()), nn.Sequential(make())
+            given = {name: torch.rand_like(value, requires_grad=True) for name, value in own.named_parameters()}
+            hone.torch.replace(ours)
+            for made, wanted in zip(penalties(ours, given, x), penalties(own, given, x), strict=True):
+                torch.testing.assert_close(made, wanted, rtol=2e-3, atol=2e-3)
+
     def test_forward_mode_is_torchs(self):
         x = torch.rand(4, 64)
         model = nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 64), Mlp(64, 96))

@@ -188,7 +188,8 @@ static bool is_of_kernel(const hone_audit_item *a, const hone_audit_item *b)
 static void find_earlier(hone_runtime *rt, const hone_audit *audit, const hone_audit_item *item, earlier *out)
 {
     out->count = 0;
-    for (const hone_audit_item *one = item; one-- > audit->items && out->count < MOST_EARLIER;) {
+    for (size_t i = (size_t)(item - audit->items); i-- > 0 && out->count < MOST_EARLIER;) {
+        const hone_audit_item *one = &audit->items[i];
         const hone_op *op = NULL;
         hone_call *call = NULL;
         if (is_of_kernel(one, item) && find_call(rt, one, &op, &call, NULL) == HONE_OK && call != NULL)

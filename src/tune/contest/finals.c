@@ -139,9 +139,11 @@ static hone_status doubt(hone_contest_state *state, hone_finals *finals, hone_ca
     failed->doubted = true;
     hone_sandbox_drop(&state->trials.sandbox);
     hone_status status = confirm(state, failed, false, &stands, err);
-    for (uint32_t i = 0; i < finals->count && status == HONE_OK && stands; i++)
-        if (finals->finalists[i].candidate != failed)
-            status = confirm(state, finals->finalists[i].candidate, false, &stands, err);
+    for (uint32_t i = 0; i < finals->count && status == HONE_OK && stands; i++) {
+        if (finals->finalists[i].candidate == failed) continue;
+        hone_sandbox_drop(&state->trials.sandbox);
+        status = confirm(state, finals->finalists[i].candidate, false, &stands, err);
+    }
     return status;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "registry/failure_kinds.h"
 #include "tune/contest/family.h"
 
@@ -424,7 +425,7 @@ static void note_unready(hone_contest_state *state, uint32_t kernel, double seco
     hone_contestant *contestant = &state->field.contestants[kernel];
     hone_candidate candidate = {.kernel = kernel, .config = contestant->default_config, .out = true};
     candidate.trial.failure = HONE_FAILURE_TIMEOUT;
-    snprintf(
+    hone_print(
         candidate.trial.reason, sizeof candidate.trial.reason,
         "was not ready after %.3g s, its share of the contest's time: give the contest more seconds", seconds);
     contestant->put_aside = contestant->is_unready = true;

@@ -526,12 +526,13 @@ static hone_status run_rounds_here(
     if (block->count == 1 && tell_loss(&outcome, limit, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     status = read_rounds(trials, out, err);
+    if (status != HONE_OK) return status;
     trials->sandbox.now.served++;
     bool is_doubtful = out->spoiled || out->retired;
     for (uint32_t i = 0; i < block->count; i++)
         is_doubtful = is_doubtful || leaves_doubt(block->kernels[i], out->failure);
-    if (status == HONE_OK && is_doubtful) hone_sandbox_drop(&trials->sandbox);
-    return status == HONE_OK ? doubt_rounds(trials, out, err) : status;
+    if (is_doubtful) hone_sandbox_drop(&trials->sandbox);
+    return doubt_rounds(trials, out, err);
 }
 
 // The measurer --------------------------------------------------------------------------------------------------------

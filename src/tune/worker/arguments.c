@@ -24,20 +24,21 @@ static size_t bytes_of_dims(const hone_tensor *tensor)
     return (size_t)tensor->ndim * sizeof tensor->shape[0];
 }
 
+// memcpy, as what is between the fields is compared, too: an assignment need not bring it along.
 void hone_arguments_keep(hone_arguments *kept, const hone_runner *runner, const hone_value *values)
 {
     for (size_t i = 0; i < runner->session->buffers.count; i++) {
-        kept->values[i] = values[i];
+        memcpy(&kept->values[i], &values[i], sizeof values[i]);
         if (values[i].tag != HONE_VALUE_TENSOR) continue;
         const hone_tensor *tensor = values[i].as.tensor;
-        kept->tensors[i] = *tensor;
+        memcpy(&kept->tensors[i], tensor, sizeof *tensor);
         if (tensor->shape != NULL) memcpy(kept->shapes[i], tensor->shape, bytes_of_dims(tensor));
         if (tensor->strides != NULL) memcpy(kept->strides[i], tensor->strides, bytes_of_dims(tensor));
     }
-    kept->plan = runner->plan;
-    kept->kernel = runner->kernel;
-    kept->config = runner->config;
-    kept->execution = runner->execution;
+    memcpy(&kept->plan, &runner->plan, sizeof kept->plan);
+    memcpy(&kept->kernel, &runner->kernel, sizeof kept->kernel);
+    memcpy(&kept->config, &runner->config, sizeof kept->config);
+    memcpy(&kept->execution, &runner->execution, sizeof kept->execution);
 }
 
 static const char *put_back_tensor(const hone_arguments *kept, size_t index)

@@ -765,10 +765,11 @@ static void make_uneven(void *ctx, int64_t offset, int64_t index)
     }
 }
 
-// What lies around its mean by nothing but rounding is divided by an eps: a sum of such numbers is to have no error of its own.
+// What lies around its mean by nothing but rounding is divided by an eps: a sum of such numbers is to have no error of its own, and
+// powers of two times 1/n round as 1/n does.
 static void level_row(void *ctx, int64_t offset, int64_t index)
 {
-    static const double ordinary[] = {0.5, -0.75, 1.5, -2, 3, -1}, large[] = {24, -40, 96, -96};
+    static const double ordinary[] = {0.5, -0.25, 1, -2, 4, -1}, large[] = {16, -32, 32, -16};
     sprinkling *s = ctx;
     const int64_t kind = (index + (int64_t)s->first) % ROW_KINDS;
     const size_t drawn = hone_random_below(&s->random, sizeof ordinary / sizeof ordinary[0]);

@@ -143,6 +143,7 @@ static void close_inputs(const hone_runner *runner)
 
 hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_error *err)
 {
+    if (!runner->pairs.are_taken) return HONE_FAILURE_NONE; // the pair's first batch has found no number
     if (!plan_writes(runner)) {
         hone_runner_write_elsewhere(runner);
         runner->pairs.are_taken = false; // rows of zeros
@@ -153,11 +154,10 @@ hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_erro
     return open_inputs(runner, err) == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_RUN;
 }
 
-// Backwards: of a number that was drawn twice, what it held first is what stays.
 void hone_runner_end_pair(hone_runner *runner)
 {
     if (!runner->pairs.are_taken) return;
-    for (uint32_t i = HONE_WRITES; i-- > 0;)
+    for (uint32_t i = 0; i < HONE_WRITES; i++)
         memcpy(runner->writes.at[i], &runner->pairs.before[i], runner->writes.size);
     close_inputs(runner);
     hone_runner_write_elsewhere(runner);

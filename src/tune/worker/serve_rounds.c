@@ -133,8 +133,8 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
         if (f->runners[i].verify_ns > hone_long_run_ns) continue;
         const uint64_t arguments = hone_arguments_digest(&f->runners[i]);
         hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
-        failure = hone_runner_check_arguments(&f->runners[i], arguments, failure, err);
         if (failure == HONE_FAILURE_NONE && f->verifies) failure = hone_runner_begin_duel(&f->runners[i], warm_ns, err);
+        failure = hone_runner_check_arguments(&f->runners[i], arguments, failure, err);
         if (failure != HONE_FAILURE_NONE) return failure;
     }
     return HONE_FAILURE_NONE;
@@ -148,14 +148,23 @@ static hone_failure judge_pairs(finals *f, uint32_t *out_failed, hone_error *err
     for (uint32_t i = 0; i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         hone_runner *runner = &f->runners[i];
         *out_failed = i;
+        const uint64_t arguments = hone_arguments_digest(runner);
         for (int n = 0;
              f->verifies && n < MOST_SAMPLES && failure == HONE_FAILURE_NONE && hone_runner_lacks_pairs(runner); n++) {
             hone_sample unused;
             failure = hone_runner_sample_in_round(runner, 0, &unused, err);
         }
+        failure = hone_runner_check_arguments(runner, arguments, failure, err);
         if (failure == HONE_FAILURE_NONE) failure = hone_runner_judge_pairs(runner, err);
     }
     return failure;
+}
+
+static hone_failure pursue_leak(finals *f, hone_error *err)
+{
+    const uint64_t arguments = hone_arguments_digest(&f->runners[0]);
+    hone_failure failure = hone_pursue_slow_leak(&f->runners[0], err);
+    return hone_runner_check_arguments(&f->runners[0], arguments, failure, err);
 }
 
 // Where that is asked for they are verified before and after, for what was right in its first run may be wrong in its
@@ -175,7 +184,7 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
     if (failure == HONE_FAILURE_NONE) failure = judge_pairs(f, &out->failed, err);
     hone_session_pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE && f->pursues) failure = hone_pursue_slow_leak(&f->runners[0], err);
+    if (failure == HONE_FAILURE_NONE && f->pursues) failure = pursue_leak(f, err);
     if (failure == HONE_FAILURE_NONE) failure = f->verifies ? verify_all(f, true, out, err) : check_all(f, out, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {
         out->spent.run_ns += f->runners[i].run_ns + f->runners[i].verified_ns;

@@ -435,8 +435,11 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
     hone_failure failure = hone_runner_verify_placed(runner, is_whole, out_max_error, err);
     hone_session_pass_phase(session);
     if (depth != HONE_FOR_WINNERS) return failure;
+    // Both take one thread's time, which is a phase's on a machine of many.
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_order(runner, out_max_error, err);
+    hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_alone(runner, out_max_error, err);
+    hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(runner, out_max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(runner, err);
     return failure;

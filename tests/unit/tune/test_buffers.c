@@ -362,7 +362,7 @@ static void level_rows_are_of_one_number_that_is_not_zero(void **state)
                 for (int i = 0; i < 40; i++)
                     same += x[i] == x[0];
                 level += same == 40 && fabsf(x[0]) > 0;
-                large += same == 40 && fabsf(x[0]) > 20;
+                large += same == 40 && fabsf(x[0]) > 10;
                 if (row == 0 || row == rows - 1) assert_int_equal(same, 40);
             }
             assert_true(level >= rows * 3 / 4 && (rows < 4 || (large > 0 && level > large && level < rows)));
