@@ -429,6 +429,9 @@ static void note_unready(hone_contest_state *state, uint32_t kernel, double seco
         candidate.trial.reason, sizeof candidate.trial.reason,
         "was not ready after %.3g s, its share of the contest's time: give the contest more seconds", seconds);
     contestant->put_aside = contestant->is_unready = true;
+    hone_words_copy(state->field.rows[kernel].reason, sizeof state->field.rows[kernel].reason, candidate.trial.reason);
+    // A function of Python has had seconds of its own, and may never return. Of others a short contest alone is to blame.
+    if (!hone_kernel_is_interpreted(contestant->ref)) return;
     hone_field_note_failure(&state->field, kernel, HONE_FAILURE_TIMEOUT, candidate.trial.reason);
     state->field.rows[kernel].tried++;
     hone_known_store_unready(&state->known, &state->question, &state->field, &candidate);

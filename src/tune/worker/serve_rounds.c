@@ -140,17 +140,19 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
-// Who is looked at in full has as many samples more as its pairs need, beside other work up to so many.
+// Who is looked at in full, or was suspicious in all of its rounds, has as many samples more as it takes to know, beside other
+// work up to so many.
 static hone_failure judge_pairs(finals *f, uint32_t *out_failed, hone_error *err)
 {
-    enum { MOST_SAMPLES = 12 };
+    enum { MOST_SAMPLES = 24, SUSPICIOUS = 3 };
     hone_failure failure = HONE_FAILURE_NONE;
     for (uint32_t i = 0; i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         hone_runner *runner = &f->runners[i];
         *out_failed = i;
         const uint64_t arguments = hone_arguments_digest(runner);
-        for (int n = 0;
-             f->verifies && n < MOST_SAMPLES && failure == HONE_FAILURE_NONE && hone_runner_lacks_pairs(runner); n++) {
+        const bool asks_on = f->verifies || runner->pairs.guilty >= SUSPICIOUS;
+        for (int n = 0; asks_on && n < MOST_SAMPLES && failure == HONE_FAILURE_NONE && hone_runner_lacks_pairs(runner);
+             n++) {
             hone_sample unused;
             failure = hone_runner_sample_in_round(runner, 0, &unused, err);
         }

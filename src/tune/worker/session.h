@@ -157,7 +157,7 @@ static inline void hone_write_before(const hone_writes *writes, uint32_t run)
 typedef struct hone_pairs {
     bool are_taken;
     double longest_ns;          // run that has any
-    uint32_t count, guilty;     // that nothing disturbed
+    uint32_t innocent, guilty;  // that nothing disturbed
     double changed_ns, same_ns; // the least of each
     uint64_t before[HONE_WRITES];
     uint64_t sink[HONE_WRITES]; // what is written before the runs of samples
