@@ -135,16 +135,24 @@ def _show_buffer(value: Any) -> Any:
     return numpy.asarray(value)
 
 
-def _show_list(value: Any) -> Any:
-    """A copy that nothing can be written to; numbers with a point are float32, as torch and JAX have it."""
+def _numbers_of(value: Any) -> Any:
+    """A list or tuple as numpy's array of numbers."""
     import numpy
 
     try:
         array = numpy.asarray(value)
     except ValueError as error:
         raise TypeError(f"a list that is no array came: {error}") from error
-    if array.dtype == object or array.dtype.kind in "US":
+    if array.dtype == object or array.dtype.kind in "USMmV":
         raise TypeError("a list of other things than numbers came: an array is asked for, or a list of numbers, as deep as it has dims")
+    return array
+
+
+def _show_list(value: Any) -> Any:
+    """A copy that nothing can be written to; numbers with a point are float32, as torch and JAX have it."""
+    import numpy
+
+    array = _numbers_of(value)
     array = array.astype(numpy.float32) if array.dtype == numpy.float64 else array.copy()
     array.flags.writeable = False
     return array
@@ -196,22 +204,15 @@ def _holds(name: str, array: Any) -> bool:
 
 def listed(value: Any, type_text: str, signature: str, taken: Sequence[tuple[str, str, Any]]) -> Any:
     """A list or tuple of numbers, which is copied, as an array of the dtype that its parameter has in the call: that of the other arrays
-    of its type variable. Where there is none an integer is f32 where the signature allows no integer, and so is a number with a point.
+    of its type variable. Without one, integers are f32 unless the signature allows an integer dtype, and numbers with a point are f32.
 
     Args:
         type_text: of its parameter, "T[n]".
         taken: the arrays of the call, with the text of their type and numpy's name of their dtype.
     """
-    import numpy
-
     element = type_text.partition("[")[0]
     name, like = next(((one, array) for text, one, array in taken if text.partition("[")[0] == element), (None, taken[0][2] if taken else None))
-    try:
-        array = numpy.asarray(value)
-    except ValueError as error:
-        raise TypeError(f"a list that is no array came: {error}") from error
-    if array.dtype == object or array.dtype.kind in "USMmV":
-        raise TypeError("a list of other things than numbers came: an array is asked for, or a list of numbers, as deep as it has dims")
+    array = _numbers_of(value)
     if name is None:
         choices = re.search(rf"\bwhere {element} in (\w+(?:\s*,\s*\w+)*)", signature)
         name = _numpy_name(element if choices is None else _natural(array.dtype.kind, re.split(r"\s*,\s*", choices[1])))

@@ -1331,7 +1331,7 @@ _NAMESPACES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", 
 
 
 def _written_as(value: Any) -> str | None:
-    """An expression that gives a value anywhere; None: there is none."""
+    """A Python expression for a value; None if there is none."""
     if isinstance(value, (bool, int, float, str, type(None))) and value == value and value not in (math.inf, -math.inf):
         return repr(value)
     if type(value) in (tuple, list):

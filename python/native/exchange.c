@@ -110,7 +110,7 @@ static PyObject *module_attribute(const char *module_name, const char *name)
     return value;
 }
 
-// A function of C with these flags behind an object of Python; NULL: it is none.
+// The C function that a Python object wraps; NULL unless it wraps one with these flags.
 static PyCFunction plain_function(PyObject *function, int flags)
 {
     if (function == NULL || !Py_IS_TYPE(function, &PyCFunction_Type)) return NULL;

@@ -93,6 +93,8 @@ hone_status hone_os_list_folder(
 
 // Path of the loaded object (library or program) that address lies in; false when not known.
 bool hone_os_object_path(const void *address, char *out, size_t size);
+// Of this library, or of the program that it is linked into.
+bool hone_os_own_path(char *out, size_t size);
 bool hone_os_is_executable(const char *path);
 
 // A new folder of this process's own in TMPDIR, else /tmp (mode 0700); and its removal with the files in it. The first

@@ -2605,12 +2605,12 @@ static float *down_to(float *data, uintptr_t align)
     return (float *)((uintptr_t)data & ~(align - 1));
 }
 
-// Goes on until the first array is aligned, as a loop that a compiler peels does, and takes the result to be aligned then.
-static void peels_by_the_gate(const job *j)
+// Goes on until an array is aligned, as a loop that a compiler peels does, and takes the result to be aligned then.
+static void peels_by(const job *j, const float *by)
 {
     enum { BLOCK = 8, ALIGN = 32 };
     size_t i = 0;
-    for (; i < results(j) && (uintptr_t)(j->a + i) % ALIGN != 0; i++)
+    for (; i < results(j) && (uintptr_t)(by + i) % ALIGN != 0; i++)
         j->y[i] = silu(j->a[i], j->b[i]);
     for (; i + BLOCK <= results(j); i += BLOCK) {
         float *y = down_to(j->y + i, ALIGN);
@@ -2621,21 +2621,18 @@ static void peels_by_the_gate(const job *j)
         j->y[i] = silu(j->a[i], j->b[i]);
 }
 
-// The same, and right: it looks at the result, which it stores to.
+// By the first array.
+static void peels_by_the_gate(const job *j)
+{
+    peels_by(j, j->a);
+}
+
+// By the result, which it stores to: it is right.
 static void peels_by_the_result(const job *j)
 {
-    enum { BLOCK = 8, ALIGN = 32, TIMES = 3 };
+    enum { TIMES = 3 };
     for (int time = 0; time < TIMES; time++) {
-        size_t i = 0;
-        for (; i < results(j) && (uintptr_t)(j->y + i) % ALIGN != 0; i++)
-            j->y[i] = silu(j->a[i], j->b[i]);
-        for (; i + BLOCK <= results(j); i += BLOCK) {
-            float *y = down_to(j->y + i, ALIGN);
-            for (size_t k = 0; k < BLOCK; k++)
-                y[k] = silu(j->a[i + k], j->b[i + k]);
-        }
-        for (; i < results(j); i++)
-            j->y[i] = silu(j->a[i], j->b[i]);
+        peels_by(j, j->y);
         __asm__ volatile("" ::: "memory");
     }
 }

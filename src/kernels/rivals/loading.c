@@ -24,16 +24,13 @@ bool hone_rival_is_here(const char *soname, const char *package, hone_error *why
     return false;
 }
 
-// An address of this library or program.
-static const char own_address = 0;
-
 bool hone_rival_is_beside(const char *file, char *path, size_t size)
 {
     // Beside a program of a build tree and in a wheel; installed, seen from the library, the command and the worker;
     // and beside the folder of a build tree's tests.
     static const char *const folders[] = {"", "hone/", HONE_PLUGINS_FROM_COMMAND, HONE_PLUGINS_FROM_WORKER, "../"};
     char own[PATH_SIZE];
-    if (!hone_os_object_path(&own_address, own, sizeof own)) return false;
+    if (!hone_os_own_path(own, sizeof own)) return false;
     char *slash = strrchr(own, '/');
     int length = slash != NULL ? (int)(slash + 1 - own) : 0;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {

@@ -229,6 +229,12 @@ bool hone_os_object_path(const void *address, char *out, size_t size)
     return true;
 }
 
+bool hone_os_own_path(char *out, size_t size)
+{
+    static const char own_address = 0;
+    return hone_os_object_path(&own_address, out, size);
+}
+
 bool hone_os_is_executable(const char *path)
 {
     struct stat info;

@@ -41,15 +41,12 @@ static void look_in_prefix(search *s, const char *prefix, const char *below)
     (void)hone_os_list_folder(folder, look_at_python, s, NULL);
 }
 
-// An address of this library, or of the program that it is linked into.
-static const char own_address = 0;
-
 // Where hone runs from the folder that it was built in, scripts/setup has installed packages in a folder beside that. CMake's
 // cache is how a build's folder is told from one where hone is installed; programs and modules lie up to two folders below.
 static void look_beside_build(search *s)
 {
     char folder[PATH_SIZE], above[PATH_SIZE], path[PATH_SIZE + 32];
-    if (s->done || !hone_os_object_path(&own_address, folder, sizeof folder)) return;
+    if (s->done || !hone_os_own_path(folder, sizeof folder)) return;
     for (int levels = 0; levels < 3 && hone_os_folder_of(folder, above, sizeof above); levels++) {
         memcpy(folder, above, strlen(above) + 1);
         snprintf(path, sizeof path, "%s/CMakeCache.txt", folder);

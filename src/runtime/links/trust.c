@@ -40,9 +40,6 @@ static bool is_last_word(const hone_kernel_ref *kernel)
            entry->algorithm.reference_kernel == NULL;
 }
 
-// An address of this library, or of the program that it is linked into.
-static const char own_address = 0;
-
 // The option by which the command knows the kernel: " --pack 'FOLDER'" or " --program 'LIBRARY'". Empty where there is
 // none: a function of the program itself is in no library that the command could load.
 static void tell_origin(const hone_kernel_ref *kernel, char *out, size_t size)
@@ -54,8 +51,7 @@ static void tell_origin(const hone_kernel_ref *kernel, char *out, size_t size)
         written = snprintf(out, size, " --pack '%s'", pack->folder);
     else if (
         hone_os_object_path((const void *)(uintptr_t)kernel->kernel.run, library, sizeof library) &&
-        hone_os_object_path(&own_address, own, sizeof own) && strcmp(library, own) != 0 &&
-        strstr(library, ".so") != NULL)
+        hone_os_own_path(own, sizeof own) && strcmp(library, own) != 0 && strstr(library, ".so") != NULL)
         written = snprintf(out, size, " --program '%s'", library);
     if (written <= 0 || (size_t)written >= size) out[0] = '\0'; // a path that is cut names another
 }

@@ -131,7 +131,7 @@ static hone_status try_sibling(
 }
 
 // The number-th call that differs from the first one in what a kernel that keeps by sizes may not look at: first by what
-// else the call says, then by its shape alone. NULL: there is none.
+// else the call says, then by its shape alone. NULL if there are fewer.
 typedef hone_status make_sibling(const taker *t, const hone_call *call, uint32_t number, hone_call **out);
 
 static hone_status make_other_kind(const taker *t, const hone_call *call, uint32_t number, hone_call **out)

@@ -353,7 +353,7 @@ static const char *write_samples(const hone_trial *trial, char out[SAMPLES_SIZE]
     return out;
 }
 
-// when: NULL keeps it from being believed: it stands there to be read.
+// when: NULL for a record that is only shown: no contest relies on it.
 static void store(
     hone_known *known,
     const hone_question *question,

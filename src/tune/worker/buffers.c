@@ -367,6 +367,21 @@ void hone_buffers_close_input(const hone_buffers *buffers, hone_fenced *fenced)
     if (!close_guard(buffers, fenced)) fenced->checksum = hone_bulk_hash(buffers->pool, fenced->block, fenced->size);
 }
 
+hone_status hone_buffers_open_inputs(
+    hone_buffers *buffers, bool (*admits)(const hone_buffers *buffers, size_t index), hone_error *err)
+{
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
+        if (admits(buffers, i)) status = hone_buffers_open_input(&buffers->sets[0].fenced[i], err);
+    return status;
+}
+
+void hone_buffers_close_inputs(hone_buffers *buffers, bool (*admits)(const hone_buffers *buffers, size_t index))
+{
+    for (size_t i = 0; i < buffers->count; i++)
+        if (admits(buffers, i)) hone_buffers_close_input(buffers, &buffers->sets[0].fenced[i]);
+}
+
 static hone_status generate_dense(
     const hone_buffers *buffers, const hone_call *call, size_t index, const hone_tensor *tensor, hone_error *err)
 {

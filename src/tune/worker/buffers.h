@@ -79,6 +79,10 @@ uint64_t hone_buffers_checksum(const hone_buffers *buffers, size_t index); // of
 // Around writes to an input that are meant: what was written before it was closed is not told.
 hone_status hone_buffers_open_input(hone_fenced *fenced, hone_error *err);
 void hone_buffers_close_input(const hone_buffers *buffers, hone_fenced *fenced);
+// The same of all inputs of the first set that a test admits. Of those that could not be opened others may be open.
+hone_status hone_buffers_open_inputs(
+    hone_buffers *buffers, bool (*admits)(const hone_buffers *buffers, size_t index), hone_error *err);
+void hone_buffers_close_inputs(hone_buffers *buffers, bool (*admits)(const hone_buffers *buffers, size_t index));
 // Puts NaN, infinities, zeros of both signs and subnormal numbers among the floating-point inputs of the first set.
 hone_status hone_buffers_season(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Puts zeros into the varied value of the first set, or into its other floating-point inputs.

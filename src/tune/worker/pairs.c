@@ -4,8 +4,8 @@
 // deep the stack is, or by how long ago it returned. So within the samples of a round, through the same functions, two more
 // batches are taken: before each run of the one a number of the inputs gets other last bits, in the other the same numbers are
 // written as they are. All batches write before each run, those that are samples elsewhere, so that the time between two runs
-// tells nothing. What an honest kernel takes is the same, to some nanoseconds and a part in a hundred; who keeps what it has
-// computed has to compute it in the first.
+// tells nothing. An honest kernel takes as long in both, by its least times; who keeps what it has computed has to compute it in
+// the first.
 //
 // Last bits alone: other numbers may lead through other branches, whose order a processor learns (probe.c).
 #include "tune/worker/session.h"
@@ -53,21 +53,13 @@ void hone_runner_take_pairs(hone_runner *runner, bool alone)
     runner->pairs.longest_ns = alone ? longest_alone_ns : longest_ns;
 }
 
-static bool can_have_pairs(const hone_runner *runner, double run_ns)
-{
-    const hone_session *session = runner->session;
-    return runner->pairs.are_taken && run_ns <= runner->pairs.longest_ns && runner->learns == NULL &&
-           session->site.instance == NULL && session->buffers.set_count == 1 && count_changed(&session->buffers) > 0;
-}
-
 bool hone_runner_wants_pair(const hone_runner *runner, double run_ns)
 {
-    return runner->pairs.innocent < INNOCENT && runner->pairs.guilty < GUILTY && can_have_pairs(runner, run_ns);
-}
-
-bool hone_runner_lacks_pairs(const hone_runner *runner)
-{
-    return hone_runner_wants_pair(runner, runner->verify_ns);
+    const hone_session *session = runner->session;
+    const hone_pairs *pairs = &runner->pairs;
+    return pairs->are_taken && pairs->innocent < INNOCENT && pairs->guilty < GUILTY && run_ns <= pairs->longest_ns &&
+           runner->learns == NULL && session->site.instance == NULL && session->buffers.set_count == 1 &&
+           count_changed(&session->buffers) > 0;
 }
 
 void hone_runner_write_elsewhere(hone_runner *runner)
@@ -126,33 +118,24 @@ static bool plan_writes(hone_runner *runner)
     return true;
 }
 
-static hone_status open_inputs(const hone_runner *runner, hone_error *err)
+static void stop(hone_runner *runner)
 {
-    const hone_buffers *buffers = &runner->session->buffers;
-    hone_status status = HONE_OK;
-    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (is_changed(buffers, i)) status = hone_buffers_open_input(&buffers->sets[0].fenced[i], err);
-    return status;
-}
-
-static void close_inputs(const hone_runner *runner)
-{
-    const hone_buffers *buffers = &runner->session->buffers;
-    for (size_t i = 0; i < buffers->count; i++)
-        if (is_changed(buffers, i)) hone_buffers_close_input(buffers, &buffers->sets[0].fenced[i]);
+    hone_runner_write_elsewhere(runner);
+    runner->pairs.are_taken = false;
 }
 
 hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_error *err)
 {
     if (!runner->pairs.are_taken) return HONE_FAILURE_NONE; // the pair's first batch has found no number
     if (!plan_writes(runner)) {
-        hone_runner_write_elsewhere(runner);
-        runner->pairs.are_taken = false; // rows of zeros
+        stop(runner); // rows of zeros
         return HONE_FAILURE_NONE;
     }
     for (uint32_t i = 0; i < HONE_WRITES && !changes; i++)
         runner->writes.mask[i] = 0;
-    return open_inputs(runner, err) == HONE_OK ? HONE_FAILURE_NONE : HONE_FAILURE_RUN;
+    if (hone_buffers_open_inputs(&runner->session->buffers, is_changed, err) == HONE_OK) return HONE_FAILURE_NONE;
+    stop(runner); // what is closed is not to be written
+    return HONE_FAILURE_RUN;
 }
 
 void hone_runner_end_pair(hone_runner *runner)
@@ -160,7 +143,7 @@ void hone_runner_end_pair(hone_runner *runner)
     if (!runner->pairs.are_taken) return;
     for (uint32_t i = 0; i < HONE_WRITES; i++)
         memcpy(runner->writes.at[i], &runner->pairs.before[i], runner->writes.size);
-    close_inputs(runner);
+    hone_buffers_close_inputs(&runner->session->buffers, is_changed);
     hone_runner_write_elsewhere(runner);
 }
 

@@ -173,23 +173,6 @@ static hone_status undo(const hone_runner *runner, const probe *p, hone_error *e
     return status;
 }
 
-// Inputs are guarded while they are not written on purpose.
-static hone_status open_inputs(const hone_runner *runner, hone_error *err)
-{
-    const hone_buffers *buffers = &runner->session->buffers;
-    hone_status status = HONE_OK;
-    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
-        if (is_changed(buffers, i)) status = hone_buffers_open_input(&buffers->sets[0].fenced[i], err);
-    return status;
-}
-
-static void close_inputs(const hone_runner *runner)
-{
-    const hone_buffers *buffers = &runner->session->buffers;
-    for (size_t i = 0; i < buffers->count; i++)
-        if (is_changed(buffers, i)) hone_buffers_close_input(buffers, &buffers->sets[0].fenced[i]);
-}
-
 // Times ---------------------------------------------------------------------------------------------------------------
 
 // A batch on the host, with its changes inside of the time.
@@ -394,9 +377,9 @@ hone_failure hone_runner_probe(hone_runner *runner, hone_error *err)
     forget_times(p);
     runner->probe = p;
     runner->batch = p->runs;
-    if (open_inputs(runner, err) == HONE_OK) {
+    if (hone_buffers_open_inputs(&session->buffers, is_changed, err) == HONE_OK) {
         failure = judge(runner, err);
-        close_inputs(runner);
+        hone_buffers_close_inputs(&session->buffers, is_changed);
     }
     runner->probe = NULL;
     runner->batch = batch;

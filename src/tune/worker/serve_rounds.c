@@ -151,7 +151,8 @@ static hone_failure judge_pairs(finals *f, uint32_t *out_failed, hone_error *err
         *out_failed = i;
         const uint64_t arguments = hone_arguments_digest(runner);
         const bool asks_on = f->verifies || runner->pairs.guilty >= SUSPICIOUS;
-        for (int n = 0; asks_on && n < MOST_SAMPLES && failure == HONE_FAILURE_NONE && hone_runner_lacks_pairs(runner);
+        for (int n = 0; asks_on && n < MOST_SAMPLES && failure == HONE_FAILURE_NONE &&
+                        hone_runner_wants_pair(runner, runner->verify_ns);
              n++) {
             hone_sample unused;
             failure = hone_runner_sample_in_round(runner, 0, &unused, err);

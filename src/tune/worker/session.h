@@ -196,10 +196,8 @@ struct hone_runner {
 // pairs.c: whether its samples come from runs that do their work. From now on samples in rounds have pairs beside them, of
 // longer runs where it is alone in its block.
 void hone_runner_take_pairs(hone_runner *runner, bool alone);
-// Whether a sample of so long a run is to have one.
+// Whether a sample of so long a run is to have one: nobody knows yet whether it is guilty.
 bool hone_runner_wants_pair(const hone_runner *runner, double run_ns);
-// Whether it has too few to be judged by, and can have more.
-bool hone_runner_lacks_pairs(const hone_runner *runner);
 // Until end_pair the runs of samples change a number of the inputs each, or write it as it is.
 hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_error *err);
 void hone_runner_end_pair(hone_runner *runner);
