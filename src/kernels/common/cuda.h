@@ -5,8 +5,9 @@
 #include "hone/kernel.h"
 
 // Of kernels over rows, whose signature has the rows' length as `dim` and their dtype as T. Blocks are whole warps. A row is
-// held as a whole or not at all, and shared by no more threads than have work. At last: what the registers of a
-// multiprocessor hold.
+// held as a whole or not at all, and shared by no more threads than have work. Then: what the registers of a
+// multiprocessor hold. At last: a config that leaves three quarters of the device's threads idle while there is work for them
+// is not worth a try (32 rows of 128,256 elements by one warp each took 100 times as long as by the best config).
 #define HONE_ROWS_CUDA_SPACE                                                                                           \
     "threads_per_row: 4..1024 *2 default 256\n"                                                                        \
     "rows_per_block: 1..64 *2\n"                                                                                       \
@@ -20,7 +21,8 @@
     "where keep == 0 or keep * vector * threads_per_row * cluster >= dim\n"                                            \
     "where keep == 0 or threads_per_row * keep <= 4 or keep * vector * threads_per_row * cluster < 2 * dim\n"          \
     "where keep > 0 or threads_per_row <= 32 or vector * threads_per_row * cluster < 2 * dim\n"                        \
-    "where keep * vector <= 64 and threads_per_row * rows_per_block * keep * vector <= 32768\n"
+    "where keep * vector <= 64 and threads_per_row * rows_per_block * keep * vector <= 32768\n"                        \
+    "where 4 * threads_per_row * cluster * x.size / max(dim, 1) >= min(x.size / vector, 1024 * device.sms)\n"
 
 // Blocks of all rows of x.
 #define HONE_ROWS_CUDA_GRID  "max(1, ceildiv(x.size / max(dim, 1), rows_per_block)) * cluster"

@@ -74,6 +74,31 @@ bool hone_wgmma_heuristic(
     return values[STAGES] * ((values[BLOCK_M] + values[BLOCK_N]) * 128 + 16) <= device->smem_bytes;
 }
 
+// A product of few tiles is over before several of them could overlap: it wants as many blocks as there can be, each with
+// deep tiles. At f16[130,72] x [72,200] such a block takes 3.07 us on an H200 where the space's default takes 5.8 (docs/gpu.md).
+bool hone_tensor_core_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    enum { BLOCK_M, BLOCK_N, BLOCK_K, WARPS_M, WARPS_N, STAGES, GROUP, PARAMETERS };
+    enum { DEEPEST_BYTES = 256 };
+    const hone_tensor *a = hone_call_tensor(call, MATMUL_A), *b = hone_call_tensor(call, MATMUL_B);
+    hone_assert(a->ndim == 2 && b->ndim == 2);
+    const int64_t m = a->shape[0], k = a->shape[1], n = k > 0 ? hone_tensor_elements(b) / k : 0;
+    const int64_t tiles = (m + 63) / 64 * ((n + 63) / 64), depth = DEEPEST_BYTES / (a->dtype.bits / 8);
+    (void)kernel;
+    if (device == NULL || device->sms == 0 || tiles > device->sms) return false;
+    const bool is_low = m <= 16;
+    out_config->values[BLOCK_M] = is_low ? 16 : 32;
+    out_config->values[BLOCK_N] = 32;
+    out_config->values[BLOCK_K] = depth;
+    out_config->values[WARPS_M] = is_low ? 1 : 2;
+    out_config->values[WARPS_N] = 2;
+    out_config->values[STAGES] = k <= 2 * depth ? 2 : 4;
+    out_config->values[GROUP] = 1;
+    out_config->count = PARAMETERS;
+    return true;
+}
+
 const char hone_simt_signature[] =
     "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
     "where T in f32";

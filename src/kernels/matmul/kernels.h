@@ -83,7 +83,8 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
 // The spaces of tensor_core.cu and wgmma.cu, whose operands differ in size.
 //   depths, size   what block_k may be, and the text behind it that makes bytes of elements: " * 2", or "" of bytes
 //   columns        what block_n may be
-// Of tensor_core.cu a thread has at most 128 sums, and a warp no fewer than a tile's worth of work.
+// Of tensor_core.cu a thread has at most 128 sums, and a warp no fewer than a tile's worth of work. No fewer blocks than a quarter of
+// the multiprocessors work where smaller tiles would give them work.
 #define HONE_TENSOR_CORE_SPACE(depths, size)                                                                           \
     "block_m: 16 | 32 | 64 | 128 | 256 default 128\n"                                                                  \
     "block_n: 32 | 64 | 128 | 256 default 128\n"                                                                       \
@@ -97,7 +98,8 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
     "where warps_m * warps_n <= 8\n"                                                                                   \
     "where stages * (block_m + block_n) * block_k" size " <= device.smem_bytes\n"                                      \
     "where block_m == 16 or block_m < 2 * m\n"                                                                         \
-    "where block_n == 32 or block_n < 2 * n\n"
+    "where block_n == 32 or block_n < 2 * n\n"                                                                         \
+    "where 4 * " HONE_PRODUCT_TILES " >= min(ceildiv(m, 16) * ceildiv(n, 32), device.sms)\n"
 #define HONE_WGMMA_BLOCK  "2 * block_m + 32"
 #define HONE_WGMMA_SHARED "stages * ((block_m + block_n) * 128 + 16)"
 #define HONE_WGMMA_SPACE(columns)                                                                                      \
@@ -112,6 +114,8 @@ hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args,
     "where block_n == 64 or block_n < 2 * n\n"
 extern const hone_code hone_tensor_core_code, hone_wgmma_code, hone_simt_code;
 bool hone_wgmma_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+bool hone_tensor_core_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
 extern const char hone_tensor_core_space[], hone_wgmma_space[], hone_simt_space[];
 extern const char hone_tensor_core_signature[], hone_simt_signature[];

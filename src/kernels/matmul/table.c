@@ -256,7 +256,7 @@ static const hone_kernel kernels[] = {
      .find_library = hone_cublaslt_find},
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_tensor_core", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 60, .signature = hone_tensor_core_signature, .space = hone_tensor_core_space,
-     .code = &hone_tensor_core_code},
+     .heuristic = hone_tensor_core_heuristic, .code = &hone_tensor_core_code},
     // Where it can run it is the faster of hone's own but for the smallest products (docs/gpu.md).
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_wgmma", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 61, .signature = hone_tensor_core_signature, .space = hone_wgmma_space,

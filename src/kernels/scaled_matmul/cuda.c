@@ -10,7 +10,7 @@
 
 static_assert(
     (int)SCALED_MATMUL_A == (int)MATMUL_A && (int)SCALED_MATMUL_B == (int)MATMUL_B,
-    "hone_wgmma_heuristic reads a and b of either");
+    "the heuristics read a and b of either");
 
 #define SIGNATURE(operands, results)                                                                                   \
     "scaled_matmul(a: Q[m, k], b: Q[n, k] if transpose_b else [k, n], a_scale: f32[m], b_scale: f32[n], bias: T[n], "  \

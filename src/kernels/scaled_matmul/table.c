@@ -152,9 +152,11 @@ static const hone_kernel kernels[] = {
     {ON_GPU, .name = "cuda_wgmma_f8", .priority = 61, .signature = hone_scaled_wgmma_f8_signature,
      .space = hone_scaled_wgmma_f8_space, .heuristic = hone_wgmma_heuristic, .code = &hone_scaled_wgmma_f8_code},
     {ON_GPU, .name = "cuda_tensor_core", .priority = 60, .signature = hone_scaled_tensor_core_signature,
-     .space = hone_scaled_tensor_core_space, .code = &hone_scaled_tensor_core_code},
+     .space = hone_scaled_tensor_core_space, .heuristic = hone_tensor_core_heuristic,
+     .code = &hone_scaled_tensor_core_code},
     {ON_GPU, .name = "cuda_tensor_core_f8", .priority = 60, .signature = hone_scaled_tensor_core_f8_signature,
-     .space = hone_scaled_tensor_core_space, .code = &hone_scaled_tensor_core_f8_code},
+     .space = hone_scaled_tensor_core_space, .heuristic = hone_tensor_core_heuristic,
+     .code = &hone_scaled_tensor_core_f8_code},
     {ON_GPU, .name = "cuda_simt", .priority = 50, .space = hone_scaled_simt_space, .code = &hone_scaled_simt_code},
     {NATIVE, .name = "reference", .is_reference = true, .run = hone_scaled_matmul_reference},
 };

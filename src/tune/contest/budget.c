@@ -6,8 +6,9 @@
 // expected, where `missing` is how far the kernel's best lies behind. The next step goes where worth times the steps
 // that there is time for is largest. Two rules keep a wrong model from starving a kernel: every kernel gets FAIR_TRIES
 // first, and one step of EXPLORE_PERIOD goes to who had fewest. A third one keeps those that are far behind from
-// taking the time of the others where there is little: together they have a share of the race. No source: the rules are
-// our own.
+// taking the time of the others where there is little: together they have a share of the race. A fourth one lets a leader
+// that needs no compiler have its next config before one is compiled of anybody else: of a library's 16 configs for an H200 two
+// were tried in contests of 5 s, and the best was 1.26 times as fast as the best of those. No source: the rules are our own.
 //
 // Cost: one pass over the kernels a step.
 #include "tune/contest/budget.h"
@@ -32,6 +33,7 @@ static const double defaults_share = 0.6;                              // of the
 static const double least_first_seconds = 5, least_first_share = 0.25; // of the contest
 static const double far_behind = 1.5;       // over the best, which few configs make good, and
 static const double behind_share = 0.25;    // of the race is for all such kernels, what their defaults took counted in
+static const double leader_share = 1.0 / 3; // of the race, that a leader has before others' configs are compiled
 static const double hopeless_factor = 2.0;  // over the best, and
 static const double hopeless_chance = 1e-3; // to beat it with one config more
 static const char where[] = "tune.budget";
@@ -224,6 +226,19 @@ double hone_budget_expected_gain(const hone_budget *budget)
     return most;
 }
 
+static bool needs_compiler(const hone_contestant *contestant)
+{
+    return contestant->ref->kernel.code != NULL && !is_ready(contestant);
+}
+
+// Whether the leader's next config comes before what was chosen.
+static bool goes_first(const hone_budget *budget, const hone_contestant *leader, const hone_contestant *chosen)
+{
+    const double race_ns = (double)(budget->trials->race_until_ns - budget->trials->started_ns);
+    return needs_compiler(chosen) && hone_contestant_is_left(leader) && leader->ref->kernel.code == NULL &&
+           leader->measuring_ns < leader_share * race_ns;
+}
+
 hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_error *err)
 {
     const hone_allocator *allocator = &budget->question->environment->allocator;
@@ -237,6 +252,10 @@ hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_err
     bool explores = budget->spending->steps % EXPLORE_PERIOD == EXPLORE_PERIOD - 1;
     bool is_early = least >= 0 && budget->field->contestants[least].tried < FAIR_TRIES;
     *out = is_early || explores ? least : worth_most(budget, worths);
+    const hone_candidate *best = hone_standings_best(budget->standings);
+    if (*out >= 0 && best != NULL && worths[best->kernel] >= 0 &&
+        goes_first(budget, &budget->field->contestants[best->kernel], &budget->field->contestants[*out]))
+        *out = best->kernel;
     hone_free(allocator, worths);
     return HONE_OK;
 }

@@ -16,6 +16,7 @@ typedef struct hone_contestant {
     hone_config default_config;
     bool has_default;
     bool yields;                // to others, where a call was never tuned
+    bool is_late;               // its default, and with it its search, waits for the others' (race.c)
     const hone_config *configs; // only these, borrowed; NULL: the space, or the kernel's own list
     size_t config_count;
     const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
@@ -45,7 +46,7 @@ typedef struct hone_contestant {
 // Its search may have another config.
 static inline bool hone_contestant_is_left(const hone_contestant *contestant)
 {
-    return contestant->search != NULL && !contestant->put_aside && !contestant->exhausted;
+    return contestant->search != NULL && !contestant->put_aside && !contestant->exhausted && !contestant->is_late;
 }
 
 // Its next config is prepared.

@@ -1,8 +1,10 @@
 // The race: candidates one after the other, until what may be spent is spent.
 //
 // The order: what an earlier contest measured (resumed), each kernel's default and between them a few configs of who
-// leads, the store's choice, and then whatever config the search of the kernel with most to gain proposes (budget.c). Each candidate is one trial; the rule
-// (rule/stopping.c) decides how many samples that has.
+// leads, the store's choice, and then whatever config the search of the kernel with most to gain proposes (budget.c).
+// Kernels whose code is a whole program (XLA's) come in when half of that time is over: what compiles them takes seconds
+// of a processor or of the device, alone, and one that is not ready in time takes its worker with it. Each candidate is one
+// trial; the rule (rule/stopping.c) decides how many samples that has.
 //
 // A config whose binary was measured before, by the digest of its code, is not run: two configs that a compiler makes
 // one program of would differ by noise alone.
@@ -15,6 +17,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "platforms/platform.h"
 #include "registry/failure_kinds.h"
 #include "tune/contest/family.h"
 
@@ -438,14 +441,15 @@ static void note_unready(hone_contest_state *state, uint32_t kernel, double seco
 }
 
 // A compiler that needs minutes must not leave the others without any: in a longer contest it has more.
-static hone_status race_default(hone_contest_state *state, uint32_t kernel, hone_error *err)
+//   least   seconds that it may take to be ready, if its share is less
+static hone_status race_default(hone_contest_state *state, uint32_t kernel, double least, hone_error *err)
 {
     hone_contestant *contestant = &state->field.contestants[kernel];
     const hone_config config = contestant->default_config;
     const uint64_t start = hone_trials_now(&state->trials);
     if (hone_standings_have(&state->standings, kernel, &config)) return HONE_OK;
     const hone_budget budget = hone_contest_budget(state);
-    const double share = hone_budget_first_seconds(&budget, kernel),
+    const double share = fmax(hone_budget_first_seconds(&budget, kernel), least),
                  granted = fmax(share, seconds_of_interpreter(state, kernel));
     hone_status status = take_default(state, &(entry){kernel, &config, true, granted}, share, err);
     if (status != HONE_OK || contestant->tried > 0 || contestant->put_aside) return status;
@@ -534,13 +538,15 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
     double credit_ns = 0;
     for (uint32_t n = 0; n < state->field.count && status == HONE_OK && hone_budget_has_evaluations(&budget); n++) {
         const uint32_t i = default_at(n, first);
-        const hone_contestant *contestant = &state->field.contestants[i];
+        hone_contestant *contestant = &state->field.contestants[i];
         const uint64_t start = hone_trials_now(&state->trials);
+        contestant->is_late = n > 0 && hone_platform_facts_of(contestant->ref->kernel.platform)->is_module;
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
-        if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
+        if (contestant->space == NULL || !contestant->has_default || contestant->put_aside || contestant->is_late)
+            continue;
         if (state->standings.best >= 0 && !hone_budget_has_time(&budget)) continue;
         const size_t before = state->standings.count;
-        status = race_default(state, i, err);
+        status = race_default(state, i, 0, err);
         if (!has_begun && state->standings.best >= 0 && state->standings.count > before) {
             has_begun = true;
             granted_ns = grant_defaults(&state->trials);
@@ -590,9 +596,9 @@ static hone_status race_first_default(hone_contest_state *state, hone_error *err
 {
     const hone_contestant *first = hone_field_default(&state->field);
     hone_status status = HONE_OK;
-    if (first != NULL) status = race_default(state, (uint32_t)(first - state->field.contestants), err);
+    if (first != NULL) status = race_default(state, (uint32_t)(first - state->field.contestants), 0, err);
     for (uint32_t i = 0; i < state->field.count && status == HONE_OK && state->standings.best < 0; i++)
-        if (state->field.contestants[i].space != NULL) status = race_default(state, i, err);
+        if (state->field.contestants[i].space != NULL) status = race_default(state, i, 0, err);
     return status;
 }
 
@@ -605,21 +611,55 @@ static hone_status race_for_tuner(hone_contest_state *state, hone_error *err)
     return status;
 }
 
-hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
+// The searches, until this time at most.
+static hone_status race_searches(hone_contest_state *state, uint64_t until_ns, hone_error *err)
 {
+    hone_status status = HONE_OK;
     const hone_budget budget = hone_contest_budget(state);
-    hone_status status = race_resumed(state, err);
-    state->spending.since_gain = 0; // patience is for what this contest tries
-    if (status == HONE_OK && state->question.options.tuner != NULL) return race_for_tuner(state, err);
-    if (status == HONE_OK) status = race_defaults(state, err);
-    if (status == HONE_OK) status = race_incumbent(state, err);
-    while (status == HONE_OK && hone_budget_goes_on(&budget)) {
+    while (status == HONE_OK && hone_budget_goes_on(&budget) && hone_trials_now(&state->trials) < until_ns) {
         uint32_t kernel;
         hone_config config;
         status = choose_next(state, &kernel, &config, err);
         if (status == HONE_OK) status = take(state, &(entry){kernel, &config, false, 0}, err);
     }
-    if (status == HONE_NOT_FOUND) status = HONE_OK; // every config was looked at
+    return status == HONE_NOT_FOUND ? HONE_OK : status; // every config was looked at
+}
+
+static uint64_t race_left_ns(const hone_contest_state *state)
+{
+    const uint64_t now = hone_trials_now(&state->trials);
+    return now < state->trials.race_until_ns ? state->trials.race_until_ns - now : 0;
+}
+
+// The defaults that had to wait, each for half of the time that is left then.
+static hone_status race_late(hone_contest_state *state, hone_error *err)
+{
+    const double half = 0.5;
+    hone_status status = HONE_OK;
+    const hone_budget budget = hone_contest_budget(state);
+    for (uint32_t i = 0; i < state->field.count && status == HONE_OK; i++) {
+        hone_contestant *contestant = &state->field.contestants[i];
+        if (!contestant->is_late) continue;
+        contestant->is_late = false;
+        const bool has_time = hone_budget_has_evaluations(&budget) && hone_budget_has_time(&budget);
+        if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
+        if (state->standings.best >= 0 && !has_time) continue;
+        status = race_default(state, i, half * 1e-9 * (double)race_left_ns(state), err);
+    }
+    return status;
+}
+
+hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
+{
+    hone_status status = race_resumed(state, err);
+    state->spending.since_gain = 0; // patience is for what this contest tries
+    if (status == HONE_OK && state->question.options.tuner != NULL) return race_for_tuner(state, err);
+    if (status == HONE_OK) status = race_defaults(state, err);
+    if (status == HONE_OK) status = race_incumbent(state, err);
+    const uint64_t halfway_ns = hone_trials_now(&state->trials) + race_left_ns(state) / 2;
+    if (status == HONE_OK) status = race_searches(state, halfway_ns, err);
+    if (status == HONE_OK) status = race_late(state, err);
+    if (status == HONE_OK) status = race_searches(state, UINT64_MAX, err);
     if (status == HONE_OK) say_progress(state, NULL);
     return status;
 }
