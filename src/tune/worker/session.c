@@ -349,7 +349,7 @@ static hone_failure verify_first_runs(hone_runner *runner, double after_ns, hone
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_beside(runner, &out->max_error, err);
     // Small calls may go another way than the contest's. Which one is held in its run says nothing of addresses.
     if (failure == HONE_FAILURE_NONE && after_ns == 0)
-        failure = hone_runner_verify_placed(runner, true, &out->max_error, err);
+        failure = hone_runner_verify_placed(runner, HONE_FOR_WINNERS, true, &out->max_error, err);
     hone_session_keep_neighbour(runner->session);
     return failure;
 }

@@ -234,8 +234,10 @@ hone_failure hone_runner_verify_in_place(hone_runner *runner, double *out_max_er
 // strict.c: on arrays that are aligned no better than the call says, between pages that nobody may touch: what is wrong
 // only there is UNALIGNED, what reads around an array BOUNDS. In a process of the session's own; elsewhere nothing is
 // said.
-//   is_whole  also on arrays some of which, or all, are aligned to 32 bytes and not to 64
-hone_failure hone_runner_verify_placed(hone_runner *runner, bool is_whole, double *out_max_error, hone_error *err);
+//   depth     of who is to win: also on arrays that are aligned unlike each other
+//   is_whole  then also on arrays some of which, or all, are aligned to 32 bytes and not to 64
+hone_failure hone_runner_verify_placed(
+    hone_runner *runner, hone_verify_depth depth, bool is_whole, double *out_max_error, hone_error *err);
 // scalars.c: prepared once more, for the call with other scalars, once for each candidate. A kernel that refuses the
 // changed call is not blamed.
 //   changes  a bit for each hone_scalar_change, each of which is one more call

@@ -302,8 +302,10 @@ static uint32_t bits_of(size_t count)
     return bits;
 }
 
-// The placings in their order; false: there are no more. is_whole: also those that matter to vectors of 64 bytes alone.
-static bool next_placing(const strict_arrays *arrays, bool is_whole, uint32_t number, placing *out)
+// The placings in their order; false: there are no more. Of who leads the first ones, which plain mistakes fail in; of who is to
+// win also those of arrays that are aligned unlike each other; with is_whole also those that matter to vectors of 64 bytes alone.
+static bool next_placing(
+    const strict_arrays *arrays, hone_verify_depth depth, bool is_whole, uint32_t number, placing *out)
 {
     static const placing first[] = {{.sort = BADLY}, {.sort = TIGHTLY}, {.sort = AT_START}};
     const uint32_t apart = 2 * bits_of(arrays->count), firsts = sizeof first / sizeof *first;
@@ -311,6 +313,7 @@ static bool next_placing(const strict_arrays *arrays, bool is_whole, uint32_t nu
         *out = first[number];
         return true;
     }
+    if (depth < HONE_FOR_WINNERS) return false;
     number -= firsts;
     if (number == 2 * apart) *out = (placing){.sort = BADLY, .half = HALF};
     if (number >= 2 * apart) return is_whole && number == 2 * apart;
@@ -319,7 +322,8 @@ static bool next_placing(const strict_arrays *arrays, bool is_whole, uint32_t nu
     return is_whole || number < apart;
 }
 
-hone_failure hone_runner_verify_placed(hone_runner *runner, bool is_whole, double *out_max_error, hone_error *err)
+hone_failure hone_runner_verify_placed(
+    hone_runner *runner, hone_verify_depth depth, bool is_whole, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_failure failure = HONE_FAILURE_NONE;
@@ -327,7 +331,8 @@ hone_failure hone_runner_verify_placed(hone_runner *runner, bool is_whole, doubl
     if (!has_walls(session)) return HONE_FAILURE_NONE;
     strict_arrays *arrays = hone_alloc(&session->allocator, sizeof *arrays);
     const bool has_room = arrays != NULL && make_room(runner, arrays); // without room nothing is said
-    for (uint32_t i = 0; has_room && failure == HONE_FAILURE_NONE && next_placing(arrays, is_whole, i, &at); i++) {
+    for (uint32_t i = 0; has_room && failure == HONE_FAILURE_NONE && next_placing(arrays, depth, is_whole, i, &at);
+         i++) {
         double error = 0;
         place_arrays(runner, arrays, at);
         failure = run_placed(runner, arrays, at, &error, err);
@@ -432,7 +437,7 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
     hone_session *session = runner->session;
     const bool is_whole = depth == HONE_FOR_WINNERS && session->variants.loaded == HONE_VARIANT_ORIGINAL &&
                           hone_session_is_quick(session);
-    hone_failure failure = hone_runner_verify_placed(runner, is_whole, out_max_error, err);
+    hone_failure failure = hone_runner_verify_placed(runner, depth, is_whole, out_max_error, err);
     hone_session_pass_phase(session);
     if (depth != HONE_FOR_WINNERS) return failure;
     // Both take one thread's time, which is a phase's on a machine of many.
@@ -446,13 +451,13 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
 }
 
 // A kernel may have another way for rows that are out of the ordinary, with mistakes of its own.
-static hone_failure verify_uneven(hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
+static hone_failure verify_uneven(hone_runner *runner, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
     if (!session->variants.variants[HONE_VARIANT_UNEVEN].has_reference) return HONE_FAILURE_NONE;
     if (hone_variants_load(&session->variants, HONE_VARIANT_UNEVEN, &session->buffers, err) != HONE_OK)
         return HONE_FAILURE_RUN;
-    const hone_failure failure = verify_loaded(runner, depth, out_max_error, err);
+    const hone_failure failure = verify_loaded(runner, HONE_FOR_WINNERS, out_max_error, err);
     if (failure != HONE_FAILURE_NONE)
         hone_fail_prefix(err, HONE_KERNEL_FAILED, "on %s", hone_variant_words(HONE_VARIANT_UNEVEN));
     hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
@@ -464,5 +469,6 @@ hone_failure hone_runner_verify_places(
     hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
 {
     const hone_failure failure = verify_loaded(runner, depth, out_max_error, err);
-    return failure == HONE_FAILURE_NONE ? verify_uneven(runner, depth, out_max_error, err) : failure;
+    if (failure != HONE_FAILURE_NONE || depth < HONE_FOR_WINNERS) return failure;
+    return verify_uneven(runner, out_max_error, err);
 }
