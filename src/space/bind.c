@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "hone/describe.h"
+#include "space/term.h"
 
 #include <string.h>
 
@@ -59,6 +60,7 @@ static hone_status from_call(
             bound->space, name, "is not a parameter of the space, and there is no call that could have it", err);
     int index = hone_signature_find(hone_call_signature(call), name->text);
     if (index >= 0) return from_value(bound, name, &hone_call_values(call)[index], out, err);
+    if (hone_term_size(call, hone_view_of(name->text), out)) return HONE_OK;
     if (hone_call_dim(call, name->text, &dim) != HONE_OK)
         return no_such_name(
             bound->space, name, "is neither a parameter of the space nor a dim or scalar of the call", err);

@@ -59,8 +59,7 @@ static bool of_value(const hone_value *value, hone_scalar *out)
     }
 }
 
-// "x.size": the number of a tensor's elements, for signatures whose leading dims have no names.
-static bool of_size(const hone_call *call, hone_view name, hone_scalar *out)
+bool hone_term_size(const hone_call *call, hone_view name, hone_scalar *out)
 {
     static const char suffix[] = ".size";
     const size_t size = strlen(suffix);
@@ -78,7 +77,7 @@ static bool of_call(const hone_term_scope *scope, hone_view name, int64_t index,
     char text[NAME_SIZE];
     int64_t dim;
     if (scope->call == NULL || name.size + 32 > sizeof text) return false;
-    if (index < 0 && of_size(scope->call, name, out)) return true;
+    if (index < 0 && hone_term_size(scope->call, name, out)) return true;
     if (index < 0)
         snprintf(text, sizeof text, "%.*s", (int)name.size, name.data);
     else

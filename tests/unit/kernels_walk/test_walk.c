@@ -302,6 +302,45 @@ static void run_drawn(subject *s)
     }
 }
 
+// Where there is no GPU: a kernel's space can be bound to a call on one, and holds the config that its heuristic chooses.
+static void choose_on_paper(subject *s)
+{
+    enum { CALLS = 40, SEEDS = 2 * ATTEMPTS };
+    static const hone_device_info paper = {
+        .struct_size = sizeof paper,
+        .platform = HONE_CUDA,
+        .backend = HONE_GPU,
+        .device = {HONE_DEVICE_CUDA, 0},
+        .name = "a GPU on paper",
+        .driver = "CUDA 13.0",
+        .architecture = "sm_90",
+        .fingerprint = "cuda|paper",
+        .threads = 1,
+        .l2_bytes = 50 << 20,
+        .memory_bytes = INT64_C(80) << 30,
+        .smem_bytes = 232448,
+        .sms = 132,
+        .capability = 90,
+    };
+    s->walk->device = paper;
+    for (uint64_t seed = 0; seed < SEEDS && s->calls < CALLS; seed++) {
+        hone_error err = {0};
+        hone_config chosen;
+        hone_bound_space *space = NULL;
+        hone_call *call = call_make(s->ref->algorithm, &paper, seed);
+        if (takes(s, call)) {
+            hone_status status = hone_kernel_default_config(s->ref, call, &paper, &chosen, &err);
+            if (status == HONE_OK) status = hone_space_bind(s->ref->space, call, &paper, &space, &err);
+            if (status == HONE_OK) status = hone_bound_space_check(space, &chosen, &err);
+            if (status != HONE_OK) fail_msg("%s: %s: %s", s->name, hone_call_text(call), err.message);
+            s->calls++;
+        }
+        hone_bound_space_release(&space);
+        hone_call_release(&call);
+    }
+    print_message("%s: not here, chosen on paper for %zu calls: %s\n", s->name, s->calls, s->reason.message);
+}
+
 // What a kernel that is not built in is tried on before it answers: hone's own pass the same, on each instruction set that
 // the machine has, for each has a kernel of its own.
 static void run_made_up(subject *s)
@@ -327,6 +366,7 @@ static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
     subject *s = *state;
     if (lacks_hardware(s, &s->reason)) {
         print_message("%s: not here: %s\n", s->name, s->reason.message);
+        if (s->walk->plan->is_hardware) choose_on_paper(s);
         return;
     }
     if (lacks_library(s, &s->reason)) {

@@ -216,6 +216,7 @@ static void constraints_read_the_dims_and_scalars_of_the_call(void **state)
         {"t: 16..256 *2\nwhere m % t == 0 and t * n <= 256", "t=16;t=32"},
         {"t: 8 | 16\nwhere a.shape[1] == t", "t=16"},
         {"t: 1..3\nwhere t == b.ndim", "t=2"},
+        {"t: 1..3\nwhere a.size == m * a.shape[1] and t < 2", "t=1"},
         {"t: 1..3\nwhere causal or t > 2", "t=1;t=2;t=3"},
         {"t: 1..3\nwhere not causal", ""},
         {"t: 1..3\nwhere mode == 'fast' and t > scale", "t=2;t=3"},
