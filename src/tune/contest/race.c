@@ -611,12 +611,22 @@ static hone_status race_for_tuner(hone_contest_state *state, hone_error *err)
     return status;
 }
 
-// The searches, until this time at most.
+static uint32_t count_late(const hone_field *field)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < field->count; i++)
+        count += field->contestants[i].is_late && field->contestants[i].space != NULL;
+    return count;
+}
+
+// The searches, until this time at most, and as long as evaluations are left for the defaults that wait.
 static hone_status race_searches(hone_contest_state *state, uint64_t until_ns, hone_error *err)
 {
     hone_status status = HONE_OK;
     const hone_budget budget = hone_contest_budget(state);
-    while (status == HONE_OK && hone_budget_goes_on(&budget) && hone_trials_now(&state->trials) < until_ns) {
+    const size_t spared = count_late(&state->field);
+    while (status == HONE_OK && hone_budget_goes_on(&budget) && hone_trials_now(&state->trials) < until_ns &&
+           state->standings.count + spared < state->question.options.evaluations) {
         uint32_t kernel;
         hone_config config;
         status = choose_next(state, &kernel, &config, err);

@@ -340,6 +340,53 @@ static void who_leads_is_tried_on_while_the_defaults_of_the_others_are_compiled(
     assert_true(tried(g, 3) > 0);
 }
 
+// How many candidates of the other kernels came before the one of this kernel that is the nth, from 0 on.
+static size_t before(const ground *g, uint32_t kernel, uint32_t nth)
+{
+    const hone_standings *standings = &g->state->standings;
+    size_t others = 0;
+    for (size_t i = 0; i < standings->count; i++) {
+        if (standings->candidates[i].kernel != kernel)
+            others++;
+        else if (nth-- == 0)
+            return others;
+    }
+    return others;
+}
+
+static void a_leader_that_needs_no_compiler_goes_before_what_must_be_compiled(void **state)
+{
+    ground *g = *state;
+    g->kernels[0].kernel.code = NULL;
+    g->run_ns[0] = g->run_ns[1] = 1e7;
+    g->prepare_ns[1] = 5e8;
+    g->least_ns[1] = 1.1e6;
+    compete(g, 4, 500);
+    assert_in_range(before(g, 1, 1), 40, 160);
+    assert_true(tried(g, 1) >= 3);
+}
+
+static void a_whole_program_comes_in_halfway(void **state)
+{
+    ground *g = *state;
+    g->kernels[1].kernel.platform = HONE_XLA;
+    g->run_ns[0] = g->run_ns[1] = 2e7;
+    g->least_ns[1] = 9e5;
+    compete(g, 4, 500);
+    assert_in_range(before(g, 1, 0), 50, 120);
+    assert_string_equal(g->contest.decision.kernel, "slow");
+}
+
+static void a_whole_program_is_tried_also_where_evaluations_are_few(void **state)
+{
+    ground *g = *state;
+    g->kernels[1].kernel.platform = HONE_XLA;
+    g->run_ns[0] = g->run_ns[1] = 2e7;
+    compete(g, 100, 5);
+    assert_int_equal(tried(g, 0), 4);
+    assert_int_equal(tried(g, 1), 1);
+}
+
 static bool choose_hundred(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out)
 {
@@ -436,7 +483,6 @@ static void what_a_compiler_has_made_ready_is_tried(void **state)
     hone_os_cpu_read(&cpu);
     if (cpu.threads < 2) skip(); // nothing is prepared together
     g->compiles_together = true;
-    g->kernels[0].kernel.code = NULL;
     g->run_ns[0] = g->run_ns[1] = 1e6;
     g->prepare_ns[1] = 5e8;
     g->least_ns[1] = 1.3e6;
@@ -481,6 +527,9 @@ int main(void)
         IN_GROUND(whoever_overtakes_the_first_of_a_family_searches_on_from_there),
         IN_GROUND(a_family_has_one_space_one_heuristic_and_other_instruction_sets),
         IN_GROUND(what_a_compiler_has_made_ready_is_tried),
+        IN_GROUND(a_leader_that_needs_no_compiler_goes_before_what_must_be_compiled),
+        IN_GROUND(a_whole_program_comes_in_halfway),
+        IN_GROUND(a_whole_program_is_tried_also_where_evaluations_are_few),
         IN_GROUND(patience_ends_a_search_without_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
