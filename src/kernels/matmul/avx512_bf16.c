@@ -36,9 +36,23 @@ HONE_INLINE vec across(const void *data, int64_t index, int64_t stride, int64_t 
     return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
 
+// Subnormal results are 0, as subnormal operands are.
+HONE_INLINE void round_sums(void *to, int64_t index, int64_t count, vec sums)
+{
+    const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(sums);
+    _mm256_mask_storeu_epi16((uint16_t *)to + index, hone_mask16(count), rounded);
+}
+
 static void tile(const hone_gemm_tile *work, int32_t rows)
 {
-    tile_any(work, rows, false, dot_pairs);
+    const tile_form form = {.word = WORD, .product = dot_pairs, .round = round_sums, .packs_b = true};
+    tile_any(work, rows, form);
+}
+
+static void tile_in_place(const hone_gemm_tile *work, int32_t rows)
+{
+    const tile_form form = {.word = WORD, .product = dot_pairs, .round = round_sums, .packs_b = true, .in_place = true};
+    tile_any(work, rows, form);
 }
 
 HONE_INLINE vec line(const hone_gemm_strip *strip, int64_t row, int64_t k)
@@ -56,9 +70,29 @@ static void lines(const hone_gemm_strip *strip)
     pack_lines(strip, WORD, line);
 }
 
+// Of 32 columns two rows are joined by a permutation for each half; fewer, and a last row alone, are widened.
 static void columns(const hone_gemm_strip *strip)
 {
-    pack_columns(strip, WORD, column);
+    enum { WIDE = 2 * VEC_WIDTH };
+    static const uint16_t joined[2][WIDE] = {
+        {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+         8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
+        {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
+         24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63}};
+    const __m512i first = _mm512_loadu_si512(joined[0]), second = _mm512_loadu_si512(joined[1]);
+    float *out = strip->out;
+    for (int64_t k = 0; k < strip->size; k += WORD, out += strip->width) {
+        const uint16_t *row = (const uint16_t *)strip->data + k * strip->stride;
+        int64_t from = 0;
+        for (; k + 1 < strip->size && from + WIDE <= strip->count; from += WIDE) {
+            const __m512i upper = _mm512_loadu_si512(row + from),
+                          lower = _mm512_loadu_si512(row + strip->stride + from);
+            _mm512_storeu_si512(out + from, _mm512_permutex2var_epi16(upper, first, lower));
+            _mm512_storeu_si512(out + from + VEC_WIDTH, _mm512_permutex2var_epi16(upper, second, lower));
+        }
+        for (; from < strip->width; from += VEC_WIDTH)
+            vec_store(out, HONE_F32, from, column(strip, k, from));
+    }
 }
 
 static void narrow(const float *from, void *to, hone_dtype_id dtype, int64_t count)
@@ -117,7 +151,9 @@ const hone_gemm_set hone_gemm_avx512_bf16 = {
     .vector = VEC_WIDTH,
     .lane = sizeof(LANE),
     .word = WORD,
+    .rounds = true,
     .tile = tile,
+    .tile_in_place = tile_in_place,
     .pack_lines = lines,
     .pack_columns = columns,
     .narrow = narrow,

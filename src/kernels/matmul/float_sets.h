@@ -21,7 +21,8 @@ void FINISH(const hone_matmul *product, void *sums, int64_t row, int64_t column,
 // Only vectors of 512 bits read rows in place, whose ends they mask.
 static void tile_in_place(const hone_gemm_tile *work, int32_t rows)
 {
-    if (sizeof(vec) == 64) tile_any(work, rows, true, vec_fma);
+    const tile_form form = {.word = 1, .product = vec_fma, .in_place = true};
+    if (sizeof(vec) == 64) tile_any(work, rows, form);
 }
 
 const hone_gemm_set VEC_NAME(hone_gemm) = {

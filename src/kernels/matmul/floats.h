@@ -11,7 +11,8 @@
 
 static void tile(const hone_gemm_tile *work, int32_t rows)
 {
-    tile_any(work, rows, false, vec_fma);
+    const tile_form form = {.word = 1, .product = vec_fma};
+    tile_any(work, rows, form);
 }
 
 HONE_INLINE vec line(const hone_gemm_strip *strip, int64_t row, int64_t k, hone_dtype_id dtype)

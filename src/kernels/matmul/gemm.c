@@ -243,12 +243,13 @@ static void pack_rows_of_b(const gemm_part *part, const gemm_block *block)
 static void place_a(const gemm_part *part, const gemm_block *block, int64_t from, hone_gemm_tile *tile)
 {
     const hone_matmul *product = part->product;
+    const int64_t size = hone_element_size(product->operands);
     if (part->job->blocking->pack_a)
         tile->a = a_of(part, block) + words_size(part->job, from * block->depth);
     else
-        tile->a =
-            (const char *)product->a + words_size(part->job, (block->row + from) * product->a_stride + block->k_begin);
-    tile->a_stride = product->a_stride;
+        tile->a = (const char *)product->a + ((block->row + from) * product->a_stride + block->k_begin) * size;
+    tile->a_stride = product->a_stride * size;
+    tile->a_is_cut = block->k_begin + block->depth * part->job->set->word > product->k;
 }
 
 // Where a panel of B is read: packed, or in place.
@@ -276,6 +277,13 @@ static void *place_c(const gemm_part *part, const gemm_block *block, int64_t row
     return part->c + words_size(job, column * sum_rows(job) + (row - part->row_begin) * part->c_stride);
 }
 
+// Where the result of row `row` and of the block's column `column` goes.
+static char *result_at(const gemm_part *part, const gemm_block *block, int64_t row, int64_t column)
+{
+    const hone_matmul *product = part->product;
+    return (char *)product->c + (row * product->c_stride + block->column + column) * hone_element_size(product->dtype);
+}
+
 // They go to c while they are in the first cache.
 static void narrow_tile(
     const gemm_part *part,
@@ -287,10 +295,9 @@ static void narrow_tile(
 {
     const hone_matmul *product = part->product;
     const int64_t size = hone_element_size(product->dtype);
-    for (int64_t i = 0; i < rows; i++) {
-        char *to = (char *)product->c + ((row + i) * product->c_stride + block->column + column) * size;
+    char *to = result_at(part, block, row, column);
+    for (int64_t i = 0; i < rows; i++, to += product->c_stride * size)
         part->job->set->narrow((const float *)tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
-    }
 }
 
 // Sums become results while they are in the first cache.
@@ -313,7 +320,7 @@ static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t
 {
     const hone_matmul *product = part->product;
     const int64_t size = hone_element_size(product->dtype);
-    const char *c = (const char *)product->c + (row * product->c_stride + block->column + column) * size;
+    const char *c = result_at(part, block, row, column);
     for (int64_t i = 0; i < rows; i++)
         __builtin_prefetch(c + i * product->c_stride * size, 1);
 }
@@ -365,24 +372,25 @@ static void multiply_panel(const gemm_part *part, const gemm_block *block, int64
     hone_gemm_tile tile = {
         .depth = block->depth,
         .c_stride = part->c_stride,
+        .result_stride = part->product->c_stride,
         .accumulate = !block->first,
         .columns = smaller(part->job->blocking->nr, block->columns - column),
     };
     const hone_gemm_set *set = part->job->set;
     void (*multiply)(const hone_gemm_tile *, int32_t) = part->job->blocking->pack_a ? set->tile : set->tile_in_place;
     const bool finishes = block->last && hone_matmul_has_epilogue(part->product);
+    const bool narrows = block->last && !sums_in_place(part->job), rounds = narrows && !finishes && set->rounds;
     place_b(part, block, column, &tile);
-    for (int64_t t = 0; t < tiles; t++) {
-        int64_t from = unit_piece(block->rows, row_unit(set), t, tiles);
-        int64_t rows = unit_piece(block->rows, row_unit(set), t + 1, tiles) - from;
+    for (int64_t t = 0, from = 0, rows; t < tiles; t++, from += rows) {
+        rows = unit_piece(block->rows, row_unit(set), t + 1, tiles) - from;
         place_a(part, block, from, &tile);
         tile.c = place_c(part, block, block->row + from, column);
         choose_fetch(part, block, column, t, &tile);
-        bool narrows = block->last && !sums_in_place(part->job);
+        tile.result = rounds ? result_at(part, block, block->row + from, column) : NULL;
         if (narrows) fetch_result(part, block, block->row + from, rows, column);
         multiply(&tile, (int32_t)rows);
         if (finishes) finish_tile(part, block, &tile, block->row + from, rows, column);
-        if (narrows) narrow_tile(part, block, &tile, block->row + from, rows, column);
+        if (narrows && !rounds) narrow_tile(part, block, &tile, block->row + from, rows, column);
     }
 }
 

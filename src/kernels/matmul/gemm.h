@@ -25,14 +25,18 @@ static inline int64_t hone_gemm_round_up(int64_t a, int64_t step)
 // What a micro-kernel computes: c[0..rows)[0..columns) (+)= A tile * B panel. A word is one float, two bf16 or integers of 16
 // bits that follow each other in k, four integers of 8 bits, or one double; sums are as long. Strides and depth count words.
 typedef struct hone_gemm_tile {
-    const void *a;    // word p of row i at a[p * rows + i]; in place at a[i * a_stride + p]
-    int64_t a_stride; // in place
+    const void *a;    // word p of row i at a[p * rows + i]; in place p words behind byte i * a_stride
+    int64_t a_stride; // in place, bytes
+    bool a_is_cut;    // in place: of the last word the first half alone is there
     const void *b;    // words of columns at b[p * b_step + j]
     int64_t b_step, depth;
     void *c;
     int64_t c_stride;
     int64_t columns; // 1 to nr; the last vector may be cut
     bool accumulate; // add to c; else overwrite it
+    // Where the set rounds, and these sums are complete: what they are rounded to goes there, and c is not written. NULL: to c.
+    void *result;
+    int64_t result_stride; // elements
     // What is packed soon: as many rows as a line has words (HONE_FETCH_BYTES / lane) are fetched towards the second cache,
     // a line of one of them each step, fetch_step bytes further on in each after as many steps.
     const char *fetch;
@@ -58,6 +62,7 @@ typedef struct hone_gemm_set {
     // Tiles of rows begin at multiples of row_unit, and a block is a multiple of depth_unit words deep; 0 is 1.
     int32_t row_unit, depth_unit;
     bool whole_tiles; // all of a tile of sums is written, also what lies behind the product's last row and column
+    bool rounds;      // a tile's sums can be rounded as they are stored
     void (*tile)(const hone_gemm_tile *tile, int32_t rows);
     void (*tile_in_place)(const hone_gemm_tile *tile, int32_t rows); // at most 9 rows; NULL: a is always packed
     void (*pack_a)(const hone_gemm_strip *strip);                    // in an order of the set's own; NULL: pack_lines

@@ -76,6 +76,13 @@ static const char tiles_of_amx[] = "mr: 16 | 32 default 32\n"
                                    "mc: 128 | 256 | 512 | 1024 default 512\n"
                                    "threads: 1..64 *2\n"
                                    "where threads <= device.threads\n";
+static const char pairs_of_9_rows[] = "mr: 6 | 8 | 9 default 6\n"
+                                      "nr: 48 | 64 default 64\n"
+                                      "kc: 256 | 512 | 1024 | 2048 default 1024\n"
+                                      "mc: 56 | 112 | 224 | 448 default 448\n"
+                                      "threads: 1..64 *2\n"
+                                      "where 384 <= mr * nr <= 432\n"
+                                      "where threads <= device.threads\n";
 static const char tiles_of_9_rows[] = "mr: 6 | 8 | 9 default 6\n"
                                       "nr: 48 | 64 default 64\n"
                                       "kc: 128 | 256 | 512 default 512\n"
@@ -100,8 +107,8 @@ static const char tiles_of_any_machine[] = "mr: 4 | 6 default 6\n"
 static const char threads_alone[] = HONE_THREADS_SPACE;
 
 // Of b that are packed together: with kc rows they stay within the last cache; where the products are quicker, within
-// the second.
-enum { COLUMNS = 4096, NEAR_COLUMNS = 512 };
+// the second, and beside rows of a that are not packed, in half of it.
+enum { COLUMNS = 4096, NEAR_COLUMNS = 512, NEAREST_COLUMNS = 256 };
 // Rows from which on AMX is faster than what reads b as it lies: 1.0 to 1.6 times at 8, 1.4 to 2.3 at 12, 2.7 to 4.6 at 32 (Xeon,
 // Sapphire Rapids).
 enum { TILES_FROM = 8 };
@@ -154,6 +161,17 @@ static const hone_blocked blocked_bf16 = {
     .kc = 512,
     .mc = 224,
     .columns = COLUMNS};
+static const hone_blocked in_place_bf16 = {
+    .form = &hone_matmul_form_plain,
+    .set = &hone_gemm_avx512_bf16,
+    .a_in_place = true,
+    .bf16_only = true,
+    .slow_on = "GenuineIntel",
+    .mr = 6,
+    .nr = 64,
+    .kc = 1024,
+    .mc = 448,
+    .columns = NEAREST_COLUMNS};
 static const hone_blocked blocked_amx = {
     .form = &hone_matmul_form_plain,
     .set = &hone_gemm_amx_bf16,
@@ -222,6 +240,8 @@ static const hone_kernel kernels[] = {
      .user = (void *)&decoding_avx512, HONE_DECODING_KERNEL},
     {NATIVE, .name = "amx_bf16", .priority = 38, .needs = AVX512 | HONE_CPU_AVX512_BF16 | HONE_CPU_AMX_BF16,
      .space = tiles_of_amx, .user = (void *)&blocked_amx, HONE_BLOCKED_KERNEL},
+    {NATIVE, .name = "avx512_bf16_in_place", .priority = 37, .needs = AVX512 | HONE_CPU_AVX512_BF16,
+     .space = pairs_of_9_rows, .user = (void *)&in_place_bf16, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_bf16", .priority = 36, .needs = AVX512 | HONE_CPU_AVX512_BF16,
      .space = tiles_of_32_registers, .user = (void *)&blocked_bf16, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512", .priority = 34, .needs = AVX512, .space = tiles_of_32_registers,

@@ -8,11 +8,22 @@
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 4, TILE_FETCH = HONE_FETCH_BYTES / sizeof(LANE) };
 
-HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const LANE *b, int64_t last, int vectors)
+// What a set's tiles are of. Every member is a constant where it is used, so that all of it is inlined.
+typedef struct tile_form {
+    int word; // elements of a in a word
+    word_product *product;
+    // Rounds the first `count` sums to results and stores them from element `index` of `to` on; NULL: sums are stored alone.
+    void (*round)(void *to, int64_t index, int64_t count, vec sums);
+    bool in_place; // a is read as it lies
+    bool packs_b;  // always, so that its rows are whole vectors
+} tile_form;
+
+HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const LANE *b, int64_t last, int vectors, const tile_form form)
 {
     HONE_UNROLL
     for (int j = 0; j < vectors; j++)
-        row[j] = j == vectors - 1 ? load_last(b + j * VEC_WIDTH, last) : vec_load(b, LANE_DTYPE, j * VEC_WIDTH);
+        row[j] = j == vectors - 1 && !form.packs_b ? load_last(b + j * VEC_WIDTH, last)
+                                                   : vec_load(b, LANE_DTYPE, j * VEC_WIDTH);
 }
 
 HONE_INLINE void tile_add_row(
@@ -31,44 +42,62 @@ HONE_INLINE void tile_step(
     int64_t last,
     int rows,
     int vectors,
-    word_product *product)
+    const tile_form form)
 {
     vec row[TILE_VECTORS];
-    tile_load_row(row, b, last, vectors);
+    tile_load_row(row, b, last, vectors, form);
     HONE_UNROLL
     for (int i = 0; i < rows; i++)
-        tile_add_row(sum[i], vec_set(a[i]), row, vectors, product);
+        tile_add_row(sum[i], vec_set(a[i]), row, vectors, form.product);
+}
+
+// A word where it lies, in all lanes; of `bytes` the first alone, the others are zero.
+HONE_INLINE vec tile_word(const char *from, size_t bytes)
+{
+    LANE word = 0;
+    memcpy(&word, from, bytes);
+    return vec_set(word);
 }
 
 // The same with the rows of a where they lie. They are addressed from every third one: nine rows take three pointers.
 HONE_INLINE void tile_step_in_place(
     vec sum[TILE_ROWS][TILE_VECTORS],
-    const LANE *const thirds[3],
+    const char *const thirds[3],
     int64_t a_stride,
+    size_t bytes,
     const LANE *b,
     int64_t last,
     int rows,
     int vectors,
-    word_product *product)
+    const tile_form form)
 {
     vec row[TILE_VECTORS];
-    tile_load_row(row, b, last, vectors);
+    tile_load_row(row, b, last, vectors, form);
     HONE_UNROLL
     for (int i = 0; i < rows; i++)
-        tile_add_row(sum[i], vec_set(thirds[i / 3][i % 3 * a_stride]), row, vectors, product);
+        tile_add_row(sum[i], tile_word(thirds[i / 3] + i % 3 * a_stride, bytes), row, vectors, form.product);
 }
 
 HONE_INLINE void tile_store(
-    const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_VECTORS], int64_t last, int rows, int vectors)
+    const hone_gemm_tile *tile,
+    vec sum[TILE_ROWS][TILE_VECTORS],
+    int64_t last,
+    int rows,
+    int vectors,
+    const tile_form form)
 {
+    const bool rounds = form.round != NULL && tile->result != NULL;
     HONE_UNROLL
     for (int i = 0; i < rows; i++) {
         HONE_UNROLL
         for (int j = 0; j < vectors; j++) {
             LANE *c = (LANE *)tile->c + i * tile->c_stride + j * VEC_WIDTH;
             int64_t count = j == vectors - 1 ? last : VEC_WIDTH;
-            vec old = tile->accumulate ? load_left(c, LANE_DTYPE, 0, count) : vec_set(0);
-            store_left(c, LANE_DTYPE, 0, count, LANE_ADD(old, sum[i][j]));
+            vec whole = tile->accumulate ? LANE_ADD(load_left(c, LANE_DTYPE, 0, count), sum[i][j]) : sum[i][j];
+            if (rounds)
+                form.round(tile->result, i * tile->result_stride + j * VEC_WIDTH, count, whole);
+            else
+                store_left(c, LANE_DTYPE, 0, count, whole);
         }
     }
 }
@@ -86,109 +115,120 @@ HONE_INLINE void tile_clear(const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_
     }
 }
 
-HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
+// Fetches a line in step p; returns where that of the next step lies.
+HONE_INLINE const char *tile_fetch(const hone_gemm_tile *tile, const char *line, int64_t p)
+{
+    const int64_t down = tile->fetch_stride, on = tile->fetch_step - (TILE_FETCH - 1) * down;
+    __builtin_prefetch(line, 0, 2);
+    return line + (p % TILE_FETCH != TILE_FETCH - 1 ? down : on);
+}
+
+HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors, const tile_form form)
 {
     vec sum[TILE_ROWS][TILE_VECTORS];
     int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH;
     const LANE *a = tile->a, *b = tile->b;
     const char *fetch = tile->fetch;
-    int64_t down = tile->fetch_stride, on = tile->fetch_step - (TILE_FETCH - 1) * down;
     tile_clear(tile, sum, rows, vectors);
     for (int64_t p = 0; p < tile->depth; p++, a += rows, b += tile->b_step) {
-        tile_step(sum, a, b, last, rows, vectors, product);
-        __builtin_prefetch(fetch, 0, 2);
-        fetch += p % TILE_FETCH != TILE_FETCH - 1 ? down : on;
+        tile_step(sum, a, b, last, rows, vectors, form);
+        fetch = tile_fetch(tile, fetch, p);
     }
-    tile_store(tile, sum, last, rows, vectors);
+    tile_store(tile, sum, last, rows, vectors, form);
 }
 
-HONE_INLINE void tile_product_in_place(const hone_gemm_tile *tile, int rows, int vectors, word_product *product)
+// Of a word of two elements the last may hold one.
+HONE_INLINE void tile_product_in_place(const hone_gemm_tile *tile, int rows, int vectors, const tile_form form)
 {
     vec sum[TILE_ROWS][TILE_VECTORS];
     int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH, stride = tile->a_stride;
-    const LANE *a = tile->a, *thirds[3] = {a, a + 3 * stride, a + 6 * stride}, *b = tile->b;
+    const char *a = tile->a, *thirds[3] = {a, a + 3 * stride, a + 6 * stride}, *fetch = tile->fetch;
+    const LANE *b = tile->b;
+    const bool is_cut = form.word > 1 && tile->a_is_cut;
     tile_clear(tile, sum, rows, vectors);
-    for (int64_t p = 0; p < tile->depth; p++, b += tile->b_step) {
-        tile_step_in_place(sum, thirds, stride, b, last, rows, vectors, product);
-        thirds[0]++;
-        thirds[1]++;
-        thirds[2]++;
+    for (int64_t p = 0; p < tile->depth - is_cut; p++, b += tile->b_step) {
+        tile_step_in_place(sum, thirds, stride, sizeof(LANE), b, last, rows, vectors, form);
+        if (form.packs_b) fetch = tile_fetch(tile, fetch, p);
+        thirds[0] += sizeof(LANE);
+        thirds[1] += sizeof(LANE);
+        thirds[2] += sizeof(LANE);
     }
-    tile_store(tile, sum, last, rows, vectors);
+    if (is_cut) tile_step_in_place(sum, thirds, stride, sizeof(LANE) / 2, b, last, rows, vectors, form);
+    tile_store(tile, sum, last, rows, vectors, form);
 }
 
 // Only tiles whose sums stay in registers exist: the others are no code.
-HONE_INLINE void tile_that_fits(const hone_gemm_tile *tile, int rows, int vectors, bool in_place, word_product *product)
+HONE_INLINE void tile_that_fits(const hone_gemm_tile *tile, int rows, int vectors, const tile_form form)
 {
-    if (in_place && rows <= 9 && fits(rows, vectors))
-        tile_product_in_place(tile, rows, vectors, product);
-    else if (!in_place && fits(rows, vectors))
-        tile_product(tile, rows, vectors, product);
+    if (form.in_place && rows <= 9 && fits(rows, vectors))
+        tile_product_in_place(tile, rows, vectors, form);
+    else if (!form.in_place && fits(rows, vectors))
+        tile_product(tile, rows, vectors, form);
 }
 
 // Each count of rows is compiled for itself.
-HONE_INLINE void tile_rows(const hone_gemm_tile *tile, int32_t rows, int vectors, bool in_place, word_product *product)
+HONE_INLINE void tile_rows(const hone_gemm_tile *tile, int32_t rows, int vectors, const tile_form form)
 {
     switch (rows) {
     case 1:
-        tile_that_fits(tile, 1, vectors, in_place, product);
+        tile_that_fits(tile, 1, vectors, form);
         return;
     case 2:
-        tile_that_fits(tile, 2, vectors, in_place, product);
+        tile_that_fits(tile, 2, vectors, form);
         return;
     case 3:
-        tile_that_fits(tile, 3, vectors, in_place, product);
+        tile_that_fits(tile, 3, vectors, form);
         return;
     case 4:
-        tile_that_fits(tile, 4, vectors, in_place, product);
+        tile_that_fits(tile, 4, vectors, form);
         return;
     case 5:
-        tile_that_fits(tile, 5, vectors, in_place, product);
+        tile_that_fits(tile, 5, vectors, form);
         return;
     case 6:
-        tile_that_fits(tile, 6, vectors, in_place, product);
+        tile_that_fits(tile, 6, vectors, form);
         return;
     case 7:
-        tile_that_fits(tile, 7, vectors, in_place, product);
+        tile_that_fits(tile, 7, vectors, form);
         return;
     case 8:
-        tile_that_fits(tile, 8, vectors, in_place, product);
+        tile_that_fits(tile, 8, vectors, form);
         return;
     case 9:
-        tile_that_fits(tile, 9, vectors, in_place, product);
+        tile_that_fits(tile, 9, vectors, form);
         return;
     case 10:
-        tile_that_fits(tile, 10, vectors, in_place, product);
+        tile_that_fits(tile, 10, vectors, form);
         return;
     case 11:
-        tile_that_fits(tile, 11, vectors, in_place, product);
+        tile_that_fits(tile, 11, vectors, form);
         return;
     case 12:
-        tile_that_fits(tile, 12, vectors, in_place, product);
+        tile_that_fits(tile, 12, vectors, form);
         return;
     case 13:
-        tile_that_fits(tile, 13, vectors, in_place, product);
+        tile_that_fits(tile, 13, vectors, form);
         return;
     case 14:
-        tile_that_fits(tile, 14, vectors, in_place, product);
+        tile_that_fits(tile, 14, vectors, form);
         return;
     }
 }
 
-HONE_INLINE void tile_any(const hone_gemm_tile *tile, int32_t rows, bool in_place, word_product *product)
+HONE_INLINE void tile_any(const hone_gemm_tile *tile, int32_t rows, const tile_form form)
 {
     switch ((tile->columns + VEC_WIDTH - 1) / VEC_WIDTH) {
     case 1:
-        tile_rows(tile, rows, 1, in_place, product);
+        tile_rows(tile, rows, 1, form);
         return;
     case 2:
-        tile_rows(tile, rows, 2, in_place, product);
+        tile_rows(tile, rows, 2, form);
         return;
     case 3:
-        tile_rows(tile, rows, 3, in_place, product);
+        tile_rows(tile, rows, 3, form);
         return;
     case 4:
-        tile_rows(tile, rows, 4, in_place, product);
+        tile_rows(tile, rows, 4, form);
         return;
     }
 }

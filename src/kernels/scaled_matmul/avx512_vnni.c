@@ -23,7 +23,8 @@ HONE_INLINE vec unsign(vec words)
 
 static void tile(const hone_gemm_tile *work, int32_t rows)
 {
-    tile_any(work, rows, false, dot_words);
+    const tile_form form = {.word = WORD, .product = dot_words};
+    tile_any(work, rows, form);
 }
 
 HONE_INLINE vec line_of_a(const hone_gemm_strip *strip, int64_t row, int64_t k)

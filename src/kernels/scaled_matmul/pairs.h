@@ -85,7 +85,8 @@ HONE_INLINE vec across(const void *data, int64_t index, int64_t stride, int64_t 
 
 static void tile(const hone_gemm_tile *work, int32_t rows)
 {
-    tile_any(work, rows, false, dot_pairs);
+    const tile_form form = {.word = WORD, .product = dot_pairs};
+    tile_any(work, rows, form);
 }
 
 HONE_INLINE vec line(const hone_gemm_strip *strip, int64_t row, int64_t k)

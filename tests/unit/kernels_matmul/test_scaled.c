@@ -336,7 +336,7 @@ static void few_rows_are_read_as_they_lie_and_more_are_packed(void **state)
         {"100", "100", avx512 | pairs | tiles, intel, "amx_bf16", "amx_int8"},
         {"32", "13", avx512 | pairs, intel, "avx512_bf16_decode", "avx512_vnni_decode"},
         {"33", "14", avx512 | pairs, intel, "avx512", "avx512_vnni"},
-        {"33", "32", avx512 | pairs, amd, "avx512_bf16", "avx512_vnni"},
+        {"33", "32", avx512 | pairs, amd, "avx512_bf16_in_place", "avx512_vnni"},
         {"33", "14", avx512, amd, "avx512", "avx512"},
         {"32", "13", avx512, amd, "avx512_decode", "avx512_decode"},
     };
