@@ -134,19 +134,47 @@ static void run_task(void *ctx, int64_t index)
     }
 }
 
-// The vectors as floats, in the memory of the calling thread, which other threads read while it waits for them.
+HONE_INLINE void widen(float *to, const void *from, hone_dtype_id dtype, float offset, int64_t length)
+{
+    const vec added = vec_set(offset);
+    for (int64_t i = 0; i < length; i += VEC_WIDTH) {
+        const vec value = vec_add(load_rest(from, dtype, i, length), added);
+        length - i < VEC_WIDTH ? vec_store_part(to, HONE_F32, i, length - i, value) : vec_store(to, HONE_F32, i, value);
+    }
+}
+
+// A vector with the offset as floats: where it lies if that is what it is, else in `memory`.
+static const float *floats_of(const hone_layer_norm_vector *of, double offset, int64_t length, float *memory)
+{
+    if (of->data == NULL) return NULL;
+    if (of->step != 1) {
+        for (int64_t i = 0; i < length; i++)
+            memory[i] = (float)((double)hone_element_get(of->data, of->dtype, i * of->step) + offset);
+        return memory;
+    }
+    switch (of->dtype) {
+    case HONE_F32:
+        if (offset == 0) return of->data;
+        widen(memory, of->data, HONE_F32, (float)offset, length);
+        return memory;
+    case HONE_BF16:
+        widen(memory, of->data, HONE_BF16, (float)offset, length);
+        return memory;
+    default:
+        widen(memory, of->data, HONE_F16, (float)offset, length);
+        return memory;
+    }
+}
+
+// In the memory of the calling thread, which other threads read while it waits for them.
 static bool make_floats(norm *job)
 {
     const hone_layer_norm *of = &job->of;
     const int64_t length = of->x.length;
     float *memory = hone_scratch_get((size_t)(2 * length) * sizeof *memory);
     if (memory == NULL) return false;
-    for (int64_t i = 0; i < length; i++) {
-        memory[i] = (float)hone_layer_norm_weight(of, i);
-        memory[length + i] = (float)hone_layer_norm_bias(of, i);
-    }
-    job->weight = of->weight.data != NULL ? memory : NULL;
-    job->bias = of->bias.data != NULL ? memory + length : NULL;
+    job->weight = floats_of(&of->weight, of->weight_offset, length, memory);
+    job->bias = floats_of(&of->bias, 0, length, memory + length);
     return true;
 }
 
