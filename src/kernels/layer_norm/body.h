@@ -35,12 +35,22 @@ HONE_INLINE float sum_of(const void *x, hone_dtype_id dtype, int64_t length)
     int64_t i = 0;
     for (; i + UNROLL * VEC_WIDTH <= length; i += UNROLL * VEC_WIDTH) {
         HONE_UNROLL
-        for (int u = 0; u < UNROLL; u++)
-            sums[u] = vec_add(sums[u], vec_load(x, dtype, i + u * VEC_WIDTH));
+        for (int u = 0; u < UNROLL; u += 2) {
+            vec two[2];
+            vec_load_two(x, dtype, i + u * VEC_WIDTH, two);
+            sums[u] = vec_add(sums[u], two[0]);
+            sums[u + 1] = vec_add(sums[u + 1], two[1]);
+        }
     }
     for (; i < length; i += VEC_WIDTH)
         sums[0] = vec_add(sums[0], load_rest(x, dtype, i, length));
     return vec_sum(vec_add(vec_add(sums[0], sums[1]), vec_add(sums[2], sums[3])));
+}
+
+HONE_INLINE void add_square(vec away, vec *square, vec *rest)
+{
+    *square = vec_fma(away, away, *square);
+    if (rest != NULL) *rest = vec_add(*rest, away);
 }
 
 // The sum of what is left of the elements without the mean, and of its squares. Behind the end nothing is left.
@@ -53,34 +63,34 @@ HONE_INLINE float squares_around(
     int64_t i = 0;
     for (; i + UNROLL * VEC_WIDTH <= length; i += UNROLL * VEC_WIDTH) {
         HONE_UNROLL
-        for (int u = 0; u < UNROLL; u++) {
-            vec away = vec_sub(vec_load(x, dtype, i + u * VEC_WIDTH), middle);
-            squares[u] = vec_fma(away, away, squares[u]);
-            if (centred) rests[u] = vec_add(rests[u], away);
+        for (int u = 0; u < UNROLL; u += 2) {
+            vec two[2];
+            vec_load_two(x, dtype, i + u * VEC_WIDTH, two);
+            add_square(vec_sub(two[0], middle), &squares[u], centred ? &rests[u] : NULL);
+            add_square(vec_sub(two[1], middle), &squares[u + 1], centred ? &rests[u + 1] : NULL);
         }
     }
-    float square = vec_sum(vec_add(vec_add(squares[0], squares[1]), vec_add(squares[2], squares[3])));
-    float rest = vec_sum(vec_add(vec_add(rests[0], rests[1]), vec_add(rests[2], rests[3])));
-    for (; i < length; i++) {
-        float away = hone_element_get(x, dtype, i) - mean;
-        square += away * away;
-        rest += away;
+    for (; i < length; i += VEC_WIDTH) {
+        const vec away = vec_sub(load_rest(x, dtype, i, length), middle);
+        add_square(
+            length - i < VEC_WIDTH ? vec_first(length - i, away, vec_set(0.0f)) : away, &squares[0],
+            centred ? &rests[0] : NULL);
     }
-    *out_rest = centred ? rest : 0;
-    return square;
+    *out_rest = centred ? vec_sum(vec_add(vec_add(rests[0], rests[1]), vec_add(rests[2], rests[3]))) : 0;
+    return vec_sum(vec_add(vec_add(squares[0], squares[1]), vec_add(squares[2], squares[3])));
 }
 
-// Elements from i on, `away` from the mean and scaled, with their weights and biases.
-HONE_INLINE vec weigh(const norm *job, vec away, int64_t i, int64_t count)
+HONE_INLINE vec load_floats(const float *from, int64_t i, int64_t count)
 {
-    const bool whole = count >= VEC_WIDTH;
-    vec value = away;
-    if (job->weight != NULL)
-        value =
-            vec_mul(value, whole ? vec_load(job->weight, HONE_F32, i) : vec_load_part(job->weight, HONE_F32, i, count));
-    if (job->bias != NULL)
-        value = vec_add(value, whole ? vec_load(job->bias, HONE_F32, i) : vec_load_part(job->bias, HONE_F32, i, count));
-    return value;
+    return count >= VEC_WIDTH ? vec_load(from, HONE_F32, i) : vec_load_part(from, HONE_F32, i, count);
+}
+
+// Elements from i on without the mean, with their weights and biases.
+HONE_INLINE vec weigh(const norm *job, vec value, int64_t i, int64_t count)
+{
+    if (job->weight == NULL) return job->bias != NULL ? vec_add(value, load_floats(job->bias, i, count)) : value;
+    const vec weight = load_floats(job->weight, i, count);
+    return job->bias != NULL ? vec_fma(value, weight, load_floats(job->bias, i, count)) : vec_mul(value, weight);
 }
 
 HONE_INLINE void multiply(
@@ -90,11 +100,11 @@ HONE_INLINE void multiply(
     const vec middle = vec_set(mean), left = vec_set(rest), scale = vec_set(factor);
     int64_t i = 0;
     for (; i + VEC_WIDTH <= length; i += VEC_WIDTH) {
-        vec value = vec_mul(vec_sub(vec_sub(vec_load(x, dtype, i), middle), left), scale);
+        const vec value = vec_mul(vec_sub(vec_sub(vec_load(x, dtype, i), middle), left), scale);
         vec_store(y, dtype, i, weigh(job, value, i, VEC_WIDTH));
     }
     if (i == length) return;
-    vec value = vec_mul(vec_sub(vec_sub(vec_load_part(x, dtype, i, length - i), middle), left), scale);
+    const vec value = vec_mul(vec_sub(vec_sub(vec_load_part(x, dtype, i, length - i), middle), left), scale);
     vec_store_part(y, dtype, i, length - i, weigh(job, value, i, length - i));
 }
 

@@ -15,10 +15,15 @@ HONE_INLINE float sum_of_squares(const void *x, hone_dtype_id dtype, int64_t len
     int64_t i = 0;
     for (; i + unroll * VEC_WIDTH <= length; i += unroll * VEC_WIDTH) {
         HONE_UNROLL
-        for (int u = 0; u < unroll; u++) {
-            vec value = vec_load(x, dtype, i + u * VEC_WIDTH);
-            sums[u] = vec_fma(value, value, sums[u]);
+        for (int u = 0; u + 1 < unroll; u += 2) {
+            vec two[2];
+            vec_load_two(x, dtype, i + u * VEC_WIDTH, two);
+            sums[u] = vec_fma(two[0], two[0], sums[u]);
+            sums[u + 1] = vec_fma(two[1], two[1], sums[u + 1]);
         }
+        if (unroll % 2 == 0) continue;
+        vec value = vec_load(x, dtype, i);
+        sums[0] = vec_fma(value, value, sums[0]);
     }
     for (; i < length; i += VEC_WIDTH) {
         vec value = length - i < VEC_WIDTH ? vec_load_part(x, dtype, i, length - i) : vec_load(x, dtype, i);

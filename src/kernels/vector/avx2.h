@@ -77,6 +77,18 @@ HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
     return hone_load8(data, dtype, index);
 }
 
+HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t index, vec out[2])
+{
+    if (dtype == HONE_BF16) {
+        const __m256i both = _mm256_loadu_si256((const __m256i *)(const void *)((const uint16_t *)data + index));
+        out[0] = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+        out[1] = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)));
+    } else {
+        out[0] = vec_load(data, dtype, index);
+        out[1] = vec_load(data, dtype, index + VEC_WIDTH);
+    }
+}
+
 HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     hone_store8(data, dtype, index, value);

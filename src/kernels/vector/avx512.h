@@ -86,6 +86,19 @@ HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
     return hone_widen16(_mm256_loadu_si256((const __m256i *)(const void *)((const uint16_t *)data + index)), dtype);
 }
 
+// Two vectors of elements in any order, as sums ask for them: bf16 need not be put in line.
+HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t index, vec out[2])
+{
+    if (dtype == HONE_BF16) {
+        const __m512i both = _mm512_loadu_si512((const uint16_t *)data + index);
+        out[0] = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16));
+        out[1] = _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32((int)0xffff0000)));
+    } else {
+        out[0] = vec_load(data, dtype, index);
+        out[1] = vec_load(data, dtype, index + VEC_WIDTH);
+    }
+}
+
 HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     if (dtype == HONE_F32)

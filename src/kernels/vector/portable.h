@@ -135,6 +135,12 @@ HONE_INLINE void vec_store_bf16(void *data, int64_t index, vec value)
     memcpy((uint16_t *)data + index, &halves, sizeof halves);
 }
 
+HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t index, vec out[2])
+{
+    out[0] = vec_load(data, dtype, index);
+    out[1] = vec_load(data, dtype, index + VEC_WIDTH);
+}
+
 HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     if (dtype == HONE_F32)
