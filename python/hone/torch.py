@@ -299,8 +299,10 @@ class _Operation:
 
     def _fake(self, *args: Any, **keywords: Any) -> Any:
         named = self._named(args, keywords)
-        device = self._one_device(named)
-        made = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self._describe(named)]
+        device, axes = self._one_device(named), named.get("axes")
+        # In hone's order, whatever order the caller sees: as arguments.c allocates it.
+        made = [torch.empty(_swapped(shape, axes), dtype=dtype, device=device) for dtype, shape in self._describe(named)]
+        made = [one.transpose(1, 2) if axes == "bhsd" else one for one in made]
         return made[0] if len(made) == 1 else tuple(made)
 
     def _fake_out(self, *args: Any, **keywords: Any) -> None:
@@ -403,7 +405,9 @@ class _Operation:
             results: those that are kept.
             like: the dtype of each argument that asks for its gradient, else None.
         """
-        plain = [cotangent.contiguous() for cotangent in cotangents]  # sum()'s has one element, and not every kernel takes strides
+        # sum()'s has one element, and not every kernel takes strides
+        is_turned = keywords.get("axes") == "bhsd"
+        plain = [one.transpose(1, 2).contiguous().transpose(1, 2) if is_turned else one.contiguous() for one in cotangents]
         of = self._cotangents(dict(zip(self.by_place, args)), results, keywords, plain, dict(zip(self.by_place, like)))
         return [None if dtype is None else of[name].to(dtype) for name, dtype in zip(self.by_place, like)]
 

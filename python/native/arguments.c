@@ -296,8 +296,12 @@ static PyObject *allocate(const native_arguments *arguments, const native_made_r
     if (made != NULL) return made;
     if (result->like == Py_TYPE(like))
         return PyObject_CallFunctionObjArgs(result->maker, result->shape, result->maker_dtype, NULL);
-    return PyObject_CallFunctionObjArgs(
+    made = PyObject_CallFunctionObjArgs(
         native.allocate, like, result->dtype, result->shape, stream != NULL ? stream : Py_None, NULL);
+    if (made == NULL || !result->is_turned) return made;
+    PyObject *turned = PyObject_CallMethod(made, "transpose", "ii", 1, 2);
+    Py_DECREF(made);
+    return turned;
 }
 
 // made[i] owns the results that were made here.

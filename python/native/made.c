@@ -38,11 +38,19 @@ static void add_value(made_key *key, const hone_value *value)
     key->fits = key->fits && value->tag != HONE_VALUE_STRING;
 }
 
+// A tensor of torch for axes="bhsd" lies in memory as hone has it, which kernels are decided for, and is seen in torch's
+// order: a graph that was traced expects one layout, whatever that of the operands is.
+static bool is_turned(const native_arguments *arguments)
+{
+    return arguments->swaps && arguments->like != NULL && native_torch_is_tensor(arguments->like);
+}
+
 static void make_key(made_key *out, const native_operation *operation, const native_arguments *arguments)
 {
     out->count = 0;
     out->fits = true;
     add(out, arguments->swaps);
+    add(out, is_turned(arguments));
     for (size_t i = 0; i < arguments->count; i++)
         if (!operation->parameters[i].is_result) add_value(out, &arguments->values[i]);
 }
@@ -61,11 +69,12 @@ void native_made_release(native_made *made)
     PyMem_Free(made);
 }
 
-// The shape as the caller sees it.
+// The shape as the caller sees it, or as hone has it, where what is made is turned.
 static PyObject *shape_of(const native_arguments *arguments, const hone_tensor *tensor)
 {
     native_tensor seen = {.tensor = tensor};
-    return arguments->swaps && !native_tensor_swap(&seen) ? NULL : native_shape(seen.tensor);
+    const bool swaps = arguments->swaps && !is_turned(arguments);
+    return swaps && !native_tensor_swap(&seen) ? NULL : native_shape(seen.tensor);
 }
 
 static bool find_maker(native_made_result *out, PyTypeObject *like)
@@ -83,6 +92,7 @@ static bool find_maker(native_made_result *out, PyTypeObject *like)
 
 static bool fill(native_made_result *out, const native_arguments *arguments, const hone_tensor *tensor)
 {
+    out->is_turned = is_turned(arguments);
     out->shape = shape_of(arguments, tensor);
     out->dtype = native_text(hone_dtype_find(tensor->dtype)->numpy_name);
     out->element = tensor->dtype;

@@ -244,7 +244,8 @@ PyObject *native_arguments_results(native_arguments *arguments, native_operation
 enum { NATIVE_KEY_WORDS = 96 };
 
 struct native_made_result {
-    PyObject *shape, *dtype; // as the caller sees it, a tuple of ints; numpy's name
+    PyObject *shape, *dtype; // as the caller sees it, or as hone has it, if turned: a tuple of ints; numpy's name
+    bool is_turned;          // the caller gets it with the two dims in the middle in turn
     PyTypeObject *like; // results of calls whose first array is of this type: maker(shape, maker_dtype); NULL: of none
     PyObject *maker, *maker_dtype;
     hone_dtype element;

@@ -382,6 +382,16 @@ class Models(HoneTest):
             torch.testing.assert_close(self.run_model(fast), self.expected)
             self.assertEqual(graphs[-1], [])
 
+    def test_attention_that_inductor_compiles_lies_in_memory_as_it_was_traced(self):
+        model, x = Attention(64, 4, 2), torch.randn(2, 6, 64)
+        expected = model(x).detach()
+        torch._dynamo.reset()
+        with hone.torch.replace(model):
+            made = torch.compile(model, fullgraph=True)(x)
+            made.sum().backward()
+        torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
+        self.assertIsNotNone(model.q_proj.weight.grad)
+
     def test_training_where_no_kernel_differentiates_is_refused_with_words(self):
         with hone.torch.replace(self.model) as replaced:
             site = {site.name: site for site in replaced.sites}
