@@ -15,6 +15,7 @@ import inspect
 import re
 import statistics
 import textwrap
+import threading
 import time
 import types
 from collections import Counter, OrderedDict
@@ -70,6 +71,15 @@ class Site:
     trained_on: frozenset[str] = frozenset()
     masked_on: frozenset[str] = frozenset()
     is_measured: bool = False
+    parts: dict[str, Site] = dataclasses.field(default_factory=dict, repr=False)
+
+    def part(self, function: str) -> Site:
+        """Of a function of torch that this module calls itself."""
+        if function == _ATTENTION and self.operation:
+            return self
+        if function not in self.parts:
+            self.parts.setdefault(function, _site(self.name, function, _OPERATIONS[function], self.module, self.before, self.front, {}))
+        return self.parts[function]
 
     def note(self, reason: str | None, tensors: tuple[torch.Tensor, ...], ours: Callable[..., Any], torchs: Callable[..., Any],
              is_masked: bool = False) -> None:
@@ -84,6 +94,12 @@ class Site:
         key = tuple((tuple(tensor.shape), tensor.dtype, tensor.device) for tensor in tensors)
         if len(self.calls) < 64:
             self.calls.setdefault(key, (ours, torchs))
+
+    def why_not_trained(self, tensors: tuple[torch.Tensor, ...]) -> str | None:
+        """Why torch answers a function where it would record a gradient; None: hone has it."""
+        if torch.is_grad_enabled() and any(one.requires_grad and one.device.type not in self.trained_on for one in tensors):
+            return f"a gradient is recorded, which has no kernel on {tensors[0].device.type}"
+        return None
 
     def refuse_training(self, tensors: tuple[torch.Tensor | None, ...]) -> None:
         if not torch.is_grad_enabled():
@@ -167,7 +183,7 @@ class _Replaced:
             return self._hone(*tensors) if reason is None else torchs(*args)
         site.note(reason, tensors, self._hone, torchs)
         if reason is not None:
-            return torchs(*args)
+            return _by_torch(torchs, args, {})
         if not torch.is_grad_enabled():
             return self._hone(*tensors)
         with hone.torch.differentiated_by(functools.partial(_own_forward, site.before, dict(vars(self)))):
@@ -193,12 +209,12 @@ class _Replaced:
 
 
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    rows = x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
+    rows = x if x.dim() == 2 else x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
     is_one_call = bias is None or x.device.type == "cpu"  # on a GPU no kernel of hone's own adds a bias
-    made = hone.torch.ops.matmul(rows, weight, bias if is_one_call else None, transpose_b=True)
+    made = hone.torch.product(rows, weight.transpose(0, 1), bias if is_one_call else None)
     if not is_one_call:
         made = made + bias
-    return made.reshape(*x.shape[:-1], weight.shape[0])  # type: ignore[no-any-return]
+    return made if x.dim() == 2 else made.reshape(*x.shape[:-1], weight.shape[0])  # type: ignore[no-any-return]
 
 
 class _Linear(_Replaced):
@@ -228,7 +244,7 @@ class _Norm(_Replaced):
         return self._run(reason, (x,), (weight, bias), x)
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
-        x, weight, said = tensors[0], getattr(self, "weight", None), self._hone_site.settings
+        x, weight, said = hone.torch.dense(tensors[0]), getattr(self, "weight", None), self._hone_site.settings
         eps = getattr(self, said["eps"])
         if eps is None:
             eps = torch.finfo(torch.float32).eps  # torch's, whatever the dtype: it computes in float32
@@ -247,7 +263,7 @@ class _Softmax(_Replaced):
         return self._run(reason or ("no elements" if input.numel() == 0 else None), (input,), (), input)
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
-        return hone.torch.ops.softmax(tensors[0])
+        return hone.torch.ops.softmax(hone.torch.dense(tensors[0]))
 
 
 class _GatedMlp(_Replaced):
@@ -274,7 +290,7 @@ class _GatedMlp(_Replaced):
         return getattr(self, names[2])(made)
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
-        return hone.torch.ops.silu_mul(*tensors)
+        return hone.torch.ops.silu_mul(*map(hone.torch.dense, tensors))
 
 
 def _silu_mul(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
@@ -338,14 +354,15 @@ def _packed(x: torch.Tensor) -> torch.Tensor:
 def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float | None) -> torch.Tensor:
     """Of [batch, head, position, element], as torch has it."""
     if mask is None:
-        q, k, v = _packed(q), _packed(k), _packed(v)
+        q, k, v = (_packed(hone.torch.dense(one)) for one in (q, k, v))
         return hone.torch.ops.scaled_dot_product_attention(q, k, v, causal=causal, softmax_scale=scale, axes="bhsd")  # type: ignore[no-any-return]
     mask = mask[(None,) * (4 - mask.dim())]
     is_bool = mask.dtype is torch.bool
     if _is_cast(q) and not is_bool:
         mask = mask.to(torch.get_autocast_dtype(q.device.type))
     by = {"mask": mask} if is_bool else {"bias": mask if mask.stride(-1) == 1 else mask.contiguous()}
-    made = hone.torch.ops.dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), softmax_scale=scale, **by)
+    q, k, v = (hone.torch.dense(one).transpose(1, 2) for one in (q, k, v))
+    made = hone.torch.ops.dot_product_attention(q, k, v, softmax_scale=scale, **by)
     # A query that sees no key: hone weighs all keys the same, torch none.
     blind = (mask.logical_not() if is_bool else mask == float("-inf")).all(-1, keepdim=True)
     return made.transpose(1, 2).masked_fill(blind, 0.0)  # type: ignore[no-any-return]
@@ -365,26 +382,13 @@ def _attend(site: Site, query: Any, key: Any, value: Any, attn_mask: Any = None,
         site.refuse_training(given)
     if not torch.compiler.is_compiling():
         site.note(reason, given, ours, torchs, is_masked=attn_mask is not None)
-    return ours(*given) if reason is None else torchs(*given)
+    return ours(*given) if reason is None else _by_torch(torchs, given, {})
 
 
-class _Attending(TorchFunctionMode):
-    def __init__(self, site: Site):
-        super().__init__()
-        self.site = site
+class _Calling(_Replaced):
+    """Whose methods call functions of torch themselves: hone's answer in their place while these methods run (:func:`_calling`)."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is F.scaled_dot_product_attention:
-            return _attend(self.site, *args, **(kwargs or {}))
-        return func(*args, **(kwargs or {}))
-
-
-class _Attention(_Replaced):
-    operation = "scaled_dot_product_attention"
-
-    def forward(self, *args: Any, **keywords: Any) -> Any:
-        with _Attending(self._hone_site):
-            return self._hone_site.before.forward(self, *args, **keywords)  # type: ignore[arg-type]
+    operation = ""
 
 
 class _MultiheadAttention(_Replaced):
@@ -650,6 +654,16 @@ _NONE_OF_HONES = (nn.GELU, nn.SiLU, nn.ReLU, nn.Sigmoid, nn.Tanh, nn.BatchNorm1d
 
 def _find(module: nn.Module) -> Found | str | None:
     """What a module becomes, or why it stays; None: nobody would ask."""
+    kind = type(module)
+    what = _find_kind(module)
+    if isinstance(what, tuple) or not (_attends(kind) or _calls(kind)):
+        return what
+    if "forward" in vars(module):
+        return "a forward was set on this object, which its class does not see"
+    return _Calling, "scaled_dot_product_attention" if _attends(kind) else "", {}
+
+
+def _find_kind(module: nn.Module) -> Found | str | None:
     for base in (nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Softmax):
         if isinstance(module, base):
             if _has_own_forward(module, base):
@@ -665,71 +679,317 @@ def _find(module: nn.Module) -> Found | str | None:
             return f"its forward is not that of {base.__name__}" if own else (front, front.operation, {"packs": getattr(module, "use_nested_tensor", False)})
     if isinstance(module, _NONE_OF_HONES):
         return f"hone has no operation for {type(module).__name__}"
-    own = _own_rms_norm(module) or _gated_mlp(module)
-    if own is None and _attends(type(module)):
-        return _Attention, "scaled_dot_product_attention", {}
-    return own
+    return _own_rms_norm(module) or _gated_mlp(module)
 
 
 @functools.cache
 def _derived(front: type[_Replaced], kind: type[nn.Module]) -> type[nn.Module]:
-    return type(kind.__name__, (front, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__, "__qualname__": kind.__qualname__})
+    members: dict[str, Any] = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__qualname__": kind.__qualname__}
+    if front is _Calling:
+        names = [name for name, functions in _methods_of(kind).items() if not _OPERATIONS.keys().isdisjoint(functions)]
+        members.update({name: _calling(getattr(kind, name)) for name in (*names, *["forward"] * _attends(kind))})
+    return type(kind.__name__, (front, kind), members)
 
 
 # Functions that a module calls itself -----------------------------------------------------------------------------------
 
-_FUNCTIONAL = {
-    "F.linear": F.linear, "torch.matmul": torch.matmul, "torch.bmm": torch.bmm, "torch.mm": torch.mm, "torch.addmm": torch.addmm, "torch.baddbmm": torch.baddbmm,
-    "torch.einsum": torch.einsum, "F.layer_norm": F.layer_norm, "F.rms_norm": F.rms_norm, "F.softmax": F.softmax, "torch.softmax": torch.softmax,
-    "torch.layer_norm": torch.layer_norm, "F.scaled_dot_product_attention": F.scaled_dot_product_attention}
-_METHODS = ("matmul", "bmm", "mm", "softmax")
+# What hone makes of a call of torch's: why torch answers it, or None; its tensors; hone's and torch's function of these.
+Asked = tuple[str | None, tuple[Any, ...], Callable[..., Any], Callable[..., Any]]
+_REFUSED = "arguments that torch refuses, or further ones"
 
 
-def _called(node: ast.Call, names: dict[str, Any]) -> str | None:
-    """The function of torch that a call is of, by a name in its module or as a method of a tensor."""
+def _nobody(*tensors: Any) -> Any:
+    raise NotImplementedError
+
+
+def _left_to_torch(reason: str) -> Asked:
+    return reason, (), _nobody, _nobody
+
+
+def _refused_operands(*operands: Any, dtypes: tuple[torch.dtype, ...] = DTYPES) -> str | None:
+    if not isinstance(operands[0], torch.Tensor) or any(one is not None and not isinstance(one, torch.Tensor) for one in operands):
+        return _REFUSED
+    refused = _refused_dtype(*operands, dtypes=dtypes)
+    if refused is not None:
+        return refused
+    return "no elements" if any(one is not None and one.numel() == 0 for one in operands) else None
+
+
+def _dtypes_of_products(x: Any) -> tuple[torch.dtype, ...]:
+    return (*DTYPES, torch.float64) if isinstance(x, torch.Tensor) and x.device.type == "cpu" else DTYPES
+
+
+def _ask_linear(input: Any = None, weight: Any = None, bias: Any = None, **others: Any) -> Asked:
+    reason = _refused_operands(input, weight, bias, dtypes=_dtypes_of_products(input))
+    if reason is None and (others or weight is None or input.dim() == 0 or weight.dim() != 2 or input.shape[-1] != weight.shape[1] or
+                           bias is not None and tuple(bias.shape) != (weight.shape[0],)):
+        reason = _REFUSED
+    return reason, (input, weight, bias), _product, F.linear
+
+
+def _ask_product(input: Any = None, other: Any = None, mat2: Any = None, dims: int | None = None, **others: Any) -> Asked:
+    """Of torch.matmul; with dims of those that take as many."""
+    other = mat2 if other is None else other
+    reason = _refused_operands(input, other, dtypes=_dtypes_of_products(input))
+    if reason is None and (others or other is None or min(input.dim(), other.dim()) < 1 or dims is not None and (input.dim(), other.dim()) != (dims, dims) or
+                           dims == 3 and input.shape[0] != other.shape[0] or max(input.dim(), other.dim()) > _MOST_DIMS or
+                           input.shape[-1] != other.shape[-2 if other.dim() > 1 else 0]):
+        reason = _REFUSED
+    return reason, (input, other), hone.torch.matmul, torch.matmul
+
+
+def _ask_mm(input: Any = None, mat2: Any = None, **others: Any) -> Asked:
+    return _ask_product(input, mat2, dims=2, **others)
+
+
+def _ask_bmm(input: Any = None, mat2: Any = None, **others: Any) -> Asked:
+    return _ask_product(input, mat2, dims=3, **others)
+
+
+def _added_product(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.device.type != "cpu":  # no kernel of hone's own adds there
+        return hone.torch.product(a, b) + bias
+    return hone.torch.product(a, b, bias) if bias.dim() == 1 else hone.torch.product(a, b, None, hone.torch.dense(bias))
+
+
+def _ask_addmm(input: Any = None, mat1: Any = None, mat2: Any = None, *, beta: Any = 1, alpha: Any = 1, **others: Any) -> Asked:
+    reason = _refused_operands(input, mat1, mat2, dtypes=_dtypes_of_products(input))
+    if reason is None and (others or mat1 is None or mat2 is None or mat1.dim() != 2 or mat2.dim() != 2 or mat1.shape[1] != mat2.shape[0]):
+        reason = _REFUSED
+    if reason is None and (beta != 1 or alpha != 1):
+        reason = "beta or alpha"
+    if reason is None and tuple(input.shape) not in ((mat2.shape[1],), (mat1.shape[0], mat2.shape[1])):
+        reason = "what is added is broadcast"
+    return reason, (input, mat1, mat2), _added_product, torch.addmm
+
+
+def _ask_softmax(input: Any = None, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, **others: Any) -> Asked:
+    reason = _refused_operands(input)
+    if reason is None and (others or type(dim) is not int):
+        reason = _REFUSED
+    if reason is None and dim not in (-1, input.dim() - 1):
+        reason = "not along the last dim"
+    if reason is None and dtype not in (None, *DTYPES):
+        reason = f"{str(dtype).removeprefix('torch.')}"
+    if reason is None and dtype is None and _is_cast(input):
+        reason = "autocast"
+
+    def ours(x: torch.Tensor) -> torch.Tensor:
+        return hone.torch.ops.softmax(hone.torch.dense(x if dtype is None else x.to(dtype)))  # type: ignore[no-any-return]
+
+    def torchs(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1, dtype=dtype)
+
+    return reason, (input,), ours, torchs
+
+
+def _ask_torchs_softmax(input: Any = None, dim: Any = None, dtype: Any = None, **others: Any) -> Asked:
+    return _ask_softmax(input, dim, 3, dtype, **others)
+
+
+def _refused_norm(x: Any, normalized_shape: Any, *weights: Any) -> str | None:
+    reason = _refused_operands(x, *weights)
+    if reason is None and (not isinstance(normalized_shape, (tuple, list)) or x.dim() == 0):
+        return _REFUSED
+    if reason is None and len(normalized_shape) != 1:
+        return "normalized over several dims"
+    if reason is None and any(one is not None and tuple(one.shape) != tuple(normalized_shape) for one in (x[(0,) * (x.dim() - 1)], *weights)):
+        return _REFUSED
+    return reason or ("autocast" if _is_cast(x) else None)
+
+
+def _ask_layer_norm(input: Any = None, normalized_shape: Any = None, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True,
+                    **others: Any) -> Asked:
+    def ours(x: torch.Tensor, weight: Any = None, bias: Any = None) -> torch.Tensor:
+        return hone.torch.ops.layer_norm(hone.torch.dense(x), weight, bias, eps=eps)  # type: ignore[no-any-return]
+
+    def torchs(x: torch.Tensor, weight: Any = None, bias: Any = None) -> torch.Tensor:
+        return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
+
+    return _refused_norm(input, normalized_shape, weight, bias) or (_REFUSED if others else None), (input, weight, bias), ours, torchs
+
+
+def _ask_rms_norm(input: Any = None, normalized_shape: Any = None, weight: Any = None, eps: float | None = None, **others: Any) -> Asked:
+    least = torch.finfo(torch.float32).eps if eps is None else eps
+
+    def ours(x: torch.Tensor, weight: Any = None) -> torch.Tensor:
+        if weight is None:
+            return hone.torch.ops.layer_norm(hone.torch.dense(x), eps=least, subtract_mean=False)  # type: ignore[no-any-return]
+        return hone.torch.ops.rms_norm(hone.torch.dense(x), weight, eps=least)  # type: ignore[no-any-return]
+
+    def torchs(x: torch.Tensor, weight: Any = None) -> torch.Tensor:
+        return F.rms_norm(x, x.shape[-1:], weight, eps)
+
+    return _refused_norm(input, normalized_shape, weight) or (_REFUSED if others else None), (input, weight), ours, torchs
+
+
+# By the name that the report has: torch's functions, hone's operation, and what asks for it.
+_ANSWERED: tuple[tuple[str, tuple[Any, ...], str, Callable[..., Asked]], ...] = (
+    ("F.linear", (F.linear,), "matmul", _ask_linear),
+    ("torch.matmul", (torch.matmul, torch.Tensor.matmul, torch.linalg.matmul), "matmul", _ask_product),
+    ("torch.bmm", (torch.bmm, torch.Tensor.bmm), "matmul", _ask_bmm),
+    ("torch.mm", (torch.mm, torch.Tensor.mm), "matmul", _ask_mm),
+    ("torch.addmm", (torch.addmm, torch.Tensor.addmm), "matmul", _ask_addmm),
+    ("F.softmax", (F.softmax,), "softmax", _ask_softmax),
+    ("torch.softmax", (torch.softmax, torch.Tensor.softmax, torch.special.softmax), "softmax", _ask_torchs_softmax),
+    ("F.layer_norm", (F.layer_norm, torch.layer_norm), "layer_norm", _ask_layer_norm),
+    ("F.rms_norm", (F.rms_norm, torch.rms_norm), "rms_norm", _ask_rms_norm),
+)
+_ATTENTION = "F.scaled_dot_product_attention"
+_NAMES = {function: name for name, functions, _, _ in _ANSWERED for function in functions} | {F.scaled_dot_product_attention: _ATTENTION}
+_OPERATIONS = {name: operation for name, _, operation, _ in _ANSWERED} | {_ATTENTION: "scaled_dot_product_attention"}
+_ASKS = {function: ask for _, functions, _, ask in _ANSWERED for function in functions}
+# Those that hone answers by no operation of its own: they are told.
+_UNANSWERED = {torch.einsum: "torch.einsum", torch.baddbmm: "torch.baddbmm"}
+_METHODS = {"matmul": "torch.matmul", "bmm": "torch.bmm", "mm": "torch.mm", "addmm": "torch.addmm", "softmax": "torch.softmax"}
+_FUNCTION = (types.FunctionType, types.BuiltinFunctionType)
+
+
+class _State(threading.local):
+    """Whether torch answers a call that a mode has seen: those around it are not asked."""
+
+    is_torchs = False
+
+
+_state = _State()
+
+
+def _by_torch(func: Any, args: Any, keywords: Any) -> Any:
+    if torch.compiler.is_compiling():
+        return func(*args, **keywords)
+    before, _state.is_torchs = _state.is_torchs, True
+    try:
+        return func(*args, **keywords)
+    finally:
+        _state.is_torchs = before
+
+
+def _saving_hooks() -> Any:
+    return None if torch.compiler.is_compiling() else torch._C._autograd._top_saved_tensors_default_hooks(True)
+
+
+class _Functions(TorchFunctionMode):
+    """While a method of a module runs."""
+
+    def __init__(self, site: Site):
+        super().__init__()
+        self.site, self.hooks = site, _saving_hooks()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        keywords = kwargs or {}
+        if func not in _NAMES or not torch.compiler.is_compiling() and _state.is_torchs:
+            return func(*args, **keywords)
+        hooks = _saving_hooks()
+        if hooks is not None and hooks != self.hooks:  # torch.utils.checkpoint runs it again, where this mode is not there
+            self.site.part(_NAMES[func]).note("inside of torch.utils.checkpoint, or other hooks of saved tensors", (), _nobody, _nobody)
+            return _by_torch(func, args, keywords)
+        if func is F.scaled_dot_product_attention:
+            return _attend(self.site.part(_ATTENTION), *args, **keywords)
+        return _answer(self.site.part(_NAMES[func]), func, args, keywords)
+
+
+def _answer(site: Site, func: Any, args: Any, keywords: Any) -> Any:
+    reason, tensors, ours, torchs = _ASKS[func](*args, **keywords)
+    given = tuple(one for one in tensors if one is not None)
+    if reason is None:
+        reason = site.why_not_trained(given)
+    if torch.compiler.is_compiling():
+        return ours(*tensors) if reason is None else func(*args, **keywords)
+    places = [i for i, one in enumerate(tensors) if one is not None]
+    count = len(tensors)
+
+    def of(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Of the tensors that are there alone."""
+        return lambda *given: function(*(dict(zip(places, given)).get(i) for i in range(count)))
+
+    if reason is not None:
+        site.note(reason, (), _nobody, _nobody)
+        return _by_torch(func, args, keywords)
+    site.note(None, given, of(ours), of(torchs))
+    if not torch.is_grad_enabled() or site.operation == "matmul":
+        return ours(*tensors)
+    with hone.torch.differentiated_by(torchs):
+        return ours(*tensors)
+
+
+def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a module in which hone answers functions of torch."""
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **keywords: Any) -> Any:
+        with _Functions(self._hone_site):
+            return method(self, *args, **keywords)
+
+    return run
+
+
+def _named(node: ast.Call, names: dict[str, Any]) -> tuple[str | None, Any]:
+    """The function of torch that a call is of, by a name in its module or as a method of a tensor, and any other function."""
     parts: list[str] = []
     function: ast.AST = node.func
     while isinstance(function, ast.Attribute):
         parts.insert(0, function.attr)
         function = function.value
-    if not isinstance(function, ast.Name) or function.id not in names:
-        return f"Tensor.{parts[-1]}" if parts and parts[-1] in _METHODS else None
-    value = functools.reduce(lambda one, part: getattr(one, part, None), parts, names[function.id])
-    return next((name for name, one in _FUNCTIONAL.items() if one is value), None)
+    root = function.id if isinstance(function, ast.Name) else ""
+    if root not in names:
+        return _METHODS.get(parts[-1]) if parts and (root, len(parts)) != ("self", 1) else None, None
+    value = functools.reduce(lambda one, part: getattr(one, part, None), parts, names[root])
+    if not isinstance(value, _FUNCTION):
+        return None, None
+    return _NAMES.get(value) or _UNANSWERED.get(value), value
 
 
-@functools.cache
-def _functions_of(kind: Any) -> Counter[str]:
-    """Functions of torch that hone has operations for and that the methods of a class call, in its source: replace() puts modules in the
-    place of modules, and sees none of these."""
+def _called(function: Any, depth: int = 3) -> Counter[str]:
+    """Functions of torch that hone has operations for and that a function calls in its source, or one that it calls."""
     found: Counter[str] = Counter()
-    for base in kind.__mro__[:-1]:
-        if base is nn.Module or base.__module__.startswith("torch."):
-            break
-        for method in vars(base).values():
-            try:
-                tree = ast.parse(textwrap.dedent(inspect.getsource(method))) if isinstance(method, types.FunctionType) else None
-            except (OSError, SyntaxError):  # it was made by exec
-                continue
-            for node in ast.walk(tree) if tree is not None else ():
-                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-                    found["@"] += 1
-                elif isinstance(node, ast.Call) and (name := _called(node, method.__globals__)) is not None:
-                    found[name] += 1
+    function = inspect.unwrap(function)
+    if not isinstance(function, types.FunctionType) or function.__module__.startswith("torch.") or depth == 0:
+        return found
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):  # it was made by exec
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            found["torch.matmul"] += 1
+        elif isinstance(node, ast.Call):
+            name, value = _named(node, function.__globals__)
+            found.update([name] if name is not None else _called(value, depth - 1) if value is not None else [])
     return found
 
 
-def _functional(model: nn.Module, sites: list[Site]) -> dict[str, Counter[str]]:
+@functools.cache
+def _methods_of(kind: type[nn.Module]) -> dict[str, Counter[str]]:
+    """Functions that a class' methods call, by method; those of a static method, a property or the like are forward's."""
+    found: dict[str, Counter[str]] = {}
+    for base in kind.__mro__[:-1]:
+        if base is nn.Module or base.__module__.startswith("torch."):
+            break
+        for name, method in vars(base).items():
+            is_plain = isinstance(method, types.FunctionType)
+            inner = method if is_plain else getattr(method, "__func__", None) or getattr(method, "fget", None)
+            functions = _called(inner) if inner is not None else Counter()
+            if functions and (name == "__call__" or not name.startswith("__")):
+                found.setdefault(name if is_plain else "forward", Counter()).update(functions)
+    return found
+
+
+def _functions_of(kind: type[nn.Module]) -> Counter[str]:
+    return sum(_methods_of(kind).values(), Counter())
+
+
+def _calls(kind: type[nn.Module]) -> bool:
+    return not _OPERATIONS.keys().isdisjoint(_functions_of(kind))
+
+
+def _functional(model: nn.Module) -> dict[str, Counter[str]]:
     """By module: those that are left to torch."""
-    taken = {id(site.module): site for site in sites}
     found = {}
     for name, module in model.named_modules():
-        site = taken.get(id(module))
-        if site is not None and site.front is not _Attention:  # what hone runs in its place
+        site = vars(module).get("_hone_site")
+        if site is not None and site.front is not _Calling:  # what hone runs in its place
             continue
-        functions = Counter(_functions_of(type(module) if site is None else site.before))
-        if site is not None:
-            del functions["F.scaled_dot_product_attention"]
+        functions = _functions_of(type(module) if site is None else site.before)
+        functions = Counter({one: count for one, count in functions.items() if site is None or one not in _OPERATIONS})
         if functions:
             found[name] = functions
     return found
@@ -742,16 +1002,19 @@ class Replaced:
     """What :func:`hone.torch.replace` did. Printed it is a table; entered with ``with``, it is undone at the end.
 
     Attributes:
-        sites: the modules that run hone's operations.
+        sites: the modules that run hone's operations, and functions of torch that modules call themselves, one of each module and function.
         left: names of modules of known kinds that stayed, with the reason.
-        functions: by module, which functions of torch its source calls itself and how often (``torch.matmul``, ``F.linear``): these stay torch's.
+        functions: by module, which functions of torch its source calls itself and how often that stay torch's (``torch.einsum``).
     """
 
     def __init__(self, sites: list[Site], left: dict[str, str], functions: dict[str, Counter[str]]):
-        self.functions = functions
-        self.sites, self.left = [site for site in sites if site.operation], left
-        self._all = sites  # with modules around them, which have no operation of their own
+        self.functions, self.left = functions, left
+        self._all = sites  # of modules, also of those that have no operation of their own
         self._is_undone = False
+
+    @property
+    def sites(self) -> list[Site]:
+        return [one for site in self._all for one in (site, *list(site.parts.values())) if one.operation]
 
     def undo(self) -> None:
         """Every module is torch's own again. What was counted stays.
@@ -808,7 +1071,8 @@ class Replaced:
     def _summary(self) -> str:
         calls = sum(map(Counter.total, self.functions.values()))
         told = f"; {calls} call{'s' * (calls != 1)} of torch's functions in {len(self.functions)} module{'s' * (len(self.functions) != 1)}" if calls else ""
-        return f"{len(self.sites)} modules run hone's operations, {len(self.left)} were left{told}"
+        modules = len({id(site.module) for site in self.sites})
+        return f"{modules} module{'s' * (modules != 1)} run{'s' * (modules == 1)} hone's operations, {len(self.left)} were left{told}"
 
     def _repr_html_(self) -> str:
         """The same table, as a notebook shows it."""
@@ -893,12 +1157,19 @@ def replace(model: nn.Module) -> Replaced:
             left = {one: reason for one, reason in left.items() if one.rpartition(".")[0] != name}
     sites = []
     for name, module, (front, operation, settings) in found:
-        site = Site(name, type(module).__name__, operation, module, type(module), front, settings=settings,
-                    trained_on=_trained_on(operation) if operation else frozenset(), masked_on=_devices_of(MASKED))
+        site = _site(name, type(module).__name__, operation, module, type(module), front, settings)
+        for function in _functions_of(type(module)) if front is _Calling else ():
+            if function in _OPERATIONS:
+                site.part(function)
         vars(module)["_hone_site"] = site
         module.__class__ = _derived(front, type(module))
         sites.append(site)
-    return Replaced(sites, left, _functional(model, sites))
+    return Replaced(sites, left, _functional(model))
+
+
+def _site(name: str, kind: str, operation: str, module: nn.Module, before: type[nn.Module], front: type[_Replaced], settings: dict[str, Any]) -> Site:
+    return Site(name, kind, operation, module, before, front, settings=settings, trained_on=_trained_on(operation) if operation else frozenset(),
+                masked_on=_devices_of(MASKED))
 
 
 def _trained_on(operation: str) -> frozenset[str]:

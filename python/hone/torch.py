@@ -653,23 +653,40 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     known = (*_WIDTHS, torch.float64)
     if a.dtype not in known or b.dtype not in known or min(a.dim(), b.dim()) < 1 or max(a.dim(), b.dim()) > 8:
         return torch.matmul(a, b)
+    if a.dim() == b.dim() == 2:
+        return product(a, b)
     if b.dim() > 2:
         return _batched(a, b)
     rows = a.flatten(0, -2) if a.dim() > 1 else a.unsqueeze(0)  # no reshape to -1 rows: of nothing there are any number
-    made = ops.matmul(rows, b if b.dim() == 2 else b.unsqueeze(1))
-    return made.reshape((*a.shape[:-1], *(b.shape[1:] if b.dim() == 2 else ())))  # type: ignore[no-any-return]
+    made = product(rows, b if b.dim() == 2 else b.unsqueeze(1))
+    return made.reshape((*a.shape[:-1], *(b.shape[1:] if b.dim() == 2 else ())))
+
+
+def product(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None) -> torch.Tensor:
+    """hone's ``matmul`` of matrices that may be turned, as ``q @ k.transpose(-1, -2)`` has one. Kernels take rows without gaps; what has neither
+    such rows nor such columns is copied, since only the reference takes any strides, which is some hundred times as slow."""
+    is_turned = b.stride(-1) != 1 and b.stride(-2) == 1
+    b = dense(b.transpose(-1, -2) if is_turned else b)
+    return ops.matmul(dense(a), b, bias, residual, transpose_b=is_turned)  # type: ignore[no-any-return]
+
+
+def dense(x: torch.Tensor) -> torch.Tensor:
+    """Whose last axis has no gaps."""
+    return x if x.stride(-1) == 1 else x.contiguous()
 
 
 def _batched(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.dim() == b.dim() and a.shape[:-2] == b.shape[:-2]:
+        return product(a, b)
     rows = a if a.dim() > 1 else a.unsqueeze(0)
     leading = torch.broadcast_shapes(rows.shape[:-2], b.shape[:-2])
-    made = ops.matmul(rows.expand(*leading, *rows.shape[-2:]), b.expand(*leading, *b.shape[-2:]))
-    return made if a.dim() > 1 else made.squeeze(-2)  # type: ignore[no-any-return]
+    made = product(rows.expand(*leading, *rows.shape[-2:]), b.expand(*leading, *b.shape[-2:]))
+    return made if a.dim() > 1 else made.squeeze(-2)
 
 
 def replace(model: torch.nn.Module) -> Replaced:
-    """Puts hone's operations into a model: linear layers, norms, softmax, gated activations, ``nn.MultiheadAttention``, and whatever
-    of it calls ``torch.nn.functional.scaled_dot_product_attention``. The model stays the same object, with its parameters, hooks and
+    """Puts hone's operations into a model: linear layers, norms, softmax, gated activations, ``nn.MultiheadAttention``, and functions of
+    torch that its modules call themselves (``F.scaled_dot_product_attention``, ``F.linear``, ``torch.matmul``). The model stays the same object, with its parameters, hooks and
     ``state_dict``; calls that hone would not answer as torch does run torch's own.
 
     Returns:
