@@ -445,7 +445,15 @@ class _Operation:
         given = {**{name: value for name, value in named.items() if not isinstance(value, torch.Tensor)}, **keywords}
         made = operation.packet.default(*tensors, **{name: value for name, value in given.items() if name in plan.scalars and value is not None})
         made = [one.transpose(1, 2) if is_turned else one for one in (made if isinstance(made, tuple) else (made,))]
-        return {plan.arrays[array]: made[result] for array, result in plan.gives.items()}
+        found = {plan.arrays[array]: made[result] for array, result in plan.gives.items()}
+        if self.name == "layer_norm" and cotangents[0].dtype is torch.float64:
+            found.update(self._double_sums(named["x"], cotangents[0], keywords))
+        return found
+
+    def _double_sums(self, x: torch.Tensor, d_y: torch.Tensor, keywords: dict[str, Any]) -> dict[str, torch.Tensor]:
+        """The cotangents of layer_norm's weight and bias, which its gradient gives in f32 whatever its rows are."""
+        plain = self.packet.default(x, **{name: value for name, value in keywords.items() if name != "weight_offset"})
+        return {"weight": (d_y * plain).reshape(-1, x.shape[-1]).sum(0), "bias": d_y.reshape(-1, x.shape[-1]).sum(0)}
 
     # --- vmap
 

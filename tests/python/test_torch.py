@@ -337,7 +337,7 @@ class Operations(HoneTest):
 
     def test_help_says_shapes_and_dtypes(self):
         self.assertIn("rms_norm(x: T[..., dim], weight: T[dim]", hone.torch.ops.rms_norm.__doc__)
-        self.assertIn("where T in f16, bf16, f32", pydoc.render_doc(hone.torch.ops.rms_norm))
+        self.assertIn("where T in f16, bf16, f32, f64", pydoc.render_doc(hone.torch.ops.rms_norm))
 
     def test_opcheck_finds_nothing(self):
         for name, op, args, scalars in self.calls():
@@ -591,6 +591,32 @@ class Gradients(HoneTest):
                 found = torch.library.opcheck(op.default, args, scalars)
                 self.assertEqual(set(found.values()), {"SUCCESS"})
                 self.assertTrue(torch.autograd.gradcheck(lambda *one: op(*one, **scalars), args, eps=1e-2, atol=2e-2, rtol=2e-2))
+
+    def test_gradcheck_finds_nothing_in_float64(self):
+        def w(*shape):
+            return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+        cos, sin = torch.rand(2, 5, 4, dtype=torch.float64)
+        cases = (
+            (lambda x, weight: ops.rms_norm(x, weight, eps=1e-5), w(3, 8), w(8)),
+            (lambda x, residual, weight: ops.add_rms_norm(x, residual, weight), w(3, 8), w(3, 8), w(8)),
+            (lambda x, weight, bias: ops.layer_norm(x, weight, bias, weight_offset=1.0), w(2, 3, 8), w(8), w(8)),
+            (lambda x: ops.layer_norm(x, subtract_mean=False), w(3, 8)),
+            (lambda x: ops.softmax(x, scale=0.5), w(3, 8)),
+            (ops.silu_mul, w(3, 8), w(3, 8)),
+            (lambda x: ops.rope(x, cos, sin), w(2, 5, 3, 8)),
+            (lambda x: ops.rope(x, cos, sin, interleaved=True), w(2, 5, 3, 8)),
+            (ops.matmul, w(3, 5), w(5, 4), w(4), w(3, 4)),
+            (lambda a, b: ops.matmul(a, b, transpose_b=True), w(2, 3, 5), w(2, 4, 5)),
+            (lambda q, k, v: ops.flash_attention(q, k, v, causal=True, logits_soft_cap=5.0, sliding_window=3), w(1, 5, 4, 3), w(1, 6, 2, 3), w(1, 6, 2, 3)),
+            (lambda q, k, v: ops.scaled_dot_product_attention(q, k, v, axes="bhsd"), w(1, 4, 5, 3), w(1, 2, 6, 3), w(1, 2, 6, 3)))
+        for function, *tensors in cases:
+            self.assertTrue(torch.autograd.gradcheck(function, tensors, rtol=1e-6, atol=1e-8))
+        x, weight, bias = w(300, 8), w(8), w(8)
+        made = torch.autograd.grad(ops.layer_norm(x, weight, bias, eps=1e-5).square().sum(), (x, weight, bias))
+        own = torch.autograd.grad(F.layer_norm(x, (8,), weight, bias, eps=1e-5).square().sum(), (x, weight, bias))
+        for one, other in zip(made, own):
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
     def test_16_bit_floats_have_gradients_of_their_dtype(self):
         for op, args, count, scalars, plain in self.differentiated():

@@ -26,9 +26,9 @@ hone_status hone_add_rms_norm_reference(const hone_plan *plan, const hone_value 
         const int64_t from = hone_rows_offset(&x, row), other = hone_rows_offset(&residual, row);
         const int64_t to = hone_rows_offset(&norm.x, row);
         for (int64_t i = 0; i < x.length; i++) {
-            const double sum = (double)hone_element_get(x.data, norm.dtype, from + i * x.step) +
-                               (double)hone_element_get(residual.data, norm.dtype, other + i * residual.step);
-            hone_element_put(norm.x.data, norm.dtype, to + i * norm.x.step, (float)sum);
+            const double sum = hone_element_get_double(x.data, norm.dtype, from + i * x.step) +
+                               hone_element_get_double(residual.data, norm.dtype, other + i * residual.step);
+            hone_element_put_double(norm.x.data, norm.dtype, to + i * norm.x.step, sum);
         }
         hone_rms_norm_row(&norm, row);
     }

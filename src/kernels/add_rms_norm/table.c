@@ -1,6 +1,7 @@
 // add_rms_norm: its signature, its kernels, and what is known of them without running them.
 #include "kernels/add_rms_norm/add_rms_norm.h"
 #include "kernels/common/cuda.h"
+#include "kernels/common/matrix.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
 
@@ -30,10 +31,13 @@ static bool heuristic(
 
 // The sum of two floats is the double's, rounded, so that all kernels have one sum, and y is off by what rms_norm's may
 // be. A kernel of others that normalises the sum before it is rounded is off by half an eps of y more: one eps in all.
+#define SIGNATURE(DTYPES)                                                                                              \
+    "add_rms_norm(x: T[..., dim], residual: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> "                 \
+    "(sum: T[..., dim], y: T[..., dim]) where T in " DTYPES
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = "add_rms_norm(x: T[..., dim], residual: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> "
-                 "(sum: T[..., dim], y: T[..., dim]) where T in f32, f16, bf16",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_add_rms_norm_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -42,8 +46,8 @@ static const hone_algorithm algorithm = {
 };
 
 #define NATIVE                                                                                                         \
-    HONE_KERNEL, .algorithm = "add_rms_norm", .platform = HONE_NATIVE, .backend = HONE_CPU,                            \
-                 .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic
+    HONE_KERNEL, .algorithm = "add_rms_norm", .signature = SIGNATURE(HONE_FLOATS), .platform = HONE_NATIVE,            \
+                 .backend = HONE_CPU, .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic
 
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512", .priority = 30, .run = hone_add_rms_norm_avx512,
@@ -51,11 +55,11 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx2", .priority = 20, .run = hone_add_rms_norm_avx2,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_add_rms_norm_portable},
-    {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_CPU, .priority = 5,
-     .space = hone_add_rms_norm_xla_space, .code = &hone_add_rms_norm_xla_code},
-    {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU,
-     .priority = 50, .space = HONE_ROWS_CUDA_SPACE, .heuristic = hone_rows_cuda_heuristic,
-     .code = &hone_add_rms_norm_cuda_code},
+    {HONE_KERNEL, .algorithm = "add_rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "xla", .platform = HONE_XLA,
+     .backend = HONE_CPU, .priority = 5, .space = hone_add_rms_norm_xla_space, .code = &hone_add_rms_norm_xla_code},
+    {HONE_KERNEL, .algorithm = "add_rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda",
+     .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50, .space = HONE_ROWS_CUDA_SPACE,
+     .heuristic = hone_rows_cuda_heuristic, .code = &hone_add_rms_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_add_rms_norm_reference},
 };

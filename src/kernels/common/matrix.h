@@ -60,6 +60,10 @@ static inline int64_t hone_matrix_offset(const hone_tensor *tensor, int32_t lead
     return elements;
 }
 
+// Of signatures: what kernels take, and what references, which compute in double, take as well.
+#define HONE_FLOATS         "f32, f16, bf16"
+#define HONE_FLOATS_AND_F64 HONE_FLOATS ", f64"
+
 // The id of one of the float types that kernels know; HONE_DTYPE_COUNT for any other.
 static inline hone_dtype_id hone_float_id(hone_dtype dtype)
 {

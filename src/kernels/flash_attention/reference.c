@@ -18,7 +18,7 @@ static void convert(
 {
     for (int64_t i = 0; i < count; i++)
         for (int64_t x = 0; x < length; x++)
-            out[i * length + x] = (double)hone_element_get(from, dtype, i * stride + x * step);
+            out[i * length + x] = hone_element_get_double(from, dtype, i * stride + x * step);
 }
 
 static double dot(const double *a, const double *b, int64_t count)
@@ -72,11 +72,11 @@ static void attend(const reference *r, int64_t batch, int64_t position, int64_t 
             r->sums[i] += r->weights[j] * r->values[j * p->value_dim + i];
     char *out = hone_attention_at(&p->out, size, batch, position, head);
     for (int64_t i = 0; i < p->value_dim; i++)
-        hone_element_put(out, p->dtype, i * p->out.element, (float)r->sums[i]);
+        hone_element_put_double(out, p->dtype, i * p->out.element, r->sums[i]);
     if (p->weights.data == NULL) return;
     char *weights = hone_attention_at(&p->weights, size, batch, position, head);
     for (int64_t j = 0; j < p->kv_len; j++)
-        hone_element_put(weights, p->dtype, j * p->weights.element, (float)r->weights[j]);
+        hone_element_put_double(weights, p->dtype, j * p->weights.element, r->weights[j]);
 }
 
 static void attend_head(const reference *r, int64_t batch, int64_t kv_head)

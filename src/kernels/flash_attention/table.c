@@ -1,4 +1,5 @@
 // flash_attention: its signature and its kernels. The rules are in problem.h.
+#include "kernels/common/matrix.h"
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/tables.h"
 
@@ -16,7 +17,7 @@ static const hone_attention_form form = {
 
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = ATTENTION_SIGNATURE("f32, f16, bf16"),
+    .signature = ATTENTION_SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = reference,
     .tolerance = {.absolute = 2e-5, .scale = 1},
     .model = model,

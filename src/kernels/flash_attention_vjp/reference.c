@@ -47,13 +47,13 @@ typedef struct reference {
 static void convert(double *out, const hone_attention *p, const hone_attention_array *array, const char *from)
 {
     for (int64_t i = 0; i < p->dim; i++)
-        out[i] = (double)hone_element_get(from, p->dtype, i * array->element);
+        out[i] = hone_element_get_double(from, p->dtype, i * array->element);
 }
 
 static void put(const hone_attention *p, const hone_attention_array *array, char *to, const double *row)
 {
     for (int64_t i = 0; i < p->dim; i++)
-        hone_element_put(to, p->dtype, i * array->element, (float)row[i]);
+        hone_element_put_double(to, p->dtype, i * array->element, row[i]);
 }
 
 static double dot(const double *a, const double *b, int64_t count)

@@ -1,4 +1,5 @@
 // flash_attention_vjp: its signature, its kernels, and what is known of them without running them.
+#include "kernels/common/matrix.h"
 #include "kernels/flash_attention_vjp/flash_attention_vjp.h"
 #include "kernels/tables.h"
 
@@ -44,14 +45,16 @@ static bool heuristic(
 // As flash_attention, whose logits and weights are the same: 2e-5 for what exponentials of logits in f32 are off by. What a
 // weight is off by is multiplied by differences of products with d_out, and elements of d_key and d_value are sums over the
 // queries, eight at a time in f32: their error is in units of the largest ones, which 16 bit floats round by more.
+#define SIGNATURE(DTYPES)                                                                                              \
+    "flash_attention_vjp(query: T[batch, q_len, heads, dim], key: T[batch, kv_len, kv_heads, dim], "                   \
+    "value: T[batch, kv_len, kv_heads, dim], d_out: T[batch, q_len, heads, dim], *, causal: bool = false, "            \
+    "softmax_scale: f64 = 1 / sqrt(dim) #any, sliding_window: i64? = none, logits_soft_cap: f64? = none #any) -> "     \
+    "(d_query: T[batch, q_len, heads, dim], d_key: T[batch, kv_len, kv_heads, dim], "                                  \
+    "d_value: T[batch, kv_len, kv_heads, dim]) where T in " DTYPES " where heads % kv_heads == 0"
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature =
-        "flash_attention_vjp(query: T[batch, q_len, heads, dim], key: T[batch, kv_len, kv_heads, dim], "
-        "value: T[batch, kv_len, kv_heads, dim], d_out: T[batch, q_len, heads, dim], *, causal: bool = false, "
-        "softmax_scale: f64 = 1 / sqrt(dim) #any, sliding_window: i64? = none, logits_soft_cap: f64? = none #any) -> "
-        "(d_query: T[batch, q_len, heads, dim], d_key: T[batch, kv_len, kv_heads, dim], "
-        "d_value: T[batch, kv_len, kv_heads, dim]) where T in f32, f16, bf16 where heads % kv_heads == 0",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_attention_vjp_reference,
     .tolerance = {.absolute = 2e-5, .relative = 1e-5, .scale = 4},
     .model = model,
@@ -60,8 +63,8 @@ static const hone_algorithm algorithm = {
 };
 
 #define NATIVE                                                                                                         \
-    HONE_KERNEL, .algorithm = "flash_attention_vjp", .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,     \
-                 .supports = supports, .heuristic = heuristic
+    HONE_KERNEL, .algorithm = "flash_attention_vjp", .signature = SIGNATURE(HONE_FLOATS), .platform = HONE_NATIVE,     \
+                 .backend = HONE_CPU, .space = space, .supports = supports, .heuristic = heuristic
 
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512", .priority = 30, .run = hone_attention_vjp_avx512,

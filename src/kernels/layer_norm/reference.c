@@ -30,7 +30,7 @@ hone_layer_norm hone_layer_norm_of(const hone_plan *plan, const hone_value *args
 
 static double element_of(const hone_layer_norm_vector *vector, int64_t index)
 {
-    return (double)hone_element_get(vector->data, vector->dtype, index * vector->step);
+    return hone_element_get_double(vector->data, vector->dtype, index * vector->step);
 }
 
 double hone_layer_norm_weight(const hone_layer_norm *norm, int64_t index)
@@ -48,17 +48,17 @@ void hone_layer_norm_row(const hone_layer_norm *norm, int64_t row)
     const int64_t from = hone_rows_offset(&norm->x, row), to = hone_rows_offset(&norm->y, row), length = norm->x.length;
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < length; i++)
-        sum += (double)hone_element_get(norm->x.data, norm->dtype, from + i * norm->x.step);
+        sum += hone_element_get_double(norm->x.data, norm->dtype, from + i * norm->x.step);
     const double mean = norm->subtract_mean ? sum / (double)length : 0;
     for (int64_t i = 0; i < length; i++) {
-        const double away = (double)hone_element_get(norm->x.data, norm->dtype, from + i * norm->x.step) - mean;
+        const double away = hone_element_get_double(norm->x.data, norm->dtype, from + i * norm->x.step) - mean;
         squares += away * away;
     }
     const double factor = 1 / sqrt(squares / (double)length + norm->eps);
     for (int64_t i = 0; i < length; i++) {
-        const double away = (double)hone_element_get(norm->x.data, norm->dtype, from + i * norm->x.step) - mean;
+        const double away = hone_element_get_double(norm->x.data, norm->dtype, from + i * norm->x.step) - mean;
         const double value = away * factor * hone_layer_norm_weight(norm, i) + hone_layer_norm_bias(norm, i);
-        hone_element_put(norm->y.data, norm->dtype, to + i * norm->y.step, (float)value);
+        hone_element_put_double(norm->y.data, norm->dtype, to + i * norm->y.step, value);
     }
 }
 

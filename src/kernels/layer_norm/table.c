@@ -1,5 +1,6 @@
 // layer_norm: its signature, its kernels, and what is known of them without running them.
 #include "kernels/common/cuda.h"
+#include "kernels/common/matrix.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/layer_norm/onednn.h"
 #include "kernels/rivals/rivals.h"
@@ -43,12 +44,14 @@ static bool onednn_heuristic(
     return true;
 }
 
+#define SIGNATURE(DTYPES)                                                                                              \
+    "layer_norm(x: T[..., dim], weight: W[dim]? = none, bias: B[dim]? = none, *, subtract_mean: bool = true, "         \
+    "eps: f64 = 1e-6 #any, weight_offset: f64 = 0 #any) -> y: T[..., dim] "                                            \
+    "where T in " DTYPES " where W in " DTYPES " where B in " DTYPES
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature =
-        "layer_norm(x: T[..., dim], weight: W[dim]? = none, bias: B[dim]? = none, *, subtract_mean: bool = true, "
-        "eps: f64 = 1e-6 #any, weight_offset: f64 = 0 #any) -> y: T[..., dim] "
-        "where T in f32, f16, bf16 where W in f32, f16, bf16 where B in f32, f16, bf16",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_layer_norm_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -57,21 +60,22 @@ static const hone_algorithm algorithm = {
 };
 
 #define NATIVE                                                                                                         \
-    HONE_KERNEL, .algorithm = "layer_norm", .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,              \
-                 .supports = supports, .heuristic = heuristic
+    HONE_KERNEL, .algorithm = "layer_norm", .signature = SIGNATURE(HONE_FLOATS), .platform = HONE_NATIVE,              \
+                 .backend = HONE_CPU, .space = space, .supports = supports, .heuristic = heuristic
 
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512", .priority = 30, .run = hone_layer_norm_avx512,
      .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ},
     {NATIVE, .name = "avx2", .priority = 20, .run = hone_layer_norm_avx2,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
-    {HONE_KERNEL, .algorithm = "layer_norm", .name = "onednn", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = HONE_THREADS_SPACE,
-     .supports = hone_layer_norm_onednn_supports, .heuristic = onednn_heuristic,
+    {HONE_KERNEL, .algorithm = "layer_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "onednn",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .library = HONE_ONEDNN_SONAME, .priority = 15,
+     .space = HONE_THREADS_SPACE, .supports = hone_layer_norm_onednn_supports, .heuristic = onednn_heuristic,
      .prepare = hone_layer_norm_onednn_prepare, .release = hone_onednn_release, .run = hone_layer_norm_onednn},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_layer_norm_portable},
-    {HONE_KERNEL, .algorithm = "layer_norm", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
-     .space = HONE_ROWS_CUDA_SPACE, .heuristic = hone_rows_cuda_heuristic, .code = &hone_layer_norm_cuda_code},
+    {HONE_KERNEL, .algorithm = "layer_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda", .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 50, .space = HONE_ROWS_CUDA_SPACE, .heuristic = hone_rows_cuda_heuristic,
+     .code = &hone_layer_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "layer_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_layer_norm_reference},
 };

@@ -62,17 +62,17 @@ double hone_norm_vjp_weight(const hone_norm_vjp *norm, int64_t index)
 {
     const hone_norm_vjp_vector *weight = &norm->weight;
     if (weight->data == NULL) return 1;
-    return (double)hone_element_get(weight->data, weight->dtype, index * weight->step) + norm->weight_offset;
+    return hone_element_get_double(weight->data, weight->dtype, index * weight->step) + norm->weight_offset;
 }
 
 void hone_norm_vjp_put(const hone_norm_vjp_vector *vector, int64_t index, double value)
 {
-    hone_element_put(vector->data, vector->dtype, index * vector->step, (float)value);
+    hone_element_put_double(vector->data, vector->dtype, index * vector->step, value);
 }
 
 static double get(const hone_norm_vjp *norm, const hone_rows *rows, int64_t row, int64_t i)
 {
-    return (double)hone_element_get(rows->data, norm->dtype, row + i * rows->step);
+    return hone_element_get_double(rows->data, norm->dtype, row + i * rows->step);
 }
 
 void hone_norm_vjp_row(const hone_norm_vjp *norm, int64_t row, double *weights, double *biases)
@@ -96,7 +96,7 @@ void hone_norm_vjp_row(const hone_norm_vjp *norm, int64_t row, double *weights, 
         const double given = get(norm, &norm->d_y, d_y, i), h = (get(norm, &norm->x, x, i) - mean) * factor;
         double value = factor * (given * hone_norm_vjp_weight(norm, i) - gradient - h * along);
         if (norm->d_sum.data != NULL) value += get(norm, &norm->d_sum, hone_rows_offset(&norm->d_sum, row), i);
-        hone_element_put(norm->d_x.data, norm->dtype, d_x + i * norm->d_x.step, (float)value);
+        hone_element_put_double(norm->d_x.data, norm->dtype, d_x + i * norm->d_x.step, value);
         weights[i] += given * h;
         if (biases != NULL) biases[i] += given;
     }

@@ -1,5 +1,6 @@
 // rms_norm_vjp, add_rms_norm_vjp and layer_norm_vjp: their signatures, their kernels, and what is known of them without
 // running them.
+#include "kernels/common/matrix.h"
 #include "kernels/norm_vjp/norm_vjp.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
@@ -65,31 +66,39 @@ static bool heuristic(
     .tolerance = {.relative = 1e-5, .scale = 4},                                                                       \
     .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE
 
+#define SIGNATURE(DTYPES)                                                                                              \
+    "rms_norm_vjp(x: T[..., dim], weight: T[dim], d_y: T[..., dim], *, eps: f64 = 1e-6 #any) -> "                      \
+    "(d_x: T[..., dim], d_weight: T[dim]) where T in " DTYPES
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = "rms_norm_vjp(x: T[..., dim], weight: T[dim], d_y: T[..., dim], *, eps: f64 = 1e-6 #any) -> "
-                 "(d_x: T[..., dim], d_weight: T[dim]) where T in f32, f16, bf16",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_rms_norm_vjp_reference,
     .model = model,
     RULES,
 };
 
+#define ADD_SIGNATURE(DTYPES)                                                                                          \
+    "add_rms_norm_vjp(sum: T[..., dim], weight: T[dim], d_sum: T[..., dim], d_y: T[..., dim], *, "                     \
+    "eps: f64 = 1e-6 #any) -> (d_x: T[..., dim], d_weight: T[dim]) where T in " DTYPES
+
 static const hone_algorithm add_algorithm = {
     .struct_size = sizeof add_algorithm,
-    .signature = "add_rms_norm_vjp(sum: T[..., dim], weight: T[dim], d_sum: T[..., dim], d_y: T[..., dim], *, "
-                 "eps: f64 = 1e-6 #any) -> (d_x: T[..., dim], d_weight: T[dim]) where T in f32, f16, bf16",
+    .signature = ADD_SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_add_rms_norm_vjp_reference,
     .model = add_model,
     RULES,
 };
 
+#define LAYER_SIGNATURE(DTYPES)                                                                                        \
+    "layer_norm_vjp(x: T[..., dim], d_y: T[..., dim], weight: W[dim]? = none, *, subtract_mean: bool = true, "         \
+    "eps: f64 = 1e-6 #any, weight_offset: f64 = 0 #any) -> "                                                           \
+    "(d_x: T[..., dim], d_weight: f32[dim], d_bias: f32[dim]) "                                                        \
+    "where T in " DTYPES " where W in " DTYPES
+
 static const hone_algorithm layer_algorithm = {
     .struct_size = sizeof layer_algorithm,
-    .signature =
-        "layer_norm_vjp(x: T[..., dim], d_y: T[..., dim], weight: W[dim]? = none, *, subtract_mean: bool = true, "
-        "eps: f64 = 1e-6 #any, weight_offset: f64 = 0 #any) -> "
-        "(d_x: T[..., dim], d_weight: f32[dim], d_bias: f32[dim]) "
-        "where T in f32, f16, bf16 where W in f32, f16, bf16",
+    .signature = LAYER_SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_layer_norm_vjp_reference,
     .model = layer_model,
     RULES,
@@ -97,21 +106,21 @@ static const hone_algorithm layer_algorithm = {
 
 #define AVX512 (HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ)
 #define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
-#define NATIVE(ALGORITHM)                                                                                              \
-    HONE_KERNEL, .algorithm = ALGORITHM, .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,                 \
-                 .supports = supports, .heuristic = heuristic
-#define KERNELS(ALGORITHM, NAME)                                                                                       \
+#define NATIVE(ALGORITHM, OWN)                                                                                         \
+    HONE_KERNEL, .algorithm = ALGORITHM, .signature = OWN(HONE_FLOATS), .platform = HONE_NATIVE, .backend = HONE_CPU,  \
+                 .space = space, .supports = supports, .heuristic = heuristic
+#define KERNELS(ALGORITHM, OWN, NAME)                                                                                  \
     {                                                                                                                  \
-        {NATIVE(ALGORITHM), .name = "avx512", .priority = 30, .needs = AVX512, .run = NAME##_avx512},                  \
-            {NATIVE(ALGORITHM), .name = "avx2", .priority = 20, .needs = AVX2, .run = NAME##_avx2},                    \
-            {NATIVE(ALGORITHM), .name = "portable", .priority = 10, .run = NAME##_portable},                           \
+        {NATIVE(ALGORITHM, OWN), .name = "avx512", .priority = 30, .needs = AVX512, .run = NAME##_avx512},             \
+            {NATIVE(ALGORITHM, OWN), .name = "avx2", .priority = 20, .needs = AVX2, .run = NAME##_avx2},               \
+            {NATIVE(ALGORITHM, OWN), .name = "portable", .priority = 10, .run = NAME##_portable},                      \
             {HONE_KERNEL,         .algorithm = ALGORITHM, .name = "reference",    .platform = HONE_NATIVE,             \
              .backend = HONE_CPU, .is_reference = true,   .run = NAME##_reference},                                    \
     }
 
-static const hone_kernel kernels[] = KERNELS("rms_norm_vjp", hone_rms_norm_vjp);
-static const hone_kernel add_kernels[] = KERNELS("add_rms_norm_vjp", hone_add_rms_norm_vjp);
-static const hone_kernel layer_kernels[] = KERNELS("layer_norm_vjp", hone_layer_norm_vjp);
+static const hone_kernel kernels[] = KERNELS("rms_norm_vjp", SIGNATURE, hone_rms_norm_vjp);
+static const hone_kernel add_kernels[] = KERNELS("add_rms_norm_vjp", ADD_SIGNATURE, hone_add_rms_norm_vjp);
+static const hone_kernel layer_kernels[] = KERNELS("layer_norm_vjp", LAYER_SIGNATURE, hone_layer_norm_vjp);
 
 const hone_kernel_table hone_rms_norm_vjp_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};
 const hone_kernel_table hone_add_rms_norm_vjp_table = {

@@ -25,14 +25,14 @@ void hone_rms_norm_row(const hone_rms_norm *norm, int64_t row)
     int64_t from = hone_rows_offset(&norm->x, row), to = hone_rows_offset(&norm->y, row), length = norm->x.length;
     double squares = 0;
     for (int64_t i = 0; i < length; i++) {
-        double value = (double)hone_element_get(norm->x.data, norm->dtype, from + i * norm->x.step);
+        double value = hone_element_get_double(norm->x.data, norm->dtype, from + i * norm->x.step);
         squares += value * value;
     }
     double factor = 1 / sqrt(squares / (double)length + norm->eps);
     for (int64_t i = 0; i < length; i++) {
-        double value = (double)hone_element_get(norm->x.data, norm->dtype, from + i * norm->x.step);
-        double weight = (double)hone_element_get(norm->weight, norm->dtype, i * norm->weight_step);
-        hone_element_put(norm->y.data, norm->dtype, to + i * norm->y.step, (float)(value * factor * weight));
+        double value = hone_element_get_double(norm->x.data, norm->dtype, from + i * norm->x.step);
+        double weight = hone_element_get_double(norm->weight, norm->dtype, i * norm->weight_step);
+        hone_element_put_double(norm->y.data, norm->dtype, to + i * norm->y.step, value * factor * weight);
     }
 }
 

@@ -1,5 +1,6 @@
 // rms_norm: its signature, its kernels, and what is known of them without running them.
 #include "kernels/common/cuda.h"
+#include "kernels/common/matrix.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
@@ -43,10 +44,12 @@ static bool heuristic(
     return true;
 }
 
+#define SIGNATURE(DTYPES)                                                                                              \
+    "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> y: T[..., dim] where T in " DTYPES
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature =
-        "rms_norm(x: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> y: T[..., dim] where T in f32, f16, bf16",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_rms_norm_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -55,23 +58,26 @@ static const hone_algorithm algorithm = {
 };
 
 static const hone_kernel kernels[] = {
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 30, .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ,
+    {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "avx512",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 30,
+     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ,
      .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx512},
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
-     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = hone_rms_norm_space, .supports = supports,
-     .heuristic = heuristic, .run = hone_rms_norm_avx2},
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 10, .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic,
-     .run = hone_rms_norm_portable},
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
-     .space = hone_rms_norm_cuda_space, .heuristic = hone_rows_cuda_heuristic, .code = &hone_rms_norm_cuda_code},
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "opencl", .platform = HONE_OPENCL, .backend = HONE_ANY,
-     .priority = 50, .space = hone_rms_norm_opencl_space, .code = &hone_rms_norm_opencl_code},
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_GPU, .priority = 40,
-     .code = &hone_rms_norm_xla_gpu_code},
-    {HONE_KERNEL, .algorithm = "rms_norm", .name = "xla", .platform = HONE_XLA, .backend = HONE_CPU, .priority = 5,
-     .space = hone_rms_norm_xla_cpu_space, .code = &hone_rms_norm_xla_cpu_code},
+    {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "avx2", .platform = HONE_NATIVE,
+     .backend = HONE_CPU, .priority = 20, .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C,
+     .space = hone_rms_norm_space, .supports = supports, .heuristic = heuristic, .run = hone_rms_norm_avx2},
+    {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "portable",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10, .space = hone_rms_norm_space, .supports = supports,
+     .heuristic = heuristic, .run = hone_rms_norm_portable},
+    {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda", .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 50, .space = hone_rms_norm_cuda_space, .heuristic = hone_rows_cuda_heuristic,
+     .code = &hone_rms_norm_cuda_code},
+    {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "opencl",
+     .platform = HONE_OPENCL, .backend = HONE_ANY, .priority = 50, .space = hone_rms_norm_opencl_space,
+     .code = &hone_rms_norm_opencl_code},
+    {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "xla", .platform = HONE_XLA,
+     .backend = HONE_GPU, .priority = 40, .code = &hone_rms_norm_xla_gpu_code},
+    {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "xla", .platform = HONE_XLA,
+     .backend = HONE_CPU, .priority = 5, .space = hone_rms_norm_xla_cpu_space, .code = &hone_rms_norm_xla_cpu_code},
     {HONE_KERNEL, .algorithm = "rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rms_norm_reference},
 };

@@ -43,17 +43,17 @@ hone_rope hone_rope_of(const hone_plan *plan, const hone_value *args, bool is_ba
 
 static double angle(const hone_rope *rope, const hone_rope_angles *table, int64_t position, int64_t pair)
 {
-    return (double)hone_element_get(table->data, rope->table_dtype, position * table->row + pair * table->step);
+    return hone_element_get_double(table->data, rope->table_dtype, position * table->row + pair * table->step);
 }
 
 static double element(const hone_rope *rope, int64_t head, int64_t i)
 {
-    return (double)hone_element_get(rope->x.tokens.data, rope->dtype, head + i * rope->x.tokens.step);
+    return hone_element_get_double(rope->x.tokens.data, rope->dtype, head + i * rope->x.tokens.step);
 }
 
 static void put(const hone_rope *rope, int64_t head, int64_t i, double value)
 {
-    hone_element_put(rope->y.tokens.data, rope->dtype, head + i * rope->y.tokens.step, (float)value);
+    hone_element_put_double(rope->y.tokens.data, rope->dtype, head + i * rope->y.tokens.step, value);
 }
 
 // One head, whose first elements are at `from` in x and at `to` in y.

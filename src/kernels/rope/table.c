@@ -1,5 +1,6 @@
 // rope and rope_vjp: their signatures, their kernels, and what is known of them without running them.
 #include "kernels/common/cuda.h"
+#include "kernels/common/matrix.h"
 #include "kernels/rope/rope.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
@@ -42,11 +43,14 @@ static bool heuristic(
 // An element is a cos - b sin with two products and a sum that round, by half an eps of |a cos| + |b sin| and of the
 // element in f32. By Cauchy |a cos| + |b sin| <= |(a, b)| |(cos, sin)|, which is the length of the pair that comes out and
 // so at most sqrt(2) times its larger element: .71 eps of the largest element of the output, and the rounding of its own.
+#define SIGNATURE(DTYPES)                                                                                              \
+    "rope(x: T[..., seq, heads, dim], cos: C[seq, half] ~ uniform(-1, 1), "                                            \
+    "sin: C[seq, half] ~ uniform(-1, 1), *, interleaved: bool = false) -> y: T[..., seq, heads, dim] "                 \
+    "where T in " DTYPES " where C in " DTYPES " where 2 * half <= dim"
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = "rope(x: T[..., seq, heads, dim], cos: C[seq, half] ~ uniform(-1, 1), "
-                 "sin: C[seq, half] ~ uniform(-1, 1), *, interleaved: bool = false) -> y: T[..., seq, heads, dim] "
-                 "where T in f32, f16, bf16 where C in f32, f16, bf16 where 2 * half <= dim",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_rope_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -55,11 +59,14 @@ static const hone_algorithm algorithm = {
 };
 
 // As rope: to turn back is to turn.
+#define SIGNATURE_VJP(DTYPES)                                                                                          \
+    "rope_vjp(d_y: T[..., seq, heads, dim], cos: C[seq, half] ~ uniform(-1, 1), "                                      \
+    "sin: C[seq, half] ~ uniform(-1, 1), *, interleaved: bool = false) -> d_x: T[..., seq, heads, dim] "               \
+    "where T in " DTYPES " where C in " DTYPES " where 2 * half <= dim"
+
 static const hone_algorithm algorithm_vjp = {
     .struct_size = sizeof algorithm_vjp,
-    .signature = "rope_vjp(d_y: T[..., seq, heads, dim], cos: C[seq, half] ~ uniform(-1, 1), "
-                 "sin: C[seq, half] ~ uniform(-1, 1), *, interleaved: bool = false) -> d_x: T[..., seq, heads, dim] "
-                 "where T in f32, f16, bf16 where C in f32, f16, bf16 where 2 * half <= dim",
+    .signature = SIGNATURE_VJP(HONE_FLOATS_AND_F64),
     .reference = hone_rope_vjp_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -69,24 +76,25 @@ static const hone_algorithm algorithm_vjp = {
 
 #define AVX512 (HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ)
 #define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
-#define NATIVE(ALGORITHM)                                                                                              \
-    HONE_KERNEL, .algorithm = ALGORITHM, .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,                 \
-                 .supports = supports, .heuristic = heuristic
+#define NATIVE(ALGORITHM, OWN)                                                                                         \
+    HONE_KERNEL, .algorithm = ALGORITHM, .signature = OWN(HONE_FLOATS), .platform = HONE_NATIVE, .backend = HONE_CPU,  \
+                 .space = space, .supports = supports, .heuristic = heuristic
 
 static const hone_kernel kernels[] = {
-    {NATIVE("rope"), .name = "avx512", .priority = 30, .needs = AVX512, .run = hone_rope_avx512},
-    {NATIVE("rope"), .name = "avx2", .priority = 20, .needs = AVX2, .run = hone_rope_avx2},
-    {NATIVE("rope"), .name = "portable", .priority = 10, .run = hone_rope_portable},
-    {HONE_KERNEL, .algorithm = "rope", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
-     .space = hone_rope_cuda_space, .heuristic = hone_rope_cuda_heuristic, .code = &hone_rope_cuda_code},
+    {NATIVE("rope", SIGNATURE), .name = "avx512", .priority = 30, .needs = AVX512, .run = hone_rope_avx512},
+    {NATIVE("rope", SIGNATURE), .name = "avx2", .priority = 20, .needs = AVX2, .run = hone_rope_avx2},
+    {NATIVE("rope", SIGNATURE), .name = "portable", .priority = 10, .run = hone_rope_portable},
+    {HONE_KERNEL, .algorithm = "rope", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda", .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 50, .space = hone_rope_cuda_space, .heuristic = hone_rope_cuda_heuristic,
+     .code = &hone_rope_cuda_code},
     {HONE_KERNEL, .algorithm = "rope", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rope_reference},
 };
 
 static const hone_kernel kernels_vjp[] = {
-    {NATIVE("rope_vjp"), .name = "avx512", .priority = 30, .needs = AVX512, .run = hone_rope_vjp_avx512},
-    {NATIVE("rope_vjp"), .name = "avx2", .priority = 20, .needs = AVX2, .run = hone_rope_vjp_avx2},
-    {NATIVE("rope_vjp"), .name = "portable", .priority = 10, .run = hone_rope_vjp_portable},
+    {NATIVE("rope_vjp", SIGNATURE_VJP), .name = "avx512", .priority = 30, .needs = AVX512, .run = hone_rope_vjp_avx512},
+    {NATIVE("rope_vjp", SIGNATURE_VJP), .name = "avx2", .priority = 20, .needs = AVX2, .run = hone_rope_vjp_avx2},
+    {NATIVE("rope_vjp", SIGNATURE_VJP), .name = "portable", .priority = 10, .run = hone_rope_vjp_portable},
     {HONE_KERNEL, .algorithm = "rope_vjp", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_rope_vjp_reference},
 };

@@ -1,5 +1,6 @@
 // scaled_dot_product_attention: flash_attention without a soft cap, under the name and with the parameters that it has
 // in ejkernel.
+#include "kernels/common/matrix.h"
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/tables.h"
 
@@ -17,7 +18,7 @@ static const hone_attention_form form = {
 
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = ATTENTION_SIGNATURE("f32, f16, bf16"),
+    .signature = ATTENTION_SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = reference,
     .tolerance = {.absolute = 2e-5, .scale = 1},
     .model = model,

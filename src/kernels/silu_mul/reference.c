@@ -27,13 +27,13 @@ static int64_t offset(const hone_rows *rows, int64_t row, int64_t i)
 static double get(const arrays *all, int array, int64_t row, int64_t i)
 {
     const hone_rows *rows = &all->rows[array];
-    return (double)hone_element_get(rows->data, all->dtype, offset(rows, row, i));
+    return hone_element_get_double(rows->data, all->dtype, offset(rows, row, i));
 }
 
 static void put(const arrays *all, int array, int64_t row, int64_t i, double value)
 {
     const hone_rows *rows = &all->rows[array];
-    hone_element_put(rows->data, all->dtype, offset(rows, row, i), (float)value);
+    hone_element_put_double(rows->data, all->dtype, offset(rows, row, i), value);
 }
 
 static double sigmoid(double x)

@@ -1,5 +1,6 @@
 // silu_mul and silu_mul_vjp: their signatures, their kernels, and what is known of them without running them.
 #include "kernels/common/cuda.h"
+#include "kernels/common/matrix.h"
 #include "kernels/silu_mul/silu_mul.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
@@ -50,9 +51,11 @@ static bool heuristic(
     return true;
 }
 
+#define SIGNATURE(DTYPES) "silu_mul(gate: T[..., dim], up: T[..., dim]) -> y: T[..., dim] where T in " DTYPES
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = "silu_mul(gate: T[..., dim], up: T[..., dim]) -> y: T[..., dim] where T in f32, f16, bf16",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_silu_mul_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -61,10 +64,13 @@ static const hone_algorithm algorithm = {
                HONE_SPECIAL_EVERYWHERE,
 };
 
+#define SIGNATURE_VJP(DTYPES)                                                                                          \
+    "silu_mul_vjp(gate: T[..., dim], up: T[..., dim], d_y: T[..., dim]) -> "                                           \
+    "(d_gate: T[..., dim], d_up: T[..., dim]) where T in " DTYPES
+
 static const hone_algorithm algorithm_vjp = {
     .struct_size = sizeof algorithm_vjp,
-    .signature = "silu_mul_vjp(gate: T[..., dim], up: T[..., dim], d_y: T[..., dim]) -> "
-                 "(d_gate: T[..., dim], d_up: T[..., dim]) where T in f32, f16, bf16",
+    .signature = SIGNATURE_VJP(HONE_FLOATS_AND_F64),
     .reference = hone_silu_mul_vjp_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model_vjp,
@@ -77,31 +83,35 @@ static const hone_algorithm algorithm_vjp = {
 #define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
 
 static const hone_kernel kernels[] = {
-    {HONE_KERNEL, .algorithm = "silu_mul", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 30, .needs = AVX512, .space = space, .supports = supports, .heuristic = heuristic,
-     .run = hone_silu_mul_avx512},
-    {HONE_KERNEL, .algorithm = "silu_mul", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
-     .needs = AVX2, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_avx2},
-    {HONE_KERNEL, .algorithm = "silu_mul", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_portable},
-    {HONE_KERNEL, .algorithm = "silu_mul", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
-     .space = hone_silu_mul_cuda_space, .heuristic = hone_silu_mul_cuda_heuristic, .code = &hone_silu_mul_cuda_code},
+    {HONE_KERNEL, .algorithm = "silu_mul", .signature = SIGNATURE(HONE_FLOATS), .name = "avx512",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 30, .needs = AVX512, .space = space,
+     .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_avx512},
+    {HONE_KERNEL, .algorithm = "silu_mul", .signature = SIGNATURE(HONE_FLOATS), .name = "avx2", .platform = HONE_NATIVE,
+     .backend = HONE_CPU, .priority = 20, .needs = AVX2, .space = space, .supports = supports, .heuristic = heuristic,
+     .run = hone_silu_mul_avx2},
+    {HONE_KERNEL, .algorithm = "silu_mul", .signature = SIGNATURE(HONE_FLOATS), .name = "portable",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10, .space = space, .supports = supports,
+     .heuristic = heuristic, .run = hone_silu_mul_portable},
+    {HONE_KERNEL, .algorithm = "silu_mul", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda", .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 50, .space = hone_silu_mul_cuda_space, .heuristic = hone_silu_mul_cuda_heuristic,
+     .code = &hone_silu_mul_cuda_code},
     {HONE_KERNEL, .algorithm = "silu_mul", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_silu_mul_reference},
 };
 
 static const hone_kernel kernels_vjp[] = {
-    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 30, .needs = AVX512, .space = space, .supports = supports, .heuristic = heuristic,
-     .run = hone_silu_mul_vjp_avx512},
-    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 20, .needs = AVX2, .space = space, .supports = supports, .heuristic = heuristic,
-     .run = hone_silu_mul_vjp_avx2},
-    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_vjp_portable},
-    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU,
-     .priority = 50, .space = hone_silu_mul_cuda_space, .heuristic = hone_silu_mul_cuda_heuristic,
-     .code = &hone_silu_mul_vjp_cuda_code},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .signature = SIGNATURE_VJP(HONE_FLOATS), .name = "avx512",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 30, .needs = AVX512, .space = space,
+     .supports = supports, .heuristic = heuristic, .run = hone_silu_mul_vjp_avx512},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .signature = SIGNATURE_VJP(HONE_FLOATS), .name = "avx2",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20, .needs = AVX2, .space = space, .supports = supports,
+     .heuristic = heuristic, .run = hone_silu_mul_vjp_avx2},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .signature = SIGNATURE_VJP(HONE_FLOATS), .name = "portable",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10, .space = space, .supports = supports,
+     .heuristic = heuristic, .run = hone_silu_mul_vjp_portable},
+    {HONE_KERNEL, .algorithm = "silu_mul_vjp", .signature = SIGNATURE_VJP(HONE_FLOATS), .name = "cuda",
+     .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50, .space = hone_silu_mul_cuda_space,
+     .heuristic = hone_silu_mul_cuda_heuristic, .code = &hone_silu_mul_vjp_cuda_code},
     {HONE_KERNEL, .algorithm = "silu_mul_vjp", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_silu_mul_vjp_reference},
 };

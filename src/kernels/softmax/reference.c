@@ -14,7 +14,7 @@ typedef struct softmax {
 
 static double element(const softmax *job, int64_t offset, int64_t i)
 {
-    return (double)hone_element_get(job->x.data, job->dtype, offset + i * job->x.step);
+    return hone_element_get_double(job->x.data, job->dtype, offset + i * job->x.step);
 }
 
 // The difference comes before the scale, whose product with an element could be infinite where the difference is not.
@@ -28,7 +28,7 @@ static void normalise(const softmax *job, int64_t row)
         sum += exp(job->scale * (element(job, from, i) - sign * most));
     for (int64_t i = 0; i < length; i++) {
         double value = exp(job->scale * (element(job, from, i) - sign * most)) / sum;
-        hone_element_put(job->y.data, job->dtype, to + i * job->y.step, (float)value);
+        hone_element_put_double(job->y.data, job->dtype, to + i * job->y.step, value);
     }
 }
 

@@ -1,5 +1,6 @@
 // softmax: its signature, its kernels, and what is known of them without running them.
 #include "kernels/common/cuda.h"
+#include "kernels/common/matrix.h"
 #include "kernels/rivals/rivals.h"
 #include "kernels/softmax/onednn.h"
 #include "kernels/softmax/softmax.h"
@@ -63,9 +64,11 @@ static bool onednn_heuristic(
     return true;
 }
 
+#define SIGNATURE(DTYPES) "softmax(x: T[..., dim], *, scale: f64 = 1.0 #any) -> y: T[..., dim] where T in " DTYPES
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = "softmax(x: T[..., dim], *, scale: f64 = 1.0 #any) -> y: T[..., dim] where T in f32, f16, bf16",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_softmax_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -74,21 +77,23 @@ static const hone_algorithm algorithm = {
 };
 
 static const hone_kernel kernels[] = {
-    {HONE_KERNEL, .algorithm = "softmax", .name = "avx512", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 30, .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ,
-     .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_avx512},
-    {HONE_KERNEL, .algorithm = "softmax", .name = "avx2", .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 20,
-     .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space, .supports = supports,
-     .heuristic = heuristic, .run = hone_softmax_avx2},
-    {HONE_KERNEL, .algorithm = "softmax", .name = "onednn", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .library = HONE_ONEDNN_SONAME, .priority = 15, .space = HONE_THREADS_SPACE,
-     .supports = hone_softmax_onednn_supports, .heuristic = onednn_heuristic, .prepare = hone_softmax_onednn_prepare,
-     .release = hone_onednn_release, .run = hone_softmax_onednn},
-    {HONE_KERNEL, .algorithm = "softmax", .name = "portable", .platform = HONE_NATIVE, .backend = HONE_CPU,
-     .priority = 10, .space = space, .supports = supports, .heuristic = heuristic, .run = hone_softmax_portable},
-    {HONE_KERNEL, .algorithm = "softmax", .name = "cuda", .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50,
-     .space = HONE_ROWS_CUDA_SPACE, .supports = has_scale, .heuristic = hone_rows_cuda_heuristic,
-     .code = &hone_softmax_cuda_code},
+    {HONE_KERNEL, .algorithm = "softmax", .signature = SIGNATURE(HONE_FLOATS), .name = "avx512",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 30,
+     .needs = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, .space = space,
+     .supports = supports, .heuristic = heuristic, .run = hone_softmax_avx512},
+    {HONE_KERNEL, .algorithm = "softmax", .signature = SIGNATURE(HONE_FLOATS), .name = "avx2", .platform = HONE_NATIVE,
+     .backend = HONE_CPU, .priority = 20, .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, .space = space,
+     .supports = supports, .heuristic = heuristic, .run = hone_softmax_avx2},
+    {HONE_KERNEL, .algorithm = "softmax", .signature = SIGNATURE(HONE_FLOATS), .name = "onednn",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .library = HONE_ONEDNN_SONAME, .priority = 15,
+     .space = HONE_THREADS_SPACE, .supports = hone_softmax_onednn_supports, .heuristic = onednn_heuristic,
+     .prepare = hone_softmax_onednn_prepare, .release = hone_onednn_release, .run = hone_softmax_onednn},
+    {HONE_KERNEL, .algorithm = "softmax", .signature = SIGNATURE(HONE_FLOATS), .name = "portable",
+     .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10, .space = space, .supports = supports,
+     .heuristic = heuristic, .run = hone_softmax_portable},
+    {HONE_KERNEL, .algorithm = "softmax", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda", .platform = HONE_CUDA,
+     .backend = HONE_GPU, .priority = 50, .space = HONE_ROWS_CUDA_SPACE, .supports = has_scale,
+     .heuristic = hone_rows_cuda_heuristic, .code = &hone_softmax_cuda_code},
     {HONE_KERNEL, .algorithm = "softmax", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_softmax_reference},
 };

@@ -16,7 +16,7 @@ hone_softmax_vjp hone_softmax_vjp_of(const hone_plan *plan, const hone_value *ar
 
 static double element(const hone_rows *rows, hone_dtype_id dtype, int64_t row, int64_t i)
 {
-    return (double)hone_element_get(rows->data, dtype, row + i * rows->step);
+    return hone_element_get_double(rows->data, dtype, row + i * rows->step);
 }
 
 void hone_softmax_vjp_row(const hone_softmax_vjp *job, int64_t row)
@@ -29,7 +29,7 @@ void hone_softmax_vjp_row(const hone_softmax_vjp *job, int64_t row)
     for (int64_t i = 0; i < job->y.length; i++) {
         const double apart = element(&job->d_y, job->dtype, d_y, i) - sum;
         const double value = element(&job->y, job->dtype, y, i) * apart * job->scale;
-        hone_element_put(job->d_x.data, job->dtype, d_x + i * job->d_x.step, (float)value);
+        hone_element_put_double(job->d_x.data, job->dtype, d_x + i * job->d_x.step, value);
     }
 }
 

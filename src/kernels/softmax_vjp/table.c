@@ -1,4 +1,5 @@
 // softmax_vjp: its signature, its kernels, and what is known of them without running them.
+#include "kernels/common/matrix.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/softmax_vjp/softmax_vjp.h"
 #include "kernels/tables.h"
@@ -50,10 +51,13 @@ static bool heuristic(
 // which y |d| is no more than the largest element that comes out as long as y is spread over the row, as it is in rows of
 // 16 and more that are made up; shorter ones are computed in double. s is a sum of products in f32 whose error is some
 // eps of sum(|y d|). Elements of y are made up so that a row sums to 1.
+#define SIGNATURE(DTYPES)                                                                                              \
+    "softmax_vjp(y: T[..., dim] ~ uniform(0, 2.0 / max(dim, 1)), d_y: T[..., dim], *, "                                \
+    "scale: f64 = 1.0 #any) -> d_x: T[..., dim] where T in " DTYPES
+
 static const hone_algorithm algorithm = {
     .struct_size = sizeof algorithm,
-    .signature = "softmax_vjp(y: T[..., dim] ~ uniform(0, 2.0 / max(dim, 1)), d_y: T[..., dim], *, "
-                 "scale: f64 = 1.0 #any) -> d_x: T[..., dim] where T in f32, f16, bf16",
+    .signature = SIGNATURE(HONE_FLOATS_AND_F64),
     .reference = hone_softmax_vjp_reference,
     .tolerance = {.relative = 1e-5, .scale = 1},
     .model = model,
@@ -62,8 +66,8 @@ static const hone_algorithm algorithm = {
 };
 
 #define NATIVE                                                                                                         \
-    HONE_KERNEL, .algorithm = "softmax_vjp", .platform = HONE_NATIVE, .backend = HONE_CPU, .space = space,             \
-                 .supports = supports, .heuristic = heuristic
+    HONE_KERNEL, .algorithm = "softmax_vjp", .signature = SIGNATURE(HONE_FLOATS), .platform = HONE_NATIVE,             \
+                 .backend = HONE_CPU, .space = space, .supports = supports, .heuristic = heuristic
 
 static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx512", .priority = 30, .run = hone_softmax_vjp_avx512,
