@@ -96,11 +96,14 @@ def _why_not_product(ctx: Any, dimension_numbers: Any, precision: Any, out_shard
     (left, right), (batch, of_right) = dimension_numbers
     if reason is not None:
         return reason
-    if tuple(batch) != tuple(range(len(batch))) or tuple(of_right) != tuple(batch):
-        return "the dims of a batch are not the first on both sides"
     if len(batch) > MOST_DIMS - 2:
         return f"a batch of more than {MOST_DIMS - 2} dims"
-    if not left or tuple(left) != tuple(range(lhs.ndim - len(left), lhs.ndim)):
+    if not left:
+        return "an outer product"
+    if batch:  # whose dims are put in order, as XLA does itself
+        left, right = _in_order(lhs.ndim, batch, left)[1], _in_order(rhs.ndim, of_right, right, first=True)[1]
+        batch = of_right = tuple(range(len(batch)))
+    if tuple(left) != tuple(range(lhs.ndim - len(left), lhs.ndim)):
         return "the left side's summed dims are not its last"
     if tuple(right) not in (_first(batch, right), tuple(range(rhs.ndim - len(right), rhs.ndim))):
         return "the right side's summed dims are not its first or last"
@@ -122,8 +125,26 @@ def _first(batch: Any, summed: Any) -> tuple[int, ...]:
     return tuple(range(len(batch), len(batch) + len(summed)))
 
 
+def _in_order(ndim: int, batch: Any, summed: Any, first: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """An operand's dims, those of the batch first and those that are summed behind the others, and where the latter are then.
+
+    Args:
+        first: those that are summed may also stand in front of the others, if they do not lie behind them.
+    """
+    rest = tuple(dim for dim in range(ndim) if dim not in batch)
+    others = tuple(dim for dim in rest if dim not in summed)
+    dims = (*others, *summed)
+    if first and rest[len(others):] != tuple(summed):
+        dims = (*summed, *others)
+    return (*batch, *dims), tuple(len(batch) + dims.index(dim) for dim in summed)
+
+
 def _product(lhs: Any, rhs: Any, *, dimension_numbers: Any, **others: Any) -> Any:
-    (left, right), (batch, _) = dimension_numbers
+    (left, right), (batch, of_right) = dimension_numbers
+    if batch:
+        order, left = _in_order(lhs.ndim, batch, left)
+        of_rhs, right = _in_order(rhs.ndim, of_right, right, first=True)
+        lhs, rhs = lhs.transpose(order), rhs.transpose(of_rhs)
     products = lhs.shape[:len(batch)]
     kept, deep = lhs.shape[len(batch):lhs.ndim - len(left)], math.prod(lhs.shape[dim] for dim in left)
     transposed = tuple(right) != _first(batch, right)

@@ -140,6 +140,8 @@ def _reasons(algorithm: str, given: Arguments) -> Iterator[str]:
                 yield f"{name} is not on the CPU"
             elif value is not None and _is_spread(value):
                 yield f"{name} is spread over devices, and no program of XLA splits this call"
+            elif value is not None and value.dtype == jnp.float64:
+                yield f"{name} is of float64, which hone computes by its reference"
         elif name == "sliding_window" and value is not None:
             if not (row.takes_more or isinstance(value, int)):
                 yield f"{name} is {value!r}, and hone's {algorithm} takes a number"

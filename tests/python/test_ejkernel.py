@@ -279,6 +279,9 @@ class Registered(HoneTest):
         self.assertIn("value", hone.ejkernel.why_not("scaled_dot_product_attention", q, k, v[:, 1:]))
         self.assertIn("no key", hone.ejkernel.why_not("flash_attention", q, k[:, :3], v[:, :3], sliding_window=2))
         self.assertIsNone(hone.ejkernel.why_not("flash_attention", q, k, v))
+        with jax.enable_x64(True):
+            wide = [one.astype(jnp.float64) for one in (q, k, v)]
+            self.assertIn("query is of float64", hone.ejkernel.why_not("flash_attention", *wide))
         self.assertEqual(self.runs(), {})
         with self.assertRaises(Exception) as ours:  # what is wrong, in ejkernel's words
             flash(q, k, v, cum_seqlens_q=jnp.zeros(3, jnp.int32))
