@@ -942,7 +942,7 @@ def _called(function: Any, depth: int = 3) -> Counter[str]:
     """Functions of torch that hone has operations for and that a function calls in its source, or one that it calls."""
     found: Counter[str] = Counter()
     function = inspect.unwrap(function)
-    if not isinstance(function, types.FunctionType) or function.__module__.startswith("torch.") or depth == 0:
+    if not isinstance(function, types.FunctionType) or (function.__module__ or "").startswith("torch.") or depth == 0:
         return found
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -962,8 +962,8 @@ def _methods_of(kind: type[nn.Module]) -> dict[str, Counter[str]]:
     """Functions that a class' methods call, by method; those of a static method, a property or the like are forward's."""
     found: dict[str, Counter[str]] = {}
     for base in kind.__mro__[:-1]:
-        if base is nn.Module or base.__module__.startswith("torch."):
-            break
+        if base.__module__.startswith("torch."):  # also what torch lays over a class, as a parametrization
+            continue
         for name, method in vars(base).items():
             is_plain = isinstance(method, types.FunctionType)
             inner = method if is_plain else getattr(method, "__func__", None) or getattr(method, "fget", None)

@@ -8,6 +8,7 @@ from collections import Counter
 
 import torch
 import torch.nn.functional as F
+import torch.nn.utils.parametrize
 import torch.utils.checkpoint
 from torch import nn
 
@@ -283,6 +284,22 @@ class Functions(HoneTest):
         with torch.no_grad(), hone.torch.replace(model) as replaced:
             torch.testing.assert_close(model(x), expected, rtol=1e-4, atol=1e-5)
         self.assertEqual((self.hits(replaced), replaced.left), ({"F.linear": 3}, {}))
+
+    def test_classes_that_torch_or_exec_made_are_looked_at(self):
+        class Scaled(nn.Module):
+            def forward(self, weight):
+                return 2 * weight
+
+        model, names = nn.Sequential(LowRank(8)), {"nn": nn, "F": F}
+        torch.nn.utils.parametrize.register_parametrization(model[0], "a", Scaled())
+        exec("class Made(nn.Module):\n    def forward(self, x):\n        return F.softmax(x, -1)", names)
+        model.append(names["Made"]())
+        x = torch.randn(2, 8)
+        expected = model(x).detach()
+        with torch.no_grad(), hone.torch.replace(model) as replaced:
+            torch.testing.assert_close(model(x), expected, rtol=1e-4, atol=1e-5)
+        self.assertEqual(self.hits(replaced), {"F.linear": 3})
+        torch.testing.assert_close(model(x).detach(), expected, rtol=0, atol=0)
 
     def test_what_cannot_be_seen_stays_and_is_told(self):
         class Sums(nn.Module):
