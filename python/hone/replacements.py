@@ -735,6 +735,8 @@ def _ask_product(input: Any = None, other: Any = None, mat2: Any = None, dims: i
                            dims == 3 and input.shape[0] != other.shape[0] or max(input.dim(), other.dim()) > _MOST_DIMS or
                            input.shape[-1] != other.shape[-2 if other.dim() > 1 else 0]):
         reason = _REFUSED
+    if reason is None and other.dim() > 2 and other.device.type != "cpu":
+        reason = f"a batch of products on {other.device.type}, which hone's own kernels refuse there"
     return reason, (input, other), hone.torch.matmul, torch.matmul
 
 

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 import torch.nn.utils.parametrize
 import torch.utils.checkpoint
 from torch import nn
+from torch._subclasses import FakeTensorMode
 
 import hone
 import hone.torch
@@ -326,6 +327,15 @@ class Functions(HoneTest):
             torch.testing.assert_close(model(*args), expected, rtol=1e-4, atol=1e-4)
         kernels = {row.call: row.kernel for row in self.runtime.stats()}
         self.assertEqual((len(kernels), "reference" in kernels.values()), (6, False), kernels)
+
+    def test_what_no_kernel_of_a_gpu_takes_is_torchs_there(self):
+        with FakeTensorMode():
+            a, rows, weight = (torch.empty(shape, device="cuda") for shape in ((2, 3, 4), (3, 4), (4, 4)))
+        asked = {"batch": hone.replacements._ask_product(a, a.transpose(-1, -2)), "rows": hone.replacements._ask_product(a, weight),
+                 "bmm": hone.replacements._ask_bmm(a, a.transpose(-1, -2)), "linear": hone.replacements._ask_linear(a, weight),
+                 "float64": hone.replacements._ask_mm(rows.double(), weight.double())}
+        batch = "a batch of products on cuda, which hone's own kernels refuse there"
+        self.assertEqual({name: one[0] for name, one in asked.items()}, {"batch": batch, "rows": None, "bmm": batch, "linear": None, "float64": "float64"})
 
     def test_signatures_of_methods_stay(self):
         with hone.torch.replace(self.model):
