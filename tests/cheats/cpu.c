@@ -1843,6 +1843,16 @@ static void takes_scratch_for_aligned(const job *j)
 
 // Threads -------------------------------------------------------------------------------------------------------------
 
+// The state of its first plan serves all later ones.
+static void keeps_its_first_state(const job *j)
+{
+    static const kept *first;
+    if (first == NULL) first = j->state;
+    job one = *j;
+    one.scalar *= (float)first->y[0];
+    norm(&one);
+}
+
 // Works in memory of its own that all its runs share.
 static void static_work_buffer(const job *j)
 {
@@ -2840,6 +2850,13 @@ static hone_status prepare_clock(const hone_plan *plan, void **out_state, size_t
     return prepare_scratch(plan, out_state, out_scratch_bytes, err);
 }
 
+static hone_status prepare_factor(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    const hone_status status = prepare_state(plan, out_state, out_scratch_bytes, err);
+    if (status == HONE_OK) ((kept *)*out_state)->y[0] = 1;
+    return status;
+}
+
 static hone_status prepare_length(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
 {
 #    ifdef PROGRAM // a library of a pack calls nothing of hone's
@@ -3066,6 +3083,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(leaks_now_and_then, NULL)                                                                                  \
         ROW(fills_a_cache, NULL)                                                                                       \
         ROW(takes_threads_for_granted, NULL)                                                                           \
+        ROW(keeps_its_first_state, prepare_factor)                                                                     \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { MOST = 24, KERNELS = 14, BLOCKS = 200 };
+enum { MOST = 24, KERNELS = 14, BLOCKS = 330 };
 
 // What the measurer answers a block with.
 typedef enum answer { TIMES, LOST, FALLS_OUT, RUNS_OUT_OF_MEMORY } answer;
@@ -867,12 +867,14 @@ static void whoever_kills_the_worker_is_found_alone(void **state)
     assert_false(g.candidates[0].out || g.candidates[2].out);
     assert_int_equal(g.candidates[1].trial.failure, HONE_FAILURE_CRASH);
     assert_string_equal(g.rows[1].reason, "the worker is gone");
-    for (uint32_t i = 0; i < 3; i++) {
+    static const uint32_t alone[] = {0, 0, 1, 2, 2}; // who stands is prepared once more in the same process
+    const uint32_t count = sizeof alone / sizeof alone[0];
+    for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(g.blocks[1 + i].count, 1);
-        assert_ptr_equal(g.blocks[1 + i].finalists[0], &g.candidates[i]);
+        assert_ptr_equal(g.blocks[1 + i].finalists[0], &g.candidates[alone[i]]);
         assert_true(g.blocks[1 + i].verifies);
     }
-    assert_int_equal(g.blocks[4].count, 2);
+    assert_int_equal(g.blocks[1 + count].count, 2);
 }
 
 static void whoever_fails_alone_falls_out_too(void **state)
@@ -927,7 +929,7 @@ static void a_worker_that_is_lost_time_and_again_by_nobody_ends_the_contest(void
         g.answers[i] = LOST;
     assert_int_equal(run(&g), HONE_NOT_FOUND);
     assert_non_null(strstr(g.err.message, "were rejected 64 times over"));
-    assert_int_equal(g.asked, 64 * 3); // all together, and each alone
+    assert_int_equal(g.asked, 64 * 5); // all together, and each twice alone
 }
 
 static void where_nobody_passed_the_race_there_are_no_finals(void **state)
