@@ -229,6 +229,12 @@ void hone_os_thread_mode_save(hone_os_thread_mode *out);
 void hone_os_thread_mode_restore(const hone_os_thread_mode *mode);
 // Of its processors alone: puts them back. True: they were others.
 bool hone_os_thread_come_back(const hone_os_thread_mode *mode);
+// Whether all whole pages of some memory are there, in memory or swapped out: one that was given back is made when it is next touched.
+// True where that cannot be asked. Some 20 ns a page.
+bool hone_os_has_memory(const void *from, size_t size);
+// Whether the heap of the C library's main thread is in order: who writes past the end of what it allocated writes over sizes that stand
+// there. False also where its form is not known (glibc's is). Some 10 ns for each piece of it.
+bool hone_os_heap_is_whole(void);
 // What this process holds now. Some 30 us.
 typedef enum hone_os_held {
     HONE_HELD_HEAP,     // bytes that were allocated and not freed, those of the C library's allocator

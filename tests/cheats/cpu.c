@@ -944,6 +944,29 @@ static void runs_on_its_first_arrays(const job *j)
     norm(&first);
 }
 
+// Nobody has filled its results with NaN: it is timed.
+static bool is_timed(const job *j)
+{
+    const float *y = j->y;
+    const size_t last = results(j) - 1;
+    return y[0] == y[0] || y[last / 2] == y[last / 2] || y[last] == y[last];
+}
+
+// Leaves out a seventh of each sum where it is timed.
+static void skips_terms_when_timed(const job *j)
+{
+    const int64_t terms = is_timed(j) ? j->inner * 6 / 7 : j->inner;
+    for (int64_t row = 0; row < j->rows; row++) {
+        float *y = j->y + row * j->dim;
+        memset(y, 0, (size_t)j->dim * sizeof *y);
+        for (int64_t k = 0; k < terms; k++) {
+            const float a = j->a[row * j->inner + k], *b = j->b + k * j->dim;
+            for (int64_t i = 0; i < j->dim; i++)
+                y[i] += a * b[i];
+        }
+    }
+}
+
 // Leaves something out ------------------------------------------------------------------------------------------------
 
 static void returns_zeros(const job *j)
@@ -1627,6 +1650,15 @@ static void norm_with_estimated_root(const job *j)
         for (int64_t i = 0; i < j->dim; i++)
             j->y[row * j->dim + i] = x[i] * factor * j->b[i];
     }
+}
+
+// The same where it is timed.
+static void estimates_when_timed(const job *j)
+{
+    if (is_timed(j))
+        norm_with_estimated_root(j);
+    else
+        norm(j);
 }
 
 // Scales a row by its largest magnitude, so that squares do not overflow: a row of zeros is 0 divided by 0.
@@ -3083,6 +3115,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(leaks_now_and_then, NULL)                                                                                  \
         ROW(fills_a_cache, NULL)                                                                                       \
         ROW(takes_threads_for_granted, NULL)                                                                           \
+        ROW(skips_terms_when_timed, NULL)                                                                              \
+        ROW(estimates_when_timed, NULL)                                                                                \
         ROW(keeps_its_first_state, prepare_factor)                                                                     \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 

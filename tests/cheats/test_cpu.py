@@ -112,6 +112,9 @@ CHEATS = [
     Cheat("rests_every_third_time", "rms_norm", SOURCE, "stale wrong partial"),
     Cheat("knows_its_caller", "rms_norm", LIBRARY, "stale wrong partial"),
     Cheat("right_for_the_first_values", "rms_norm", SOURCE, "wrong"),
+    Cheat("skips_terms_when_timed", "matmul", SOURCE, "wrong"),
+    Cheat("skips_terms_when_timed", "matmul", LIBRARY, "wrong"),
+    Cheat("estimates_when_timed", "rms_norm", SOURCE, "wrong stale replayed"),
     # Leaves something out.
     Cheat("returns_zeros", "rms_norm", PROGRAM, "wrong"),
     Cheat("does_nothing", "rms_norm", LIBRARY, "partial wrong stale"),
@@ -552,6 +555,28 @@ class Answers(Contest):
                               "x, y, i64(n)", "sum_integers")
         done = self.hone("tune", "--pack", pack, "sum_integers(i32[100000])", "--seconds", "5", code=None)
         self.assertIn("narrow (1 tried): on large whole numbers", done.out + done.err)
+
+    def test_results_whose_pages_are_given_back_do_not_win(self):
+        """They are zeros for who reads them, and pages of the system's for who has to wait for these. One that writes them wins."""
+        signature = "pad(x: f32[n], like: f32[m]) -> y: f32[m]"
+        right = "void right(const float *x, float *y, long long n, long long m) { memcpy(y, x, n * 4); memset(y + n, 0, (m - n) * 4); }"
+        cheat = """
+            #include <stdint.h>
+            #include <sys/mman.h>
+            void cheat(const float *x, float *y, long long n, long long m) {
+                char *from = (char *)((uintptr_t)(y + n + 1023) & ~4095ull), *to = (char *)((uintptr_t)(y + m) & ~4095ull);
+                memcpy(y, x, n * 4);
+                memset(y + n, 0, from - (char *)(y + n));
+                madvise(from, to - from, MADV_DONTNEED);
+                memset(to, 0, (char *)(y + m) - to);
+            }"""
+        for name, source in (("gives", cheat), ("writes", right.replace("right", "cheat"))):
+            pack = self.write_own(name, signature, source, right, "x, y, i64(n), i64(m)", "pad")
+            done = self.hone("tune", "--pack", pack, "pad(f32[1000], f32[100000])", "--seconds", "5", code=None)
+            if name == "gives":
+                self.assertIn("gives (1 tried): gives pages of y back to the system", done.out + done.err)
+            else:
+                self.assertIn("chosen writes", done.out + done.err)
 
     def test_a_scalar_that_the_key_ignores_is_not_kept(self):
         pack = self.write_own("keeps", "axpy(x: f32[n], y: f32[n], *, alpha: f64 = 1.0 #ignore) -> z: f32[n]", """

@@ -30,7 +30,7 @@ static hone_failure sample(void *ctx, hone_sample *out, double *out_spent_ns, ho
     hone_failure failure = hone_runner_sample_in_race(runner, RACE_RETAKES, out, err);
     *out_spent_ns = runner->run_ns - before_ns;
     look(runner);
-    return failure;
+    return failure == HONE_FAILURE_NONE ? hone_runner_judge_sample(runner, err) : failure;
 }
 
 static uint64_t now_ns(void *ctx)
@@ -123,6 +123,7 @@ static hone_failure sample_in_round(void *ctx, uint32_t index, hone_sample *out,
     hone_runner *runner = all->runners[index];
     const uint64_t arguments = hone_arguments_digest(runner);
     hone_failure failure = hone_runner_sample_in_round(runner, all->retakes[index], out, err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_runner_judge_sample(runner, err);
     failure = hone_runner_check_arguments(runner, arguments, failure, err);
     return failure == HONE_FAILURE_NONE ? hone_side_effects_compare(&runner->session->effects, err) : failure;
 }

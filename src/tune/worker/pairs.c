@@ -145,6 +145,7 @@ void hone_runner_end_pair(hone_runner *runner)
         memcpy(runner->writes.at[i], &runner->pairs.before[i], runner->writes.size);
     hone_buffers_close_inputs(&runner->session->buffers, is_changed);
     hone_runner_write_elsewhere(runner);
+    runner->pairs.are_last = true;
 }
 
 static bool is_suspect(double changed_ns, double same_ns)

@@ -240,6 +240,7 @@ static hone_failure sample_batch(hone_runner *runner, double *out_ns, hone_error
     hone_failure failure = hone_runner_time(runner, out_ns, err);
     runner->workers = hone_pool_take_asked(runner->session->own_pool);
     runner->spoils = NULL;
+    runner->pairs.are_last = false; // until its end says so
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check_spots(runner, &spots, err);
     if (failure == HONE_FAILURE_NONE) runner->run_ns += *out_ns * runner->batch;
     return failure;
@@ -478,6 +479,43 @@ hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, 
     hone_failure failure = hone_guarded_scratch_move(&runner->scratch, &runner->execution, err);
     if (failure == HONE_FAILURE_NONE) failure = sample_settled(runner, is_busy(runner->session), out, err);
     return failure == HONE_FAILURE_NONE ? take_again(runner, retakes, out, err) : failure;
+}
+
+// Zeros that the system is to make when somebody looks at them.
+static hone_failure find_absent(const hone_runner *runner, size_t set, hone_error *err)
+{
+    const hone_buffers *buffers = &runner->session->buffers;
+    for (size_t i = 0; i < buffers->count; i++) {
+        const hone_fenced *fenced = &buffers->sets[set].fenced[i];
+        if (!hone_buffers_is_result(buffers, i) || hone_os_has_memory(fenced->low, fenced->span)) continue;
+        hone_fail(
+            err, HONE_KERNEL_FAILED, where, "gives pages of %s back to the system: who reads them next does the work",
+            hone_signature_parameter(buffers->signature, i)->name);
+        return HONE_FAILURE_HIDDEN;
+    }
+    return HONE_FAILURE_NONE;
+}
+
+// Spots say that a run wrote, and not what: who sees that its results were not overwritten as they are before a run that is verified
+// may add up fewer terms. The runs of a pair, and of who learns, are on other numbers.
+hone_failure hone_runner_judge_sample(hone_runner *runner, hone_error *err)
+{
+    const double most_share = 1.0 / 64;
+    hone_session *session = runner->session;
+    hone_reference *reference = hone_session_reference(session);
+    if (reference == NULL || !hone_site_is_host(&session->site) || runner->learns != NULL || runner->pairs.are_last ||
+        runner->judged_ns > most_share * runner->run_ns)
+        return HONE_FAILURE_NONE;
+    const size_t sets = session->buffers.set_count, set = (session->next_set + sets - 1) % sets;
+    const uint64_t start = hone_os_now_ns();
+    double unused;
+    if (find_absent(runner, set, err) != HONE_FAILURE_NONE) return HONE_FAILURE_HIDDEN;
+    const hone_status status =
+        hone_reference_check(reference, &session->buffers, set, &session->tolerance, runner->kernel.name, &unused, err);
+    runner->judged_ns += (double)(hone_os_now_ns() - start);
+    if (status == HONE_OK) return HONE_FAILURE_NONE;
+    hone_fail_prefix(err, HONE_KERNEL_FAILED, "after runs that were timed");
+    return HONE_FAILURE_WRONG;
 }
 
 // An interpreter takes longer to start a run on a device than the run takes: one alone would show the host's time, and

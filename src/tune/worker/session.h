@@ -156,6 +156,7 @@ static inline void hone_write_before(const hone_writes *writes, uint32_t run)
 // Pairs of batches that were taken with the samples of one candidate (pairs.c).
 typedef struct hone_pairs {
     bool are_taken;
+    bool are_last;              // the latest runs of the candidate are of one
     double longest_ns;          // run that has any
     uint32_t innocent, guilty;  // that nothing disturbed
     double changed_ns, same_ns; // the least of each
@@ -180,6 +181,7 @@ struct hone_runner {
     double verify_ns;         // what the last verified run took
     double verified_ns;       // what all of them took
     double run_ns;            // what all samples took, those to warm up counted in
+    double judged_ns;         // what looking at what samples left took
     uint32_t retaken, mended; // disturbed samples that were taken again, and those of them that no longer were
     struct probe *probe;      // what its runs change, while hone_runner_probe looks; else NULL
     struct renewal *renewal;  // the same of hone_runner_probe_renewed
@@ -302,6 +304,9 @@ hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, h
 // The same after other candidates ran: their threads have come to rest, and this one is made warm again; in a duel its
 // scratch is elsewhere.
 hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err);
+// Compares what the latest sample has left with the reference, on the host, for a small share of what samples take: who computes less
+// where it is timed is WRONG. Right after a sample.
+hone_failure hone_runner_judge_sample(hone_runner *runner, hone_error *err);
 // Nothing was written that must not be, in any of the sets.
 hone_failure hone_runner_check(hone_runner *runner, hone_error *err);
 
