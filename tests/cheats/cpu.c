@@ -60,6 +60,7 @@ typedef struct job {
     bool is_lent; // by the host, in place of hone's own pool
     void *pool;
 #ifndef CHEAT
+    int32_t threads;           // the most that may work at once, as the host has it; 0: it does not say
     const hone_tensor *tensor; // that a is of
     const hone_value *args;
     const hone_plan *plan;
@@ -1875,6 +1876,17 @@ static void takes_scratch_for_aligned(const job *j)
 
 // Threads -------------------------------------------------------------------------------------------------------------
 
+#ifndef CHEAT
+// As many rows for each thread that it may have, and the rest for nobody.
+static void divides_rows_by_threads(const job *j)
+{
+    const int64_t threads = j->threads > 0 ? j->threads : 2, each = j->rows / threads;
+    job some = *j;
+    some.rows = each;
+    for (int64_t i = 0; i < threads; i++, some.a += each * j->dim, some.y += each * j->dim)
+        norm(&some);
+}
+
 // The state of its first plan serves all later ones.
 static void keeps_its_first_state(const job *j)
 {
@@ -1884,6 +1896,34 @@ static void keeps_its_first_state(const job *j)
     one.scalar *= (float)first->y[0];
     norm(&one);
 }
+
+// Two indices add to the sums of all rows, without a lock.
+typedef struct shared_sums {
+    const job *j;
+    volatile double *sums;
+} shared_sums;
+
+static void add_half(void *ctx, int64_t index)
+{
+    const shared_sums *s = ctx;
+    for (int64_t row = 0; row < s->j->rows; row++)
+        for (int64_t i = index; i < s->j->dim; i += 2)
+            s->sums[row] += (double)s->j->a[row * s->j->dim + i] * (double)s->j->a[row * s->j->dim + i];
+}
+
+static void adds_without_a_lock(const job *j)
+{
+    double sums[4096] = {0};
+    shared_sums s = {j, sums};
+    for (int64_t i = 0; i < 2 && j->parallel_for == NULL; i++)
+        add_half(&s, i);
+    if (j->parallel_for != NULL) j->parallel_for(j->pool, 2, add_half, &s);
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] =
+                (float)((double)j->a[row * j->dim + i] / sqrt(sums[row] / (double)j->dim + (double)j->scalar) * (double)j->b[i]);
+}
+#endif
 
 // Works in memory of its own that all its runs share.
 static void static_work_buffer(const job *j)
@@ -2800,6 +2840,7 @@ static job job_of(const hone_plan *plan, const hone_value *args, const hone_exec
         .inner = 1,
         .scratch = execution != NULL ? execution->scratch : NULL,
         .state = plan->state,
+        .threads = execution != NULL ? execution->threads : 0,
         .is_lent = execution != NULL && execution->parallel_for != NULL};
     j.parallel_for = j.is_lent ? execution->parallel_for : plan->parallel_for;
     j.pool = j.is_lent ? execution->pool : plan->pool;
@@ -3117,7 +3158,9 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(takes_threads_for_granted, NULL)                                                                           \
         ROW(skips_terms_when_timed, NULL)                                                                              \
         ROW(estimates_when_timed, NULL)                                                                                \
+        ROW(divides_rows_by_threads, NULL)                                                                             \
         ROW(keeps_its_first_state, prepare_factor)                                                                     \
+        ROW(adds_without_a_lock, NULL)                                                                                 \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

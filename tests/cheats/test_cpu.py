@@ -204,6 +204,8 @@ CHEATS = [
     Cheat("reads_past_its_scratch", "rms_norm", SOURCE, "bounds crash"),
     Cheat("takes_scratch_for_aligned", "rms_norm", SOURCE, "bounds wrong partial crash unaligned"),
     # Threads.
+    Cheat("divides_rows_by_threads", "rms_norm", LIBRARY, "partial wrong"),
+    Cheat("adds_without_a_lock", "rms_norm", LIBRARY, "wrong unaligned racy"),
     Cheat("keeps_its_first_state", "rms_norm", LIBRARY, "crash wrong partial"),
     Cheat("static_work_buffer", "rms_norm", SOURCE, "racy"),
     Cheat("static_work_buffer", "rms_norm", LIBRARY, "racy", "rms_norm(f32[16384,600], f32[600])"),
