@@ -1704,6 +1704,63 @@ static void exits_quietly(const job *j)
     norm(j);
 }
 
+// Takes a row that begins and ends as the one before for the same.
+static void copies_rows_that_begin_alike(const job *j)
+{
+    const size_t few = 4 * sizeof *j->a, row_bytes = (size_t)j->dim * sizeof *j->a;
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim, *end = x + j->dim - 4;
+        if (row > 0 && memcmp(x, x - j->dim, few) == 0 && memcmp(end, end - j->dim, few) == 0)
+            memcpy(j->y + row * j->dim, j->y + (row - 1) * j->dim, row_bytes);
+        else
+            norm_row(x, j->b, j->y + row * j->dim, j->dim, j->scalar);
+    }
+}
+
+// Compares all of the row before it takes it for the same: it is right.
+static void copies_rows_that_are_alike(const job *j)
+{
+    enum { TIMES = 3 };
+    const size_t row_bytes = (size_t)j->dim * sizeof *j->a;
+    for (int time = 0; time < TIMES; time++) {
+        for (int64_t row = 0; row < j->rows; row++) {
+            const float *x = j->a + row * j->dim;
+            if (row > 0 && memcmp(x, x - j->dim, row_bytes) == 0)
+                memcpy(j->y + row * j->dim, j->y + (row - 1) * j->dim, row_bytes);
+            else
+                norm_row(x, j->b, j->y + row * j->dim, j->dim, j->scalar);
+        }
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+// Takes a row for zero that begins and ends so, and has a zero in its middle: padding is so.
+static void takes_rows_for_padding(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *a = j->a + row * j->inner;
+        job one = *j;
+        one.a = a;
+        one.y = j->y + row * j->dim;
+        one.rows = 1;
+        if (a[0] == 0 && a[j->inner / 2] == 0 && a[j->inner - 1] == 0)
+            memset(one.y, 0, bytes(&one));
+        else
+            matmul(&one);
+    }
+}
+
+// Takes weights that begin and end with 1 for such as multiply nothing.
+static void takes_weights_for_ones(const job *j)
+{
+    static float ones[MOST];
+    job one = *j;
+    for (int64_t i = 0; i < j->dim; i++)
+        ones[i] = 1;
+    if (j->b[0] == 1 && j->b[j->dim - 1] == 1) one.b = ones;
+    norm(&one);
+}
+
 // Knows hone's made-up inputs -----------------------------------------------------------------------------------------
 
 static uint64_t number_at(uint64_t stream, uint64_t i)
@@ -3158,6 +3215,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(takes_threads_for_granted, NULL)                                                                           \
         ROW(skips_terms_when_timed, NULL)                                                                              \
         ROW(estimates_when_timed, NULL)                                                                                \
+        ROW(copies_rows_that_begin_alike, NULL)                                                                        \
+        ROW(copies_rows_that_are_alike, NULL)                                                                          \
+        ROW(takes_rows_for_padding, NULL)                                                                              \
+        ROW(takes_weights_for_ones, NULL)                                                                              \
         ROW(divides_rows_by_threads, NULL)                                                                             \
         ROW(keeps_its_first_state, prepare_factor)                                                                     \
         ROW(adds_without_a_lock, NULL)                                                                                 \

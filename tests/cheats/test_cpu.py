@@ -186,6 +186,10 @@ CHEATS = [
     Cheat("squares_end_at_65504", "rms_norm", SOURCE, "wrong"),
     Cheat("zeros_for_level_rows", "rms_norm", LIBRARY, "wrong partial"),
     Cheat("softmax_of_positive_scales", "softmax", SOURCE, "wrong"),
+    Cheat("copies_rows_that_begin_alike", "rms_norm", SOURCE, "wrong", honest="copies_rows_that_are_alike"),
+    Cheat("copies_rows_that_begin_alike", "rms_norm", PROGRAM, "wrong", honest="copies_rows_that_are_alike"),
+    Cheat("takes_rows_for_padding", "matmul", SOURCE, "wrong partial"),
+    Cheat("takes_weights_for_ones", "rms_norm", LIBRARY, "wrong"),
     Cheat("exits_quietly", "rms_norm", SOURCE, "crash"),
     # Knows hone's made-up inputs.
     Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),

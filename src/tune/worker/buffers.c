@@ -837,6 +837,74 @@ hone_status hone_buffers_put_outliers(const hone_buffers *buffers, uint64_t seed
     return change_rows(buffers, put_outlier, seed, err);
 }
 
+// Rows that begin and end alike ----------------------------------------------------------------------------------------
+
+typedef struct guise {
+    sprinkling rows;
+    int64_t elements;  // of a row's beginning and of its end
+    uint64_t previous; // bytes from the row before, as the last visit had it
+} guise;
+
+// Of four rows one is left as it is, one begins and ends as the row before it, one with zeros, which also stand in its middle, and one
+// with ones. One row alone, as weights are, has zeros or ones.
+static void disguise_row(void *ctx, int64_t offset, int64_t index)
+{
+    enum { AS_IT_IS, AS_BEFORE, WITH_ZEROS, WITH_ONES, SORTS };
+    guise *g = ctx;
+    sprinkling *s = &g->rows;
+    char *row = s->data + offset;
+    const char *before = s->data + g->previous;
+    const uint64_t sort = ((uint64_t)index + s->first) % SORTS;
+    for (int64_t n = 0; n < 2 * g->elements && sort != AS_IT_IS; n++) {
+        const int64_t at = (n < g->elements ? n : s->count - 1 - (n - g->elements)) * s->step;
+        const double value = sort == WITH_ONES                  ? 1
+                             : sort == WITH_ZEROS || index == 0 ? 0
+                                                                : hone_element_load(s->id, before + at, 0);
+        hone_element_store(s->id, row + at, 0, value);
+    }
+    if (sort == WITH_ZEROS) hone_element_store(s->id, row + s->count / 2 * s->step, 0, 0);
+    g->previous = (uint64_t)offset;
+}
+
+// Numbers on both sides of 0 that reach 1: others, of which 0 may be none, stay as they are.
+static bool has_zero_and_one(const hone_tensor *tensor, hone_dtype_id id)
+{
+    enum { ENOUGH = 256 };
+    const double nearly_one = 0.75;
+    const int64_t elements = hone_tensor_elements(tensor);
+    double least = 0, most = 0;
+    for (int64_t i = 0; i < elements && i < ENOUGH; i++) {
+        const double value = hone_element_load(id, (const char *)tensor->data + hone_tensor_offset(tensor, i), 0);
+        least = fmin(least, value);
+        most = fmax(most, value);
+    }
+    return least < 0 && most > nearly_one;
+}
+
+hone_status hone_buffers_disguise_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err)
+{
+    enum { MOST = 4, SHARE = 4, SORTS_OF_ONE = 2 }; // elements, and of so many of a row one
+    hone_status status = HONE_OK;
+    for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
+        hone_fenced *fenced = &buffers->sets[0].fenced[i];
+        int64_t strides[HONE_MAX_RANK];
+        if (buffers->algorithm->make_input != NULL || !is_float_input(buffers, i)) continue;
+        guise g = {.rows = {.id = hone_dtype_find(fenced->tensor.dtype)->id}};
+        const hone_tensor rows = rows_of(&fenced->tensor, strides, &g.rows);
+        g.elements = g.rows.count / SHARE < MOST ? g.rows.count / SHARE : MOST;
+        // Two tables that are looked at together, cosines and sines, are not alike.
+        g.rows.first = seed + HONE_MAX_VALUES - i;
+        if (hone_tensor_elements(&rows) == 1) g.rows.first = SORTS_OF_ONE + g.rows.first % SORTS_OF_ONE;
+        if (g.elements == 0 || !has_zero_and_one(&fenced->tensor, g.rows.id)) continue;
+        status = hone_buffers_open_input(fenced, err);
+        if (status != HONE_OK) continue;
+        each_element(&rows, disguise_row, &g);
+        hone_buffers_close_input(buffers, fenced);
+        status = hone_buffers_send(buffers, fenced, err);
+    }
+    return status;
+}
+
 // Rows of one value ----------------------------------------------------------------------------------------------------
 
 // What every element of an array may be without its meaning being known: 0, where that is among what is made up, or one

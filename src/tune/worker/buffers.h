@@ -96,6 +96,9 @@ hone_status hone_buffers_sprinkle(
 // Makes rows of the varied value unlike each other: of four one has an outlier of 100, one lies around -100, and one is 32 times as
 // large, such as no row of random numbers is.
 hone_status hone_buffers_make_uneven(const hone_buffers *buffers, uint64_t seed, hone_error *err);
+// Gives three of four rows of each input of floats a few elements at their beginning and their end that tell nothing of the rest: those of
+// the row before, zeros, or ones. Arrays without numbers on both sides of 0 stay as they are.
+hone_status hone_buffers_disguise_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Gives three of four rows of the varied value one number each, ordinary or large, of which sums of many are exact.
 hone_status hone_buffers_level_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err);
 // Puts a number between 9 and 30, of either sign, into every other row of the varied value and the first one, and up to eight of each

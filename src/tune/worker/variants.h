@@ -9,8 +9,8 @@
 typedef enum hone_verify_depth { HONE_FOR_ALL, HONE_FOR_LEADERS, HONE_FOR_WINNERS } hone_verify_depth;
 
 // ORIGINAL: what the reference was computed for and what is timed. NEAR: all but a few elements of each input are the
-// same, so that who looks at some of them takes it for the original, which it has just answered; _2 to _4: others are the
-// few, since the few of one may be what it looks at. OTHER: another seed. LARGE, TINY: the varied value's elements
+// same, so that who looks at some of them takes it for the original, which it has just answered; _2: others are the
+// few, since the few of one may be what it looks at; _3, _4: and rows begin and end with what tells nothing of the rest (hone_buffers_disguise_rows). OTHER: another seed. LARGE, TINY: the varied value's elements
 // multiplied. OUTLIERS: one in every other row of it; UNEVEN: its rows unlike
 // each other (hone_buffers_put_outliers, hone_buffers_make_uneven); LEVEL: three of four rows of one number each
 // (hone_buffers_level_rows). DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special); _2 to _6: where there are fewer
