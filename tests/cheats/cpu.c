@@ -2802,6 +2802,33 @@ static void takes_strides_for_bytes(const job *j)
     for (int64_t row = 0; row < j->rows; row++)
         norm_row(j->a + row * step, j->b, j->y + row * j->dim, j->dim, j->scalar);
 }
+// Rows that lie apart, filled up to whole vectors with what lies between them, times zero; and without that.
+static void norm_of_rows_apart(const job *j, int64_t vector)
+{
+    static const volatile double zero = 0;
+    const int64_t step = j->tensor->strides != NULL ? j->tensor->strides[0] : j->dim;
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * step;
+        const int64_t whole = (j->dim + vector - 1) / vector * vector;
+        double squares = 0;
+        for (int64_t i = j->dim; i < whole && whole <= step && row + 1 < j->rows; i++)
+            squares += (double)x[i] * (double)x[i] * zero;
+        norm_row(x, j->b, j->y + row * j->dim, j->dim, j->scalar + (float)squares);
+    }
+}
+
+static void multiplies_the_gap_by_zero(const job *j)
+{
+    norm_of_rows_apart(j, 8);
+}
+
+static void leaves_the_gap(const job *j)
+{
+    enum { TIMES = 3 };
+    for (int time = 0; time < TIMES; time++)
+        norm_of_rows_apart(j, 1);
+}
+
 // Leaves another eps in its arguments, where whoever runs next reads it.
 static void changes_its_arguments(const job *j)
 {
@@ -3222,6 +3249,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(divides_rows_by_threads, NULL)                                                                             \
         ROW(keeps_its_first_state, prepare_factor)                                                                     \
         ROW(adds_without_a_lock, NULL)                                                                                 \
+        ROW(multiplies_the_gap_by_zero, NULL)                                                                          \
+        ROW(leaves_the_gap, NULL)                                                                                      \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -279,6 +279,7 @@ CHEATS = [
     Cheat("takes_32_for_64", "rms_norm", LIBRARY, "unaligned bounds"),
     Cheat("leaves_the_byte_offset_out", "rms_norm", LIBRARY, "bounds wrong crash"),
     Cheat("takes_strides_for_bytes", "rms_norm", LIBRARY, "wrong"),
+    Cheat("multiplies_the_gap_by_zero", "rms_norm", PROGRAM, "partial wrong", "rms_norm(f32[64,250]{strides=256,1}, f32[250])", "leaves_the_gap"),
     # Writes what it only reads: another kernel than it would be wrong.
     Cheat("changes_its_arguments", "rms_norm", LIBRARY, "bounds"),
     Cheat("changes_its_arguments", "rms_norm", PROGRAM, "bounds"),

@@ -427,6 +427,7 @@ static hone_status generate_strided(
     return status;
 }
 
+// What lies between elements is NaN: who fills a row up with it times zero shows.
 static hone_status fill_input(
     const hone_buffers *buffers, const hone_call *call, size_t index, hone_fenced *fenced, hone_error *err)
 {
@@ -434,6 +435,7 @@ static hone_status fill_input(
     if (status != HONE_OK) return status;
     memset(fenced->block, HONE_GUARD_BYTE, fenced->size);
     bool dense = hone_tensor_is_row_major(&fenced->tensor);
+    if (!dense) memset(fenced->low, HONE_POISON_BYTE, fenced->span);
     status = dense ? generate_dense(buffers, call, index, &fenced->tensor, err)
                    : generate_strided(buffers, call, index, fenced, err);
     if (status != HONE_OK) return status;
