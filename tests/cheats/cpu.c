@@ -2545,6 +2545,41 @@ static void forbids_huge_pages(const job *j)
     norm(j);
 }
 
+// The kernel looks for pages of the process that are alike from then on, and maps them as one.
+static void merges_pages(const job *j)
+{
+    enum { SET_MEMORY_MERGE = 67 }; // PR_SET_MEMORY_MERGE of Linux 6.4
+    prctl(SET_MEMORY_MERGE, 1, 0, 0, 0);
+    norm(j);
+}
+
+// Its assembly uses registers that it has to keep for its caller, and does not say so to the compiler.
+static void loses_registers(const job *j)
+{
+    norm(j);
+#if defined(__x86_64__)
+    __asm__ volatile("xor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\txor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::: "cc");
+#else
+    forbids_huge_pages(j);
+#endif
+}
+
+// The same as that, and says so.
+static void uses_registers(const job *j)
+{
+    honest_norm(j);
+#if defined(__x86_64__)
+    __asm__ volatile("xor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\txor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::
+                         : "cc", "r12", "r13", "r14", "r15");
+#endif
+}
+
+// All of it is done as it is prepared.
+static void is_prepared_for_small_pages(const job *j)
+{
+    norm(j);
+}
+
 // Whoever sleeps in this thread wakes up late.
 static void lets_timers_be_late(const job *j)
 {
@@ -3007,6 +3042,13 @@ static hone_status prepare_clock(const hone_plan *plan, void **out_state, size_t
     return prepare_scratch(plan, out_state, out_scratch_bytes, err);
 }
 
+static hone_status prepare_small_pages(
+    const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    return prepare_scratch(plan, out_state, out_scratch_bytes, err);
+}
+
 static hone_status prepare_factor(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
 {
     const hone_status status = prepare_state(plan, out_state, out_scratch_bytes, err);
@@ -3251,6 +3293,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(adds_without_a_lock, NULL)                                                                                 \
         ROW(multiplies_the_gap_by_zero, NULL)                                                                          \
         ROW(leaves_the_gap, NULL)                                                                                      \
+        ROW(merges_pages, NULL)                                                                                        \
+        ROW(is_prepared_for_small_pages, prepare_small_pages)                                                          \
+        ROW(loses_registers, NULL)                                                                                     \
+        ROW(uses_registers, NULL)                                                                                      \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

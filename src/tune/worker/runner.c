@@ -110,6 +110,12 @@ static hone_status fail_status(const hone_runner *runner, hone_status status, ho
 hone_failure hone_runner_check_meddling(const hone_runner *runner, hone_error *err)
 {
     const hone_signature *signature = runner->session->signature;
+    if (runner->lost != NULL) {
+        hone_fail(
+            err, HONE_KERNEL_FAILED, where, "changes the register %s, which a function keeps for its caller",
+            runner->lost);
+        return HONE_FAILURE_TRACES;
+    }
     if (runner->meddled == NULL) return HONE_FAILURE_NONE;
     const char *name =
         runner->meddled_index < 0 ? "" : hone_signature_parameter(signature, (size_t)runner->meddled_index)->name;
@@ -130,10 +136,21 @@ hone_failure hone_runner_check_arguments(
     return HONE_FAILURE_BOUNDS;
 }
 
-// Runs and waits until it is done. A device says only then what went wrong.
-static hone_status wait_whole(const hone_runner *runner, const hone_value *values, hone_error *err)
+typedef struct marked_run {
+    const hone_runner *runner;
+    const hone_value *values;
+} marked_run;
+
+static int run_marked(void *ctx)
 {
-    hone_status status = run_values(runner, values);
+    const marked_run *run = ctx;
+    return run_values(run->runner, run->values);
+}
+
+// Runs and waits until it is done. A device says only then what went wrong.
+static hone_status wait_whole(hone_runner *runner, const hone_value *values, hone_error *err)
+{
+    hone_status status = (hone_status)hone_os_call_marked(run_marked, &(marked_run){runner, values}, &runner->lost);
     hone_status waited = hone_site_wait(&runner->session->site, err);
     if (status != HONE_OK && waited == HONE_OK) return fail_status(runner, status, err);
     return status != HONE_OK ? status : waited;

@@ -178,6 +178,7 @@ struct hone_runner {
     int32_t workers;          // of hone's pool that its last sample had work for
     const char *meddled;      // what of its arguments its latest verified run changed; NULL: nothing
     int meddled_index;        // of the value that is of; -1: of none
+    const char *lost;         // a register that its latest verified run did not keep for its caller; NULL: none
     double verify_ns;         // what the last verified run took
     double verified_ns;       // what all of them took
     double run_ns;            // what all samples took, those to warm up counted in
@@ -267,7 +268,8 @@ hone_failure hone_runner_verify_alone(hone_runner *runner, double *out_max_error
 // on uneven ones, where these were made.
 hone_failure hone_runner_verify_places(
     hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err);
-// runner.c: HONE_FAILURE_BOUNDS where the latest verified run changed its arguments; they are as they were again.
+// runner.c: HONE_FAILURE_BOUNDS where the latest verified run changed its arguments; they are as they were again. _TRACES where it
+// changed a register that it has to keep.
 hone_failure hone_runner_check_meddling(const hone_runner *runner, hone_error *err);
 // The same of all runs since hone_arguments_digest gave `before`, which are not verified one by one: they explain any other
 // failure. What they changed stays, and so nobody is tried in the process any more.
