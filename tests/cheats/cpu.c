@@ -1931,6 +1931,49 @@ static void takes_scratch_for_aligned(const job *j)
     }
 }
 
+// Each thread's work buffer, which has room for a row, of the call that came first or of the longest so far.
+static void normalize_in_own_buffer(const job *j, bool grows)
+{
+    static _Thread_local float *work;
+    static _Thread_local int64_t room;
+    if (work == NULL || (grows && room < j->dim)) {
+        free(work);
+        work = malloc((size_t)j->dim * sizeof *work);
+        room = j->dim;
+    }
+    for (int64_t row = 0; row < j->rows; row++) {
+        norm_row(j->a + row * j->dim, j->b, work, j->dim, j->scalar);
+        memcpy(j->y + row * j->dim, work, (size_t)j->dim * sizeof *work);
+    }
+}
+
+static void outgrows_its_first_buffer(const job *j)
+{
+    normalize_in_own_buffer(j, false);
+}
+
+// It is right.
+static void lets_its_buffer_grow(const job *j)
+{
+    enum { TIMES = 3 };
+    for (int time = 0; time < TIMES; time++) {
+        normalize_in_own_buffer(j, true);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+// Its memory ends eight numbers before it does.
+static void writes_past_what_it_allocated(const job *j)
+{
+    enum { BEYOND = 8 };
+    volatile float *work = malloc((size_t)j->dim * sizeof *work);
+    if (work == NULL) return;
+    norm(j);
+    for (int64_t i = 0; i < j->dim + BEYOND; i++)
+        work[i] = 1;
+    free((void *)(uintptr_t)work);
+}
+
 // Threads -------------------------------------------------------------------------------------------------------------
 
 #ifndef CHEAT
@@ -2362,6 +2405,93 @@ static void burns_a_processor(const job *j)
     started = true;
     norm(j);
     at_work = false;
+}
+
+// The same in pulses of .4 ms, with pauses between them; after a pause of some ms.
+static void *burn_in_pulses(void *pause_us)
+{
+    const uint64_t pause = *(const useconds_t *)pause_us;
+    for (;;) {
+        usleep(at_work ? 20 : (useconds_t)pause);
+        const uint64_t end = now_ns() + 4 * pause * 1000;
+        while (!at_work && now_ns() < end)
+            ;
+    }
+    return pause_us;
+}
+
+static void burn_beside(const job *j, useconds_t *pause_us)
+{
+    static bool started;
+    pthread_t thread;
+    at_work = true;
+    if (!started && pthread_create(&thread, NULL, burn_in_pulses, pause_us) == 0) pthread_detach(thread);
+    started = true;
+    norm(j);
+    at_work = false;
+}
+
+static void burns_in_pulses(const job *j)
+{
+    static useconds_t pause_us = 100;
+    burn_beside(j, &pause_us);
+}
+
+static void burns_after_a_pause(const job *j)
+{
+    static useconds_t pause_us = 3000;
+    burn_beside(j, &pause_us);
+}
+
+// A thread of its own does half of the work, waits for more for a while, and then sleeps: as pools do.
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    atomic_bool has_work, is_done;
+    job half;
+} partner = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void *work_with(void *unused)
+{
+    const uint64_t patience_ns = 2000000;
+    for (;;) {
+        const uint64_t until = now_ns() + patience_ns;
+        while (!partner.has_work && now_ns() < until)
+            ;
+        pthread_mutex_lock(&partner.mutex);
+        while (!partner.has_work)
+            pthread_cond_wait(&partner.changed, &partner.mutex);
+        partner.has_work = false;
+        pthread_mutex_unlock(&partner.mutex);
+        honest_norm(&partner.half);
+        partner.is_done = true;
+    }
+    return unused;
+}
+
+static void works_with_a_partner(const job *j)
+{
+    static pthread_mutex_t one_run = PTHREAD_MUTEX_INITIALIZER;
+    static bool started;
+    pthread_t thread;
+    job first = *j;
+    first.rows /= 2;
+    pthread_mutex_lock(&one_run);
+    if (!started && pthread_create(&thread, NULL, work_with, NULL) == 0) pthread_detach(thread);
+    started = true;
+    pthread_mutex_lock(&partner.mutex);
+    partner.half = *j;
+    partner.half.a += first.rows * j->dim;
+    partner.half.y += first.rows * j->dim;
+    partner.half.rows -= first.rows;
+    partner.is_done = false;
+    partner.has_work = true;
+    pthread_cond_signal(&partner.changed);
+    pthread_mutex_unlock(&partner.mutex);
+    honest_norm(&first);
+    while (!partner.is_done)
+        sched_yield();
+    pthread_mutex_unlock(&one_run);
 }
 
 // A child burns a processor.
@@ -3288,9 +3418,15 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(copies_rows_that_are_alike, NULL)                                                                          \
         ROW(takes_rows_for_padding, NULL)                                                                              \
         ROW(takes_weights_for_ones, NULL)                                                                              \
+        ROW(outgrows_its_first_buffer, NULL)                                                                           \
+        ROW(lets_its_buffer_grow, NULL)                                                                                \
+        ROW(writes_past_what_it_allocated, NULL)                                                                       \
         ROW(divides_rows_by_threads, NULL)                                                                             \
         ROW(keeps_its_first_state, prepare_factor)                                                                     \
         ROW(adds_without_a_lock, NULL)                                                                                 \
+        ROW(burns_in_pulses, NULL)                                                                                     \
+        ROW(burns_after_a_pause, NULL)                                                                                 \
+        ROW(works_with_a_partner, NULL)                                                                                \
         ROW(multiplies_the_gap_by_zero, NULL)                                                                          \
         ROW(leaves_the_gap, NULL)                                                                                      \
         ROW(merges_pages, NULL)                                                                                        \

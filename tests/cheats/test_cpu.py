@@ -207,6 +207,9 @@ CHEATS = [
     Cheat("writes_inputs_and_puts_back", "rms_norm", SOURCE, "bounds crash"),
     Cheat("reads_past_its_scratch", "rms_norm", SOURCE, "bounds crash"),
     Cheat("takes_scratch_for_aligned", "rms_norm", SOURCE, "bounds wrong partial crash unaligned"),
+    Cheat("outgrows_its_first_buffer", "rms_norm", LIBRARY, "bounds crash", honest="lets_its_buffer_grow"),
+    Cheat("outgrows_its_first_buffer", "rms_norm", PROGRAM, "bounds crash", honest="lets_its_buffer_grow"),
+    Cheat("writes_past_what_it_allocated", "rms_norm", SOURCE, "bounds crash"),
     # Threads.
     Cheat("divides_rows_by_threads", "rms_norm", LIBRARY, "partial wrong"),
     Cheat("adds_without_a_lock", "rms_norm", LIBRARY, "wrong unaligned racy"),
@@ -241,6 +244,8 @@ CHEATS = [
     Cheat("works_in_a_timer", "rms_norm", LIBRARY, "hidden traces wrong partial"),
     Cheat("works_in_a_child", "rms_norm", SOURCE, "hidden traces wrong partial"),
     Cheat("burns_a_processor", "rms_norm", LIBRARY, "hidden traces"),
+    Cheat("burns_in_pulses", "rms_norm", LIBRARY, "traces", honest="works_with_a_partner"),
+    Cheat("burns_after_a_pause", "rms_norm", PROGRAM, "traces"),
     Cheat("leaves_a_burning_child", "rms_norm", PROGRAM, "hidden traces"),
     # What it is measured with.
     Cheat("patches_the_clock", "rms_norm", LIBRARY, "hidden"),

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -430,6 +431,54 @@ bool hone_os_has_memory(const void *from, size_t size)
     if (fd >= 0) close(fd);
     return has;
 }
+
+#if defined(__GLIBC__) && __SIZEOF_POINTER__ == 8
+// The first piece of the heap that grows by brk; NULL: there is none.
+static const char *find_heap(void)
+{
+    char line[512];
+    unsigned long from = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (maps == NULL) return NULL;
+    while (from == 0 && fgets(line, sizeof line, maps) != NULL)
+        if (strstr(line, "[heap]") != NULL) from = strtoul(line, NULL, 16);
+    fclose(maps);
+    return (const char *)from; // NOLINT: an address as the system tells it
+}
+
+// A piece begins with two words, of which the second is its size and three flags. The last one ends with the heap.
+// Source: glibc's malloc/malloc.c, "Chunk layout".
+//
+//      | before (8) | size, flags (8) | what malloc returned ...
+static bool is_whole(const char *piece)
+{
+    enum { LEAST = 32, ALIGN = 16, FLAGS = 7, FENCE = 16 }; // a fence stands where somebody else took memory by brk
+    const char *const end = sbrk(0);
+    size_t size = 0;
+    for (; piece < end; piece += size) {
+        memcpy(&size, piece + sizeof size, sizeof size);
+        size &= ~(size_t)FLAGS;
+        if (size == FENCE) return true;
+        if (size < LEAST || size % ALIGN != 0 || size > (size_t)(end - piece)) return false;
+    }
+    return true;
+}
+
+bool hone_os_heap_is_whole(void)
+{
+    enum { LOOKS = 3 }; // another thread may be at it
+    static const char *heap;
+    if (heap == NULL) heap = find_heap();
+    for (int i = 0; heap != NULL && i < LOOKS; i++)
+        if (is_whole(heap)) return true;
+    return false;
+}
+#else
+bool hone_os_heap_is_whole(void)
+{
+    return false;
+}
+#endif
 
 void hone_os_holdings_read(hone_os_holdings *out)
 {

@@ -181,6 +181,7 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     hone_failure failure = prepare_all(f, &out->spent, &out->failed, err);
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, false, out, err);
     hone_side_effects_begun(&f->session->effects);
+    f->session->effects.lingers = f->pursues;
     if (failure == HONE_FAILURE_NONE) failure = verify_strictly(f, out, err);
     if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
     hone_session_pass_phase(f->session);

@@ -24,6 +24,9 @@ static const uint64_t first_look_ns = 20 * 1000, look_ns = 500 * 1000;
 // Some libraries let their threads spin for 200 ms after their work. This is time on a processor: on a busy machine a
 // thread that is about to sleep may wait longer than that for its turn.
 static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 1000 * 1000 * 1000;
+// How long nobody is to be at work, and of who may win; of that time threads that rest may take one part in so many.
+static const uint64_t watch_ns = 1000 * 1000, long_watch_ns = 20 * 1000 * 1000;
+enum { IDLE_SHARE = 10 };
 static const double clock_slack = 1e-3;
 // Between what leaks in a run of one interval and of the next. In the first of them it still takes pieces that were kept.
 static const double even = 2;
@@ -66,6 +69,8 @@ void hone_side_effects_init(hone_side_effects *effects, bool shared, bool driven
 void hone_side_effects_begin(hone_side_effects *effects)
 {
     effects->looked = false;
+    effects->lingers = false;
+    effects->is_whole = !effects->shared && hone_os_heap_is_whole();
     hone_side_effects_acquit(effects);
     effects->true_before_ns = hone_os_true_now_ns();
     effects->clock_ns = hone_os_now_ns();
@@ -196,11 +201,22 @@ static hone_failure compare_processors(const hone_side_effects *effects, hone_er
     return HONE_FAILURE_TRACES;
 }
 
-static hone_failure await_rest(hone_error *err)
+// A thread that sleeps now and then is not seen running at every look: what all of them take of processors while nobody is at work says it.
+// One that works after a pause alone harms who runs meanwhile as much.
+static int count_restless(uint64_t watch)
+{
+    const int running = hone_os_others_run();
+    if (running > 0 || hone_os_thread_count() == 1) return running;
+    const uint64_t start = hone_os_now_ns(), spent = hone_os_others_ns();
+    hone_os_sleep_ns(watch);
+    return hone_os_others_ns() > spent + (hone_os_now_ns() - start) / IDLE_SHARE;
+}
+
+static hone_failure await_rest(const hone_side_effects *effects, hone_error *err)
 {
     const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = hone_os_others_ns();
-    uint64_t allowed = 0, pause = first_look_ns;
-    for (int running; (running = hone_os_others_run()) > 0; hone_os_sleep_ns(pause)) {
+    uint64_t allowed = 0, pause = first_look_ns, watch = effects->lingers ? long_watch_ns : watch_ns;
+    for (int running; (running = count_restless(watch)) > 0; hone_os_sleep_ns(pause)) {
         if (pause < look_ns) pause *= 2;
         if (allowed < rest_ns * (uint64_t)running) allowed = rest_ns * (uint64_t)running;
         if (hone_os_others_ns() <= spent + allowed && hone_os_now_ns() <= until) continue;
@@ -230,9 +246,17 @@ static hone_failure compare_interpreter(hone_error *err)
     return HONE_FAILURE_TRACES;
 }
 
+static hone_failure compare_heap(const hone_side_effects *effects, hone_error *err)
+{
+    if (!effects->is_whole || hone_os_heap_is_whole()) return HONE_FAILURE_NONE;
+    hone_fail(err, HONE_KERNEL_FAILED, where, "writes past the end of memory that it allocated: the heap is broken");
+    return HONE_FAILURE_BOUNDS;
+}
+
 hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, hone_error *err)
 {
-    hone_failure failure = compare_clocks(effects, err);
+    hone_failure failure = compare_heap(effects, err);
+    if (failure == HONE_FAILURE_NONE) failure = compare_clocks(effects, err);
     const hone_failure interpreted =
         effects->shared ? HONE_FAILURE_NONE : compare_interpreter(failure == HONE_FAILURE_NONE ? err : NULL);
     if (failure == HONE_FAILURE_NONE) failure = interpreted;
@@ -242,7 +266,7 @@ hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, 
     if (failure == HONE_FAILURE_NONE) failure = find_leak(effects, err);
     if (!effects->shared) hone_pool_rest(pool);
     if (failure == HONE_FAILURE_NONE && !effects->shared) failure = compare_pool(pool, err);
-    if (failure == HONE_FAILURE_NONE && !effects->shared && !effects->driven) failure = await_rest(err);
+    if (failure == HONE_FAILURE_NONE && !effects->shared && !effects->driven) failure = await_rest(effects, err);
     return failure;
 }
 

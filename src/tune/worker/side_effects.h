@@ -11,9 +11,11 @@
 typedef struct hone_side_effects {
     bool shared;      // with a host, whose other threads do as they please: only what is this thread's own is looked at
     bool driven;      // by a device's driver, whose threads come to rest when it likes
+    bool lingers;     // its end looks longer at what its threads do. The caller sets it after begin
     bool interpreted; // the candidate is: its interpreter frees memory when it likes. The caller sets it after begin
     hone_os_state before;
     hone_os_thread_mode mode;
+    bool is_whole;     // the heap, as the candidate began
     uint64_t resident; // bytes, at the start
     uint64_t clock_ns; // when the candidate began, by the process's clock, and by the system's before and after that
     uint64_t true_before_ns, true_after_ns;
@@ -50,7 +52,7 @@ void hone_side_effects_acquit_uneven(hone_side_effects *effects);
 // HONE_FAILURE_TRACES with what was changed, or HONE_FAILURE_NONE. Of the calling thread, or of a setting of all.
 hone_failure hone_side_effects_compare(const hone_side_effects *effects, hone_error *err);
 // After a candidate: compares, waits for its threads to rest, and restores what is this thread's own.
-// HONE_FAILURE_HIDDEN: the process's clock was not the system's.
+// HONE_FAILURE_HIDDEN: the process's clock was not the system's. HONE_FAILURE_BOUNDS: the heap is broken.
 //   pool  its threads are compared too; NULL: none
 hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, hone_error *err);
 // The process has grown so much that a new one is better, whoever's fault it is.
