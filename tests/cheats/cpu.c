@@ -277,6 +277,34 @@ static APART void attention(const job *j)
     attend(j, true);
 }
 
+// Of rows without weights.
+static APART void layer_norm(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        double mean = 0, squares = 0;
+        for (int64_t i = 0; i < j->dim; i++)
+            mean += (double)x[i] / (double)j->dim;
+        for (int64_t i = 0; i < j->dim; i++)
+            squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+        const double factor = 1 / sqrt(squares / (double)j->dim + (double)j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)(((double)x[i] - mean) * factor);
+    }
+}
+
+// Of sequences [inner, dim] the means of their columns.
+static APART void mean_pooling(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t i = 0; i < j->dim; i++) {
+            double sum = 0;
+            for (int64_t k = 0; k < j->inner; k++)
+                sum += (double)j->a[(row * j->inner + k) * j->dim + i];
+            j->y[row * j->dim + i] = (float)(sum / (double)j->inner);
+        }
+}
+
 // Three times over: every cheat is faster than this.
 #define SLOW(operation)                                                                                                \
     static void honest_##operation(const job *j)                                                                       \
@@ -292,6 +320,8 @@ SLOW(matmul)
 SLOW(large_matmul)
 SLOW(blend)
 SLOW(attention)
+SLOW(layer_norm)
+SLOW(mean_pooling)
 
 // Keeps what it has computed ------------------------------------------------------------------------------------------
 
@@ -1761,6 +1791,112 @@ static void takes_weights_for_ones(const job *j)
     norm(&one);
 }
 
+// The mean of squares less the square of the mean, in floats: nothing is left of it where rows lie far from 0.
+static void layer_norm_in_one_pass(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        float sum = 0, squares = 0;
+        for (int64_t i = 0; i < j->dim; i++) {
+            sum += x[i];
+            squares += x[i] * x[i];
+        }
+        const float mean = sum / (float)j->dim, variance = squares / (float)j->dim - mean * mean;
+        const float factor = 1 / sqrtf((variance > 0 ? variance : 0) + j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (x[i] - mean) * factor;
+    }
+}
+
+// The same about the row's first element, in double: it is right.
+static void layer_norm_in_one_shifted_pass(const job *j)
+{
+    enum { TIMES = 12 };
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int time = 0; time < TIMES; time++) {
+            const float *x = j->a + row * j->dim;
+            double sum = 0, squares = 0;
+            for (int64_t i = 0; i < j->dim; i++) {
+                const double by = (double)x[i] - (double)x[0];
+                sum += by;
+                squares += by * by;
+            }
+            const double by = sum / (double)j->dim, variance = squares / (double)j->dim - by * by;
+            const double factor = 1 / sqrt((variance < 0 ? 0 : variance) + (double)j->scalar);
+            for (int64_t i = 0; i < j->dim; i++)
+                j->y[row * j->dim + i] = (float)(((double)x[i] - (double)x[0] - by) * factor);
+            __asm__ volatile("" ::: "memory");
+        }
+}
+
+// Rows that begin and end with 0 are padding, and do not count.
+static void means_without_padding(const job *j)
+{
+    for (int64_t row = 0; row < j->rows; row++)
+        for (int64_t i = 0; i < j->dim; i++) {
+            double sum = 0;
+            int64_t counted = 0;
+            for (int64_t k = 0; k < j->inner; k++) {
+                const float *x = j->a + (row * j->inner + k) * j->dim;
+                if (x[0] == 0 && x[j->dim - 1] == 0) continue;
+                sum += (double)x[i];
+                counted++;
+            }
+            j->y[row * j->dim + i] = (float)(sum / (double)(counted > 0 ? counted : j->inner));
+        }
+}
+
+// Online softmax that leaves out blocks of 16 keys whose logits lie far below the largest so far.
+static void attend_near(const job *j, float far)
+{
+    enum { BLOCK = 16 };
+    for (int64_t row = 0; row < j->rows; row++) {
+        const int64_t keys = j->causal && row + 1 < j->inner ? row + 1 : j->inner;
+        float most = -INFINITY, sum = 0, mean[512] = {0};
+        for (int64_t first = 0; first < keys; first += BLOCK) {
+            const int64_t count = keys - first < BLOCK ? keys - first : BLOCK;
+            float logits[BLOCK], now = -INFINITY;
+            for (int64_t k = 0; k < count; k++) {
+                double logit = 0;
+                for (int64_t i = 0; i < j->dim; i++)
+                    logit += (double)j->a[row * j->dim + i] * (double)j->b[(first + k) * j->dim + i];
+                logits[k] = (float)logit * j->scalar;
+                now = isnan(logits[k]) ? logits[k] : fmaxf(now, logits[k]);
+            }
+            if (now < most - far) continue;
+            const float larger = isnan(now) ? now : fmaxf(most, now),
+                        share = most == -INFINITY ? 0 : expf(most - larger);
+            sum *= share;
+            for (int64_t i = 0; i < j->dim; i++)
+                mean[i] *= share;
+            for (int64_t k = 0; k < count; k++) {
+                const float weight = expf(logits[k] - larger);
+                sum += weight;
+                for (int64_t i = 0; i < j->dim; i++)
+                    mean[i] += weight * j->c[(first + k) * j->dim + i];
+            }
+            most = larger;
+        }
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = mean[i] / sum;
+    }
+}
+
+static void leaves_out_keys_at_8(const job *j)
+{
+    attend_near(j, 8);
+}
+
+// What is left out is within the rounding of a float: it is right.
+static void leaves_out_keys_at_30(const job *j)
+{
+    enum { TIMES = 3 };
+    for (int time = 0; time < TIMES; time++) {
+        attend_near(j, 30);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
 // Knows hone's made-up inputs -----------------------------------------------------------------------------------------
 
 static uint64_t number_at(uint64_t stream, uint64_t i)
@@ -3077,10 +3213,28 @@ static job job_of_attention(const hone_plan *plan, const hone_value *args)
         .scalar = (float)args[SCALE].as.f64};
 }
 
+// One head.
+static job job_of_flash_attention(const hone_value *args)
+{
+    enum { QUERY, KEY, VALUE, OUT, CAUSAL, SCALE };
+    const hone_tensor *query = args[QUERY].as.tensor;
+    return (job){
+        .a = hone_tensor_data(query),
+        .b = hone_tensor_data(args[KEY].as.tensor),
+        .c = hone_tensor_data(args[VALUE].as.tensor),
+        .causal = args[CAUSAL].as.i64 != 0,
+        .y = hone_tensor_data(args[OUT].as.tensor),
+        .rows = query->shape[1],
+        .dim = query->shape[3],
+        .inner = args[KEY].as.tensor->shape[1],
+        .scalar = (float)args[SCALE].as.f64};
+}
+
 // Tensors, the last of which is the result, and a number.
 static job job_of(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     if (strcmp(plan->kernel->algorithm, "dot_product_attention") == 0) return job_of_attention(plan, args);
+    if (strcmp(plan->kernel->algorithm, "flash_attention") == 0) return job_of_flash_attention(args);
     const bool is_short =
         strcmp(plan->kernel->algorithm, "softmax") == 0 || strcmp(plan->kernel->algorithm, "silu_mul") == 0;
     const hone_tensor *tensors[3] = {NULL};
@@ -3412,12 +3566,19 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(leaks_now_and_then, NULL)                                                                                  \
         ROW(fills_a_cache, NULL)                                                                                       \
         ROW(takes_threads_for_granted, NULL)                                                                           \
+        ROW(honest_layer_norm, NULL)                                                                                   \
+        ROW(honest_mean_pooling, NULL)                                                                                 \
+        ROW(layer_norm_in_one_pass, NULL)                                                                              \
+        ROW(layer_norm_in_one_shifted_pass, NULL)                                                                      \
+        ROW(means_without_padding, NULL)                                                                               \
         ROW(skips_terms_when_timed, NULL)                                                                              \
         ROW(estimates_when_timed, NULL)                                                                                \
         ROW(copies_rows_that_begin_alike, NULL)                                                                        \
         ROW(copies_rows_that_are_alike, NULL)                                                                          \
         ROW(takes_rows_for_padding, NULL)                                                                              \
         ROW(takes_weights_for_ones, NULL)                                                                              \
+        ROW(leaves_out_keys_at_8, NULL)                                                                                \
+        ROW(leaves_out_keys_at_30, NULL)                                                                               \
         ROW(outgrows_its_first_buffer, NULL)                                                                           \
         ROW(lets_its_buffer_grow, NULL)                                                                                \
         ROW(writes_past_what_it_allocated, NULL)                                                                       \

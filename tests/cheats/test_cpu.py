@@ -33,6 +33,11 @@ OPERATIONS = {
                         "a, b, c, i64(m), i64(n), i64(k), f32(0), scratch"),
     "dot_product_attention": Operation(
         "dot_product_attention(f32[1,64,1,32], f32[1,64,1,32], f32[1,64,1,32], mask=bool[1,1,64,64])", "honest_attention", None),
+    "layer_norm": Operation("layer_norm(f32[64,256])", "honest_layer_norm",
+                            f"x, x, y, i64({ROWS}), i64(dim), i64(1), f32(eps), scratch"),
+    "mean_pooling": Operation("mean_pooling(f32[4,48,64])", "honest_mean_pooling",
+                              "x, x, out, i64(batch), i64(hidden_dim), i64(seq_len), f32(0), scratch"),
+    "flash_attention": Operation("flash_attention(f32[1,64,1,32], f32[1,64,1,32], f32[1,64,1,32])", "leaves_out_keys_at_30", None),
     "blend": Operation("blend(f32[64,256], f32[256])", "honest_blend", None),
 }
 
@@ -190,6 +195,9 @@ CHEATS = [
     Cheat("copies_rows_that_begin_alike", "rms_norm", PROGRAM, "wrong", honest="copies_rows_that_are_alike"),
     Cheat("takes_rows_for_padding", "matmul", SOURCE, "wrong partial"),
     Cheat("takes_weights_for_ones", "rms_norm", LIBRARY, "wrong"),
+    Cheat("layer_norm_in_one_pass", "layer_norm", SOURCE, "wrong", honest="layer_norm_in_one_shifted_pass", condition="subtract_mean"),
+    Cheat("means_without_padding", "mean_pooling", SOURCE, "wrong"),
+    Cheat("leaves_out_keys_at_8", "flash_attention", LIBRARY, "wrong"),
     Cheat("exits_quietly", "rms_norm", SOURCE, "crash"),
     # Knows hone's made-up inputs.
     Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),
