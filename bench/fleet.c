@@ -72,9 +72,11 @@ typedef struct by_hand {
     uint64_t next;
 } by_hand;
 
-static void see(void *ctx, const hone_store_decision *decision)
+static bool see(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     *(double *)ctx += decision->time_ns;
+    return true;
 }
 
 static int get_hone(void *ctx, uint64_t count)
@@ -84,7 +86,7 @@ static int get_hone(void *ctx, uint64_t count)
     char key[20];
     for (uint64_t i = 0; i < count; i++) {
         const hone_store_decision probe = decision_of((int)(b->next++ % KEYS), key);
-        if (hone_store_get(b->store, &probe.key, HONE_WARM, see, &sum, NULL) != HONE_OK) return 1;
+        if (hone_store_get(b->store, HONE_RECORD_DECISION, &probe.key, HONE_WARM, see, &sum, NULL) != HONE_OK) return 1;
     }
     return !(sum > 0);
 }
@@ -260,7 +262,7 @@ static void *read_on(void *ctx)
     for (uint64_t now = bench_now_ns(); now < r->until_ns; r->gets++) {
         const hone_store_decision probe = decision_of((int)(r->gets * 7 % KEYS), key);
         hone_error err;
-        check(hone_store_get(store, &probe.key, HONE_WARM, see, &sum, &err), &err);
+        check(hone_store_get(store, HONE_RECORD_DECISION, &probe.key, HONE_WARM, see, &sum, &err), &err);
         const uint64_t then = bench_now_ns();
         if ((double)(then - now) > r->slowest_ns) r->slowest_ns = (double)(then - now);
         now = then;

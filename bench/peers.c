@@ -57,7 +57,7 @@ static json_t *read_document(const hone_result *result)
     char *text = NULL;
     if (hone_result_json(result, &text, NULL) != HONE_OK) return NULL;
     json_t *document = json_loads(text, 0, NULL);
-    hone_text_free(text);
+    hone_text_release(&text);
     return document;
 }
 
@@ -78,7 +78,7 @@ size_t peers_find(hone_runtime *rt, const char *algorithm, const hone_result *re
         read_config(measured, peer);
     }
     json_decref(document);
-    hone_kernels_free(rt, &kernels);
+    hone_kernels_release(&kernels);
     return count;
 }
 

@@ -23,9 +23,11 @@ typedef double hone_times[OPERATIONS][SIZES];
 
 // hone ----------------------------------------------------------------------------------------------------------------
 
-static void see_decision(void *ctx, const hone_store_decision *decision)
+static bool see_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     *(uint64_t *)ctx += strlen(decision->config);
+    return true;
 }
 
 static void *hone_open(const char *folder, uint32_t count)
@@ -46,7 +48,7 @@ static int hone_put_all(void *store, const hone_store_decision *decisions, size_
 
 static int hone_get(void *store, const hone_store_key *key, uint64_t *seen)
 {
-    return hone_store_get(store, key, HONE_WARM, see_decision, seen, NULL) != HONE_OK;
+    return hone_store_get(store, HONE_RECORD_DECISION, key, HONE_WARM, see_decision, seen, NULL) != HONE_OK;
 }
 
 static int hone_put(void *store, const hone_store_decision *decision)

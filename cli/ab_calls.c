@@ -111,7 +111,7 @@ static bool list_call(void *ctx, const hone_store_invocation *row)
     return json_array_size(list->rows) < MOST_CALLS;
 }
 
-// hone_record_get lets the visit ask the runtime, where a store's own visit may not.
+// hone_record_scan lets the visit ask the runtime, where a store's own visit may not.
 static int list_calls(hone_cli *cli, const ab_side *side, void *ctx)
 {
     (void)side;
@@ -119,7 +119,7 @@ static int list_calls(hone_cli *cli, const ab_side *side, void *ctx)
     listing list = {cli, json_array()};
     hone_error err;
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
-    if (status == 0 && hone_record_get(cli->rt, NULL, list_call, &list, &err) != HONE_OK) status = cli_fail(&err);
+    if (status == 0 && hone_record_scan(cli->rt, NULL, list_call, &list, &err) != HONE_OK) status = cli_fail(&err);
     if (status == 0) cli_print_json(list.rows);
     return status;
 }

@@ -127,7 +127,7 @@ static int take_lock(ab_side *side)
     hone_error err;
     if (!cli_real_path(side->what, path, sizeof path)) return refuse(side, "the path is too long");
     if (hone_lock_read(hone_allocator_system(), path, 0, &lock, &err) != HONE_OK) return cli_fail_in(side->what, &err);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     set(side, "HONE_LOCK", path);
     return 0;
 }
@@ -148,7 +148,7 @@ static int take_store(ab_side *side, const char *scheme, const char *url)
     hone_error err;
     if (snprintf(side->source, sizeof side->source, "%s%s", scheme, url) >= AB_PATH_SIZE)
         return refuse(side, "the URL is too long");
-    if (hone_store_find(side->source, &place, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_store_get_place(side->source, &place, &err) != HONE_OK) return cli_fail(&err);
     if (!place.is_missing) return 0;
     cli_warn("--%s %s: there is no such store", side->name, side->what);
     return EXIT_WORLD;
@@ -200,7 +200,7 @@ static int find_store(hone_cli *cli, ab_side *side)
     hone_error err;
     if (strcmp(side->source, "none") == 0 || strcmp(side->source, cli_scratch_url()) == 0) side->source[0] = '\0';
     if (side->source[0] == '\0') return 0;
-    if (hone_store_find(side->source, &place, &err) != HONE_OK) return cli_fail(&err);
+    if (hone_store_get_place(side->source, &place, &err) != HONE_OK) return cli_fail(&err);
     if (place.is_missing) side->source[0] = '\0';
     return 0;
 }

@@ -31,7 +31,7 @@ static bool is_out_of_reach(const hone_cli *cli, const hone_audited *audited)
     if (hone_registry_kernels(cli->rt, audited->algorithm, &kernels, &count, NULL) != HONE_OK) return true;
     for (size_t i = 0; i < count; i++)
         is_here = is_here || strcmp(hone_kernel_of(kernels[i])->name, audited->kernel) == 0;
-    hone_kernels_free(cli->rt, &kernels);
+    hone_kernels_release(&kernels);
     return !is_here;
 }
 
@@ -142,7 +142,7 @@ static int print_document(const hone_audit *audit)
     hone_error err;
     if (hone_audit_json(audit, &document, &err) != HONE_OK) return cli_fail(&err);
     fputs(document, stdout);
-    hone_text_free(document);
+    hone_text_release(&document);
     return EXIT_DONE;
 }
 

@@ -71,8 +71,9 @@ typedef struct best_stored {
     hone_failure failure; // of a config
 } best_stored;
 
-static bool see_measurement(void *ctx, const hone_store_measurement *measurement)
+static bool see_measurement(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     best_stored *best = ctx;
     const hone_kernel *kernel = hone_kernel_of(best->kernel);
     if (strcmp(measurement->kernel, kernel->name) != 0) return true;
@@ -97,7 +98,7 @@ static best_stored find_stored(const bench_field *field, hone_store *store, cons
         field->device->fingerprint, hone_op_name(field->op), hone_signature_version(hone_op_signature(field->op)),
         hone_call_key(field->call), NULL};
     best_stored best = {.kernel = kernel};
-    if (store != NULL && hone_store_measurements(store, &key, see_measurement, &best, NULL) != HONE_OK)
+    if (store != NULL && hone_store_scan(store, HONE_RECORD_MEASUREMENT, &key, see_measurement, &best, NULL) != HONE_OK)
         best.time_ns = 0;
     return best;
 }
@@ -258,7 +259,7 @@ static int bench_call(hone_cli *cli, const char *text, json_t *all)
         const size_t count = cli_kernels(cli, op, &kernels);
         for (size_t i = 0; i < count; i++)
             add_kernel(&field, store, kernels[i]);
-        hone_kernels_free(cli->rt, &kernels);
+        hone_kernels_release(&kernels);
         hone_store_close(&store);
         status = measure_in_turn(&field);
         if (status == 0 && field.count > 0) show(&field, all);

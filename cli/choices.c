@@ -259,7 +259,7 @@ static int choose_and_hold(duel *d)
     for (size_t i = 0; i < given->count && status == EXIT_DONE; i++)
         status = take(d, given->items[i]);
     if (status == EXIT_DONE) status = hold(d);
-    hone_kernels_free(d->cli->rt, &d->kernels);
+    hone_kernels_release(&d->kernels);
     return status;
 }
 

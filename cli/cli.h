@@ -130,7 +130,7 @@ void cli_warn_list(const char *format, va_list list) __attribute__((format(print
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_exit_code(hone_status status);
 
-// The kernels of an operation by falling priority; freed by hone_kernels_free (kernels.c).
+// The kernels of an operation by falling priority; freed by hone_kernels_release (kernels.c).
 size_t cli_kernels(hone_cli *cli, const hone_op *op, const hone_kernel_ref ***out);
 // The kernel with this name and platform (HONE_PLATFORM_NONE: any platform), preferably of this backend; NULL if there is none.
 const hone_kernel_ref *cli_kernel_named(

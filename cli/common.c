@@ -22,7 +22,7 @@ static int check_store(const hone_cli *cli)
     hone_store_place place;
     hone_error err;
     if (url == NULL || url[0] == '\0' || strcmp(url, "none") == 0) return 0;
-    return hone_store_find(url, &place, &err) == HONE_OK ? 0 : cli_fail(&err);
+    return hone_store_get_place(url, &place, &err) == HONE_OK ? 0 : cli_fail(&err);
 }
 
 // Those of --pack.
@@ -108,7 +108,7 @@ int cli_fail_call(hone_cli *cli, const char *text, const hone_error *err)
     if (is_misspelt && hone_registry_algorithms(cli->rt, &names, &count, NULL) == HONE_OK) {
         for (size_t i = 0; i < count; i++)
             cli_meant_by(&meant, names[i]);
-        hone_names_free(cli->rt, &names);
+        hone_names_release(&names);
     }
     // A kernel that a program or a pack brings is known to the process that was given it, and to no other.
     const bool is_elsewhere = is_misspelt && meant.name[0] == '\0';
@@ -148,7 +148,7 @@ int cli_store_url(const hone_cli *cli, char *out, size_t size)
 {
     hone_store_place standard;
     const char *url = cli->options.store != NULL ? cli->options.store : cli_variable("HONE_STORE");
-    if (url == NULL) url = hone_store_find(NULL, &standard, NULL) == HONE_OK ? standard.url : "";
+    if (url == NULL) url = hone_store_get_place(NULL, &standard, NULL) == HONE_OK ? standard.url : "";
     int used = snprintf(out, size, "%s", url[0] == '\0' ? "none" : url);
     return used >= 0 && (size_t)used < size ? 0 : cli_usage("the store's URL is longer than %zu bytes", size - 1);
 }
@@ -190,7 +190,7 @@ hone_status cli_open_reading(const char *url, hone_store **out, hone_error *err)
 bool cli_is_missing(const char *url)
 {
     hone_store_place place;
-    return hone_store_find(url, &place, NULL) == HONE_OK && place.is_missing;
+    return hone_store_get_place(url, &place, NULL) == HONE_OK && place.is_missing;
 }
 
 bool cli_lacks_store(const hone_cli *cli)

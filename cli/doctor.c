@@ -7,7 +7,7 @@ typedef struct rows {
     bool all;
 } rows;
 
-static void show(void *ctx, const hone_checkup *checkup)
+static bool show(void *ctx, const hone_checkup *checkup)
 {
     rows *seen = ctx;
     seen->all = seen->all && checkup->ok;
@@ -15,9 +15,10 @@ static void show(void *ctx, const hone_checkup *checkup)
         seen->list, json_pack(
                         "{s:s, s:b, s:s, s:s?}", "name", checkup->name, "ok", checkup->ok, "detail", checkup->detail,
                         "advice", checkup->advice));
-    if (seen->cli->options.json) return;
+    if (seen->cli->options.json) return true;
     cli_say("%-12s %-6s %s\n", checkup->name, checkup->ok ? "ok" : "FAILED", checkup->detail);
     if (checkup->advice != NULL) cli_say("%-12s        %s\n", "", checkup->advice);
+    return true;
 }
 
 int cli_doctor(hone_cli *cli)

@@ -222,7 +222,7 @@ int cli_store_import(hone_cli *cli, hone_store *store)
     if (status == 0 && hone_importer_commit(i.importer, store, &counts, &err) != HONE_OK) status = cli_fail(&err);
     if (status == 0) status = show_report(&r, &counts);
     if (status == 0) status = say_nothing(&i, &counts);
-    hone_importer_destroy(&i.importer);
+    hone_importer_release(&i.importer);
     json_decref(r.lines);
     return status;
 }
@@ -264,7 +264,7 @@ static int export_file(exporting *e, hone_store *store, const char *file, const 
         status = cli_fail_in(path, &err);
     else if (done != HONE_OK || cli_write_file(path, text, size, &err) != HONE_OK)
         status = cli_fail(&err);
-    hone_text_free(text);
+    hone_text_release(&text);
     cli_text_deinit(&there);
     return status;
 }
@@ -330,7 +330,7 @@ static int export_standard(exporting *e, hone_store *store)
     if (status == 0) status = export_text(e, store, NULL, &text, &size);
     if (status == 0) fwrite(text, 1, size, stdout);
     if (status == 0 && size > 0 && text[size - 1] != '\n') putchar('\n');
-    hone_text_free(text);
+    hone_text_release(&text);
     end_lines(&e->report);
     return status;
 }
@@ -347,9 +347,9 @@ static int show_files(const exporting *e)
     return EXIT_DONE;
 }
 
-static bool has_decision(void *ctx, const hone_store_decision *decision)
+static bool has_decision(void *ctx, const hone_store_record *record)
 {
-    (void)decision;
+    (void)record;
     *(bool *)ctx = true;
     return false;
 }
@@ -367,7 +367,9 @@ static int take_devices(exporting *e, hone_store *store, json_t *named)
     json_object_foreach(named, device, value)
     {
         e->devices[e->options.device_count++] = device;
-        if (!has && hone_store_scan(store, &(hone_store_key){.device = device}, has_decision, &has, &err) != HONE_OK)
+        if (!has &&
+            hone_store_scan(
+                store, HONE_RECORD_DECISION, &(hone_store_key){.device = device}, has_decision, &has, &err) != HONE_OK)
             return cli_fail(&err);
     }
     if (has) return 0;
@@ -471,18 +473,18 @@ static void print_choice(char side, const hone_store_decision *decision)
             cli_time_text(decision->time_ns, time));
 }
 
-static bool show_difference(
-    void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right)
+static bool show_difference(void *ctx, const hone_store_pair *pair)
 {
     differing *d = ctx;
+    const hone_store_decision *left = pair->left, *right = pair->right;
     const hone_store_decision *either = left != NULL ? left : right;
     const hone_store_key *key = &either->key;
-    d->choices += difference != HONE_OTHER_TIMES;
-    if (difference == HONE_OTHER_TIMES && !d->cli->options.verbose) return true;
+    d->choices += pair->difference != HONE_OTHER_TIMES;
+    if (pair->difference == HONE_OTHER_TIMES && !d->cli->options.verbose) return true;
     if (d->cli->options.json) {
         json_array_append_new(
             d->rows, json_pack(
-                         "{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "difference", difference_names[difference],
+                         "{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "difference", difference_names[pair->difference],
                          "device", key->device, "algorithm", key->algorithm, "version", key->version, "key", key->key,
                          "call", either->call, "left", choice_of(left), "right", choice_of(right)));
         return !cli_is_cancelled();
@@ -504,7 +506,7 @@ static int open_bundle(const char *path, hone_store **out)
     if (hone_importer_create(NULL, NULL, &i.importer, &err) != HONE_OK) return cli_fail(&err);
     int status = add_file(&i, path);
     if (status == 0 && hone_importer_commit(i.importer, *out, NULL, &err) != HONE_OK) status = cli_fail(&err);
-    hone_importer_destroy(&i.importer);
+    hone_importer_release(&i.importer);
     return status;
 }
 

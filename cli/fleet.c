@@ -101,8 +101,9 @@ static void add_evidence(json_t *out, const hone_store_decision *row)
     json_decref(e);
 }
 
-static bool add_decision(void *ctx, const hone_store_decision *row)
+static bool add_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     fleet *f = ctx;
     char stale[sizeof((hone_error *)0)->message], name[KEY_SIZE];
     find_staleness(f, row, stale, sizeof stale);
@@ -133,8 +134,10 @@ static json_t *measured(const hone_store_measurement *row)
         row->failure == HONE_FAILURE_NONE ? NULL : hone_failure_name(row->failure), "reason", row->reason);
 }
 
-static bool find_fastest(void *ctx, const hone_store_key *key, const hone_store_measurement *row)
+static bool find_fastest(void *ctx, const hone_store_record *record)
 {
+    const hone_store_key *key = record->key;
+    const hone_store_measurement *row = record->measurement;
     fleet *f = ctx;
     char name[KEY_SIZE];
     if (row->failure != HONE_FAILURE_NONE || row->time_ns <= 0) return !cli_is_cancelled();
@@ -151,8 +154,9 @@ typedef struct contest {
     size_t left_out;
 } contest;
 
-static bool add_config(void *ctx, const hone_store_measurement *row)
+static bool add_config(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *row = record->measurement;
     contest *c = ctx;
     if (row->regime != c->regime) return true;
     if (json_array_size(c->rows) < MOST_CONFIGS)
@@ -164,8 +168,9 @@ static bool add_config(void *ctx, const hone_store_measurement *row)
 
 // Calls ---------------------------------------------------------------------------------------------------------------
 
-static bool add_call(void *ctx, const hone_store_invocation *row)
+static bool add_call(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *row = record->invocation;
     fleet *f = ctx;
     char last[24], name[KEY_SIZE];
     if (json_array_size(f->calls) >= MOST_CALLS) {
@@ -182,9 +187,9 @@ static bool add_call(void *ctx, const hone_store_invocation *row)
     return !cli_is_cancelled();
 }
 
-static bool count_damaged(void *ctx, const hone_store_quarantined *row)
+static bool count_damaged(void *ctx, const hone_store_record *record)
 {
-    (void)row;
+    (void)record;
     ++*(json_int_t *)ctx;
     return true;
 }
@@ -202,10 +207,10 @@ static hone_status read_store(fleet *f, hone_store *store, json_t *out, hone_err
     json_object_set_new(out, "failures", json_integer((json_int_t)stat.failures));
     json_object_set_new(out, "invocations", json_integer((json_int_t)stat.invocations));
     json_object_set_new(out, "bytes", json_integer((json_int_t)stat.bytes));
-    status = hone_store_scan(store, NULL, add_decision, f, err);
-    if (status == HONE_OK) status = hone_store_scan_measurements(store, NULL, find_fastest, f, err);
-    if (status == HONE_OK) status = hone_store_invocations(store, NULL, add_call, f, err);
-    if (status == HONE_OK) status = hone_store_quarantine(store, count_damaged, &damaged, err);
+    status = hone_store_scan(store, HONE_RECORD_DECISION, NULL, add_decision, f, err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_MEASUREMENT, NULL, find_fastest, f, err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, add_call, f, err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_QUARANTINED, NULL, count_damaged, &damaged, err);
     json_object_set_new(out, "set_aside", json_integer(damaged));
     return status;
 }
@@ -253,7 +258,7 @@ static hone_status add_contest(fleet *f, hone_store *store, size_t index, hone_e
         .version = json_string_value(json_object_get(row, "version")),
         .key = json_string_value(json_object_get(row, "key"))};
     contest c = {json_array(), (hone_regime)json_integer_value(json_object_get(row, "regime")), 0};
-    const hone_status status = hone_store_measurements(store, &key, add_config, &c, err);
+    const hone_status status = hone_store_scan(store, HONE_RECORD_MEASUREMENT, &key, add_config, &c, err);
     if (status == HONE_OK && json_array_size(c.rows) > 1)
         json_array_append_new(
             f->contests, json_pack(
@@ -290,7 +295,7 @@ static int open_store(const char *url, hone_store **out, json_t *row)
 {
     hone_store_place place;
     hone_error err = {.message = "there is no such store"};
-    hone_status status = hone_store_find(url, &place, &err);
+    hone_status status = hone_store_get_place(url, &place, &err);
     if (status == HONE_OK && place.is_missing)
         status = HONE_NOT_FOUND;
     else if (status == HONE_OK)

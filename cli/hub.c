@@ -21,7 +21,7 @@ typedef struct chosen {
     size_t digests;
 } chosen;
 
-static void take_build(void *ctx, const hone_pack_build *build)
+static bool take_build(void *ctx, const hone_pack_build *build)
 {
     chosen *c = ctx;
     printf(
@@ -29,7 +29,7 @@ static void take_build(void *ctx, const hone_pack_build *build)
         build->is_chosen         ? "fits, and is taken"
         : build->why_not != NULL ? build->why_not
                                  : "fits, and another is for a later CUDA or for the GPU");
-    if (!build->is_chosen) return;
+    if (!build->is_chosen) return true;
     c->is_any = true;
     c->status = build->status;
     c->digests = build->digests;
@@ -37,6 +37,7 @@ static void take_build(void *ctx, const hone_pack_build *build)
     snprintf(c->out->variant, sizeof c->out->variant, "%s", build->name);
     snprintf(c->out->library, sizeof c->out->library, "%s", build->library);
     snprintf(c->out->id, sizeof c->out->id, "%s", build->id);
+    return true;
 }
 
 static int check_files(const chosen *c)

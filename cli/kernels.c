@@ -30,7 +30,7 @@ const hone_kernel_ref *cli_kernel_named(
             break;
         }
     }
-    hone_kernels_free(cli->rt, &all);
+    hone_kernels_release(&all);
     return found;
 }
 

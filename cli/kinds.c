@@ -6,16 +6,17 @@ typedef struct pick {
     const char *scheme;
 } pick;
 
-static void take_first(void *ctx, const hone_store_kind *kind)
+static bool take_first(void *ctx, const hone_store_kind *kind)
 {
     pick *p = ctx;
-    if (p->scheme == NULL && p->wanted(kind)) p->scheme = kind->scheme;
+    if (p->wanted(kind)) p->scheme = kind->scheme;
+    return p->scheme == NULL;
 }
 
 static const char *first(bool (*wanted)(const hone_store_kind *kind))
 {
     pick p = {wanted, NULL};
-    hone_store_kinds(take_first, &p);
+    (void)!hone_store_kinds(take_first, &p, NULL);
     return p.scheme != NULL ? p.scheme : "";
 }
 
@@ -44,14 +45,15 @@ typedef struct forms {
     cli_text *out;
 } forms;
 
-static void add_form(void *ctx, const hone_store_kind *kind)
+static bool add_form(void *ctx, const hone_store_kind *kind)
 {
     const forms *f = ctx;
     if (!f->reads_alone || kind->reads_alone)
         cli_text_format(f->out, "%s%s", f->out->size == 0 ? "" : ", ", kind->form);
+    return true;
 }
 
 void cli_store_forms(bool reads_alone, cli_text *out)
 {
-    hone_store_kinds(add_form, &(forms){reads_alone, out});
+    (void)!hone_store_kinds(add_form, &(forms){reads_alone, out}, NULL);
 }

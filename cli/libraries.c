@@ -14,13 +14,14 @@ typedef struct library {
 static library asked[MOST];
 static size_t asked_count;
 
-static void note(void *ctx, const hone_rival *rival)
+static bool note(void *ctx, const hone_rival *rival)
 {
     (void)ctx;
-    if (asked_count == MOST) return;
+    if (asked_count == MOST) return true;
     library *one = &asked[asked_count++];
     snprintf(one->text, sizeof one->text, "%s", rival->text);
     one->is_below = rival->is_below;
+    return true;
 }
 
 // None where nobody can be asked.

@@ -6,14 +6,15 @@
 #include <string.h>
 
 // What the packs say of their kernels, by name, platform, backend and revision, which is a digest of all that makes the kernel.
-static void note_entry(void *ctx, const hone_pack_entry *entry)
+static bool note_entry(void *ctx, const hone_pack_entry *entry)
 {
     char name[4 * HONE_NAME_SIZE];
-    if (entry->revision == NULL) return;
+    if (entry->revision == NULL) return true;
     snprintf(
         name, sizeof name, "%s %d %d %s", entry->kernel, (int)entry->platform, (int)entry->backend, entry->revision);
     if (json_object_get(ctx, name) == NULL)
         json_object_set_new(ctx, name, json_pack("{s:s, s:s?}", "pack", entry->folder, "variant", entry->chosen));
+    return true;
 }
 
 static const json_t *pack_of(const json_t *packs, const hone_kernel *kernel)
@@ -50,7 +51,7 @@ static json_t *algorithm_row(hone_cli *cli, const hone_op *op, const json_t *pac
     const size_t count = cli_kernels(cli, op, &list);
     for (size_t i = 0; i < count; i++)
         json_array_append_new(kernels, kernel_row(list[i], packs));
-    hone_kernels_free(cli->rt, &list);
+    hone_kernels_release(&list);
     return json_pack(
         "{s:s, s:s, s:s, s:o}", "name", hone_op_name(op), "version", hone_signature_version(signature), "signature",
         hone_signature_text(signature), "kernels", kernels);
@@ -124,18 +125,19 @@ static void print_text(const hone_cli *cli, const json_t *root)
     }
 }
 
-static void print_mismatch(void *ctx, const char *line)
+static bool print_mismatch(void *ctx, const char *line)
 {
     (void)ctx;
     printf("%s\n", line);
+    return true;
 }
 
 static int validate(hone_cli *cli, const char *algorithm)
 {
     hone_error err;
     bool ok = false;
-    void (*report)(void *, const char *) = cli->options.json ? NULL : print_mismatch;
-    if (hone_validate_signatures(cli->rt, algorithm, cli->options.verbose, report, NULL, &ok, &err) != HONE_OK)
+    bool (*visit)(void *, const char *) = cli->options.json ? NULL : print_mismatch;
+    if (hone_validate_signatures(cli->rt, algorithm, cli->options.verbose, visit, NULL, &ok, &err) != HONE_OK)
         return cli_fail(&err);
     if (cli->options.json)
         cli_print_json(json_pack("{s:b}", "valid", ok));
@@ -163,7 +165,7 @@ int cli_list(hone_cli *cli)
         json_array_append_new(algorithms, algorithm_row(cli, each, packs));
         if (op != NULL) break;
     }
-    hone_names_free(cli->rt, &names);
+    hone_names_release(&names);
     json_decref(packs);
     json_t *root = json_pack("{s:o}", "algorithms", algorithms);
     if (cli->options.json) {

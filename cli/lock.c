@@ -53,10 +53,9 @@ static bool is_named(session *s, const char *algorithm, const char *version, con
     return named;
 }
 
-static bool note_key(void *ctx, const char *key, bool is_exact)
+static bool note_key(void *ctx, const hone_lookup_key *key)
 {
-    (void)is_exact;
-    json_object_set_new(ctx, key, json_true());
+    json_object_set_new(ctx, key->key, json_true());
     return true;
 }
 
@@ -112,7 +111,7 @@ static bool fits_a_line(const hone_store_decision *decision, hone_error *why)
     hone_lock *scratch = NULL;
     hone_status status = hone_lock_create(hone_allocator_system(), &scratch, why);
     if (status == HONE_OK) status = hone_lock_put(scratch, &line, why);
-    hone_lock_destroy(&scratch);
+    hone_lock_release(&scratch);
     return status == HONE_OK;
 }
 
@@ -150,7 +149,7 @@ static bool is_known(hone_cli *cli, const hone_store_decision *decision)
     bool found = false;
     for (size_t i = 0; i < count && !found; i++)
         found = hone_kernel_of(kernels[i])->platform == platform;
-    hone_kernels_free(cli->rt, &kernels);
+    hone_kernels_release(&kernels);
     return found;
 }
 
@@ -179,8 +178,9 @@ static size_t rank_of_key(const session *s, const hone_store_key *key)
 }
 
 // Of a call's decisions in several regimes one is served.
-static bool note_rank(void *ctx, const hone_store_decision *decision)
+static bool note_rank(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     session *s = ctx;
     const size_t rank = rank_of(s, decision->regime);
     if (rank >= rank_of_key(s, &decision->key)) return true;
@@ -214,8 +214,9 @@ typedef struct taking {
     hone_error *err;
 } taking;
 
-static bool take(void *ctx, const hone_store_decision *decision)
+static bool take(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     taking *t = ctx;
     const hone_lock_line line = line_of(decision);
     if (accept(t->s, decision)) t->status = hone_lock_put(t->lock, &line, t->err);
@@ -228,8 +229,8 @@ static hone_status read_one(session *s, hone_store *store, hone_lock **out, hone
     taking t = {s, *out, HONE_OK, err};
     s->regime_count = hone_served_regimes(s->cli->rt, s->regimes, HONE_REGIME_COUNT);
     s->ranks = json_object();
-    if (status == HONE_OK) status = hone_store_scan(store, NULL, note_rank, s, err);
-    if (status == HONE_OK) status = hone_store_scan(store, NULL, take, &t, err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_DECISION, NULL, note_rank, s, err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_DECISION, NULL, take, &t, err);
     json_decref(s->ranks);
     return status == HONE_OK ? t.status : status;
 }
@@ -243,10 +244,10 @@ static hone_status add_system(session *s, hone_error *err)
     hone_status status = is_here ? read_one(s, store, &lines, err) : HONE_OK;
     for (size_t i = 0; i < hone_lock_size(lines) && status == HONE_OK; i++) {
         const hone_lock_line *line = hone_lock_at(lines, i);
-        if (hone_lock_get(s->stored, line->algorithm, line->version, line->key, line->device) == NULL)
+        if (hone_lock_find(s->stored, line->algorithm, line->version, line->key, line->device) == NULL)
             status = hone_lock_put(s->stored, line, err);
     }
-    hone_lock_destroy(&lines);
+    hone_lock_release(&lines);
     return status;
 }
 
@@ -314,7 +315,7 @@ static int read_file(session *s)
     bool none = status == HONE_NOT_FOUND && !s->cli->options.check;
     if (none || (status != HONE_OK && may_replace(s, &err))) status = HONE_OK;
     if (status == HONE_OK) status = split_lines(s, file, &err);
-    hone_lock_destroy(&file);
+    hone_lock_release(&file);
     if (status == HONE_NOT_FOUND) {
         cli_warn("%s: there is no lock file yet: hone lock writes it", s->path);
         return EXIT_NO;
@@ -390,19 +391,21 @@ typedef struct differences {
     size_t added, changed, removed;
 } differences;
 
-static void add_difference(void *ctx, const hone_lock_line *locked, const hone_lock_line *stored)
+static bool add_difference(void *ctx, const hone_lock_change *change)
 {
     differences *d = ctx;
+    const hone_lock_line *locked = change->before, *stored = change->after;
     const hone_lock_line *line = locked != NULL ? locked : stored;
-    const char *change = locked == NULL ? "added" : stored == NULL ? "removed" : "changed";
+    const char *what = locked == NULL ? "added" : stored == NULL ? "removed" : "changed";
     d->added += locked == NULL;
     d->removed += stored == NULL;
     d->changed += locked != NULL && stored != NULL;
     json_array_append_new(
         d->rows, json_pack(
-                     "{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o}", "change", change, "algorithm", line->algorithm,
+                     "{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o}", "change", what, "algorithm", line->algorithm,
                      "version", line->version, "key", line->key, "device", line->device, "call", line->call, "locked",
                      choice_of(locked), "stored", choice_of(stored), "differs", differing(locked, stored)));
+    return true;
 }
 
 static void print_line(char mark, const hone_lock_line *line)
@@ -416,9 +419,10 @@ static void print_line(char mark, const hone_lock_line *line)
     free(text);
 }
 
-static void print_difference(void *ctx, const hone_lock_line *locked, const hone_lock_line *stored)
+static bool print_difference(void *ctx, const hone_lock_change *change)
 {
     (void)ctx;
+    const hone_lock_line *locked = change->before, *stored = change->after;
     print_line('-', locked);
     print_line('+', stored);
     json_t *names = differing(locked, stored);
@@ -426,6 +430,7 @@ static void print_difference(void *ctx, const hone_lock_line *locked, const hone
         printf("%s%s", i == 0 ? "# differs: " : ", ", json_string_value(json_array_get(names, i)));
     if (json_array_size(names) > 0) putchar('\n');
     json_decref(names);
+    return true;
 }
 
 // Answers -------------------------------------------------------------------------------------------------------------
@@ -441,13 +446,14 @@ static void say_unverified(const session *s)
 static int check(session *s, const hone_store *store, differences *d)
 {
     size_t count = d->added + d->changed + d->removed;
+    hone_error err;
     if (s->cli->options.json) {
         cli_print_json(json_pack(
             "{s:s, s:s, s:b, s:I, s:O, s:O}", "lock", s->path, "store", hone_store_url(store), "drift", count > 0,
             "choices", (json_int_t)hone_lock_size(s->locked), "changes", d->rows, "left_out", s->left_out));
     } else if (count > 0) {
         printf("--- %s\n+++ %s\n", s->path, hone_store_url(store));
-        hone_lock_compare(s->locked, s->stored, print_difference, NULL);
+        if (hone_lock_compare(s->locked, s->stored, print_difference, NULL, &err) != HONE_OK) return cli_fail(&err);
     } else {
         const size_t size = hone_lock_size(s->locked);
         printf("%s: %zu choice%s, as in %s\n", s->path, size, cli_plural(size), hone_store_url(store));
@@ -484,8 +490,12 @@ static int write_file(session *s, const differences *d)
 static int compare_and_answer(session *s, const hone_store *store)
 {
     differences d = {.rows = json_array()};
-    hone_lock_compare(s->locked, s->stored, add_difference, &d);
-    int status = s->cli->options.check ? check(s, store, &d) : write_file(s, &d);
+    hone_error err;
+    int status = 0;
+    if (hone_lock_compare(s->locked, s->stored, add_difference, &d, &err) != HONE_OK)
+        status = cli_fail(&err);
+    else
+        status = s->cli->options.check ? check(s, store, &d) : write_file(s, &d);
     json_decref(d.rows);
     return status;
 }
@@ -560,7 +570,7 @@ static int reseal(hone_cli *cli, const char *path)
     for (size_t i = 0; status == 0 && i < count; i++)
         status = check_line(cli, path, hone_lock_at(lock, i));
     if (status == 0 && hone_lock_write(lock, path, &err) != HONE_OK) status = cli_fail(&err);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     if (status != 0) return status;
     if (cli->options.json)
         cli_print_json(json_pack("{s:s, s:I}", "lock", path, "choices", (json_int_t)count));
@@ -576,9 +586,9 @@ static void close_session(session *s)
         hone_call_release(&s->calls[i].call);
     }
     free(s->calls);
-    hone_lock_destroy(&s->stored);
-    hone_lock_destroy(&s->locked);
-    hone_lock_destroy(&s->outside);
+    hone_lock_release(&s->stored);
+    hone_lock_release(&s->locked);
+    hone_lock_release(&s->outside);
     json_decref(s->left_out);
     json_decref(s->devices);
 }

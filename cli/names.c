@@ -27,7 +27,7 @@ static hone_status add_kernels(hone_cli *cli, const char *algorithm, json_t *nam
         *found |= strcmp(name, wanted) == 0;
         json_object_set_new(names, name, json_true());
     }
-    hone_kernels_free(cli->rt, &kernels);
+    hone_kernels_release(&kernels);
     return status;
 }
 
@@ -60,8 +60,9 @@ int cli_check_key(const char *key, const json_t *algorithms)
     return status;
 }
 
-static bool note_algorithm(void *ctx, const hone_store_decision *decision)
+static bool note_algorithm(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     json_object_set_new(ctx, decision->key.algorithm, json_true());
     return true;
 }
@@ -70,7 +71,8 @@ int cli_check_key_in(hone_store *store, const char *key)
 {
     hone_error err;
     json_t *names = json_object();
-    const hone_status status = hone_store_scan(store, &(hone_store_key){.key = key}, note_algorithm, names, &err);
+    const hone_status status =
+        hone_store_scan(store, HONE_RECORD_DECISION, &(hone_store_key){.key = key}, note_algorithm, names, &err);
     const int code = status == HONE_OK ? cli_check_key(key, names) : cli_fail(&err);
     json_decref(names);
     return code;
@@ -107,7 +109,7 @@ static int check_kernel(hone_cli *cli)
         if (add_kernels(cli, algorithms[i], names, wanted, &found) != HONE_OK) break;
     const int status = found ? 0 : refuse_kernel(cli, "there is", names);
     json_decref(names);
-    hone_names_free(cli->rt, &algorithms);
+    hone_names_release(&algorithms);
     return status;
 }
 
@@ -155,7 +157,7 @@ int cli_check_worker(hone_cli *cli)
     hone_status status = HONE_INVALID_ARGUMENT;
     for (int i = HONE_PLATFORM_NONE + 1; i < HONE_PLATFORM_COUNT && status == HONE_INVALID_ARGUMENT; i++)
         status = hone_pack_describe(cli->rt, (hone_platform)i, path, NULL, 0, &words, NULL);
-    hone_text_free(words);
+    hone_text_release(&words);
     if (status == HONE_OK || status == HONE_INVALID_ARGUMENT) return 0;
     return cli_usage("HONE_WORKER is '%s', which is not hone-worker: give the path of hone-worker, or unset it", path);
 }

@@ -31,7 +31,7 @@ static const char *absent(const listing *all, const hone_pack_entry *entry)
     return hone_runtime_platform(all->cli->rt, entry->platform, &why) ? NULL : why;
 }
 
-static void take(void *ctx, const hone_pack_entry *entry)
+static bool take(void *ctx, const hone_pack_entry *entry)
 {
     listing *all = ctx;
     const bool is_kernel = entry->kernel[0] != '\0';
@@ -49,6 +49,7 @@ static void take(void *ctx, const hone_pack_entry *entry)
             "backend", is_kernel ? hone_backend_name(entry->backend) : NULL, "variants", (json_int_t)entry->variants,
             "files", (json_int_t)entry->files, "revision", entry->revision, "refused", refused, "runs_here",
             why == NULL, "reason", why));
+    return true;
 }
 
 static const char *text_of(const json_t *row, const char *field)

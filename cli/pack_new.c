@@ -63,7 +63,7 @@ static void ask(making *m)
     else if (status != HONE_UNAVAILABLE)
         cli_warn("%s does not say what its functions take: %.200s", m->library, status == HONE_OK ? "" : err.message);
     json_decref(told);
-    hone_text_free(text);
+    hone_text_release(&text);
 }
 
 static json_t *kernel_of(making *m, const char *function, const char *file, json_t *algorithms)

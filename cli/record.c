@@ -44,7 +44,7 @@ static json_t *document_of(hone_cli *cli, int *status)
     hone_error err;
     size_t count = 0;
     rows_of all = {cli->rt, rows};
-    *status = hone_record_get(cli->rt, NULL, add_row, &all, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
+    *status = hone_record_scan(cli->rt, NULL, add_row, &all, &err) == HONE_OK ? EXIT_DONE : cli_fail(&err);
     const hone_device_info *const *devices = hone_runtime_devices(cli->rt, &count);
     if (*status == EXIT_DONE)
         return json_pack("{s:i, s:s, s:o}", "hone_record", 1, "device", devices[0]->fingerprint, "invocations", rows);

@@ -42,7 +42,7 @@ static hone_status write_page(const char *path, const hone_result *result, hone_
     char *page = NULL;
     hone_status status = hone_result_report(result, &page, err);
     if (status == HONE_OK) status = cli_write_file(path, page, strlen(page), err);
-    hone_text_free(page);
+    hone_text_release(&page);
     return status;
 }
 

@@ -411,11 +411,11 @@ int cli_print_result(hone_cli *cli, const hone_result *result)
     if (hone_result_json(result, &document, &err) != HONE_OK) return cli_fail(&err);
     if (cli->options.json) {
         printf("%s%s", document, document[strlen(document) - 1] == '\n' ? "" : "\n");
-        hone_text_free(document);
+        hone_text_release(&document);
         return EXIT_DONE;
     }
     json_t *root = json_loads(document, 0, NULL);
-    hone_text_free(document);
+    hone_text_release(&document);
     size_t i;
     const json_t *row, *entries = json_object_get(root, "entries");
     json_array_foreach(entries, i, row)

@@ -94,19 +94,21 @@ typedef struct looking {
     bool found;
 } looking;
 
-static void see(void *ctx, const hone_store_decision *decision)
+static bool see(void *ctx, const hone_store_record *record)
 {
-    (void)decision;
+    (void)record;
     *(bool *)ctx = true;
+    return true;
 }
 
-static bool look_up(void *ctx, const char *key, bool is_exact)
+static bool look_up(void *ctx, const hone_lookup_key *key)
 {
     looking *l = ctx;
-    (void)is_exact;
-    l->key.key = key;
+    l->key.key = key->key;
     for (int regime = 0; regime < HONE_REGIME_COUNT && !l->found; regime++)
-        if (hone_store_get(l->store, &l->key, (hone_regime)regime, see, &l->found, NULL) != HONE_OK) continue;
+        if (hone_store_get(l->store, HONE_RECORD_DECISION, &l->key, (hone_regime)regime, see, &l->found, NULL) !=
+            HONE_OK)
+            continue;
     return !l->found;
 }
 

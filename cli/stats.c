@@ -493,7 +493,7 @@ static int read_and_print(hone_cli *cli, statistics *all)
     hone_error err;
     for (size_t i = 0; i < cli->count; i++)
         read_path(all, cli->arguments[i]);
-    if (cli->count == 0 && hone_record_get(cli->rt, NULL, add_invocation, all, &err) != HONE_OK) return cli_fail(&err);
+    if (cli->count == 0 && hone_record_scan(cli->rt, NULL, add_invocation, all, &err) != HONE_OK) return cli_fail(&err);
     if (cli->count > 0 && all->documents == 0) return all->status;
     if (cli->count == 0 && all->count == 0)
         cli_warn("the store has no recorded calls: programs record with HONE_RECORD=1");

@@ -42,8 +42,9 @@ static bool is_undecided(const hone_store_decision *row)
     return is;
 }
 
-static bool list_row(void *ctx, const hone_store_decision *row)
+static bool list_row(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     listing *list = ctx;
     char time[32], source[80], number[24];
     list->count++;
@@ -67,7 +68,7 @@ static int list(hone_cli *cli, hone_store *store)
     if (rows.table != NULL)
         cli_table_row(rows.table, "algorithm", "key", "device", "kernel", "time", "source", "config", "call");
     hone_error err;
-    hone_status status = hone_store_scan(store, NULL, list_row, &rows, &err);
+    hone_status status = hone_store_scan(store, HONE_RECORD_DECISION, NULL, list_row, &rows, &err);
     if (rows.table != NULL) {
         cli_table_print(rows.table);
         cli_print_devices(rows.devices);
@@ -80,8 +81,9 @@ typedef struct collected {
     json_t *rows;
 } collected;
 
-static bool collect(void *ctx, const hone_store_decision *row)
+static bool collect(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     json_array_append_new(((collected *)ctx)->rows, entry_of(row));
     return true;
 }
@@ -96,12 +98,12 @@ typedef struct collecting {
 } collecting;
 
 // The first key that something is stored under is the answer's.
-static bool collect_next(void *ctx, const char *key, bool is_exact)
+static bool collect_next(void *ctx, const hone_lookup_key *key)
 {
     collecting *c = ctx;
-    if (!is_exact && !c->with_bucket) return false;
-    c->filter.key = key;
-    c->status = hone_store_scan(c->store, &c->filter, collect, c->found, c->err);
+    if (!key->is_exact && !c->with_bucket) return false;
+    c->filter.key = key->key;
+    c->status = hone_store_scan(c->store, HONE_RECORD_DECISION, &c->filter, collect, c->found, c->err);
     return c->status == HONE_OK && json_array_size(c->found->rows) == 0;
 }
 
@@ -120,7 +122,8 @@ static int collect_named(hone_cli *cli, hone_store *store, const char *text, boo
     hone_call *call = NULL;
     hone_error err;
     collecting c = {.store = store, .found = found, .with_bucket = with_bucket, .err = &err};
-    if (cli_is_key(text) && hone_store_scan(store, &(hone_store_key){.key = text}, collect, found, &err) != HONE_OK)
+    if (cli_is_key(text) &&
+        hone_store_scan(store, HONE_RECORD_DECISION, &(hone_store_key){.key = text}, collect, found, &err) != HONE_OK)
         return cli_fail(&err);
     if (json_array_size(found->rows) > 0) return 0;
     int status = cli_open(cli, HONE_POLICY_HEURISTIC);
@@ -257,8 +260,9 @@ static int stat(hone_cli *cli, hone_store *store)
     return EXIT_DONE;
 }
 
-static bool list_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+static bool list_quarantined(void *ctx, const hone_store_record *record)
 {
+    const hone_store_quarantined *quarantined = record->quarantined;
     json_array_append_new(
         ctx, json_pack(
                  "{s:s, s:s, s:s}", "kind", quarantined->kind, "record", quarantined->record, "reason",
@@ -286,7 +290,7 @@ static int verify(hone_cli *cli, hone_store *store)
     json_t *rows = json_array();
     int status = EXIT_DONE;
     if (hone_store_verify(store, &health, &err) != HONE_OK ||
-        hone_store_quarantine(store, list_quarantined, rows, &err) != HONE_OK)
+        hone_store_scan(store, HONE_RECORD_QUARANTINED, NULL, list_quarantined, rows, &err) != HONE_OK)
         status = cli_fail(&err);
     if (status == EXIT_DONE && cli->options.json) {
         cli_print_json(json_pack(

@@ -12,7 +12,7 @@ static void show(hone_own_cache *cache, const char *what, const hone_own_value *
         printf("%s: %s\n", what, json);
     else
         printf("%s: %s\n", what, err.message);
-    hone_text_free(json);
+    hone_text_release(&json);
 }
 
 // Other values for a stretch of code: of this thread, and of those that enter what it captured.
@@ -30,9 +30,9 @@ static hone_status show_overlaid(hone_own_cache *cache, const hone_own_value *ke
     return HONE_OK;
 }
 
-static bool count(void *ctx, const char *device, const char *operation, const char *key)
+static bool count(void *ctx, const hone_own_value *value)
 {
-    (void)device, (void)operation, (void)key;
+    (void)value;
     ++*(size_t *)ctx;
     return true;
 }

@@ -27,7 +27,7 @@ static hone_status pin(hone_error *err)
     if (status == HONE_OK) status = hone_lock_create(hone_allocator_system(), &lock, err);
     if (status == HONE_OK) status = hone_lock_put_store(lock, store, NULL, NULL, NULL, err);
     if (status == HONE_OK) status = hone_lock_write(lock, lock_path, err);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     hone_store_close(&store);
     return status;
 }

@@ -5,7 +5,7 @@
     scripts/surface.py [--root DIR] --count    prints the exported functions of each tier of hone/hone.h
 
 The first tier is what the headers of section 1 of hone/hone.h declare, with all that they include. Each exported function has a
-client: docs/decisions/public-surface.md says why.
+client: docs/decisions/public-surface.md says why. Visits, gets and releases have one shape each: docs/compatibility.md has them.
 """
 import argparse
 import pathlib
@@ -73,6 +73,32 @@ def called(root):
     return names
 
 
+# Shapes of declarations, without line breaks: what a visit is called with, and what gives memory back.
+VISIT = re.compile(r"\bbool \(\*visit\)\(void \*ctx, const \w+ \*\w+\)")
+RELEASE = re.compile(r"void hone_\w+\(\s*(?:const )?\w+ \*{2,}\w+\)")
+
+
+def misshapen(root):
+    """Functions that visit, give back or get in another way than the others."""
+    out = []
+    for header in sorted((root / "include/hone").glob("*.h")):
+        for text in re.findall(r"\bHONE_API\b([^;{]*);", code(header.read_text())):
+            text = " ".join(text.split()).replace("HONE_MUST_CHECK ", "")
+            name = re.search(r"\bhone_\w+(?=\()", text)
+            if name is None:
+                continue
+            name = name.group()
+            if "(*visit)" in text and not (VISIT.search(text) and text.startswith("hone_status ") and text.endswith("hone_error *err)")):
+                out.append(f"{header.name}: {name}: a visit is bool (*visit)(void *ctx, const RECORD *record), void *ctx, and hone_error *err comes last")
+            if re.search(r"_(release|close|end)$", name) and not RELEASE.fullmatch(text):
+                out.append(f"{header.name}: {name}: what gives something back takes its address alone, and sets it to NULL")
+            if re.search(r"_(free|destroy|delete|dispose)$", name):
+                out.append(f"{header.name}: {name}: it is hone_..._release, or hone_..._close of what was opened")
+            if re.search(r"_get(_\w+)?$", name) and not text.startswith("hone_status "):
+                out.append(f"{header.name}: {name}: a get returns a status; what returns a pointer or NULL is a find")
+    return out
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
@@ -86,7 +112,7 @@ def main():
     if options.count:
         print(*counts)
         return
-    faults = []
+    faults = misshapen(options.root)
     if counts[0] > FIRST_TIER:
         faults.append(f"the first tier of hone/hone.h has {counts[0]} functions, and had {FIRST_TIER}: declare what an application does without"
                       " in a header of hone/admin.h")

@@ -79,7 +79,7 @@ static inline void hone_audit_sum(const hone_audit *audit, hone_audit_summary *o
 {
     hone_audit_sum_sized(audit, out, sizeof *out);
 }
-// The audit document (docs/audit.md); free with hone_text_free.
+// The audit document (docs/audit.md); free with hone_text_release.
 HONE_API HONE_MUST_CHECK hone_status hone_audit_json(const hone_audit *audit, char **out_text, hone_error *err);
 
 #ifdef __cplusplus

@@ -146,12 +146,18 @@ HONE_API const char *hone_call_spec(const hone_call *call);
 HONE_API HONE_MUST_CHECK hone_status
 hone_call_bucket(const hone_call *call, bool upper, hone_call **out, hone_error *err);
 
+// A key that the answer of a call may be stored under. Shown by hone.
+typedef struct hone_lookup_key {
+    const char *key;
+    bool is_exact; // of the call itself, not of one that stands for it
+} hone_lookup_key;
+
 // Visits the keys that the answer of a call may stand under, in the order in which stores are asked, until visit returns false:
 // first those of the call itself (is_exact), its own before earlier spellings, then those of calls that stand for it, its bucket's
 // among them. Keys are borrowed for the visit.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
-HONE_API HONE_MUST_CHECK hone_status hone_call_keys(
-    const hone_call *call, bool (*visit)(void *ctx, const char *key, bool is_exact), void *ctx, hone_error *err);
+HONE_API HONE_MUST_CHECK hone_status
+hone_call_keys(const hone_call *call, bool (*visit)(void *ctx, const hone_lookup_key *key), void *ctx, hone_error *err);
 
 // --- runtimes and operations
 

@@ -16,7 +16,7 @@ typedef struct hone_checkup {
     const char *advice; // what to do about it; NULL: nothing
 } hone_checkup;
 
-// Visits the checks, one after the other, as each is done. Reads all that the user's store holds; watches the machine for
+// Visits the checks, one after the other, as each is done, until visit returns false. Reads all that the user's store holds; watches the machine for
 // a quarter of a second; starts a worker.
 //   lock_file  of the check of that name, since a runtime with a damaged one cannot be opened; NULL, "" or "none": none is
 //              checked
@@ -24,7 +24,7 @@ typedef struct hone_checkup {
 HONE_API HONE_MUST_CHECK hone_status hone_doctor(
     hone_runtime *rt,
     const char *lock_file,
-    void (*visit)(void *ctx, const hone_checkup *checkup),
+    bool (*visit)(void *ctx, const hone_checkup *checkup),
     void *ctx,
     hone_error *err);
 

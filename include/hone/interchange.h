@@ -86,7 +86,7 @@ typedef struct hone_importer hone_importer;
 // options may be NULL and are copied.
 HONE_API HONE_MUST_CHECK hone_status
 hone_importer_create(hone_runtime *rt, const hone_import_options *options, hone_importer **out, hone_error *err);
-HONE_API void hone_importer_destroy(hone_importer **importer);
+HONE_API void hone_importer_release(hone_importer **importer);
 // Reads one document; single entries that are wrong are refused, each with its reason, when the import is committed.
 //   origin  path of the file, for messages; tokamax's operation and device are its name and its folder's
 //   text    at most 1 GiB; copied
@@ -130,7 +130,7 @@ typedef struct hone_export_options {
 // Writes what a store holds as one document: ANY and HONE: a bundle; EJKERNEL and TOKAMAX: that system's entries as
 // they came, and, for ejkernel, the decisions of calls whose ejkernel key is known (aliases), as its executor looks for
 // them. Where both are there, what says block sizes, warps or stages stands, else what came. options may be NULL.
-//   out_text  free with hone_text_free
+//   out_text  free with hone_text_release
 // Returns: HONE_OK; as hone_store_scan; what a dumper returned.
 HONE_API HONE_MUST_CHECK hone_status
 hone_export(hone_store *store, const hone_export_options *options, char **out_text, size_t *out_size, hone_error *err);
@@ -168,14 +168,17 @@ typedef enum hone_difference {
     HONE_OTHER_TIMES   // of the same choice
 } hone_difference;
 
-// Visits the keys whose decisions differ, in key order, until visit returns false. left or right is NULL where there is
-// none;
-// both are borrowed.
+// The decisions of a key in two stores; NULL: that store has none. Shown by hone, borrowed for the visit.
+typedef struct hone_store_pair {
+    hone_difference difference;
+    const hone_store_decision *left, *right;
+} hone_store_pair;
+
+// Visits the keys whose decisions differ, in key order, until visit returns false.
 HONE_API HONE_MUST_CHECK hone_status hone_store_diff(
     hone_store *left,
     hone_store *right,
-    bool (*visit)(
-        void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right),
+    bool (*visit)(void *ctx, const hone_store_pair *pair),
     void *ctx,
     hone_error *err);
 

@@ -34,9 +34,9 @@ typedef struct hone_lock_line {
     uint32_t number;  // of the line in its file, from 1; 0: not read from one
 } hone_lock_line;
 
-// No lines. *out is the caller's (hone_lock_destroy).
+// No lines. *out is the caller's (hone_lock_release).
 HONE_API HONE_MUST_CHECK hone_status hone_lock_create(hone_allocator allocator, hone_lock **out, hone_error *err);
-HONE_API void hone_lock_destroy(hone_lock **lock); // sets it to NULL; NULL is fine
+HONE_API void hone_lock_release(hone_lock **lock); // sets it to NULL; NULL is fine
 
 enum {
     HONE_LOCK_UNSEALED = 1 << 0 // the hash is not compared: to write a file anew after an edit by hand
@@ -73,18 +73,25 @@ HONE_API size_t hone_lock_size(const hone_lock *lock);
 // The line at index < hone_lock_size, in order. Borrowed until the lock changes.
 HONE_API const hone_lock_line *hone_lock_at(const hone_lock *lock, size_t index);
 // The line of a call on a device; NULL when there is none. Borrowed until the lock changes.
-HONE_API const hone_lock_line *hone_lock_get(
+HONE_API const hone_lock_line *hone_lock_find(
     const hone_lock *lock, const char *algorithm, const char *version, const char *key, const char *device);
 // A line of a lock as its file has it, with its newline, by its config_text, not its config. At most size bytes with a NUL;
 // returns the bytes that the whole takes without it; 0 when there is no memory, or config_text is NULL.
 HONE_API size_t hone_lock_line_text(const hone_lock_line *line, char *out, size_t size);
-// Visits, in order, what differs: a line that only one has (the other is NULL), or two that choose differently. Call
-// text is not compared. Returns how many there were.
-HONE_API size_t hone_lock_compare(
+// A difference between two locks: a line that only one has (the other is NULL), or two that choose differently.
+typedef struct hone_lock_change {
+    const hone_lock_line *before, *after;
+} hone_lock_change;
+
+// Visits, in order, what differs, until visit returns false. Call text is not compared.
+//   before, after  NULL: one without lines
+// Returns: HONE_OK, also when they differ; HONE_INVALID_ARGUMENT.
+HONE_API HONE_MUST_CHECK hone_status hone_lock_compare(
     const hone_lock *before,
     const hone_lock *after,
-    void (*visit)(void *ctx, const hone_lock_line *before, const hone_lock_line *after),
-    void *ctx);
+    bool (*visit)(void *ctx, const hone_lock_change *change),
+    void *ctx,
+    hone_error *err);
 
 #ifdef __cplusplus
 }

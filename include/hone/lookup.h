@@ -54,26 +54,26 @@ HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(
     hone_error *err);
 
 // Names of all algorithms, lower case, sorted by code point. The array and its strings are one block:
-// free it with hone_names_free.
+// free it with hone_names_release.
 HONE_API HONE_MUST_CHECK hone_status
 hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err);
-HONE_API void hone_names_free(hone_runtime *rt, char ***names);
-// The kernels of an algorithm by falling priority; none for an unknown one. Free with hone_kernels_free: until then
+HONE_API void hone_names_release(char ***names);
+// The kernels of an algorithm by falling priority; none for an unknown one. Free with hone_kernels_release: until then
 // each lives, also when it is replaced meanwhile.
 HONE_API HONE_MUST_CHECK hone_status hone_registry_kernels(
     hone_runtime *rt, const char *algorithm, const hone_kernel_ref ***out_kernels, size_t *out_count, hone_error *err);
-HONE_API void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels);
+HONE_API void hone_kernels_release(const hone_kernel_ref ***kernels);
 
 // Compares the signatures of all kernels of an algorithm (NULL: of every algorithm), every pair: names in
 // order, kinds, defaults, types after normalisation; tuning parameters are left out.
-//   report   called once a mismatch, and with verbose once a kernel; may be NULL
-//   *out_ok  true when all agree
+//   visit    gets a line for each mismatch, and with verbose for each kernel, until it returns false; may be NULL
+//   *out_ok  true when all agree, also those that were not visited
 // Returns: HONE_OK; HONE_NOT_FOUND for an unknown algorithm.
 HONE_API HONE_MUST_CHECK hone_status hone_validate_signatures(
     hone_runtime *rt,
     const char *algorithm,
     bool verbose,
-    void (*report)(void *ctx, const char *line),
+    bool (*visit)(void *ctx, const char *line),
     void *ctx,
     bool *out_ok,
     hone_error *err);

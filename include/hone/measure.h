@@ -108,11 +108,11 @@ typedef struct hone_rival {
     bool is_below;    // it runs below the machine's instructions: comparing with it says nothing
 } hone_rival;
 
-// Visits them, as a worker finds them: loading one starts threads, so that no other process asks. Takes a fraction of a
+// Visits them, as a worker finds them, until visit returns false: loading one starts threads, so that no other process asks. Takes a fraction of a
 // second; at most 20 s.
 // Returns: HONE_OK; HONE_UNAVAILABLE (there is no worker, or it cannot tell); HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status
-hone_rivals(hone_runtime *rt, void (*visit)(void *ctx, const hone_rival *rival), void *ctx, hone_error *err);
+hone_rivals(hone_runtime *rt, bool (*visit)(void *ctx, const hone_rival *rival), void *ctx, hone_error *err);
 
 #ifdef __cplusplus
 }

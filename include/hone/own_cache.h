@@ -53,7 +53,7 @@ hone_own_cache_open(const hone_own_cache_options *options, hone_own_cache **out,
 HONE_API void hone_own_cache_close(hone_own_cache **cache);
 
 // The value of a key: that of the newest overlay which is entered and has it, else the cache's.
-//   out_json  the caller's: hone_text_free (hone/tune.h)
+//   out_json  the caller's: hone_text_release (hone/tune.h)
 // Returns: HONE_OK; HONE_NOT_FOUND; HONE_INVALID_ARGUMENT (a text is NULL or invalid UTF-8); as hone_store_get.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_get(hone_own_cache *cache, const hone_own_value *key, char **out_json, hone_error *err);
@@ -62,12 +62,9 @@ hone_own_cache_get(hone_own_cache *cache, const hone_own_value *key, char **out_
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_put(hone_own_cache *cache, const hone_own_value *value, hone_error *err);
 // Visits its keys until visit returns false: in memory the oldest first, in a store by operation, device and key. They are
-// borrowed for the visit, which runs under the cache's lock and may not call it.
+// borrowed for the visit, which runs under the cache's lock and may not call it; json is NULL: hone_own_cache_get has it.
 HONE_API HONE_MUST_CHECK hone_status hone_own_cache_keys(
-    hone_own_cache *cache,
-    bool (*visit)(void *ctx, const char *device, const char *operation, const char *key),
-    void *ctx,
-    hone_error *err);
+    hone_own_cache *cache, bool (*visit)(void *ctx, const hone_own_value *value), void *ctx, hone_error *err);
 // Removes all values that were put, for every process that shares the store. Values imported from ejkernel's file stay.
 // Returns: HONE_OK; HONE_BUSY, HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_own_cache_clear(hone_own_cache *cache, hone_error *err);

@@ -47,11 +47,12 @@ typedef struct hone_pack_entry {
     const char *chosen;   // of a folder with builds for several machines: which is the code here; NULL: it has none
 } hone_pack_entry;
 
-// Visits every kernel of the packs that are loaded, those of HONE_PACK_PATH first, and every pack that could not be.
+// Visits every kernel of the packs that are loaded, those of HONE_PACK_PATH first, and every pack that could not be,
+// until visit returns false.
 // Threads: any. Returns: HONE_OK; HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status
-hone_pack_list(hone_runtime *rt, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err);
-// Reads a pack and visits its kernels without registering anything. rt has the algorithms beside the
+hone_pack_list(hone_runtime *rt, bool (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err);
+// Reads a pack and visits its kernels until visit returns false, without registering anything. rt has the algorithms beside the
 // pack's.
 //   runs  its libraries are loaded, each in a process of its own, and asked for their functions; else nothing of the
 //         pack is executed
@@ -60,7 +61,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
     hone_runtime *rt,
     const char *folder,
     bool runs,
-    void (*visit)(void *ctx, const hone_pack_entry *entry),
+    bool (*visit)(void *ctx, const hone_pack_entry *entry),
     void *ctx,
     hone_error *err);
 
@@ -80,14 +81,14 @@ typedef struct hone_pack_build {
     size_t digests;      // files that were compared; 0: it has no digests
 } hone_pack_build;
 
-// Visits the builds of a folder by name. Returns: HONE_OK, also when there are none; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
+// Visits the builds of a folder by name, until visit returns false. Returns: HONE_OK, also when there are none; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_pack_builds(
-    const char *folder, void (*visit)(void *ctx, const hone_pack_build *build), void *ctx, hone_error *err);
+    const char *folder, bool (*visit)(void *ctx, const hone_pack_build *build), void *ctx, hone_error *err);
 // Has a library say what functions of it take, in a process of its own, which loads it.
 //   platform   of the functions; one that has hone_platform_traits.describes
 //   library    path
 //   functions  names, without what their symbols begin with; at most 1,024
-//   *out_text  a JSON object, by name; a function that says nothing is left out. Free with hone_text_free (hone/tune.h)
+//   *out_text  a JSON object, by name; a function that says nothing is left out. Free with hone_text_release (hone/tune.h)
 // Returns: HONE_OK; HONE_UNAVAILABLE (there is no worker); HONE_KERNEL_FAILED (loading it ended the process, or it cannot be
 // loaded); HONE_NOT_FOUND (no such file); HONE_BUSY (it took more than a minute); HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_pack_describe(

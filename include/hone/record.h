@@ -19,7 +19,7 @@ HONE_API HONE_MUST_CHECK hone_status
 hone_record_invocation(hone_runtime *rt, const hone_call *call, uint64_t count, hone_error *err);
 // Visits the recorded calls of a device (NULL: of all), memory and store added up, heaviest first, until visit returns
 // false.
-HONE_API HONE_MUST_CHECK hone_status hone_record_get(
+HONE_API HONE_MUST_CHECK hone_status hone_record_scan(
     hone_runtime *rt,
     const char *device,
     bool (*visit)(void *ctx, const hone_store_invocation *invocation),

@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-// The result document (formats.md); free with hone_text_free.
+// The result document (formats.md); free with hone_text_release.
 HONE_API HONE_MUST_CHECK hone_status hone_result_json(const hone_result *result, char **out_text, hone_error *err);
 // One self-contained HTML page: every config that was tried as a point, the
 // best so far, parameters, the finals, kernels with their reasons, the environment. The configs that were tried are known for
-// results of hone_tune and hone_tune_recorded, not for one that was parsed. Free with hone_text_free.
+// results of hone_tune and hone_tune_recorded, not for one that was parsed. Free with hone_text_release.
 HONE_API HONE_MUST_CHECK hone_status hone_result_report(const hone_result *result, char **out_text, hone_error *err);
 // Each entry is checked as an import checks it: spec and call have its key, and its kernel, where rt has it registered,
 // has its config. HONE_CORRUPT with the entry and what is wrong. rt may be NULL.

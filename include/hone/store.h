@@ -5,7 +5,7 @@
 //
 // A store may be shared by threads and, in a file, by processes. A visit sees records borrowed, for the time of
 // its call, and under the store's lock: it keeps what it wants and returns; calling the same store from it is
-// refused. A record that fails its checksum, or cannot be one, is set aside (hone_store_quarantine), reported to the
+// refused. A record that fails its checksum, or cannot be one, is set aside (HONE_RECORD_QUARANTINED), reported to the
 // log, and counts as missing.
 #ifndef HONE_STORE_H
 #define HONE_STORE_H
@@ -82,6 +82,14 @@ typedef struct hone_store_foreign {
     const char *origin; // file that it came from; may be NULL
 } hone_store_foreign;
 
+// A record that was set aside: it is no longer served, and is kept for inspection.
+typedef struct hone_store_quarantined {
+    const char *kind;   // of record: "decision", "measurement", ... (docs/formats.md); a damaged line's file in "json:"
+    const char *record; // JSON object of its columns, as far as they could be read; the line as it stands
+    const char *reason;
+    double found; // seconds since 1970, UTC; 0: not known
+} hone_store_quarantined;
+
 // A kind of store. Texts are static.
 typedef struct hone_store_kind {
     const char *scheme; // what its URLs begin with; the URL itself where is_scratch
@@ -93,8 +101,10 @@ typedef struct hone_store_kind {
     bool has_queue;     // hone/queue.h
 } hone_store_kind;
 
-// Visits the kinds of this build.
-HONE_API void hone_store_kinds(void (*visit)(void *ctx, const hone_store_kind *kind), void *ctx);
+// Visits the kinds of this build until visit returns false.
+// Returns: HONE_OK; HONE_INVALID_ARGUMENT.
+HONE_API HONE_MUST_CHECK hone_status
+hone_store_kinds(bool (*visit)(void *ctx, const hone_store_kind *kind), void *ctx, hone_error *err);
 
 // What a URL says of its store.
 typedef struct hone_store_place {
@@ -104,14 +114,14 @@ typedef struct hone_store_place {
 } hone_store_place;
 
 HONE_API HONE_MUST_CHECK hone_status
-hone_store_find_sized(const char *url, hone_store_place *out, size_t size, hone_error *err);
+hone_store_get_place_sized(const char *url, hone_store_place *out, size_t size, hone_error *err);
 // Looks at a URL without opening the store.
 //   url  NULL: that of a user who names no store
 // Returns: HONE_OK, also when the store is missing; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that this build
 //          lacks); HONE_NOT_FOUND (url is NULL, and there is no folder for it).
-HONE_MUST_CHECK static inline hone_status hone_store_find(const char *url, hone_store_place *out, hone_error *err)
+HONE_MUST_CHECK static inline hone_status hone_store_get_place(const char *url, hone_store_place *out, hone_error *err)
 {
-    return hone_store_find_sized(url, out, sizeof *out, err);
+    return hone_store_get_place_sized(url, out, sizeof *out, err);
 }
 
 // Opens by URL. The path of "sqlite:" and "json:" is created with its folders. HONE_STORE_SYNC=full makes every put
@@ -145,50 +155,59 @@ hone_store_open_with(const hone_store_options *options, const char *url, hone_st
 HONE_API void hone_store_close(hone_store **store);
 HONE_API const char *hone_store_url(const hone_store *store);
 
-// Looks one decision up. Where the record and the key both have a spec and these differ, the record is another call's:
-// HONE_NOT_FOUND.
-// Returns: HONE_OK (visited), HONE_NOT_FOUND, HONE_BUSY, HONE_IO, HONE_CORRUPT.
+// Records -------------------------------------------------------------------------------------------------------------
+
+typedef enum hone_record_kind {
+    HONE_RECORD_DECISION = 0,
+    HONE_RECORD_MEASUREMENT = 1, // failures, too
+    HONE_RECORD_INVOCATION = 2,
+    // Its key: version is the scheme, algorithm the operation, device the foreign fingerprint, key the foreign key; no spec.
+    HONE_RECORD_FOREIGN = 3,
+    HONE_RECORD_QUARANTINED = 4, // has no key: a filter is ignored
+    HONE_RECORD_KIND_COUNT
+} hone_record_kind;
+
+// One record, shown by a store: of the pointers behind key, only that of its kind is not NULL.
+typedef struct hone_store_record {
+    hone_record_kind kind;
+    const hone_store_key *key; // NULL: it has none
+    const hone_store_decision *decision;
+    const hone_store_measurement *measurement;
+    const hone_store_invocation *invocation;
+    const hone_store_foreign *foreign;
+    const hone_store_quarantined *quarantined;
+} hone_store_record;
+
+// Visits the record of a key, once; what visit returns is ignored. Where a decision and the key both have a spec and these
+// differ, the decision is another call's: HONE_NOT_FOUND.
+//   kind    HONE_RECORD_DECISION or HONE_RECORD_FOREIGN; the others may be several under one key: hone_store_scan
+//   key     with a foreign config device may be NULL, as the config's; else only spec may
+//   regime  of a decision; ignored else
+// Returns: HONE_OK (visited), HONE_NOT_FOUND, HONE_BUSY, HONE_IO, HONE_CORRUPT; HONE_INVALID_ARGUMENT (another kind, a key that lacks
+// a text).
 HONE_API HONE_MUST_CHECK hone_status hone_store_get(
     hone_store *store,
+    hone_record_kind kind,
     const hone_store_key *key,
     hone_regime regime,
-    void (*visit)(void *ctx, const hone_store_decision *decision),
+    bool (*visit)(void *ctx, const hone_store_record *record),
+    void *ctx,
+    hone_error *err);
+// Visits the records of a kind until visit returns false: decisions in key order; measurements by key, regime, kernel and
+// config, then the failures; invocations heaviest first; foreign configs by scheme, operation, device and key; what was set
+// aside by kind and record.
+//   filter  a NULL field matches all; NULL: all records
+// Returns: HONE_OK, also when there is none; HONE_BUSY, HONE_IO, HONE_CORRUPT; HONE_INVALID_ARGUMENT (an unknown kind).
+HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
+    hone_store *store,
+    hone_record_kind kind,
+    const hone_store_key *filter,
+    bool (*visit)(void *ctx, const hone_store_record *record),
     void *ctx,
     hone_error *err);
 // Removes the decisions of a key, warm and cold, with its measurements and failures. HONE_NOT_FOUND when there was
 // nothing.
 HONE_API HONE_MUST_CHECK hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone_error *err);
-// Visits decisions in key order until visit returns false. A NULL field of the filter matches all; filter may be NULL.
-HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
-    hone_store *store,
-    const hone_store_key *filter,
-    bool (*visit)(void *ctx, const hone_store_decision *decision),
-    void *ctx,
-    hone_error *err);
-
-// Visits the measurements of a key by regime, kernel and config; then the failures.
-HONE_API HONE_MUST_CHECK hone_status hone_store_measurements(
-    hone_store *store,
-    const hone_store_key *key,
-    bool (*visit)(void *ctx, const hone_store_measurement *measurement),
-    void *ctx,
-    hone_error *err);
-// Visits the measurements of every key that matches the filter, in key order; then the failures. filter as in
-// hone_store_scan.
-HONE_API HONE_MUST_CHECK hone_status hone_store_scan_measurements(
-    hone_store *store,
-    const hone_store_key *filter,
-    bool (*visit)(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement),
-    void *ctx,
-    hone_error *err);
-
-// Heaviest first. device NULL: all.
-HONE_API HONE_MUST_CHECK hone_status hone_store_invocations(
-    hone_store *store,
-    const char *device,
-    bool (*visit)(void *ctx, const hone_store_invocation *invocation),
-    void *ctx,
-    hone_error *err);
 HONE_API HONE_MUST_CHECK hone_status hone_store_put_foreign_sized(
     hone_store *store, const hone_store_foreign *foreigns, size_t count, size_t size, hone_error *err);
 // Replaces what is stored of the same scheme, operation, device and foreign key. All or none.
@@ -197,26 +216,6 @@ HONE_MUST_CHECK static inline hone_status hone_store_put_foreign(
 {
     return hone_store_put_foreign_sized(store, foreigns, count, sizeof *foreigns, err);
 }
-// Visits the one of a scheme, operation, device and foreign key; text and origin of key are not looked at. HONE_NOT_FOUND
-// when there is none.
-HONE_API HONE_MUST_CHECK hone_status hone_store_get_foreign(
-    hone_store *store,
-    const hone_store_foreign *key,
-    void (*visit)(void *ctx, const hone_store_foreign *foreign),
-    void *ctx,
-    hone_error *err);
-// A record that was set aside: it is no longer served, and is kept for inspection.
-typedef struct hone_store_quarantined {
-    const char *kind;   // of record: "decision", "measurement", ... (docs/formats.md); a damaged line's file in "json:"
-    const char *record; // JSON object of its columns, as far as they could be read; the line as it stands
-    const char *reason;
-    double found; // seconds since 1970, UTC; 0: not known
-} hone_store_quarantined;
-
-// Visits what was set aside, by kind and record.
-HONE_API HONE_MUST_CHECK hone_status hone_store_quarantine(
-    hone_store *store, bool (*visit)(void *ctx, const hone_store_quarantined *quarantined), void *ctx, hone_error *err);
-
 typedef struct hone_store_health {
     uint64_t records;     // sound ones
     uint64_t set_aside;   // damaged ones that were found now

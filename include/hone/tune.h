@@ -88,7 +88,7 @@ HONE_API size_t hone_result_size(const hone_result *result);
 // One entry; borrowed from the result. index < hone_result_size.
 HONE_API const hone_decision *hone_result_decision(const hone_result *result, size_t index);
 HONE_API const char *hone_result_call(const hone_result *result, size_t index);
-HONE_API void hone_text_free(char *text);
+HONE_API void hone_text_release(char **text); // sets it to NULL; NULL is fine
 HONE_API HONE_MUST_CHECK hone_status
 hone_result_overlay(const hone_result *result, hone_overlay **out, hone_error *err);
 #ifdef __cplusplus

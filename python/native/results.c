@@ -65,7 +65,7 @@ static PyObject *document(PyObject *object, document_function *write)
     hone_error err;
     if (write(((native_result *)object)->result, &text, &err) != HONE_OK) return native_raise(&err);
     PyObject *made = native_text(text);
-    hone_text_free(text);
+    hone_text_release(&text);
     return made;
 }
 

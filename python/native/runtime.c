@@ -65,7 +65,7 @@ static PyObject *method_algorithms(PyObject *object, PyObject *none)
     hone_error err;
     if (hone_registry_algorithms(self->rt, &names, &count, &err) != HONE_OK) return native_raise(&err);
     PyObject *list = strings(names, count);
-    hone_names_free(self->rt, &names);
+    hone_names_release(&names);
     return list;
 }
 
@@ -91,7 +91,7 @@ static PyObject *method_kernels(PyObject *object, PyObject *name)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < count; i++)
         native_append(&list, kernel_dict(kernels[i]));
-    hone_kernels_free(self->rt, &kernels);
+    hone_kernels_release(&kernels);
     return list;
 }
 
@@ -110,9 +110,10 @@ static PyObject *method_get(PyObject *object, PyObject *args)
     return status == HONE_OK ? kernel_dict(kernel) : native_raise(&err);
 }
 
-static void append_line(void *ctx, const char *line)
+static bool append_line(void *ctx, const char *line)
 {
     native_append(ctx, native_text(line));
+    return true;
 }
 
 // validate(algorithm or None): (whether all signatures agree, lines)
@@ -296,7 +297,7 @@ static PyObject *method_recorded(PyObject *object, PyObject *none)
     hone_error err;
     recorded_calls calls = {((native_runtime *)object)->rt, PyList_New(0)};
     if (calls.list == NULL) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = hone_record_get(calls.rt, NULL, append_invocation, &calls, &err);
+    Py_BEGIN_ALLOW_THREADS status = hone_record_scan(calls.rt, NULL, append_invocation, &calls, &err);
     Py_END_ALLOW_THREADS if (status == HONE_OK || calls.list == NULL) return calls.list;
     Py_DECREF(calls.list);
     return native_raise(&err);

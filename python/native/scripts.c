@@ -267,15 +267,16 @@ typedef struct refused {
     PyObject *list;
 } refused;
 
-static void note_refused(void *ctx, const hone_pack_entry *entry)
+static bool note_refused(void *ctx, const hone_pack_entry *entry)
 {
     refused *of = ctx;
     if (entry->status == HONE_OK || (of->folder != NULL && strcmp(entry->folder, of->folder) != 0) || of->list == NULL)
-        return;
+        return true;
     native_append(
         &of->list, Py_BuildValue(
                        "(ssss)", entry->algorithm, entry->kernel, hone_status_name(entry->status),
                        entry->reason != NULL ? entry->reason : ""));
+    return true;
 }
 
 PyObject *native_scripts_load(native_runtime *runtime, PyObject *folder)

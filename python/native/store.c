@@ -66,7 +66,7 @@ static PyObject *method_export(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS status = hone_export(((native_store *)object)->store, &options, &text, &size, &err);
     Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
     PyObject *made = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
-    hone_text_free(text);
+    hone_text_release(&text);
     return made;
 }
 
@@ -85,8 +85,9 @@ static const char *const names[FOUND_TEXTS] = {"device",   "algorithm", "version
                                                "revision", "config",    "evidence", "environment"};
 
 // Under the store's lock, without the interpreter's.
-static void copy_decision(void *ctx, const hone_store_decision *row)
+static bool copy_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     found_decision *found = ctx;
     const char *const texts[FOUND_TEXTS] = {row->key.device, row->key.algorithm, row->key.version, row->key.key,
                                             row->call,       row->kernel,        row->platform,    row->source,
@@ -97,6 +98,7 @@ static void copy_decision(void *ctx, const hone_store_decision *row)
     found->time_ns = row->time_ns;
     found->regime = row->regime;
     found->found = true;
+    return true;
 }
 
 static PyObject *found_dict(const found_decision *found)
@@ -121,7 +123,7 @@ static PyObject *method_get(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "ssssz", &key.device, &key.algorithm, &key.version, &key.key, &key.spec)) return NULL;
     hone_store *store = ((native_store *)object)->store;
     Py_BEGIN_ALLOW_THREADS for (int i = HONE_WARM; i < HONE_REGIME_COUNT && status == HONE_NOT_FOUND; i++) status =
-        hone_store_get(store, &key, (hone_regime)i, copy_decision, &found, &err);
+        hone_store_get(store, HONE_RECORD_DECISION, &key, (hone_regime)i, copy_decision, &found, &err);
     Py_END_ALLOW_THREADS PyObject *dict = NULL;
     if (found.found)
         dict = found_dict(&found);
@@ -141,24 +143,27 @@ typedef struct found_value {
     bool found;
 } found_value;
 
-static void copy_value(void *ctx, const hone_store_foreign *row)
+static bool copy_value(void *ctx, const hone_store_record *record)
 {
+    const hone_store_foreign *row = record->foreign;
     found_value *value = ctx;
     value->text = strdup(row->text);
     value->origin = row->origin != NULL ? strdup(row->origin) : NULL;
     value->found = true;
+    return true;
 }
 
 // get_value(scheme, operation, device, key): (text, origin or None), or None
 static PyObject *method_get_value(PyObject *object, PyObject *args)
 {
-    hone_store_foreign key = {.scheme = NULL};
+    hone_store_key key = {.spec = NULL};
     found_value value = {NULL, NULL, false};
     hone_status status;
     hone_error err;
-    if (!PyArg_ParseTuple(args, "ssss", &key.scheme, &key.operation, &key.device, &key.foreign_key)) return NULL;
+    if (!PyArg_ParseTuple(args, "ssss", &key.version, &key.algorithm, &key.device, &key.key)) return NULL;
     hone_store *store = ((native_store *)object)->store;
-    Py_BEGIN_ALLOW_THREADS status = hone_store_get_foreign(store, &key, copy_value, &value, &err);
+    Py_BEGIN_ALLOW_THREADS status =
+        hone_store_get(store, HONE_RECORD_FOREIGN, &key, HONE_WARM, copy_value, &value, &err);
     Py_END_ALLOW_THREADS if (status == HONE_NOT_FOUND) Py_RETURN_NONE;
     PyObject *pair = status == HONE_OK ? Py_BuildValue("(zz)", value.text, value.origin) : native_raise(&err);
     free(value.text);
@@ -224,7 +229,7 @@ static PyObject *method_import(PyObject *object, PyObject *args)
         Py_BEGIN_ALLOW_THREADS status = hone_importer_commit(importer, ((native_store *)object)->store, &report, &err);
         Py_END_ALLOW_THREADS
     }
-    hone_importer_destroy(&importer);
+    hone_importer_release(&importer);
     if (PyErr_Occurred() != NULL) return NULL;
     return status == HONE_OK ? report_dict(&report) : native_raise(&err);
 }

@@ -292,7 +292,7 @@ static PyObject *audit_document(const hone_audit *audit)
     hone_error err;
     if (hone_audit_json(audit, &text, &err) != HONE_OK) return native_raise(&err);
     PyObject *made = native_text(text);
-    hone_text_free(text);
+    hone_text_release(&text);
     return made;
 }
 

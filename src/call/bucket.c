@@ -280,14 +280,16 @@ const hone_call *hone_stand_ins_find(const hone_stand_ins *stand_ins, const char
 }
 
 hone_status hone_call_keys(
-    const hone_call *call, bool (*visit)(void *ctx, const char *key, bool is_exact), void *ctx, hone_error *err)
+    const hone_call *call, bool (*visit)(void *ctx, const hone_lookup_key *key), void *ctx, hone_error *err)
 {
     if (call == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "call.keys", "the call and visit must not be NULL");
     hone_stand_ins all;
     const hone_status status = hone_call_stand_ins(call, &all, err);
-    for (size_t i = 0; status == HONE_OK && i < all.count; i++)
-        if (!visit(ctx, hone_call_key(all.calls[i]), i < all.exact)) break;
+    for (size_t i = 0; status == HONE_OK && i < all.count; i++) {
+        const hone_lookup_key key = {hone_call_key(all.calls[i]), i < all.exact};
+        if (!visit(ctx, &key)) break;
+    }
     hone_stand_ins_deinit(&all);
     return status;
 }

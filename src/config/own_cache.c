@@ -275,7 +275,7 @@ static const hone_own_row *find_overlaid(const hone_own_value *key)
 
 static char *copy_for_caller(const char *json)
 {
-    const hone_allocator system = hone_allocator_system(); // hone_text_free's
+    const hone_allocator system = hone_allocator_system(); // hone_text_release's
     return hone_copy_text(&system, json, strlen(json));
 }
 
@@ -285,16 +285,18 @@ typedef struct looking {
     bool found;
 } looking;
 
-static void visit_row(void *ctx, const hone_store_foreign *foreign)
+static bool visit_row(void *ctx, const hone_store_record *record)
 {
+    const hone_store_foreign *foreign = record->foreign;
     looking *l = ctx;
     if (l->file != NULL) {
         const char *slash = foreign->origin != NULL ? strrchr(foreign->origin, '/') : NULL;
         const char *name = slash != NULL ? slash + 1 : foreign->origin;
-        if (name == NULL || strcmp(name, l->file) != 0) return;
+        if (name == NULL || strcmp(name, l->file) != 0) return true;
     }
     l->found = true;
     l->json = copy_for_caller(foreign->text);
+    return true;
 }
 
 // What the program put, else what was imported from ejkernel's file of the cache's name.
@@ -302,11 +304,13 @@ static hone_status get_stored(hone_own_cache *cache, const hone_own_value *key, 
 {
     row r;
     hone_status status = make_row(cache, key, &r, get_where, err);
-    if (status == HONE_OK) status = hone_store_get_foreign(cache->store, &r.foreign, visit_row, l, err);
+    hone_store_key stored = hone_store_foreign_key(&r.foreign);
+    if (status == HONE_OK)
+        status = hone_store_get(cache->store, HONE_RECORD_FOREIGN, &stored, HONE_WARM, visit_row, l, err);
     if (status == HONE_NOT_FOUND) {
         l->file = cache->file;
-        r.foreign.scheme = "ejkernel";
-        status = hone_store_get_foreign(cache->store, &r.foreign, visit_row, l, err);
+        stored.version = "ejkernel";
+        status = hone_store_get(cache->store, HONE_RECORD_FOREIGN, &stored, HONE_WARM, visit_row, l, err);
     }
     free_row(&r);
     return status;
@@ -370,7 +374,7 @@ hone_status hone_own_cache_put(hone_own_cache *cache, const hone_own_value *valu
 // All of it -----------------------------------------------------------------------------------------------------------
 
 typedef struct listing {
-    bool (*visit)(void *ctx, const char *device, const char *operation, const char *key);
+    bool (*visit)(void *ctx, const hone_own_value *value);
     void *ctx;
     hone_buffer device, operation, key;
 } listing;
@@ -379,9 +383,11 @@ static bool visit_stored(void *ctx, const hone_store_foreign *foreign)
 {
     listing *l = ctx;
     const char *device = foreign->device != NULL ? foreign->device : "";
-    return l->visit(
-        l->ctx, read_plain(&l->device, device), read_plain(&l->operation, foreign->operation),
-        read_plain(&l->key, foreign->foreign_key));
+    const hone_own_value value = {
+        .device = read_plain(&l->device, device),
+        .operation = read_plain(&l->operation, foreign->operation),
+        .key = read_plain(&l->key, foreign->foreign_key)};
+    return l->visit(l->ctx, &value);
 }
 
 static hone_status list_stored(hone_own_cache *cache, listing *l, hone_error *err)
@@ -403,16 +409,14 @@ static void list_in_memory(hone_own_cache *cache, const listing *l)
     hone_mutex_lock(&cache->mutex);
     for (size_t i = 0; i < cache->values.count; i++) {
         const hone_own_row *one = &cache->values.rows[i];
-        if (!l->visit(l->ctx, one->device, one->operation, one->key)) break;
+        const hone_own_value value = {.device = one->device, .operation = one->operation, .key = one->key};
+        if (!l->visit(l->ctx, &value)) break;
     }
     hone_mutex_unlock(&cache->mutex);
 }
 
 hone_status hone_own_cache_keys(
-    hone_own_cache *cache,
-    bool (*visit)(void *ctx, const char *device, const char *operation, const char *key),
-    void *ctx,
-    hone_error *err)
+    hone_own_cache *cache, bool (*visit)(void *ctx, const hone_own_value *value), void *ctx, hone_error *err)
 {
     listing l = {.visit = visit, .ctx = ctx};
     if (cache == NULL || visit == NULL)
@@ -422,11 +426,9 @@ hone_status hone_own_cache_keys(
     return HONE_OK;
 }
 
-static bool count_key(void *ctx, const char *device, const char *operation, const char *key)
+static bool count_key(void *ctx, const hone_own_value *value)
 {
-    (void)device;
-    (void)operation;
-    (void)key;
+    (void)value;
     ++*(size_t *)ctx;
     return true;
 }

@@ -20,8 +20,9 @@ typedef struct recorded {
     const char *spec; // the importer's; NULL: not recorded
 } recorded;
 
-static bool take_recorded(void *ctx, const hone_store_invocation *invocation)
+static bool take_recorded(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     recorded *r = ctx;
     if (invocation->key.spec != NULL) r->spec = hone_importer_copy(r->importer, invocation->key.spec);
     return r->spec == NULL;
@@ -69,7 +70,7 @@ static hone_status bind_foreign(
     hone_importer_name_algorithm(importer, foreign->operation, &filter);
     // hone's versions are its own: an operation without a row is the newest algorithm of its name.
     const hone_algorithm_entry *algorithm = hone_registry_find(importer->registry, filter.algorithm, NULL);
-    hone_status status = hone_store_find_invocations(store, &filter, take_recorded, &found, err);
+    hone_status status = hone_store_scan(store, HONE_RECORD_INVOCATION, &filter, take_recorded, &found, err);
     if (status != HONE_OK && status != HONE_CORRUPT) return status;
     if (found.spec == NULL) return HONE_OK;
     status = add_alias(importer, foreign, found.spec, algorithm, out_count);

@@ -95,8 +95,9 @@ static void note_first(hone_exporter *w, const hone_store_decision *decision)
     }
 }
 
-static bool put_decision(void *ctx, const hone_store_decision *decision)
+static bool put_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     hone_exporter *w = ctx;
     hone_buffer *out = &w->text;
     if (!hone_exporter_wants(w, decision->key.device)) return true;
@@ -122,8 +123,10 @@ static bool put_decision(void *ctx, const hone_store_decision *decision)
     return !hone_exporter_is_failed(w);
 }
 
-static bool put_measured(void *ctx, const hone_store_key *key, const hone_store_measurement *m)
+static bool put_measured(void *ctx, const hone_store_record *record)
 {
+    const hone_store_key *key = record->key;
+    const hone_store_measurement *m = record->measurement;
     hone_exporter *w = ctx;
     hone_buffer *out = &w->text;
     if (!hone_exporter_wants(w, key->device) || !hone_is_object(m->config)) return true;
@@ -203,11 +206,11 @@ static void put_head(hone_exporter *w)
 hone_status hone_write_bundle(hone_exporter *w, hone_error *err)
 {
     begin_list(w, "entries");
-    hone_status status = hone_store_scan(w->store, NULL, put_decision, w, err);
+    hone_status status = hone_store_scan(w->store, HONE_RECORD_DECISION, NULL, put_decision, w, err);
     end_list(w);
     if (status == HONE_OK && w->options->measurements) {
         begin_list(w, "measurements");
-        status = hone_store_scan_measurements(w->store, NULL, put_measured, w, err);
+        status = hone_store_scan(w->store, HONE_RECORD_MEASUREMENT, NULL, put_measured, w, err);
         end_list(w);
     }
     if (status != HONE_OK) return status;

@@ -85,8 +85,9 @@ static bool note_foreign(void *ctx, const hone_store_foreign *foreign)
     return note_file(ctx, file);
 }
 
-static bool note_decision(void *ctx, const hone_store_decision *decision)
+static bool note_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     char file[HONE_EXPORT_FILE_SIZE];
     hone_name_operation_file(decision->key.algorithm, file);
     return note_file(ctx, file);
@@ -102,7 +103,8 @@ static hone_status note_decisions(const hone_exporter *w, naming *n, hone_error 
 {
     hone_mapping mapping;
     if (w->options->format != HONE_EXCHANGE_EJKERNEL) return HONE_OK;
-    if (w->options->codec->dump != NULL) return hone_store_scan(w->store, NULL, note_decision, n, err);
+    if (w->options->codec->dump != NULL)
+        return hone_store_scan(w->store, HONE_RECORD_DECISION, NULL, note_decision, n, err);
     hone_status status = hone_map_ejkernel(w, &mapping, err);
     for (size_t i = 0; i < mapping.count && status == HONE_OK; i++)
         (void)note_foreign(n, &mapping.items[i].entry);

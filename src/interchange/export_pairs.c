@@ -60,8 +60,9 @@ static hone_status dump(hone_exporter *w, const hone_store_decision *decision, h
     return status == HONE_OK ? HONE_OK : hone_fail_prefix(w->err, status, "the dumper's text");
 }
 
-static bool dump_decision(void *ctx, const hone_store_decision *decision)
+static bool dump_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     hone_exporter *w = ctx;
     char operation[200];
     if (!hone_exporter_wants(w, decision->key.device)) return true;
@@ -121,7 +122,7 @@ hone_status hone_write_pairs(hone_exporter *w, hone_error *err)
     hone_status status =
         maps ? put_mapped(w, err) : hone_store_foreigns(w->store, hone_exchange_name(format), put_as_it_came, w, err);
     if (status == HONE_OK && format == HONE_EXCHANGE_EJKERNEL && !maps)
-        status = hone_store_scan(w->store, NULL, dump_decision, w, err);
+        status = hone_store_scan(w->store, HONE_RECORD_DECISION, NULL, dump_decision, w, err);
     hone_buffer_char(&w->text, '}');
     return status;
 }

@@ -39,7 +39,7 @@ hone_status hone_importer_new(
     return HONE_OK;
 }
 
-void hone_importer_destroy(hone_importer **importer)
+void hone_importer_release(hone_importer **importer)
 {
     if (importer == NULL || *importer == NULL) return;
     hone_importer *gone = *importer;

@@ -33,7 +33,7 @@ struct hone_importer {
     bool is_committed;
 };
 
-// registry may be NULL. Freed by hone_importer_destroy.
+// registry may be NULL. Freed by hone_importer_release.
 hone_status hone_importer_new(
     hone_allocator allocator,
     hone_registry *registry,

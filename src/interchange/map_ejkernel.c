@@ -49,8 +49,9 @@ static hone_store_key keep_key(mapper *m, const hone_store_key *key)
         keep(m, key->device), keep(m, key->algorithm), keep(m, key->version), keep(m, key->key), keep(m, key->spec)};
 }
 
-static bool take_decision(void *ctx, const hone_store_decision *row)
+static bool take_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     mapper *m = ctx;
     const hone_allocator *a = &m->out->texts.arena.allocator;
     if (!hone_exporter_wants(m->exporter, row->key.device)) return true;
@@ -99,8 +100,9 @@ static bool take_foreign_device(void *ctx, const hone_store_foreign *foreign)
     return take_device(ctx, foreign->device);
 }
 
-static bool take_recorded_device(void *ctx, const hone_store_invocation *invocation)
+static bool take_recorded_device(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     mapper *m = ctx;
     hone_buffer name; // of a record, where control characters are escaped
     hone_buffer_init(&name, m->out->texts.arena.allocator);
@@ -362,10 +364,12 @@ hone_status hone_map_ejkernel(const hone_exporter *exporter, hone_mapping *out, 
     *out = (hone_mapping){.texts = {.arena = {.allocator = hone_allocator_system()}}};
     hone_status status = HONE_OK;
     if (exporter->registry != NULL) status = hone_registry_foreign(exporter->registry, &m.foreign, err);
-    if (status == HONE_OK) status = hone_store_scan(exporter->store, NULL, take_decision, &m, err);
+    if (status == HONE_OK)
+        status = hone_store_scan(exporter->store, HONE_RECORD_DECISION, NULL, take_decision, &m, err);
     if (status == HONE_OK) status = hone_store_aliases(exporter->store, scheme, take_alias, &m, err);
     if (status == HONE_OK) status = hone_store_foreigns(exporter->store, scheme, take_foreign_device, &m, err);
-    if (status == HONE_OK) status = hone_store_invocations(exporter->store, NULL, take_recorded_device, &m, err);
+    if (status == HONE_OK)
+        status = hone_store_scan(exporter->store, HONE_RECORD_INVOCATION, NULL, take_recorded_device, &m, err);
     if (status == HONE_OK && !out->texts.failed) map_all(&m);
     if (status == HONE_OK && out->texts.failed) status = hone_fail_memory(err, where);
     hone_free(&out->texts.arena.allocator, m.decisions);

@@ -16,9 +16,8 @@ static const char diff_where[] = "interchange.diff";
 
 // Copying -------------------------------------------------------------------------------------------------------------
 
-static bool copy_decision(void *ctx, const hone_store_decision *decision)
+static bool copy_decision(hone_importer *importer, const hone_store_decision *decision)
 {
-    hone_importer *importer = ctx;
     const hone_store_decision copy = hone_importer_copy_decision(importer, decision);
     hone_importer_take(importer, importer->origin, &copy);
     return !importer->texts.failed;
@@ -35,12 +34,17 @@ static hone_store_measurement copy_measurement(hone_importer *importer, const ho
     return copy;
 }
 
-static bool copy_measured(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement)
+static bool copy_measured(hone_importer *importer, const hone_store_key *key, const hone_store_measurement *measurement)
 {
-    hone_importer *importer = ctx;
     const hone_store_measured copy = {hone_importer_copy_key(importer, key), copy_measurement(importer, measurement)};
     hone_importer_take_measured(importer, &copy);
     return !importer->texts.failed;
+}
+
+static bool copy_record(void *ctx, const hone_store_record *record)
+{
+    return record->kind == HONE_RECORD_DECISION ? copy_decision(ctx, record->decision)
+                                                : copy_measured(ctx, record->key, record->measurement);
 }
 
 static bool copy_alias(void *ctx, const hone_store_alias *alias)
@@ -77,8 +81,8 @@ static bool copy_foreign(void *ctx, const hone_store_foreign *foreign)
 static hone_status copy_store(hone_importer *importer, hone_store *from, hone_error *err)
 {
     importer->origin = hone_importer_copy(importer, hone_store_url(from));
-    hone_status status = hone_store_scan(from, NULL, copy_decision, importer, err);
-    if (status == HONE_OK) status = hone_store_scan_measurements(from, NULL, copy_measured, importer, err);
+    hone_status status = hone_store_scan(from, HONE_RECORD_DECISION, NULL, copy_record, importer, err);
+    if (status == HONE_OK) status = hone_store_scan(from, HONE_RECORD_MEASUREMENT, NULL, copy_record, importer, err);
     if (status == HONE_OK) status = hone_store_aliases(from, NULL, copy_alias, importer, err);
     if (status == HONE_OK) status = hone_store_foreigns(from, NULL, copy_foreign, importer, err);
     return status == HONE_OK && importer->texts.failed ? hone_fail_memory(err, where) : status;
@@ -96,7 +100,7 @@ static hone_status store_merge_from_known(
     importer->is_trusting = true;
     status = copy_store(importer, from, err);
     if (status == HONE_OK) status = hone_importer_commit(importer, to, out, err);
-    hone_importer_destroy(&importer);
+    hone_importer_release(&importer);
     return status;
 }
 
@@ -116,8 +120,7 @@ hone_status hone_store_merge_from_sized(
 
 // Comparing -----------------------------------------------------------------------------------------------------------
 
-typedef bool visit_difference(
-    void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right);
+typedef bool visit_pair(void *ctx, const hone_store_pair *pair);
 
 static int compare_keys(const hone_store_key *a, const hone_store_key *b)
 {
@@ -147,7 +150,7 @@ static bool same_choice(const hone_store_decision *a, const hone_store_decision 
 }
 
 // The decisions of both as their stores visit them, by key and regime, walked side by side: each is looked at once.
-static void compare_all(const hone_importer *a, const hone_importer *b, visit_difference *visit, void *ctx)
+static void compare_all(const hone_importer *a, const hone_importer *b, visit_pair *visit, void *ctx)
 {
     bool more = true;
     for (size_t i = 0, j = 0; more && (i < a->decision_count || j < b->decision_count);) {
@@ -157,13 +160,13 @@ static void compare_all(const hone_importer *a, const hone_importer *b, visit_di
         i += order <= 0;
         j += order >= 0;
         if (order < 0)
-            more = visit(ctx, HONE_ONLY_LEFT, left, NULL);
+            more = visit(ctx, &(hone_store_pair){HONE_ONLY_LEFT, left, NULL});
         else if (order > 0)
-            more = visit(ctx, HONE_ONLY_RIGHT, NULL, right);
+            more = visit(ctx, &(hone_store_pair){HONE_ONLY_RIGHT, NULL, right});
         else if (!same_choice(left, right))
-            more = visit(ctx, HONE_OTHER_CHOICE, left, right);
+            more = visit(ctx, &(hone_store_pair){HONE_OTHER_CHOICE, left, right});
         else if (left->time_ns < right->time_ns || left->time_ns > right->time_ns)
-            more = visit(ctx, HONE_OTHER_TIMES, left, right);
+            more = visit(ctx, &(hone_store_pair){HONE_OTHER_TIMES, left, right});
     }
 }
 
@@ -172,11 +175,11 @@ static hone_status read_decisions(hone_store *store, hone_importer **out, hone_e
     hone_status status = hone_importer_new(store->allocator, NULL, NULL, out, err);
     if (status != HONE_OK) return status;
     (*out)->is_trusting = true;
-    status = hone_store_scan(store, NULL, copy_decision, *out, err);
+    status = hone_store_scan(store, HONE_RECORD_DECISION, NULL, copy_record, *out, err);
     return status == HONE_OK && (*out)->texts.failed ? hone_fail_memory(err, where) : status;
 }
 
-hone_status hone_store_diff(hone_store *left, hone_store *right, visit_difference *visit, void *ctx, hone_error *err)
+hone_status hone_store_diff(hone_store *left, hone_store *right, visit_pair *visit, void *ctx, hone_error *err)
 {
     if (left == NULL || right == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, diff_where, "both stores and visit must not be NULL");
@@ -184,8 +187,8 @@ hone_status hone_store_diff(hone_store *left, hone_store *right, visit_differenc
     hone_status status = read_decisions(left, &a, err);
     if (status == HONE_OK) status = read_decisions(right, &b, err);
     if (status == HONE_OK) compare_all(a, b, visit, ctx);
-    hone_importer_destroy(&a);
-    hone_importer_destroy(&b);
+    hone_importer_release(&a);
+    hone_importer_release(&b);
     return status;
 }
 
@@ -252,16 +255,19 @@ static bool note_key(pruning *p, const hone_store_key *key)
     return !p->kept->texts.failed;
 }
 
-static bool find_decision(void *ctx, const hone_store_decision *decision)
+static bool find_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     pruning *p = ctx;
     if (decision_stays(p, decision)) return true;
     p->report.decisions++;
     return note_key(p, &decision->key);
 }
 
-static bool find_measurement(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement)
+static bool find_measurement(void *ctx, const hone_store_record *record)
 {
+    const hone_store_key *key = record->key;
+    const hone_store_measurement *measurement = record->measurement;
     pruning *p = ctx;
     if (measured_stays(p, key, measurement)) return true;
     p->report.measurements++;
@@ -331,8 +337,8 @@ static hone_status replace_keys(hone_store *store, void *ctx, hone_error *err)
 
 static hone_status prune(pruning *p, hone_store *store, bool dry_run, hone_error *err)
 {
-    hone_status status = hone_store_scan(store, NULL, find_decision, p, err);
-    if (status == HONE_OK) status = hone_store_scan_measurements(store, NULL, find_measurement, p, err);
+    hone_status status = hone_store_scan(store, HONE_RECORD_DECISION, NULL, find_decision, p, err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_MEASUREMENT, NULL, find_measurement, p, err);
     if (status != HONE_OK) return status;
     if (p->kept->texts.failed) return hone_fail_memory(err, prune_where);
     if (dry_run || p->key_count == 0) return HONE_OK;
@@ -350,6 +356,6 @@ hone_status hone_prune_store(
     status = prune(&p, store, dry_run, err);
     if (status == HONE_OK && out != NULL) *out = p.report;
     hone_free(&store->allocator, p.keys);
-    hone_importer_destroy(&p.kept);
+    hone_importer_release(&p.kept);
     return status;
 }

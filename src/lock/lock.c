@@ -25,7 +25,7 @@ hone_status hone_lock_create(hone_allocator allocator, hone_lock **out, hone_err
     return HONE_OK;
 }
 
-void hone_lock_destroy(hone_lock **lock)
+void hone_lock_release(hone_lock **lock)
 {
     if (lock == NULL || *lock == NULL) return;
     hone_lock *last = *lock;
@@ -71,7 +71,7 @@ static size_t place_of(const hone_lock *lock, const hone_lock_line *line, bool *
     return low;
 }
 
-const hone_lock_line *hone_lock_get(
+const hone_lock_line *hone_lock_find(
     const hone_lock *lock, const char *algorithm, const char *version, const char *key, const char *device)
 {
     if (lock == NULL || algorithm == NULL || version == NULL || key == NULL || device == NULL) return NULL;
@@ -300,8 +300,9 @@ static hone_lock_line line_of(const hone_store_decision *decision)
     };
 }
 
-static bool collect(void *ctx, const hone_store_decision *decision)
+static bool collect(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     collector *c = ctx;
     const hone_lock_line line = line_of(decision);
     if (!is_first(c, &decision->key)) return c->status == HONE_OK;
@@ -326,7 +327,7 @@ hone_status hone_lock_put_store(
     collector c = {.lock = lock, .accept = accept, .ctx = ctx, .status = HONE_OK, .err = err};
     hone_buffer_init(&c.last, lock->arena.allocator);
     hone_buffer_init(&c.current, lock->arena.allocator);
-    hone_status status = hone_store_scan(store, filter, collect, &c, err);
+    hone_status status = hone_store_scan(store, HONE_RECORD_DECISION, filter, collect, &c, err);
     hone_buffer_deinit(&c.last);
     hone_buffer_deinit(&c.current);
     return c.status != HONE_OK ? c.status : status;
@@ -342,13 +343,15 @@ static bool same_choice(const hone_lock_line *a, const hone_lock_line *b)
 
 // Two sorted lists walked side by side: the lesser of the two heads has no partner, equal heads are compared. Each line
 // is looked at once.
-size_t hone_lock_compare(
+hone_status hone_lock_compare(
     const hone_lock *before,
     const hone_lock *after,
-    void (*visit)(void *ctx, const hone_lock_line *before, const hone_lock_line *after),
-    void *ctx)
+    bool (*visit)(void *ctx, const hone_lock_change *change),
+    void *ctx,
+    hone_error *err)
 {
-    size_t i = 0, j = 0, count = 0;
+    if (visit == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "lock.compare", "visit is NULL");
+    size_t i = 0, j = 0;
     while (i < hone_lock_size(before) || j < hone_lock_size(after)) {
         const hone_lock_line *a = i < hone_lock_size(before) ? before->lines[i] : NULL;
         const hone_lock_line *b = j < hone_lock_size(after) ? after->lines[j] : NULL;
@@ -356,8 +359,8 @@ size_t hone_lock_compare(
         i += order <= 0;
         j += order >= 0;
         if (order == 0 && same_choice(a, b)) continue;
-        count++;
-        if (visit != NULL) visit(ctx, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+        const hone_lock_change change = {.before = order <= 0 ? a : NULL, .after = order >= 0 ? b : NULL};
+        if (!visit(ctx, &change)) break;
     }
-    return count;
+    return HONE_OK;
 }

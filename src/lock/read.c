@@ -309,7 +309,7 @@ hone_status hone_lock_parse(
     if (status == HONE_OK)
         *out = r.lock;
     else
-        hone_lock_destroy(&r.lock);
+        hone_lock_release(&r.lock);
     return status;
 }
 

@@ -44,7 +44,7 @@ const hone_kernel *hone_pack_find(
     return NULL;
 }
 
-void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx)
+bool hone_pack_visit(const hone_kernel_pack *pack, bool (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx)
 {
     for (size_t i = 0; i < pack->problem_count; i++) {
         const hone_pack_problem *problem = &pack->problems[i];
@@ -57,7 +57,7 @@ void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, cons
             .status = problem->status,
             .reason = problem->reason,
         };
-        visit(ctx, &entry);
+        if (!visit(ctx, &entry)) return false;
     }
     for (size_t i = 0; i < pack->count; i++) {
         const hone_pack_kernel *details = &pack->details[i];
@@ -76,6 +76,7 @@ void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, cons
             .reason = details->refusal,
             .chosen = details->chosen,
         };
-        visit(ctx, &entry);
+        if (!visit(ctx, &entry)) return false;
     }
+    return true;
 }

@@ -94,7 +94,7 @@ hone_status hone_pack_try(hone_kernel_pack *pack, hone_registry *registry, hone_
 // Refuses a kernel that is not registered yet, with what somebody else found wrong. HONE_OUT_OF_MEMORY.
 hone_status hone_pack_refuse(hone_kernel_pack *pack, size_t index, const hone_error *why);
 // Visits refused algorithms, then kernels.
-void hone_pack_visit(const hone_kernel_pack *pack, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx);
+bool hone_pack_visit(const hone_kernel_pack *pack, bool (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx);
 
 // Reads a file of a pack and compares its digest: what is appended to out is what pack.json means, whatever became of
 // the file meanwhile. The bytes have a NUL behind them.

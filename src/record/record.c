@@ -246,11 +246,15 @@ typedef struct gathering {
     bool failed; // no memory
 } gathering;
 
-static bool gather_one(void *ctx, const hone_store_invocation *invocation)
+static bool gather_one(gathering *all, const hone_store_invocation *invocation)
 {
-    gathering *all = ctx;
     all->failed = !hone_record_table_add(&all->table, invocation);
     return !all->failed;
+}
+
+static bool gather_stored(void *ctx, const hone_store_record *record)
+{
+    return gather_one(ctx, record->invocation);
 }
 
 static bool matches(const char *filter, const char *text)
@@ -282,7 +286,8 @@ static hone_status visit_filtered(
     gathering all = {.failed = false};
     hone_record_table_init(&all.table, recorder->allocator);
     // The store first: what the table adds is newer, and the newer answer stays.
-    hone_status status = store == NULL ? HONE_OK : hone_store_find_invocations(store, filter, gather_one, &all, err);
+    hone_status status =
+        store == NULL ? HONE_OK : hone_store_scan(store, HONE_RECORD_INVOCATION, filter, gather_stored, &all, err);
     if (!all.failed) gather_table(recorder, filter, &all);
     if (all.failed) {
         status = hone_fail_memory(err, visit_where);

@@ -156,7 +156,7 @@ hone_status hone_registry_validate(
     hone_registry *registry,
     const char *algorithm,
     bool verbose,
-    void (*report)(void *ctx, const char *line),
+    bool (*visit)(void *ctx, const char *line),
     void *ctx,
     bool *out_ok,
     hone_error *err);

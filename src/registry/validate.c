@@ -10,11 +10,12 @@ static const char where[] = "registry.validate";
 
 typedef struct validation {
     hone_registry *registry;
-    void (*report)(void *ctx, const char *line);
+    bool (*visit)(void *ctx, const char *line);
     void *ctx;
     const hone_kernel_ref *first, *second; // the pair at hand
     bool ok;
-    bool failed; // no memory for a line
+    bool failed;  // no memory for a line
+    bool is_over; // visit returned false: the rest is compared and not visited
 } validation;
 
 static void say(validation *run, hone_buffer *line)
@@ -22,7 +23,7 @@ static void say(validation *run, hone_buffer *line)
     if (line->failed)
         run->failed = true;
     else
-        run->report(run->ctx, hone_buffer_string(line));
+        run->is_over = !run->visit(run->ctx, hone_buffer_string(line));
     hone_buffer_deinit(line);
 }
 
@@ -37,7 +38,7 @@ static void append_kernel(hone_buffer *line, const hone_kernel_ref *ref)
 static void on_mismatch(void *ctx, const char *mismatch)
 {
     validation *run = ctx;
-    if (run->report == NULL) return;
+    if (run->visit == NULL || run->is_over) return;
     hone_buffer line;
     hone_buffer_init(&line, run->registry->allocator);
     hone_buffer_format(&line, "%s, in ", mismatch);
@@ -60,7 +61,7 @@ static void compare_pair(validation *run, const hone_kernel_ref *first, const ho
 
 static void report_kernels(validation *run, const hone_kernel_list *kernels)
 {
-    for (size_t i = 0; i < kernels->count; i++) {
+    for (size_t i = 0; i < kernels->count && !run->is_over; i++) {
         const hone_kernel_ref *ref = kernels->refs[i];
         hone_buffer line;
         hone_buffer_init(&line, run->registry->allocator);
@@ -74,7 +75,7 @@ static void report_kernels(validation *run, const hone_kernel_list *kernels)
 static void validate_one(validation *run, const hone_algorithm_entry *entry, bool verbose)
 {
     const hone_kernel_list *kernels = hone_registry_kernels_now(entry);
-    if (verbose && run->report != NULL) report_kernels(run, kernels);
+    if (verbose && run->visit != NULL) report_kernels(run, kernels);
     for (size_t i = 0; i < kernels->count; i++)
         for (size_t j = i + 1; j < kernels->count; j++)
             compare_pair(run, kernels->refs[i], kernels->refs[j]);
@@ -84,7 +85,7 @@ hone_status hone_registry_validate(
     hone_registry *registry,
     const char *algorithm,
     bool verbose,
-    void (*report)(void *ctx, const char *line),
+    bool (*visit)(void *ctx, const char *line),
     void *ctx,
     bool *out_ok,
     hone_error *err)
@@ -101,7 +102,7 @@ hone_status hone_registry_validate(
         entries = &only;
         count = 1;
     }
-    validation run = {.registry = registry, .report = report, .ctx = ctx, .ok = true};
+    validation run = {.registry = registry, .visit = visit, .ctx = ctx, .ok = true};
     for (size_t i = 0; i < count; i++)
         validate_one(&run, entries[i], verbose);
     if (run.failed) return hone_fail_memory(err, where);

@@ -126,7 +126,7 @@ static void destroy(hone_runtime *rt)
     hone_free(&allocator, rt->device_locks);
     hone_free(&allocator, rt->lock_path);
     hone_free(&allocator, rt->stats_to);
-    hone_lock_destroy(&rt->lock);
+    hone_lock_release(&rt->lock);
     hone_free(&allocator, rt->force.rules);
     hone_free(&allocator, rt->deny.rules);
     hone_free(&allocator, rt);

@@ -1,4 +1,5 @@
 // The table of stores, and what is asked of a store by its URL alone.
+#include "base/error.h"
 #include "store/ops.h"
 
 #include "os/os.h"
@@ -56,9 +57,9 @@ static bool has_queue(const hone_store_ops *kind)
     return kind->queue != NULL;
 }
 
-void hone_store_kinds(void (*visit)(void *ctx, const hone_store_kind *kind), void *ctx)
+hone_status hone_store_kinds(bool (*visit)(void *ctx, const hone_store_kind *kind), void *ctx, hone_error *err)
 {
-    if (visit == NULL) return;
+    if (visit == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "store.kinds", "visit is NULL");
     for (size_t i = 0; i < COUNT; i++) {
         const hone_store_kind kind = {
             .scheme = kinds[i]->scheme,
@@ -69,8 +70,9 @@ void hone_store_kinds(void (*visit)(void *ctx, const hone_store_kind *kind), voi
             .reads_alone = is_read_alone(kinds[i]),
             .has_queue = has_queue(kinds[i]),
         };
-        visit(ctx, &kind);
+        if (!visit(ctx, &kind)) break;
     }
+    return HONE_OK;
 }
 
 static const char *list_forms(bool (*wanted)(const hone_store_ops *kind), char *out, size_t size)

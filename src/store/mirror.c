@@ -67,17 +67,19 @@ static void note_seen(mirror *m)
     if (m->seen - m->noted > note_seconds || m->seen < m->noted) put_seen(m, m->seen);
 }
 
-static void take_seen(void *ctx, const hone_store_foreign *mark)
+static bool take_seen(void *ctx, const hone_store_record *record)
 {
-    snprintf(ctx, MARK_SIZE, "%.*s", (int)strcspn(mark->text + 1, "\""), mark->text + 1);
+    const char *text = record->foreign->text + 1;
+    snprintf(ctx, MARK_SIZE, "%.*s", (int)strcspn(text, "\""), text);
+    return true;
 }
 
 // The copy, with when it was made, as it says itself.
 static const char *copy_words(mirror *m, char out[COPY_SIZE])
 {
-    const hone_store_foreign mark = {.scheme = seen_scheme, .operation = "server", .foreign_key = "seen"};
+    const hone_store_key mark = {.version = seen_scheme, .algorithm = "server", .key = "seen"};
     char time[MARK_SIZE] = "";
-    if (m->copy != NULL) (void)!hone_store_get_foreign(m->copy, &mark, take_seen, time, NULL);
+    if (m->copy != NULL) (void)!hone_store_get(m->copy, HONE_RECORD_FOREIGN, &mark, HONE_WARM, take_seen, time, NULL);
     snprintf(out, COPY_SIZE, "%s%s", time[0] != '\0' ? "its copy of " : "its copy, which is empty", time);
     return out;
 }
@@ -505,13 +507,15 @@ static bool is_text(const char *a, const char *b)
     return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
 }
 
-static void compare(void *ctx, const hone_store_decision *copied)
+static bool compare(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *copied = record->decision;
     copying *c = ctx;
     const hone_store_decision *d = c->decision;
     c->same = is_text(d->kernel, copied->kernel) && is_text(d->config, copied->config) &&
               is_text(d->evidence, copied->evidence) && is_text(d->revision, copied->revision) &&
               is_text(d->environment, copied->environment) && d->verified == copied->verified;
+    return true;
 }
 
 static void copy_decision(copying *c, const hone_store_decision *decision)
@@ -519,7 +523,10 @@ static void copy_decision(copying *c, const hone_store_decision *decision)
     c->decision = decision;
     c->same = false;
     if (c->m->copy == NULL) return;
-    if (hone_store_get(c->m->copy, &decision->key, decision->regime, compare, c, NULL) == HONE_OK && c->same) return;
+    if (hone_store_get(c->m->copy, HONE_RECORD_DECISION, &decision->key, decision->regime, compare, c, NULL) ==
+            HONE_OK &&
+        c->same)
+        return;
     (void)!hone_store_put(c->m->copy, decision, NULL);
 }
 
@@ -530,10 +537,18 @@ static void copy_and_visit(void *ctx, const hone_store_decision *decision)
     c->visit(c->ctx, decision);
 }
 
-static void see(void *ctx, const hone_store_decision *decision)
+static bool visit_held(void *ctx, const hone_store_record *record)
 {
-    (void)decision;
+    copying *c = ctx;
+    c->visit(c->ctx, record->decision);
+    return true;
+}
+
+static bool see(void *ctx, const hone_store_record *record)
+{
+    (void)record;
     *(bool *)ctx = true;
+    return true;
 }
 
 static hone_status mirror_get(
@@ -552,12 +567,12 @@ static hone_status mirror_get(
     ASK(m, status, why, to->ops->get(to, key, regime, copy_and_visit, &c, &why));
     // What is held back the server does not have.
     if (status == HONE_NOT_FOUND && m->holds && m->depth == 0 &&
-        hone_store_get(m->unsent, key, regime, visit, ctx, NULL) == HONE_OK)
+        hone_store_get(m->unsent, HONE_RECORD_DECISION, key, regime, visit_held, &c, NULL) == HONE_OK)
         return HONE_OK;
     if (m->depth > 0 || status != HONE_UNAVAILABLE) {
         // What was taken away there goes here.
         if (status == HONE_NOT_FOUND && m->copy != NULL && m->depth == 0 &&
-            hone_store_get(m->copy, key, regime, see, &copied, NULL) == HONE_OK)
+            hone_store_get(m->copy, HONE_RECORD_DECISION, key, regime, see, &copied, NULL) == HONE_OK)
             (void)!hone_store_remove(m->copy, key, NULL);
         return pass_on(err, status, &why);
     }
@@ -618,7 +633,8 @@ static bool scan_copy(void *ctx, const hone_store_decision *decision)
 {
     scanning *s = ctx;
     bool newer = false;
-    if (s->m->unsent != NULL) (void)!hone_store_get(s->m->unsent, &decision->key, decision->regime, see, &newer, NULL);
+    if (s->m->unsent != NULL)
+        (void)!hone_store_get(s->m->unsent, HONE_RECORD_DECISION, &decision->key, decision->regime, see, &newer, NULL);
     return newer || s->visit(s->ctx, decision);
 }
 

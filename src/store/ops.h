@@ -245,12 +245,8 @@ hone_status hone_store_lease(hone_store *store, uint64_t name, const hone_wait *
 // hone_store_ops.journal of an open store; NULL: there is nothing to tell.
 const char *hone_store_journal(hone_store *store);
 
-// hone_store_invocations with a whole key for a filter: a NULL field matches all. For looking a label's
-// (algorithm, version, key) up, whatever the device.
-hone_status hone_store_find_invocations(
-    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err);
-
-// hone_store_scan in the order that costs the store least, for who needs none: ended early, it has not read the rest.
+// hone_store_scan of decisions in the order that costs the store least, for who needs none: ended early, it has not read
+// the rest. No argument is checked.
 hone_status hone_store_scan_any(
     hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err);
 
@@ -259,7 +255,7 @@ enum { HONE_STORE_MISSES = 10000, HONE_STORE_MISS_DAYS = 90 };
 // Takes the others away, the oldest first. now: seconds since 1970, UTC.
 hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *err);
 
-// hone_store_scan_measurements, but only what failed. A NULL field of the filter matches all.
+// hone_store_scan of measurements, but only what failed. A NULL field of the filter matches all.
 hone_status hone_store_failures(
     hone_store *store, const hone_store_key *filter, hone_store_visit_measured *visit, void *ctx, hone_error *err);
 

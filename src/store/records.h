@@ -85,7 +85,17 @@ HONE_MUST_CHECK hone_status hone_store_aliases(
     bool (*visit)(void *ctx, const hone_store_alias *alias),
     void *ctx,
     hone_error *err);
-// Visits the configs of a scheme, or all when it is NULL, by scheme, operation, device and foreign key.
+// The key that a foreign config stands under (hone_record_kind).
+static inline hone_store_key hone_store_foreign_key(const hone_store_foreign *foreign)
+{
+    return (hone_store_key){
+        .device = foreign->device,
+        .algorithm = foreign->operation,
+        .version = foreign->scheme,
+        .key = foreign->foreign_key};
+}
+// Visits the configs of a scheme, or all when it is NULL, by scheme, operation, device and foreign key; a store's notes, too,
+// which hone_store_scan leaves out.
 HONE_MUST_CHECK hone_status hone_store_foreigns(
     hone_store *store,
     const char *scheme,

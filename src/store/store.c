@@ -15,22 +15,17 @@ static const char put_where[] = "store.put";
 static const char remove_where[] = "store.remove";
 static const char scan_where[] = "store.scan";
 static const char put_measurement_where[] = "store.put_measurement";
-static const char measurements_where[] = "store.measurements";
-static const char scan_measurements_where[] = "store.scan_measurements";
 static const char failures_where[] = "store.failures";
 static const char add_invocations_where[] = "store.add_invocations";
 static const char expire_misses_where[] = "store.expire_misses";
-static const char invocations_where[] = "store.invocations";
 static const char clear_invocations_where[] = "store.clear_invocations";
 static const char put_alias_where[] = "store.put_alias";
 static const char get_alias_where[] = "store.get_alias";
 static const char aliases_where[] = "store.aliases";
 static const char put_foreign_where[] = "store.put_foreign";
-static const char get_foreign_where[] = "store.get_foreign";
 static const char foreigns_where[] = "store.foreigns";
 static const char clear_foreigns_where[] = "store.clear_foreigns";
 static const char set_aside_where[] = "store.set_aside";
-static const char quarantine_where[] = "store.quarantine";
 static const char clear_quarantine_where[] = "store.clear_quarantine";
 static const char verify_where[] = "store.verify";
 static const char stat_where[] = "store.stat";
@@ -114,25 +109,173 @@ const char *hone_store_journal(hone_store *store)
     return journal;
 }
 
-// Decisions -----------------------------------------------------------------------------------------------------------
+// Reading records -----------------------------------------------------------------------------------------------------
 
-hone_status hone_store_get(
-    hone_store *store,
-    const hone_store_key *key,
-    hone_regime regime,
-    void (*visit)(void *ctx, const hone_store_decision *decision),
-    void *ctx,
-    hone_error *err)
+// Kinds of stores know the types of records apart; who reads a store gets them all in one.
+typedef struct reading {
+    bool (*visit)(void *ctx, const hone_store_record *record);
+    void *ctx;
+} reading;
+
+static bool pass(const reading *r, const hone_store_record *record)
 {
-    hone_status status = hone_check_handles(store, visit != NULL, get_where, err);
-    if (status == HONE_OK) status = hone_check_key(key, get_where, err);
+    return r->visit(r->ctx, record);
+}
+
+static bool see_decision(void *ctx, const hone_store_decision *decision)
+{
+    return pass(ctx, &(hone_store_record){HONE_RECORD_DECISION, &decision->key, .decision = decision});
+}
+
+static bool see_measured(void *ctx, const hone_store_measured *measured)
+{
+    return pass(
+        ctx, &(hone_store_record){HONE_RECORD_MEASUREMENT, &measured->key, .measurement = &measured->measurement});
+}
+
+static bool see_invocation(void *ctx, const hone_store_invocation *invocation)
+{
+    return pass(ctx, &(hone_store_record){HONE_RECORD_INVOCATION, &invocation->key, .invocation = invocation});
+}
+
+static bool see_foreign(void *ctx, const hone_store_foreign *foreign)
+{
+    const hone_store_key key = hone_store_foreign_key(foreign);
+    return pass(ctx, &(hone_store_record){HONE_RECORD_FOREIGN, &key, .foreign = foreign});
+}
+
+static bool see_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+{
+    return pass(ctx, &(hone_store_record){HONE_RECORD_QUARANTINED, NULL, .quarantined = quarantined});
+}
+
+static void see_one_decision(void *ctx, const hone_store_decision *decision)
+{
+    (void)see_decision(ctx, decision);
+}
+
+static void see_one_foreign(void *ctx, const hone_store_foreign *foreign)
+{
+    (void)see_foreign(ctx, foreign);
+}
+
+static hone_status get_decision(
+    hone_store *store, const hone_store_key *key, hone_regime regime, reading *r, hone_error *err)
+{
+    hone_status status = hone_check_key(key, get_where, err);
     if (status == HONE_OK) status = hone_check_regime(regime, get_where, err);
     if (status == HONE_OK) status = hone_store_lock(store, get_where, err);
     if (status != HONE_OK) return status;
-    status = store->ops->get(store, key, regime, visit, ctx, err);
-    if (hone_store_is_mended(store, status)) status = store->ops->get(store, key, regime, visit, ctx, err);
+    status = store->ops->get(store, key, regime, see_one_decision, r, err);
+    if (hone_store_is_mended(store, status)) status = store->ops->get(store, key, regime, see_one_decision, r, err);
     return hone_store_unlock(store, status);
 }
+
+static hone_status get_foreign(hone_store *store, const hone_store_key *key, reading *r, hone_error *err)
+{
+    if (key == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, get_where, "the key is NULL");
+    const hone_check_field texts[] = {
+        {"key.version, the scheme,", key->version, HONE_CHECK_NAME},
+        {"key.algorithm, the operation,", key->algorithm, HONE_CHECK_TEXT},
+        {"key.device", key->device, HONE_CHECK_TEXT_OR_NULL},
+        {"key.key", key->key, HONE_CHECK_TEXT}};
+    const hone_store_foreign wanted = {
+        .scheme = key->version, .operation = key->algorithm, .device = key->device, .foreign_key = key->key};
+    hone_status status = hone_check_texts(texts, sizeof texts / sizeof *texts, get_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, get_where, err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, store->ops->get_foreign(store, &wanted, see_one_foreign, r, err));
+}
+
+static hone_status fail_kind(hone_record_kind kind, const char *where, const char *expected, hone_error *err)
+{
+    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the kind of record is %d; expected %s", (int)kind, expected);
+}
+
+hone_status hone_store_get(
+    hone_store *store,
+    hone_record_kind kind,
+    const hone_store_key *key,
+    hone_regime regime,
+    bool (*visit)(void *ctx, const hone_store_record *record),
+    void *ctx,
+    hone_error *err)
+{
+    reading r = {visit, ctx};
+    hone_status status = hone_check_handles(store, visit != NULL, get_where, err);
+    if (status != HONE_OK) return status;
+    if (kind == HONE_RECORD_DECISION) return get_decision(store, key, regime, &r, err);
+    if (kind == HONE_RECORD_FOREIGN) return get_foreign(store, key, &r, err);
+    return fail_kind(kind, get_where, "HONE_RECORD_DECISION or HONE_RECORD_FOREIGN: scan the others", err);
+}
+
+static bool fits(const char *wanted, const char *text)
+{
+    return wanted == NULL || (text != NULL && strcmp(wanted, text) == 0);
+}
+
+// Foreign configs that a filter names, without the notes that a store keeps among them.
+typedef struct sieve {
+    reading *reading;
+    const hone_store_key *filter;
+} sieve;
+
+static bool see_fitting(void *ctx, const hone_store_foreign *foreign)
+{
+    const sieve *s = ctx;
+    const hone_store_key *filter = s->filter;
+    const bool is_wanted = !hone_store_is_note(foreign->scheme) && fits(filter->algorithm, foreign->operation) &&
+                           fits(filter->device, foreign->device) && fits(filter->key, foreign->foreign_key);
+    return !is_wanted || see_foreign(s->reading, foreign);
+}
+
+static hone_status scan_kind(
+    hone_store *store, hone_record_kind kind, const hone_store_key *filter, reading *r, hone_error *err)
+{
+    const hone_store_ops *ops = store->ops;
+    switch (kind) {
+    case HONE_RECORD_DECISION:
+        return ops->scan(store, filter, see_decision, r, err);
+    case HONE_RECORD_MEASUREMENT:
+        return ops->measurements(store, filter, see_measured, r, err);
+    case HONE_RECORD_INVOCATION:
+        return ops->invocations(store, filter, see_invocation, r, err);
+    case HONE_RECORD_FOREIGN:
+        return ops->foreigns(store, filter->version, see_fitting, &(sieve){r, filter}, err);
+    case HONE_RECORD_QUARANTINED:
+        return ops->quarantine(store, see_quarantined, r, err);
+    case HONE_RECORD_KIND_COUNT:
+        break;
+    }
+    return fail_kind(kind, scan_where, "a HONE_RECORD_... of hone/store.h", err);
+}
+
+hone_status hone_store_scan(
+    hone_store *store,
+    hone_record_kind kind,
+    const hone_store_key *filter,
+    bool (*visit)(void *ctx, const hone_store_record *record),
+    void *ctx,
+    hone_error *err)
+{
+    reading r = {visit, ctx};
+    hone_status status = hone_check_handles(store, visit != NULL, scan_where, err);
+    if (status == HONE_OK) status = hone_store_lock(store, scan_where, err);
+    if (status != HONE_OK) return status;
+    return hone_store_unlock(store, scan_kind(store, kind, filter == NULL ? &all_keys : filter, &r, err));
+}
+
+hone_status hone_store_scan_any(
+    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err)
+{
+    hone_status status = hone_store_lock(store, scan_where, err);
+    if (status != HONE_OK) return status;
+    const hone_store_ops *ops = store->ops;
+    return hone_store_unlock(
+        store, (ops->scan_any == NULL ? ops->scan : ops->scan_any)(store, filter, visit, ctx, err));
+}
+
+// Decisions -----------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_put_all(hone_store *store, const hone_store_decision *decisions, size_t count, hone_error *err)
 {
@@ -154,40 +297,6 @@ hone_status hone_store_remove(hone_store *store, const hone_store_key *key, hone
     return hone_store_unlock(store, store->ops->remove(store, key, err));
 }
 
-static hone_status scan(
-    hone_store *store,
-    const hone_store_key *filter,
-    bool in_order,
-    hone_store_visit_decision *visit,
-    void *ctx,
-    hone_error *err)
-{
-    hone_status status = hone_check_handles(store, visit != NULL, scan_where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, scan_where, err);
-    if (status != HONE_OK) return status;
-    const hone_store_ops *ops = store->ops;
-    const hone_store_key *wanted = filter == NULL ? &all_keys : filter;
-    status = in_order || ops->scan_any == NULL ? ops->scan(store, wanted, visit, ctx, err)
-                                               : ops->scan_any(store, wanted, visit, ctx, err);
-    return hone_store_unlock(store, status);
-}
-
-hone_status hone_store_scan(
-    hone_store *store,
-    const hone_store_key *filter,
-    bool (*visit)(void *ctx, const hone_store_decision *decision),
-    void *ctx,
-    hone_error *err)
-{
-    return scan(store, filter, true, visit, ctx, err);
-}
-
-hone_status hone_store_scan_any(
-    hone_store *store, const hone_store_key *filter, hone_store_visit_decision *visit, void *ctx, hone_error *err)
-{
-    return scan(store, filter, false, visit, ctx, err);
-}
-
 // Measurements --------------------------------------------------------------------------------------------------------
 
 hone_status hone_store_put_measurement(
@@ -201,54 +310,6 @@ hone_status hone_store_put_measurement(
     status = store->ops->put_measurement(store, key, measurement, err);
     if (hone_store_is_mended(store, status)) status = store->ops->put_measurement(store, key, measurement, err);
     return hone_store_unlock(store, status);
-}
-
-typedef struct measured_visit {
-    bool (*of_key)(void *ctx, const hone_store_measurement *measurement);
-    bool (*of_all)(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement);
-    void *ctx;
-} measured_visit;
-
-static bool visit_of_key(void *ctx, const hone_store_measured *measured)
-{
-    const measured_visit *visit = ctx;
-    return visit->of_key(visit->ctx, &measured->measurement);
-}
-
-static bool visit_of_all(void *ctx, const hone_store_measured *measured)
-{
-    const measured_visit *visit = ctx;
-    return visit->of_all(visit->ctx, &measured->key, &measured->measurement);
-}
-
-hone_status hone_store_measurements(
-    hone_store *store,
-    const hone_store_key *key,
-    bool (*visit)(void *ctx, const hone_store_measurement *measurement),
-    void *ctx,
-    hone_error *err)
-{
-    measured_visit measured = {.of_key = visit, .ctx = ctx};
-    hone_status status = hone_check_handles(store, visit != NULL, measurements_where, err);
-    if (status == HONE_OK) status = hone_check_key(key, measurements_where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, measurements_where, err);
-    if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->measurements(store, key, visit_of_key, &measured, err));
-}
-
-hone_status hone_store_scan_measurements(
-    hone_store *store,
-    const hone_store_key *filter,
-    bool (*visit)(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement),
-    void *ctx,
-    hone_error *err)
-{
-    measured_visit measured = {.of_all = visit, .ctx = ctx};
-    hone_status status = hone_check_handles(store, visit != NULL, scan_measurements_where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, scan_measurements_where, err);
-    if (status != HONE_OK) return status;
-    if (filter == NULL) filter = &all_keys;
-    return hone_store_unlock(store, store->ops->measurements(store, filter, visit_of_all, &measured, err));
 }
 
 hone_status hone_store_failures(
@@ -283,26 +344,6 @@ hone_status hone_store_expire_misses(hone_store *store, double now, hone_error *
     hone_status status = hone_store_lock(store, expire_misses_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->expire_misses(store, before, HONE_STORE_MISSES, err));
-}
-
-hone_status hone_store_find_invocations(
-    hone_store *store, const hone_store_key *filter, hone_store_visit_invocation *visit, void *ctx, hone_error *err)
-{
-    hone_status status = hone_check_handles(store, visit != NULL, invocations_where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, invocations_where, err);
-    if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->invocations(store, filter, visit, ctx, err));
-}
-
-hone_status hone_store_invocations(
-    hone_store *store,
-    const char *device,
-    bool (*visit)(void *ctx, const hone_store_invocation *invocation),
-    void *ctx,
-    hone_error *err)
-{
-    const hone_store_key filter = {.device = device};
-    return hone_store_find_invocations(store, &filter, visit, ctx, err);
 }
 
 hone_status hone_store_clear_invocations(hone_store *store, const char *device, hone_error *err)
@@ -383,28 +424,6 @@ hone_status hone_store_put_foreign_sized(
     return status;
 }
 
-hone_status hone_store_get_foreign(
-    hone_store *store,
-    const hone_store_foreign *key,
-    void (*visit)(void *ctx, const hone_store_foreign *foreign),
-    void *ctx,
-    hone_error *err)
-{
-    hone_status status = hone_check_handles(store, visit != NULL, get_foreign_where, err);
-    if (status == HONE_OK && key == NULL)
-        status = hone_fail(err, HONE_INVALID_ARGUMENT, get_foreign_where, "the key is NULL");
-    if (status != HONE_OK) return status;
-    const hone_check_field texts[] = {
-        {"key.scheme", key->scheme, HONE_CHECK_NAME},
-        {"key.operation", key->operation, HONE_CHECK_TEXT},
-        {"key.device", key->device, HONE_CHECK_TEXT_OR_NULL},
-        {"key.foreign_key", key->foreign_key, HONE_CHECK_TEXT}};
-    status = hone_check_texts(texts, sizeof texts / sizeof *texts, get_foreign_where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, get_foreign_where, err);
-    if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->get_foreign(store, key, visit, ctx, err));
-}
-
 hone_status hone_store_foreigns(
     hone_store *store,
     const char *scheme,
@@ -438,15 +457,6 @@ hone_status hone_store_set_aside(
     if (status == HONE_OK) status = hone_store_lock(store, set_aside_where, err);
     if (status != HONE_OK) return status;
     return hone_store_unlock(store, store->ops->set_aside(store, key, regime, reason, err));
-}
-
-hone_status hone_store_quarantine(
-    hone_store *store, bool (*visit)(void *ctx, const hone_store_quarantined *quarantined), void *ctx, hone_error *err)
-{
-    hone_status status = hone_check_handles(store, visit != NULL, quarantine_where, err);
-    if (status == HONE_OK) status = hone_store_lock(store, quarantine_where, err);
-    if (status != HONE_OK) return status;
-    return hone_store_unlock(store, store->ops->quarantine(store, visit, ctx, err));
 }
 
 hone_status hone_store_clear_quarantine(hone_store *store, hone_error *err)

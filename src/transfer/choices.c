@@ -41,8 +41,9 @@ static void insert(best *b, size_t first, const hone_transfer_choice *choice, do
     };
 }
 
-static bool add_measurement(void *ctx, const hone_store_measurement *measurement)
+static bool add_measurement(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     best *b = ctx;
     const hone_transfer_entry *own = b->own;
     bool counts = measurement->failure == HONE_FAILURE_NONE && measurement->regime == b->regime &&
@@ -70,7 +71,7 @@ hone_status hone_transfer_load_choices(
         const hone_transfer_choice first = {own->kernel, own->config, own->revision, 1};
         insert(&b, 0, &first, own->time_ns);
     }
-    hone_status status = hone_store_measurements(store, key, add_measurement, &b, err);
+    hone_status status = hone_store_scan(store, HONE_RECORD_MEASUREMENT, key, add_measurement, &b, err);
     if (b.failed || status == HONE_OUT_OF_MEMORY) return hone_fail_memory(err, where);
     // What cannot be read is not known: the decision's own config is.
     for (size_t i = 0; i < b.count; i++)

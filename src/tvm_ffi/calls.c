@@ -102,7 +102,7 @@ static int tune(const described *d, double seconds, hone_value *result)
     hone_result_release(&tuned);
     if (status != HONE_OK) return hone_tvm_ffi_raise(&err);
     const int failed = hone_tvm_ffi_return_text(text, strlen(text), result);
-    hone_text_free(text);
+    hone_text_release(&text);
     return failed;
 }
 

@@ -168,7 +168,7 @@ int main(int count, char **arguments)
         puts(text);
     else
         fprintf(stderr, "cheats_gpu_program: %s\n", err.message);
-    hone_text_free(text);
+    hone_text_release(&text);
     hone_result_release(&result);
     hone_runtime_close(&rt);
     return status == HONE_OK ? 0 : 1;

@@ -58,7 +58,7 @@ int main(int count, char **arguments)
     if (status == HONE_OK) status = hone_result_json(result, &text, &err);
     if (status == HONE_OK) puts(text);
     if (status != HONE_OK) fprintf(stderr, "program: %s\n", err.message);
-    hone_text_free(text);
+    hone_text_release(&text);
     hone_result_release(&result);
     hone_runtime_close(&rt);
     return status == HONE_OK ? 0 : 1;

@@ -271,11 +271,12 @@ typedef struct refusal {
     char words[1024];
 } refusal;
 
-static void note_refusal(void *ctx, const hone_pack_entry *entry)
+static bool note_refusal(void *ctx, const hone_pack_entry *entry)
 {
     refusal *r = ctx;
     if (strcmp(entry->kernel, r->kernel) == 0 && entry->reason != NULL)
         snprintf(r->words, sizeof r->words, "%s", entry->reason);
+    return true;
 }
 
 // Arguments that the code does not take, and what is not code.
@@ -357,7 +358,7 @@ static void what_is_right_wins(void **state)
         if (status != HONE_OK) fail_msg("%s", g.err.message);
         assert_int_equal(hone_result_json(result, &json, &g.err), HONE_OK);
         if (strstr(json, "\"kernel\":\"right\",\"platform\":") == NULL) fail_msg("%s", json);
-        hone_text_free(json);
+        hone_text_release(&json);
     }
     hone_result_release(&result);
     close_ground(&g);

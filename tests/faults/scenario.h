@@ -36,16 +36,17 @@ typedef struct scenario {
 #define SCENARIO_PUT    "00000000000000b2"
 #define SCENARIO_MERGED "00000000000000c3"
 
-static inline void scenario_ignore(void *ctx, const hone_store_decision *decision)
+static inline bool scenario_ignore(void *ctx, const hone_store_record *record)
 {
     (void)ctx;
-    (void)decision;
+    (void)record;
+    return true;
 }
 
-static inline bool scenario_pass(void *ctx, const hone_store_decision *decision)
+static inline bool scenario_pass(void *ctx, const hone_store_record *record)
 {
     (void)ctx;
-    (void)decision;
+    (void)record;
     return true;
 }
 
@@ -74,7 +75,7 @@ static inline void scenario_run(scenario *s, const char *url)
     old.key = SCENARIO_OLD;
     s->opened = scenario_note(s, hone_store_open(s->allocator, url, &store, &s->err));
     if (!s->opened) return;
-    scenario_note(s, hone_store_get(store, &old, HONE_WARM, scenario_ignore, NULL, &s->err));
+    scenario_note(s, hone_store_get(store, HONE_RECORD_DECISION, &old, HONE_WARM, scenario_ignore, NULL, &s->err));
     s->put = scenario_note(s, hone_store_put(store, &put, &s->err));
     if (s->ends_with_put) {
         hone_store_close(&store);
@@ -82,7 +83,7 @@ static inline void scenario_run(scenario *s, const char *url)
     }
     s->merged = scenario_note(s, hone_store_merge(store, &merged, 1, NULL, NULL, &s->err));
     s->measured = scenario_note(s, hone_store_put_measurement(store, &put.key, &measurement, &s->err));
-    scenario_note(s, hone_store_scan(store, NULL, scenario_pass, NULL, &s->err));
+    scenario_note(s, hone_store_scan(store, HONE_RECORD_DECISION, NULL, scenario_pass, NULL, &s->err));
     scenario_note(s, hone_store_get_stat(store, &stat, &s->err));
     scenario_note(s, hone_store_verify(store, &health, &s->err));
     hone_store_close(&store);
@@ -151,7 +152,7 @@ static inline void scenario_assert_there(hone_store *store, const char *text)
     hone_error err;
     hone_store_key key = sample_key();
     key.key = text;
-    if (hone_store_get(store, &key, HONE_WARM, scenario_ignore, NULL, &err) != HONE_OK)
+    if (hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, scenario_ignore, NULL, &err) != HONE_OK)
         fail_msg("'%s' was acknowledged and is gone: %s", text, err.message);
 }
 

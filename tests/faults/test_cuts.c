@@ -161,8 +161,9 @@ static void run_batches(told *t, const char *url)
     hone_store_close(&store);
 }
 
-static bool add_up(void *ctx, const hone_store_invocation *invocation)
+static bool add_up(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     *(uint64_t *)ctx += invocation->count;
     return true;
 }
@@ -175,7 +176,8 @@ static void check_batch(hone_store *store, unsigned first, hone_status status)
     int there = 0;
     make_batch(batch, keys, first);
     for (int i = 0; i < BATCH; i++)
-        there += hone_store_get(store, &batch[i].key, HONE_WARM, scenario_ignore, NULL, &err) == HONE_OK;
+        there += hone_store_get(store, HONE_RECORD_DECISION, &batch[i].key, HONE_WARM, scenario_ignore, NULL, &err) ==
+                 HONE_OK;
     if (status == HONE_OK) assert_int_equal(there, BATCH);
     assert_true(there == 0 || there == BATCH);
 }
@@ -190,7 +192,7 @@ static void check(const told *t, hone_store *store)
     assert_true(health.set_aside == 0 && health.quarantined == 0);
     check_batch(store, 0, t->put_all);
     check_batch(store, BATCH, t->merge_all);
-    assert_int_equal(hone_store_invocations(store, NULL, add_up, &sum, &err), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, add_up, &sum, &err), HONE_OK);
     const uint64_t once = sample_invocation().count;
     assert_true(sum == once || (sum == 0 && t->count != HONE_OK));
 }

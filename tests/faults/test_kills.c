@@ -163,8 +163,9 @@ static hone_status merge_batch(gathering *g)
 }
 
 // The decisions of this process in a source, from where it was killed on.
-static bool take(void *ctx, const hone_store_decision *decision)
+static bool take(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     gathering *g = ctx;
     if (process_of(decision->key.key) != g->process || g->skip-- > 0) return true;
     char *key = g->keys[g->batched];
@@ -183,7 +184,7 @@ static hone_status merge_all(fixture *f, hone_store *target, int process, hone_e
     gathering g = {.target = target, .process = process, .puts = f->load.puts, .progress = f->progress, .err = err};
     g.skip = atomic_load(&f->progress->acknowledged[process]);
     hone_status status = hone_store_open(hone_allocator_system(), f->sources[process % 2], &source, err);
-    if (status == HONE_OK) status = hone_store_scan(source, NULL, take, &g, err);
+    if (status == HONE_OK) status = hone_store_scan(source, HONE_RECORD_DECISION, NULL, take, &g, err);
     if (status == HONE_OK && g.batched > 0) status = merge_batch(&g);
     hone_store_close(&source);
     return status;
@@ -289,9 +290,11 @@ static int run(fixture *f)
 
 // Checks --------------------------------------------------------------------------------------------------------------
 
-static void check_time(void *ctx, const hone_store_decision *decision)
+static bool check_time(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     *(bool *)ctx = decision->time_ns == number_of(decision->key.key);
+    return true;
 }
 
 static void assert_all_there(fixture *f, hone_store *store)
@@ -304,7 +307,8 @@ static void assert_all_there(fixture *f, hone_store *store)
             hone_store_key key = sample_key();
             key.algorithm = algorithm_of(j);
             key.key = text;
-            if (hone_store_get(store, &key, HONE_WARM, check_time, &right, &f->err) != HONE_OK || !right)
+            if (hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, check_time, &right, &f->err) != HONE_OK ||
+                !right)
                 fail_msg("%s is missing: %s", text, f->err.message);
         }
 }

@@ -18,7 +18,7 @@ static inline bool exchange_import(
     hone_status status = hone_importer_add(importer, "device/operation.json", format, text, size, &err);
     if (status != HONE_OK && err.message[0] == '\0') abort();
     if (status == HONE_OK && hone_importer_commit(importer, store, out, &err) != HONE_OK) abort();
-    hone_importer_destroy(&importer);
+    hone_importer_release(&importer);
     return status == HONE_OK;
 }
 
@@ -46,8 +46,8 @@ static inline int exchange_fuzz(hone_exchange format, const uint8_t *data, size_
         if (report.outcomes[HONE_IMPORT_REFUSED] != 0) abort();
         char *second = exchange_export(other, format, &second_size);
         if (first_size != second_size || memcmp(first, second, first_size) != 0) abort();
-        hone_text_free(first);
-        hone_text_free(second);
+        hone_text_release(&first);
+        hone_text_release(&second);
     }
     hone_store_close(&store);
     hone_store_close(&other);

@@ -25,7 +25,7 @@ static void check_again(const hone_lock *lock)
         for (size_t i = 0; i < hone_lock_size(lock); i++)
             check_line(hone_lock_at(lock, i), hone_lock_at(again, i));
     }
-    hone_lock_destroy(&again);
+    hone_lock_release(&again);
     hone_buffer_deinit(&text);
 }
 
@@ -39,6 +39,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_again(lock);
     else if (lock != NULL || err.message[0] == '\0')
         abort();
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     return 0;
 }

@@ -12,11 +12,12 @@ static hone_status judge(const hone_pack_kernel *kernel, const hone_pack_variant
     return HONE_OK;
 }
 
-static void check_entry(void *ctx, const hone_pack_entry *entry)
+static bool check_entry(void *ctx, const hone_pack_entry *entry)
 {
     (void)ctx;
     if ((entry->status == HONE_OK) != (entry->reason == NULL)) abort();
     if (entry->reason != NULL && entry->reason[0] == '\0') abort();
+    return true;
 }
 
 static void check_kernel(const hone_kernel *kernel)

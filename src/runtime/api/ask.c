@@ -47,19 +47,19 @@ static hone_status ask(
 }
 
 // "!" before those that run below the machine's instructions, " " before the others.
-static void visit_lines(char *text, void (*visit)(void *ctx, const hone_rival *rival), void *ctx)
+static void visit_lines(char *text, bool (*visit)(void *ctx, const hone_rival *rival), void *ctx)
 {
     while (text[0] == ' ' || text[0] == '!') {
         const size_t size = strcspn(text, "\n");
         const bool is_last = text[size] == '\0';
         text[size] = '\0';
-        visit(ctx, &(hone_rival){.text = text + 1, .is_below = text[0] == '!'});
-        if (is_last) return;
+        const hone_rival rival = {.text = text + 1, .is_below = text[0] == '!'};
+        if (!visit(ctx, &rival) || is_last) return;
         text += size + 1;
     }
 }
 
-hone_status hone_rivals(hone_runtime *rt, void (*visit)(void *ctx, const hone_rival *rival), void *ctx, hone_error *err)
+hone_status hone_rivals(hone_runtime *rt, bool (*visit)(void *ctx, const hone_rival *rival), void *ctx, hone_error *err)
 {
     static const char where[] = "rivals";
     const char *arguments[] = {NULL, "libraries", NULL};

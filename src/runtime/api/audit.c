@@ -37,8 +37,9 @@ static void fill_stored(hone_audited *out, const hone_store_decision *row)
     out->stored_ns = row->time_ns;
 }
 
-static bool add_choice(void *ctx, const hone_store_decision *row)
+static bool add_choice(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     collecting *c = ctx;
     hone_audit *audit = c->audit;
     if (!hone_grow(&audit->allocator, &audit->items, &audit->capacity, audit->count + 1, sizeof *audit->items)) {
@@ -65,7 +66,7 @@ static bool add_choice(void *ctx, const hone_store_decision *row)
 
 static hone_status collect(collecting *c, const hone_store_key *filter, hone_error *err)
 {
-    hone_status status = hone_store_scan(hone_runtime_store(c->rt), filter, add_choice, c, err);
+    hone_status status = hone_store_scan(hone_runtime_store(c->rt), HONE_RECORD_DECISION, filter, add_choice, c, err);
     return c->failed ? hone_fail_memory(err, where) : status;
 }
 
@@ -147,7 +148,7 @@ static void tell_of_lock(const hone_runtime *rt, hone_audit_item *item)
     const hone_lock_line *line =
         rt->lock == NULL
             ? NULL
-            : hone_lock_get(rt->lock, audited->algorithm, audited->version, audited->key, item->device->fingerprint);
+            : hone_lock_find(rt->lock, audited->algorithm, audited->version, audited->key, item->device->fingerprint);
     if (line != NULL && strcmp(line->kernel, audited->kernel) == 0)
         snprintf(audited->pinned, sizeof audited->pinned, "%.200s:%u", rt->lock_path, line->number);
 }

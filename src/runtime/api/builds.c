@@ -7,7 +7,7 @@
 
 static const char where[] = "pack.builds";
 
-static void visit_all(const hone_hub *hub, void (*visit)(void *ctx, const hone_pack_build *build), void *ctx)
+static void visit_all(const hone_hub *hub, bool (*visit)(void *ctx, const hone_pack_build *build), void *ctx)
 {
     hone_hub_files files = {.checked = 0};
     hone_error why = {.message = ""};
@@ -26,12 +26,12 @@ static void visit_all(const hone_hub *hub, void (*visit)(void *ctx, const hone_p
             build.id = files.id;
             build.digests = files.has_digests ? files.checked : 0;
         }
-        visit(ctx, &build);
+        if (!visit(ctx, &build)) return;
     }
 }
 
 hone_status hone_pack_builds(
-    const char *folder, void (*visit)(void *ctx, const hone_pack_build *build), void *ctx, hone_error *err)
+    const char *folder, bool (*visit)(void *ctx, const hone_pack_build *build), void *ctx, hone_error *err)
 {
     if (folder == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the folder and visit must not be NULL");

@@ -80,8 +80,9 @@ static bool visit_alias(void *ctx, const hone_store_alias *alias)
 }
 
 // A decision tells the call's device, which a spec does not.
-static bool visit_decision(void *ctx, const hone_store_decision *decision)
+static bool visit_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     search *s = ctx;
     char name[HONE_NAME_SIZE + 20];
     snprintf(name, sizeof name, "%.*s@v%s", HONE_NAME_SIZE - 1, decision->key.algorithm, decision->key.version);
@@ -108,7 +109,7 @@ static hone_status ask(search *s, hone_store *store, hone_error *err)
         .version = is_alias ? s->version : NULL,
         .key = is_alias ? s->key : label->key,
     };
-    return hone_store_scan(store, &filter, visit_decision, s, err);
+    return hone_store_scan(store, HONE_RECORD_DECISION, &filter, visit_decision, s, err);
 }
 
 static hone_status make_call(

@@ -186,8 +186,8 @@ hone_status hone_pack_load(hone_runtime *rt, const char *folder, hone_error *err
     return status;
 }
 
-static void visit_failure(
-    const hone_loaded_pack *failed, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx)
+static bool visit_failure(
+    const hone_loaded_pack *failed, bool (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx)
 {
     const char *slash = strrchr(failed->folder, '/');
     const hone_pack_entry entry = {
@@ -199,21 +199,19 @@ static void visit_failure(
         .status = failed->error.status,
         .reason = failed->error.message,
     };
-    visit(ctx, &entry);
+    return visit(ctx, &entry);
 }
 
 hone_status hone_pack_list(
-    hone_runtime *rt, void (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err)
+    hone_runtime *rt, bool (*visit)(void *ctx, const hone_pack_entry *entry), void *ctx, hone_error *err)
 {
     if (rt == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "pack.list", "the runtime and visit must not be NULL");
     hone_registry_load_late(rt->registry);
     hone_mutex_lock(&rt->packs_mutex);
-    for (const hone_loaded_pack *item = rt->packs; item != NULL; item = item->next)
-        if (item->pack != NULL)
-            hone_pack_visit(item->pack, visit, ctx);
-        else
-            visit_failure(item, visit, ctx);
+    bool more = true;
+    for (const hone_loaded_pack *item = rt->packs; more && item != NULL; item = item->next)
+        more = item->pack != NULL ? hone_pack_visit(item->pack, visit, ctx) : visit_failure(item, visit, ctx);
     hone_mutex_unlock(&rt->packs_mutex);
     return HONE_OK;
 }
@@ -233,7 +231,7 @@ hone_status hone_pack_check(
     hone_runtime *rt,
     const char *folder,
     bool runs,
-    void (*visit)(void *ctx, const hone_pack_entry *entry),
+    bool (*visit)(void *ctx, const hone_pack_entry *entry),
     void *ctx,
     hone_error *err)
 {
@@ -244,7 +242,7 @@ hone_status hone_pack_check(
     hone_status status = hone_pack_open(&rt->allocator, folder, &hone_platform_packs, &pack, err);
     if (status == HONE_OK && runs) status = run_libraries(rt, pack, err);
     if (status == HONE_OK) status = hone_pack_try(pack, rt->registry, hone_platform_fits, err);
-    if (status == HONE_OK) hone_pack_visit(pack, visit, ctx);
+    if (status == HONE_OK) (void)hone_pack_visit(pack, visit, ctx);
     hone_pack_close(&pack);
     return status;
 }

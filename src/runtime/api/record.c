@@ -45,7 +45,7 @@ hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint
         rt->recorder, (device != NULL ? device : rt->cpu)->fingerprint, call, count, NULL, NULL, err);
 }
 
-hone_status hone_record_get(
+hone_status hone_record_scan(
     hone_runtime *rt,
     const char *device,
     bool (*visit)(void *ctx, const hone_store_invocation *invocation),

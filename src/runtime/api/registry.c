@@ -111,6 +111,29 @@ hone_status hone_kernel_run(
     return status;
 }
 
+// A list of names or kernels: who releases one need not name its runtime.
+typedef struct list {
+    hone_allocator allocator;
+    const void *items[];
+} list;
+
+static list *new_list(hone_runtime *rt, size_t count, size_t more, const char *whose, hone_error *err)
+{
+    list *out = hone_alloc(&rt->allocator, sizeof *out + count * sizeof *out->items + more);
+    if (out == NULL)
+        (void)hone_fail_memory(err, whose);
+    else
+        out->allocator = rt->allocator;
+    return out;
+}
+
+static void free_list(void *items)
+{
+    list *one = (list *)((char *)items - offsetof(list, items));
+    const hone_allocator allocator = one->allocator;
+    hone_free(&allocator, one);
+}
+
 // Names in one block: the array first, the strings behind it.
 hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err)
 {
@@ -123,9 +146,10 @@ hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t
     size_t count = 0, size = 0, names = 0;
     const hone_algorithm_entry *const *all = hone_registry_all(rt->registry, &count);
     for (size_t i = 0; i < count; i++)
-        size += sizeof(char *) + strlen(all[i]->name) + 1;
-    char **block = hone_alloc(&rt->allocator, size + sizeof(char *));
-    if (block == NULL) return hone_fail_memory(err, where);
+        size += strlen(all[i]->name) + 1;
+    list *names_list = new_list(rt, count, size, where, err);
+    if (names_list == NULL) return HONE_OUT_OF_MEMORY;
+    char **block = (char **)names_list->items;
     char *text = (char *)(block + count);
     for (size_t i = 0; i < count; i++) {
         if (names > 0 && strcmp(block[names - 1], all[i]->name) == 0) continue; // another version
@@ -137,10 +161,10 @@ hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t
     return HONE_OK;
 }
 
-void hone_names_free(hone_runtime *rt, char ***names)
+void hone_names_release(char ***names)
 {
-    if (rt == NULL || names == NULL) return;
-    hone_free(&rt->allocator, *names);
+    if (names == NULL || *names == NULL) return;
+    free_list(*names);
     *names = NULL;
 }
 
@@ -161,22 +185,23 @@ hone_status hone_registry_kernels(
     hone_registry_enter(rt->registry, &reader);
     size_t count = 0;
     const hone_kernel_ref *const *kernels = entry == NULL ? NULL : hone_registry_list(entry, &count);
-    const hone_kernel_ref **copy = hone_alloc_array(&rt->allocator, count + 1, sizeof *copy); // NULL behind the last
+    list *copy = new_list(rt, count + 1, 0, "registry.kernels", err); // NULL behind the last
     for (size_t i = 0; copy != NULL && i < count; i++)
-        copy[i] = hone_kernel_retain(kernels[i]);
+        copy->items[i] = hone_kernel_retain(kernels[i]);
     hone_registry_leave(&reader);
-    if (copy == NULL) return hone_fail_memory(err, "registry.kernels");
-    *out_kernels = copy;
+    if (copy == NULL) return HONE_OUT_OF_MEMORY;
+    copy->items[count] = NULL;
+    *out_kernels = (const hone_kernel_ref **)copy->items;
     *out_count = count;
     return HONE_OK;
 }
 
-void hone_kernels_free(hone_runtime *rt, const hone_kernel_ref ***kernels)
+void hone_kernels_release(const hone_kernel_ref ***kernels)
 {
-    if (rt == NULL || kernels == NULL) return;
-    for (const hone_kernel_ref **kernel = *kernels; kernel != NULL && *kernel != NULL; kernel++)
+    if (kernels == NULL || *kernels == NULL) return;
+    for (const hone_kernel_ref **kernel = *kernels; *kernel != NULL; kernel++)
         hone_kernel_release(*kernel);
-    hone_free(&rt->allocator, *kernels);
+    free_list(*kernels);
     *kernels = NULL;
 }
 
@@ -184,7 +209,7 @@ hone_status hone_validate_signatures(
     hone_runtime *rt,
     const char *algorithm,
     bool verbose,
-    void (*report)(void *ctx, const char *line),
+    bool (*visit)(void *ctx, const char *line),
     void *ctx,
     bool *out_ok,
     hone_error *err)
@@ -193,7 +218,7 @@ hone_status hone_validate_signatures(
     if (status != HONE_OK) return status;
     hone_registry_reader reader;
     hone_registry_enter(rt->registry, &reader);
-    status = hone_registry_validate(rt->registry, algorithm, verbose, report, ctx, out_ok, err);
+    status = hone_registry_validate(rt->registry, algorithm, verbose, visit, ctx, out_ok, err);
     hone_registry_leave(&reader);
     return status;
 }

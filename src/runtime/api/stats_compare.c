@@ -235,8 +235,9 @@ static void list_unasked(comparison *c, const hone_store_decision *row)
     };
 }
 
-static bool take_decision(void *ctx, const hone_store_decision *row)
+static bool take_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     comparison *c = ctx;
     asked *key = find_key(c, &row->key);
     if (key != NULL)
@@ -249,7 +250,8 @@ static bool take_decision(void *ctx, const hone_store_decision *row)
 static hone_status scan(comparison *c, hone_store *store, bool is_system, hone_error *err)
 {
     c->is_system = is_system;
-    hone_status status = store == NULL ? HONE_OK : hone_store_scan(store, NULL, take_decision, c, err);
+    hone_status status =
+        store == NULL ? HONE_OK : hone_store_scan(store, HONE_RECORD_DECISION, NULL, take_decision, c, err);
     return c->failed ? hone_fail_memory(err, where) : status;
 }
 

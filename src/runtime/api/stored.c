@@ -27,7 +27,7 @@ static hone_status find_known(const char *url, hone_store_place *out, hone_error
     return HONE_OK;
 }
 
-hone_status hone_store_find_sized(const char *url, hone_store_place *out, size_t size, hone_error *err)
+hone_status hone_store_get_place_sized(const char *url, hone_store_place *out, size_t size, hone_error *err)
 {
     hone_store_place known;
     if (out == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "store.find", "out is NULL");

@@ -243,10 +243,12 @@ typedef struct answered {
     bool verified;
 } answered;
 
-static void read_answer(void *ctx, const hone_store_decision *row)
+static bool read_answer(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     answered *answer = ctx;
     answer->verified = row->verified && hone_evidence_of(row->evidence, answer->evidence);
+    return true;
 }
 
 // What the user's store has under another regime than that which answers.
@@ -259,7 +261,7 @@ static bool is_stored(const hone_op *op, const hone_call *call, const hone_tune_
     hone_status status = hone_request_init(&request, op, call, NULL, &why);
     if (status == HONE_OK && store != NULL) {
         const hone_store_key key = hone_request_key(&request, call);
-        status = hone_store_get(store, &key, options->regime, read_answer, &answer, &why);
+        status = hone_store_get(store, HONE_RECORD_DECISION, &key, options->regime, read_answer, &answer, &why);
     }
     hone_request_deinit(&request);
     return status == HONE_OK && answer.verified;

@@ -208,7 +208,7 @@ hone_status hone_tune_recorded(
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
     if (status != HONE_OK) return status;
     queue calls = {.rt = rt};
-    status = hone_record_get(rt, NULL, add_to_queue, &calls, err);
+    status = hone_record_scan(rt, NULL, add_to_queue, &calls, err);
     if (status == HONE_OK && calls.failed) status = hone_fail_memory(err, where);
     if (calls.elsewhere > 0)
         hone_log_write(
@@ -228,8 +228,9 @@ hone_status hone_tune_recorded(
 
 // Whether a recorded call is decided ----------------------------------------------------------------------------------
 
-static bool find_verified(void *ctx, const hone_store_decision *decision)
+static bool find_verified(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     *(bool *)ctx = decision->verified;
     return !decision->verified;
 }
@@ -240,7 +241,8 @@ static bool is_decided_there(hone_runtime *rt, const hone_store_key *key)
     hone_store *const stores[] = {hone_runtime_store(rt), hone_runtime_system_store(rt)};
     bool is_decided = false;
     for (int i = 0; i < 2 && !is_decided; i++)
-        if (stores[i] != NULL) (void)!hone_store_scan(stores[i], key, find_verified, &is_decided, NULL);
+        if (stores[i] != NULL)
+            (void)!hone_store_scan(stores[i], HONE_RECORD_DECISION, key, find_verified, &is_decided, NULL);
     return is_decided;
 }
 

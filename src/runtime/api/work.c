@@ -149,7 +149,7 @@ hone_status hone_work_fill(
     f.jobs = hone_alloc_array(&rt->allocator, AT_ONCE, sizeof *f.jobs);
     if (f.jobs == NULL) return hone_fail_memory(err, where);
     hone_batch_init(&f.batch, rt, &options, 1, NULL);
-    status = hone_record_get(rt, device, fill_one, &f, err);
+    status = hone_record_scan(rt, device, fill_one, &f, err);
     if (status == HONE_OK) status = f.status;
     if (status == HONE_OK) flush(&f);
     if (status == HONE_OK) status = f.status;

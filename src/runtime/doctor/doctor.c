@@ -100,7 +100,7 @@ typedef struct rivals {
     bool all_fit;
 } rivals;
 
-static void note_rival(void *ctx, const hone_rival *rival)
+static bool note_rival(void *ctx, const hone_rival *rival)
 {
     rivals *all = ctx;
     hone_doctor_check *out = all->out;
@@ -108,6 +108,7 @@ static void note_rival(void *ctx, const hone_rival *rival)
     all->used = strlen(out->detail);
     all->all_fit = all->all_fit && !rival->is_below;
     all->count++;
+    return true;
 }
 
 static void check_libraries(hone_doctor_round *round, hone_doctor_check *out)
@@ -162,7 +163,7 @@ static const struct {
 hone_status hone_doctor(
     hone_runtime *rt,
     const char *lock_file,
-    void (*visit)(void *ctx, const hone_checkup *checkup),
+    bool (*visit)(void *ctx, const hone_checkup *checkup),
     void *ctx,
     hone_error *err)
 {
@@ -173,9 +174,8 @@ hone_status hone_doctor(
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         hone_doctor_check found = {.ok = false};
         checks[i].run(&round, &found);
-        visit(
-            ctx,
-            &(hone_checkup){.name = checks[i].name, .ok = found.ok, .detail = found.detail, .advice = found.advice});
+        const hone_checkup checkup = {checks[i].name, found.ok, found.detail, found.advice};
+        if (!visit(ctx, &checkup)) break;
     }
     return HONE_OK;
 }

@@ -232,5 +232,5 @@ void hone_doctor_lock(hone_doctor_round *round, hone_doctor_check *out)
     }
     add(out, "%.300s: ", path);
     look_at_lines(round->rt, lock, out);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
 }

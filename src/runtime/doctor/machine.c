@@ -127,8 +127,9 @@ static void keep_call(const hone_store_decision *row, char out[200])
     snprintf(out, 200, "%s", row->call != NULL ? row->call : row->key.key);
 }
 
-static bool count_disturbed(void *ctx, const hone_store_decision *row)
+static bool count_disturbed(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     disturbed *found = ctx;
     hone_evidence evidence;
     found->decisions++;
@@ -146,7 +147,7 @@ void hone_doctor_contests(hone_doctor_round *round, hone_doctor_check *out)
     hone_store *store = hone_runtime_store(round->rt);
     hone_error err;
     out->ok = true;
-    if (store == NULL || hone_store_scan(store, &all, count_disturbed, &found, &err) != HONE_OK) {
+    if (store == NULL || hone_store_scan(store, HONE_RECORD_DECISION, &all, count_disturbed, &found, &err) != HONE_OK) {
         snprintf(out->detail, sizeof out->detail, "no store that can be read");
         return;
     }

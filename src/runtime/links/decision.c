@@ -124,14 +124,16 @@ typedef struct overlap {
     bool found;
 } overlap;
 
-static void look_for_overlap(void *ctx, const hone_store_decision *stored)
+static bool look_for_overlap(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *stored = record->decision;
     overlap *o = ctx;
     hone_evidence evidence;
-    if (!hone_evidence_of(stored->evidence, &evidence)) return;
+    if (!hone_evidence_of(stored->evidence, &evidence)) return true;
     // Beginnings are kept in whole seconds: within one of them nobody can say which came first, and the later put
     // stays.
     o->found = end_of(&evidence) > o->started + 1;
+    return true;
 }
 
 // Whether another contest for the same call was at work at the same time, on a machine that no lease reaches: neither
@@ -140,7 +142,7 @@ static bool overlaps(hone_store *store, const hone_store_decision *row, const ho
 {
     overlap o = {.started = 0};
     if (!hone_os_parse_utc(evidence->started, &o.started)) return false;
-    (void)!hone_store_get(store, &row->key, row->regime, look_for_overlap, &o, NULL);
+    (void)!hone_store_get(store, HONE_RECORD_DECISION, &row->key, row->regime, look_for_overlap, &o, NULL);
     return o.found;
 }
 

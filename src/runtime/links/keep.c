@@ -36,10 +36,12 @@ typedef struct incumbent {
     hone_status status;
 } incumbent;
 
-static void visit_incumbent(void *ctx, const hone_store_decision *row)
+static bool visit_incumbent(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     incumbent *i = ctx;
     i->status = hone_decision_from_store(i->rt, i->device, row, &i->decision, NULL);
+    return true;
 }
 
 // A contest that some kernels were kept out of says nothing against them.
@@ -62,7 +64,9 @@ static bool stays(
         environment->device->fingerprint, op->algorithm->name, op->algorithm->version, hone_call_key(permit->call),
         hone_call_spec(permit->call)};
     incumbent i = {.rt = op->rt, .device = environment->device, .status = HONE_NOT_FOUND};
-    if (hone_store_get(environment->store, &key, winner->evidence.regime, visit_incumbent, &i, NULL) != HONE_OK)
+    if (hone_store_get(
+            environment->store, HONE_RECORD_DECISION, &key, winner->evidence.regime, visit_incumbent, &i, NULL) !=
+        HONE_OK)
         return false;
     *out = i.decision;
     return i.status == HONE_OK && out->verified && out->changed[0] == '\0' && out->evidence.time_ns > 0 &&

@@ -114,7 +114,7 @@ hone_status hone_request_from_lock(const hone_request *request, hone_decision *o
     const hone_lock_line *line = NULL;
     hone_status status = HONE_NOT_FOUND;
     for (size_t i = 0; i < stand_ins->count && status == HONE_NOT_FOUND; i++) {
-        line = hone_lock_get(
+        line = hone_lock_find(
             lock, algorithm->name, algorithm->version, hone_call_key(stand_ins->calls[i]),
             request->device->fingerprint);
         if (line == NULL) continue;

@@ -120,8 +120,9 @@ static void compare_call(search *find, const hone_store_key *found, uint32_t lin
     json_decref(document);
 }
 
-static bool compare_row(void *ctx, const hone_store_decision *stored)
+static bool compare_row(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *stored = record->decision;
     compare_call(ctx, &stored->key, 0);
     return true;
 }
@@ -132,7 +133,8 @@ hone_status hone_nearest_find(hone_store *store, const hone_store_key *key, hone
     json_t *document = NULL;
     search find = {key, parameters_of(key->spec, &document), "stored", out};
     hone_store_key filter = {.algorithm = key->algorithm, .version = key->version};
-    hone_status status = find.wanted == NULL ? HONE_OK : hone_store_scan(store, &filter, compare_row, &find, err);
+    hone_status status =
+        find.wanted == NULL ? HONE_OK : hone_store_scan(store, HONE_RECORD_DECISION, &filter, compare_row, &find, err);
     json_decref(document);
     return status;
 }

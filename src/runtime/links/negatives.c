@@ -46,8 +46,9 @@ static bool note_time(finding *find, const hone_kernel *kernel, const hone_store
     return true;
 }
 
-static bool note(void *ctx, const hone_store_measurement *measurement)
+static bool note(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     finding *find = ctx;
     hone_negatives *out = find->out;
     const hone_kernel *kernel = kernel_named(find->request, measurement->kernel);
@@ -72,7 +73,7 @@ static hone_status find_in(
 {
     finding find = {.request = request, .out = out, .now = hone_os_now_utc()};
     const hone_store_key key = hone_request_key(request, call);
-    hone_status status = hone_store_measurements(store, &key, note, &find, err);
+    hone_status status = hone_store_scan(store, HONE_RECORD_MEASUREMENT, &key, note, &find, err);
     if (find.failed) return hone_fail_memory(err, "explain");
     return status == HONE_NOT_FOUND ? HONE_OK : status;
 }

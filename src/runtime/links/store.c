@@ -19,12 +19,14 @@ typedef struct store_visit {
     hone_status status;
 } store_visit;
 
-static void visit_stored(void *ctx, const hone_store_decision *row)
+static bool visit_stored(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     store_visit *visit = ctx;
     hone_error why = {.message = ""};
     visit->status = hone_decision_from_store(visit->request->rt, visit->request->device, row, visit->out, &why);
     if (visit->status != HONE_OK) *visit->why = why;
+    return true;
 }
 
 // A config that the kernel of the same name and revision does not have will be no better tomorrow.
@@ -51,7 +53,7 @@ static hone_status ask_store(
     hone_regime regimes[HONE_REGIME_COUNT];
     const size_t count = hone_request_regimes(request, regimes);
     for (size_t i = 0; i < count && status == HONE_NOT_FOUND; i++) {
-        status = hone_store_get(store, &key, regimes[i], visit_stored, &visit, why);
+        status = hone_store_get(store, HONE_RECORD_DECISION, &key, regimes[i], visit_stored, &visit, why);
         if (status == HONE_OK && visit.status == HONE_CORRUPT && !request->explaining)
             set_aside(store, &key, regimes[i], why);
     }

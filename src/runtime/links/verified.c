@@ -124,8 +124,9 @@ typedef struct search {
     bool found;
 } search;
 
-static bool look_at(void *ctx, const hone_store_measurement *row)
+static bool look_at(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *row = record->measurement;
     search *s = ctx;
     const hone_kernel *kernel = &s->q->kernel->kernel;
     s->found = strcmp(row->kernel, kernel->name) == 0 && strcmp(row->config, s->q->text) == 0 &&
@@ -140,7 +141,7 @@ static bool is_stored(const question *q)
     const hone_store_key key = hone_request_key(q->request, q->call);
     search s = {q, false};
     for (int i = 0; i < 2 && !s.found && hone_request_knows_code(q->kernel); i++)
-        if (stores[i] != NULL) (void)!hone_store_measurements(stores[i], &key, look_at, &s, NULL);
+        if (stores[i] != NULL) (void)!hone_store_scan(stores[i], HONE_RECORD_MEASUREMENT, &key, look_at, &s, NULL);
     return s.found;
 }
 

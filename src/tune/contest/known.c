@@ -108,8 +108,9 @@ static bool add(loader *load, hone_resumed *resumed, const char *config)
     return !load->failed;
 }
 
-static bool load_one(void *ctx, const hone_store_measurement *measurement)
+static bool load_one(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     loader *load = ctx;
     for (uint32_t i = 0; i < load->field->count; i++) {
         hone_resumed resumed = {.kernel = i};
@@ -174,8 +175,9 @@ static const char *keep_text(forgotten *list, const char *text)
     return copy;
 }
 
-static bool note_failure(void *ctx, const hone_store_measurement *measurement)
+static bool note_failure(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     forgotten *list = ctx;
     if (measurement->failure == HONE_FAILURE_NONE || measurement->measured == NULL) return true;
     if (!hone_grow(&list->arena.allocator, &list->failures, &list->capacity, list->count + 1, sizeof *list->failures)) {
@@ -199,7 +201,7 @@ static hone_status forget_failures(const hone_question *question, hone_error *er
     hone_store *store = question->environment->store;
     forgotten list = {.arena = {.allocator = question->environment->allocator}};
     hone_error why = {0};
-    hone_status status = hone_store_measurements(store, &question->key, note_failure, &list, &why);
+    hone_status status = hone_store_scan(store, HONE_RECORD_MEASUREMENT, &question->key, note_failure, &list, &why);
     for (size_t i = 0; i < list.count && !list.failed && status == HONE_OK; i++)
         status = hone_store_put_measurement(store, &question->key, &list.failures[i], &why);
     if (status != HONE_OK && status != HONE_NOT_FOUND)
@@ -214,7 +216,7 @@ static hone_status load_from(loader *load, hone_store *store, hone_error *err)
 {
     hone_error why = {0};
     if (store == NULL) return HONE_OK;
-    hone_status status = hone_store_measurements(store, &load->question->key, load_one, load, &why);
+    hone_status status = hone_store_scan(store, HONE_RECORD_MEASUREMENT, &load->question->key, load_one, load, &why);
     if (load->failed) return hone_fail_memory(err, where);
     if (status != HONE_OK && status != HONE_NOT_FOUND)
         hone_log_write(
@@ -275,13 +277,15 @@ typedef struct incumbent_reader {
     hone_incumbent *out;
 } incumbent_reader;
 
-static void note_incumbent(void *ctx, const hone_store_decision *row)
+static bool note_incumbent(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     const incumbent_reader *reader = ctx;
     const hone_contestant *contestant = find_choice(reader->field, row, &reader->out->config);
     reader->out->is_there = contestant != NULL;
     reader->out->time_ns = row->time_ns;
     if (contestant != NULL) reader->out->kernel = (uint32_t)(contestant - reader->field->contestants);
+    return true;
 }
 
 void hone_known_find_incumbent(hone_known *known, const hone_question *question, const hone_field *field)
@@ -289,7 +293,8 @@ void hone_known_find_incumbent(hone_known *known, const hone_question *question,
     hone_store *store = question->environment->store;
     incumbent_reader reader = {field, &known->incumbent};
     if (store != NULL)
-        (void)!hone_store_get(store, &question->key, question->options.regime, note_incumbent, &reader, NULL);
+        (void)!hone_store_get(
+            store, HONE_RECORD_DECISION, &question->key, question->options.regime, note_incumbent, &reader, NULL);
 }
 
 typedef struct existing_reader {
@@ -298,22 +303,24 @@ typedef struct existing_reader {
     hone_decision *out;
 } existing_reader;
 
-static void read_existing(void *ctx, const hone_store_decision *row)
+static bool read_existing(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     const existing_reader *reader = ctx;
     hone_config config;
     const hone_contestant *contestant = find_choice(reader->field, row, &config);
-    if (contestant == NULL) return;
+    if (contestant == NULL) return true;
     const hone_kernel_ref *ref = contestant->ref;
     const hone_device_info *device = reader->question->environment->device;
     char difference[HONE_DIFFERENCE_SIZE];
-    if (hone_environment_compare(row->environment, device, &ref->kernel, difference) != HONE_STANDS) return;
+    if (hone_environment_compare(row->environment, device, &ref->kernel, difference) != HONE_STANDS) return true;
     hone_evidence evidence;
     (void)hone_evidence_of(row->evidence, &evidence);
     evidence.time_ns = row->time_ns;
     evidence.regime = row->regime;
     hone_question_fill_decision(reader->question, ref, &config, reader->out);
     reader->out->evidence = evidence;
+    return true;
 }
 
 bool hone_known_keeps(const hone_question *question, const hone_field *field, hone_decision *out)
@@ -323,8 +330,9 @@ bool hone_known_keeps(const hone_question *question, const hone_field *field, ho
     bool kept = false;
     for (int i = 0; i < 2 && question->options.keep_existing && !kept; i++)
         kept = stores[i] != NULL &&
-               hone_store_get(stores[i], &question->key, question->options.regime, read_existing, &reader, NULL) ==
-                   HONE_OK &&
+               hone_store_get(
+                   stores[i], HONE_RECORD_DECISION, &question->key, question->options.regime, read_existing, &reader,
+                   NULL) == HONE_OK &&
                out->kernel[0] != '\0';
     return kept;
 }

@@ -205,8 +205,10 @@ hone_status hone_result_json(const hone_result *result, char **out_text, hone_er
     return *out_text != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
-void hone_text_free(char *text)
+void hone_text_release(char **text)
 {
     const hone_allocator allocator = hone_allocator_system();
-    hone_free(&allocator, text);
+    if (text == NULL) return;
+    hone_free(&allocator, *text);
+    *text = NULL;
 }

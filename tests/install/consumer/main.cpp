@@ -34,7 +34,7 @@ static bool keeps_values()
     const hone_own_value value = {"cpu", "half@v1", key, "{\"threads\":2}"};
     kept = kept && hone_own_cache_put(cache, &value, &err) == HONE_OK &&
            hone_own_cache_get(cache, &value, &json, &err) == HONE_OK && std::strcmp(json, value.json) == 0;
-    hone_text_free(json);
+    hone_text_release(&json);
     hone_own_cache_close(&cache);
     return kept;
 }

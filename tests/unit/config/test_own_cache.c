@@ -17,10 +17,11 @@
 #include <cmocka.h>
 
 // The real one is the tuner's, which this module is below.
-void hone_text_free(char *text)
+void hone_text_release(char **text)
 {
     const hone_allocator system = hone_allocator_system();
-    hone_free(&system, text);
+    hone_free(&system, *text);
+    *text = NULL;
 }
 
 typedef struct ground {
@@ -76,7 +77,7 @@ static void assert_value(ground *g, hone_own_cache *cache, const hone_own_value 
     }
     if (status != HONE_OK) fail_msg("%s", g->err.message);
     assert_string_equal(found, json);
-    hone_text_free(found);
+    hone_text_release(&found);
 }
 
 static void assert_found(ground *g, hone_own_cache *cache, const char *key, const char *json)
@@ -125,13 +126,13 @@ static void any_json_comes_back_byte_for_byte(void **state)
 static const char *const texts[] = {"", "a|b", "\\", "\\\"\"", "\xc3\xbcn\xc3\xaf", " ", "\n", "a\\", "\\\"\\\\\""};
 enum { TEXTS = sizeof texts / sizeof texts[0] };
 
-static bool is_text_seen(void *ctx, const char *device, const char *operation, const char *key)
+static bool is_text_seen(void *ctx, const hone_own_value *value)
 {
     bool *seen = ctx;
-    assert_string_equal(device, key);
-    assert_string_equal(operation, key);
+    assert_string_equal(value->device, value->key);
+    assert_string_equal(value->operation, value->key);
     for (int i = 0; i < TEXTS; i++)
-        if (strcmp(texts[i], key) == 0) seen[i] = true;
+        if (strcmp(texts[i], value->key) == 0) seen[i] = true;
     return true;
 }
 
@@ -185,14 +186,12 @@ static void what_is_no_json_or_no_text_is_refused_and_changes_nothing(void **sta
 
 // In memory -----------------------------------------------------------------------------------------------------------
 
-static bool is_in_order(void *ctx, const char *device, const char *operation, const char *key)
+static bool is_in_order(void *ctx, const hone_own_value *value)
 {
     int *next = ctx;
     char expected[16];
-    (void)device;
-    (void)operation;
     snprintf(expected, sizeof expected, "%d", (*next)++);
-    assert_string_equal(key, expected);
+    assert_string_equal(value->key, expected);
     return *next < 90;
 }
 
@@ -416,7 +415,7 @@ static void *work(void *ctx)
     w->failures += hone_own_cache_get(w->cache, &overlaid, &found, &err) != HONE_NOT_FOUND;
     hone_own_overlay_enter(w->captured);
     w->failures += hone_own_cache_get(w->cache, &overlaid, &found, &err) != HONE_OK;
-    hone_text_free(found);
+    hone_text_release(&found);
     for (int i = 0; i < PUTS; i++) {
         snprintf(key, sizeof key, "%d-%d", w->number, i);
         snprintf(json, sizeof json, "[%d,%d]", w->number, i);
@@ -425,7 +424,7 @@ static void *work(void *ctx)
         w->failures += hone_own_cache_put(w->cache, &shared, &err) != HONE_OK;
         found = NULL;
         w->failures += hone_own_cache_get(w->cache, &mine, &found, &err) != HONE_OK || strcmp(found, json) != 0;
-        hone_text_free(found);
+        hone_text_release(&found);
     }
     hone_own_overlay_enter(NULL);
     return NULL;

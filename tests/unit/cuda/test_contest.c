@@ -71,7 +71,7 @@ static void only_what_is_right_wins(void **state)
         "CUDA_ERROR_ILLEGAL_ADDRESS (700)", "no answer within", "the reference says"};
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (strstr(json, reasons[i]) == NULL) fail_msg("'%s' is not in %s", reasons[i], json);
-    hone_text_free(json);
+    hone_text_release(&json);
     hone_result_release(&result);
     hone_runtime_close(&rt);
     if (!on_gpu()) assert_true(fake_count(f, "launch rms_norm") > 10);
@@ -132,7 +132,7 @@ static void a_compiler_that_dies_costs_the_config_that_it_died_of(void **state)
     tune_slowly_compiled(rt, 80, &result); // a third of the configs: so many, that some are tried
     assert_int_equal(hone_result_json(result, &json, &err), HONE_OK);
     assert_non_null(strstr(json, "\"crash\":"));
-    hone_text_free(json);
+    hone_text_release(&json);
     hone_result_release(&result);
     hone_runtime_close(&rt);
 }

@@ -199,7 +199,7 @@ static double tune_and_tell_what_was_disturbed(void)
     assert_int_equal(hone_result_json(result, &json, &err), HONE_OK);
     const char *at = strstr(json, "\"disturbed\":");
     const double disturbed = at != NULL ? strtod(at + strlen("\"disturbed\":"), NULL) : 0; // left out where it is 0
-    hone_text_free(json);
+    hone_text_release(&json);
     hone_result_release(&result);
     hone_runtime_close(&rt);
     return disturbed;

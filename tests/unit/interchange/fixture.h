@@ -67,7 +67,7 @@ static inline hone_status import_text(
     hone_status status = hone_importer_create(e->runtime->rt, &options, &importer, &e->err);
     if (status == HONE_OK) status = hone_importer_add(importer, origin, format, text, strlen(text), &e->err);
     if (status == HONE_OK) status = hone_importer_commit(importer, store, &e->report, &e->err);
-    hone_importer_destroy(&importer);
+    hone_importer_release(&importer);
     return status;
 }
 

@@ -41,9 +41,9 @@ static void what_ejkernel_wrote_is_kept_and_comes_out_again(void **state)
         char *second = export_text(e, e->other, HONE_EXCHANGE_EJKERNEL);
         assert_string_equal(first, second);
         assert_int_equal(count_of(e, e->store).foreigns, count_of(e, e->other).foreigns);
-        hone_text_free(first);
-        hone_text_free(second);
-        hone_text_free(text);
+        hone_text_release(&first);
+        hone_text_release(&second);
+        hone_text_release(&text);
     }
     assert_int_equal(count_of(e, e->store).decisions, 0);
 }
@@ -60,7 +60,7 @@ static void joined_keys_are_taken_apart_from_the_right(void **state)
     assert_non_null(strstr(e->lines, "foreign b c: it has no config"));
     char *out = export_text(e, e->store, HONE_EXCHANGE_EJKERNEL);
     assert_string_equal(out, "{\"a|b|c\": null, \"|o|k\": 1, \"a|b|op@v1|k\": {\"m\": NaN}}");
-    hone_text_free(out);
+    hone_text_release(&out);
 }
 
 static const char their_scale[] =
@@ -93,11 +93,17 @@ static char *export_for(exchange *e, const char *foreign_device)
     return text;
 }
 
+static void check_export(exchange *e)
+{
+    char *text = export_for(e, NULL);
+    hone_text_release(&text);
+}
+
 static void expect_export(exchange *e, const char *foreign_device, const char *expected)
 {
     char *text = export_for(e, foreign_device);
     assert_string_equal(text, expected);
-    hone_text_free(text);
+    hone_text_release(&text);
 }
 
 // The device, key and words of ejkernel's; hone's own kernels say where to run, and nothing of blocks.
@@ -126,10 +132,10 @@ static void decisions_are_written_as_ejkernel_looks_for_them(void **state)
     assert_non_null(strstr(
         text, "\"NVIDIA|c 12|their_scale@v7|0123456789abcdef\": {\"a\": 1, \"fwd\": {\"u\": 4}, "
               "\"platform\": \"triton\", \"backend\": \"gpu\", \"w\": 8}"));
-    hone_text_free(text);
+    hone_text_release(&text);
     assert_non_null(strstr(e->lines, "of another CPU"));
     assert_non_null(strstr(e->lines, "no kernel of platform opencl"));
-    hone_text_free(export_for(e, NULL));
+    check_export(e);
     assert_non_null(strstr(e->lines, "--foreign-device"));
 }
 
@@ -146,15 +152,15 @@ static void a_gpu_is_called_what_ejkernel_called_it(void **state)
     assert_int_equal(hone_store_put_alias(e->store, &alias, &e->err), HONE_OK);
     assert_int_equal(hone_store_put_foreign(e->store, &other, 1, &e->err), HONE_OK);
     put_decision(e, "cuda|NVIDIA%20H200,sm_90,sms=132", "triton", "{\"unroll\":4}");
-    hone_text_free(export_for(e, NULL));
+    check_export(e);
     assert_non_null(strstr(e->lines, "what ejkernel calls this device is not known"));
     assert_int_equal(hone_store_add_invocations(e->store, &call, 1, &e->err), HONE_OK);
     char *text = export_for(e, NULL);
     assert_non_null(strstr(text, "\"NVIDIA H200|PJRT C API\\ncuda 12090|their_scale@v7|0123456789abcdef\": {"));
-    hone_text_free(text);
+    hone_text_release(&text);
     call.key.device = "NVIDIA H200|another version";
     assert_int_equal(hone_store_add_invocations(e->store, &call, 1, &e->err), HONE_OK);
-    hone_text_free(export_for(e, NULL));
+    check_export(e);
     assert_non_null(strstr(e->lines, "several names"));
 }
 
@@ -215,8 +221,8 @@ static void tokamax_files_are_kept_with_their_winners_told(void **state)
     char *again = export_text(e, e->other, HONE_EXCHANGE_TOKAMAX);
     assert_string_equal(out, again);
     assert_string_equal(out, tokamax);
-    hone_text_free(out);
-    hone_text_free(again);
+    hone_text_release(&out);
+    hone_text_release(&again);
 }
 
 static void tokamax_results_and_other_keys_are_refused(void **state)
@@ -293,8 +299,8 @@ static void a_bundle_holds_all_and_comes_out_again(void **state)
     assert_int_equal(import_text(e, e->other, "hone.json", HONE_EXCHANGE_ANY, first, NULL), HONE_OK);
     assert_int_equal(e->report.outcomes[HONE_IMPORT_EQUAL], 3);
     assert_int_equal(e->report.measurements, 0);
-    hone_text_free(first);
-    hone_text_free(second);
+    hone_text_release(&first);
+    hone_text_release(&second);
 }
 
 static void entries_that_are_wrong_are_refused_one_by_one(void **state)
@@ -422,8 +428,8 @@ static void several_documents_are_one_transaction(void **state)
     assert_int_equal(count_of(e, e->other).foreigns, 2);
     assert_int_equal(count_of(e, e->other).decisions, 3);
     assert_int_equal(hone_importer_commit(importer, e->other, NULL, &e->err), HONE_INVALID_ARGUMENT);
-    hone_importer_destroy(&importer);
-    hone_text_free(text);
+    hone_importer_release(&importer);
+    hone_text_release(&text);
 }
 
 // Codecs --------------------------------------------------------------------------------------------------------------
@@ -459,8 +465,9 @@ static hone_status dump_u(void *ctx, const hone_store_decision *decision, hone_s
     return HONE_OK;
 }
 
-static bool note_unverified(void *ctx, const hone_store_decision *decision)
+static bool note_unverified(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     assert_false(decision->verified);
     assert_string_equal(decision->source, "store");
     strcat(ctx, decision->config);
@@ -484,7 +491,7 @@ static void a_loader_says_what_foreign_configs_mean(void **state)
     assert_int_equal(e->report.outcomes[HONE_IMPORT_REFUSED], 2); // 3 is not in the space
     assert_int_equal(e->report.outcomes[HONE_IMPORT_FOREIGN], 1);
     assert_non_null(strstr(e->lines, "u is negative"));
-    assert_int_equal(hone_store_scan(e->store, NULL, note_unverified, seen, &e->err), HONE_OK);
+    assert_int_equal(hone_store_scan(e->store, HONE_RECORD_DECISION, NULL, note_unverified, seen, &e->err), HONE_OK);
     assert_string_equal(seen, "{\"unroll\":4,\"layout\":\"row\"}");
 }
 
@@ -506,7 +513,7 @@ static void a_dumper_writes_decisions_in_foreign_words(void **state)
     snprintf(expected, sizeof expected, "{\"cpu|cpu|scale@v1|%s\": {\"u\": 2}}", e->key);
     assert_string_equal(text, expected);
     assert_non_null(strstr(e->lines, "the dumper left it out"));
-    hone_text_free(text);
+    hone_text_release(&text);
     calls = -1; // then it writes what is no JSON
     assert_int_equal(hone_export(e->store, &options, &text, NULL, &e->err), HONE_CORRUPT);
     assert_non_null(strstr(e->err.message, "dumper"));

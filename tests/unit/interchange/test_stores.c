@@ -17,8 +17,9 @@ static hone_store_measurement measurement_of(const char *kernel, uint32_t sample
         .max_error = -1};
 }
 
-static bool has_samples(void *ctx, const hone_store_measurement *measurement)
+static bool has_samples(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     assert_non_null(measurement->samples_ns);
     assert_string_equal(measurement->samples_ns, ctx);
     return true;
@@ -50,7 +51,9 @@ static void merging_keeps_the_better_and_loses_nothing(void **state)
     assert_int_equal(count_of(e, e->store).decisions, 2);
     assert_int_equal(count_of(e, e->store).measurements, 1);
     assert_int_equal(
-        hone_store_measurements(e->store, &put.key, has_samples, (void *)(uintptr_t) "[1,2,3]", &e->err), HONE_OK);
+        hone_store_scan(
+            e->store, HONE_RECORD_MEASUREMENT, &put.key, has_samples, (void *)(uintptr_t) "[1,2,3]", &e->err),
+        HONE_OK);
     // The other way the better one stays.
     assert_int_equal(hone_store_put(e->store, &worse, &e->err), HONE_OK);
     assert_int_equal(hone_store_merge_from(e->other, e->store, &options, &e->report, &e->err), HONE_OK);
@@ -58,13 +61,12 @@ static void merging_keeps_the_better_and_loses_nothing(void **state)
     assert_int_equal(hone_store_merge_from(e->store, e->store, NULL, NULL, &e->err), HONE_INVALID_ARGUMENT);
 }
 
-static bool note_difference(
-    void *ctx, hone_difference difference, const hone_store_decision *left, const hone_store_decision *right)
+static bool note_difference(void *ctx, const hone_store_pair *pair)
 {
     static const char *const names[] = {"left", "right", "choice", "times"};
     char *seen = ctx;
-    strcat(seen, names[difference]);
-    strcat(seen, left != NULL ? left->key.device : right->key.device);
+    strcat(seen, names[pair->difference]);
+    strcat(seen, pair->left != NULL ? pair->left->key.device : pair->right->key.device);
     strcat(seen, " ");
     return strlen(seen) < 60;
 }
@@ -219,7 +221,7 @@ static void entries_make_files_that_lead_nowhere_else(void **state)
     char *text = NULL;
     assert_int_equal(hone_export(e->store, &options, &text, NULL, &e->err), HONE_OK);
     assert_string_equal(text, "{\"cpu|cpu|flash_attention@v2|a\": {}}");
-    hone_text_free(text);
+    hone_text_release(&text);
 }
 
 #define STORES_TEST(name) cmocka_unit_test_setup_teardown(name, exchange_set_up, exchange_tear_down)

@@ -30,7 +30,7 @@ static void a_choice_is_one_line_that_people_can_read(void **state)
         text, "\nnorm@v1 0123456789abcdef cpu|zen4,l1=32768 native/avx512 rows_per_task=4 unroll=2  # norm(f32[4])\n"));
     assert_memory_equal(text, "hone.lock 1 sha256:", 19);
     free(text);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     assert_null(lock);
 }
 
@@ -64,8 +64,8 @@ static void every_value_of_a_config_comes_back_as_it_was(void **state)
         json_decref(before);
         json_decref(after);
         free(text);
-        hone_lock_destroy(&lock);
-        hone_lock_destroy(&again);
+        hone_lock_release(&lock);
+        hone_lock_release(&again);
     }
 }
 
@@ -110,8 +110,8 @@ static void any_text_may_be_a_fingerprint_or_a_name(void **state)
         assert_same_line(hone_lock_at(lock, 0), hone_lock_at(again, 0));
         assert_int_equal(hone_lock_at(again, 0)->number, 4);
         free(text);
-        hone_lock_destroy(&lock);
-        hone_lock_destroy(&again);
+        hone_lock_release(&lock);
+        hone_lock_release(&again);
     }
 }
 
@@ -127,8 +127,8 @@ static void a_call_that_is_not_known_leaves_no_mark(void **state)
     hone_lock *again = parsed(text);
     assert_null(hone_lock_at(again, 0)->call);
     free(text);
-    hone_lock_destroy(&lock);
-    hone_lock_destroy(&again);
+    hone_lock_release(&lock);
+    hone_lock_release(&again);
 }
 
 static void lines_are_sorted_whatever_the_order_they_came_in(void **state)
@@ -147,7 +147,7 @@ static void lines_are_sorted_whatever_the_order_they_came_in(void **state)
         for (size_t i = 1; i < 6; i++)
             assert_true(hone_lock_line_compare(hone_lock_at(lock, i - 1), hone_lock_at(lock, i)) < 0);
         texts[first] = text_of(lock);
-        hone_lock_destroy(&lock);
+        hone_lock_release(&lock);
     }
     for (int i = 1; i < 6; i++)
         assert_string_equal(texts[0], texts[i]);
@@ -163,14 +163,14 @@ static void a_line_is_found_by_its_whole_key_and_replaced_by_it(void **state)
     put_line(lock, line_of(KEY_A, "gpu", "other", NULL));
     put_line(lock, line_of(KEY_A, "cpu", "fast", "{\"unroll\":4}"));
     assert_int_equal(hone_lock_size(lock), 2);
-    assert_string_equal(hone_lock_get(lock, "norm", "1", KEY_A, "cpu")->kernel, "fast");
-    assert_string_equal(hone_lock_get(lock, "norm", "1", KEY_A, "gpu")->kernel, "other");
-    assert_null(hone_lock_get(lock, "norm", "2", KEY_A, "cpu"));
-    assert_null(hone_lock_get(lock, "nor", "1", KEY_A, "cpu"));
-    assert_null(hone_lock_get(lock, "norm", "1", KEY_B, "cpu"));
-    assert_null(hone_lock_get(lock, "norm", "1", KEY_A, "tpu"));
-    assert_null(hone_lock_get(NULL, "norm", "1", KEY_A, "cpu"));
-    hone_lock_destroy(&lock);
+    assert_string_equal(hone_lock_find(lock, "norm", "1", KEY_A, "cpu")->kernel, "fast");
+    assert_string_equal(hone_lock_find(lock, "norm", "1", KEY_A, "gpu")->kernel, "other");
+    assert_null(hone_lock_find(lock, "norm", "2", KEY_A, "cpu"));
+    assert_null(hone_lock_find(lock, "nor", "1", KEY_A, "cpu"));
+    assert_null(hone_lock_find(lock, "norm", "1", KEY_B, "cpu"));
+    assert_null(hone_lock_find(lock, "norm", "1", KEY_A, "tpu"));
+    assert_null(hone_lock_find(NULL, "norm", "1", KEY_A, "cpu"));
+    hone_lock_release(&lock);
 }
 
 static void a_file_is_replaced_and_read_back(void **state)
@@ -193,12 +193,12 @@ static void a_file_is_replaced_and_read_back(void **state)
     assert_int_equal(info.st_mode & 0777, 0600);
     assert_int_equal(hone_lock_read(hone_allocator_system(), path, 0, &again, &err), HONE_OK);
     assert_int_equal(hone_lock_size(again), 1);
-    hone_lock_destroy(&again);
+    hone_lock_release(&again);
     assert_int_equal(hone_lock_read(hone_allocator_system(), folder.path, 0, &again, &err), HONE_IO);
     assert_int_equal(hone_lock_read(hone_allocator_system(), "", 0, &again, &err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_lock_read(hone_allocator_system(), path, 2, &again, &err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_lock_write(lock, folder.path, &err), HONE_IO);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     temporary_folder_remove(&folder);
 }
 
@@ -247,20 +247,20 @@ static void a_store_gives_what_it_answers_with_warm_before_cold(void **state)
     hone_lock *lock = new_lock();
     assert_int_equal(hone_lock_put_store(lock, store, NULL, NULL, NULL, &err), HONE_OK);
     assert_int_equal(hone_lock_size(lock), 3);
-    assert_string_equal(hone_lock_get(lock, "norm", "1", KEY_A, "cpu")->kernel, "warm");
-    assert_string_equal(hone_lock_get(lock, "norm", "1", KEY_B, "cpu")->kernel, "cold");
-    hone_lock_destroy(&lock);
+    assert_string_equal(hone_lock_find(lock, "norm", "1", KEY_A, "cpu")->kernel, "warm");
+    assert_string_equal(hone_lock_find(lock, "norm", "1", KEY_B, "cpu")->kernel, "cold");
+    hone_lock_release(&lock);
     lock = new_lock();
     assert_int_equal(hone_lock_put_store(lock, store, &(hone_store_key){.device = "gpu"}, NULL, NULL, &err), HONE_OK);
     assert_int_equal(hone_lock_size(lock), 1);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     // One that is left out is not answered for by what stands behind it.
     lock = new_lock();
     int asked = 0;
     assert_int_equal(hone_lock_put_store(lock, store, NULL, is_not_warm, &asked, &err), HONE_OK);
     assert_int_equal(asked, 3);
-    assert_null(hone_lock_get(lock, "norm", "1", KEY_A, "cpu"));
-    hone_lock_destroy(&lock);
+    assert_null(hone_lock_find(lock, "norm", "1", KEY_A, "cpu"));
+    hone_lock_release(&lock);
     hone_store_close(&store);
 }
 
@@ -274,16 +274,19 @@ static void a_stored_choice_that_no_line_can_hold_is_named(void **state)
     assert_int_equal(hone_lock_put_store(lock, store, NULL, NULL, NULL, &err), HONE_INVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "0000000000000000"));
     assert_non_null(strstr(err.message, "block"));
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     hone_store_close(&store);
 }
 
 // Comparing -----------------------------------------------------------------------------------------------------------
 
-static void note_difference(void *ctx, const hone_lock_line *before, const hone_lock_line *after)
+static bool note_difference(void *ctx, const hone_lock_change *change)
 {
     char *out = ctx;
-    sprintf(out + strlen(out), "%s>%s ", before == NULL ? "-" : before->kernel, after == NULL ? "-" : after->kernel);
+    sprintf(
+        out + strlen(out), "%s>%s ", change->before == NULL ? "-" : change->before->kernel,
+        change->after == NULL ? "-" : change->after->kernel);
+    return true;
 }
 
 static void what_differs_is_visited_in_order(void **state)
@@ -301,12 +304,18 @@ static void what_differs_is_visited_in_order(void **state)
     put_line(after, line_of("0000000000000004", "cpu", "config", "{\"a\":2}"));
     put_line(after, line_of("0000000000000005", "cpu", "added", NULL));
     char said[200] = "";
-    assert_int_equal(hone_lock_compare(before, after, note_difference, said), 4);
+    assert_int_equal(hone_lock_compare(before, after, note_difference, said, NULL), HONE_OK);
     assert_string_equal(said, "gone>- old>new config>config ->added ");
-    assert_int_equal(hone_lock_compare(before, before, NULL, NULL), 0);
-    assert_int_equal(hone_lock_compare(NULL, after, NULL, NULL), 4);
-    hone_lock_destroy(&before);
-    hone_lock_destroy(&after);
+    said[0] = '\0';
+    assert_int_equal(hone_lock_compare(before, before, note_difference, said, NULL), HONE_OK);
+    assert_string_equal(said, "");
+    assert_int_equal(hone_lock_compare(NULL, after, note_difference, said, NULL), HONE_OK);
+    assert_string_equal(said, "->same ->new ->config ->added ");
+    hone_error err;
+    assert_int_equal(hone_lock_compare(before, after, NULL, NULL, &err), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "visit"));
+    hone_lock_release(&before);
+    hone_lock_release(&after);
 }
 
 static void without_memory_everything_fails_and_nothing_leaks(void **state)
@@ -328,12 +337,12 @@ static void without_memory_everything_fails_and_nothing_leaks(void **state)
         if (status == HONE_OK) status = hone_lock_write(lock, "/nowhere/hone.lock", &err);
         done = status == HONE_IO;
         if (!done) assert_int_equal(status, HONE_OUT_OF_MEMORY);
-        hone_lock_destroy(&lock);
+        hone_lock_release(&lock);
         assert_int_equal(memory.live, 0);
         assert_true(allowed < 1000);
     }
     free(text);
-    hone_lock_destroy(&example);
+    hone_lock_release(&example);
 }
 
 int main(void)

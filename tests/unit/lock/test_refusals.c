@@ -134,10 +134,10 @@ static void an_edit_by_hand_is_told_with_how_to_accept_it(void **state)
     assert_int_equal(parse_text(text, HONE_LOCK_UNSEALED, &lock, &err), HONE_OK);
     assert_string_equal(hone_lock_at(lock, 0)->config_text, "unroll=2");
     char *again = text_of(lock);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     lock = parsed(again);
     assert_string_equal(hone_lock_at(lock, 0)->config_text, "unroll=2");
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
     free(again);
     free(text);
 }
@@ -169,7 +169,7 @@ static void a_lock_that_is_put_wrongly_says_which_field(void **state)
         if (strstr(err.message, rows[i].says) == NULL) fail_msg("'%s' not in: %s", rows[i].says, err.message);
     }
     assert_int_equal(hone_lock_size(lock), 0);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
 }
 
 // Whatever bit of a file turns, and wherever it is cut, it is not served.
@@ -188,13 +188,13 @@ static void no_damage_passes(void **state)
             hone_status status = hone_lock_parse(hone_allocator_system(), "hone.lock", text, size, 0, &read, NULL);
             assert_true(status == HONE_CORRUPT || status == HONE_INCOMPATIBLE);
             (void)!hone_lock_parse(hone_allocator_system(), "hone.lock", text, size, HONE_LOCK_UNSEALED, &read, NULL);
-            hone_lock_destroy(&read);
+            hone_lock_release(&read);
             text[i] = (char)(text[i] ^ 1 << bit);
         }
         assert_int_equal(hone_lock_parse(hone_allocator_system(), "hone.lock", text, i, 0, &read, NULL), HONE_CORRUPT);
     }
     free(text);
-    hone_lock_destroy(&lock);
+    hone_lock_release(&lock);
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static void assert_chosen(hone_runtime *rt, const hone_tune_options *options, co
     assert_non_null(strstr(json, "\"kernel\":\"opencl\""));
     for (size_t i = 0; i < count; i++)
         if (strstr(json, reasons[i]) == NULL) fail_msg("'%s' is not in %s", reasons[i], json);
-    hone_text_free(json);
+    hone_text_release(&json);
     hone_result_release(&result);
 }
 

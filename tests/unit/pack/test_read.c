@@ -201,12 +201,13 @@ typedef struct findings {
     char last[1000];
 } findings;
 
-static void find(void *ctx, const hone_pack_entry *entry)
+static bool find(void *ctx, const hone_pack_entry *entry)
 {
     findings *all = ctx;
     all->count++;
     all->refused += entry->status != HONE_OK;
     if (entry->reason != NULL) snprintf(all->last, sizeof all->last, "%s", entry->reason);
+    return true;
 }
 
 static void one_bad_kernel_loses_alone(void **state)

@@ -218,9 +218,10 @@ static void its_words_reach_the_caller(void **state)
         fail_msg("%s", c->err.message);
 }
 
-static void keep_reason(void *ctx, const hone_pack_entry *entry)
+static bool keep_reason(void *ctx, const hone_pack_entry *entry)
 {
     if (entry->reason != NULL) snprintf(ctx, 512, "%s", entry->reason);
+    return true;
 }
 
 static void what_a_function_has_not_is_refused_when_its_pack_is_read(void **state)

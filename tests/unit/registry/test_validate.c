@@ -7,12 +7,13 @@ typedef struct report {
     char text[4096];
 } report;
 
-static void on_line(void *ctx, const char *line)
+static bool on_line(void *ctx, const char *line)
 {
     report *all = ctx;
     all->lines++;
     size_t used = strlen(all->text);
     snprintf(all->text + used, sizeof all->text - used, "%s\n", line);
+    return true;
 }
 
 static bool validate(fixture *f, const char *algorithm, bool verbose, report *out)

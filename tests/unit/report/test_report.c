@@ -67,7 +67,7 @@ static void the_data_come_back_as_they_were(void **state)
     const json_t *failed = json_array_get(json_object_get(data, "failed"), 0);
     assert_string_equal(json_string_value(json_object_get(failed, "reason")), evil);
     json_decref(data);
-    hone_text_free(page);
+    hone_text_release(&page);
 }
 
 static void no_text_ends_the_script_or_begins_another(void **state)
@@ -76,8 +76,8 @@ static void no_text_ends_the_script_or_begins_another(void **state)
     char *evil_page = page_of(evil, trail), *plain_page = page_of("plain", NULL);
     assert_int_equal(count_of(evil_page, "<"), count_of(plain_page, "<"));
     assert_null(strstr(evil_page, "<b>"));
-    hone_text_free(evil_page);
-    hone_text_free(plain_page);
+    hone_text_release(&evil_page);
+    hone_text_release(&plain_page);
 }
 
 // A browser asks nobody for anything: no address but the name of SVG, no source, no import.
@@ -95,7 +95,7 @@ static void the_page_is_whole_by_itself(void **state)
     assert_null(strstr(page, "innerHTML"));
     assert_non_null(strstr(page, "prefers-color-scheme: dark"));
     assert_string_equal(page + strlen(page) - 8, "</html>\n");
-    hone_text_free(page);
+    hone_text_release(&page);
 }
 
 int main(void)

@@ -20,7 +20,7 @@ static void a_kernel_tells_its_space_its_default_and_whether_it_can_run(void **s
     assert_int_equal(config.values[0], 1);
     assert_int_equal(hone_kernel_check(kernels[0], call, cpu, &f->err), HONE_OK);
     assert_int_equal(hone_kernel_check(kernels[0], NULL, NULL, &f->err), HONE_OK);
-    hone_kernels_free(f->rt, &kernels);
+    hone_kernels_release(&kernels);
     assert_string_equal(hone_op_name(f->op), "scale");
     assert_ptr_equal(hone_op_algorithm(f->op)->reference, scale_reference);
     hone_call_release(&call);
@@ -38,7 +38,7 @@ static void a_kernel_of_a_platform_that_is_not_here_says_so(void **state)
     assert_int_equal(hone_registry_kernels(f->rt, "scale", &kernels, &count, &f->err), HONE_OK);
     assert_string_equal(hone_kernel_of(kernels[0])->name, "elsewhere");
     assert_int_equal(hone_kernel_check(kernels[0], NULL, NULL, &f->err), HONE_UNAVAILABLE);
-    hone_kernels_free(f->rt, &kernels);
+    hone_kernels_release(&kernels);
 }
 
 static void regimes_and_devices_have_names(void **state)

@@ -240,8 +240,9 @@ static int fork_and_wait(world *w, int number)
     return end_of(child);
 }
 
-static bool count_decision(void *ctx, const hone_store_decision *decision)
+static bool count_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     if (strncmp(decision->key.key, "c0ffee", 6) == 0) ++*(int *)ctx;
     return true;
 }
@@ -265,14 +266,16 @@ static void children_forked_during_calls_get_right_results_on_as_many_threads_an
         pthread_join(threads[i], NULL);
     assert_int_equal(w->wrong, 0);
     assert_int_equal(threads_that_met(w), STRANDS);
-    assert_int_equal(hone_store_scan(w->store, NULL, count_decision, &in_store, &w->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(w->store, HONE_RECORD_DECISION, NULL, count_decision, &in_store, &w->err), HONE_OK);
     assert_int_equal(in_store, children);
     hone_store_health health;
     assert_int_equal(hone_store_verify(w->store, &health, &w->err), HONE_OK);
 }
 
-static bool add_count(void *ctx, const hone_store_invocation *invocation)
+static bool add_count(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     if (strcmp(invocation->key.algorithm, "softmax") == 0) *(uint64_t *)ctx += invocation->count;
     return true;
 }
@@ -295,13 +298,13 @@ static void calls_are_recorded_once_by_the_process_that_made_them(void **state)
     assert_int_equal(end_of(child), 0);
     assert_int_equal(hone_record_flush(w->rt, &w->err), HONE_OK);
     uint64_t count = 0;
-    assert_int_equal(hone_store_invocations(w->store, NULL, add_count, &count, &w->err), HONE_OK);
+    assert_int_equal(hone_store_scan(w->store, HONE_RECORD_INVOCATION, NULL, add_count, &count, &w->err), HONE_OK);
     assert_int_equal(count, 8);
 }
 
-static bool fork_inside(void *ctx, const hone_store_decision *decision)
+static bool fork_inside(void *ctx, const hone_store_record *record)
 {
-    (void)decision;
+    (void)record;
     *(pid_t *)ctx = fork();
     return false;
 }
@@ -313,7 +316,7 @@ static void a_store_whose_visit_forks_is_the_parents_and_the_child_is_told(void 
     pid_t child = -1;
     assert_int_equal(hone_store_put(w->store, &decision, &w->err), HONE_OK);
     fflush(NULL);
-    hone_status status = hone_store_scan(w->store, NULL, fork_inside, &child, &w->err);
+    hone_status status = hone_store_scan(w->store, HONE_RECORD_DECISION, NULL, fork_inside, &child, &w->err);
     if (child == 0) {
         bool told = hone_store_put(w->store, &decision, &w->err) == HONE_UNAVAILABLE &&
                     strstr(w->err.message, "forked") != NULL;

@@ -87,7 +87,7 @@ static void a_call_of_another_operation_is_refused_by_all_that_take_both(void **
     assert_int_equal(hone_registry_kernels(f->rt, "scale@v1", &kernels, &count, &f->err), HONE_OK);
     assert_true(count > 0);
     assert_int_equal(hone_kernel_check(kernels[0], call, NULL, &f->err), HONE_INVALID_ARGUMENT);
-    hone_kernels_free(f->rt, &kernels);
+    hone_kernels_release(&kernels);
     hone_call_release(&call);
     hone_signature_release(&other);
 }

@@ -29,8 +29,9 @@ static const char *copied(kept_row *kept, const char *text)
     return kept->texts[kept->count++] = strdup(text);
 }
 
-static void copy_row(void *ctx, const hone_store_decision *row)
+static bool copy_row(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     kept_row *kept = ctx;
     kept->row = *row;
     kept->row.key = (hone_store_key){
@@ -44,6 +45,7 @@ static void copy_row(void *ctx, const hone_store_decision *row)
     kept->row.revision = copied(kept, row->revision);
     kept->row.evidence = copied(kept, row->evidence);
     kept->row.environment = copied(kept, row->environment);
+    return true;
 }
 
 // The stored kernel of the call; its time becomes time_ns when that is not 0.
@@ -57,7 +59,8 @@ static void look(ground *g, double time_ns, char kernel[32])
         hone_runtime_devices(g->f->rt, &devices)[0]->fingerprint, "scale", "1", hone_call_key(call),
         hone_call_spec(call)};
     assert_int_equal(hone_store_open(hone_allocator_system(), g->url, &store, &g->f->err), HONE_OK);
-    assert_int_equal(hone_store_get(store, &key, HONE_WARM, copy_row, &kept, &g->f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, copy_row, &kept, &g->f->err), HONE_OK);
     snprintf(kernel, 32, "%s", kept.row.kernel);
     kept.row.time_ns = time_ns;
     if (time_ns > 0) assert_int_equal(hone_store_put(store, &kept.row, &g->f->err), HONE_OK);

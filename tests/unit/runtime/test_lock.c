@@ -32,7 +32,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     locked *l = *state;
-    hone_lock_destroy(&l->lock);
+    hone_lock_release(&l->lock);
     temporary_folder_remove(&l->folder);
     free(l);
     return 0;

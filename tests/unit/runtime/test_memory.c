@@ -106,7 +106,7 @@ static void record_it(session *s, const hone_call *call)
 {
     fixture *f = &s->f;
     (void)answered(s, hone_record_invocation(f->rt, call, 3, &f->err));
-    (void)answered(s, hone_record_get(f->rt, NULL, pass_invocation, NULL, &f->err));
+    (void)answered(s, hone_record_scan(f->rt, NULL, pass_invocation, NULL, &f->err));
     (void)answered(s, hone_record_flush(f->rt, &f->err));
     (void)answered(s, hone_record_clear(f->rt, NULL, &f->err));
 }
@@ -123,9 +123,8 @@ static void ask_the_registry(session *s)
     if (answered(s, hone_registry_get(f->rt, &query, &kernel, &f->err)) &&
         answered(s, hone_kernel_run(kernel, e.args, 3, NULL, &f->err)))
         assert_scaled(&e, 2);
-    if (answered(s, hone_registry_algorithms(f->rt, &names, &count, &f->err))) hone_names_free(f->rt, &names);
-    if (answered(s, hone_registry_kernels(f->rt, "scale", &kernels, &count, &f->err)))
-        hone_kernels_free(f->rt, &kernels);
+    if (answered(s, hone_registry_algorithms(f->rt, &names, &count, &f->err))) hone_names_release(&names);
+    if (answered(s, hone_registry_kernels(f->rt, "scale", &kernels, &count, &f->err))) hone_kernels_release(&kernels);
 }
 
 static void tune_it(session *s, const hone_call *call)
@@ -145,7 +144,7 @@ static void tune_it(session *s, const hone_call *call)
     if (status == HONE_NOT_FOUND || !answered(s, status)) return;
     if (answered(s, hone_result_json(result, &text, &f->err))) {
         (void)answered(s, hone_result_parse(f->rt, text, strlen(text), &parsed, &f->err));
-        hone_text_free(text);
+        hone_text_release(&text);
     }
     (void)answered(s, hone_result_overlay(result, &overlay, &f->err));
     hone_overlay_release(&overlay);

@@ -28,12 +28,12 @@ static void kernels_are_registered_looked_up_listed_and_validated(void **state)
     assert_int_equal(hone_registry_algorithms(f->rt, &algorithms, &count, &f->err), HONE_OK);
     assert_int_equal(count, 1);
     assert_string_equal(algorithms[0], "scale");
-    hone_names_free(f->rt, &algorithms);
+    hone_names_release(&algorithms);
     const hone_kernel_ref **impls = NULL;
     assert_int_equal(hone_registry_kernels(f->rt, "SCALE", &impls, &count, &f->err), HONE_OK);
     assert_int_equal(count, KERNELS);
     assert_string_equal(hone_kernel_of(impls[1])->name, "plain");
-    hone_kernels_free(f->rt, &impls);
+    hone_kernels_release(&impls);
     bool agree = false;
     assert_int_equal(hone_validate_signatures(f->rt, "scale", false, NULL, NULL, &agree, &f->err), HONE_OK);
     assert_true(agree);
@@ -63,11 +63,11 @@ static void calls_are_recorded_by_device_operation_and_key(void **state)
         assert_int_equal(hone_record_invocation(f->rt, call, 1, &f->err), HONE_OK);
     size_t count = 0;
     const char *device = hone_runtime_devices(f->rt, &count)[0]->fingerprint;
-    assert_int_equal(hone_record_get(f->rt, device, print_invocation, found, &f->err), HONE_OK);
+    assert_int_equal(hone_record_scan(f->rt, device, print_invocation, found, &f->err), HONE_OK);
     snprintf(expected, sizeof expected, "Found scale@v1 call %.8s... 2 times", hone_call_key(call));
     assert_string_equal(found, expected);
     found[0] = '\0';
-    assert_int_equal(hone_record_get(f->rt, "gpu|cuda_12.0", print_invocation, found, &f->err), HONE_OK);
+    assert_int_equal(hone_record_scan(f->rt, "gpu|cuda_12.0", print_invocation, found, &f->err), HONE_OK);
     assert_string_equal(found, "");
     hone_call_release(&call);
 }
@@ -78,7 +78,7 @@ static void assert_config(hone_own_cache *cache, const hone_own_value *key, cons
     hone_error err;
     assert_int_equal(hone_own_cache_get(cache, key, &config, &err), HONE_OK);
     assert_string_equal(config, json);
-    hone_text_free(config);
+    hone_text_release(&config);
 }
 
 // cache = ConfigCache(); cache.put(...); with overlay_cache(override): ...; cache = PersistentCache(path)

@@ -28,7 +28,7 @@ static bool note(void *ctx, const hone_store_invocation *invocation)
 static ledger read_ledger(fixture *f, const char *device)
 {
     ledger l = {0};
-    if (hone_record_get(f->rt, device, note, &l, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    if (hone_record_scan(f->rt, device, note, &l, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
     return l;
 }
 
@@ -266,8 +266,8 @@ static void null_is_refused(void **state)
     fixture *f = *state;
     assert_int_equal(hone_record_invocation(f->rt, NULL, 1, &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_record_invocation(NULL, NULL, 1, &f->err), HONE_INVALID_ARGUMENT);
-    assert_int_equal(hone_record_get(NULL, NULL, note, NULL, &f->err), HONE_INVALID_ARGUMENT);
-    assert_int_equal(hone_record_get(f->rt, NULL, NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_record_scan(NULL, NULL, note, NULL, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_record_scan(f->rt, NULL, NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_record_clear(NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_record_flush(NULL, &f->err), HONE_INVALID_ARGUMENT);
 }

@@ -84,7 +84,7 @@ static void use(subject *s, int round)
     assert_int_equal(hone_registry_kernels(f->rt, "scale", &kernels, &count, &f->err), HONE_OK);
     assert_int_equal(count, KERNELS);
     assert_string_equal(hone_kernel_of(kernels[0])->space, s->texts[round % 2]);
-    hone_kernels_free(f->rt, &kernels);
+    hone_kernels_release(&kernels);
     assert_null(kernels);
     bool ok = false;
     assert_int_equal(hone_validate_signatures(f->rt, "scale", true, NULL, NULL, &ok, &f->err), HONE_OK);
@@ -150,7 +150,7 @@ static void *call_on(void *ctx)
         if (i % 7 == 0) {
             right = right && hone_registry_kernels(s->f->rt, "scale", &kernels, &count, NULL) == HONE_OK;
             right = right && strcmp(hone_kernel_of(kernels[0])->name, "fast") == 0;
-            hone_kernels_free(s->f->rt, &kernels);
+            hone_kernels_release(&kernels);
         }
         if (!right) atomic_fetch_add(&s->wrong, 1);
     }
@@ -212,7 +212,7 @@ static void a_kernel_that_was_got_stays_and_those_of_a_list_stay_until_it_is_fre
     make_example(&e, 3, 5);
     assert_int_equal(hone_kernel_run(got, e.args, 3, NULL, &s.f->err), HONE_OK);
     assert_scaled(&e, 2);
-    hone_kernels_free(s.f->rt, &kernels);
+    hone_kernels_release(&kernels);
     close_fixture(s.f);
     assert_int_equal(atomic_load(&s.memory.live), 0);
 }

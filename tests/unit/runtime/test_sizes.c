@@ -60,10 +60,11 @@ static void an_array_of_longer_structs_is_taken_where_what_is_new_is_zero(void *
     assert_int_equal(count_of(store), 2);
 }
 
-static void keep_origin(void *ctx, const hone_store_foreign *foreign)
+static bool keep_origin(void *ctx, const hone_store_record *record)
 {
-    *(bool *)ctx = foreign->origin != NULL;
-    assert_string_equal(foreign->text, "{\"rows\":8}");
+    *(bool *)ctx = record->foreign->origin != NULL;
+    assert_string_equal(record->foreign->text, "{\"rows\":8}");
+    return true;
 }
 
 static void what_a_shorter_struct_lacks_is_the_default(void **state)
@@ -75,9 +76,11 @@ static void what_a_shorter_struct_lacks_is_the_default(void **state)
     memset(&foreign, 0x5a, sizeof foreign); // behind the older struct lies something else
     memcpy(&foreign, &whole, offsetof(hone_store_foreign, origin));
     bool has_origin = true;
+    const hone_store_key key = hone_store_foreign_key(&whole);
     if (hone_store_put_foreign_sized(store, &foreign, 1, offsetof(hone_store_foreign, origin), &err) != HONE_OK)
         fail_msg("%s", err.message);
-    assert_int_equal(hone_store_get_foreign(store, &whole, keep_origin, &has_origin, NULL), HONE_OK);
+    assert_int_equal(
+        hone_store_get(store, HONE_RECORD_FOREIGN, &key, HONE_WARM, keep_origin, &has_origin, NULL), HONE_OK);
     assert_false(has_origin);
 }
 

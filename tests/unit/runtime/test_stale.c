@@ -90,7 +90,7 @@ static bool count_row(void *ctx, const hone_store_invocation *invocation)
 static int noted(ground *g)
 {
     int count = 0;
-    assert_int_equal(hone_record_get(g->f->rt, NULL, count_row, &count, &g->f->err), HONE_OK);
+    assert_int_equal(hone_record_scan(g->f->rt, NULL, count_row, &count, &g->f->err), HONE_OK);
     return count;
 }
 
@@ -388,7 +388,7 @@ static void assert_said(hone_runtime *rt, bool expected)
     char *document = NULL;
     assert_int_equal(hone_result_json(result, &document, &err), HONE_OK);
     assert_int_equal(strstr(document, "\"who\":\"") != NULL, expected);
-    hone_text_free(document);
+    hone_text_release(&document);
     hone_result_release(&result);
 }
 

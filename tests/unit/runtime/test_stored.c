@@ -53,16 +53,17 @@ typedef struct looking {
     char kernel[HONE_NAME_SIZE], why[200];
 } looking;
 
-static bool note_key(void *ctx, const char *key, bool is_exact)
+static bool note_key(void *ctx, const hone_lookup_key *key)
 {
     looking *l = ctx;
-    assert_true(is_exact || l->keys > 0);
-    if (l->keys++ == 0) snprintf(l->key, sizeof l->key, "%s", key);
+    assert_true(key->is_exact || l->keys > 0);
+    if (l->keys++ == 0) snprintf(l->key, sizeof l->key, "%s", key->key);
     return true;
 }
 
-static bool read_row(void *ctx, const hone_store_decision *row)
+static bool read_row(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     looking *l = ctx;
     hone_decision decision;
     hone_error err = {.message = ""};
@@ -92,7 +93,7 @@ static void a_stored_decision_stands_under_the_first_of_the_calls_keys_and_is_re
     assert_int_equal(hone_call_keys(call, note_key, &l, &f->err), HONE_OK);
     assert_string_equal(l.key, hone_call_key(call));
     assert_int_equal(hone_store_of(f->rt, HONE_STORE_OF_USER, &store, &f->err), HONE_OK);
-    assert_int_equal(hone_store_scan(store, NULL, read_row, &l, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_DECISION, NULL, read_row, &l, &f->err), HONE_OK);
     assert_int_equal(l.read, HONE_OK);
     assert_string_equal(l.kernel, "plain");
     assert_non_null(strstr(l.why, "gone"));
@@ -109,36 +110,37 @@ static void a_url_tells_its_place_without_being_opened(void **state)
     hone_error err;
     assert_int_equal(temporary_folder_make(&folder), 0);
     snprintf(url, sizeof url, "sqlite:%s/s.db", folder.path);
-    assert_int_equal(hone_store_find(url, &place, &err), HONE_OK);
+    assert_int_equal(hone_store_get_place(url, &place, &err), HONE_OK);
     assert_string_equal(place.url, url);
     assert_string_equal(place.path, url + strlen("sqlite:"));
     assert_true(place.is_missing);
     assert_int_not_equal(access(place.path, F_OK), 0);
     assert_int_equal(hone_store_open(hone_allocator_system(), url, &store, &err), HONE_OK);
     hone_store_close(&store);
-    assert_int_equal(hone_store_find(url, &place, &err), HONE_OK);
+    assert_int_equal(hone_store_get_place(url, &place, &err), HONE_OK);
     assert_false(place.is_missing);
-    assert_int_equal(hone_store_find("memory:", &place, &err), HONE_OK);
+    assert_int_equal(hone_store_get_place("memory:", &place, &err), HONE_OK);
     assert_string_equal(place.path, "");
     assert_false(place.is_missing);
-    assert_int_equal(hone_store_find("nowhere:x", &place, &err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_store_get_place("nowhere:x", &place, &err), HONE_INVALID_ARGUMENT);
     temporary_folder_remove(&folder);
 }
 
-static void count_kind(void *ctx, const hone_store_kind *kind)
+static bool count_kind(void *ctx, const hone_store_kind *kind)
 {
     size_t *counts = ctx;
     assert_int_equal(strncmp(kind->form, kind->scheme, strlen(kind->scheme)), 0);
     assert_false(kind->is_scratch && kind->in_file);
     counts[0] += kind->is_default;
     counts[1] += kind->is_scratch;
+    return true;
 }
 
 static void one_kind_is_the_default_and_one_is_for_scratch(void **state)
 {
     size_t counts[2] = {0, 0};
     (void)state;
-    hone_store_kinds(count_kind, counts);
+    assert_int_equal(hone_store_kinds(count_kind, counts, NULL), HONE_OK);
     assert_int_equal(counts[0], 1);
     assert_int_equal(counts[1], 1);
 }

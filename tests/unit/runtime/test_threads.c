@@ -103,7 +103,7 @@ static void *disturb(void *ctx)
         check(r, got == HONE_OK);
         hone_record_enable(f->rt, i % 4 == 0);
         uint64_t count = 0;
-        if (i % 8 == 0) check(r, hone_record_get(f->rt, NULL, count_row, &count, NULL) == HONE_OK);
+        if (i % 8 == 0) check(r, hone_record_scan(f->rt, NULL, count_row, &count, NULL) == HONE_OK);
         if (i % 16 == 0) hone_cache_clear(f->rt);
     }
     return NULL;

@@ -101,7 +101,7 @@ static void it_is_checked_later(void **state)
     int noted = 0;
     put(g, (content){NULL, 4, 4, "fast", FAST_4, NULL, HONE_WARM});
     run_example(g->f, 8, 4);
-    assert_int_equal(hone_record_get(g->f->rt, NULL, find_transferred, &noted, &g->f->err), HONE_OK);
+    assert_int_equal(hone_record_scan(g->f->rt, NULL, find_transferred, &noted, &g->f->err), HONE_OK);
     assert_int_equal(noted, 1);
     assert_int_equal(hone_tune_recorded(g->f->rt, &options, &result, &g->f->err), HONE_OK);
     assert_int_equal(hone_result_size(result), 1);

@@ -394,9 +394,11 @@ static void put_strangers_decision(void *ctx, const hone_progress *progress)
     hone_call_release(&call);
 }
 
-static void copy_kernel(void *ctx, const hone_store_decision *row)
+static bool copy_kernel(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *row = record->decision;
     snprintf(ctx, HONE_NAME_SIZE, "%s", row->kernel);
+    return true;
 }
 
 static void assert_stored(process *p, const char *kernel)
@@ -410,7 +412,8 @@ static void assert_stored(process *p, const char *kernel)
     const hone_store_key key = {
         hone_runtime_devices(p->rt, &count)[0]->fingerprint, "scale", "1", hone_call_key(call), NULL};
     assert_int_equal(hone_store_open(hone_allocator_system(), p->store, &store, &p->err), HONE_OK);
-    assert_int_equal(hone_store_get(store, &key, HONE_WARM, copy_kernel, stored, &p->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, copy_kernel, stored, &p->err), HONE_OK);
     assert_string_equal(stored, kernel);
     hone_store_close(&store);
     hone_call_release(&call);

@@ -306,9 +306,9 @@ static void plans_of_what_another_process_found_wrong_are_taken_back(void **stat
 
 #endif
 
-static bool count_verified(void *ctx, const hone_store_key *key, const hone_store_measurement *row)
+static bool count_verified(void *ctx, const hone_store_record *record)
 {
-    (void)key;
+    const hone_store_measurement *row = record->measurement;
     size_t *count = ctx;
     *count += row->failure == HONE_FAILURE_NONE && row->max_error >= 0 && row->time_ns == 0 && row->samples == 0;
     return true;
@@ -322,7 +322,8 @@ static void what_was_verified_is_remembered_by_its_revision(void **state)
         open_with(g, g->url, 0, run_right, round == 0 ? NULL : "r1");
         assert_true(error_of(g, 5, 0.5) == 0);
         assert_int_equal(
-            hone_store_scan_measurements(hone_runtime_store(g->rt), NULL, count_verified, &count, &g->err), HONE_OK);
+            hone_store_scan(hone_runtime_store(g->rt), HONE_RECORD_MEASUREMENT, NULL, count_verified, &count, &g->err),
+            HONE_OK);
         // Nobody knows which code a function without a revision was.
         if (round == 0) assert_int_equal(count, 0);
         if (round == 1) assert_true(count >= 2);

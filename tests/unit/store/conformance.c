@@ -75,22 +75,26 @@ static bool go_on(seen *s)
     return ++s->count != s->stop_after;
 }
 
-static void note_config(void *ctx, const hone_store_decision *decision)
+static bool note_config(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     note(ctx, decision->config);
     go_on(ctx);
+    return true;
 }
 
-static bool note_decision(void *ctx, const hone_store_decision *decision)
+static bool note_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     char text[160];
     snprintf(text, sizeof text, "%s/%s/%d", decision->key.device, decision->key.key, (int)decision->regime);
     note(ctx, text);
     return go_on(ctx);
 }
 
-static bool note_measurement(void *ctx, const hone_store_measurement *measurement)
+static bool note_measurement(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     char text[160];
     snprintf(
         text, sizeof text, "%s:%g:%d%s", measurement->kernel, measurement->time_ns, (int)measurement->failure,
@@ -99,8 +103,9 @@ static bool note_measurement(void *ctx, const hone_store_measurement *measuremen
     return go_on(ctx);
 }
 
-static bool note_invocation(void *ctx, const hone_store_invocation *invocation)
+static bool note_invocation(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     char text[200];
     snprintf(
         text, sizeof text, "%s:%llu:%g-%g:%s", invocation->key.key, (unsigned long long)invocation->count,
@@ -118,7 +123,7 @@ static void note_alias(void *ctx, const hone_store_alias *alias)
 
 static hone_status get(fixture *f, const hone_store_key *key, seen *s)
 {
-    return hone_store_get(f->store, key, HONE_WARM, note_config, s, &f->err);
+    return hone_store_get(f->store, HONE_RECORD_DECISION, key, HONE_WARM, note_config, s, &f->err);
 }
 
 static void assert_stat(fixture *f, uint64_t decisions, uint64_t measurements, uint64_t failures)
@@ -142,8 +147,9 @@ static void get_before_put_is_not_found(void **state)
     assert_non_null(strstr(f->err.message, "0123456789abcdef"));
 }
 
-static void compare_with_sample(void *ctx, const hone_store_decision *found)
+static bool compare_with_sample(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *found = record->decision;
     const hone_store_decision *put = ctx;
     const char *const texts[][2] = {
         {found->key.device, put->key.device},   {found->key.algorithm, put->key.algorithm},
@@ -163,6 +169,7 @@ static void compare_with_sample(void *ctx, const hone_store_decision *found)
     assert_int_equal(found->verified, put->verified);
     assert_int_equal(found->regime, put->regime);
     assert_true(found->time_ns == put->time_ns);
+    return true;
 }
 
 static void what_was_put_comes_back_field_by_field(void **state)
@@ -170,7 +177,9 @@ static void what_was_put_comes_back_field_by_field(void **state)
     fixture *f = *state;
     hone_store_decision put = sample_decision();
     assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
-    assert_int_equal(hone_store_get(f->store, &put.key, HONE_WARM, compare_with_sample, &put, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get(f->store, HONE_RECORD_DECISION, &put.key, HONE_WARM, compare_with_sample, &put, &f->err),
+        HONE_OK);
 }
 
 static void fields_that_are_missing_come_back_missing(void **state)
@@ -179,7 +188,9 @@ static void fields_that_are_missing_come_back_missing(void **state)
     hone_store_decision put = {
         .key = {"d", "a", "1", "0000000000000001", NULL}, .kernel = "reference", .platform = "native", .config = "{}"};
     assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
-    assert_int_equal(hone_store_get(f->store, &put.key, HONE_WARM, compare_with_sample, &put, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get(f->store, HONE_RECORD_DECISION, &put.key, HONE_WARM, compare_with_sample, &put, &f->err),
+        HONE_OK);
 }
 
 static void any_text_and_any_number_comes_back(void **state)
@@ -198,7 +209,9 @@ static void any_text_and_any_number_comes_back(void **state)
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         put.time_ns = times[i];
         assert_int_equal(hone_store_put(f->store, &put, &f->err), HONE_OK);
-        assert_int_equal(hone_store_get(f->store, &put.key, HONE_WARM, compare_with_sample, &put, &f->err), HONE_OK);
+        assert_int_equal(
+            hone_store_get(f->store, HONE_RECORD_DECISION, &put.key, HONE_WARM, compare_with_sample, &put, &f->err),
+            HONE_OK);
     }
     free(large);
 }
@@ -318,7 +331,7 @@ static void a_scan_goes_in_the_order_of_keys(void **state)
     fixture *f = *state;
     seen s = {0};
     fill_for_scans(f);
-    assert_int_equal(hone_store_scan(f->store, NULL, note_decision, &s, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_DECISION, NULL, note_decision, &s, &f->err), HONE_OK);
     assert_string_equal(
         s.texts, "a/1111111111111111/0 a/2222222222222222/0 b/1111111111111111/0 b/2222222222222222/0 "
                  "c/1111111111111111/0 c/2222222222222222/0");
@@ -341,7 +354,8 @@ static void a_scan_sees_what_the_filter_lets_through(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         seen s = {0};
-        assert_int_equal(hone_store_scan(f->store, &cases[i].filter, note_decision, &s, &f->err), HONE_OK);
+        assert_int_equal(
+            hone_store_scan(f->store, HONE_RECORD_DECISION, &cases[i].filter, note_decision, &s, &f->err), HONE_OK);
         assert_string_equal(s.texts, cases[i].expected);
     }
 }
@@ -351,10 +365,10 @@ static void a_scan_ends_when_its_visit_says_so(void **state)
     fixture *f = *state;
     seen s = {.stop_after = 2};
     fill_for_scans(f);
-    assert_int_equal(hone_store_scan(f->store, NULL, note_decision, &s, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_DECISION, NULL, note_decision, &s, &f->err), HONE_OK);
     assert_int_equal(s.count, 2);
     seen again = {0}; // the walk that was ended holds nothing back
-    assert_int_equal(hone_store_scan(f->store, NULL, note_decision, &again, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_DECISION, NULL, note_decision, &again, &f->err), HONE_OK);
     assert_int_equal(again.count, 6);
 }
 
@@ -377,15 +391,19 @@ static hone_store_decision claim(const char *kernel, bool verified, const char *
     return decision;
 }
 
-static void note_kernel_and_evidence(void *ctx, const hone_store_decision *decision)
+static bool note_kernel_and_evidence(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     note(ctx, decision->kernel);
     note(ctx, decision->evidence);
+    return true;
 }
 
-static void note_kernel(void *ctx, const hone_store_decision *decision)
+static bool note_kernel(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     note(ctx, decision->kernel);
+    return true;
 }
 
 #define TIMES(low, high) "\"low_ns\":" #low ",\"high_ns\":" #high
@@ -437,7 +455,9 @@ static void a_merge_keeps_the_better_by_the_first_rule_that_tells_them_apart(voi
         assert_int_equal(hone_store_put(f->store, &stored, &f->err), HONE_OK);
         assert_int_equal(hone_store_merge(f->store, &coming, 1, note_outcome, &outcome, &f->err), HONE_OK);
         assert_string_equal(outcome.texts, cases[i].outcome);
-        assert_int_equal(hone_store_get(f->store, &stored.key, HONE_WARM, note_kernel, &winner, &f->err), HONE_OK);
+        assert_int_equal(
+            hone_store_get(f->store, HONE_RECORD_DECISION, &stored.key, HONE_WARM, note_kernel, &winner, &f->err),
+            HONE_OK);
         assert_string_equal(winner.texts, cases[i].winner);
     }
 }
@@ -469,7 +489,9 @@ static void the_loser_is_kept_in_the_evidence_of_the_winner(void **state)
     // Again: nothing changes.
     assert_int_equal(hone_store_merge(f->store, &second, 1, NULL, NULL, &f->err), HONE_OK);
     assert_int_equal(hone_store_merge(f->store, &first, 1, NULL, NULL, &f->err), HONE_OK);
-    assert_int_equal(hone_store_get(f->store, &first.key, HONE_WARM, note_kernel_and_evidence, &s, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get(f->store, HONE_RECORD_DECISION, &first.key, HONE_WARM, note_kernel_and_evidence, &s, &f->err),
+        HONE_OK);
     assert_string_equal(
         s.texts, "b {\"samples\":30,\"also\":[{\"kernel\":\"a\",\"platform\":\"native\",\"revision\":\"1\","
                  "\"source\":\"autotune\",\"config\":{\"rows_per_task\":4},\"time_ns\":8.0,\"samples\":9}]}");
@@ -488,7 +510,9 @@ static void evidence_keeps_the_last_four_losers(void **state)
         assert_int_equal(hone_store_merge(f->store, &next, 1, NULL, NULL, &f->err), HONE_OK);
     }
     hone_store_key key = sample_key();
-    assert_int_equal(hone_store_get(f->store, &key, HONE_WARM, note_kernel_and_evidence, &s, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get(f->store, HONE_RECORD_DECISION, &key, HONE_WARM, note_kernel_and_evidence, &s, &f->err),
+        HONE_OK);
     const char *at = s.texts;
     for (int i = 7; i >= 3; i--) {
         char kernel[16];
@@ -537,7 +561,7 @@ static void assert_measurements(fixture *f, const char *expected)
 {
     seen s = {0};
     hone_store_key key = sample_key();
-    assert_int_equal(hone_store_measurements(f->store, &key, note_measurement, &s, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, note_measurement, &s, &f->err), HONE_OK);
     assert_string_equal(s.texts, expected);
 }
 
@@ -592,8 +616,9 @@ static void compare_measurement(const hone_store_measurement *found, const hone_
     assert_null(found->reason);
 }
 
-static bool visit_and_compare(void *ctx, const hone_store_measurement *measurement)
+static bool visit_and_compare(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     compare_measurement(measurement, ctx);
     return true;
 }
@@ -604,19 +629,24 @@ static void a_measurement_comes_back_field_by_field(void **state)
     hone_store_key key = sample_key();
     hone_store_measurement measurement = sample_measurement();
     put_measurement(f, &measurement);
-    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
     measurement.environment = "{\"hone\":\"0.1.0\"}";
     put_measurement(f, &measurement);
-    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
     measurement.measured = "2026-11-20T12:34:56Z";
     put_measurement(f, &measurement);
-    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
     measurement.samples_ns = "[99.5,101,100]";
     put_measurement(f, &measurement);
-    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
     measurement.measured = measurement.environment = NULL; // what came with an earlier schema may lack
     put_measurement(f, &measurement);
-    assert_int_equal(hone_store_measurements(f->store, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, visit_and_compare, &measurement, &f->err), HONE_OK);
 }
 
 static void samples_that_are_no_list_of_times_are_refused(void **state)
@@ -664,12 +694,14 @@ static void measurements_of_another_spec_are_not_given(void **state)
     assert_measurements(f, "avx512:100:0");
     seen s = {0};
     key.spec = NULL;
-    assert_int_equal(hone_store_measurements(f->store, &key, note_measurement, &s, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, note_measurement, &s, &f->err), HONE_OK);
     assert_int_equal(s.count, 2);
 }
 
-static bool note_measured(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement)
+static bool note_measured(void *ctx, const hone_store_record *record)
 {
+    const hone_store_key *key = record->key;
+    const hone_store_measurement *measurement = record->measurement;
     char text[160];
     snprintf(text, sizeof text, "%s/%s/%s:%d", key->device, key->key, measurement->kernel, (int)measurement->failure);
     note(ctx, text);
@@ -692,11 +724,12 @@ static void measurements_of_all_keys_come_in_their_order_then_failures(void **st
     }
     seen all = {0}, some = {0}, first = {.stop_after = 1};
     hone_store_key filter = {.device = "b"};
-    assert_int_equal(hone_store_scan_measurements(f->store, NULL, note_measured, &all, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, NULL, note_measured, &all, &f->err), HONE_OK);
     assert_string_equal(all.texts, "a/1/avx512:0 a/2/avx512:0 b/1/avx512:0 b/1/avx2:6");
-    assert_int_equal(hone_store_scan_measurements(f->store, &filter, note_measured, &some, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &filter, note_measured, &some, &f->err), HONE_OK);
     assert_string_equal(some.texts, "b/1/avx512:0 b/1/avx2:6");
-    assert_int_equal(hone_store_scan_measurements(f->store, NULL, note_measured, &first, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, NULL, note_measured, &first, &f->err), HONE_OK);
     assert_int_equal(first.count, 1);
 }
 
@@ -710,7 +743,7 @@ static void measurements_end_when_their_visit_says_so(void **state)
     measurement.failure = HONE_FAILURE_TIMEOUT;
     put_measurement(f, &measurement);
     seen s = {.stop_after = 1};
-    assert_int_equal(hone_store_measurements(f->store, &key, note_measurement, &s, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, note_measurement, &s, &f->err), HONE_OK);
     assert_int_equal(s.count, 1);
 }
 
@@ -724,7 +757,10 @@ static void add_invocation(fixture *f, const hone_store_invocation *invocation)
 static void assert_invocations(fixture *f, const char *device, const char *expected)
 {
     seen s = {0};
-    assert_int_equal(hone_store_invocations(f->store, device, note_invocation, &s, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(
+            f->store, HONE_RECORD_INVOCATION, &(hone_store_key){.device = device}, note_invocation, &s, &f->err),
+        HONE_OK);
     assert_string_equal(s.texts, expected);
 }
 
@@ -759,7 +795,7 @@ static long long look_among(fixture *f, int others)
     const hone_store_key filter = {.algorithm = "rms_norm", .version = "1", .key = "0000000000000002"};
     seen s = {0};
     const long long before = atomic_load(&f->memory.sum);
-    assert_int_equal(hone_store_find_invocations(f->store, &filter, note_invocation, &s, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_INVOCATION, &filter, note_invocation, &s, &f->err), HONE_OK);
     assert_int_equal(s.count, 1);
     return atomic_load(&f->memory.sum) - before;
 }
@@ -847,7 +883,7 @@ static void invocations_are_found_by_the_words_of_a_label(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         seen s = {0};
         assert_int_equal(
-            hone_store_find_invocations(f->store, &cases[i].filter, note_invocation, &s, &f->err), HONE_OK);
+            hone_store_scan(f->store, HONE_RECORD_INVOCATION, &cases[i].filter, note_invocation, &s, &f->err), HONE_OK);
         assert_int_equal(s.count, cases[i].count);
     }
 }
@@ -970,9 +1006,16 @@ static void foreign_configs_are_put_all_or_none(void **state)
     assert_int_equal(hone_store_put_foreign(f->store, NULL, 0, &f->err), HONE_OK);
 }
 
-static void note_foreign_once(void *ctx, const hone_store_foreign *foreign)
+static bool note_foreign_once(void *ctx, const hone_store_record *record)
 {
-    note_foreign(ctx, foreign);
+    assert_null(record->decision);
+    return note_foreign(ctx, record->foreign);
+}
+
+static hone_status get_foreign(fixture *f, const hone_store_foreign *foreign, seen *s)
+{
+    const hone_store_key key = hone_store_foreign_key(foreign);
+    return hone_store_get(f->store, HONE_RECORD_FOREIGN, &key, HONE_WARM, note_foreign_once, s, &f->err);
 }
 
 static void a_foreign_config_is_found_by_its_whole_key(void **state)
@@ -982,16 +1025,15 @@ static void a_foreign_config_is_found_by_its_whole_key(void **state)
     hone_store_foreign foreigns[2] = {sample_foreign(), sample_foreign()};
     foreigns[1].device = NULL;
     foreigns[1].text = "null";
-    assert_int_equal(hone_store_get_foreign(f->store, &foreigns[0], note_foreign_once, &s, &f->err), HONE_NOT_FOUND);
+    assert_int_equal(get_foreign(f, &foreigns[0], &s), HONE_NOT_FOUND);
     assert_int_equal(hone_store_put_foreign(f->store, foreigns, 2, &f->err), HONE_OK);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(hone_store_get_foreign(f->store, &foreigns[i], note_foreign_once, &s, &f->err), HONE_OK);
+        assert_int_equal(get_foreign(f, &foreigns[i], &s), HONE_OK);
     assert_string_equal(s.texts, "attention TPU v5 abc {\"block_q\":128} v5.json attention NULL abc null v5.json");
     foreigns[0].scheme = "other";
-    assert_int_equal(hone_store_get_foreign(f->store, &foreigns[0], note_foreign_once, &s, &f->err), HONE_NOT_FOUND);
+    assert_int_equal(get_foreign(f, &foreigns[0], &s), HONE_NOT_FOUND);
     foreigns[0].operation = "";
-    assert_int_equal(
-        hone_store_get_foreign(f->store, &foreigns[0], note_foreign_once, &s, &f->err), HONE_INVALID_ARGUMENT);
+    assert_int_equal(get_foreign(f, &foreigns[0], &s), HONE_INVALID_ARGUMENT);
     assert_int_equal(s.count, 2);
 }
 
@@ -1037,8 +1079,9 @@ static void stat_counts_every_kind_of_record(void **state)
 
 // Setting aside -------------------------------------------------------------------------------------------------------
 
-static bool note_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+static bool note_quarantined(void *ctx, const hone_store_record *record)
 {
+    const hone_store_quarantined *quarantined = record->quarantined;
     note(ctx, quarantined->kind);
     note(ctx, quarantined->reason);
     note(
@@ -1059,7 +1102,7 @@ static void a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason(v
     assert_int_equal(hone_store_set_aside(f->store, &put.key, HONE_WARM, "has no such config", &f->err), HONE_OK);
     assert_int_equal(get(f, &put.key, &s), HONE_NOT_FOUND);
     assert_stat(f, 1, 0, 0);
-    assert_int_equal(hone_store_quarantine(f->store, note_quarantined, &s, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_QUARANTINED, NULL, note_quarantined, &s, &f->err), HONE_OK);
     assert_string_equal(s.texts, "decision has no such config with its config");
     hone_store_health health;
     assert_int_equal(hone_store_verify(f->store, &health, &f->err), HONE_OK);
@@ -1178,8 +1221,9 @@ static void names_are_short_and_printable_and_texts_are_bounded(void **state)
     assert_stat(f, 0, 0, 0);
 }
 
-static bool call_back(void *ctx, const hone_store_decision *decision)
+static bool call_back(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     fixture *f = ctx;
     hone_error err;
     assert_int_equal(hone_store_put(f->store, decision, &err), HONE_INVALID_ARGUMENT);
@@ -1192,7 +1236,7 @@ static void a_visit_that_calls_its_own_store_is_refused(void **state)
     fixture *f = *state;
     hone_store_decision decision = sample_decision();
     assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
-    assert_int_equal(hone_store_scan(f->store, NULL, call_back, f, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_DECISION, NULL, call_back, f, &f->err), HONE_OK);
     assert_int_equal(hone_store_put(f->store, &decision, &f->err), HONE_OK);
 }
 
@@ -1217,7 +1261,8 @@ static void *put_and_get(void *argument)
         put.key.key = key;
         hone_store_invocation invocation = sample_invocation();
         w->failures += hone_store_put(w->store, &put, NULL) != HONE_OK;
-        w->failures += hone_store_get(w->store, &put.key, HONE_WARM, note_config, &s, NULL) != HONE_OK;
+        w->failures +=
+            hone_store_get(w->store, HONE_RECORD_DECISION, &put.key, HONE_WARM, note_config, &s, NULL) != HONE_OK;
         w->failures += hone_store_add_invocations(w->store, &invocation, 1, NULL) != HONE_OK;
     }
     return NULL;
@@ -1263,8 +1308,8 @@ static hone_status use_everything(const char *url, hone_allocator allocator)
     if (status == HONE_OK) status = hone_store_put_alias(store, &alias, &err);
     if (status == HONE_OK) status = hone_store_put_foreign(store, &foreign, 1, &err);
     if (status == HONE_OK) status = hone_store_merge(store, &rival, 1, NULL, NULL, &err);
-    if (status == HONE_OK) status = hone_store_scan(store, NULL, note_decision, &s, &err);
-    if (status == HONE_OK) status = hone_store_invocations(store, NULL, note_invocation, &s, &err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_DECISION, NULL, note_decision, &s, &err);
+    if (status == HONE_OK) status = hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, note_invocation, &s, &err);
     if (status == HONE_OK) status = hone_store_set_aside(store, key, HONE_WARM, "is bad", &err);
     if (status == HONE_OK) status = hone_store_put(store, decisions, &err);
     if (status == HONE_OK) status = hone_store_verify(store, &health, &err);
@@ -1391,7 +1436,7 @@ static hone_store *open_again(const fixture *f)
 
 static hone_status get_from(hone_store *store, const hone_store_key *key, seen *s)
 {
-    return hone_store_get(store, key, HONE_WARM, note_config, s, NULL);
+    return hone_store_get(store, HONE_RECORD_DECISION, key, HONE_WARM, note_config, s, NULL);
 }
 
 static void two_handles_see_each_others_changes(void **state)
@@ -1437,7 +1482,8 @@ static void what_was_put_and_what_was_removed_stays_so_when_it_is_opened_again(v
     assert_stat(f, 1, 1, 0);
     assert_measurements(f, "avx512:100:0");
     seen calls = {0};
-    assert_int_equal(hone_store_invocations(f->store, NULL, note_invocation, &calls, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(f->store, HONE_RECORD_INVOCATION, NULL, note_invocation, &calls, &f->err), HONE_OK);
     assert_int_equal(calls.count, 1);
 }
 

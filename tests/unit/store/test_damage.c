@@ -137,8 +137,9 @@ static bool same(const char *a, const char *b)
 }
 
 // What is served is what was put, to the last byte.
-static bool compare_decision(void *ctx, const hone_store_decision *found)
+static bool compare_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *found = record->decision;
     const hone_store_decision put = sample_decision();
     ++*(size_t *)ctx;
     assert_true(same(found->key.device, put.key.device) && same(found->key.algorithm, put.key.algorithm));
@@ -152,13 +153,10 @@ static bool compare_decision(void *ctx, const hone_store_decision *found)
     return true;
 }
 
-static void compare_one(void *ctx, const hone_store_decision *found)
+static bool compare_measurement(void *ctx, const hone_store_record *record)
 {
-    compare_decision(ctx, found);
-}
-
-static bool compare_measurement(void *ctx, const hone_store_key *key, const hone_store_measurement *found)
-{
+    const hone_store_key *key = record->key;
+    const hone_store_measurement *found = record->measurement;
     const hone_store_measurement put = sample_measurement();
     ++*(size_t *)ctx;
     assert_true(same(key->key, sample_key().key) && same(found->kernel, put.kernel) && same(found->config, put.config));
@@ -166,8 +164,9 @@ static bool compare_measurement(void *ctx, const hone_store_key *key, const hone
     return true;
 }
 
-static bool compare_invocation(void *ctx, const hone_store_invocation *found)
+static bool compare_invocation(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *found = record->invocation;
     ++*(size_t *)ctx;
     assert_true(found->count == 3 && same(found->call, sample_invocation().call));
     return true;
@@ -196,10 +195,10 @@ static size_t use(fixture *f, hone_store *store)
     hone_store_stat stat;
     hone_store_decision put = sample_decision();
     const hone_status statuses[] = {
-        hone_store_get(store, &key, HONE_WARM, compare_one, &served, &f->err),
-        hone_store_scan(store, NULL, compare_decision, &served, &f->err),
-        hone_store_scan_measurements(store, NULL, compare_measurement, &served, &f->err),
-        hone_store_invocations(store, NULL, compare_invocation, &served, &f->err),
+        hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, compare_decision, &served, &f->err),
+        hone_store_scan(store, HONE_RECORD_DECISION, NULL, compare_decision, &served, &f->err),
+        hone_store_scan(store, HONE_RECORD_MEASUREMENT, NULL, compare_measurement, &served, &f->err),
+        hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, compare_invocation, &served, &f->err),
         hone_store_aliases(store, NULL, compare_alias, &served, &f->err),
         hone_store_foreigns(store, NULL, compare_foreign, &served, &f->err),
         hone_store_get_stat(store, &stat, &f->err),

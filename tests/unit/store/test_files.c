@@ -119,15 +119,16 @@ static void assert_refused_and_left(fixture *f, hone_status expected, const char
     free(after);
 }
 
-static void ignore_decision(void *ctx, const hone_store_decision *decision)
+static bool ignore_decision(void *ctx, const hone_store_record *record)
 {
     (void)ctx;
-    (void)decision;
+    (void)record;
+    return true;
 }
 
-static bool count_decision(void *ctx, const hone_store_decision *decision)
+static bool count_decision(void *ctx, const hone_store_record *record)
 {
-    (void)decision;
+    (void)record;
     ++*(size_t *)ctx;
     return true;
 }
@@ -135,7 +136,7 @@ static bool count_decision(void *ctx, const hone_store_decision *decision)
 static size_t count_decisions(hone_store *store)
 {
     size_t count = 0;
-    assert_int_equal(hone_store_scan(store, NULL, count_decision, &count, NULL), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_DECISION, NULL, count_decision, &count, NULL), HONE_OK);
     return count;
 }
 
@@ -293,8 +294,9 @@ static bool same(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static bool compare_golden(void *ctx, const hone_store_decision *found)
+static bool compare_golden(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *found = record->decision;
     golden *expected = ctx;
     const hone_store_decision *want = expected->found++ == 0 ? &expected->warm : &expected->cold;
     assert_true(same(found->key.key, want->key.key) && same(found->key.spec, want->key.spec));
@@ -315,7 +317,7 @@ static void assert_golden(fixture *f, uint32_t schema, uint64_t foreigns)
     expected.cold.time_ns = 2620;
     expected.cold.verified = false;
     expected.cold.key.spec = expected.cold.call = expected.cold.evidence = expected.cold.environment = NULL;
-    assert_int_equal(hone_store_scan(store, NULL, compare_golden, &expected, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_DECISION, NULL, compare_golden, &expected, &f->err), HONE_OK);
     assert_int_equal(expected.found, 2);
     hone_store_stat stat;
     assert_int_equal(hone_store_get_stat(store, &stat, &f->err), HONE_OK);
@@ -326,8 +328,9 @@ static void assert_golden(fixture *f, uint32_t schema, uint64_t foreigns)
 }
 
 // A measurement and a failure of which it is known when and with what they were measured.
-static bool count_known(void *ctx, const hone_store_measurement *measurement)
+static bool count_known(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     assert_true(same(measurement->environment, "{\"hone\":\"0.1.0\"}"));
     assert_true(same(measurement->measured, "2026-11-20T12:34:56Z"));
     ++*(uint32_t *)ctx;
@@ -335,27 +338,30 @@ static bool count_known(void *ctx, const hone_store_measurement *measurement)
 }
 
 // What was measured before schema 3.
-static bool count_unknown(void *ctx, const hone_store_measurement *measurement)
+static bool count_unknown(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     assert_true(measurement->environment == NULL && measurement->measured == NULL);
     ++*(uint32_t *)ctx;
     return true;
 }
 
 // And its samples, which came with schema 5; a failure has none.
-static bool count_sampled(void *ctx, const hone_store_measurement *measurement)
+static bool count_sampled(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     const bool passed = measurement->failure == HONE_FAILURE_NONE;
     assert_true(same(measurement->samples_ns, passed ? "[99.5,101,100]" : NULL));
-    return count_known(ctx, measurement);
+    return count_known(ctx, record);
 }
 
-static uint32_t count_measured(fixture *f, bool (*visit)(void *ctx, const hone_store_measurement *measurement))
+static uint32_t count_measured(fixture *f, bool (*visit)(void *ctx, const hone_store_record *record))
 {
     hone_store *store = open_store(f);
     const hone_store_key key = sample_key();
     uint32_t count = 0;
-    if (hone_store_measurements(store, &key, visit, &count, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    if (hone_store_scan(store, HONE_RECORD_MEASUREMENT, &key, visit, &count, &f->err) != HONE_OK)
+        fail_msg("%s", f->err.message);
     hone_store_close(&store);
     return count;
 }
@@ -416,7 +422,7 @@ static void assert_read_as_it_is(
     const char *file,
     uint32_t schema,
     uint64_t foreigns,
-    bool (*visit)(void *ctx, const hone_store_measurement *measurement))
+    bool (*visit)(void *ctx, const hone_store_record *record))
 {
     (void)remove(f->path);
     copy_golden(f, file);
@@ -468,8 +474,9 @@ static hone_store *open_told(fixture *f, notices *n)
     return store;
 }
 
-static bool note_quarantined(void *ctx, const hone_store_quarantined *quarantined)
+static bool note_quarantined(void *ctx, const hone_store_record *record)
 {
+    const hone_store_quarantined *quarantined = record->quarantined;
     notices *n = ctx;
     n->quarantined++;
     snprintf(n->kind, sizeof n->kind, "%s", quarantined->kind);
@@ -482,7 +489,7 @@ static bool note_quarantined(void *ctx, const hone_store_quarantined *quarantine
 static void look_at_quarantine(fixture *f, hone_store *store, notices *n)
 {
     n->quarantined = 0;
-    assert_ok(f, hone_store_quarantine(store, note_quarantined, n, &f->err));
+    assert_ok(f, hone_store_scan(store, HONE_RECORD_QUARANTINED, NULL, note_quarantined, n, &f->err));
 }
 
 static void a_damaged_decision_is_set_aside_told_once_and_a_miss(void **state)
@@ -494,7 +501,9 @@ static void a_damaged_decision_is_set_aside_told_once_and_a_miss(void **state)
     hone_store *store = open_told(f, &n);
     hone_store_key key = sample_key();
     for (int i = 0; i < 3; i++)
-        assert_int_equal(hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err), HONE_NOT_FOUND);
+        assert_int_equal(
+            hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, ignore_decision, NULL, &f->err),
+            HONE_NOT_FOUND);
     assert_int_equal(n.told, 1);
     assert_non_null(strstr(n.message, f->path));
     assert_non_null(strstr(n.message, "decision record"));
@@ -696,7 +705,8 @@ static void a_put_while_another_process_writes_for_long_is_busy_with_words(void 
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     hone_store_decision put = sample_decision();
     hone_store_key key = sample_key();
-    assert_int_equal(hone_store_get(store, &key, HONE_WARM, ignore_decision, NULL, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, ignore_decision, NULL, &f->err), HONE_OK);
     assert_int_equal(hone_store_put(store, &put, &f->err), HONE_BUSY);
     assert_non_null(strstr(f->err.message, f->path));
     assert_non_null(strstr(f->err.message, "put"));
@@ -720,7 +730,8 @@ static int read_without_writing(fixture *f)
     wrong += hone_store_put(keeper, &put, &f->err) != HONE_OK;
     wrong += chmod(f->path, 0400) != 0;
     wrong += hone_store_open(hone_allocator_system(), f->url, &store, &f->err) != HONE_OK;
-    wrong += hone_store_get(store, &put.key, HONE_WARM, ignore_decision, NULL, &f->err) != HONE_OK;
+    wrong +=
+        hone_store_get(store, HONE_RECORD_DECISION, &put.key, HONE_WARM, ignore_decision, NULL, &f->err) != HONE_OK;
     wrong += hone_store_put(store, &put, &f->err) != HONE_IO;
     wrong += strstr(f->err.message, "make the file and its folder writable") == NULL;
     hone_store_close(&store);

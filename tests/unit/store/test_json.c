@@ -93,8 +93,9 @@ static void write_text(const char *path, const char *text, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static bool count_decision(void *ctx, const hone_store_decision *decision)
+static bool count_decision(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     const hone_store_decision sample = sample_decision();
     assert_string_equal(decision->kernel, sample.kernel); // whatever is served is what was put
     assert_string_equal(decision->config, sample.config);
@@ -106,7 +107,7 @@ static bool count_decision(void *ctx, const hone_store_decision *decision)
 static size_t count_decisions(hone_store *store)
 {
     size_t count = 0;
-    assert_int_equal(hone_store_scan(store, NULL, count_decision, &count, NULL), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_DECISION, NULL, count_decision, &count, NULL), HONE_OK);
     return count;
 }
 

@@ -150,11 +150,11 @@ typedef struct inner {
     hone_status status;
 } inner;
 
-static bool ask_inside(void *ctx, const hone_store_decision *decision)
+static bool ask_inside(void *ctx, const hone_store_record *record)
 {
     inner *i = ctx;
     hone_store_stat stat;
-    (void)decision;
+    (void)record;
     i->status = hone_store_get_stat(i->store, &stat, NULL);
     return true;
 }
@@ -165,7 +165,7 @@ static hone_status ask_in_a_visit(bool concurrent)
     inner i = {open_as(concurrent), HONE_OK};
     const hone_store_decision decision = sample_decision();
     assert_int_equal(hone_store_put(i.store, &decision, &err), HONE_OK);
-    assert_int_equal(hone_store_scan(i.store, NULL, ask_inside, &i, &err), HONE_OK);
+    assert_int_equal(hone_store_scan(i.store, HONE_RECORD_DECISION, NULL, ask_inside, &i, &err), HONE_OK);
     hone_store_close(&i.store);
     return i.status;
 }

@@ -67,9 +67,11 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void see(void *ctx, const hone_store_decision *decision)
+static bool see(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     snprintf(ctx, 64, "%s", decision->kernel);
+    return true;
 }
 
 static hone_status get(hone_store *store, const char *key, char kernel[64])
@@ -78,7 +80,7 @@ static hone_status get(hone_store *store, const char *key, char kernel[64])
     hone_error err;
     whole.key = key;
     kernel[0] = '\0';
-    return hone_store_get(store, &whole, HONE_WARM, see, kernel, &err);
+    return hone_store_get(store, HONE_RECORD_DECISION, &whole, HONE_WARM, see, kernel, &err);
 }
 
 static hone_status put(hone_store *store, const char *key, const char *kernel)
@@ -98,8 +100,9 @@ static hone_status count(hone_store *store, const char *device, uint64_t calls)
     return hone_store_add_invocations(store, &one, 1, &err);
 }
 
-static bool add_up(void *ctx, const hone_store_invocation *invocation)
+static bool add_up(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     *(uint64_t *)ctx += invocation->count;
     return true;
 }
@@ -108,7 +111,7 @@ static uint64_t counted(hone_store *store)
 {
     uint64_t sum = 0;
     hone_error err;
-    assert_int_equal(hone_store_invocations(store, NULL, add_up, &sum, &err), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, add_up, &sum, &err), HONE_OK);
     return sum;
 }
 

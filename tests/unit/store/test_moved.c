@@ -30,10 +30,11 @@ static void put(fixture *f, const char *key)
     if (hone_store_put(f->store, &decision, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
 }
 
-static void see(void *ctx, const hone_store_decision *decision)
+static bool see(void *ctx, const hone_store_record *record)
 {
-    (void)decision;
+    (void)record;
     *(bool *)ctx = true;
+    return true;
 }
 
 // Whether who opens the store now finds it.
@@ -44,7 +45,7 @@ static bool is_there(fixture *f, const char *key)
     bool there = false;
     wanted.key = key;
     open_store(f, &other);
-    hone_status status = hone_store_get(other, &wanted, HONE_WARM, see, &there, &f->err);
+    hone_status status = hone_store_get(other, HONE_RECORD_DECISION, &wanted, HONE_WARM, see, &there, &f->err);
     assert_true(status == HONE_OK || status == HONE_NOT_FOUND);
     hone_store_close(&other);
     return there;

@@ -36,9 +36,11 @@ static void put(fixture *f, const char *text, double time_ns)
     if (hone_store_put(f->store, &decision, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
 }
 
-static void note_time(void *ctx, const hone_store_decision *decision)
+static bool note_time(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     *(double *)ctx = decision->time_ns;
+    return true;
 }
 
 // 0: there is none.
@@ -46,7 +48,7 @@ static double time_of(fixture *f, const char *text)
 {
     double time_ns = 0;
     const hone_store_key key = key_of(text);
-    hone_status status = hone_store_get(f->store, &key, HONE_WARM, note_time, &time_ns, &f->err);
+    hone_status status = hone_store_get(f->store, HONE_RECORD_DECISION, &key, HONE_WARM, note_time, &time_ns, &f->err);
     if (status != HONE_OK && status != HONE_NOT_FOUND) fail_msg("%s", f->err.message);
     return time_ns;
 }

@@ -71,16 +71,18 @@ static void by_hand(fixture *f, const char *sql)
     f->pq.PQclear(result);
 }
 
-static void see(void *ctx, const hone_store_decision *decision)
+static bool see(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     snprintf(ctx, 64, "%s", decision->kernel);
+    return true;
 }
 
 static hone_status get(fixture *f, char kernel[64])
 {
     const hone_store_key key = sample_key();
     kernel[0] = '\0';
-    return hone_store_get(f->store, &key, HONE_WARM, see, kernel, &f->err);
+    return hone_store_get(f->store, HONE_RECORD_DECISION, &key, HONE_WARM, see, kernel, &f->err);
 }
 
 static hone_status put(fixture *f, const char *kernel)
@@ -515,8 +517,9 @@ static void damaged_rows_in_the_way_of_a_batch_are_set_aside(void **state)
     free(b);
 }
 
-static bool count_measured(void *ctx, const hone_store_measurement *measurement)
+static bool count_measured(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     ((int *)ctx)[measurement->failure != HONE_FAILURE_NONE]++;
     return true;
 }
@@ -532,7 +535,8 @@ static void a_config_was_measured_or_it_failed(void **state)
         one.time_ns = i % 2 != 0 ? 0 : 100;
         one.reason = i % 2 != 0 ? "wrong" : NULL;
         assert_int_equal(hone_store_put_measurement(f->store, &key, &one, &f->err), HONE_OK);
-        assert_int_equal(hone_store_measurements(f->store, &key, count_measured, counts, &f->err), HONE_OK);
+        assert_int_equal(
+            hone_store_scan(f->store, HONE_RECORD_MEASUREMENT, &key, count_measured, counts, &f->err), HONE_OK);
         assert_int_equal(counts[i % 2], 1);
         assert_int_equal(counts[1 - i % 2], 0);
     }
@@ -559,8 +563,9 @@ static void *count_calls(void *ctx)
     return NULL;
 }
 
-static bool add_up(void *ctx, const hone_store_invocation *invocation)
+static bool add_up(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     *(uint64_t *)ctx += invocation->count;
     return true;
 }
@@ -574,7 +579,7 @@ static void counts_of_many_writers_add_up(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, count_calls, f), 0);
     for (int i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(hone_store_invocations(f->store, NULL, add_up, &sum, &f->err), HONE_OK);
+    assert_int_equal(hone_store_scan(f->store, HONE_RECORD_INVOCATION, NULL, add_up, &sum, &f->err), HONE_OK);
     assert_int_equal(sum, 2 * WRITERS * EACH);
 }
 

@@ -93,8 +93,9 @@ typedef struct sight {
     double sum_ns;
 } sight;
 
-static bool count_one(void *ctx, const hone_store_decision *decision)
+static bool count_one(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     sight *s = ctx;
     s->count++;
     s->sum_ns += decision->time_ns;
@@ -104,7 +105,8 @@ static bool count_one(void *ctx, const hone_store_decision *decision)
 static void assert_all_took(fixture *f, hone_store *store, double time_ns)
 {
     sight seen = {0};
-    if (hone_store_scan(store, NULL, count_one, &seen, &f->err) != HONE_OK) fail_msg("%s", f->err.message);
+    if (hone_store_scan(store, HONE_RECORD_DECISION, NULL, count_one, &seen, &f->err) != HONE_OK)
+        fail_msg("%s", f->err.message);
     assert_int_equal(seen.count, COUNT);
     assert_true(seen.sum_ns == COUNT * time_ns);
 }

@@ -223,10 +223,12 @@ static void check_status(const fixture *f, size_t page, const char *key, hone_st
     fail_msg("page %zu: '%s' is %s: %s", page + 1, key, hone_status_name(status), f->err.message);
 }
 
-static void check_time(void *ctx, const hone_store_decision *decision)
+static bool check_time(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     double *time = ctx;
     *time = strcmp(decision->config, sample_decision().config) == 0 ? decision->time_ns : -1;
+    return true;
 }
 
 static void check_decisions(fixture *f, hone_store *store, size_t page)
@@ -237,7 +239,7 @@ static void check_decisions(fixture *f, hone_store *store, size_t page)
         const char kind = i < DECISIONS ? 'd' : 'z';
         key_of(kind, i < DECISIONS ? i : i - DECISIONS, text);
         const hone_store_key key = key_with(kind, text);
-        hone_status status = hone_store_get(store, &key, HONE_WARM, check_time, &time, &f->err);
+        hone_status status = hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, check_time, &time, &f->err);
         if (i < DECISIONS)
             check_status(f, page, text, status, time >= i && time <= i);
         else
@@ -245,8 +247,9 @@ static void check_decisions(fixture *f, hone_store *store, size_t page)
     }
 }
 
-static bool count_measurement(void *ctx, const hone_store_measurement *measurement)
+static bool count_measurement(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     int *count = ctx;
     const bool passed = measurement->failure == HONE_FAILURE_NONE;
     *count += passed ? 1 : 100;
@@ -263,7 +266,8 @@ static void check_measurements(fixture *f, hone_store *store)
         key_of('m', i, text);
         hone_store_key key = sample_key();
         key.key = text;
-        assert_int_equal(hone_store_measurements(store, &key, count_measurement, &count, &f->err), HONE_OK);
+        assert_int_equal(
+            hone_store_scan(store, HONE_RECORD_MEASUREMENT, &key, count_measurement, &count, &f->err), HONE_OK);
         assert_true(count == 0 || count == 1 || count == 100 || count == 101);
         lost += count != 101;
     }
@@ -288,8 +292,9 @@ static bool mark(void *ctx, const char *key, char kind, int count)
     return true;
 }
 
-static bool mark_invocation(void *ctx, const hone_store_invocation *invocation)
+static bool mark_invocation(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     return mark(ctx, invocation->key.key, 'i', INVOCATIONS);
 }
 
@@ -302,7 +307,8 @@ static void check_others(fixture *f, hone_store *store, size_t page)
 {
     bool invocations[INVOCATIONS] = {false}, foreigns[FOREIGNS] = {false};
     char key[20];
-    assert_int_equal(hone_store_invocations(store, NULL, mark_invocation, invocations, &f->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, mark_invocation, invocations, &f->err), HONE_OK);
     assert_int_equal(hone_store_foreigns(store, NULL, mark_foreign, foreigns, &f->err), HONE_OK);
     for (int i = 0; i < INVOCATIONS; i++) {
         key_of('i', i, key);
@@ -459,7 +465,7 @@ static int put_before_and_after(const char *url, int begin, int done)
     put.key.key = "0000000000000003";
     ok = ok && hone_store_put(store, &put, NULL) == HONE_OK;
     put.key.key = "0000000000000004";
-    ok = ok && hone_store_get(store, &put.key, HONE_WARM, check_time, &time, NULL) == HONE_OK;
+    ok = ok && hone_store_get(store, HONE_RECORD_DECISION, &put.key, HONE_WARM, check_time, &time, NULL) == HONE_OK;
     hone_store_close(&store);
     return ok ? 0 : 1;
 }
@@ -497,7 +503,7 @@ static void who_had_the_damaged_file_open_goes_on_in_the_new_one(void **state)
     assert_int_equal(left, 0);
     for (int i = 0; i < 2; i++) {
         put.key.key = i == 0 ? "0000000000000002" : "0000000000000003";
-        if (hone_store_get(store, &put.key, HONE_WARM, check_time, &time, &f->err) != HONE_OK)
+        if (hone_store_get(store, HONE_RECORD_DECISION, &put.key, HONE_WARM, check_time, &time, &f->err) != HONE_OK)
             fail_msg("'%s' is gone: %s", put.key.key, f->err.message);
     }
     assert_int_equal(hone_store_verify(store, &health, &f->err), HONE_OK);

@@ -97,8 +97,9 @@ static void *tune(void *argument)
     return NULL;
 }
 
-static bool look(void *ctx, const hone_store_decision *decision)
+static bool look(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     int round = -1;
     if (sscanf(decision->config, "{\"round\":%d}", &round) != 1 || round != (int)decision->time_ns)
         atomic_fetch_add((atomic_int *)ctx, 1);
@@ -111,15 +112,16 @@ static void *read_decisions(void *argument)
     hone_store *store = begin(w->all);
     while (store != NULL && atomic_load(&w->all->working) > 0) {
         hone_store_stat stat;
-        count_failure(w->all, hone_store_scan(store, NULL, look, &w->all->torn, NULL));
+        count_failure(w->all, hone_store_scan(store, HONE_RECORD_DECISION, NULL, look, &w->all->torn, NULL));
         count_failure(w->all, hone_store_get_stat(store, &stat, NULL));
     }
     end(w->all, store);
     return NULL;
 }
 
-static bool note_count(void *ctx, const hone_store_invocation *invocation)
+static bool note_count(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     *(uint64_t *)ctx = invocation->count;
     return true;
 }
@@ -152,7 +154,7 @@ static void run_threads(const char *file, bool one_handle)
     uint64_t count = 0;
     hone_store_stat stat;
     const uint64_t expected = (uint64_t)WRITERS * ROUNDS * sample_invocation().count;
-    assert_int_equal(hone_store_invocations(store, NULL, note_count, &count, NULL), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, note_count, &count, NULL), HONE_OK);
     assert_int_equal(count, expected);
     assert_int_equal(hone_store_get_stat(store, &stat, NULL), HONE_OK);
     assert_true(stat.decisions == 2 * KEYS && stat.measurements == ROUNDS);

@@ -188,13 +188,14 @@ typedef struct wanted {
     int found;
 } wanted;
 
-static void look_for(void *ctx, const hone_pack_entry *entry)
+static bool look_for(void *ctx, const hone_pack_entry *entry)
 {
     wanted *w = ctx;
-    if (strcmp(entry->kernel, w->kernel) != 0) return;
+    if (strcmp(entry->kernel, w->kernel) != 0) return true;
     if (entry->reason == NULL || strstr(entry->reason, w->words) == NULL)
         fail_msg("'%s' is not in: %s", w->words, entry->reason != NULL ? entry->reason : "no reason");
     w->found++;
+    return true;
 }
 
 static void a_list_or_metadata_that_do_not_fit_the_binary_are_refused_with_the_reason(void **state)

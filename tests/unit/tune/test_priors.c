@@ -48,10 +48,10 @@ typedef struct seen {
     int count;
 } seen;
 
-static bool look_for(void *ctx, const hone_store_key *key, const hone_store_measurement *measurement)
+static bool look_for(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     seen *s = ctx;
-    (void)key;
     s->count++;
     s->found = s->found || strcmp(measurement->config, s->config) == 0;
     return true;
@@ -62,7 +62,8 @@ static bool tries(ground *g, const char *config)
 {
     seen s = {config, false, 0};
     if (ground_tune(g, "crowd") != HONE_OK) fail_msg("%s", g->err.message);
-    assert_int_equal(hone_store_scan_measurements(g->environment.store, NULL, look_for, &s, &g->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(g->environment.store, HONE_RECORD_MEASUREMENT, NULL, look_for, &s, &g->err), HONE_OK);
     assert_true(s.count > 0 && s.count <= 5);
     return s.found;
 }

@@ -92,8 +92,8 @@ static void a_document_survives_reading_and_writing(void **state)
     assert_int_equal(json_array_size(json_object_get(root, "failed")), 1);
     assert_int_equal(json_array_size(json_object_get(root, "aliases")), 1);
     json_decref(root);
-    hone_text_free(text);
-    hone_text_free(twice);
+    hone_text_release(&text);
+    hone_text_release(&twice);
     hone_result_release(&again);
     hone_result_release(&result);
     assert_null(result);
@@ -112,8 +112,8 @@ static void a_document_that_was_laid_out_anew_reads_the_same(void **state)
     assert_string_equal(hone_result_decision(laid_out, 0)->config_json, "{\"rows\":4}");
     char *text = text_of(plain), *same = text_of(laid_out);
     assert_string_equal(text, same);
-    hone_text_free(text);
-    hone_text_free(same);
+    hone_text_release(&text);
+    hone_text_release(&same);
     hone_result_release(&laid_out);
     hone_result_release(&plain);
     free(pretty);
@@ -240,9 +240,11 @@ static void results_of_two_devices_do_not_merge(void **state)
     "{" NAMED "\"device\":\"gpu|b\",\"environment\":{\"driver\":\"7\"},\"evidence\":{\"time_ns\":3}}],"                \
     "\"environment\":{\"driver\":\"none\"}}"
 
-static void look_at_driver(void *ctx, const hone_store_decision *decision)
+static bool look_at_driver(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     snprintf(ctx, 64, "%s", decision->environment);
+    return true;
 }
 
 static void a_call_on_another_device_keeps_device_and_environment_of_its_own(void **state)
@@ -261,23 +263,26 @@ static void a_call_on_another_device_keeps_device_and_environment_of_its_own(voi
     for (size_t i = 0; i < 2; i++) {
         char found[64] = "";
         const hone_store_key key = {environments[i][0], "a", "1", "44136fa355b3678a", NULL};
-        assert_int_equal(hone_store_get(store, &key, HONE_WARM, look_at_driver, found, NULL), HONE_OK);
+        assert_int_equal(
+            hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, look_at_driver, found, NULL), HONE_OK);
         assert_string_equal(found, environments[i][1]);
         assert_string_equal(given[i].device, environments[i][0]);
     }
     hone_store_close(&store);
-    hone_text_free(text);
+    hone_text_release(&text);
     hone_result_release(&read);
     hone_result_release(&result);
 }
 
-static void look(void *ctx, const hone_store_decision *decision)
+static bool look(void *ctx, const hone_store_record *record)
 {
+    const hone_store_decision *decision = record->decision;
     assert_string_equal(decision->kernel, "avx512");
     assert_string_equal(decision->config, "{\"rows\":4}");
     assert_true(decision->verified);
     assert_true(decision->time_ns == 1500);
     *(bool *)ctx = true;
+    return true;
 }
 
 static void look_at_alias(void *ctx, const hone_store_alias *alias)
@@ -303,7 +308,7 @@ static void a_result_is_stored_under_its_keys_and_found_by_its_labels(void **sta
     assert_true(aliased);
     const hone_store_key key = {"cpu|a", "rms_norm", "1", "44136fa355b3678a", "{}"};
     bool seen = false;
-    assert_int_equal(hone_store_get(store, &key, HONE_WARM, look, &seen, NULL), HONE_OK);
+    assert_int_equal(hone_store_get(store, HONE_RECORD_DECISION, &key, HONE_WARM, look, &seen, NULL), HONE_OK);
     assert_true(seen);
     hone_store_close(&store);
     hone_result_release(&result);

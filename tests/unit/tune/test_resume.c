@@ -24,8 +24,9 @@ typedef struct seen {
     double time_ns;
 } seen;
 
-static bool count_one(void *ctx, const hone_store_measurement *measurement)
+static bool count_one(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     seen *s = ctx;
     s->known += measurement->measured != NULL && measurement->environment != NULL &&
                 strstr(measurement->environment, "\"hone\":") != NULL;
@@ -59,7 +60,7 @@ static seen look(ground *g, const char *subject)
     seen s = {0};
     hone_call *call = NULL;
     hone_store_key key = key_of(g, subject, &call);
-    hone_status status = hone_store_measurements(g->environment.store, &key, count_one, &s, &g->err);
+    hone_status status = hone_store_scan(g->environment.store, HONE_RECORD_MEASUREMENT, &key, count_one, &s, &g->err);
     assert_true(status == HONE_OK || status == HONE_NOT_FOUND);
     hone_call_release(&call);
     return s;
@@ -117,8 +118,9 @@ static void a_measurement_of_before_its_samples_were_kept_has_none(void **state)
 }
 
 // How many samples stand in the store; each is a time.
-static bool count_samples(void *ctx, const hone_store_measurement *measurement)
+static bool count_samples(void *ctx, const hone_store_record *record)
 {
+    const hone_store_measurement *measurement = record->measurement;
     uint32_t *count = ctx;
     if (measurement->failure != HONE_FAILURE_NONE) {
         assert_null(measurement->samples_ns);
@@ -142,7 +144,8 @@ static void each_measurement_is_stored_with_its_samples(void **state)
     uint32_t count = 0;
     assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
     hone_store_key key = key_of(g, "wrong", &call);
-    assert_int_equal(hone_store_measurements(g->environment.store, &key, count_samples, &count, &g->err), HONE_OK);
+    assert_int_equal(
+        hone_store_scan(g->environment.store, HONE_RECORD_MEASUREMENT, &key, count_samples, &count, &g->err), HONE_OK);
     assert_true(count > 0 && count <= HONE_KEPT_SAMPLES);
     hone_call_release(&call);
 }

@@ -258,8 +258,9 @@ static int call_alone(void)
     return failed;
 }
 
-static bool add_count(void *ctx, const hone_store_invocation *invocation)
+static bool add_count(void *ctx, const hone_store_record *record)
 {
+    const hone_store_invocation *invocation = record->invocation;
     *(uint64_t *)ctx += invocation->count;
     return true;
 }
@@ -285,7 +286,7 @@ static void what_such_a_program_recorded_is_there_when_it_has_ended(void **state
     assert_int_equal(waitpid(child, &end, 0), child);
     assert_int_equal(end, 0);
     assert_int_equal(hone_store_open(hone_allocator_system(), url, &store, NULL), HONE_OK);
-    assert_int_equal(hone_store_invocations(store, NULL, add_count, &count, NULL), HONE_OK);
+    assert_int_equal(hone_store_scan(store, HONE_RECORD_INVOCATION, NULL, add_count, &count, NULL), HONE_OK);
     assert_int_equal(count, 100);
     hone_store_close(&store);
     temporary_folder_remove(&folder);
