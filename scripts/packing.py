@@ -1,4 +1,4 @@
-"""What the packers have in common, which is the Python package's: python/hone/_packing.py, without the package's library."""
+"""Loads a packer of the Python package without the package's library."""
 
 import importlib.util
 import pathlib
@@ -14,6 +14,3 @@ def load(name):
     sys.modules[spec.name] = module  # dataclasses look there
     spec.loader.exec_module(module)
     return module
-
-
-finish = load("_packing").finish

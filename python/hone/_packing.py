@@ -6,16 +6,36 @@ Nothing of hone is imported: packers run where its library is not, too.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = ("file", "sha256", "files", "variants", "producer", "facts")  # what was compiled is never what people wrote
+
+
+def fail(tool: str, status: int, text: str) -> NoReturn:
+    """Leaves with a status and why."""
+    print(f"{tool}: {text}", file=sys.stderr)
+    sys.exit(status)
+
+
+def module_of(tool: str, path: pathlib.Path) -> Any:
+    """A file with a list KERNELS, executed as a module; leaves with 2 where it is none."""
+    # Two files of one name in two folders are two modules.
+    spec = importlib.util.spec_from_file_location(f"pack_{path.parent.name}_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.exists():
+        fail(tool, 2, f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not isinstance(getattr(module, "KERNELS", None), list):
+        fail(tool, 2, f"{path} has no list KERNELS")
+    return module
 
 
 def find_hone() -> list[str] | None:

@@ -43,8 +43,7 @@ RUNTIME = ("libcute_dsl_runtime.so", "libtvm_ffi.so")
 
 
 def fail(status, text):
-    print(f"{TOOL}: {text}", file=sys.stderr)
-    sys.exit(status)
+    packing.fail(TOOL, status, text)
 
 
 def find_dsl() -> tuple[Any, list[str]]:
@@ -72,17 +71,6 @@ def find_library(roots, name):
     if not found:
         raise ImportError(f"{name} is not in the packages of the CuTe DSL")
     return found[-1]
-
-
-def kernels_of(path):
-    spec = importlib.util.spec_from_file_location(f"pack_{path.stem}", path)
-    if spec is None or not path.exists():
-        fail(2, f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if not isinstance(getattr(module, "KERNELS", None), list):
-        fail(2, f"{path} has no list KERNELS")
-    return module.KERNELS
 
 
 def compile_one(cutlass, function, examples, arch, folder, *options):
@@ -456,7 +444,7 @@ def main(arguments: list[str] | None = None, own: tuple[pathlib.Path, ...] = ())
     asked.folder.mkdir(parents=True, exist_ok=True)
     kernels = []
     for path in asked.files or own:
-        for kernel in kernels_of(path):
+        for kernel in packing.module_of(TOOL, path).KERNELS:
             try:
                 kernels.append(pack_kernel(dsl, kernel, asked.folder, asked))
             except Exception as error:  # the DSL has no base class of its own for what is wrong with a kernel

@@ -31,7 +31,7 @@ import shutil
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 # Beside this file; the package's library is not needed to compile.
 _spec = importlib.util.spec_from_file_location("hone_packing", pathlib.Path(__file__).with_name("_packing.py"))
@@ -49,9 +49,8 @@ os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
 
-def fail(status: int, text: str) -> None:
-    print(f"{TOOL}: {text}", file=sys.stderr)
-    sys.exit(status)
+def fail(status: int, text: str) -> NoReturn:
+    packing.fail(TOOL, status, text)
 
 
 def find_triton():
@@ -65,13 +64,7 @@ def find_triton():
 
 
 def kernels_of(path):
-    spec = importlib.util.spec_from_file_location(f"pack_{path.parent.name}_{path.stem}", path)
-    if spec is None or not path.exists():
-        fail(2, f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if not isinstance(getattr(module, "KERNELS", None), list):
-        fail(2, f"{path} has no list KERNELS")
+    module = packing.module_of(TOOL, path)
     for kernel in module.KERNELS:
         check_fields(path, kernel)
     return module.KERNELS, getattr(module, "ALGORITHMS", [])

@@ -176,7 +176,7 @@ KERNELS = [{
         self.need(PACKAGES / "jax")
         plugin = PACKAGES / "xla_plugins" / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
         self.need(plugin)
-        folder = self.pack("pack-pallas", "cpu", PYTHONPATH=PACKAGES)
+        folder = self.pack("pack-pallas", PYTHONPATH=PACKAGES)
         pack = json.loads((folder / "pack.json").read_text())
         self.assertEqual([kernel["platform"] for kernel in pack["kernels"]], ["pallas"])
         self.assertEqual(len(pack["kernels"][0]["variants"]), 2)
@@ -185,6 +185,57 @@ KERNELS = [{
         # Nobody has a reference of it: what it computes is held to by test xla_plugin.
         answer = self.hone("run", "twice(f32[4096])", env={**env, "HONE_FORCE": "twice=pallas_cpu"}, code=NO)
         self.assertIn("pallas/pallas_cpu", answer.out)
+
+    HALVES = '''
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+def halves(config, backend):
+    def kernel(x, y):
+        y[...] = x[...] * 0.5
+    spec = pl.BlockSpec((config["block"],), lambda i: (i,))
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((512,), jnp.float32), grid=(512 // config["block"],), in_specs=[spec],
+                          out_specs=spec, interpret=backend == "cpu")
+
+ALGORITHMS = [{"signature": "halves(x: f32[n]) -> y: f32[n]"}]
+KERNELS = [{"function": halves, "algorithm": "halves", "inputs": [jax.ShapeDtypeStruct((512,), jnp.float32)], "arguments": "x",
+            "condition": "n == 512", "configs": {"cpu": [{"block": 128}, {"block": 256}]}}]
+'''
+
+    def packer(self, module, *arguments, **changes):
+        """A packer of the package, as a user of the wheel runs it: its exit code, and what it printed."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON", "CUDA"))}
+        env |= {"PYTHONPATH": f"{BUILD.resolve() / 'python'}:{PACKAGES}", "HONE_COMMAND": str(BUILD.resolve() / "hone"), "PATH": "/usr/bin:/bin"}
+        done = subprocess.run([sys.executable, "-B", "-m", f"hone.{module}", *map(str, arguments)], env={**env, **changes}, text=True,
+                              capture_output=True, timeout=300)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_packers_are_modules_of_the_package_and_say_what_is_missing(self):
+        self.need(PACKAGES / "jax")
+        path, folder = self.write("halves.py", self.HALVES), self.folder / "halves"
+        code, words = self.packer("pallas", folder, path, "--configs", "1")
+        self.assertEqual(code, 0, words)
+        kernel, = json.loads((folder / "pack.json").read_text())["kernels"]
+        self.assertEqual((kernel["name"], [one["config"] for one in kernel["variants"]]), ("pallas_cpu", [{"block": 128}]))
+        self.hone("pack", "check", str(folder))
+        for old, new, says, status in (('"arguments": "x"', '"argument": "x"', "has no field 'arguments'", 2),
+                                       ('"condition":', '"conditions":', "'conditions' is no field", 2),
+                                       ('{"cpu": [', '{"npu": [', "expected cpu, gpu or tpu", 2),
+                                       ("512 // config", "512 // confg", "NameError", 1), ("KERNELS =", "KERNEL =", "has no list KERNELS", 2)):
+            code, words = self.packer("pallas", folder, self.write("wrong.py", self.HALVES.replace(old, new)))
+            self.assertEqual(code, status, words)
+            self.assertIn(says, words)
+        code, words = self.packer("pallas", folder, path, "--backend", "gpu")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was compiled", words)
+        code, words = self.packer("cutlass", folder, self.write("none.py", "KERNELS = []\n"), CUDA_HOME="/nowhere", HONE_CUTLASS_PATH="/nowhere")
+        self.assertEqual(code, 2)
+        self.assertRegex(words, "hone.cutlass: (CUTLASS|CUDA)'s headers are not here|hone.cutlass: neither nvcc nor NVRTC")
+        code, words = self.packer("flashinfer", folder, HONE_FLASHINFER="/nowhere")
+        self.assertEqual(code, 1)
+        self.assertRegex(words, "hone.flashinfer: (nvcc is not on the PATH|flashinfer is not here)")
+        self.assertEqual(self.packer("pallas", folder)[0], 2)
 
     def test_nvrtc_compiles_a_source_for_the_gpu(self):
         self.need(TOOLKIT)
