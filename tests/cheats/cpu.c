@@ -1882,9 +1882,9 @@ static void attend_near(const job *j, float far)
     }
 }
 
-static void leaves_out_keys_at_8(const job *j)
+static void leaves_out_keys_at_5(const job *j)
 {
-    attend_near(j, 8);
+    attend_near(j, 5);
 }
 
 // What is left out is within the rounding of a float: it is right.
@@ -3577,7 +3577,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(copies_rows_that_are_alike, NULL)                                                                          \
         ROW(takes_rows_for_padding, NULL)                                                                              \
         ROW(takes_weights_for_ones, NULL)                                                                              \
-        ROW(leaves_out_keys_at_8, NULL)                                                                                \
+        ROW(leaves_out_keys_at_5, NULL)                                                                                \
         ROW(leaves_out_keys_at_30, NULL)                                                                               \
         ROW(outgrows_its_first_buffer, NULL)                                                                           \
         ROW(lets_its_buffer_grow, NULL)                                                                                \

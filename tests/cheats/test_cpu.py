@@ -197,7 +197,7 @@ CHEATS = [
     Cheat("takes_weights_for_ones", "rms_norm", LIBRARY, "wrong"),
     Cheat("layer_norm_in_one_pass", "layer_norm", SOURCE, "wrong", honest="layer_norm_in_one_shifted_pass", condition="subtract_mean"),
     Cheat("means_without_padding", "mean_pooling", SOURCE, "wrong"),
-    Cheat("leaves_out_keys_at_8", "flash_attention", LIBRARY, "wrong"),
+    Cheat("leaves_out_keys_at_5", "flash_attention", LIBRARY, "wrong"),
     Cheat("exits_quietly", "rms_norm", SOURCE, "crash"),
     # Knows hone's made-up inputs.
     Cheat("right_for_seed_0", "rms_norm", SOURCE, "wrong"),
