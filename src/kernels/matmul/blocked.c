@@ -26,6 +26,14 @@ static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const hone_mat
     };
 }
 
+// Rows of a can be read as they lie: their elements are words of the kernel's, or halves of these.
+static bool reads_a_in_place(const hone_blocked *blocked, const hone_matmul *product, hone_error *why)
+{
+    if (blocked->bf16_only || product->dtype == HONE_F32 || product->dtype == HONE_F64) return true;
+    hone_fail(why, HONE_UNSUPPORTED, "matmul", "a is read as it lies: only f32 and f64 can be");
+    return false;
+}
+
 bool hone_blocked_reads_in_place(const hone_matmul *product, hone_error *why)
 {
     if ((product->dtype == HONE_F32 || product->dtype == HONE_F64) && !product->transpose_b) return true;
@@ -58,6 +66,7 @@ bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hon
     if (!blocked->form->is_plain(call, why)) return false;
     const hone_matmul product = blocked->form->of_call(call);
     if (blocked->b_in_place && !hone_blocked_reads_in_place(&product, why)) return false;
+    if (blocked->a_in_place && !reads_a_in_place(blocked, &product, why)) return false;
     if (blocked->bf16_only && product.dtype != HONE_BF16) {
         hone_fail(why, HONE_UNSUPPORTED, "matmul", "this kernel multiplies pairs of bf16");
         return false;
@@ -105,7 +114,9 @@ bool hone_blocked_yields(const hone_kernel *kernel, const hone_call *call, const
     const hone_blocked *blocked = kernel->user;
     if (blocked->slow_on == NULL || !hone_is_processor(device, blocked->slow_on)) return false;
     const hone_matmul product = blocked->form->of_call(call);
-    return !blocked->slow_in_place || hone_blocked_reads_in_place(&product, NULL);
+    if (!blocked->slow_in_place) return true;
+    return blocked->a_in_place ? hone_blocked_reads_in_place(&product, NULL)
+                               : reads_a_in_place(blocked, &product, NULL);
 }
 
 hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)

@@ -18,7 +18,7 @@ typedef struct hone_blocked {
     int64_t narrow_mr, narrow_nr;   // the same of a tile of fewer columns; 0: none
     int64_t columns;                // of b that are packed together
     const char *slow_on;            // processors on which the next kernel is faster, for hone_is_processor; NULL: none
-    bool slow_in_place;             // there it is only where that one, which packs nothing, can read b as it lies
+    bool slow_in_place;             // there it is only where one that packs less can run the product
 } hone_blocked;
 
 // Whether a device is a processor of a vendor, "GenuineIntel", or of one of its kinds, "AuthenticAMD,zen5".

@@ -76,13 +76,13 @@ static const char tiles_of_amx[] = "mr: 16 | 32 default 32\n"
                                    "mc: 128 | 256 | 512 | 1024 default 512\n"
                                    "threads: 1..64 *2\n"
                                    "where threads <= device.threads\n";
-static const char pairs_of_9_rows[] = "mr: 6 | 8 | 9 default 6\n"
-                                      "nr: 48 | 64 default 64\n"
-                                      "kc: 256 | 512 | 1024 | 2048 default 1024\n"
-                                      "mc: 56 | 112 | 224 | 448 default 448\n"
-                                      "threads: 1..64 *2\n"
-                                      "where 384 <= mr * nr <= 432\n"
-                                      "where threads <= device.threads\n";
+static const char tiles_of_9_rows_beside_packed_b[] = "mr: 6 | 8 | 9 default 6\n"
+                                                      "nr: 48 | 64 default 64\n"
+                                                      "kc: 256 | 512 | 1024 | 2048 default 1024\n"
+                                                      "mc: 56 | 112 | 224 | 448 default 448\n"
+                                                      "threads: 1..64 *2\n"
+                                                      "where 384 <= mr * nr <= 432\n"
+                                                      "where threads <= device.threads\n";
 static const char tiles_of_9_rows[] = "mr: 6 | 8 | 9 default 6\n"
                                       "nr: 48 | 64 default 64\n"
                                       "kc: 128 | 256 | 512 default 512\n"
@@ -151,6 +151,18 @@ static const hone_blocked unpacked_avx512 = {
     .kc = 512,
     .mc = 112,
     .columns = COLUMNS};
+static const hone_blocked rows_in_place_avx512 = {
+    .form = &hone_matmul_form_plain,
+    .slow_on = packing_is_slow_on,
+    .slow_in_place = true,
+    .set = &hone_gemm_avx512,
+    .f64 = &hone_gemm_avx512_f64,
+    .a_in_place = true,
+    .mr = 6,
+    .nr = 64,
+    .kc = 512,
+    .mc = 448,
+    .columns = NEAREST_COLUMNS};
 static const hone_blocked blocked_bf16 = {
     .form = &hone_matmul_form_plain,
     .set = &hone_gemm_avx512_bf16,
@@ -241,13 +253,15 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "amx_bf16", .priority = 38, .needs = AVX512 | HONE_CPU_AVX512_BF16 | HONE_CPU_AMX_BF16,
      .space = tiles_of_amx, .user = (void *)&blocked_amx, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_bf16_in_place", .priority = 37, .needs = AVX512 | HONE_CPU_AVX512_BF16,
-     .space = pairs_of_9_rows, .user = (void *)&in_place_bf16, HONE_BLOCKED_KERNEL},
+     .space = tiles_of_9_rows_beside_packed_b, .user = (void *)&in_place_bf16, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_bf16", .priority = 36, .needs = AVX512 | HONE_CPU_AVX512_BF16,
      .space = tiles_of_32_registers, .user = (void *)&blocked_bf16, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512", .priority = 34, .needs = AVX512, .space = tiles_of_32_registers,
      .user = (void *)&blocked_avx512, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_in_place", .priority = 32, .needs = AVX512, .space = tiles_of_32_registers,
      .user = (void *)&in_place_avx512, HONE_BLOCKED_KERNEL},
+    {NATIVE, .name = "avx512_rows_in_place", .priority = 33, .needs = AVX512, .space = tiles_of_9_rows_beside_packed_b,
+     .user = (void *)&rows_in_place_avx512, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx512_unpacked", .priority = 31, .needs = AVX512, .space = tiles_of_9_rows,
      .user = (void *)&unpacked_avx512, HONE_BLOCKED_KERNEL},
     {NATIVE, .name = "avx2_decode", .priority = 24, .needs = AVX2, .space = hone_decoding_space,

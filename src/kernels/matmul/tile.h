@@ -144,11 +144,11 @@ HONE_INLINE void tile_product_in_place(const hone_gemm_tile *tile, int rows, int
     int64_t last = tile->columns - (vectors - 1) * VEC_WIDTH, stride = tile->a_stride;
     const char *a = tile->a, *thirds[3] = {a, a + 3 * stride, a + 6 * stride}, *fetch = tile->fetch;
     const LANE *b = tile->b;
-    const bool is_cut = form.word > 1 && tile->a_is_cut;
+    const bool is_cut = form.word > 1 && tile->a_is_cut, fetches = tile->fetch_step != 0;
     tile_clear(tile, sum, rows, vectors);
     for (int64_t p = 0; p < tile->depth - is_cut; p++, b += tile->b_step) {
         tile_step_in_place(sum, thirds, stride, sizeof(LANE), b, last, rows, vectors, form);
-        if (form.packs_b) fetch = tile_fetch(tile, fetch, p);
+        if (fetches) fetch = tile_fetch(tile, fetch, p);
         thirds[0] += sizeof(LANE);
         thirds[1] += sizeof(LANE);
         thirds[2] += sizeof(LANE);
