@@ -6,6 +6,9 @@
 //   hone_status status = HONE_CALL_PLAN(plan, x, y, 1.5);                      // plan->run
 //   hone_status status = HONE_TUNE(op, &options, &result, &err, x, y, 1.5);    // hone_tune
 //   HONE_UNPACK(args, const float *, x, float *, y, double, gain);             // in a kernel: three variables
+//   HONE_ROWS(kernel, row)                                                     // a kernel that calls row(args, i) for each i
+//   HONE_REGISTER(rt, "scale(x: f32[n]) -> y: f32[n]", reference, kernels, &op, &err)   // hone_register
+//   hone_runtime_open(HONE_OPTIONS(hone_runtime_options, .store = "none"), &rt, &err)
 //
 // Macros of at most 16 values; each is evaluated once. C++17 has hone/hone.hpp in their place.
 #ifndef HONE_ARGS_H
@@ -78,6 +81,7 @@ HONE_MUST_CHECK static inline hone_status hone_register(
 }
 
 // hone_tune for arguments.
+//   out  NULL: the result is not wanted, since the decision is stored and answers
 HONE_MUST_CHECK static inline hone_status hone_tune_values(
     const hone_op *op,
     const hone_value *args,
@@ -87,9 +91,13 @@ HONE_MUST_CHECK static inline hone_status hone_tune_values(
     hone_error *err)
 {
     hone_call *call = NULL;
-    *out = NULL;
+    hone_result *result = NULL;
     hone_status status = hone_call_bind(hone_allocator_system(), hone_op_signature(op), args, count, false, &call, err);
-    if (status == HONE_OK) status = hone_tune(op, call, options, out, err);
+    if (status == HONE_OK) status = hone_tune(op, call, options, &result, err);
+    if (out != NULL)
+        *out = result;
+    else
+        hone_result_release(&result);
     hone_call_release(&call);
     return status;
 }
@@ -179,7 +187,7 @@ HONE_MUST_CHECK static inline hone_status hone_tune_values(
             const char *: hone_string_of,                                                                              \
             const hone_tensor *: hone_tensor_given,                                                                    \
             default: hone_data_of)(value))
-#    define HONE_UNPACK_2(args, i, type, name) type name = HONE_GIVEN(type, (args)[i])
+#    define HONE_UNPACK_2(args, i, type, name) type name = HONE_GIVEN(type, ((const hone_value *)(args))[i])
 #    define HONE_UNPACK_4(args, i, type, name, ...)                                                                    \
         HONE_UNPACK_2(args, i, type, name);                                                                            \
         HONE_UNPACK_2(args, (i) + 1, __VA_ARGS__)
@@ -207,6 +215,26 @@ HONE_MUST_CHECK static inline hone_status hone_tune_values(
             __VA_ARGS__, HONE_UNPACK_16, 0, HONE_UNPACK_14, 0, HONE_UNPACK_12, 0, HONE_UNPACK_10, 0, HONE_UNPACK_8, 0, \
             HONE_UNPACK_6, 0, HONE_UNPACK_4, 0, HONE_UNPACK_2, 0, 0)                                                   \
         (args, 0, __VA_ARGS__)
+
+// hone_register of an array of kernels, for an algorithm of which no more is said than its signature and its reference.
+#    define HONE_REGISTER(rt, text, function, kernels, out_op, err)                                                    \
+        hone_register(                                                                                                 \
+            (rt), &(const hone_algorithm){HONE_ALGORITHM, .signature = (text), .reference = (function)}, (kernels),    \
+            sizeof(kernels) / sizeof *(kernels), (out_op), (err))
+
+// Options with some fields set, and zero else, for one call.
+#    define HONE_OPTIONS(type, ...) (&(const type){.struct_size = sizeof(type), __VA_ARGS__})
+
+// Defines `name`, the function of a kernel or a reference that calls body(args, i), a void (void *args, int64_t i), for every index i of
+// the first dim of the first argument: on as many threads as the first parameter of the kernel's space says, and on one
+// where it has no space. body unpacks args itself.
+#    define HONE_ROWS(name, body)                                                                                      \
+        static hone_status name(const hone_plan *plan, const hone_value *args, const hone_execution *execution)        \
+        {                                                                                                              \
+            const int32_t threads = plan->kernel->space != NULL ? (int32_t)plan->config[0] : 1;                        \
+            hone_plan_parallel_for(plan, execution, threads, args[0].as.tensor->shape[0], (body), (void *)args);       \
+            return HONE_OK;                                                                                            \
+        }
 
 #endif
 #endif

@@ -130,6 +130,58 @@ static void what_is_registered_twice_in_one_line_is_refused_with_words(void **st
     assert_non_null(strstr(f->err.message, "one"));
 }
 
+static void double_row(void *args, int64_t i)
+{
+    HONE_UNPACK(args, const hone_tensor *, x, float *, y);
+    const float *row = (const float *)hone_tensor_data(x) + i * x->shape[1];
+    for (int64_t j = 0; j < x->shape[1]; j++)
+        y[i * x->shape[1] + j] += 2 * row[j];
+}
+
+HONE_ROWS(double_rows, double_row)
+
+static void a_kernel_of_rows_visits_each_row_once_with_any_number_of_threads(void **state)
+{
+    fixture *f = *state;
+    const hone_op *op = NULL;
+    hone_context *context = NULL;
+    const hone_kernel kernels[] = {
+        {HONE_KERNEL, .name = "one", HONE_ON_CPU, .run = double_rows},
+        {HONE_KERNEL, .name = "many", HONE_ON_CPU, .run = double_rows, .space = "threads: 1..8"}};
+    const hone_status status =
+        HONE_REGISTER(f->rt, "rows(x: f32[m, n]) -> y: f32[m, n]", double_rows, kernels, &op, &f->err);
+    if (status != HONE_OK) fail_msg("%s", f->err.message);
+    static float x[64][3], y[64][3];
+    for (int i = 0; i < 64 * 3; i++)
+        x[i / 3][i % 3] = (float)i;
+    const hone_override overrides[] = {
+        {.algorithm = "rows", .kernel = "one"}, {.algorithm = "rows", .kernel = "many", .config = "threads=8"}};
+    for (int which = 0; which < 2; which++) {
+        memset(y, 0, sizeof y);
+        assert_int_equal(
+            hone_context_derive(f->rt, NULL, NULL, &overrides[which], HONE_POLICY_DEFAULT, &context, &f->err), HONE_OK);
+        hone_context *before = hone_context_enter(context);
+        assert_int_equal(HONE_CALL(op, &f->err, HONE_TENSOR(x[0], 64, 3), HONE_TENSOR(y[0], 64, 3)), HONE_OK);
+        (void)hone_context_enter(before);
+        hone_context_release(&context);
+        for (int i = 0; i < 64 * 3; i++)
+            assert_true(y[i / 3][i % 3] == 2 * x[i / 3][i % 3]);
+    }
+}
+
+static void tuning_needs_no_result_and_options_no_variable(void **state)
+{
+    fixture *f = *state;
+    hone_tensor *x = HONE_TENSOR(f->x[0], 2, 3), *y = HONE_TENSOR(f->y[0], 2, 3);
+    const hone_status status = HONE_TUNE(
+        f->op, HONE_OPTIONS(hone_tune_options, .isolation = HONE_ISOLATION_IN_PROCESS, .seconds = 0.2), NULL, &f->err,
+        x, hone_of_none(), y, 2.0, 1, (bool)0);
+    if (status != HONE_OK) fail_msg("%s", f->err.message);
+    assert_int_equal(
+        HONE_TUNE(f->op, HONE_OPTIONS(hone_tune_options, .seconds = -1), NULL, &f->err, x, hone_of_none(), y, 2.0),
+        HONE_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +189,9 @@ int main(void)
         cmocka_unit_test(values_are_what_their_types_say),
         cmocka_unit_test_setup_teardown(a_call_in_one_line_gives_its_kernel_each_argument, open_it, close_it),
         cmocka_unit_test_setup_teardown(a_call_is_tuned_and_bound_in_one_line_each, open_it, close_it),
+        cmocka_unit_test_setup_teardown(
+            a_kernel_of_rows_visits_each_row_once_with_any_number_of_threads, open_it, close_it),
+        cmocka_unit_test_setup_teardown(tuning_needs_no_result_and_options_no_variable, open_it, close_it),
         cmocka_unit_test_setup_teardown(what_is_registered_twice_in_one_line_is_refused_with_words, open_it, close_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
