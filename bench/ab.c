@@ -1,5 +1,5 @@
 // How often does a contest pick wrong? Two configs of one kernel whose work differs by exactly 2 %, busy neighbours on
-// the machine, and at most so many seconds for a contest: trial by trial, wrong picks are counted. A contest that
+// the machine, and at most N seconds for each contest: trial by trial, wrong picks are counted. A contest that
 // declares a tie, whatever it then takes, has picked wrong.
 //
 //   bench_ab [TRIALS [SECONDS [NEIGHBOURS [PERCENT]]]]     300 trials of 2 s beside 2 neighbours, 2 %, unless told otherwise

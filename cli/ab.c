@@ -185,7 +185,7 @@ static int take_turns(trial *t, ab_run runs[2], double start_seconds, double *ou
     while (ended < 0 && count < MOST_TURNS &&
            (count < LEAST_TURNS || cli_now_ns() < (count < GOOD_TURNS ? most : least))) {
         const int first = cli_random_bit(&t->random);
-        // Processors are not alike beside other work, and where a program's threads once are they stay for seconds: both
+        // Processors are not alike on a busy machine, and where a program's threads once are they stay for seconds: both
         // sides begin a turn on the same ones.
         ab_read_places(&runs[cli_random_bit(&t->random)], &places);
         for (int i = 0; i < 2 && ended < 0; i++) {

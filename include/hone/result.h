@@ -1,4 +1,4 @@
-// Results of tuning as documents: written, read, merged, stored, and as a page to look at.
+// Results of tuning as documents: written, read, merged, stored, and as an HTML report.
 #ifndef HONE_RESULT_H
 #define HONE_RESULT_H
 

@@ -11,7 +11,7 @@ typedef struct hone_simulation {
     const hone_recorded *recorded;
     const char *name; // of the space, for words and the document
     uint64_t seed;
-    uint32_t evaluations;            // at most so many configs; 0: as a contest
+    uint32_t evaluations;            // the most configs; 0: as a contest
     double seconds;                  // of the simulated clock; 0: no limit
     uint32_t patience;               // 0: endless
     bool races;                      // pay run by run, and stop losers; else each config is paid for whole

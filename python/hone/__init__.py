@@ -95,7 +95,7 @@ def tune(operation: str | None = None, *arrays: Any, **keywords: Any) -> Result:
         operation: as of :func:`decide`; None: every call that was recorded and has no verified decision.
         arrays: their contents are not looked at; inputs are made up.
         keywords: scalars of the call, and options:
-            ``seconds`` (at most so long, 30), ``evaluations`` (at most so many candidates, 500), ``patience``,
+            ``seconds`` (time limit, 30), ``evaluations`` (most candidates, 500), ``patience``,
             ``candidate_seconds``, ``wait_seconds``, ``isolation`` (``"worker"`` or ``"in_process"``), ``cold``,
             ``regime`` (``"warm"``, ``"cold"``, ``"graph"`` or ``"eager"``: what a time is of), ``seed``,
             ``store`` (keep it, True), ``fresh``, ``keep_existing``, ``platform``, ``kernel``, ``stable``,

@@ -15,7 +15,7 @@ typedef struct code_field {
     const char *name;
     size_t offset;
     const char *between; // of an array's items
-    size_t terms;        // at most so many expressions; 0: it is no list of expressions
+    size_t terms;        // the most expressions; 0: it is no list of expressions
 } code_field;
 
 static const code_field code_fields[] = {

@@ -1,4 +1,4 @@
-// A result as a page to look at: contest.js draws whatever stands in the page's place for data, with the result document
+// A result as an HTML report: contest.js draws whatever stands in the page's place for data, with the result document
 // in that place. Nothing else is loaded from anywhere.
 #include "base/buffer.h"
 #include "base/error.h"

@@ -108,7 +108,7 @@ hone_status hone_contest_run(const hone_contest_request *request, hone_contest *
 void hone_contest_deinit(hone_contest *contest);
 // Looks at a stored choice as a contest looks at its winner, and measures it again, interleaved with its runners-up by
 // what the store has measured, with the best or the default of other kernels, and with the default. Writes what is
-// measured now into *out; the rest is the caller's, as is the permit on the device. A choice that falls out is
+// measured now into *out; the rest is the caller's, as is the permit on the device. A choice that is rejected is
 // out->failure with out->reason, and HONE_OK.
 //   out_next  where it is to be taken back: the fastest by what is stored that passes the same; kernel "": none does
 // Returns as hone_tune.

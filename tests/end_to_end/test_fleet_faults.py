@@ -135,7 +135,7 @@ class Clocks(FleetTest):
             self.assertLess(time.monotonic(), deadline)
         self.assertLessEqual(stat["held"], 1)
         os.killpg(victim.pid, signal.SIGKILL)
-        output = victim.communicate()[0]  # beside other work it may have been certain of a call before
+        output = victim.communicate()[0]  # on a busy machine it may have been certain of a call before
         while self.hone("queue", "stat", "--json").json["held"] > 0:
             self.assertLess(time.monotonic(), deadline)
         for worker in workers:

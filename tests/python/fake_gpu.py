@@ -167,7 +167,7 @@ def _cupy_empty(shape, dtype):
 
 
 class _Null:
-    """Entered as often as one likes."""
+    """May be entered several times."""
 
     def __enter__(self):
         self.on = cupy_state.on(0)

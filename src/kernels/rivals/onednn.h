@@ -62,7 +62,7 @@ hone_status hone_onednn_primitive_create(
     int32_t threads,
     hone_onednn_primitive **out,
     hone_error *err);
-// Runs it on count addresses. threads: at most so many; 0: as many as it was made for.
+// Runs it on count addresses. threads: the most; 0: as many as it was made for.
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY; HONE_KERNEL_FAILED.
 hone_status hone_onednn_primitive_run(hone_onednn_primitive *primitive, void *const *data, int32_t threads);
 void hone_onednn_primitive_destroy(hone_onednn_primitive *primitive); // NULL is fine

@@ -11,7 +11,7 @@
 // How to wait for a holder.
 typedef struct hone_wait {
     const volatile int *cancel;      // not 0: stop waiting; may be NULL
-    double seconds;                  // at most so long for one holder; the next one has as long again
+    double seconds;                  // limit for one holder; the next one has as long again
     double stranger_seconds;         // for one that is not known to be a process of this user; 0: as any other
     void (*say)(void *ctx, int pid); // a wait for this process has begun (0: not known which); may be NULL
     void *ctx;

@@ -7,7 +7,7 @@
 // look larger than it is by the luck of the best of several: the interval and a tie of half a percent stand against
 // that.
 //
-// Before that the choice passes alone what a contest's winner passes. One that falls out, twice, is told to be taken back,
+// Before that the choice passes alone what a contest's winner passes. One that is rejected twice is reported, to be taken back,
 // and the fastest by what is stored that passes the same takes its place: the next best.
 #include "tune/contest/contest.h"
 

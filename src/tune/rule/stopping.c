@@ -52,7 +52,7 @@ static const double short_ns = 1e6, short_spent_ns = 5e6;
 enum { SHORT_SAMPLES = 3 };
 // Threads that wait for each other in a loop, as OpenMP's do, stand still for a slice of the scheduler, some
 // milliseconds, when one of them has no processor: then a sample says nothing, whatever it waited. oneDNN's default,
-// the fastest by far, was dropped after one of 14 ms in place of 75 us in four of five contests beside other work.
+// the fastest by far, was dropped after one of 14 ms in place of 75 us in four of five contests on a busy machine.
 static const double patient_spent_ns = 100e6;
 enum { PATIENT_SAMPLES = 6 };
 // Where slow batches come at random, one in three, nine of them come before three quick ones 1 time in 10,000. No clock of

@@ -35,11 +35,11 @@ enum {
 };
 
 static const double suspect = 1.5; // how many times longer
-// The same beside other work, which takes a thread its processor for a part of any batch.
+// The same on a busy machine, which takes a thread its processor for a part of any batch.
 static const double suspect_disturbed = 4;
 static const double least_gain_ns = 150; // of a run: below, it is not worth a trick
 static const double device_gain_ns = 5e3;
-// A contest of seconds has few runs of this length, and such a run is hardly ever undisturbed beside other work.
+// A contest of seconds has few runs of this length, and such a run is hardly ever undisturbed on a busy machine.
 static const double long_ns = 2e6, patient_ns = 10e6;
 
 static const char where[] = "tune.probe";
@@ -261,7 +261,7 @@ static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *
         bool suspects = false, disturbed;
         failure = run_pair(runner, &suspects, &disturbed, err);
         if (failure != HONE_FAILURE_NONE) return failure;
-        // By the least time: beside other work a single run says nothing of how long it is.
+        // By the least time: on a busy machine a single run says nothing of how long it is.
         const bool is_long = least_ns[CHANGE_ALL] > long_ns;
         enough_innocent = is_long ? 1 : INNOCENT_PAIRS;
         runner->probe->rests = hone_site_is_host(&runner->session->site) && (runner->probe->rests || disturbed);

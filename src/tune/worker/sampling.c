@@ -416,7 +416,7 @@ void hone_runner_rest(const hone_runner *runner)
 
 // One after its threads have come to rest, and where it rests itself: a thread that has just used its share of a
 // processor is the first to lose it. One that slept is owed some, and its next milliseconds are its own. Then the pool's
-// threads come before it begins: beside other work they come milliseconds late, and the caller would do their part.
+// threads come before it begins: on a busy machine they come milliseconds late, and the caller would do their part.
 static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample *out, hone_error *err)
 {
     const uint64_t slept_ns = hone_session_settle(runner->session);

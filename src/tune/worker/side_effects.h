@@ -1,5 +1,5 @@
 // What a candidate does to its process besides computing: settings that it changes, what it leaves running, what it
-// holds more of after every run. Where there is any of it the candidate falls out, and the process is not used any
+// holds more of after every run. Where there is any of it the candidate is rejected, and the process is not used any
 // more.
 #ifndef HONE_TUNE_WORKER_SIDE_EFFECTS_H
 #define HONE_TUNE_WORKER_SIDE_EFFECTS_H

@@ -393,7 +393,7 @@ static void a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests(void
     assert_false(hone_pool_changed_worker(pool));
     l.inside = 0;
     hone_pool_run(pool, 2, lower_priority, &l);
-    for (int i = 0; i < 10000 && !hone_pool_changed_worker(pool); i++) { // beside other work it waits for a processor
+    for (int i = 0; i < 10000 && !hone_pool_changed_worker(pool); i++) { // on a busy machine it waits for a processor
         hone_pool_rest(pool);
         hone_os_sleep_ns(1000000);
     }

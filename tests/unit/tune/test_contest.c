@@ -1,4 +1,4 @@
-// Contests in spawned workers: who wins, who falls out, and that the host outlives them all.
+// Contests in spawned workers: who wins, who is rejected, and that the host outlives them all.
 #include "arena.h"
 #include "tune/isolate/sandbox.h"
 

@@ -31,7 +31,7 @@ typedef struct finals_ground {
     bool is_shared;                // a neighbour on the device slows each round by another factor, all finalists alike
     bool kills[MOST];              // its process dies, whoever else is in it
     answer answers[BLOCKS], alone; // of blocks of several, in their order; of one, unless it kills
-    uint32_t failed;               // who falls out
+    uint32_t failed;               // who is rejected
     hone_block blocks[BLOCKS];
     uint32_t asked;
     uint64_t now_ns, block_ns, paused_ns;
@@ -349,7 +349,7 @@ static void what_may_be_lost_counts_as_what_may_be_gained(void **state)
     assert_int_equal(hone_finals_choose_winner(&g.state, &g.finals), 0);
 }
 
-// Three rounds beside other work do not replace what answers today by one that takes .8 of its time, and the contest says so.
+// Three rounds on a busy machine do not replace what answers today by one that takes .8 of its time, and the contest says so.
 static void few_rounds_beside_other_work_leave_the_default(void **state)
 {
     static const struct {
@@ -781,7 +781,7 @@ static void one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_u
     }
 }
 
-// Who falls out -------------------------------------------------------------------------------------------------------
+// Who is rejected ------------------------------------------------------------------------------------------------------
 
 static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
 {

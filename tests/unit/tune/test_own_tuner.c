@@ -125,7 +125,7 @@ static void a_wrong_kernel_that_an_own_tuner_insists_on_does_not_win(void **stat
         assert_int_equal(ground_tune(g, wrong[i]), HONE_OK);
         assert_winner(g, "good");
         assert_true(ground_row(g, wrong[i])->reason[0] != '\0');
-        if (o.tried[0].failure == HONE_FAILURE_NONE) continue; // it falls out where winners are looked at
+        if (o.tried[0].failure == HONE_FAILURE_NONE) continue; // it is rejected where winners are verified
         assert_int_equal(o.status, HONE_INVALID_ARGUMENT);
         assert_non_null(strstr(o.err.message, "was rejected"));
         assert_true(o.tried[0].reason[0] != '\0');

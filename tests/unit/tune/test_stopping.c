@@ -365,7 +365,7 @@ static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **s
     assert_int_equal(out.rounds, 0);
 }
 
-// A run of a millisecond takes ten beside other work: three such pairs say nothing of it.
+// A run of a millisecond takes ten on a busy machine: three such pairs say nothing of it.
 static void nine_slow_pairs_are_a_verdict_and_three_of_very_long_runs(void **state)
 {
     (void)state;
