@@ -34,12 +34,16 @@ endfunction()
 
 set_property(GLOBAL PROPERTY HONE_MODULES "")
 
-# hone_module(NAME [FOLDERS folder...] SOURCES file... USES module-or-library...). FOLDERS: the order of its sub-folders, each of
-# which uses only those before it, as scripts/layers.py checks; `.` is the module's own files.
+# hone_module(NAME [COLD] [FOLDERS folder...] SOURCES file... USES module-or-library...). FOLDERS: the order of its sub-folders, each of
+# which uses only those before it, as scripts/layers.py checks; `.` is the module's own files. COLD: no call of a kernel comes through it, and it
+# does no long work: a release makes it small rather than fast.
 function(hone_module name)
-    cmake_parse_arguments(ARG "" "" "FOLDERS;SOURCES;USES" ${ARGN})
+    cmake_parse_arguments(ARG "COLD" "" "FOLDERS;SOURCES;USES" ${ARGN})
     add_library(hone_${name} STATIC ${ARG_SOURCES})
     set_target_properties(hone_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON C_STANDARD 11 C_EXTENSIONS OFF)
     target_link_libraries(hone_${name} PUBLIC hone_options ${ARG_USES})
+    if(ARG_COLD)
+        target_compile_options(hone_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+    endif()
     set_property(GLOBAL APPEND PROPERTY HONE_MODULES hone_${name})
 endfunction()
