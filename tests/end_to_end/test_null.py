@@ -21,7 +21,7 @@ FINE = {
     "hone_plan_failed": "gives back the status that it was given",
     "hone_runtime_open": "the options are optional",
     "hone_space_parse": "no text is the space of one config",
-    "hone_store_find_sized": "no URL is that of a user who names no store",
+    "hone_store_get_place_sized": "no URL is that of a user who names no store",
 }
 
 HEAD = """#include <fcntl.h>

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     if (status == HONE_OK) status = hone_tune_text(rt, "%s", &how, &result, &err);
     if (status == HONE_OK) status = hone_result_json(result, &text, &err);
     puts(status == HONE_OK ? text : err.message);
-    hone_text_free(text);
+    hone_text_release(&text);
     hone_result_release(&result);
     hone_runtime_close(&rt);
     return status != HONE_OK;

@@ -514,6 +514,11 @@ hone_failure hone_runner_judge_sample(hone_runner *runner, hone_error *err)
         hone_reference_check(reference, &session->buffers, set, &session->tolerance, runner->kernel.name, &unused, err);
     runner->judged_ns += (double)(hone_os_now_ns() - start);
     if (status == HONE_OK) return HONE_FAILURE_NONE;
+    // Who wrote into an input has other results, too, and leaves an input that the next candidate would be blamed for.
+    hone_error why = {.message = ""};
+    const hone_failure wrote = hone_runner_check(runner, &why);
+    if (wrote != HONE_FAILURE_NONE && err != NULL) *err = why;
+    if (wrote != HONE_FAILURE_NONE) return wrote;
     hone_fail_prefix(err, HONE_KERNEL_FAILED, "after runs that were timed");
     return HONE_FAILURE_WRONG;
 }

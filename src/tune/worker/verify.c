@@ -12,16 +12,18 @@
 static const char where[] = "tune.verify";
 
 // What a kernel may be off by when its algorithm does not say: a few roundings of every element, and of the largest
-// one the roundings of a long sum. eps is the distance from 1 to the next number of the dtype.
+// one the roundings of a long sum. eps is the distance from 1 to the next number of the dtype, least that from 0: where all of
+// a result lies near there, neighbours of 16 and 8 bits are further apart than a share of the largest. Of longer ones it is 0.
 typedef struct dtype_rule {
     hone_dtype_id id;
-    double eps, relative, scale;
+    double eps, relative, scale, least;
 } dtype_rule;
 
 static const dtype_rule rules[] = {
-    {HONE_F64, 0x1p-52, 1e-9, 4096}, {HONE_F32, 0x1p-23, 1e-5, 256},    {HONE_F16, 0x1p-10, 8e-3, 8},
-    {HONE_BF16, 0x1p-7, 3.2e-2, 4},  {HONE_F8_E4M3FN, 0x1p-3, 0.25, 2}, {HONE_F8_E5M2, 0x1p-2, 0.5, 2},
-    {HONE_C64, 0x1p-23, 1e-5, 256},  {HONE_C128, 0x1p-52, 1e-9, 4096},
+    {HONE_F64, 0x1p-52, 1e-9, 4096, 0},        {HONE_F32, 0x1p-23, 1e-5, 256, 0},
+    {HONE_F16, 0x1p-10, 8e-3, 8, 0x1p-24},     {HONE_BF16, 0x1p-7, 3.2e-2, 4, 0},
+    {HONE_F8_E4M3FN, 0x1p-3, 0.25, 2, 0x1p-9}, {HONE_F8_E5M2, 0x1p-2, 0.5, 2, 0x1p-16},
+    {HONE_C64, 0x1p-23, 1e-5, 256, 0},         {HONE_C128, 0x1p-52, 1e-9, 4096, 0},
 };
 
 static const dtype_rule *rule_of(hone_dtype dtype)
@@ -42,14 +44,14 @@ hone_yardstick hone_verify_yardstick(const hone_tolerance *tolerance, hone_dtype
 {
     const dtype_rule *rule = rule_of(dtype);
     bool given = tolerance->absolute != 0 || tolerance->relative != 0 || tolerance->scale != 0;
-    const double eps = hone_verify_eps(dtype);
+    const double eps = hone_verify_eps(dtype), least = rule != NULL ? rule->least : 0;
     if (given)
         return (hone_yardstick){
             .absolute = tolerance->absolute,
             .relative = tolerance->relative,
-            .base = tolerance->absolute + tolerance->scale * eps * largest};
+            .base = tolerance->absolute + tolerance->scale * eps * largest + least};
     if (rule == NULL) return (hone_yardstick){.base = 0};
-    return (hone_yardstick){.relative = rule->relative, .base = rule->scale * eps * largest};
+    return (hone_yardstick){.relative = rule->relative, .base = rule->scale * eps * largest + least};
 }
 
 // Rows ----------------------------------------------------------------------------------------------------------------

@@ -333,25 +333,26 @@ static void a_dtype_allows_what_its_page_says_and_no_more(void **state)
 {
     static const struct {
         hone_dtype_id id;
-        double relative, scale, eps;
+        double relative, scale, eps, least;
     } page[] = {
-        {HONE_F64, 1e-9, 4096, 0x1p-52},
-        {HONE_F32, 1e-5, 256, 0x1p-23},
-        {HONE_F16, 8e-3, 8, 0x1p-10},
-        {HONE_BF16, 3.2e-2, 4, 0x1p-7},
-        {HONE_F8_E4M3FN, 0.25, 2, 0x1p-3},
-        {HONE_F8_E5M2, 0.5, 2, 0x1p-2},
-        {HONE_C64, 1e-5, 256, 0x1p-23},
-        {HONE_C128, 1e-9, 4096, 0x1p-52},
-        {HONE_I32, 0, 0, 0},
-        {HONE_I64, 0, 0, 0},
-        {HONE_U8, 0, 0, 0},
-        {HONE_BOOL, 0, 0, 0},
+        {HONE_F64, 1e-9, 4096, 0x1p-52, 0},
+        {HONE_F32, 1e-5, 256, 0x1p-23, 0},
+        {HONE_F16, 8e-3, 8, 0x1p-10, 0x1p-24},
+        {HONE_BF16, 3.2e-2, 4, 0x1p-7, 0},
+        {HONE_F8_E4M3FN, 0.25, 2, 0x1p-3, 0x1p-9},
+        {HONE_F8_E5M2, 0.5, 2, 0x1p-2, 0x1p-16},
+        {HONE_C64, 1e-5, 256, 0x1p-23, 0},
+        {HONE_C128, 1e-9, 4096, 0x1p-52, 0},
+        {HONE_I32, 0, 0, 0, 0},
+        {HONE_I64, 0, 0, 0, 0},
+        {HONE_U8, 0, 0, 0, 0},
+        {HONE_BOOL, 0, 0, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
         const hone_yardstick has = hone_verify_yardstick(&(hone_tolerance){.scale = 0}, hone_dtype_of(page[i].id), 10);
-        assert_true(has.relative == page[i].relative && has.base == page[i].scale * page[i].eps * 10);
+        assert_true(has.relative == page[i].relative);
+        assert_true(has.base == page[i].scale * page[i].eps * 10 + page[i].least);
     }
 }
 
