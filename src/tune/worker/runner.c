@@ -144,7 +144,7 @@ typedef struct marked_run {
 static int run_marked(void *ctx)
 {
     const marked_run *run = ctx;
-    return run_values(run->runner, run->values);
+    return (int)run_values(run->runner, run->values);
 }
 
 // Runs and waits until it is done. A device says only then what went wrong.
