@@ -84,6 +84,18 @@ static bool is_narrow(const hone_blocked *blocked, const hone_matmul *product)
     return 20 * hone_gemm_round_up(product->n, wide) > 23 * hone_gemm_round_up(product->n, narrow);
 }
 
+// Whether the product is rounded up to so many more rows by tiles of one kind than of the other that what it gains is lost: 8 rows
+// are 12 in tiles of 6, which takes 1.1 to 1.3 times as long as in tiles of 9 (docs/benchmarks.md). Of b that takes more than half of the
+// last cache the memory's speed decides, and wide tiles read it faster: there those of 9 rows take 1.3 to 1.4 times as long.
+static bool is_low(const hone_blocked *blocked, const hone_matmul *product, const hone_device_info *device)
+{
+    const int64_t size = product->dtype == HONE_F64 ? 8 : 4, part = size / 4;
+    if (blocked->low_mr == 0 || device == NULL || 2 * product->k * product->n * size > device->l3_bytes) return false;
+    return 20 * hone_gemm_round_up(product->m, blocked->mr) * hone_gemm_round_up(product->n, blocked->nr / part) >
+           23 * hone_gemm_round_up(product->m, blocked->low_mr) *
+               hone_gemm_round_up(product->n, blocked->low_nr / part);
+}
+
 // The tile that was fastest at most shapes.
 bool hone_blocked_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
@@ -91,9 +103,9 @@ bool hone_blocked_heuristic(
     const hone_blocked *blocked = kernel->user;
     hone_matmul product = blocked->form->of_call(call);
     out_config->count = BLOCKED_PARAMETERS;
-    const bool narrow = is_narrow(blocked, &product);
-    out_config->values[BLOCKED_MR] = narrow ? blocked->narrow_mr : blocked->mr;
-    out_config->values[BLOCKED_NR] = narrow ? blocked->narrow_nr : blocked->nr;
+    const bool narrow = is_narrow(blocked, &product), low = is_low(blocked, &product, device);
+    out_config->values[BLOCKED_MR] = narrow ? blocked->narrow_mr : low ? blocked->low_mr : blocked->mr;
+    out_config->values[BLOCKED_NR] = narrow ? blocked->narrow_nr : low ? blocked->low_nr : blocked->nr;
     out_config->values[BLOCKED_KC] = blocked->kc;
     out_config->values[BLOCKED_MC] = blocked->mc;
     out_config->values[BLOCKED_THREADS] = hone_matmul_threads(&product, device);

@@ -16,6 +16,7 @@ typedef struct hone_blocked {
     bool bf16_only, tiles;          // tiles: of AMX
     int64_t mr, nr, kc, mc;         // the heuristic's
     int64_t narrow_mr, narrow_nr;   // the same of a tile of fewer columns; 0: none
+    int64_t low_mr, low_nr;         // the same of a tile that a product of few rows fills; 0: none
     int64_t columns;                // of b that are packed together
     const char *slow_on;            // processors on which the next kernel is faster, for hone_is_processor; NULL: none
     bool slow_in_place;             // there it is only where one that packs less can run the product
