@@ -380,6 +380,45 @@ static void where_packing_is_slow_products_of_floats_are_read_as_they_lie(void *
         assert_string_equal(first_of(&hone_matmul_table, rows[i].call, avx512, rows[i].fingerprint), rows[i].takes);
 }
 
+// mr of the config that avx512_unpacked has for a call without tuning.
+static int64_t default_rows_of(const char *text)
+{
+    const hone_device_info device = {.threads = 2, .l3_bytes = 32 << 20};
+    hone_config config = {0};
+    hone_signature *made = NULL;
+    hone_call *call = NULL;
+    hone_error err = {0};
+    if (hone_signature_parse(hone_allocator_system(), hone_matmul_table.algorithm->signature, &made, &err) != HONE_OK ||
+        hone_call_parse(hone_allocator_system(), made, text, &call, &err) != HONE_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < hone_matmul_table.count; i++) {
+        const hone_kernel *kernel = &hone_matmul_table.kernels[i];
+        if (strcmp(kernel->name, "avx512_unpacked") == 0)
+            assert_true(kernel->heuristic(kernel, call, &device, &config));
+    }
+    hone_call_release(&call);
+    hone_signature_release(&made);
+    assert_true(config.count > 0);
+    return config.values[0];
+}
+
+static void few_rows_have_the_tile_that_they_fill_where_the_cache_holds_b(void **state)
+{
+    static const struct {
+        const char *call;
+        int64_t rows;
+    } table[] = {
+        {"matmul(f32[6,2048], f32[2048,2048])", 6},  {"matmul(f32[7,2048], f32[2048,2048])", 9},
+        {"matmul(f32[8,2048], f32[2048,2048])", 9},  {"matmul(f32[9,2048], f32[2048,2048])", 9},
+        {"matmul(f32[10,2048], f32[2048,2048])", 6}, {"matmul(f64[8,512], f64[512,1024])", 9},
+        {"matmul(f32[8,2048], f32[2048,3072])", 6},  {"matmul(f64[8,2048], f64[2048,2048])", 6},
+        {"matmul(f32[8,4096], f32[4096,64])", 6}, // 64 columns are 96 in tiles of 48
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (default_rows_of(table[i].call) != table[i].rows) fail_msg("%s", table[i].call);
+}
+
 // 8 bit floats: what each of the 256 bytes stands for, by itself in a product with 1, in both ways that b may lie.
 static void bytes_of_floats_stand_for_what_the_dtype_says(void **state)
 {
@@ -439,6 +478,7 @@ int main(void)
         cmocka_unit_test(without_k_the_result_is_the_bias),
         cmocka_unit_test(few_rows_are_read_as_they_lie_and_more_are_packed),
         cmocka_unit_test(where_packing_is_slow_products_of_floats_are_read_as_they_lie),
+        cmocka_unit_test(few_rows_have_the_tile_that_they_fill_where_the_cache_holds_b),
         cmocka_unit_test(bytes_of_floats_stand_for_what_the_dtype_says),
         cmocka_unit_test(floats_are_summed_at_any_size),
         cmocka_unit_test(a_long_sum_of_floats_of_one_sign_goes_on),
