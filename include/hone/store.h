@@ -197,7 +197,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
 // config, then the failures; invocations heaviest first; foreign configs by scheme, operation, device and key; what was set
 // aside by kind and record.
 //   filter  a NULL field matches all; NULL: all records
-// Returns: HONE_OK, also when there is none; HONE_BUSY, HONE_IO, HONE_CORRUPT; HONE_INVALID_ARGUMENT (an unknown kind).
+// Returns: HONE_OK, also if there is no such record; HONE_BUSY, HONE_IO, HONE_CORRUPT; HONE_INVALID_ARGUMENT (an unknown kind).
 HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
     hone_store *store,
     hone_record_kind kind,

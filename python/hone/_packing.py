@@ -5,6 +5,7 @@ Nothing of hone is imported: packers run where its library is not, too.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.util
 import json
@@ -26,7 +27,7 @@ def fail(tool: str, status: int, text: str) -> NoReturn:
 
 
 def module_of(tool: str, path: pathlib.Path) -> Any:
-    """A file with a list KERNELS, executed as a module; leaves with 2 where it is none."""
+    """Executes a file that has a list KERNELS as a module; exits with 2 if it has no such list."""
     # Two files of one name in two folders are two modules.
     spec = importlib.util.spec_from_file_location(f"pack_{path.parent.name}_{path.stem}", path)
     if spec is None or spec.loader is None or not path.exists():
@@ -36,6 +37,19 @@ def module_of(tool: str, path: pathlib.Path) -> Any:
     if not isinstance(getattr(module, "KERNELS", None), list):
         fail(tool, 2, f"{path} has no list KERNELS")
     return module
+
+
+def parser_of(program: str, description: str | None, has_own: bool) -> argparse.ArgumentParser:
+    """The parser of a packer that takes a folder and files.
+
+    Args:
+        has_own: a script calls it that has files of its own, and none need be named.
+    """
+    parser = argparse.ArgumentParser(prog=None if has_own else program, description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("files", type=pathlib.Path, nargs="*" if has_own else "+")
+    return parser
 
 
 def find_hone() -> list[str] | None:

@@ -10,7 +10,6 @@ whole, 1 when a kernel does not compile, nothing was compiled or hone refuses th
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import hashlib
 import importlib.util
@@ -141,10 +140,7 @@ def main(arguments: list[str] | None = None, own: tuple[pathlib.Path, ...] = ())
     Args:
         own: files that are compiled where none is named.
     """
-    parser = argparse.ArgumentParser(prog=None if own else "python -m hone.cutlass", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("files", type=pathlib.Path, nargs="*" if own else "+")
+    parser = packing.parser_of("python -m hone.cutlass", __doc__, bool(own))
     parser.add_argument("--arch", default="90a")
     parser.add_argument("--configs", type=int)
     parser.add_argument("--sources", action="store_true")

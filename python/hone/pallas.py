@@ -11,7 +11,6 @@ or hone refuses the pack, 2 on wrong use.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib.util
 import os
@@ -71,7 +70,7 @@ def check_fields(path, kernel):
             fail(2, f"{where}: '{name}' is no field, expected one of {', '.join(dict.fromkeys((*NEEDED, *PACKED, 'name')))}")
     for name in kernel["configs"]:
         if name not in PLATFORMS:
-            fail(2, f"{where}: 'configs' are by backend, and {name!r} is none: expected cpu, gpu or tpu")
+            fail(2, f"{where}: 'configs' has the backend {name!r}, expected cpu, gpu or tpu")
 
 
 def pack_kernel(jax, kernel, backend, folder, configs):
@@ -92,10 +91,7 @@ def main(arguments: list[str] | None = None, own: tuple[pathlib.Path, ...] = ())
     Args:
         own: files that are compiled where none is named.
     """
-    parser = argparse.ArgumentParser(prog=None if own else "python -m hone.pallas", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("files", type=pathlib.Path, nargs="*" if own else "+")
+    parser = packing.parser_of("python -m hone.pallas", __doc__, bool(own))
     parser.add_argument("--backend", choices=PLATFORMS, action="append")
     parser.add_argument("--configs", type=int)
     parser.add_argument("--overwrite", action="store_true")

@@ -13,7 +13,6 @@ the path), 2 on wrong use.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import dataclasses
 import functools
@@ -1324,7 +1323,7 @@ _NAMESPACES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", 
 
 
 def _written_as(value: Any) -> str | None:
-    """A Python expression for a value; None if there is none."""
+    """A Python expression for a value; None if the value has no such expression."""
     if isinstance(value, (bool, int, float, str, type(None))) and value == value and value not in (math.inf, -math.inf):
         return repr(value)
     if type(value) in (tuple, list):
@@ -1466,10 +1465,7 @@ def main(arguments: list[str] | None = None, own: tuple[pathlib.Path, ...] = ())
     Args:
         own: files that are compiled where none is named.
     """
-    parser = argparse.ArgumentParser(prog=None if own else "python -m hone.triton", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("files", type=pathlib.Path, nargs="*" if own else "+")
+    parser = packing.parser_of("python -m hone.triton", __doc__, bool(own))
     parser.add_argument("--arch", type=int, action="append")
     parser.add_argument("--configs", type=int)
     parser.add_argument("--overwrite", action="store_true")

@@ -22,7 +22,7 @@ hone_status hone_term_read(hone_lexer *lexer, const hone_term_scope *scope, hone
 // The same for a whole text.
 hone_status hone_term_of(
     hone_allocator allocator, const char *text, const hone_term_scope *scope, hone_scalar *out, hone_error *err);
-// "x.size": the number of the elements of a tensor, for signatures whose leading dims have no names. False: the name is no such.
+// "x.size": the number of the elements of a tensor, for signatures whose leading dims have no names. False if the name does not end so, or names no tensor.
 bool hone_term_size(const hone_call *call, hone_view name, hone_scalar *out);
 // The value of a config's parameter at index.
 hone_scalar hone_term_parameter(const hone_space *space, const int64_t *config, size_t index);

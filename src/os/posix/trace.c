@@ -433,7 +433,7 @@ bool hone_os_has_memory(const void *from, size_t size)
 }
 
 #if defined(__GLIBC__) && __SIZEOF_POINTER__ == 8
-// The first piece of the heap that grows by brk; NULL: there is none.
+// The first piece of the heap that grows by brk. NULL if the process has no such heap.
 static const char *find_heap(void)
 {
     char line[512];

@@ -540,10 +540,10 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
         const uint32_t i = default_at(n, first);
         hone_contestant *contestant = &state->field.contestants[i];
         const uint64_t start = hone_trials_now(&state->trials);
-        contestant->is_late = n > 0 && hone_platform_facts_of(contestant->ref->kernel.platform)->is_module;
         // Out of time the search for the first that works goes on, else a slow one before it would hide it.
-        if (contestant->space == NULL || !contestant->has_default || contestant->put_aside || contestant->is_late)
-            continue;
+        if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
+        contestant->is_late = n > 0 && hone_platform_facts_of(contestant->ref->kernel.platform)->is_module;
+        if (contestant->is_late) continue;
         if (state->standings.best >= 0 && !hone_budget_has_time(&budget)) continue;
         const size_t before = state->standings.count;
         status = race_default(state, i, 0, err);
@@ -615,7 +615,7 @@ static uint32_t count_late(const hone_field *field)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < field->count; i++)
-        count += field->contestants[i].is_late && field->contestants[i].space != NULL;
+        count += field->contestants[i].is_late;
     return count;
 }
 
@@ -652,8 +652,7 @@ static hone_status race_late(hone_contest_state *state, hone_error *err)
         if (!contestant->is_late) continue;
         contestant->is_late = false;
         const bool has_time = hone_budget_has_evaluations(&budget) && hone_budget_has_time(&budget);
-        if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
-        if (state->standings.best >= 0 && !has_time) continue;
+        if (contestant->put_aside || (state->standings.best >= 0 && !has_time)) continue;
         status = race_default(state, i, half * 1e-9 * (double)race_left_ns(state), err);
     }
     return status;
