@@ -68,13 +68,23 @@ static bool is_shared(const hone_session *session)
 
 // Open ----------------------------------------------------------------------------------------------------------------
 
+// The processors work for a device of another kind, too: references, inputs and comparisons are computed by them.
+static int32_t threads_beside(const hone_device_info *device)
+{
+    enum { MOST = 32 }; // more would wait for memory
+    if (device->backend == HONE_CPU) return device->threads > 0 ? device->threads : 1;
+    hone_os_cpu cpu;
+    hone_os_cpu_read(&cpu);
+    return cpu.threads < MOST ? cpu.threads : MOST;
+}
+
 static hone_status take_pool(hone_session *session, hone_error *err)
 {
-    int32_t threads = session->device.threads;
+    const int32_t threads = threads_beside(&session->device);
     if (session->given_pool != NULL) return HONE_OK;
     if (session->own_pool != NULL && hone_pool_threads(session->own_pool) == threads) return HONE_OK;
     hone_pool_destroy(&session->own_pool);
-    return hone_pool_create(&session->allocator, threads > 0 ? threads : 1, &session->own_pool, err);
+    return hone_pool_create(&session->allocator, threads, &session->own_pool, err);
 }
 
 // All sets together must not fit the last-level cache. Where 64 of them do, a flood does the rest.
