@@ -59,7 +59,7 @@ static const hone_kernel kernels[] = {
      .backend = HONE_CPU, .priority = 5, .space = hone_add_rms_norm_xla_space, .code = &hone_add_rms_norm_xla_code},
     {HONE_KERNEL, .algorithm = "add_rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda",
      .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50, .space = HONE_ROWS_CUDA_SPACE,
-     .heuristic = hone_rows_cuda_heuristic, .code = &hone_add_rms_norm_cuda_code},
+     .heuristic = hone_rms_rows_cuda_heuristic, .code = &hone_add_rms_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "add_rms_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_add_rms_norm_reference},
 };

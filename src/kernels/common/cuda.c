@@ -45,24 +45,74 @@ static int64_t kept_of(int64_t packs, int64_t threads, int64_t vector)
     return keep <= 16 && keep * vector <= 64 && (threads < 1024 || keep * vector <= 32) ? keep : 0;
 }
 
-bool hone_rows_cuda_heuristic(
-    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+// A row of few that is longer than what a cluster's registers hold well: read twice, the second time from L2.
+static bool is_read_twice(int64_t packs, bool is_few, const hone_device_info *device)
 {
-    (void)kernel;
+    return is_few && cluster_of(packs, 512, device) == 8;
+}
+
+// Half an access of 16 bytes by twice the threads, where rows fill the device and a warp's worth of work is in each: blocks of
+// more than 256 threads need more rows.
+static int64_t narrowed(
+    int64_t vector, int64_t dim, int64_t rows, const hone_dtype_info *dtype, const hone_device_info *device)
+{
+    const int64_t packs = 2 * dim / vector, sms = device != NULL ? device->sms : 0;
+    const int64_t least = threads_of(packs, false, 1024) > 256 ? 8 * sms : sms;
+    return vector * dtype->bits == 128 && packs >= 128 && rows >= least ? vector / 2 : vector;
+}
+
+// What is read again where registers do not hold a row, and what is read beside it.
+typedef enum rows_sort {
+    READ_OFTEN, // three times
+    READ_TWICE,
+    READ_WIDE, // with two other arrays: accesses of half the width are slower
+} rows_sort;
+
+static bool choose_rows(
+    const hone_call *call, const hone_device_info *device, rows_sort rows_are, hone_config *out_config)
+{
     const int64_t dim = hone_dim_of(call, "dim");
     if (dim == 0) return false;
     const int64_t rows = hone_tensor_elements(hone_call_tensor(call, 0)) / dim;
-    const int64_t vector = hone_cuda_vector(dim, hone_call_dtype(call, "T")), packs = dim / vector;
+    const hone_dtype_info *dtype = hone_call_dtype(call, "T");
+    const int64_t widest = hone_cuda_vector(dim, dtype);
+    const bool is_few = device != NULL && rows < device->sms;
+    const bool is_twice = rows_are == READ_TWICE && widest > 1 && is_read_twice(dim / widest, is_few, device);
+    const int64_t vector = is_twice                ? widest / 2
+                           : rows_are != READ_WIDE ? narrowed(widest, dim, rows, dtype, device)
+                                                   : widest;
+    const int64_t packs = dim / vector;
     // Two blocks of 512 threads fit a multiprocessor, which one of 1,024 may fill with registers alone.
-    const bool is_long = packs > 4096 && has_clusters(device), is_few = device != NULL && rows < device->sms;
-    const int64_t threads = threads_of(packs, is_few, is_long ? 512 : 1024);
+    const bool is_long = dim / widest > 4096 && has_clusters(device);
+    const int64_t threads = is_twice ? 256 : threads_of(packs, is_few, is_long ? 512 : 1024);
     const int64_t cluster = cluster_of(packs, threads, device);
     int64_t *values = out_config->values;
     out_config->count = PARAMETERS;
     values[THREADS_PER_ROW] = threads;
-    values[ROWS_PER_BLOCK] = threads < 128 ? 128 / threads : 1;
+    values[ROWS_PER_BLOCK] = threads < (vector < widest ? 64 : 128) ? 128 / threads : 1;
     values[VECTOR] = vector;
-    values[KEEP] = kept_of(packs, threads * cluster, vector);
+    values[KEEP] = is_twice ? 0 : kept_of(packs, threads * cluster, vector);
     values[CLUSTER] = cluster;
     return true;
+}
+
+bool hone_rows_cuda_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    return choose_rows(call, device, READ_OFTEN, out_config);
+}
+
+bool hone_rows_cuda_wide_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    return choose_rows(call, device, READ_WIDE, out_config);
+}
+
+bool hone_rms_rows_cuda_heuristic(
+    const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
+{
+    (void)kernel;
+    return choose_rows(call, device, READ_TWICE, out_config);
 }

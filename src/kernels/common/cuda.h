@@ -34,7 +34,9 @@ typedef bool hone_cuda_heuristic(
 // Elements of one access: of 16 bytes where dim, a row's length, is a multiple of as many, else fewer.
 int64_t hone_cuda_vector(int64_t dim, const hone_dtype_info *dtype);
 
-hone_cuda_heuristic hone_rows_cuda_heuristic;
+// Of kernels over rows, of rms_norm's kind, and of layer_norm: the times that chose them are in docs/gpu.md, "Defaults of kernels over
+// rows".
+hone_cuda_heuristic hone_rows_cuda_heuristic, hone_rms_rows_cuda_heuristic, hone_rows_cuda_wide_heuristic;
 extern const hone_code hone_softmax_cuda_code, hone_layer_norm_cuda_code, hone_add_rms_norm_cuda_code;
 
 hone_cuda_heuristic hone_silu_mul_cuda_heuristic, hone_rope_cuda_heuristic, hone_mean_pooling_cuda_heuristic;

@@ -74,7 +74,7 @@ static const hone_kernel kernels[] = {
      .prepare = hone_layer_norm_onednn_prepare, .release = hone_onednn_release, .run = hone_layer_norm_onednn},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_layer_norm_portable},
     {HONE_KERNEL, .algorithm = "layer_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda", .platform = HONE_CUDA,
-     .backend = HONE_GPU, .priority = 50, .space = HONE_ROWS_CUDA_SPACE, .heuristic = hone_rows_cuda_heuristic,
+     .backend = HONE_GPU, .priority = 50, .space = HONE_ROWS_CUDA_SPACE, .heuristic = hone_rows_cuda_wide_heuristic,
      .code = &hone_layer_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "layer_norm", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_layer_norm_reference},

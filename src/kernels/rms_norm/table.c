@@ -69,7 +69,7 @@ static const hone_kernel kernels[] = {
      .platform = HONE_NATIVE, .backend = HONE_CPU, .priority = 10, .space = hone_rms_norm_space, .supports = supports,
      .heuristic = heuristic, .run = hone_rms_norm_portable},
     {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda", .platform = HONE_CUDA,
-     .backend = HONE_GPU, .priority = 50, .space = hone_rms_norm_cuda_space, .heuristic = hone_rows_cuda_heuristic,
+     .backend = HONE_GPU, .priority = 50, .space = hone_rms_norm_cuda_space, .heuristic = hone_rms_rows_cuda_heuristic,
      .code = &hone_rms_norm_cuda_code},
     {HONE_KERNEL, .algorithm = "rms_norm", .signature = SIGNATURE(HONE_FLOATS), .name = "opencl",
      .platform = HONE_OPENCL, .backend = HONE_ANY, .priority = 50, .space = hone_rms_norm_opencl_space,

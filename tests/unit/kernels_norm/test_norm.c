@@ -360,6 +360,56 @@ static void softmax_of_large_elements_does_not_overflow(void **state)
     each_softmax("softmax(f32[1,200])", set_large, check_large);
 }
 
+// The default config of the kernel for NVIDIA's GPUs on one of 132 multiprocessors, in the order of its space.
+static void check_rows_default(const hone_kernel_table *table, const char *text, const int64_t expected[5])
+{
+    const hone_device_info device = {.platform = HONE_CUDA, .backend = HONE_GPU, .sms = 132, .capability = 90};
+    hone_config config = {0};
+    hone_signature *made = NULL;
+    hone_call *call = NULL;
+    hone_error err = {0};
+    if (hone_signature_parse(hone_allocator_system(), table->algorithm->signature, &made, &err) != HONE_OK ||
+        hone_call_parse(hone_allocator_system(), made, text, &call, &err) != HONE_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->kernels[i].name, "cuda") == 0)
+            assert_true(table->kernels[i].heuristic(&table->kernels[i], call, &device, &config));
+    hone_call_release(&call);
+    hone_signature_release(&made);
+    assert_int_equal(config.count, 5);
+    for (size_t i = 0; i < 5; i++)
+        if (config.values[i] != expected[i])
+            fail_msg("%s: value %zu is %lld, not %lld", text, i, (long long)config.values[i], (long long)expected[i]);
+}
+
+// docs/gpu.md, "Defaults of kernels over rows", has the times that chose them.
+static void a_gpu_reads_rows_that_fill_it_by_8_bytes_and_few_by_16(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        int64_t config[5]; // threads_per_row, rows_per_block, vector, keep, cluster
+    } norms[] = {
+        {"rms_norm(bf16[4096,4096], bf16[4096])", {256, 1, 4, 4, 1}},
+        {"rms_norm(bf16[2048,16384], bf16[16384])", {1024, 1, 4, 4, 1}},
+        {"rms_norm(bf16[16384,1024], bf16[1024])", {64, 1, 4, 4, 1}},
+        {"rms_norm(bf16[8192,512], bf16[512])", {32, 4, 4, 4, 1}},
+        {"rms_norm(f32[16384,1024], f32[1024])", {128, 1, 2, 4, 1}},
+        {"rms_norm(bf16[512,8192], bf16[8192])", {256, 1, 8, 4, 1}},    // too few for blocks of 512 threads
+        {"rms_norm(bf16[32,4096], bf16[4096])", {512, 1, 8, 1, 1}},     // fewer than multiprocessors
+        {"rms_norm(bf16[4096,100], bf16[100])", {32, 4, 4, 1, 1}},      // no more than 8 bytes are aligned
+        {"rms_norm(bf16[4096,64], bf16[64])", {8, 16, 8, 1, 1}},        // too short for a warp
+        {"rms_norm(bf16[32,128256], bf16[128256])", {256, 1, 4, 0, 8}}, // read twice
+    };
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+        check_rows_default(&hone_rms_norm_table, norms[i].call, norms[i].config);
+    check_rows_default(&hone_softmax_table, "softmax(bf16[512,2048])", (const int64_t[]){128, 1, 4, 4, 1});
+    check_rows_default(&hone_softmax_table, "softmax(bf16[32,128256])", (const int64_t[]){512, 1, 8, 4, 8});
+    check_rows_default(
+        &hone_layer_norm_table, "layer_norm(bf16[4096,4096], bf16[4096], bf16[4096])",
+        (const int64_t[]){128, 1, 8, 4, 1});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +430,7 @@ int main(void)
         cmocka_unit_test(softmax_gives_masked_elements_nothing),
         cmocka_unit_test(softmax_of_a_row_with_nan_is_nan),
         cmocka_unit_test(softmax_of_large_elements_does_not_overflow),
+        cmocka_unit_test(a_gpu_reads_rows_that_fill_it_by_8_bytes_and_few_by_16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
