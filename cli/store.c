@@ -282,14 +282,23 @@ static void show_quarantine(const json_t *rows)
     }
 }
 
+// Damaged pages: what is sound of the file was carried into a new one, as the log says, and that one is verified.
+static hone_status verify_all(hone_store *store, hone_store_health *out, bool *out_was_damaged, hone_error *err)
+{
+    hone_status status = hone_store_verify(store, out, err);
+    *out_was_damaged = status == HONE_CORRUPT;
+    return *out_was_damaged ? hone_store_verify(store, out, err) : status;
+}
+
 // Exit 1 while something is damaged or set aside.
 static int verify(hone_cli *cli, hone_store *store)
 {
     hone_store_health health;
     hone_error err;
     json_t *rows = json_array();
+    bool was_damaged = false;
     int status = EXIT_DONE;
-    if (hone_store_verify(store, &health, &err) != HONE_OK ||
+    if (verify_all(store, &health, &was_damaged, &err) != HONE_OK ||
         hone_store_scan(store, HONE_RECORD_QUARANTINED, NULL, list_quarantined, rows, &err) != HONE_OK)
         status = cli_fail(&err);
     if (status == EXIT_DONE && cli->options.json) {
@@ -304,7 +313,7 @@ static int verify(hone_cli *cli, hone_store *store)
             cli_plural(health.records), health.set_aside, health.quarantined);
     }
     json_decref(rows);
-    if (status == EXIT_DONE && health.quarantined > 0) status = EXIT_NO;
+    if (status == EXIT_DONE && (was_damaged || health.quarantined > 0)) status = EXIT_NO;
     return status;
 }
 

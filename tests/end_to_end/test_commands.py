@@ -518,11 +518,22 @@ class Doctor(CommandTest):
             path.write_bytes(data)
             first = self.check(self.doctor(), "store")
             self.assertFalse(first["ok"])
-            self.assertIn("a new store was begun with what is sound of it", first["detail"])
+            self.assertIn("a new store was begun with its ", first["detail"])
             self.assertIn("tune those calls again", first["advice"])
             second = self.check(self.doctor(), "store")
             self.assertTrue(second["ok"])
             self.assertIn("1 decision, ", second["detail"])
+
+    def test_verify_goes_on_with_the_store_that_holds_what_was_sound(self):
+        self.hone("tune", NORM, *QUICK)
+        path = self.folder / "store.db"
+        data = bytearray(path.read_bytes())
+        data[4096 * 6:4096 * 7] = bytes(4096)
+        path.write_bytes(data)
+        first = self.hone("store", "verify", code=NO)
+        self.assertRegex(first.err, "its pages are damaged: .*; it was moved to .*, and a new store was begun with its [0-9]+ sound records")
+        self.assertEqual(len(first.err.splitlines()), 1, first.err)  # SQLite's words have several lines
+        self.assertRegex(first.out, "^[1-9][0-9]* sound record")
 
     def test_without_a_lock_file_there_is_nothing_to_say(self):
         self.assertTrue(self.check(self.doctor(), "lock file")["ok"])

@@ -165,6 +165,14 @@ void hone_damage_move_all(hone_query *query, const hone_row_shape *shape)
     if (status != HONE_OK) tell_unmoved(query, shape);
 }
 
+// The first line of SQLite's words that names a fault: the one before it names the database.
+static const char *first_fault(const char *words, int *out_size)
+{
+    if (strncmp(words, "*** in ", 7) == 0 && strchr(words, '\n') != NULL) words = strchr(words, '\n') + 1;
+    *out_size = (int)strcspn(words, "\n");
+    return words;
+}
+
 // SQLite's words for what it found. Where it only could not read a page, they name the code of why.
 static hone_status judge(hone_connection *connection, const char *words, hone_error *err)
 {
@@ -174,7 +182,9 @@ static hone_status judge(hone_connection *connection, const char *words, hone_er
     const char *code = strstr(words, unread);
     if (code != NULL && atoi(code + sizeof unread - 1) != SQLITE_CORRUPT)
         return hone_connection_fail(connection, atoi(code + sizeof unread - 1), check_where, "check the file", err);
-    return hone_fail(err, HONE_CORRUPT, check_where, "%s: its pages are damaged: %s", connection->path, words);
+    int size = 0;
+    words = first_fault(words, &size);
+    return hone_fail(err, HONE_CORRUPT, check_where, "%s: its pages are damaged: %.*s", connection->path, size, words);
 }
 
 // Of some pages SQLite says the same when it could not read them and when there are none: what was a failure of the

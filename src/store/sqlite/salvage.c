@@ -90,8 +90,8 @@ static void tell(const hone_log *log, const hone_harvest *s, const char *damage,
 {
     hone_log_write(
         log, HONE_LOG_WARNING,
-        "%s; it was moved to %s, and a new store was begun with what is sound of it: %" PRIu64 " records, and %" PRIu64
-        " that are not, set aside",
+        "%s; it was moved to %s, and a new store was begun with its %" PRIu64 " sound records; %" PRIu64
+        " damaged ones were set aside",
         damage, moved, s->carried, s->set_aside);
 }
 
