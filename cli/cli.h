@@ -92,6 +92,8 @@ int cli_pack_new(hone_cli *cli, hone_store *store);
 
 extern const cli_verb cli_record_verbs[], cli_store_verbs[], cli_pack_verbs[], cli_queue_verbs[];
 
+// What an option does for a command, as its page says.
+const char *cli_option_meaning(const cli_command *command, const cli_option *option);
 // NULL: no such command.
 const cli_command *cli_find_command(const char *name);
 int cli_refuse_command(const char *name);                // prints that there is no such command, and the closest name

@@ -8,47 +8,50 @@
 static const struct {
     const char *name, *meaning;
 } variables[] = {
-    {"HONE_POLICY",
-     "on a miss: tune, heuristic, fail or frozen. The library's default is heuristic, the command's tune"},
-    {"HONE_RECORD", "1: count every call in the invocation registry"},
-    {"HONE_STATS", "1: a line on standard error at the end says what was hit; or a file or folder for hone stats"},
-    {"HONE_PACK_PATH", "folders of packs, separated by ':': each a pack, or a folder of them"},
-    {"HONE_CC", "the compiler of C sources in packs; default cc"},
-    {"HONE_PLATFORMS", "platforms to open, separated by commas; unset: all"},
-    {"HONE_FORCE", "ALGORITHM=KERNEL, separated by commas: an override for the whole process"},
-    {"HONE_DENY", "ALGORITHM=KERNEL or KERNEL, separated by commas: kernels that never answer"},
-    {"HONE_LOG", "error, warning, info or debug: what the host's log callback hears"},
-    {"HONE_LOCK", "path of a lock file: choices that are pinned; one that cannot be read is an error"},
-    {"HONE_STORE_SYNC", "full: a put waits for the disk; unset: it survives a crash of the process"},
-    {"HONE_UNVERIFIED", "allow: kernels of packs and of programs answer without being verified before; default refuse"},
-    {"HONE_STABLE", "1: only decisions that were tuned with --stable are served, and all tuning is stable"},
-    {"HONE_REGIME", "warm, cold, graph or eager: whose decisions are served first, and what a miss is tuned for"},
-    {"HONE_WORKER", "the program that candidates run in; unset: hone-worker beside the library or command"},
-    {"HONE_WORKER_CONFINE", "off: workers keep the user's rights to write files and to reach the network; unset: on"},
+    {"HONE_POLICY", "what happens when no decision is found: tune, heuristic, fail or frozen. The default is heuristic "
+                    "in programs and tune in the command"},
+    {"HONE_RECORD", "1: record every call and how often it was made"},
+    {"HONE_STATS", "1: print at the end what was hit, on standard error; or a file or folder for hone stats"},
+    {"HONE_PACK_PATH", "folders of packs, separated by ':'; each is a pack or a folder of packs"},
+    {"HONE_CC", "the compiler of C sources in packs (default cc)"},
+    {"HONE_PLATFORMS", "the platforms to open, separated by commas (default: all)"},
+    {"HONE_FORCE", "ALGORITHM=KERNEL, separated by commas: overrides for the whole process"},
+    {"HONE_DENY", "ALGORITHM=KERNEL or KERNEL, separated by commas: kernels that are never used"},
+    {"HONE_LOG", "error, warning, info or debug: what is passed to the program's log callback"},
+    {"HONE_LOCK", "path of a lock file, which pins choices. It is an error if the file cannot be read"},
+    {"HONE_STORE_SYNC", "full: each write waits for the disk. Unset: a write survives a crash of the process"},
+    {"HONE_UNVERIFIED", "allow: kernels of packs and programs answer without being verified first. Default: refuse"},
+    {"HONE_STABLE", "1: use only decisions that were tuned with --stable, and tune with --stable"},
+    {"HONE_REGIME",
+     "warm, cold, graph or eager: whose decisions are used first, and what is tuned for when none is found"},
+    {"HONE_WORKER", "the program that runs candidates (default: hone-worker beside the library or the command)"},
+    {"HONE_WORKER_CONFINE", "off: workers keep the user's rights to write files and to reach the network. Default: on"},
     {"HONE_DEVICE_LOCKS",
-     "folder of the locks by which processes take turns on a device, or none; unset: the user's own"},
-    {"HONE_PROVENANCE", "1: what is tuned says by which user on which host"},
+     "folder of the lock files by which processes take turns on a device, or none (default: the user's own)"},
+    {"HONE_PROVENANCE", "1: store the names of the user and the host with each decision"},
     {"HONE_COMPILE_CACHE",
-     "absolute path of the folder of what was compiled for devices, or none. Default $XDG_CACHE_HOME/hone/compiled"},
-    {"HONE_CUTLASS_PATH", "folder of CUTLASS, whose headers sources in CuTe include; unset: PyPI's nvidia-cutlass"},
-    {"HONE_TVM_FFI", "the file to open in place of the libtvm_ffi.so that is found, for libraries of platform ffi"},
-    {"HONE_CUTE_DSL_RUNTIME", "the file to open in place of the libcute_dsl_runtime.so that is found"},
-    {"HONE_CUDA_DRIVER", "the file to open in place of libcuda.so.1"},
-    {"HONE_NVML", "the file to open in place of libnvidia-ml.so.1"},
-    {"HONE_NVRTC", "the file to open in place of the libnvrtc that is found"},
-    {"HONE_CUBLASLT", "the file to open in place of the libcublasLt that is found"},
-    {"HONE_PJRT_PLUGIN", "PJRT plugins, cpu=PATH,cuda=PATH; unset: those of Python packages"},
-    {"HONE_NUMPY_OPENBLAS", "numpy's OpenBLAS, or its folder numpy.libs; unset: that of Python, or of its packages"},
-    {"HONE_SCIPY_OPENBLAS", "scipy's OpenBLAS, or its folder scipy.libs; likewise"},
-    {"HONE_ONEDNN3",
-     "oneDNN 3, or the folder that it lies in; unset: that of the system, or of PyPI's onednn-cpu-gomp"},
-    {"HONE_OPENCL", "path of OpenCL's loader; unset: libOpenCL.so.1"},
+     "absolute path of the cache of compiled kernels, or none. Default $XDG_CACHE_HOME/hone/compiled"},
+    {"HONE_CUTLASS_PATH", "folder of CUTLASS, for CuTe sources (default: PyPI's nvidia-cutlass)"},
+    {"HONE_TVM_FFI", "path of libtvm_ffi.so (default: found)"},
+    {"HONE_CUTE_DSL_RUNTIME", "path of libcute_dsl_runtime.so (default: found)"},
+    {"HONE_CUDA_DRIVER", "path of libcuda.so.1 (default: found)"},
+    {"HONE_NVML", "path of libnvidia-ml.so.1 (default: found)"},
+    {"HONE_NVRTC", "path of libnvrtc (default: found)"},
+    {"HONE_CUBLASLT", "path of libcublasLt (default: found)"},
+    {"HONE_PYTHON_PACKAGES",
+     "folders of Python packages, absolute, separated by ':', whose libraries are looked for first"},
+    {"HONE_PJRT_PLUGIN", "PJRT plugins, cpu=PATH,cuda=PATH (default: those of Python packages)"},
+    {"HONE_NUMPY_OPENBLAS",
+     "path of numpy's OpenBLAS, or of its folder numpy.libs (default: that of Python, or of its packages)"},
+    {"HONE_SCIPY_OPENBLAS", "path of scipy's OpenBLAS, or of its folder scipy.libs (default: likewise)"},
+    {"HONE_ONEDNN3", "path of oneDNN 3, or of its folder (default: that of the system, or of PyPI's onednn-cpu-gomp)"},
+    {"HONE_OPENCL", "path of OpenCL's loader (default: libOpenCL.so.1)"},
 };
 
 static void print_variable(const char *name, const char *meaning)
 {
     const char *value = cli_variable(name);
-    cli_say("%-18s %s\n%-18s now: %s\n", name, meaning, "", value == NULL ? "(unset)" : value);
+    cli_say("%-22s %s\n%-22s now: %s\n", name, meaning, "", value == NULL ? "(unset)" : value);
 }
 
 // Their meaning lists the kinds of stores that there are.
@@ -65,14 +68,14 @@ static void print_stores(void)
         cli_text_string(&all), cli_file_scheme());
     print_variable("HONE_STORE", meaning);
     snprintf(
-        meaning, sizeof meaning, "URL of a store under the user's, read and never written: %s; unset: none",
+        meaning, sizeof meaning, "URL of a store that is read after the user's and never written: %s. Default: none",
         cli_text_string(&read_alone));
     print_variable("HONE_SYSTEM_STORE", meaning);
     cli_text_deinit(&all);
     cli_text_deinit(&read_alone);
     print_variable(
         "HONE_STORE_COPY",
-        "folder of the copy of a store on a server, which answers while it is away; none: there is none");
+        "folder of the copy of a store on a server, which answers while the server is not reachable; or none");
 }
 
 static void print_environment(void)
@@ -89,7 +92,7 @@ static void print_commands(void)
         cli_say("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
     cli_say("\nhone help COMMAND shows a command's page, hone help environment the HONE_* variables.\n"
             "A call is one quoted argument: 'matmul(f32[512,512], f32[512,512], transpose_b=true)'\n"
-            "Exit: 0 done, 1 the answer is no, 2 wrong use, 3 something outside hone failed, 130 interrupted.\n");
+            "Exit code: 0 done, 1 the answer is no, 2 wrong use, 3 something outside hone failed, 130 interrupted.\n");
 }
 
 enum { USAGE_SIZE = 64, LEAST_COLUMN = 18 };
@@ -139,7 +142,7 @@ static void print_options(const cli_command *command)
     for (size_t i = 0; i < cli_option_count; i++) {
         option_usage(&cli_option_rows[i], usage);
         if (cli_takes(command->options, cli_option_rows[i].name))
-            cli_say("  %-*s  %s\n", column, usage, cli_option_rows[i].meaning);
+            cli_say("  %-*s  %s\n", column, usage, cli_option_meaning(command, &cli_option_rows[i]));
     }
 }
 
@@ -159,7 +162,10 @@ static void print_prose(const char *text)
 static void print_command(const cli_command *command)
 {
     const char *arguments = command->arguments != NULL ? command->arguments : "";
-    cli_say("usage: hone %s [OPTION]... %s\n%s\n", command->name, arguments, command->summary);
+    const char *options = command->options == NULL ? "" : " [OPTION]...";
+    cli_say(
+        "usage: hone %s%s%s%s\n%s\n", command->name, options, arguments[0] == '\0' ? "" : " ", arguments,
+        command->summary);
     if (command->verbs != NULL) {
         cli_say("\n");
         print_verbs(command->verbs);

@@ -156,13 +156,13 @@ static int check(hone_cli *cli, hone_store *store)
 }
 
 const cli_verb cli_pack_verbs[] = {
-    {"list", "[DIR...]", "packs of HONE_PACK_PATH and those named: every kernel, and why one does not run here", NULL,
-     list, 1, 0, false},
+    {"list", "[DIR...]", "lists the kernels of the packs of HONE_PACK_PATH and DIR, and why one does not run here",
+     NULL, list, 1, 0, false},
     {"check", "DIR...",
-     "reads packs and their files and executes nothing of them, but with --run; exit 1 when something is refused",
+     "checks packs and their files, and executes nothing of them without --run; exits with 1 when something is refused",
      "run", check, 2, 0, false},
     {"new", "--from LIBRARY.so|FOLDER",
-     "begins a pack with what a library for tvm-ffi exports, or that of the fitting variant of Hugging Face's kernels",
+     "starts a pack with the exports of a library for tvm-ffi, or of the variant of Hugging Face's kernels that fits",
      "from output kernels-lock", cli_pack_new, 1, 1, true},
     {0},
 };

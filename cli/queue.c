@@ -536,13 +536,15 @@ static int stat(hone_cli *cli, hone_store *store)
 }
 
 const cli_verb cli_queue_verbs[] = {
-    {"list", "", "what waits, who holds what, and what was set aside and why", "device pack", list, 1, 1, false},
-    {"add", "[CALL...]", "calls; without any, the recorded ones that are not decided",
+    {"list", "", "lists the calls that wait, that are claimed and by whom, and that were set aside and why",
+     "device pack", list, 1, 1, false},
+    {"add", "[CALL...]", "queues calls, or without CALL the recorded ones that are not decided",
      "device priority calls seconds pack", add, 1, 0, true},
-    {"drop", "CALL|KEY...", "takes away what no worker has; --all: everything", "device all pack", drop, 1, 0, false},
-    {"pause", "", "workers claim nothing more, of --device or at all, until --off", "device off", pause_queue, 1, 1,
-     true},
-    {"stat", "", "counts", "device", stat, 1, 1, false},
+    {"drop", "CALL|KEY...", "removes calls that no worker has claimed; --all removes every such call",
+     "device all pack", drop, 1, 0, false},
+    {"pause", "", "stops workers from claiming calls, of --device or at all, until --off", "device off", pause_queue, 1,
+     1, true},
+    {"stat", "", "counts the calls", "device", stat, 1, 1, false},
     {0},
 };
 

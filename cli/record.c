@@ -158,10 +158,11 @@ static int export(hone_cli *cli, hone_store *store)
 }
 
 const cli_verb cli_record_verbs[] = {
-    {"list", "", "what was called, how often, and whether it is decided", NULL, list, 1, 1, false},
+    {"list", "", "lists the calls, how often each was made, and whether it is decided", NULL, list, 1, 1, false},
     {"clear", "", "forgets the recorded calls", NULL, clear, 1, 1, false},
-    {"import", "FILE...", "reads record documents, hone's and ejkernel's", NULL, import, 1, 0, true},
-    {"export", "[FILE]", "writes one, to a file or, with - or nothing, to standard output", NULL, export, 1, 2, false},
+    {"import", "FILE...", "adds record documents of hone and ejkernel", NULL, import, 1, 0, true},
+    {"export", "[FILE]", "writes a record document to a file, or to standard output with - or without FILE", NULL,
+     export, 1, 2, false},
     {0},
 };
 

@@ -44,6 +44,9 @@ class Help(CommandTest):
             page = self.hone("help", name).out
             self.assertTrue(page.startswith(f"usage: hone {name} "), page)
             self.assertEqual(self.hone(name, "--help").out, page)
+            self.assertNotRegex(page, r"(?m) $")
+            other = "|".join(set(COMMANDS) - {name})
+            self.assertNotRegex(page, rf"(?m)^  --.*; ({other})\b.*: ")  # what an option means elsewhere
 
     def test_the_environment_is_listed_with_its_present_values(self):
         out = self.hone("help", "environment", env={"HONE_POLICY": "fail"}).out
