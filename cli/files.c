@@ -110,7 +110,8 @@ static hone_status check_plain(int fd, const char *path, hone_error *err)
     struct stat info;
     if (fstat(fd, &info) != 0) return fail(err, HONE_IO, errno, "%s", path);
     if (S_ISREG(info.st_mode)) return HONE_OK;
-    return fail(err, HONE_IO, S_ISDIR(info.st_mode) ? EISDIR : EINVAL, "%s is no plain file: name another path", path);
+    return fail(
+        err, HONE_IO, S_ISDIR(info.st_mode) ? EISDIR : EINVAL, "%s is not a regular file: name another path", path);
 }
 
 hone_status cli_read_plain_file(const char *path, size_t limit, cli_text *out, hone_error *err)
@@ -198,7 +199,7 @@ hone_status cli_write_file(const char *path, const void *bytes, size_t size, hon
     if (rename(beside, target) != 0) {
         const int code = errno;
         (void)unlink(beside);
-        return fail(err, HONE_IO, code, "cannot write %s, which is as it was", path);
+        return fail(err, HONE_IO, code, "cannot write %s, which is unchanged", path);
     }
     if (sync_folder_of(target)) return HONE_OK;
     return fail(err, HONE_IO, errno, "%s is written, but may not outlive a power cut", path);

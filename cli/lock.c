@@ -300,7 +300,7 @@ static bool may_replace(const session *s, hone_error *err)
             message);
         return false;
     }
-    cli_warn("written anew in place of what was there: %s", err->message);
+    cli_warn("%s was edited, merged or cut: its lines are replaced by the store's choices", s->path);
     return true;
 }
 

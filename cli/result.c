@@ -174,7 +174,7 @@ static const json_t *best_library(hone_cli *cli, const json_t *kernels)
 
 static void print_samples(const char *what, double samples)
 {
-    cli_say("; too few samples to compare with %s (%.0f)", what, samples);
+    cli_say("; too few samples (%.0f) to compare with %s", samples, what);
 }
 
 // The interval of a ratio lies inside that of the least of one over the most of the other.

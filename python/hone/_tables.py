@@ -93,7 +93,7 @@ def _gains(entry: dict[str, Any]) -> str:
         if evidence.get("rounds", 0) >= _LEAST_SAMPLES:
             text += f": {evidence['ratio']:.2f} times as fast as {name} (95 % {evidence['ratio_low']:.2f} to {evidence['ratio_high']:.2f})"
         else:
-            text += f"; too few samples to compare with {name} ({evidence.get('rounds', 0):.0f})"
+            text += f"; too few samples ({evidence.get('rounds', 0):.0f}) to compare with {name}"
     default_ns, own_ns = evidence.get("default_time_ns") or 0, evidence.get("time_ns") or 0
     if default_ns > 0 and own_ns > 0 and evidence.get("samples", 0) >= _LEAST_SAMPLES:
         text += f", {default_ns / own_ns:.2f} times as fast as the default"

@@ -190,7 +190,7 @@ def _checked(path: str) -> str:
     """The path of a cache's file; ValueError where what is there can never be one."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ValueError(f"{path} is no plain file, which a cache is kept in")
+            raise ValueError(f"{path} is not a regular file: name another path for the cache")
         with open(path, "rb") as file:
             head = file.read(64)
     except OSError:
@@ -260,7 +260,7 @@ def _open_plain(path: str, flags: int) -> int:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise _NoCache("it is no plain file")
+    raise _NoCache("it is not a regular file")
 
 
 @contextlib.contextmanager

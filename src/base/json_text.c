@@ -90,7 +90,7 @@ static bool check_number(check *c)
     if (c->at < c->end && *c->at == '-') c->at++;
     bool zero = c->at < c->end && *c->at == '0';
     const char *digits = c->at;
-    if (!take_digits(c)) return fail(c, "no value");
+    if (!take_digits(c)) return fail(c, "a value is expected");
     if (zero && c->at - digits > 1) return fail(c, "a number with a zero before it");
     if (c->at < c->end && *c->at == '.') {
         c->at++;

@@ -103,8 +103,8 @@ static hone_status check_hash(reader *r, const char *body, const char *hash)
     if (memcmp(found, hash, sizeof found - 1) == 0) return HONE_OK;
     return hone_fail(
         r->err, HONE_CORRUPT, where,
-        "%s: its lines do not match the hash in its first line: it was edited, merged or cut. Read it through, then "
-        "accept it with hone lock --reseal, or write it anew with hone lock",
+        "%s: its lines do not match the hash in its first line: it was edited, merged or cut; review it, then "
+        "accept it with hone lock --reseal, or replace it with hone lock",
         r->name);
 }
 

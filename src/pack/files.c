@@ -53,7 +53,7 @@ static hone_status resolve(const hone_pack_reading *r, const char *name, char pa
             r, HONE_INVALID_ARGUMENT, "file", "'%.120s' is a link that leaves the folder of the pack, to %.200s", name,
             path);
     if (!hone_os_is_plain_file(path))
-        return hone_pack_fail(r, HONE_INVALID_ARGUMENT, "file", "'%.120s' is no plain file", name);
+        return hone_pack_fail(r, HONE_INVALID_ARGUMENT, "file", "'%.120s' is not a regular file", name);
     return HONE_OK;
 }
 
@@ -72,8 +72,10 @@ hone_status hone_pack_read_file(const hone_pack_file *file, hone_buffer *out, ho
         hone_hash_sha256(hone_buffer_string(&bytes), bytes.size, digest);
         if (strcmp(digest, file->sha256) != 0)
             status = hone_fail(
-                err, HONE_CORRUPT, where, "%.400s has the SHA-256 %s, pack.json says %s: it was changed", file->path,
-                digest, file->sha256);
+                err, HONE_CORRUPT, where,
+                "%.400s has the SHA-256 %s, pack.json says %s: the file was changed; if that is right, write the new "
+                "digest into pack.json",
+                file->path, digest, file->sha256);
     }
     if (status == HONE_OK) hone_buffer_append(out, hone_buffer_string(&bytes), bytes.size);
     hone_buffer_deinit(&bytes);
@@ -155,7 +157,8 @@ hone_status hone_pack_get_file(
             file.name);
     if (!is_digest(digest))
         return hone_pack_fail(
-            r, HONE_INVALID_ARGUMENT, "sha256", "is '%.80s', expected 64 lower-case hex digits", digest);
+            r, HONE_INVALID_ARGUMENT, "sha256", "is '%.80s', expected 64 lower-case hex digits (sha256sum prints them)",
+            digest);
     memcpy(file.sha256, digest, sizeof file.sha256);
     *out_given = true;
     return hone_pack_add_file(r, list, &file, out_index);

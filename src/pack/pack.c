@@ -288,7 +288,7 @@ static hone_status read_head(hone_pack_reading *r, const json_t *root)
     const char *name = NULL, *version = NULL;
     if (!json_is_integer(format))
         return hone_pack_fail(
-            r, HONE_CORRUPT, "hone_pack", "is missing or no number: this is no pack.json of hone (expected %d)",
+            r, HONE_CORRUPT, "hone_pack", "is missing or is not a number; write \"hone_pack\": %d first in pack.json",
             HONE_PACK_FORMAT);
     if (json_integer_value(format) != HONE_PACK_FORMAT)
         return hone_pack_fail(

@@ -14,7 +14,7 @@ static hone_status fail_unknown(const char *url, hone_error *err)
 {
     char forms[512];
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "'%s' is no store URL: write one of %s", url,
+        err, HONE_INVALID_ARGUMENT, where, "'%s' is not the URL of a store: write one of %s", url,
         hone_store_forms(false, forms, sizeof forms));
 }
 

@@ -425,13 +425,13 @@ class Ffi(CommandTest):
             before = path.read_bytes()
             path.unlink()
             os.mkfifo(path)
-            self.assertIn(f"{name} is no plain file", self.hone(*new, str(root), env=env, code=1).err)
+            self.assertIn(f"{name} is not a regular file", self.hone(*new, str(root), env=env, code=1).err)
             path.unlink()
             path.write_bytes(before)
         (root / "build" / cpu / "metadata.json").write_text("[]")
         self.assertIn("is not an object of JSON", self.hone(*new, str(root), env=env, code=1).err)
         os.mkfifo(self.folder / "pipe.so")
-        self.assertIn("is no plain file", self.hone(*new, str(self.folder / "pipe.so"), env=env, code=None).err)
+        self.assertIn("is not a regular file", self.hone(*new, str(self.folder / "pipe.so"), env=env, code=None).err)
         self.assertFalse((self.folder / "never").exists())
 
     def test_digests_by_sha512_are_compared_and_others_are_refused(self):

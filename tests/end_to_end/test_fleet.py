@@ -174,7 +174,7 @@ class Slips(CommandTest):
         self.assertIn("another machine", self.hone("queue", "add", NORM, "--device", "nowhere").err)
         self.refused("queue", "drop", says="--all")
         self.refused("sync", self.store, says="this store itself")
-        self.refused("sync", "nonsense:", says="no store URL")
+        self.refused("sync", "nonsense:", says="not the URL of a store")
         (self.folder / "store.db.queue").write_text("text")
         self.refused("queue", "list", code=WORLD, says="move it away")
 

@@ -231,7 +231,7 @@ class Check(LockTest):
         self.edit("native/portable", "native/reference")
         self.refused("lock", "--check", code=WORLD, says=["hone.lock", "hash", "--reseal"])
         self.refused("lock", NORM, code=WORLD, says=["hone.lock", "hash"])
-        self.assertIn("written anew", self.hone("lock").err)
+        self.assertIn("was edited, merged or cut: its lines are replaced", self.hone("lock").err)
         self.hone("lock", "--check")
 
 
@@ -267,8 +267,8 @@ class Check(LockTest):
     def test_a_pipe_is_refused_and_never_waited_for(self):
         self.decide(NORM)
         os.mkfifo(self.folder / "pipe")
-        self.refused("lock", "--lock", "pipe", code=WORLD, says=["pipe", "no plain file"])
-        self.refused("explain", NORM, env={"HONE_LOCK": "pipe"}, code=WORLD, says=["HONE_LOCK", "no plain file"])
+        self.refused("lock", "--lock", "pipe", code=WORLD, says=["pipe", "not a regular file"])
+        self.refused("explain", NORM, env={"HONE_LOCK": "pipe"}, code=WORLD, says=["HONE_LOCK", "not a regular file"])
 
 
 class Reseal(LockTest):

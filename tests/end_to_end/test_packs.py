@@ -317,10 +317,10 @@ class Packs(CommandTest):
 
     def test_a_changed_file_is_refused_and_explain_says_so(self):
         (self.pack / "blocked.c").write_text("int x;\n")
-        self.assertIn("it was changed", self.refusal())
+        self.assertIn("the file was changed", self.refusal())
         answer = self.pack_hone("explain", "--pack", str(self.pack), CALL, "--json").json
         why = {row["name"]: row["why"] for row in answer["kernels"]}
-        self.assertIn("it was changed", why["blocked"])
+        self.assertIn("the file was changed", why["blocked"])
         self.assertEqual(answer["kernel"], "plain")
 
     def test_a_kernel_that_is_refused_for_a_while_loses_no_choice(self):

@@ -326,7 +326,7 @@ class BadStores(StoreTest):
         for path in (self.folder / "pipe.json", folder / "rms_norm.json"):
             os.mkfifo(path)
         for path in (self.folder / "pipe.json", folder):
-            self.refused("store", "list", "--store", f"json:{path}", code=WORLD, says="no plain file")
+            self.refused("store", "list", "--store", f"json:{path}", code=WORLD, says="not a regular file")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root mounts a disk that is full")
     def test_a_store_that_finds_no_room_is_begun_when_there_is(self):

@@ -316,10 +316,10 @@ class Persistent(HoneTest):
         hone.PersistentCache("a", f"json:{self.folder}/team.json").put(*KEY, 1)
         os.mkfifo(self.folder / "pipe.json")
         before = {path: path.stat().st_ino for path in self.folder.iterdir()}
-        for name, says in (("team.db", "write its URL"), ("team.json", "write its URL"), ("pipe.json", "no plain file"), (".", "no plain file")):
+        for name, says in (("team.db", "write its URL"), ("team.json", "write its URL"), ("pipe.json", "not a regular file"), (".", "not a regular file")):
             with self.assertRaisesRegex(ValueError, says):
                 hone.PersistentCache("a", self.folder / name)
-        with self.assertRaisesRegex(ValueError, "no plain file"):
+        with self.assertRaisesRegex(ValueError, "not a regular file"):
             hone.PersistentCache("a", "/dev/null")
         with self.assertRaisesRegex(ValueError, "is empty"):
             hone.PersistentCache("a", "")

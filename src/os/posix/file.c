@@ -200,8 +200,8 @@ static hone_status check_plain(int fd, const char *path, hone_error *err)
     if (fstat(fd, &info) != 0) return hone_fail_system(err, HONE_IO, where_read, errno, "%s", path);
     if (S_ISREG(info.st_mode)) return HONE_OK;
     return hone_fail_system(
-        err, HONE_IO, where_read, S_ISDIR(info.st_mode) ? EISDIR : EINVAL, "%s is no plain file: name another path",
-        path);
+        err, HONE_IO, where_read, S_ISDIR(info.st_mode) ? EISDIR : EINVAL,
+        "%s is not a regular file: name another path", path);
 }
 
 hone_status hone_os_read_plain_file(const char *path, size_t limit, hone_buffer *out, hone_error *err)

@@ -43,7 +43,7 @@ hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone
     if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot open the lock file %s", path);
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(fd);
-        return hone_fail(err, HONE_IO, where, "%s is no plain file: remove it", path);
+        return hone_fail(err, HONE_IO, where, "%s is not a regular file: remove it", path);
     }
     hone_fd_own(fd);
     *out_fd = fd;

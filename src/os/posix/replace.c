@@ -108,7 +108,7 @@ hone_status hone_os_replace_file(const char *path, const void *bytes, size_t siz
     }
     int code = errno;
     unlink(temporary);
-    return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is as it was", path);
+    return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is unchanged", path);
 }
 
 // One call of write: the kernel keeps others off the file for its time, and O_APPEND puts it behind what is there.
@@ -142,7 +142,7 @@ hone_status hone_os_write_beside(
     if (fill(fd, target, bytes, size)) return HONE_OK;
     int code = errno;
     unlink(temporary);
-    return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is as it was", target);
+    return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is unchanged", target);
 }
 
 hone_status hone_os_rename(const char *from, const char *to, hone_error *err)

@@ -231,8 +231,7 @@ static hone_status run_function(const hone_inputs *reference, hone_error *err)
     const hone_status status = plan.run(&plan, reference->values, NULL);
     if (status == HONE_OK) return HONE_OK;
     return hone_fail(
-        err, HONE_KERNEL_FAILED, where, "the reference of %s answers '%s'", op->algorithm->name,
-        hone_status_name(status));
+        err, HONE_KERNEL_FAILED, where, "the reference of %s fails: %s", op->algorithm->name, hone_status_name(status));
 }
 
 static void compare(const hone_inputs *ours, const hone_inputs *reference, hone_verified *out)

@@ -287,8 +287,8 @@ static hone_status check_kind(const hone_connection *connection, hone_error *err
     const char *path = connection->path;
     if (!hone_os_is_special(path)) return HONE_OK;
     return hone_fail_system(
-        err, HONE_IO, open_where, hone_os_is_folder(path) ? EISDIR : EINVAL, "%s is no plain file: name another path",
-        path);
+        err, HONE_IO, open_where, hone_os_is_folder(path) ? EISDIR : EINVAL,
+        "%s is not a regular file: name another path", path);
 }
 
 // Whether a failure may come from another process that moves a damaged file aside just now: the file under the name is

@@ -83,7 +83,7 @@ static void what_is_too_large_missing_or_no_plain_file_is_refused(void **state)
     assert_int_equal(mkfifo(pipe, 0600), 0);
     for (const char *const *other = (const char *const[]){folder, pipe, "/dev/null", NULL}; *other != NULL; other++) {
         assert_int_equal(cli_read_plain_file(*other, 100, &text, &err), HONE_IO);
-        assert_non_null(strstr(err.message, "is no plain file"));
+        assert_non_null(strstr(err.message, "is not a regular file"));
     }
     temporary_folder_remove(&own);
 }

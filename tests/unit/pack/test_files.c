@@ -30,7 +30,7 @@ static void names_stay_in_the_folder(void **state)
     refuse(&f, "./a.c", "has '.' or '..' in it");
     refuse(&f, "sub//a.c", "has an empty part");
     refuse(&f, "sub/", "is a folder");
-    refuse(&f, "sub", "is no plain file");
+    refuse(&f, "sub", "is not a regular file");
     refuse(&f, "a\\\\b", "has a character in it");
     refuse(&f, "none.c", "there is no 'none.c'");
     fixture_close(&f);
@@ -58,7 +58,7 @@ static void links_may_not_lead_out(void **state)
     refuse(&f, "link.c", "is a link that leaves the folder of the pack");
     refuse(&f, "sub/a.c", "is a link that leaves the folder of the pack");
     refuse(&f, "round", "there is no 'round'");
-    refuse(&f, "pipe", "is no plain file");
+    refuse(&f, "pipe", "is not a regular file");
     assert_null(fixture_refusal(&f, ", 'file': 'inside.c', 'sha256': '%'"));
     fixture_close(&outside);
     fixture_close(&f);
@@ -80,10 +80,10 @@ static void bytes_must_be_those_that_were_meant(void **state)
     assert_string_equal(hone_buffer_string(&bytes), "code\n");
     fixture_write(&f, "a.c", "edoc\n");
     assert_int_equal(hone_pack_read_file(file, &bytes, &f.err), HONE_CORRUPT);
-    assert_non_null(strstr(f.err.message, "it was changed"));
+    assert_non_null(strstr(f.err.message, "the file was changed"));
     // And when the pack is read anew, the kernel alone is refused.
     assert_int_equal(fixture_read(&f), HONE_OK);
-    assert_non_null(strstr(fixture_kernel(&f, 0)->refusal, "it was changed"));
+    assert_non_null(strstr(fixture_kernel(&f, 0)->refusal, "the file was changed"));
     assert_int_equal(fixture_kernel(&f, 0)->status, HONE_CORRUPT);
     hone_buffer_deinit(&bytes);
     fixture_close(&f);

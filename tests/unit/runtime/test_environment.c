@@ -99,7 +99,7 @@ static void a_value_that_is_none_is_refused_with_its_name_what_came_and_what_was
         {"HONE_PLATFORMS", "auto", "hone devices", HONE_INVALID_ARGUMENT},
         {"HONE_PLATFORMS", "Native", "hone devices", HONE_INVALID_ARGUMENT},
         {"HONE_LOCK", "/nowhere/hone.lock", "No such file", HONE_NOT_FOUND},
-        {"HONE_LOCK", "/dev/null", "no plain file", HONE_IO},
+        {"HONE_LOCK", "/dev/null", "not a regular file", HONE_IO},
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
