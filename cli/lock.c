@@ -559,7 +559,7 @@ static int check_line(hone_cli *cli, const char *path, const hone_lock_line *lin
 static int reseal(hone_cli *cli, const char *path)
 {
     if (cli->count > 0 || cli->options.check || cli->options.device != NULL)
-        return cli_usage("lock --reseal takes no calls, no --check and no --device: it keeps every line as it is");
+        return cli_usage("lock --reseal takes no calls, no --check and no --device: it keeps every line");
     hone_lock *lock = NULL;
     hone_error err;
     int status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);

@@ -137,7 +137,7 @@ static void tell_of_what_is_stored(hone_status status, const hone_decision *deci
     }
     if (status != HONE_OK || is_guess)
         cli_warn(
-            "what is stored for this call is not served here%s, and stays: hone explain says why",
+            "the stored decision for this call is not used here%s, and is kept: hone explain says why",
             cli_text_string(&rules));
     cli_text_deinit(&rules);
 }

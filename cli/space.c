@@ -184,7 +184,7 @@ int cli_space(hone_cli *cli)
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     if (cli->options.adjacent && cli->options.neighbours == NULL)
-        return cli_usage("--adjacent says which neighbours: give --neighbours CONFIG as well");
+        return cli_usage("--adjacent needs --neighbours CONFIG");
     cli_text bytes;
     hone_error err;
     source from = {NULL, NULL};

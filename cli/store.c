@@ -192,7 +192,7 @@ static void say_what_serves(hone_cli *cli, hone_store *store)
     collected found = {json_array()};
     (void)collect_named(cli, store, cli->arguments[1], true, &found);
     const char *call = json_string_value(json_object_get(json_array_get(found.rows, 0), "call"));
-    if (call != NULL) cli_warn("nothing is stored for it alone: it is served by what is stored for '%s'", call);
+    if (call != NULL) cli_warn("it has no decision of its own: that of '%s' answers it", call);
     json_decref(found.rows);
 }
 

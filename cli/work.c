@@ -43,7 +43,7 @@ static bool tell_left(const hone_work_report *report)
             report->paused, report->paused == 1 ? " waits" : "s wait");
     if (report->standing_aside > 0)
         cli_warn(
-            "%" PRIu64 " call%s set aside: hone queue list says why, hone queue add takes one up again",
+            "%" PRIu64 " call%s set aside: hone queue list says why, hone queue add queues one again",
             report->standing_aside, report->standing_aside == 1 ? " is" : "s are");
     return report->paused + report->standing_aside > 0;
 }

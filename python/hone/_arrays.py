@@ -144,7 +144,7 @@ def _numbers_of(value: Any) -> Any:
     except ValueError as error:
         raise TypeError(f"a list that is no array came: {error}") from error
     if array.dtype == object or array.dtype.kind in "USMmV":
-        raise TypeError("a list of other things than numbers came: an array is asked for, or a list of numbers, as deep as it has dims")
+        raise TypeError("got a list of other things than numbers, expected an array, or a list of numbers nested once for each dim")
     return array
 
 

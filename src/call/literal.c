@@ -43,7 +43,7 @@ static bool negative_special(hone_lexer *lexer, hone_value *out)
 static hone_status text_value(hone_lexer *lexer, hone_view text, hone_value *out, hone_error *err)
 {
     if (memchr(text.data, '\0', text.size) != NULL || !hone_text_is_utf8(text.data, text.size))
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a string holds a NUL or bytes that are no UTF-8");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "a string has a NUL or is not UTF-8");
     const char *copy = hone_arena_text(lexer->arena, text.data, text.size);
     if (copy == NULL) return hone_fail_memory(err, where);
     *out = hone_of_string(copy);

@@ -604,7 +604,7 @@ static hone_status check_scalars(parser *p)
         default_reading r = {signature, false};
         if (item->shown.role == HONE_ROLE_ANY && hone_signature_shapes_read(signature, i))
             return hone_fail(
-                p->err, HONE_INVALID_ARGUMENT, where, "a shape depends on %s, so '#any' cannot stand behind it",
+                p->err, HONE_INVALID_ARGUMENT, where, "a shape depends on %s, so that it cannot be marked '#any'",
                 item->shown.name);
         if (item->standard == NULL) continue;
         const hone_view at = hone_expression_source(item->standard);

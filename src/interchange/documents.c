@@ -28,7 +28,7 @@ hone_status hone_exchange_parse(const char *name, hone_exchange *out, hone_error
         return HONE_OK;
     }
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, format_where, "'%.40s' is no format: hone, ejkernel or tokamax is expected",
+        err, HONE_INVALID_ARGUMENT, format_where, "'%.40s' is not a format: expected hone, ejkernel or tokamax",
         name == NULL ? "NULL" : name);
 }
 
@@ -92,7 +92,7 @@ hone_status hone_importer_add(
     if (importer == NULL || text == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the importer and the text must not be NULL");
     if ((int)format < 0 || format >= HONE_EXCHANGE_COUNT)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is no format", (int)format);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is not a format", (int)format);
     if (importer->is_committed)
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the importer was committed: create another");
     if (size > DOCUMENT_LIMIT)

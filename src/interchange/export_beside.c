@@ -41,7 +41,7 @@ hone_status hone_keep_theirs(const char *there, size_t there_size, hone_buffer *
     hone_buffer both;
     if (hone_json_text_check((hone_view){there, there_size}, HONE_JSON_PYTHON, &old, NULL) != HONE_OK ||
         !hone_json_is_object(old))
-        return hone_fail(err, HONE_CORRUPT, where, "is not a cache of ejkernel (a JSON object): it is left as it is");
+        return hone_fail(err, HONE_CORRUPT, where, "is not a cache of ejkernel (a JSON object), and is not changed");
     const hone_view written = {hone_buffer_string(document), document->size};
     const hone_status status = hone_json_text_check(written, HONE_JSON_PYTHON, &new, err);
     if (status != HONE_OK) return status;

@@ -51,6 +51,6 @@ hone_status hone_export_options_read(
         status = hone_struct_copy(codec, sizeof *codec, out->codec, out->codec->struct_size, "hone_codec", where, err);
     out->codec = codec;
     if (status == HONE_OK && ((int)out->format < 0 || out->format >= HONE_EXCHANGE_COUNT))
-        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is no format", (int)out->format);
+        status = hone_fail(err, HONE_INVALID_ARGUMENT, where, "%d is not a format", (int)out->format);
     return status;
 }

@@ -223,8 +223,7 @@ static bool match_label(matcher *m)
     if (!hone_view_is(m->label->key, hone_call_key(call)) && !reads_all(m, call)) {
         (void)hone_fail(
             &m->why, HONE_UNSUPPORTED, where,
-            "the call beside the label is neither the one of its key nor what the operations under it read: %.100s",
-            text);
+            "the call in the label matches neither its key nor what its operations read: %.100s", text);
         hone_call_release(&call);
         return false;
     }

@@ -314,8 +314,7 @@ static hone_status read_program(reading *r)
     if (r->program->count == 0 && r->graph.cut)
         return hone_fail(
             r->err, HONE_CORRUPT, where_read,
-            "%s is cut short, and no operation can be told from what is left: its locations stand at its end; print it "
-            "again",
+            "%s is truncated, and no operation can be recognised: the locations at its end are missing; print it again",
             r->program->name);
     return write_note(r);
 }

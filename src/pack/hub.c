@@ -182,7 +182,7 @@ static hone_status compare(walk *w, const char *name, const hone_buffer *bytes)
     w->out->checked++;
     if (strcmp(digest, expected) == 0) return HONE_OK;
     return hone_fail(
-        w->err, HONE_CORRUPT, where, "%.300s/%.100s is not the file whose digest metadata.json has", w->folder, name);
+        w->err, HONE_CORRUPT, where, "%.300s/%.100s does not have the digest of metadata.json", w->folder, name);
 }
 
 static hone_status take_file(walk *w, const char *path, const char *name)

@@ -72,7 +72,7 @@ hone_status hone_queue_check_device(const char *device, hone_error *err)
     if (status != HONE_OK || hone_text_is_utf8(device, strlen(device))) return status;
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, where,
-        "the device has bytes that are no UTF-8: expected a fingerprint, or its beginning up to a comma or bar");
+        "the device is not UTF-8: expected a fingerprint, or its beginning up to a comma or bar");
 }
 
 // The texts that a fingerprint fits: itself, and its beginnings. Returns the length of the next shorter one; 0: no more.

@@ -74,7 +74,7 @@ static hone_status read_key(reading *r, hone_error *err)
     if (status == HONE_OK) status = read_text(r->entry, "spec", &key->spec, err);
     if (status != HONE_OK) return status;
     if (!hone_is_key(key->key))
-        return hone_fail(err, HONE_CORRUPT, where, "\"key\" is '%s': 16 lower-case hex digits are expected", key->key);
+        return hone_fail(err, HONE_CORRUPT, where, "\"key\" is '%s': expected 16 lower-case hex digits", key->key);
     if (key->spec == NULL) return HONE_OK;
     char proved[HONE_KEY_SIZE];
     hone_hash_key(key->spec, strlen(key->spec), proved);

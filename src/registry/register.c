@@ -179,7 +179,7 @@ static hone_status check_independent(const hone_signature *signature, const char
         if (!is_there)
             return hone_fail(
                 err, HONE_INVALID_ARGUMENT, in_algorithm,
-                "independent of %s names '%.*s', which is no dim of its signature: name dims, \"m\", those that "
+                "independent of %s names '%.*s', which is not a dim of its signature: name dims, \"m\", those that "
                 "are split alike with ':', \"heads:kv_heads\", or \"...\"",
                 hone_signature_name(signature), (int)name.size, name.data);
         at += name.size;

@@ -134,7 +134,7 @@ static hone_status wrong_config(const hone_config_table *table, const hone_confi
 {
     char text[160];
     hone_config_text(space_of(table), config, text, sizeof text);
-    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "'%s' is no config of this space", text);
+    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "'%s' is not a config of this space", text);
 }
 
 static hone_status enter_list(hone_config_table *table, const hone_config *configs, size_t count, hone_error *err)

@@ -243,7 +243,7 @@ static bool range_is_wrong(hone_space_builder *builder, int64_t first, int64_t l
             builder, "parameter '%s': the range %" PRId64 "..%" PRId64 " is empty", name, first, last);
     else if (multiply && (by < 2 || first < 1))
         hone_space_builder_fail(
-            builder, "parameter '%s': a range that multiplies starts at 1 or more and multiplies by 2 or more", name);
+            builder, "parameter '%s': a range with '*' needs a start of at least 1 and a factor of at least 2", name);
     else if (!multiply && by < 1)
         hone_space_builder_fail(builder, "parameter '%s': a range adds 1 or more", name);
     return hone_space_builder_failed(builder);

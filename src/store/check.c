@@ -64,7 +64,7 @@ static hone_status check_stored_key(const hone_store_key *key, const char *where
     hone_status status = hone_check_key(key, where, err);
     if (status != HONE_OK || hone_is_key(key->key)) return status;
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "key.key is '%.60s': 16 lower-case hex digits are asked for (hone_call_key)",
+        err, HONE_INVALID_ARGUMENT, where, "key.key is '%.60s', expected 16 lower-case hex digits (hone_call_key)",
         key->key);
 }
 
@@ -76,15 +76,14 @@ static hone_status check_config(const char *config, const char *name, const char
     hone_status status = hone_json_text_check(text, HONE_JSON_STRICT, &value, &why);
     if (status == HONE_OK && hone_json_is_object(value)) return HONE_OK;
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "%s is '%.60s': a JSON object is asked for%s%s", name, config,
+        err, HONE_INVALID_ARGUMENT, where, "%s is '%.60s', expected a JSON object%s%s", name, config,
         why.message[0] != '\0' ? ": " : "", why.message);
 }
 
 static hone_status check_time(double time, const char *name, const char *where, hone_error *err)
 {
     if (isfinite(time) && time >= 0) return HONE_OK;
-    return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "%s is %g: a finite number, not negative, is asked for", name, time);
+    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s is %g, expected a finite number of at least 0", name, time);
 }
 
 // A JSON list of times, or NULL.
@@ -102,7 +101,7 @@ static hone_status check_samples(const char *samples, const char *where, hone_er
     if (ok) return HONE_OK;
     return hone_fail(
         err, HONE_INVALID_ARGUMENT, where,
-        "measurement.samples_ns is '%.60s': a JSON list of finite numbers, none negative, is asked for", samples);
+        "measurement.samples_ns is '%.60s', expected a JSON list of finite numbers of at least 0", samples);
 }
 
 hone_status hone_check_regime(hone_regime regime, const char *where, hone_error *err)
@@ -141,7 +140,7 @@ static hone_status check_times(const hone_store_measurement *measurement, const 
     if (status == HONE_OK && isnan(measurement->max_error))
         status = hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
-            "measurement.max_error is NaN: a number is asked for, negative when not verified");
+            "measurement.max_error is NaN, expected a number, negative when not verified");
     return status;
 }
 
@@ -164,7 +163,7 @@ hone_status hone_check_measurement(const hone_store_measurement *measurement, ho
     if (status != HONE_OK) return status;
     if ((int)measurement->failure < 0 || measurement->failure >= HONE_FAILURE_COUNT)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, put_measurement_where, "measurement.failure is %d: a hone_failure is asked for",
+            err, HONE_INVALID_ARGUMENT, put_measurement_where, "measurement.failure is %d, expected a hone_failure",
             (int)measurement->failure);
     if (measurement->failure != HONE_FAILURE_NONE) return HONE_OK;
     status = check_times(measurement, put_measurement_where, err);

@@ -1035,7 +1035,7 @@ static bool move_aside(mirror *m, const char *url)
     if (size <= 0 || (size_t)size >= sizeof moved) return false;
     if (hone_os_rename(path, moved, NULL) != HONE_OK) return false;
     hone_log_write(
-        &m->base.log, HONE_LOG_WARNING, "%s is no store of hone; it was moved to %s, and a new one was begun", path,
+        &m->base.log, HONE_LOG_WARNING, "%s is not a store of hone; it was moved to %s, and a new one was begun", path,
         moved);
     return true;
 }

@@ -172,7 +172,7 @@ static const row rows[] = {
                 [RIGHT] = {.text = "3\n"},
                 [WRONG] = {.text = "2\n", .loses = OTHER},
                 [FAILING] = {.text = "inf\n", .loses = "the factor is not finite"},
-                [BROKEN] = {.text = "three\n", .refused = "'three\n' is no source", .loses = "is no source"},
+                [BROKEN] = {.text = "three\n", .refused = "'three\n' is not a source", .loses = "is not a source"},
                 [MISLISTED] =
                     {.text = "3\n",
                      .arguments = "x",

@@ -407,7 +407,7 @@ class Ffi(CommandTest):
             self.assertIn(says, answer.err)
         variant = root / "build" / cpu
         (variant / "__init__.py").write_text("changed")
-        self.assertIn("is not the file whose digest", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
+        self.assertIn("does not have the digest of", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
         (variant / "__init__.py").unlink()
         self.assertIn("lacks files", self.hone(*new, str(self.folder / "never"), env=env, code=1).err)
         (variant / "more.py").write_text("more")
@@ -441,7 +441,7 @@ class Ffi(CommandTest):
         self.assertIn("2 files are as metadata.json says", answer.out)
         (root / "build" / cpu / "__init__.py").write_text("changed")
         new = ["pack", "new", "--from", str(root), "-o", str(self.folder / "never")]
-        self.assertIn("is not the file whose digest", self.hone(*new, env=env, code=1).err)
+        self.assertIn("does not have the digest of", self.hone(*new, env=env, code=1).err)
         shutil.rmtree(root)
         self.hub(root, cpu, digests="sha384")
         self.assertIn("are by sha384, expected sha256 or sha512", self.hone(*new, env=env, code=1).err)
@@ -511,7 +511,7 @@ class Ffi(CommandTest):
         self.assertIn("is a link that leaves the folder of the pack", says())
         library.unlink()
         library.write_bytes(b"another")
-        self.assertIn("is not the file whose digest", says())
+        self.assertIn("does not have the digest of", says())
         answer = self.hone("tune", NORM, "--seconds", "1", "--evals", "5", "--fresh", "--json", env=self.real()).json["entries"][0]
         self.assertNotEqual(answer["kernel"], "hub_cpu")
         metadata = json.loads((variant / "metadata.json").read_text())

@@ -54,7 +54,7 @@ class Queue(CommandTest):
         self.assertIn("paused: cpu\n", self.hone("queue", "list").out)
         self.assertEqual(self.hone("queue", "stat", "--json").json["paused_devices"], ["cpu"])
         self.hone("queue", "pause")
-        self.assertEqual(self.stat()["foreigns"], 0)  # a pause is no config of another system
+        self.assertEqual(self.stat()["foreigns"], 0)  # a pause is not a config of another system
         self.assertRegex(self.hone("store", "stat").out, r"(?m)^0 decisions, .*, 0 configs of other systems, ")
         self.assertIn("still paused: all devices", self.hone("queue", "pause", "--device", "cpu", "--off").out)
         self.hone("queue", "pause", "--off")
@@ -143,7 +143,7 @@ class Queue(CommandTest):
     def test_a_store_that_cannot_be_opened_is_no_empty_one(self):
         (self.folder / "store.db").write_text("text")
         for arguments in (["record", "list"], ["stats"], ["tune", "--recorded"], ["queue", "list"], ["work"]):
-            self.refused(*arguments, code=WORLD, says="no store of hone")
+            self.refused(*arguments, code=WORLD, says="not a store of hone")
 
     def test_stores_without_a_queue_say_so(self):
         for url in ("memory:", f"json:{self.folder}/json"):
@@ -166,7 +166,7 @@ class Slips(CommandTest):
     def test_devices_stores_and_numbers_that_make_no_sense(self):
         self.refused("queue", "add", NORM, "--device", "", says="--device is empty, expected DEVICE")
         for verb in (["add", NORM], ["pause"]):
-            self.refused("queue", *verb, "--device", "cpu\udcff", says="no UTF-8")
+            self.refused("queue", *verb, "--device", "cpu\udcff", says="not UTF-8")
             self.refused("queue", *verb, "--device", "cpu\x1b[31m", says="control character")
             self.refused("queue", *verb, "--device", "x" * 1025, says="longer than 1024 bytes")
         self.refused("work", "--retries", "0", says="--retries")
@@ -217,7 +217,7 @@ class Away(FleetTest):
                 beside.unlink()
             copy.write_text("text\n")
         answer = self.hone("explain", NORM)
-        self.assertEqual(answer.err.count("is no store of hone; it was moved to"), 2, answer.err)
+        self.assertEqual(answer.err.count("is not a store of hone; it was moved to"), 2, answer.err)
         self.assertEqual(len(list(copies.glob("*.damaged-*"))), 2)
         self.server.stop()
         try:

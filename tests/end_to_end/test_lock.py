@@ -248,7 +248,7 @@ class Check(LockTest):
         env = {"HONE_LOCK": "hone.lock", "HONE_DENY": "rms_norm=portable"}
         answer = self.hone("run", NORM, env=env)
         self.assertEqual(answer.err.count("going on without the lock file's answer"), 1, answer.err)
-        self.assertIn("is not served here under HONE_DENY=rms_norm=portable, and stays", answer.err)
+        self.assertIn("is not used here under HONE_DENY=rms_norm=portable, and is kept", answer.err)
 
     def test_what_never_was_a_lock_file_is_left(self):
         self.decide(NORM)

@@ -889,7 +889,7 @@ class CudaPacks(CommandTest):
                               ({"arguments": [*whole, "i32(rows)"]}, "unknown name 'rows'"),
                               ({"arguments": [*whole, "eps"]}, "arguments: 'eps' is a scalar: write i32(eps)"),
                               ({"arguments": [*whole, "scratch"]}, "its size in 'scratch' is not said"),
-                              ({"arguments": whole, "scratch": 4}, "0 arguments are scratch: expected one"),
+                              ({"arguments": whole, "scratch": 4}, "0 arguments are scratch, expected one"),
                               ({"arguments": [*whole, "i32(device.sms)", "i32(x.shape[0])"], "grid": "rows"}, "grid: "),
                               ({"arguments": whole, "block": "x.rank"}, "block: "),
                               ({"arguments": whole, "shared": "dim * threads"}, "shared: "),

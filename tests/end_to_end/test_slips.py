@@ -124,7 +124,7 @@ class Files(CommandTest):
         for size in (1000, len(text) // 4):
             path = self.write("cut.mlir", text[:size])
             for listing in (["--list"], []):
-                self.refused("offline", path, *listing, code=WORLD, says=[path, "cut short"])
+                self.refused("offline", path, *listing, code=WORLD, says=[path, "is truncated"])
 
 
 class Stores(CommandTest):

@@ -216,7 +216,7 @@ class Get(StoreTest):
         self.put(self.document())
         self.put(self.document(NORM_NEAR))
         other = NORM[:-1] + ", eps=0.5)"
-        self.assertIn(f"served by what is stored for '{NORM}'", self.hone("store", "remove", other, code=NO).err)
+        self.assertIn(f"that of '{NORM}' answers it", self.hone("store", "remove", other, code=NO).err)
         self.assertEqual(self.hone("store", "remove", NORM, "--json").json, {"removed": 1})
         self.hone("store", "remove", NORM, code=NO)
         self.hone("store", "get", NORM, code=NO)
@@ -277,7 +277,7 @@ class BadStores(StoreTest):
         before, names = path.read_bytes(), sorted(self.folder.iterdir())
         for url in (f"sqlite:{path}", f"sqlite:{link}"):
             for verb in ("list", "stat", "verify"):
-                self.refused("store", verb, "--store", url, code=WORLD, says=[url[len("sqlite:"):], "left as it was"])
+                self.refused("store", verb, "--store", url, code=WORLD, says=[url[len("sqlite:"):], "was not changed"])
         self.assertEqual(path.read_bytes(), before)
         self.assertEqual(sorted(self.folder.iterdir()), names)
 
@@ -296,7 +296,7 @@ class BadStores(StoreTest):
         path = self.folder / "notes.json"
         path.write_text("not JSON, and not a store\n" * 100)
         before = path.read_bytes()
-        self.refused("store", "list", "--store", f"json:{path}", code=WORLD, says="left as it was")
+        self.refused("store", "list", "--store", f"json:{path}", code=WORLD, says="was not changed")
         self.assertEqual(path.read_bytes(), before)
 
     def test_a_host_goes_on_when_its_store_is_no_database(self):

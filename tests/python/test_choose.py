@@ -645,7 +645,7 @@ class Stores(HoneTest):
         text = "no database, and longer than the header of one. " * 8
         path.write_text(text)
         for scheme in ("sqlite", "json"):
-            with self.assertRaisesRegex(hone.IncompatibleError, "notes.json.*left as it was"):
+            with self.assertRaisesRegex(hone.IncompatibleError, "notes.json.*was not changed"):
                 hone.Store(f"{scheme}:{path}")
         self.assertEqual(path.read_text(), text)
 
@@ -668,7 +668,7 @@ class Stores(HoneTest):
                                   (lambda: self.result.save(5), TypeError, "PathLike.*int"),
                                   (lambda: hone.Result.load(5), TypeError, "PathLike.*int"),
                                   (lambda: hone.offline(5), TypeError, "PathLike.*int"),
-                                  (lambda: self.opened.export(format="x"), hone.InvalidArgumentError, "no format")):
+                                  (lambda: self.opened.export(format="x"), hone.InvalidArgumentError, "not a format")):
             with self.assertRaisesRegex(kind, words):
                 make()
         self.assertEqual(len(self.opened), 1)

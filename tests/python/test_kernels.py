@@ -415,7 +415,7 @@ class Refused(KernelTest):
         self.refused("the class Holder came", lambda: hone.kernel(name)(Holder))
         self.refused("name is a text", lambda: hone.kernel(name, name="")(scaled))
         self.refused("priority is an integer, and 'high' came", lambda: hone.kernel(name, priority="high")(scaled))
-        self.refused("names 'yes', which is no dim of",
+        self.refused("names 'yes', which is not a dim of",
                      lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent="yes")(same))
         self.refused("independent is a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(same))
         self.assertEqual([one.name for one in hone.registry.kernels(name)], ["reference"])

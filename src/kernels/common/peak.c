@@ -140,7 +140,7 @@ hone_status hone_peak_measure(
     hone_error *err)
 {
     if (threads < 1 || threads > 1024)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "threads is %d, from 1 to 1024 are asked for", threads);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "threads is %d, expected 1 to 1024", threads);
     peak_job job = {.parallel_for = parallel_for, .pool = pool, .threads = parallel_for != NULL ? threads : 1};
     job.bytes = memory_bytes / (size_t)job.threads / 4096 * 4096;
     // Zeroed, so that every page is there.

@@ -83,8 +83,7 @@ static bool has_strided_batch(const hone_matmul *product, hone_error *why)
         if (hone_matmul_is_strided(product, arrays[i].value, &stride) && stride >= 0) continue;
         hone_fail(
             why, HONE_UNSUPPORTED, where,
-            "the leading axes of %s do not lie in one line; cuBLASLt takes batches whose matrices are equally far "
-            "apart",
+            "the leading axes of %s cannot be merged into one; cuBLASLt needs matrices at equal distances",
             arrays[i].name);
         return false;
     }

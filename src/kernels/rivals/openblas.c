@@ -64,7 +64,7 @@ static bool supports(const hone_rival *rival, const hone_matmul *product, hone_e
     if (!hone_openblas_is_here(build, why)) return false;
     if (product->dtype == HONE_F32 || product->dtype == HONE_F64)
         return hone_rival_can_count(product, rival->name, build->most, why);
-    hone_fail(why, HONE_UNSUPPORTED, where, "%s multiplies f32 and f64 here", rival->name);
+    hone_fail(why, HONE_UNSUPPORTED, where, "%s multiplies only f32 and f64 here", rival->name);
     return false;
 }
 

@@ -67,7 +67,7 @@ static hone_status find_functions(hone_cuda_compiler *compiler, hone_error *err)
             missing);
     int major = 0, minor = 0;
     if (compiler->get_version(&major, &minor) != 0)
-        return hone_fail(err, HONE_UNAVAILABLE, where, "NVRTC does not say its version");
+        return hone_fail(err, HONE_UNAVAILABLE, where, "NVRTC does not report its version");
     compiler->version = 1000 * major + 10 * minor;
     return HONE_OK;
 }

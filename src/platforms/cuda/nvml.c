@@ -59,14 +59,15 @@ static hone_status find_device(hone_cuda_watch *watch, const cuda_driver *driver
     char bus[32];
     unsigned now = 0, pending = 0;
     if (driver->device_get_bus == NULL || driver->device_get_bus(bus, sizeof bus, device) != CUDA_SUCCESS)
-        return hone_fail(err, HONE_UNAVAILABLE, where, "the driver does not say on which bus the GPU is");
+        return hone_fail(err, HONE_UNAVAILABLE, where, "the driver does not report the bus of the GPU");
     nvml_result result = watch->nvml.device_by_bus(bus, &watch->device);
     if (result != NVML_SUCCESS)
         return hone_fail(err, HONE_UNAVAILABLE, where, "NVML on GPU %s: %s", bus, watch->nvml.error_string(result));
     if (watch->nvml.mig_mode == NULL || watch->nvml.mig_mode(watch->device, &now, &pending) != NVML_SUCCESS ||
         now != NVML_MIG_ON)
         return HONE_OK;
-    return hone_fail(err, HONE_UNAVAILABLE, where, "GPU %s is divided by MIG, of whose parts NVML says nothing", bus);
+    return hone_fail(
+        err, HONE_UNAVAILABLE, where, "GPU %s is divided by MIG, and NVML reports nothing about its parts", bus);
 }
 
 // Which process is this one -------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ static hone_status compile(const char *source, float *out, hone_error *err)
     char *end = NULL;
     *out = (float)hone_number_read(source, &end);
     if (end != source && end[strspn(end, " \n")] == '\0') return HONE_OK;
-    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "'%.40s' is no source: expected a number", source);
+    return hone_fail(err, HONE_INVALID_ARGUMENT, where, "'%.40s' is not a source: expected a number", source);
 }
 
 static hone_status check_list(const hone_argument *arguments, uint32_t count, hone_error *err)

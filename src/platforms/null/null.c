@@ -61,7 +61,7 @@ static hone_status null_visits(hone_platform_instance *instance, const hone_devi
 {
     (void)instance;
     if (device->backend == HONE_CPU) return HONE_OK;
-    return hone_fail(err, HONE_UNAVAILABLE, where, "%s is no CPU", device->name);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "%s is not a CPU", device->name);
 }
 
 // What compiles and runs its kernels, of which version; or, without an instance, what would have to be installed.

@@ -234,7 +234,7 @@ static hone_status take_devices(hone_platform_instance *instance, const found *a
         if (status != HONE_OK) return hone_fail_memory(err, where);
     }
     if (instance->count > 0) return HONE_OK;
-    return hone_fail(err, HONE_UNAVAILABLE, where, "OpenCL 1.2 or later is asked for, and %s", oldest);
+    return hone_fail(err, HONE_UNAVAILABLE, where, "OpenCL 1.2 or later is needed; %s", oldest);
 }
 
 static hone_status find_devices(hone_platform_instance *instance, hone_error *err)

@@ -70,7 +70,8 @@ static hone_status refuse_foreign_code(hone_error *err)
     if (name == NULL) return HONE_OK;
     return hone_fail(
         err, HONE_UNAVAILABLE, where,
-        "%s is set, which OpenCL loads code by, and this program has more rights than who started it (setuid, setgid, "
+        "%s is set, which OpenCL loads code by, and this program has more rights than the user who started it (setuid, "
+        "setgid, "
         "capabilities): unset it",
         name);
 }

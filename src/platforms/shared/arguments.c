@@ -64,9 +64,9 @@ static hone_status set_bits(
     bool is_float = scalar->kind == HONE_SCALAR_FLOAT;
     bool wants_float = argument->type == HONE_ARGUMENT_F32 || argument->type == HONE_ARGUMENT_F64;
     if (!is_float && scalar->kind != HONE_SCALAR_INT && scalar->kind != HONE_SCALAR_BOOL)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: a number is asked for", r->field);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: expected a number", r->field);
     if (is_float && !wants_float)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: an integer is asked for", r->field);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: expected an integer", r->field);
     hone_value value = is_float ? hone_of_float(scalar->as.f64) : hone_of_int(scalar->as.i64);
     argument->kind = HONE_ARGUMENT_BITS;
     argument->as.bits = hone_argument_bits(argument->type, &value);
@@ -196,7 +196,7 @@ static hone_status read_text(hone_launch_reader *r, hone_argument *argument, hon
     if (!hone_lexer_accept(&r->lexer, ")")) return hone_launch_expected(r, "')'", err);
     if (r->scope.call == NULL) return HONE_OK;
     if (value.kind != HONE_SCALAR_TEXT)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: a text is asked for", r->field);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: expected a string", r->field);
     return keep_bytes(r, argument, value.as.text.data, value.as.text.size, err);
 }
 
@@ -427,7 +427,7 @@ static hone_status take_returned(const hone_launch_reader *r, hone_argument *arg
                           argument->kind != HONE_ARGUMENT_SCRATCH;
     if (!is_named || !hone_signature_parameter(r->scope.signature, argument->value)->is_result)
         return hone_fail(
-            err, HONE_INVALID_ARGUMENT, where, "%s: results alone stand behind '->', which the code returns", r->field);
+            err, HONE_INVALID_ARGUMENT, where, "%s: only results, which the code returns, may follow '->'", r->field);
     if (argument->kind == HONE_ARGUMENT_BITS)
         return hone_fail(err, HONE_UNSUPPORTED, where, "%s: a result that was left out is named after '->'", r->field);
     argument->kind = HONE_ARGUMENT_RETURNED;

@@ -88,7 +88,7 @@ hone_status hone_launch_count(hone_launch_reader *r, uint64_t least, uint64_t mo
     hone_status status = hone_launch_term(r, &value, err);
     if (status != HONE_OK) return status;
     if (value.kind != HONE_SCALAR_INT)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: an integer is asked for", r->field);
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s: expected an integer", r->field);
     if (value.as.i64 < (int64_t)least || value.as.i64 > (int64_t)most)
         return hone_fail(
             err, HONE_UNSUPPORTED, where, "%s is %" PRId64 ", and may be %" PRIu64 " to %" PRIu64, r->field,
@@ -157,7 +157,7 @@ static hone_status read_scratch(hone_launch_reader *r, const char *text, size_t 
     if (status == HONE_OK && !hone_launch_at_end(r)) status = hone_launch_expected(r, "the end", err);
     if (status != HONE_OK) return status;
     if (value.kind != HONE_SCALAR_INT || value.as.i64 < 0)
-        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "scratch: a number of bytes is asked for");
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "scratch: expected a number of bytes");
     *out_bytes = (size_t)value.as.i64;
     return HONE_OK;
 }
@@ -172,7 +172,7 @@ static hone_status find_scratch(const hone_argument *arguments, uint32_t count, 
     }
     if (listed == 1) return HONE_OK;
     return hone_fail(
-        err, HONE_INVALID_ARGUMENT, where, "scratch memory is asked for, and %u arguments are scratch: expected one",
+        err, HONE_INVALID_ARGUMENT, where, "scratch memory is requested, but %u arguments are scratch, expected one",
         (unsigned)listed);
 }
 

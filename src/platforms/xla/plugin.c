@@ -180,7 +180,7 @@ static hone_status take_table(hone_xla_plugin *plugin, hone_error *err)
     void *symbol = hone_library_symbol(plugin->library, "GetPjrtApi");
     get_function *get = NULL;
     if (symbol == NULL)
-        return hone_fail(err, HONE_INCOMPATIBLE, where, "%s has no GetPjrtApi: it is no plugin of PJRT", plugin->path);
+        return hone_fail(err, HONE_INCOMPATIBLE, where, "%s has no GetPjrtApi: it is not a PJRT plugin", plugin->path);
     memcpy(&get, &symbol, sizeof get);
     plugin->api = get();
     hone_status status = check_table(plugin, err);

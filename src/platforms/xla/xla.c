@@ -38,7 +38,7 @@ static hone_status find_plugins(hone_platform_instance *instance, hone_error *er
     return hone_fail(
         err, HONE_UNAVAILABLE, where,
         "xla and pallas need a PJRT plugin: PyPI's xla-cpu-pjrt for the CPU, jax-cuda13-pjrt for NVIDIA's GPUs; "
-        "HONE_PJRT_PLUGIN names one that lies elsewhere");
+        "HONE_PJRT_PLUGIN names one in another folder");
 }
 
 // No plugin is opened here: it starts threads, and whoever forks wants none.

@@ -125,7 +125,7 @@ static hone_status find_call(
     char name[sizeof item->audited.algorithm + sizeof item->audited.version + 4];
     snprintf(name, sizeof name, "%s@v%s", item->audited.algorithm, item->audited.version);
     if (item->call == NULL && item->spec == NULL)
-        return hone_fail(err, HONE_NOT_FOUND, where, "neither a call text nor a spec is stored with it");
+        return hone_fail(err, HONE_NOT_FOUND, where, "its record has neither a call text nor a spec");
     hone_status status = hone_op_get(rt, name, op, err);
     if (status != HONE_OK) return status;
     hone_signature *signature = (*op)->algorithm->signature;

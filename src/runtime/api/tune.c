@@ -202,7 +202,7 @@ static hone_status check_serves(const hone_op *op, const hone_call *bucket, cons
         return HONE_OK;
     return hone_fail(
         err, HONE_NOT_FOUND, where,
-        "no kernel that was found for %s takes %s: the reference computes it; hone explain says what each kernel asks "
+        "none of the kernels for %s supports %s: the reference computes it; hone explain says what each kernel asks "
         "for",
         hone_call_text(bucket), hone_call_text(call));
 }

@@ -37,7 +37,7 @@ static hone_status try_library(
         status = hone_fail(
             err, HONE_INCOMPATIBLE, where,
             "%.200s, when it is asked for its functions: the process ended with exit code %d before there was an "
-            "answer: a library may not exit when it is loaded or asked",
+            "answer: a library must not exit when it is loaded or queried",
             variant->file->name, code);
     hone_buffer_deinit(&words);
     return status;

@@ -148,7 +148,7 @@ static void fill(asker *a, const hone_transfer_answer *answer, hone_decision *ou
 static hone_status choose_first(asker *a, const hone_transfer_answer *answer, hone_decision *out, hone_error *why)
 {
     if (answer->neighbour_count == 0)
-        return hone_fail(why, HONE_NOT_FOUND, where, "nothing is known of near calls that could run this one");
+        return hone_fail(why, HONE_NOT_FOUND, where, "no decision on a similar call could run this one");
     if (answer->neighbours[0].distance > most_distance)
         return hone_fail(
             why, HONE_NOT_FOUND, where, "the nearest call that is known, %.100s, is too far (%.0f, at most %.0f)",
@@ -194,7 +194,7 @@ hone_status hone_request_from_transfer(const hone_request *request, hone_decisio
     if (rt->stable)
         return hone_fail(
             why, HONE_NOT_FOUND, where,
-            "the bits of this call's results were not compared, and a stable one is asked for");
+            "the results of this call were not compared bit by bit, as stable decisions require");
     if (hone_runtime_store(rt) == NULL && hone_runtime_system_store(rt) == NULL)
         return hone_fail(why, HONE_NOT_FOUND, where, "%s", hone_runtime_store_reason(rt));
     asker a = {.request = request, .negatives = {.allocator = rt->allocator}};

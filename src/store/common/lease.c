@@ -87,7 +87,7 @@ static hone_status fail_stranger(const waiting *w, hone_error *err)
 {
     return hone_fail(
         err, HONE_IO, where,
-        "somebody who is not known to be a process of this user has held the lock for %.3g s: it is not waited for",
+        "a process that is not known to be this user's has held the lock for %.3g s, and is not waited for",
         w->how->stranger_seconds);
 }
 

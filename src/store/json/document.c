@@ -397,7 +397,7 @@ static hone_status take_wreck(reading *r, const char *path, const char *text, si
     if (r->out_of_memory || r->is_own || strncmp(text, head, sizeof head - 1) == 0) return HONE_OK;
     return hone_fail(
         err, HONE_INCOMPATIBLE, where,
-        "%s: it is no JSON store of hone, also no damaged one; it was left as it was: name another path, or "
+        "%s: it is not a JSON store of hone, not even a damaged one, and was not changed: name another path, or "
         "read it by hone store import where another system wrote it (--format ejkernel or tokamax)",
         path);
 }

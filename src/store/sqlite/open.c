@@ -31,8 +31,7 @@ static hone_status read_sync(const char **out_pragma, hone_error *err)
         *out_pragma = levels[i].pragma;
         return HONE_OK;
     }
-    return hone_fail(
-        err, HONE_INVALID_ARGUMENT, open_where, "HONE_STORE_SYNC is '%s': normal or full is asked for", name);
+    return hone_fail(err, HONE_INVALID_ARGUMENT, open_where, "HONE_STORE_SYNC is '%s', expected normal or full", name);
 }
 
 // Another process that opens the same new file at the same time makes SQLite answer busy without waiting.
@@ -211,7 +210,7 @@ static hone_status open_any(hone_connection *connection, const char *sync, hone_
     if (status != HONE_OK && err != NULL) *err = why;
     if (status == HONE_OK && full)
         hone_log_write(
-            &connection->log, HONE_LOG_WARNING, "%s: its disk is full: it is read, and nothing is stored in it",
+            &connection->log, HONE_LOG_WARNING, "%s: its disk is full: it is read, and nothing is written to it",
             connection->path);
     return status;
 }
@@ -233,7 +232,8 @@ static hone_status check_owner(const hone_connection *connection, const char *fi
     if (status != HONE_OK || is_store) return status;
     (void)!hone_fail(
         err, HONE_INCOMPATIBLE, open_where,
-        "%s: it is no store of hone, also no damaged one; it was left as it was: name another path, or move it away",
+        "%s: it is not a store of hone, not even a damaged one, and was not changed: name another path, or move it "
+        "away",
         connection->path);
     if (err != NULL) err->system_code = HONE_STORE_FOREIGN;
     return HONE_INCOMPATIBLE;
@@ -323,7 +323,7 @@ static hone_status look_at_file(hone_connection *connection, hone_error *err)
     hone_status status = open_file(connection, SQLITE_OPEN_READONLY, query, err);
     if (status == HONE_OK) status = hone_migrate_look(connection, &version, err);
     if (status == HONE_OK && version == 0)
-        status = hone_fail(err, HONE_INCOMPATIBLE, open_where, "%s: it is no store yet", connection->path);
+        status = hone_fail(err, HONE_INCOMPATIBLE, open_where, "%s: it is not a store yet", connection->path);
     connection->schema = (int)version;
     return status;
 }
@@ -378,7 +378,7 @@ hone_status hone_connection_open_read_only(
 {
     *connection = (hone_connection){.allocator = *allocator, .log = *log, .folder = -1};
     if (!hone_os_is_file(path))
-        return hone_fail(err, HONE_IO, open_where, "%s: there is no such file to read: sqlite:PATH names one", path);
+        return hone_fail(err, HONE_IO, open_where, "%s: there is no such file: sqlite:PATH names one", path);
     connection->path = hone_copy_text(allocator, path, strlen(path));
     if (connection->path == NULL) return hone_fail_memory(err, open_where);
     hone_status status = look_at_file(connection, err);

@@ -96,7 +96,7 @@ static hone_status read_header(file *f, const char *path, hone_error *err)
     static const char magic[] = "SQLite format 3";
     unsigned char header[FILE_HEADER_SIZE];
     if (fread(header, 1, sizeof header, f->stream) != sizeof header || memcmp(header, magic, sizeof magic) != 0)
-        return hone_fail(err, HONE_CORRUPT, where, "%s: it is no SQLite file", path);
+        return hone_fail(err, HONE_CORRUPT, where, "%s: it is not an SQLite file", path);
     const size_t size = big_16(header + 16) == 1 ? MOST_PAGE : big_16(header + 16);
     if (size < LEAST_PAGE || (size & (size - 1)) != 0 || header[20] > 32)
         return hone_fail(err, HONE_CORRUPT, where, "%s: its pages cannot have %zu bytes", path, size);

@@ -166,7 +166,7 @@ static void wrong_text_says_where_and_what_was_expected(void **state)
         {"f(f32[4]) @", "expected a device"},
         {"f(f32[4]) @cuda:-1", "a device number from 0 on"},
         {"f(f32[4]) and", "the end"},
-        {"f(f32[4], s=\"a\\u0000b\")", "holds a NUL"},
+        {"f(f32[4], s=\"a\\u0000b\")", "has a NUL"},
         {"f(f32[4], k=99999999999999999999)", "64 bits cannot hold"},
         {"f(f32[9999999999,9999999999,9999999999])", "larger than memory"},
     };

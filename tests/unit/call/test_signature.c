@@ -121,7 +121,7 @@ static void a_wrong_signature_says_where_and_what_was_expected(void **state)
         {"f(x: f32[n], k: i64 #ignore) -> y: f32[n]", "needs a default"},
         {"f(x: f32[n], k: bool = true #any) -> y: f32[n]", "k is not a number: '#any' goes after an f64 or i64"},
         {"f(x: f32[n], k: str #any) -> y: f32[n]", "k is not a number"},
-        {"f(x: f32[k], k: i64 #any) -> y: f32[k]", "a shape depends on k, so '#any' cannot stand behind it"},
+        {"f(x: f32[k], k: i64 #any) -> y: f32[k]", "a shape depends on k, so that it cannot be marked '#any'"},
         {"f(x: f32[n] #given) -> y: f32[n]", "x is left out of the call key, so it needs a default"},
         {"f(x: f32[n], k: i64 #given) -> y: f32[n]", "k is left out of the call key, so it needs a default"},
         {"f(x: f32[n], k: i64 = n #given) -> y: f32[n]", "k has '#given', so its default must be a literal"},

@@ -160,7 +160,7 @@ static void of_a_scalar_that_is_none_what_it_is_then_is_passed(void **state)
     l->args[4] = hone_of_float(0.5);
     assert_passed(l, 5, " 05000000 0200000000000000 000000000000e03f\n");
     code.arguments = "x, y, i32(within)";
-    assert_refused(l, &code, "a number is asked for");
+    assert_refused(l, &code, "expected a number");
     code.arguments = "x, y, i32(within,)";
     assert_refused(l, &code, "arguments: ");
 }
@@ -376,10 +376,10 @@ static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
         {{HONE_CODE, .arguments = "x, y, i64(n)"}, "argument 2 has 4 bytes at 16 in the function, and 8 at 16"},
         {{HONE_CODE, .arguments = "x, y, i32(n * 1000000000)"}, "arguments: 5000000000 does not fit 4 bytes"},
         {{HONE_CODE, .arguments = "x, z, i32(n)"}, "'z' is not a tensor of the call"},
-        {{HONE_CODE, .scratch = "64"}, "scratch memory is asked for, and 0 arguments are scratch: expected one"},
-        {{HONE_CODE, .scratch = "64", .arguments = "scratch, scratch, i32(n)"}, "and 2 arguments are scratch"},
+        {{HONE_CODE, .scratch = "64"}, "scratch memory is requested, but 0 arguments are scratch, expected one"},
+        {{HONE_CODE, .scratch = "64", .arguments = "scratch, scratch, i32(n)"}, "but 2 arguments are scratch"},
         {{HONE_CODE, .arguments = "x, scratch, i32(n)"}, "its size in 'scratch' is not said"},
-        {{HONE_CODE, .scratch = "-n", .arguments = "x, scratch, i32(n)"}, "scratch: a number of bytes is asked for"},
+        {{HONE_CODE, .scratch = "-n", .arguments = "x, scratch, i32(n)"}, "scratch: expected a number of bytes"},
         {{HONE_CODE, .scratch = "n << 4", .arguments = "x, scratch, i32(n)"}, "scratch: "},
         {{HONE_CODE, .scratch = "n * 4611686018427387904", .arguments = "x, scratch, i32(n)"}, "scratch: "},
         {{HONE_CODE, .scratch = "n * 1073741824", .arguments = "x, scratch, i32(n)"},

@@ -239,8 +239,8 @@ static void what_no_call_fits_is_refused_with_words(void **state)
     calling *c = *state;
     assert_refused(c, "absent", "\"arguments\": \"x, y\"", "no function __tvm_ffi_absent");
     assert_refused(c, "right", "\"arguments\": \"x\"", "the result 'y' is not listed");
-    assert_refused(c, "right", "\"arguments\": \"y -> x\"", "results alone stand behind '->'");
-    assert_refused(c, "right", "\"arguments\": \"x, y, text(3)\"", "a text is asked for");
+    assert_refused(c, "right", "\"arguments\": \"y -> x\"", "only results, which the code returns, may follow '->'");
+    assert_refused(c, "right", "\"arguments\": \"x, y, text(3)\"", "expected a string");
     assert_refused(c, "right", "\"arguments\": \"x, y, [1.5]\"", "lists hold integers");
     assert_refused(c, "right", "\"arguments\": \"x, y, [1 2]\"", "',' or ']'");
     assert_refused(c, "right", "\"arguments\": \"x, y\", \"grid\": \"1\"", "grid: a kernel of ffi has none");

@@ -105,7 +105,7 @@ static void a_device_that_is_too_old_is_left_out(void **state)
 {
     opened *o = *state;
     setenv("FAKE_OPENCL_VERSION", "OpenCL 1.1 fake", 1);
-    assert_unavailable(o, "OpenCL 1.2 or later is asked for, and Fake device has Fake Corp, OpenCL 1.1 fake");
+    assert_unavailable(o, "OpenCL 1.2 or later is needed; Fake device has Fake Corp, OpenCL 1.1 fake");
     setenv("FAKE_OPENCL_VERSION", "nonsense", 1);
     assert_unavailable(o, "nonsense");
 }

@@ -213,7 +213,7 @@ static void a_wrong_algorithm_is_refused_with_words(void **state)
         {{.relative = NAN}, NULL, 0, "tolerance of fb is absolute 0, relative nan"},
         {{.absolute = -1}, NULL, 0, "expected numbers of 0 or more"},
         {{.scale = INFINITY}, NULL, 0, "scale inf"},
-        {{.scale = 0}, "m", 0, "independent of fb names 'm', which is no dim of its signature"},
+        {{.scale = 0}, "m", 0, "independent of fb names 'm', which is not a dim of its signature"},
         {{.scale = 0}, "n, q:n", 0, "names 'q'"},
         {{.scale = 0}, "...", 0, "names '...'"},
         {{.scale = 0}, NULL, 1u << 6, "special of fb is 0x40"},

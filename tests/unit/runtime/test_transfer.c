@@ -130,7 +130,7 @@ static void what_cannot_run_the_call_is_passed_over(void **state)
     put(g, (content){NULL, 32, 4, "fast", "{\"unroll\":3,\"layout\":\"col\"}", NULL, HONE_WARM});
     put(g, (content){NULL, 64, 4, "fast", "{\"lot\":{}}", NULL, HONE_WARM});
     assert_int_equal(decide_scale(g->f, 8, 4).source, HONE_SOURCE_HEURISTIC);
-    assert_explained(g, 8, "nothing is known of near calls that could run this one");
+    assert_explained(g, 8, "no decision on a similar call could run this one");
     // A wrong answer of a kernel that failed here is not asked for again.
     put(g, (content){NULL, 2, 4, "plain", "{}", NULL, HONE_WARM});
     assert_string_equal(decide_scale(g->f, 9, 4).kernel, "plain");

@@ -270,9 +270,9 @@ static void what_is_somebody_elses_is_refused_and_left(void **state)
         {"[]", "something else"},
         {"{\"hone_store\": 98, \"records\": [\n]}\n", "version is 98"},
         {"{\"hone_store\": 99, \"records\": []}", "version is 99"},
-        {"dear diary\n{\"a\": 1}\n", "no JSON store of hone"},
-        {"{\"damaged\": 1}\n{\"checksum\": \"0123456789abcdef\"}\n", "no JSON store of hone"},
-        {"\n", "no JSON store of hone"},
+        {"dear diary\n{\"a\": 1}\n", "not a JSON store of hone"},
+        {"{\"damaged\": 1}\n{\"checksum\": \"0123456789abcdef\"}\n", "not a JSON store of hone"},
+        {"\n", "not a JSON store of hone"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_text(f->file, cases[i].text, strlen(cases[i].text));
@@ -458,7 +458,7 @@ static void a_put_that_cannot_be_written_changes_nothing(void **state)
     size_t served = count_decisions(store);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(status, HONE_IO);
-    assert_non_null(strstr(f->err.message, "as it was"));
+    assert_non_null(strstr(f->err.message, "unchanged"));
     assert_int_equal(served, 3);
     assert_int_equal(count_names(f, ".new"), 0);
     // And goes on once there is room.
