@@ -81,7 +81,7 @@ HONE_MUST_CHECK static inline hone_status hone_register(
 }
 
 // hone_tune for arguments.
-//   out  NULL: the result is not wanted, since the decision is stored and answers
+//   out  NULL if the result is not wanted, since the decision is stored and answers
 HONE_MUST_CHECK static inline hone_status hone_tune_values(
     const hone_op *op,
     const hone_value *args,

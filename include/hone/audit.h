@@ -10,7 +10,7 @@ extern "C" {
 
 // A stored choice, measured again. Times are nanoseconds of one run, shares are of 1.
 typedef struct hone_audited {
-    const char *call; // call text; NULL: not known
+    const char *call; // call text; NULL if it is not known
     char algorithm[HONE_NAME_SIZE];
     char version[16];
     char key[20];
@@ -20,7 +20,7 @@ typedef struct hone_audited {
     char best_kernel[HONE_NAME_SIZE]; // the fastest of those measured beside it; the choice itself where none is faster
     char best_config[1024];
     double stored_ns;                       // the choice's time when it was stored
-    double time_ns, low_ns, high_ns;        // now; 0: not measured
+    double time_ns, low_ns, high_ns;        // now; 0 if it was not measured
     double best_ns, default_ns;             // 0: not measured
     double regret, regret_low, regret_high; // its time over the fastest's less 1, with the 95 % interval
     double drift;                           // time_ns / stored_ns - 1
@@ -56,10 +56,10 @@ typedef struct hone_audit hone_audit; // immutable; of one owner
 // One that was rejected is taken back (not with no_store): its failure is stored, and the fastest stored config of the
 // call that passes the same check replaces it; where none does, the store no longer has a decision of the call. A plan
 // that is bound goes on with it, and is no longer current.
-//   calls      call texts; count 0: every decision of this machine's devices in the user's store
+//   calls      call texts; count 0 selects every decision of this machine's devices in the user's store
 //   threshold  share that is allowed, .05 is 5 %
-//   options    seconds (a call; 0: 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, no_store, progress,
-//              cancel; NULL: all defaults
+//   options    seconds (for a call; 0 selects 5), candidate_seconds, wait_seconds, isolation, tolerance, seed, no_store, progress,
+//              cancel; NULL selects all defaults
 // Returns: HONE_OK, even if choices failed the audit; HONE_NOT_FOUND (no decision for a call, or no store);
 //          HONE_CANCELLED (*out holds what was measured so far); HONE_BUSY; HONE_IO.
 HONE_API HONE_MUST_CHECK hone_status hone_tune_audit(

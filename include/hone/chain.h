@@ -28,7 +28,7 @@ typedef struct hone_link_answer {
 // A link of the chain that is left out, or that a function of the program replaces.
 typedef struct hone_link {
     hone_source source;
-    // NULL: the link is left out. Else it is called in place of the link, under the policies that ask the link, at each
+    // If it is NULL, the link is left out. Else it is called in place of the link, under the policies that ask the link, at each
     // miss; its answer is kept like any other, in a plan of the context. It is called in the thread that makes the call,
     // under the context that was derived from, so that hone_decide and hone_run may be called in it; other threads may
     // call it at the same time.
@@ -55,7 +55,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_context_derive_chain_sized(
     hone_keeping keeping,
     hone_context **out,
     hone_error *err);
-// A context like parent (NULL: the empty one) with a changed chain. The newest change of a link counts. An
+// A context like parent (NULL for the empty one) with a changed chain. The newest change of a link counts. An
 // override or overlay that is derived later precedes the change of its link. Names are copied.
 // An answer is treated like the link's own: one for override, overlay or lock was asked for explicitly; others are marked
 // unverified, and a kernel that is not built in is verified before it answers. A kernel that cannot run the call is

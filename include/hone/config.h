@@ -89,7 +89,7 @@ typedef struct hone_evidence {
     char verified_by[64];        // how the results were compared: "whole", "Freivalds' check + 36 of 4096 parts"
     double tolerance, max_error; // error allowed and seen, in units of the tolerance rule
     // The shortest time that a run can take, by what it must read, write and compute and what the device can do at best: a
-    // faster candidate is rejected as impossible. 0: not known. And what this rests on, as text.
+    // faster candidate is rejected as impossible. 0 if it is not known. And what this rests on, as text.
     double floor_ns;
     char floor[120];
     uint32_t measured;                    // candidates that were timed
@@ -97,7 +97,7 @@ typedef struct hone_evidence {
     double seconds;                       // that the contest took
     double allowed_seconds;               // that it was allowed
     // Of them: preparing (processes, inputs, the reference, kernels), verifying, runs that were measured or warmed up, and
-    // the rest: waiting until threads rest, pauses, deciding what is next. 0: not known.
+    // the rest: waiting until threads rest, pauses, deciding what is next. 0 if it is not known.
     double prepare_seconds, verify_seconds, run_seconds, wait_seconds;
     double load;        // load average at the start
     uint32_t throttled; // times that heat or power slowed a core during the contest

@@ -104,7 +104,8 @@ typedef struct hone_parameter {
     bool has_default;         // may be left out; always with nullable
     hone_value default_value; // scalars; NONE for a nullable parameter's "= none", and for an expression
     const char *type_text;    // the type as written, normalised: "T[n, k] if transpose_b else [k, n]"
-    const char *default_text; // of a default computed from each call's dims: "1 / sqrt(dim)"; NULL: default_value
+    const char
+        *default_text; // of a default computed from each call's dims: "1 / sqrt(dim)"; NULL if default_value has it
 } hone_parameter;
 
 HONE_API const char *hone_signature_version(const hone_signature *signature); // "1" when none was written
@@ -168,7 +169,7 @@ HONE_API bool hone_runtime_platform(hone_runtime *rt, hone_platform platform, co
 // including a NUL. "": its devices tell, or the platform is not here. May load libraries. Returns the length of the
 // whole text without the NUL.
 HONE_API size_t hone_runtime_describe(hone_runtime *rt, hone_platform platform, char *out, size_t size);
-// Dims along which a call splits into independent parts (hone_algorithm.independent); NULL: none are known.
+// Dims along which a call splits into independent parts (hone_algorithm.independent); NULL if none are known.
 HONE_API const char *hone_op_independent(const hone_op *op);
 // The name that its algorithm is registered and stored under: lower case, without a version.
 HONE_API const char *hone_op_name(const hone_op *op);

@@ -69,13 +69,13 @@ typedef struct hone_device_info {
     int64_t l1_bytes, l2_bytes, l3_bytes; // data caches, of one core (l3: shared); 0 when not known
     int64_t memory_bytes;
     int64_t smem_bytes, sms; // GPU: shared memory a block, multiprocessors; else 0
-    const char *driver;      // name and version of its driver; NULL: no driver, or not known
+    const char *driver;      // name and version of its driver; NULL if there is no driver, or it is not known
     int32_t capability;      // NVIDIA: compute capability, 90 for 9.0; opencl: the device's OpenCL, 30 for 3.0; else 0
-    int32_t clock_mhz;       // the highest; 0: not known
+    int32_t clock_mhz;       // the highest; 0 if it is not known
     // For people; NULL where it is not known: "sm_90"; name and version of what runs kernels, and of what compiles
     // them.
     const char *architecture, *runtime, *compiler;
-    double memory_rate; // GPU: peak bytes a second of its memory, from its clock and width; 0: not known
+    double memory_rate; // GPU: peak bytes a second of its memory, from its clock and width; 0 if it is not known
 } hone_device_info;
 
 #ifdef __cplusplus

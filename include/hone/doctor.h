@@ -13,13 +13,13 @@ typedef struct hone_checkup {
     const char *name; // "store", "worker", "clock", ...
     bool ok;
     const char *detail; // what was found
-    const char *advice; // what to do about it; NULL: nothing
+    const char *advice; // what to do about it; NULL if there is nothing
 } hone_checkup;
 
 // Visits the checks, one after the other, as each is done, until visit returns false. Reads all that the user's store holds; watches the machine for
 // a quarter of a second; starts a worker.
-//   lock_file  of the check of that name, since a runtime with a damaged one cannot be opened; NULL, "" or "none": none is
-//              checked
+//   lock_file  the file of the check of that name, since a runtime with a damaged one cannot be opened; NULL, "" or
+//              "none" if none is checked
 // Returns: HONE_OK, also when a check is not; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_doctor(
     hone_runtime *rt,

@@ -1,7 +1,8 @@
-// All of hone, in three tiers. A first look: docs/README is one page; examples/ has short programs.
+// All headers of hone, in three tiers. docs/README.md lists the documentation; examples/ has short programs.
 //
-// NULL where something is expected, and its declaration does not say what NULL means: a function with a status returns
-// HONE_INVALID_ARGUMENT, any other does nothing and returns NULL, 0 or false. So does an index behind the last.
+// Where a declaration does not say what NULL means, NULL is not a valid argument: a function that returns a status returns
+// HONE_INVALID_ARGUMENT, and any other does nothing and returns NULL, 0 or false. The same holds for an index that is too
+// large.
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
 

@@ -72,7 +72,7 @@ typedef struct hone_import_report {
 
 typedef struct hone_import_options {
     size_t struct_size;
-    const hone_codec *codec; // NULL: none
+    const hone_codec *codec; // NULL if there is none
     // Called for each entry, in order, once all is stored; borrowed texts.
     void (*line)(void *ctx, const hone_import_line *line);
     void *ctx;
@@ -108,22 +108,25 @@ HONE_MUST_CHECK static inline hone_status hone_importer_commit(
 typedef struct hone_export_options {
     size_t struct_size;
     hone_exchange format;
-    const hone_codec *codec; // its dumper writes decisions for ejkernel; NULL: under the names of ejkernel's kernels
-    const char *device;      // only this fingerprint's decisions; NULL: all
-    const char *file;        // only what belongs into this file of hone_export_files; NULL: all
-    bool measurements;       // bundles: also everything that was measured, and that failed
+    // Its dumper writes decisions for ejkernel; NULL writes them under the names of ejkernel's kernels.
+    const hone_codec *codec;
+    const char *device; // only this fingerprint's decisions; NULL for all
+    const char *file;   // only what belongs into this file of hone_export_files; NULL for all
+    bool measurements;  // bundles: also everything that was measured, and that failed
     // Called for what is left out, with the reason; not where `file` is given, since hone_export_files calls it.
     void (*line)(void *ctx, const hone_import_line *line);
     void *ctx;
-    // Knows ejkernel's operations (docs/foreign-operations.md), buckets, and which CPU is this one. NULL: no decision is
+    // Knows ejkernel's operations (docs/foreign-operations.md), buckets, and which CPU is this one. NULL means that no decision is
     // translated for ejkernel.
     hone_runtime *rt;
-    const char *foreign_device; // what ejkernel calls the GPU, "NVIDIA H200|VERSION OF JAX'S PLATFORM"; NULL: not known
+    // ejkernel's name of the GPU, "NVIDIA H200|VERSION OF JAX'S PLATFORM"; NULL if it is not known.
+    const char *foreign_device;
     // EJKERNEL: the text of the file that is there, an object of JSON: what ejkernel put into it since, or hone never read, stays
-    // before what is written. HONE_CORRUPT: it is not such a file. NULL: nothing stays.
+    // before what is written. HONE_CORRUPT: it is not such a file. NULL if nothing stays.
     const char *there;
     size_t there_size;
-    const char *const *devices; // only these fingerprints' decisions, where they are several; NULL: what `device` says
+    // Only the decisions of these fingerprints, where they are several; NULL if `device` selects them.
+    const char *const *devices;
     size_t device_count;
 } hone_export_options;
 
@@ -168,7 +171,7 @@ typedef enum hone_difference {
     HONE_OTHER_TIMES   // of the same choice
 } hone_difference;
 
-// The decisions of a key in two stores; NULL: that store has none. Shown by hone, borrowed for the visit.
+// The decisions of a key in two stores; NULL if that store has none. Shown by hone, borrowed for the visit.
 typedef struct hone_store_pair {
     hone_difference difference;
     const hone_store_decision *left, *right;

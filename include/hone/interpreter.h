@@ -51,14 +51,14 @@ typedef struct hone_interpreter {
     hone_status (*run)(
         void *state, const hone_value *args, size_t count, const hone_execution *execution, char *words, size_t size);
     // Of a worker: called once, before the first question, to load what candidates need and none of them is to wait for.
-    // NULL: there is nothing.
+    // NULL if there is nothing.
     void (*start)(void);
     // Of a worker: what a candidate changes of the interpreter, which others share: functions of modules, settings. True, at
-    // the end alone: it has changed what words name, such as "numpy.sin", up to size bytes. NULL: nobody looks.
+    // the end alone: it has changed what words name, such as "numpy.sin", up to size bytes. NULL if it is not looked for.
     // words is NULL in other stages.
     bool (*watch)(hone_interpreter_stage stage, char *words, size_t size);
     // Folders of its packages, absolute, a colon between: where libraries that packages bring (plugins of XLA, OpenBLAS, tvm-ffi)
-    // are looked for first, and of workers, too. NULL: not known.
+    // are looked for first, and of workers, too. NULL if they are not known.
     const char *packages;
 } hone_interpreter;
 

@@ -123,8 +123,8 @@ typedef enum hone_special {
 typedef struct hone_algorithm {
     size_t struct_size;
     const char *signature; // copied
-    hone_run_function
-        *reference; // higher precision than the dtype; NULL: kernels cannot be verified, so none of them wins a contest
+    // Computes in higher precision than the dtype. Where it is NULL, kernels cannot be verified, and none wins a contest.
+    hone_run_function *reference;
     hone_tolerance tolerance;
     // bytes and operations of a call; may be NULL
     void (*model)(const hone_call *call, hone_cost *out_cost);
@@ -133,16 +133,16 @@ typedef struct hone_algorithm {
     bool (*make_input)(const hone_call *call, size_t index, const hone_tensor *tensor, uint64_t seed);
     // Dims along which a call falls into parts that do not touch each other, so that a large result is verified on
     // some of them: "m" (rows of a product), "batch heads:kv_heads" (dims split alike are joined by ':'), "..." (the
-    // leading dims). Each must be a dim of the signature. NULL: results are always verified whole. Static text.
+    // leading dims). Each must be a dim of the signature. NULL if results are always verified whole. Static text.
     const char *independent;
     // In place of `reference`: the name of a kernel of this algorithm, registered before the first contest, that takes
-    // tensors of the CPU and has no space. Static text, or that of a pack. NULL: none.
+    // tensors of the CPU and has no space. Static text, or that of a pack. NULL if there is none.
     const char *reference_kernel;
     // hone_special bits: elements of the first array of floats for which results are what the reference gives, in each
-    // row of its last axis, and of the others' where HONE_SPECIAL_EVERYWHERE is among them. 0: contests verify on ordinary, large and tiny numbers alone.
+    // row of its last axis, and of the others' where HONE_SPECIAL_EVERYWHERE is among them. With 0 contests verify on ordinary, large and tiny numbers alone.
     uint32_t special;
     // Tells whether a call is a product, which is then verified whole also where the reference is computed in parts.
-    // NULL: no call is. Returns false where this one is not.
+    // NULL if no call is. Returns false where this one is not.
     bool (*product)(const hone_call *call, hone_product *out);
 } hone_algorithm;
 
@@ -154,39 +154,39 @@ struct hone_kernel {
     hone_backend backend;
     int64_t priority;      // higher goes first in look-ups
     uint64_t needs;        // HONE_CPU_* bits that must all be there
-    const char *signature; // the kernel's own, when it supports less or more; NULL: the algorithm's
-    const char *space;     // docs/spaces.md; NULL: one config
-    // Changes with the kernel's code, so that decisions on the old code go stale. NULL or "1": none. hone does not remember what it
-    // measures of a program's function without one.
+    const char *signature; // the kernel's own, when it supports less or more; NULL selects the algorithm's
+    const char *space;     // docs/spaces.md; NULL means one config
+    // Changes with the kernel's code, so that decisions on the old code go stale. Without one (NULL or "1")
+    // hone does not remember what it measures of a program's function.
     const char *revision;
     void *user;        // for the functions below
     bool is_reference; // never competes; runs when nothing else can
-    // Can it run this call at all? If not, fills why->message (shown by explain). NULL: yes.
+    // Can it run this call at all? If not, fills why->message (shown by explain). NULL means that it can.
     bool (*supports)(const hone_kernel *kernel, const hone_call *call, hone_error *why);
-    // A config without measuring; false: the space's default. NULL: the space's default.
+    // A config without measuring. If it is NULL or returns false, the default of the space is used.
     bool (*heuristic)(
         const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
-    // An explicit list in place of the space's enumeration: false ends it. NULL: the space.
+    // An explicit list in place of the space's enumeration: false ends it. NULL selects the space's enumeration.
     bool (*candidates)(const hone_kernel *kernel, const hone_call *call, size_t index, hone_config *out_config);
     // Compile, load, pack, create a library's primitive. plan has kernel, call, config and device filled in;
-    // may set *out_scratch_bytes. NULL: nothing to prepare.
+    // may set *out_scratch_bytes. NULL if there is nothing to prepare.
     hone_status (*prepare)(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err);
     void (*release)(const hone_kernel *kernel, void *state);
     hone_run_function *run;
     // What runs, as a number: two plans of this kernel for one call, both prepared, whose numbers are equal and not 0
-    // run the same code with the same parameters, and are measured once. 0: not known. NULL: configs that differ run
-    // different code.
+    // run the same code with the same parameters, and are measured once. 0 if it is not known. Where it is NULL, configs
+    // that differ run different code.
     uint64_t (*digest)(const hone_plan *plan);
     const char
         *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was
-                  // measured with this one worth measuring again; NULL: none
+                  // measured with this one worth measuring again; NULL if there is none
     const hone_code *code; // for platforms that compile or load: run and prepare may then be NULL. Copied.
     // Writes the path of the library's file where the loader does not find it by its soname; loads nothing. False: it
-    // is not here. NULL: the loader finds `library`.
+    // is not here. NULL if the loader finds `library`.
     bool (*find_library)(const hone_kernel *kernel, char *path, size_t size);
     // True: another kernel is expected to be faster for this call, and a call that was never tuned takes this one after
     // those that do not yield. Contests try it as any other. Asked of calls that
-    // `supports` takes. NULL: priority alone decides.
+    // `supports` takes. NULL if priority alone decides.
     bool (*yields)(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device);
 };
 

@@ -31,7 +31,7 @@ typedef struct hone_lock_line {
     const char *call;     // call text; NULL when not known: then the key alone is compared
     const char
         *config_text; // the config as the file has it, "rows_per_task=4 unroll=2"; hone_lock_put does not read it
-    uint32_t number;  // of the line in its file, from 1; 0: not read from one
+    uint32_t number;  // of the line in its file, from 1; 0 if it was not read from one
 } hone_lock_line;
 
 // No lines. *out is the caller's (hone_lock_release).
@@ -58,7 +58,7 @@ HONE_MUST_CHECK static inline hone_status hone_lock_put(hone_lock *lock, const h
     return hone_lock_put_sized(lock, line, sizeof *line, err);
 }
 // Adds a store's decisions, warm before cold. A NULL field of the filter matches all; filter may
-// be NULL. accept (NULL: all) may leave decisions out; it is called under the store's lock and must not call the store.
+// be NULL. accept (NULL for all) may leave decisions out; it is called under the store's lock and must not call the store.
 // Returns: as hone_store_scan; HONE_INVALID_ARGUMENT with the key of a decision that no line can hold (its config is
 // not an object of numbers, strings and booleans), before which some may have been added; HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_lock_put_store(
@@ -84,7 +84,7 @@ typedef struct hone_lock_change {
 } hone_lock_change;
 
 // Visits, in order, what differs, until visit returns false. Call text is not compared.
-//   before, after  NULL: one without lines
+//   before, after  NULL stands for one without lines
 // Returns: HONE_OK, also when they differ; HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_CHECK hone_status hone_lock_compare(
     const hone_lock *before,

@@ -30,8 +30,8 @@ HONE_API const hone_kernel *hone_kernel_of(const hone_kernel_ref *kernel);
 // Its space, with one config where it has no parameters. Borrowed from the kernel.
 HONE_API const hone_space *hone_kernel_space(const hone_kernel_ref *kernel);
 // Whether a kernel can run a call on a device.
-//   call    NULL: whatever the call
-//   device  NULL: on any device here; then the reason is that of the first one that it might run on
+//   call    NULL for any call
+//   device  NULL for any device of this machine; then the reason is that of the first one that it might run on
 // Returns: HONE_OK; else the reason: HONE_UNSUPPORTED, HONE_UNAVAILABLE (its platform, its library, or a device for it, is not
 // here), or what is wrong with the pack that brought it.
 HONE_API HONE_MUST_CHECK hone_status hone_kernel_check(
@@ -64,7 +64,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_registry_kernels(
     hone_runtime *rt, const char *algorithm, const hone_kernel_ref ***out_kernels, size_t *out_count, hone_error *err);
 HONE_API void hone_kernels_release(const hone_kernel_ref ***kernels);
 
-// Compares the signatures of all kernels of an algorithm (NULL: of every algorithm), every pair: names in
+// Compares the signatures of all kernels of an algorithm (NULL for every algorithm), every pair: names in
 // order, kinds, defaults, types after normalisation; tuning parameters are left out.
 //   visit    gets a line for each mismatch, and with verbose for each kernel, until it returns false; may be NULL
 //   *out_ok  true when all agree, also those that were not visited

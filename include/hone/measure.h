@@ -45,7 +45,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_compare_sized(
 //   choices  no two the same
 //   count    2 to HONE_MOST_COMPARED
 //   options  seconds (0: 3; verifying comes before), candidate_seconds (0: 60, until each has been prepared and verified), wait_seconds,
-//            isolation, regime, tolerance, seed, progress, cancel; NULL: all defaults
+//            isolation, regime, tolerance, seed, progress, cancel; NULL selects all defaults
 // Returns: HONE_OK; HONE_UNSUPPORTED (a choice cannot run the call); HONE_KERNEL_FAILED (one is wrong, crashes or hangs; the
 //          message names it); HONE_INVALID_ARGUMENT (the space refuses a config; two choices are the same; a kernel is NULL; the call is of
 //          another operation); as hone_tune.
@@ -66,7 +66,7 @@ typedef struct hone_turn hone_turn;
 
 // Waits until no contest and no other turn measures on the device.
 //   call     of which progress is told; borrowed until the turn ends
-//   options  wait_seconds, progress, cancel; NULL: all defaults
+//   options  wait_seconds, progress, cancel; NULL selects all defaults
 //   wait     other processes are waited for at most wait_seconds; threads of this process without limit, until cancel is set
 //   *out     the caller's (hone_turn_end); NULL after a failure
 // Until it has ended the turn, the thread neither tunes, compares nor begins another turn on the device.
@@ -81,7 +81,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_turn_begin(
     hone_error *err);
 HONE_API void hone_turn_end(hone_turn **turn); // sets it to NULL; NULL is fine
 
-// The most that a machine's CPU can do with all its threads. 0: it was not measured.
+// The most that a machine's CPU can do with all its threads. 0 if it was not measured.
 typedef struct hone_peak {
     double operations; // of f32 a second, in fused multiply-adds on registers
     double of_bf16;    // of bf16 a second: in the products of pairs or of tiles that the CPU has; else operations

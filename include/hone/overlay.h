@@ -17,11 +17,11 @@ extern "C" {
 
 // One decision by its key. All strings are copied.
 typedef struct hone_entry {
-    const char *device;     // fingerprint; NULL: any device
+    const char *device;     // fingerprint; NULL for any device
     const char *algorithm;  // "rms_norm" or "rms_norm@v1"
-    const char *version;    // NULL: from algorithm, else "1"
+    const char *version;    // NULL takes that of algorithm, else "1"
     const char *key;        // call key
-    const char *spec;       // canonical text of the call; NULL: the key alone is compared
+    const char *spec;       // canonical text of the call; NULL compares the key alone
     const char *kernel;     // kernel name
     hone_platform platform; // HONE_PLATFORM_NONE: the first kernel of that name
     const char *config;     // JSON object or text "a=1 b=2"; NULL or "": the space's default
@@ -43,7 +43,7 @@ typedef struct hone_override {
     const char *algorithm;
     const char *kernel;
     hone_platform platform; // HONE_PLATFORM_NONE: the first kernel of that name
-    const char *config;     // JSON object or text; NULL: the kernel's heuristic
+    const char *config;     // JSON object or text; NULL selects the kernel's heuristic
     bool store;             // true: the answer is also written to the store (marked as override, unverified)
 } hone_override;
 
@@ -58,7 +58,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_context_derive_sized(
     hone_policy policy,
     hone_context **out,
     hone_error *err);
-// A context like parent (NULL: the empty one) with one more overlay (NULL: none), override (NULL: none) and
+// A context like parent (NULL for the empty one) with one more overlay (NULL for none), override (NULL for none) and
 // policy (HONE_POLICY_DEFAULT: the parent's). Newer overlays are asked first.
 HONE_MUST_CHECK static inline hone_status hone_context_derive(
     hone_runtime *rt,
@@ -73,7 +73,7 @@ HONE_MUST_CHECK static inline hone_status hone_context_derive(
 }
 HONE_API hone_context *hone_context_retain(hone_context *context);
 HONE_API void hone_context_release(hone_context **context);
-// Makes context (NULL: none) the calling thread's and returns what was current before. Both are borrowed: the
+// Makes context (NULL for none) the calling thread's and returns what was current before. Both are borrowed: the
 // caller keeps a reference for as long as a context is current anywhere. Entering one twice is fine.
 HONE_API hone_context *hone_context_enter(hone_context *context);
 // The calling thread's context, or NULL.

@@ -34,18 +34,18 @@ enum { HONE_OWN_KEY_SIZE = 256 };
 // Zero means default. First field: sizeof of the struct.
 typedef struct hone_own_cache_options {
     size_t struct_size;
-    hone_allocator allocator; // reallocate NULL: the system's
+    hone_allocator allocator; // the system's allocator if its reallocate is NULL
     const char *name;         // caches of different names are separate; required with a store
     const char *url;          // of a store, opened now and closed with the cache
     hone_store *store;        // in place of url: borrowed until the cache is closed. Neither: the values are in memory
     bool no_overlays;         // overlays that are entered do not shadow its values
     // Makes a key of a call from `what`, the argument of hone_own_cache_make_key: writes at most size bytes with a NUL.
-    // Called by any thread, several at once. NULL: see there.
+    // Called by any thread, several at once. For NULL see there.
     hone_status (*make_key)(void *ctx, const void *what, char *out, size_t size, hone_error *err);
     void *make_key_ctx;
 } hone_own_cache_options;
 
-//   options  NULL: all defaults, a cache in memory; copied
+//   options  NULL selects all defaults, a cache in memory; copied
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (a store without a name; url and store; an invalid name); as hone_store_open.
 HONE_API HONE_MUST_CHECK hone_status
 hone_own_cache_open(const hone_own_cache_options *options, hone_own_cache **out, hone_error *err);
@@ -79,7 +79,7 @@ hone_own_cache_make_key(const hone_own_cache *cache, const void *what, char *out
 // a pool or a coroutine enters what its caller captured.
 typedef struct hone_own_overlay hone_own_overlay;
 
-// One like parent (NULL: none) with more values, which are asked first. Values are copied.
+// One like parent (NULL for none) with more values, which are asked first. Values are copied.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (as hone_own_cache_put); HONE_OUT_OF_MEMORY.
 HONE_API HONE_MUST_CHECK hone_status hone_own_overlay_derive(
     hone_allocator allocator,
@@ -89,7 +89,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_own_overlay_derive(
     hone_own_overlay **out,
     hone_error *err);
 HONE_API void hone_own_overlay_release(hone_own_overlay **overlay);
-// Makes an overlay (NULL: none) the calling thread's, and returns what was current before. Both are borrowed: the caller
+// Makes an overlay (NULL for none) the calling thread's, and returns what was current before. Both are borrowed: the caller
 // keeps a reference for as long as one is current anywhere.
 HONE_API hone_own_overlay *hone_own_overlay_enter(hone_own_overlay *overlay);
 

@@ -39,12 +39,12 @@ typedef struct hone_pack_entry {
     const char *kernel;     // "": this is an algorithm of the pack that was refused, a nameless kernel, or the pack
     hone_platform platform; // HONE_PLATFORM_NONE: unknown to hone
     hone_backend backend;
-    size_t variants;      // explicit configs, each with code of its own; 0: the space's
+    size_t variants;      // explicit configs, each with code of its own; 0 if the space has them
     size_t files;         // that the kernel is made of
     const char *revision; // the digest of all of them, and of the kernel's row
     hone_status status;   // HONE_OK: nothing is wrong with it, as far as can be seen without its device
     const char *reason;   // details; NULL with HONE_OK
-    const char *chosen;   // of a folder with builds for several machines: which is the code here; NULL: it has none
+    const char *chosen;   // of a folder with builds for several machines: which is the code here; NULL if it has none
 } hone_pack_entry;
 
 // Visits every kernel of the packs that are loaded, those of HONE_PACK_PATH first, and every pack that could not be,
@@ -71,14 +71,14 @@ HONE_API HONE_MUST_CHECK hone_status hone_pack_check(
 // are borrowed for the visit.
 typedef struct hone_pack_build {
     const char *name;    // "tvm-ffi01-cu128-x86_64-linux"
-    const char *why_not; // what does not fit this machine; NULL: it fits
+    const char *why_not; // what does not fit this machine; NULL if it fits
     bool is_chosen;      // one alone: that of the latest CUDA, before that of the CPU
     // Of the one that is chosen, whose files are compared with the digests of its metadata.json:
     hone_status status;  // HONE_OK: they are as it says; else reason says what is not
     const char *reason;  // NULL with HONE_OK
     const char *library; // path of its one library
     const char *id;      // of the kernel; "": it does not say
-    size_t digests;      // files that were compared; 0: it has no digests
+    size_t digests;      // files that were compared; 0 if it has no digests
 } hone_pack_build;
 
 // Visits the builds of a folder by name, until visit returns false. Returns: HONE_OK, also when there are none; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.

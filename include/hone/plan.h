@@ -11,7 +11,7 @@ extern "C" {
 
 // Runs the operation on args (parameters, then results, then keyword-only): the first call of a kind goes through
 // the chain; later ones are a table hit, which allocates nothing, takes no lock, makes no system call and logs nothing.
-//   execution  NULL: this thread, hone's pool beside it
+//   execution  NULL selects this thread with hone's own pool
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT with details; HONE_NOT_FOUND (policy fail or frozen);
 //          HONE_UNSUPPORTED: the stream is being captured into a graph, and nothing is ready for this call: make it before;
 //          HONE_KERNEL_FAILED when every kernel that could run it failed.

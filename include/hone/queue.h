@@ -20,32 +20,32 @@ typedef enum hone_job_state {
 // A call that is queued. Shown by hone; texts are borrowed for the visit.
 typedef struct hone_queued {
     hone_store_key key; // device: a fingerprint, or the beginning of one up to a comma or bar: its class
-    const char *call;   // call text; NULL: from key.spec
+    const char *call;   // call text; NULL takes it from key.spec
     hone_job_state state;
     double priority;    // larger ones first
     uint32_t round;     // how often its contest was left open; later rounds come after all earlier ones
     double weight;      // nanoseconds that all its calls take together, as far as known: heavier ones first
     uint64_t count;     // of calls
-    double seconds;     // for the next contest; 0: as the worker says
+    double seconds;     // for the next contest; 0 selects the worker's
     uint32_t tries;     // contests of this round that were begun, but for those that were given back
-    const char *holder; // "user@host process 12"; NULL: nobody has had it
+    const char *holder; // "user@host process 12"; NULL if no worker has had it
     const char *reason; // of what went wrong last; may be NULL
     bool is_dead;       // held, by a worker that died: another claims it
-    const char *unfit;  // what is wrong with its device text, so that it is only there to be dropped; NULL: nothing
+    const char *unfit;  // why its device text is not valid, so that it can only be dropped; NULL if it is valid
 } hone_queued;
 
 // Zero means default. First field: sizeof of the struct.
 typedef struct hone_queue_options {
     size_t struct_size;
-    const char *device; // a fingerprint, or its beginning up to a comma or bar; NULL: that of the call's device here
+    const char *device; // a fingerprint, or its beginning up to a comma or bar; NULL selects the call's device here
     double priority;
-    uint64_t count; // how often the call will be made; 0: 1
-    double seconds; // for its contest; 0: as the worker says
+    uint64_t count; // how often the call will be made; 0 means 1
+    double seconds; // for its contest; 0 selects the worker's
 } hone_queue_options;
 
 // Queues a call. One that is queued already gets the priority, also a lower one, keeps its count and its seconds, and is
 // taken up again where it was set aside. Whether any machine has the device is not checked.
-//   options    NULL: all defaults
+//   options    NULL selects all defaults
 //   out_added  true: it was not queued before; may be NULL
 // Returns: HONE_OK; HONE_NOT_FOUND (no device was given, and the call's is not here); HONE_INVALID_ARGUMENT (a device text that
 //          cannot be one; numbers that are not finite, or seconds below 0; the call is of another operation); HONE_UNSUPPORTED; HONE_BUSY, HONE_IO, HONE_UNAVAILABLE.
@@ -67,7 +67,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_queue_scan(
     hone_error *err);
 // Takes a call away that no worker has. Returns: HONE_OK; HONE_NOT_FOUND; HONE_BUSY (a worker has it); as the store's functions.
 HONE_API HONE_MUST_CHECK hone_status hone_queue_drop(hone_store *store, const hone_store_key *key, hone_error *err);
-// While a device text (NULL: all) is paused, nothing of it is claimed. HONE_INVALID_ARGUMENT: it cannot be one.
+// While a device text (NULL for all) is paused, nothing of it is claimed. HONE_INVALID_ARGUMENT: it cannot be one.
 HONE_API HONE_MUST_CHECK hone_status hone_queue_pause(hone_store *store, const char *device, bool on, hone_error *err);
 // Visits each device text that is paused until visit returns false; "*": all devices are.
 HONE_API HONE_MUST_CHECK hone_status
@@ -79,7 +79,7 @@ HONE_API bool hone_queue_fits(const char *text, const char *fingerprint);
 typedef struct hone_worked {
     const hone_queued *queued;
     const hone_result *result; // of its contest; empty where there was none
-    const char *reason;        // why it failed; NULL: it did not
+    const char *reason;        // why it failed; NULL if it did not
     double seconds;            // that it took
     bool is_known;             // it was decided before: nothing was measured
     bool is_open;              // which is the fastest was left open: it is queued again
@@ -88,11 +88,11 @@ typedef struct hone_worked {
 // Zero means default. First field: sizeof of the struct.
 typedef struct hone_work_options {
     size_t struct_size;
-    const hone_tune_options *tune;                     // of each contest; its cancel ends the work; NULL: all defaults
-    const char *device;                                // "cpu", "cuda:1", or a fingerprint; NULL: all devices here
-    bool until_empty;                                  // else until it is cancelled
-    bool no_fill;                                      // recorded calls stay where they are
-    uint32_t retries;                                  // contests of a call that may be begun and not ended; 0: 3
+    const hone_tune_options *tune; // of each contest; its cancel ends the work; NULL selects all defaults
+    const char *device;            // "cpu", "cuda:1", or a fingerprint; NULL for all devices of this machine
+    bool until_empty;              // else until it is cancelled
+    bool no_fill;                  // recorded calls stay where they are
+    uint32_t retries;              // contests of a call that may be begun and not ended; 0 selects 3
     void (*say)(void *ctx, const hone_worked *worked); // may be NULL
     void (*wait)(void *ctx, const char *why);          // a wait has begun; may be NULL
     void *ctx;
@@ -117,7 +117,7 @@ HONE_MUST_CHECK static inline hone_status hone_work(
 {
     return hone_work_sized(rt, options, out, sizeof *out, err);
 }
-// Queues the recorded calls of a device (NULL: of all) that have no decision, or whose contest was left open.
+// Queues the recorded calls of a device (NULL for all) that have no decision, or whose contest was left open.
 //   options  as hone_tune_recorded
 HONE_API HONE_MUST_CHECK hone_status hone_work_fill(
     hone_runtime *rt,

@@ -17,7 +17,7 @@ HONE_API void hone_record_enable(hone_runtime *rt, bool on);
 // Counts one call of a descriptor, whether or not recording is on.
 HONE_API HONE_MUST_CHECK hone_status
 hone_record_invocation(hone_runtime *rt, const hone_call *call, uint64_t count, hone_error *err);
-// Visits the recorded calls of a device (NULL: of all), memory and store added up, heaviest first, until visit returns
+// Visits the recorded calls of a device (NULL for all), memory and store added up, heaviest first, until visit returns
 // false.
 HONE_API HONE_MUST_CHECK hone_status hone_record_scan(
     hone_runtime *rt,

@@ -29,29 +29,31 @@ enum {
 // Zero means default everywhere. First field: sizeof of the struct.
 typedef struct hone_runtime_options {
     size_t struct_size;
-    hone_allocator allocator; // reallocate NULL: the system's
-    const char *store;  // a URL; NULL: HONE_STORE, else sqlite:$XDG_CACHE_HOME/hone/store.db; "" or "none": no store
-    hone_policy policy; // HONE_POLICY_DEFAULT: HONE_POLICY, else heuristic
-    unsigned flags;     // HONE_RUNTIME_*
-    size_t plan_cache_bytes; // cap of the shared plan table; 0: 64 MiB
-    int32_t threads;         // of hone's own pool, including the caller; 0: the device's usable threads
+    hone_allocator allocator; // the system's allocator if its reallocate is NULL
+    // A URL. NULL selects that of HONE_STORE, else sqlite:$XDG_CACHE_HOME/hone/store.db; "" or "none" for no store.
+    const char *store;
+    hone_policy policy;      // HONE_POLICY_DEFAULT selects that of HONE_POLICY, else heuristic
+    unsigned flags;          // HONE_RUNTIME_*
+    size_t plan_cache_bytes; // cap of the shared plan table; 0 selects 64 MiB
+    int32_t threads;         // of hone's own pool, including the caller; 0 selects the device's usable threads
     void (*log)(void *ctx, int level, const char *message); // level 0 error, 1 warning, 2 info, 3 debug; any thread
     void *log_ctx;
     int log_level;            // 0: HONE_LOG, else warnings
     const char *device_locks; // folder of the locks by which processes take turns on a device; "none": no locks;
-                              // NULL: HONE_DEVICE_LOCKS, else the user's own
-    const char *lock_file;    // path of a lock file (hone/lock.h); NULL: HONE_LOCK, else none; "" or "none": none
-    const char *system_store; // URL of a store under the user's, read and never written; NULL: HONE_SYSTEM_STORE, else
-                              // none; "" or "none": none
-    hone_regime regime;       // decisions of this regime are looked up first, and misses are tuned in it: HONE_COLD,
-                              // HONE_GRAPH or HONE_EAGER; HONE_WARM: HONE_REGIME, else warm
+                              // NULL selects that of HONE_DEVICE_LOCKS, else the user's own
+    const char *lock_file; // path of a lock file (hone/lock.h); NULL selects that of HONE_LOCK; "" or "none" for none
+    // URL of a store that is read after the user's and never written. NULL selects that of HONE_SYSTEM_STORE, else none;
+    // "" or "none" for none.
+    const char *system_store;
+    hone_regime regime; // decisions of this regime are looked up first, and misses are tuned in it: HONE_COLD,
+                        // HONE_GRAPH or HONE_EAGER; HONE_WARM selects that of HONE_REGIME, else warm
 } hone_runtime_options;
 
 // Opens a runtime. A store that cannot be opened is not a failure: the chain goes on without it, and the log and
 // hone_explain say so. The store is opened at the first miss that asks it, and devices are detected by the first call
 // that needs them, since starting a driver can take longer than a program that never uses it. A lock file is read
 // now, and one that cannot be read is a failure: a program that was meant to be pinned must not run unpinned.
-//   options  NULL: all defaults; borrowed for the call
+//   options  NULL selects all defaults; borrowed for the call
 // Threads: every function that takes a runtime may be called from any thread, except open and close.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (an invalid environment value or option); HONE_OUT_OF_MEMORY; and what
 // hone_lock_read returns for the lock file.

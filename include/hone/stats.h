@@ -19,9 +19,9 @@ enum { HONE_STATS_ROWS = 16384 };
 
 // A call and one choice that answered it. A call that got another choice meanwhile has two rows.
 typedef struct hone_stats_row {
-    hone_store_key key;            // the call's own; key.algorithm NULL: all calls beyond HONE_STATS_ROWS
-    const char *call;              // call text; NULL as key.algorithm, or where it is not known
-    hone_source source;            // the link that answered; HONE_SOURCE_NONE: none did, or it is not known
+    hone_store_key key; // the call's own; key.algorithm is NULL in the row of all calls beyond HONE_STATS_ROWS
+    const char *call;   // call text; NULL as key.algorithm, or where it is not known
+    hone_source source; // the link that answered; HONE_SOURCE_NONE if none did, or it is not known
     const char *kernel, *platform; // ""
     const char *config;            // JSON object; "" where nothing answered
     uint64_t hits;                 // runs that found a plan
@@ -54,7 +54,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_stats_print_sized(
     void *ctx,
     hone_error *err);
 // The same as text.
-//   rows  NULL: the runtime's own
+//   rows  NULL selects the runtime's own
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY.
 HONE_MUST_CHECK static inline hone_status hone_stats_print(
     hone_runtime *rt,
@@ -81,7 +81,7 @@ typedef struct hone_stats_finding {
     hone_source source; // that answered last; HONE_SOURCE_NONE of what is stored
     uint64_t calls;     // hits and misses that were guessed or not answered
     // Of the first HONE_STATS_NEAREST that were asked for: the key of the nearest stored call of the algorithm, and lines
-    // "x.shape[0]: 2048, stored 1024" of what differs. NULL: no such call.
+    // "x.shape[0]: 2048, stored 1024" of what differs. NULL if there is no such call.
     const char *nearest, *differs;
 } hone_stats_finding;
 
@@ -98,7 +98,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_stats_compare_sized(
 // Compares rows with the runtime's store: visits what was asked for, was answered by a guess or by nothing, and is not
 // stored, most calls first; then the choices of the user's store that no row asked for, in the order of the store. A call is asked for under every
 // key that its answer may stand under, its bucket's among them. What is stored for a device that no row is of is left out.
-//   rows   NULL: the runtime's own
+//   rows   NULL selects the runtime's own
 //   visit  texts of a finding are good until it returns; may call hone
 // Returns: HONE_OK; HONE_UNAVAILABLE (no store is open; the message says why); HONE_INVALID_ARGUMENT; HONE_OUT_OF_MEMORY; what
 // hone_store_scan answers.

@@ -55,10 +55,10 @@ typedef struct hone_store_measurement {
     double max_error;        // in units of the tolerance; negative: not verified
     hone_failure failure;    // not NONE: it was rejected, and the times mean nothing
     const char *reason;      // of a failure; may be NULL
-    const char *environment; // JSON object: what it was measured with (docs/fingerprints.md); NULL: not known
-    const char *measured;    // when, UTC, "2026-11-20T12:34:56Z"; NULL: not known
+    const char *environment; // JSON object: what it was measured with (docs/fingerprints.md); NULL if it is not known
+    const char *measured;    // when, UTC, "2026-11-20T12:34:56Z"; NULL if it is not known
     // Times of single samples in the order they were taken, as many as were kept: a JSON list of numbers, "[99.5,101]".
-    // NULL: none were. Not of a failure.
+    // NULL if none were. Not set for a failure.
     const char *samples_ns;
 } hone_store_measurement;
 
@@ -87,7 +87,7 @@ typedef struct hone_store_quarantined {
     const char *kind;   // of record: "decision", "measurement", ... (docs/formats.md); a damaged line's file in "json:"
     const char *record; // JSON object of its columns, as far as they could be read; the line as it stands
     const char *reason;
-    double found; // seconds since 1970, UTC; 0: not known
+    double found; // seconds since 1970, UTC; 0 if it is not known
 } hone_store_quarantined;
 
 // A kind of store. Texts are static.
@@ -116,7 +116,7 @@ typedef struct hone_store_place {
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_get_place_sized(const char *url, hone_store_place *out, size_t size, hone_error *err);
 // Looks at a URL without opening the store.
-//   url  NULL: that of a user who names no store
+//   url  NULL selects that of a user who names no store
 // Returns: HONE_OK, also when the store is missing; HONE_INVALID_ARGUMENT (no such URL); HONE_UNSUPPORTED (a kind that this build
 //          lacks); HONE_NOT_FOUND (url is NULL, and there is no folder for it).
 HONE_MUST_CHECK static inline hone_status hone_store_get_place(const char *url, hone_store_place *out, hone_error *err)
@@ -136,7 +136,7 @@ hone_store_open(hone_allocator allocator, const char *url, hone_store **out, hon
 // Zero means default everywhere. First field: sizeof of the struct.
 typedef struct hone_store_options {
     size_t struct_size;
-    hone_allocator allocator; // reallocate NULL: the system's
+    hone_allocator allocator; // the system's allocator if its reallocate is NULL
     // Called once for each problem that the store repaired or works around: damage and
     // where it went, a disk that is unsuitable for a store. Called under the store's lock, as a visit is. level 0 error,
     // 1 warning.
@@ -149,7 +149,7 @@ typedef struct hone_store_options {
     bool read_only;
 } hone_store_options;
 
-// The same with options; NULL: all defaults. They are copied.
+// The same with options; NULL selects all defaults. They are copied.
 HONE_API HONE_MUST_CHECK hone_status
 hone_store_open_with(const hone_store_options *options, const char *url, hone_store **out, hone_error *err);
 HONE_API void hone_store_close(hone_store **store);
@@ -170,7 +170,7 @@ typedef enum hone_record_kind {
 // One record, shown by a store: of the pointers behind key, only that of its kind is not NULL.
 typedef struct hone_store_record {
     hone_record_kind kind;
-    const hone_store_key *key; // NULL: it has none
+    const hone_store_key *key; // NULL if it has none
     const hone_store_decision *decision;
     const hone_store_measurement *measurement;
     const hone_store_invocation *invocation;
@@ -196,7 +196,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_store_get(
 // Visits the records of a kind until visit returns false: decisions in key order; measurements by key, regime, kernel and
 // config, then the failures; invocations heaviest first; foreign configs by scheme, operation, device and key; what was set
 // aside by kind and record.
-//   filter  a NULL field matches all; NULL: all records
+//   filter  a NULL field matches all; NULL for all records
 // Returns: HONE_OK, also if there is no such record; HONE_BUSY, HONE_IO, HONE_CORRUPT; HONE_INVALID_ARGUMENT (an unknown kind).
 HONE_API HONE_MUST_CHECK hone_status hone_store_scan(
     hone_store *store,

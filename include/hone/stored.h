@@ -37,7 +37,7 @@ HONE_API HONE_MUST_CHECK hone_status hone_decision_read_sized(
     hone_error *err);
 // Reads a stored decision as the chain does: checks it against the registry, the revision of its kernel, the kernel's
 // space and HONE_DENY.
-//   device  the environment that it was made in is compared with this one's (hone_decision.changed); NULL: it is not
+//   device  the environment that it was made in is compared with this one's (hone_decision.changed); NULL if it is not
 //   stored  borrowed for the call; may be that of a visit
 // Returns: HONE_OK: it can be served; HONE_INCOMPATIBLE with why not; HONE_CORRUPT: its config is not one of its kernel's.
 HONE_MUST_CHECK static inline hone_status hone_decision_read(

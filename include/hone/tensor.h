@@ -72,7 +72,7 @@ typedef enum hone_dtype_id {
     HONE_DTYPE_COUNT
 } hone_dtype_id;
 
-// The names and numbers of one element type in other systems. -1 or NULL: that system does not have it.
+// The names and numbers of one element type in other systems. -1 or NULL if that system does not have it.
 typedef struct hone_dtype_info {
     hone_dtype_id id;
     hone_dtype dtype;       // DLPack

@@ -21,10 +21,10 @@ typedef struct hone_progress {
     const char *call;     // call text
     uint32_t done, total; // candidates
     const char *kernel;   // being measured
-    double best_ns;       // 0: none yet
+    double best_ns;       // 0 if there is none yet
     const char *best_kernel;
     double elapsed_seconds, remaining_seconds; // remaining: estimate; negative: not known
-    const char *waiting; // not NULL: nothing is measured yet, and this is what it waits for: "process 4711, which ..."
+    const char *waiting; // NULL, or what it waits for before it measures: "process 4711, which ..."
 } hone_progress;
 
 typedef struct hone_tuner hone_tuner; // of the caller's own: hone/tuner.h
@@ -32,37 +32,38 @@ typedef struct hone_tuner hone_tuner; // of the caller's own: hone/tuner.h
 // Zero means default.
 typedef struct hone_tune_options {
     size_t struct_size;
-    uint32_t evaluations;     // at most this many candidates; 0: 500
-    double seconds;           // at most this long for a call; 0: 30
-    uint32_t patience;        // candidates without a gain over 0.5 %; 0: the larger of 30 and 15 % of evaluations.
-                              // Those of kernels that are more than half as slow again as the best count a third
-    double candidate_seconds; // limit of one candidate's prepare and first run; 0: 10, 60 of one with code
-    double
-        wait_seconds; // at most this long for one other process that tunes the same or measures on the device; 0: 600
+    uint32_t evaluations; // the most candidates; 0 selects 500
+    double seconds;       // time limit for a call; 0 selects 30
+    // Candidates without an improvement of more than 0.5 % after which tuning stops; 0 selects the larger of 30 and 15 % of
+    // evaluations. Those of kernels that are more than half as slow again as the best count a third.
+    uint32_t patience;
+    double candidate_seconds; // limit of one candidate's prepare and first run; 0 selects 10, 60 of one with code
+    // Time limit for one other process that tunes the call or measures on the device; 0 selects 600.
+    double wait_seconds;
     hone_isolation isolation;
     hone_regime regime;
     hone_tolerance tolerance; // all zero: the algorithm's
-    uint64_t seed;            // of inputs and sampling; 0: a random one for each contest. Recorded in the evidence
-    bool no_store;            // do not store decision and measurements
-    bool fresh;               // measure also what the store has measured already
-    bool keep_existing;       // a call that has a verified decision is left as it is
-    const char *platform;     // only kernels of this platform; NULL: all
-    const char *kernel;       // only the kernel of this name; NULL: all
+    uint64_t seed;        // of inputs and sampling; 0 selects a random one for each contest. Recorded in the evidence
+    bool no_store;        // do not store decision and measurements
+    bool fresh;           // measure also what the store has measured already
+    bool keep_existing;   // a call that has a verified decision is left as it is
+    const char *platform; // only kernels of this platform; NULL for all
+    const char *kernel;   // only the kernel of this name; NULL for all
     void (*progress)(void *ctx, const hone_progress *progress);
     void *progress_ctx;
-    const volatile int *cancel; // not 0: stop; what was measured is kept
+    const volatile int *cancel; // stops when it is not 0; what was measured is kept
     // How often the call will be made: stop when what the next candidate can be expected to save over them is less than
-    // what it costs to try it. 0: not known, nothing stops for it.
+    // what it costs to try it. 0 if it is not known; then nothing stops for it.
     double expected_calls;
     // For hone_tune_recorded and hone_offline: at most this long for all calls together. Each gets a first slice; the rest
     // goes slice by slice where the number of calls, times their time, times what a further step is expected to gain is
-    // largest (with a store, and without fresh: else all get equal shares). 0: every call has `seconds`.
+    // largest (with a store, and without fresh: else all get equal shares). 0 gives every call `seconds`.
     double batch_seconds;
     // Only candidates whose results are bit-identical to the default's, on several made-up inputs, NaN, infinities and
     // subnormal numbers among them, may win: tuning cannot change what a program computes. The decision's regime says
     // so.
     bool stable;
-    const hone_tuner *tuner; // in place of hone's search; NULL: hone's. Borrowed for the call
+    const hone_tuner *tuner; // in place of hone's search; NULL selects hone's. Borrowed for the call
     bool same_regime;        // of hone_offline: `regime` is that of every call, whatever the program reads once a step
 } hone_tune_options;
 

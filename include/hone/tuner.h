@@ -24,7 +24,7 @@ typedef struct hone_tuning_kernel {
 
 // The outcome of trying a config.
 typedef struct hone_tried {
-    double time_ns, low_ns, high_ns; // of one run: the median with its 95 % interval; 0: rejected
+    double time_ns, low_ns, high_ns; // of one run: the median with its 95 % interval; 0 if it was rejected
     hone_failure failure;            // not NONE: why it was rejected, and the details
     char reason[256];
 } hone_tried;
@@ -32,7 +32,7 @@ typedef struct hone_tried {
 // A tuner of the caller's own: it decides which configs are tried, and may decide which of them wins.
 struct hone_tuner {
     size_t struct_size;
-    const char *name; // for the evidence; NULL: "own"
+    const char *name; // for the evidence; NULL means "own"
     // Called once for each contest, in the thread that asked for it. Before it the default of the first kernel that is
     // right and what the store answers with are measured, and what the store has measured takes part. When it has returned HONE_OK, the
     // fastest of all that were tried wins, or the one given to hone_tuning_choose. Any other status ends the contest
