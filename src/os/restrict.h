@@ -1,5 +1,6 @@
 // Rights that a process gives up for good, and all that it starts after it: to write files elsewhere than it must, to
-// reach the network, and calls that no kernel of anybody's needs. Linux: Landlock and seccomp.
+// reach the network, to change the limits and the priority of other processes than the caller, and calls that no kernel of anybody's
+// needs. Linux: Landlock and seccomp.
 #ifndef HONE_OS_RESTRICT_H
 #define HONE_OS_RESTRICT_H
 

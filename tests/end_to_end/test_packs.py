@@ -25,7 +25,10 @@ THIEF = """
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ipc.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +52,13 @@ static void steal(void)
     note(notes, "socket6", socket(AF_INET6, SOCK_DGRAM, 0));
     note(notes, "trace", (int)ptrace(PTRACE_TRACEME, 0, 0, 0));
     note(notes, "keeper", kill(getppid(), 0));
+    struct rlimit limit = {0, 0};
+    note(notes, "limit", prlimit(getppid(), RLIMIT_CORE, &limit, 0));
+    note(notes, "own limit", prlimit(getpid(), RLIMIT_CORE, 0, &limit));
+    note(notes, "priority", setpriority(PRIO_PROCESS, (id_t)getppid(), getpriority(PRIO_PROCESS, 0)));
+    note(notes, "own priority", setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)));
+    const int segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+    note(notes, "segment", segment < 0 ? segment : shmctl(segment, IPC_RMID, 0));
     char name[] = "/tmp/hone-thief-XXXXXX";
     note(notes, "temporary", mkstemp(name));
     unlink(name);
@@ -143,7 +153,7 @@ class Packs(CommandTest):
         self.replace("blocked.c", "{\n    for (int64_t from", "{\n    steal();\n    for (int64_t from")
         self.pack_hone("tune", "--pack", str(self.pack), CALL, *QUICK, "--kernel", "blocked",
                        env={"HOME": str(home), "XDG_CACHE_HOME": None, "HONE_COMPILE_CACHE": None, **env})
-        return dict(line.split() for line in notes.read_text().splitlines())
+        return dict(line.rsplit(" ", 1) for line in notes.read_text().splitlines())
 
     def home_outside_of_temporary_folders(self):
         home = pathlib.Path(tempfile.mkdtemp(prefix="home-", dir=BUILD))
@@ -157,7 +167,7 @@ class Packs(CommandTest):
         if "has no Landlock" in str(self.hone("doctor", "--json", code=None).json):
             self.skipTest("this kernel has no Landlock")
         came = self.tune_thief(home)
-        allowed = {"read", "temporary"}
+        allowed = {"read", "temporary", "own limit", "own priority"}
         if os.environ.get("HONE_E2E_SANITIZE"):
             allowed.add("trace")  # AddressSanitizer's search for leaks traces the process
         self.assertEqual({name for name, errno in came.items() if errno == "0"}, allowed)

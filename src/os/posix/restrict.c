@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -84,13 +85,21 @@ static bool restrict_files(const hone_os_rights *rights)
 
 // Calls ---------------------------------------------------------------------------------------------------------------
 
-// Other processes, the kernel itself, the machine's mounts, clock and keys. io_uring does what else a filter sees.
+// Other processes, the kernel itself, the machine's mounts, clock and keys, and what outlives all processes that made it
+// (shared memory, semaphores and queues of System V and POSIX). io_uring does what else a filter sees; a userfaultfd answers for
+// memory when it is read.
 static const int refused[] = {
 #if !defined(__SANITIZE_ADDRESS__) // whose search for leaks traces the process
     SYS_ptrace,
 #endif
     SYS_process_vm_readv,
     SYS_process_vm_writev,
+    SYS_migrate_pages,
+    SYS_shmget,
+    SYS_semget,
+    SYS_msgget,
+    SYS_mq_open,
+    SYS_userfaultfd,
     SYS_kexec_load,
     SYS_init_module,
     SYS_finit_module,
@@ -144,6 +153,17 @@ static const int refused[] = {
 #endif
 };
 
+// Of a process. Its number is the last argument named: 0, or the caller's own, is allowed. Threads of one's own have
+// numbers that no filter tells from those of other processes: whose processors and scheduler change is not looked at.
+static const struct {
+    uint32_t call;
+    int kind; // the first argument, where the number is the second one; -1: the number is the first
+} of_process[] = {
+    {SYS_prlimit64, -1},
+    {SYS_setpriority, PRIO_PROCESS},
+    {SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */},
+};
+
 #if defined(__x86_64__)
 enum { X32 = 0x40000000 }; // numbers from X32 on are those of another table
 static const uint32_t machine = AUDIT_ARCH_X86_64;
@@ -155,7 +175,8 @@ enum { X32 = 0x40000000 };
 static const uint32_t machine = 0; // not known: no filter
 #endif
 
-enum { REFUSED = sizeof refused / sizeof *refused, MOST_STEPS = REFUSED + 32 };
+enum { REFUSED = sizeof refused / sizeof *refused, OF_PROCESS = sizeof of_process / sizeof *of_process };
+enum { MOST_STEPS = REFUSED + 12 * OF_PROCESS + 32 };
 
 typedef struct filter {
     struct sock_filter steps[MOST_STEPS];
@@ -184,6 +205,28 @@ static void answer_if(filter *f, uint32_t value, uint32_t with)
     answer(f, with);
 }
 
+static size_t argument(size_t number)
+{
+    return offsetof(struct seccomp_data, args) + number * sizeof(uint64_t);
+}
+
+// Goes on where it is another call.
+static void answer_for_own_process(filter *f, uint32_t call, int kind, uint32_t otherwise)
+{
+    const uint16_t test = f->count;
+    add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 0));
+    if (kind >= 0) {
+        load(f, argument(0));
+        add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)kind, 1, 0));
+        answer(f, otherwise);
+    }
+    load(f, argument(kind >= 0));
+    answer_if(f, 0, SECCOMP_RET_ALLOW);
+    answer_if(f, (uint32_t)getpid(), SECCOMP_RET_ALLOW);
+    answer(f, otherwise);
+    f->steps[test].jf = (uint8_t)(f->count - 1 - test);
+}
+
 // Past the test of the number a socket's family decides: those of the network are refused.
 static void write_filter(filter *f, bool local_sockets)
 {
@@ -197,9 +240,11 @@ static void write_filter(filter *f, bool local_sockets)
     const uint16_t tests = f->count;
     for (size_t i = 0; i < REFUSED; i++)
         add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)refused[i], 0, 0));
+    for (size_t i = 0; i < OF_PROCESS; i++)
+        answer_for_own_process(f, of_process[i].call, of_process[i].kind, no);
     add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));
     answer(f, SECCOMP_RET_ALLOW);
-    load(f, offsetof(struct seccomp_data, args));
+    load(f, argument(0));
     if (local_sockets) answer_if(f, AF_UNIX, SECCOMP_RET_ALLOW);
     answer_if(f, AF_NETLINK, SECCOMP_RET_ALLOW); // the kernel's own words: which devices there are
     answer(f, no);
