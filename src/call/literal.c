@@ -115,10 +115,11 @@ bool hone_values_equal(const hone_value *a, const hone_value *b)
 }
 
 // No larger than it was, so that no rounding grows with it, and far from it. What is next to nothing is there beside
-// ordinary numbers, as an epsilon is, and shows when it is one of them.
+// ordinary numbers, as an epsilon is, and shows when it is one of them. Both lie
+// between the numbers of bf16 and of f16, so that who keeps a scalar in so few bits is wrong.
 double hone_other_float(double value)
 {
-    const double next_to_nothing = 1e-3, ordinary = 0.5, share = 0.625;
+    const double next_to_nothing = 1e-3, ordinary = 0.4796, share = 0.6184;
     return fabs(value) < next_to_nothing ? ordinary : share * value;
 }
 

@@ -1630,6 +1630,24 @@ static float as_bf16(float value)
     return value;
 }
 
+// Right for a scale that bf16 has, as 1 and its halves are.
+static void softmax_of_a_scale_in_bf16(const job *j)
+{
+    job own = *j;
+    own.scalar = as_bf16(j->scalar);
+    softmax(&own);
+}
+
+// Right for a scale with 11 bits.
+static void softmax_of_a_scale_in_f16(const job *j)
+{
+    int exponent;
+    job own = *j;
+    const float fraction = frexpf(j->scalar, &exponent);
+    own.scalar = ldexpf(rintf(ldexpf(fraction, 11)), exponent - 11);
+    softmax(&own);
+}
+
 // Products of f32 in bf16.
 static void sums_in_bf16(const job *j)
 {
@@ -3594,6 +3612,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(is_prepared_for_small_pages, prepare_small_pages)                                                          \
         ROW(loses_registers, NULL)                                                                                     \
         ROW(uses_registers, NULL)                                                                                      \
+        ROW(softmax_of_a_scale_in_bf16, NULL)                                                                          \
+        ROW(softmax_of_a_scale_in_f16, NULL)                                                                           \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -142,6 +142,8 @@ CHEATS = [
     Cheat("norm_with_its_own_eps", "rms_norm", PROGRAM, "wrong"),
     Cheat("softmax_of_one_scale", "softmax", SOURCE, "wrong partial"),
     Cheat("softmax_with_a_maximum_of_zero", "softmax", LIBRARY, "wrong partial"),
+    Cheat("softmax_of_a_scale_in_bf16", "softmax", SOURCE, "wrong"),
+    Cheat("softmax_of_a_scale_in_f16", "softmax", LIBRARY, "wrong"),
     Cheat("softmax_with_one_maximum", "softmax", SOURCE, "wrong partial"),
     Cheat("softmax_in_old_scratch", "softmax", LIBRARY, "wrong partial"),
     Cheat("softmax_without_maximum", "softmax", SOURCE, "wrong partial"),

@@ -85,7 +85,7 @@ static void make_changed(hone_session *session, hone_scalar_change change)
     if (status != HONE_OK) hone_call_release(&changed->call);
 }
 
-// "eps=0.5, causal=true"
+// "eps=0.4796, causal=true"
 static void name_changed(const hone_session *session, const hone_changed_call *changed, char *out, size_t size)
 {
     hone_buffer text;
