@@ -203,6 +203,9 @@ void hone_os_keep_off_end(hone_os_kept_off *kept);
 char hone_os_thread_state(const char *thread);
 // Processor time that all other threads of this process have had, those that ended included; exact to some us.
 uint64_t hone_os_others_ns(void);
+// Processor time of processes that this one, a worker, has started and that live on below its keeper: who started them has
+// ended. Exact to some us. *out_count: how many there are. Some 20 us.
+uint64_t hone_os_orphans_ns(int *out_count);
 uint64_t hone_os_own_ns(void); // of processor time that the calling thread has taken
 
 // What code leaves in its process -------------------------------------------------------------------------------------

@@ -2660,6 +2660,55 @@ static void leaves_a_burning_child(const job *j)
             ;
 }
 
+// Whose parent has ended: it is no child of this process any more.
+static void leaves_a_burning_orphan(const job *j)
+{
+    static bool started;
+    norm(j);
+    if (started) return;
+    started = true;
+    const pid_t child = fork();
+    if (child == 0 && fork() != 0) _exit(0);
+    if (child == 0)
+        for (volatile uint64_t i = 0;; i++)
+            ;
+    waitpid(child, NULL, 0);
+}
+
+// As a server of a compiler's cache, say, it rests.
+static void leaves_a_resting_orphan(const job *j)
+{
+    static bool started;
+    honest_norm(j);
+    if (started) return;
+    started = true;
+    const pid_t child = fork();
+    if (child == 0 && fork() != 0) _exit(0);
+    if (child == 0)
+        for (;;)
+            pause();
+    waitpid(child, NULL, 0);
+}
+
+static int burn_apart(void *unused)
+{
+    (void)unused;
+    for (volatile uint64_t i = 0;; i++)
+        ;
+    return 0;
+}
+
+// A process that has this one's memory, and whose end is no signal: who waits for children does not see it.
+static void leaves_a_burning_clone(const job *j)
+{
+    enum { STACK = 64 << 10 };
+    static bool started;
+    static _Alignas(64) char stack[STACK];
+    norm(j);
+    if (!started) clone(burn_apart, stack + STACK, CLONE_VM, NULL);
+    started = true;
+}
+
 // What it is measured with --------------------------------------------------------------------------------------------
 
 // A tenth of the time that passes.
@@ -3614,6 +3663,9 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(uses_registers, NULL)                                                                                      \
         ROW(softmax_of_a_scale_in_bf16, NULL)                                                                          \
         ROW(softmax_of_a_scale_in_f16, NULL)                                                                           \
+        ROW(leaves_a_burning_orphan, NULL)                                                                             \
+        ROW(leaves_a_resting_orphan, NULL)                                                                             \
+        ROW(leaves_a_burning_clone, NULL)                                                                              \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

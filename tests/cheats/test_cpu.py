@@ -257,6 +257,9 @@ CHEATS = [
     Cheat("burns_in_pulses", "rms_norm", LIBRARY, "traces", honest="works_with_a_partner"),
     Cheat("burns_after_a_pause", "rms_norm", PROGRAM, "traces"),
     Cheat("leaves_a_burning_child", "rms_norm", PROGRAM, "hidden traces"),
+    Cheat("leaves_a_burning_orphan", "rms_norm", PROGRAM, "traces", honest="leaves_a_resting_orphan"),
+    Cheat("leaves_a_burning_orphan", "rms_norm", LIBRARY, "traces", honest="leaves_a_resting_orphan"),
+    Cheat("leaves_a_burning_clone", "rms_norm", SOURCE, "traces"),
     # What it is measured with.
     Cheat("patches_the_clock", "rms_norm", LIBRARY, "hidden"),
     Cheat("overwrites_the_clock", "rms_norm", LIBRARY, "hidden"),

@@ -9,17 +9,21 @@
 // kills its children, adopts theirs, and goes on until it has none (prctl(2), PR_SET_CHILD_SUBREAPER). It ends as the
 // worker did, so that the tuner sees one process. Invariant: while the keeper lives, whatever the worker started is
 // below it.
+#include "os/limits.h"
 #include "os/os.h"
 #include "os/posix/state.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 // A keeper ends by itself, and counts its looks instead of the time: on a busy machine both it and its worker take
@@ -123,6 +127,38 @@ static _Noreturn void keep(keeper *k, const sigset_t *awaited)
     bool by_itself = k->ended;
     end_all(k);
     leave(k, by_itself);
+}
+
+// Of all that is below a process and not `but`, with *count more for each.
+static uint64_t spent_below(pid_t parent, pid_t but, int depth, int *count)
+{
+    char path[64], list[HONE_OS_TEXT_SIZE];
+    uint64_t spent_ns = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    if (depth == 0 || !hone_os_read_text("", path, list)) return 0;
+    for (char *at = list, *end; *at != '\0'; at = end) {
+        const pid_t pid = (pid_t)strtol(at, &end, 10);
+        clockid_t clock;
+        struct timespec spent;
+        if (end == at) break;
+        if (pid == but) continue;
+        *count += 1;
+        if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &spent) == 0)
+            spent_ns += (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
+        spent_ns += spent_below(pid, but, depth - 1, count);
+    }
+    return spent_ns;
+}
+
+uint64_t hone_os_orphans_ns(int *out_count)
+{
+    enum { DEPTH = 4 };
+    hone_process_state parent;
+    const pid_t above = getppid();
+    *out_count = 0;
+    // Without a keeper orphans are nobody knows whose.
+    if (!hone_process_state_read(above, &parent) || strcmp(parent.name, HONE_KEEPER_NAME) != 0) return 0;
+    return spent_below(above, getpid(), DEPTH, out_count);
 }
 
 // A signal handler can ask nobody else.

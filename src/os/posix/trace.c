@@ -218,7 +218,8 @@ static uint64_t read_timers(void)
 static uint64_t read_children(void)
 {
     siginfo_t child = {0};
-    return waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
+    return waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) ==
+           0; // also those that send no signal (clone)
 }
 
 static const struct {

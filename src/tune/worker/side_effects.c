@@ -201,26 +201,36 @@ static hone_failure compare_processors(const hone_side_effects *effects, hone_er
     return HONE_FAILURE_TRACES;
 }
 
+// By other threads, and by processes that it left behind and that are no children of this one any more.
+static uint64_t spent_elsewhere(int *out_orphans)
+{
+    return hone_os_orphans_ns(out_orphans) + hone_os_others_ns();
+}
+
 // A thread that sleeps now and then is not seen running at every look: what all of them take of processors while nobody is at work says it.
 // One that works after a pause alone harms who runs meanwhile as much.
 static int count_restless(uint64_t watch)
 {
+    int orphans;
     const int running = hone_os_others_run();
-    if (running > 0 || hone_os_thread_count() == 1) return running;
-    const uint64_t start = hone_os_now_ns(), spent = hone_os_others_ns();
+    const uint64_t start = hone_os_now_ns(), spent = spent_elsewhere(&orphans);
+    if (running > 0 || (hone_os_thread_count() == 1 && orphans == 0)) return running;
     hone_os_sleep_ns(watch);
-    return hone_os_others_ns() > spent + (hone_os_now_ns() - start) / IDLE_SHARE;
+    return spent_elsewhere(&orphans) > spent + (hone_os_now_ns() - start) / IDLE_SHARE;
 }
 
 static hone_failure await_rest(const hone_side_effects *effects, hone_error *err)
 {
-    const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = hone_os_others_ns();
+    int orphans;
+    const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = spent_elsewhere(&orphans);
     uint64_t allowed = 0, pause = first_look_ns, watch = effects->lingers ? long_watch_ns : watch_ns;
     for (int running; (running = count_restless(watch)) > 0; hone_os_sleep_ns(pause)) {
         if (pause < look_ns) pause *= 2;
         if (allowed < rest_ns * (uint64_t)running) allowed = rest_ns * (uint64_t)running;
-        if (hone_os_others_ns() <= spent + allowed && hone_os_now_ns() <= until) continue;
-        hone_fail(err, HONE_KERNEL_FAILED, where, "leaves a thread behind that goes on running");
+        if (spent_elsewhere(&orphans) <= spent + allowed && hone_os_now_ns() <= until) continue;
+        hone_fail(
+            err, HONE_KERNEL_FAILED, where, "leaves a %s behind that goes on running",
+            orphans > 0 ? "process" : "thread");
         return HONE_FAILURE_TRACES;
     }
     return HONE_FAILURE_NONE;
