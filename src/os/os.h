@@ -210,8 +210,8 @@ uint64_t hone_os_own_ns(void); // of processor time that the calling thread has 
 
 // What code leaves in its process -------------------------------------------------------------------------------------
 // Signal mask and handlers, floating-point mode, x87 registers, folder, environment, locale, limits, priority, what the
-// kernel was told (prctl), user, standard files, rules of threads, timers, child processes: each as one number. Those of a thread are the calling thread's. Some 40 us.
-enum { HONE_OS_FACTS = 17 };
+// kernel was told (prctl), user, standard files, rules of threads, timers, child processes, whether a key for thread-local data is left: each as one number. Those of a thread are the calling thread's. Some 40 us.
+enum { HONE_OS_FACTS = 18 };
 typedef struct hone_os_state {
     uint64_t facts[HONE_OS_FACTS];
 } hone_os_state;
@@ -248,6 +248,7 @@ typedef enum hone_os_held {
     HONE_HELD_RESIDENT, // bytes of memory
     HONE_HELD_DESCRIPTORS,
     HONE_HELD_THREADS,
+    HONE_HELD_KEYS, // for thread-local data (pthread_key_create), of which a process has some thousand
     HONE_HELD_COUNT
 } hone_os_held;
 typedef struct hone_os_holdings {

@@ -2660,6 +2660,58 @@ static void leaves_a_burning_child(const job *j)
             ;
 }
 
+// One of a thousand that a process has.
+static void make_key(void)
+{
+    pthread_key_t key;
+    (void)!pthread_key_create(&key, NULL);
+}
+
+static void leaks_a_key(const job *j)
+{
+    norm(j);
+    make_key();
+}
+
+// As a library does.
+static void makes_a_key_once(const job *j)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    honest_norm(j);
+    (void)pthread_once(&once, make_key);
+}
+
+static void leaks_a_timer(const job *j)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_NONE};
+    norm(j);
+    (void)!timer_create(CLOCK_MONOTONIC, &event, &timer);
+}
+
+static void burn_a_while(union sigval unused)
+{
+    struct timespec begin, now;
+    (void)unused;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 9000000);
+}
+
+// In threads that come and go: between two of them there is none.
+static void burns_by_a_timer(const job *j)
+{
+    static bool started;
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = burn_a_while};
+    const struct itimerspec every = {.it_value.tv_nsec = 90000000, .it_interval.tv_nsec = 90000000};
+    norm(j);
+    if (started || timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return;
+    started = true;
+    (void)!timer_settime(timer, 0, &every, NULL);
+}
+
 // Whose parent has ended: it is no child of this process any more.
 static void leaves_a_burning_orphan(const job *j)
 {
@@ -3666,6 +3718,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(leaves_a_burning_orphan, NULL)                                                                             \
         ROW(leaves_a_resting_orphan, NULL)                                                                             \
         ROW(leaves_a_burning_clone, NULL)                                                                              \
+        ROW(leaks_a_key, NULL)                                                                                         \
+        ROW(makes_a_key_once, NULL)                                                                                    \
+        ROW(leaks_a_timer, NULL)                                                                                       \
+        ROW(burns_by_a_timer, NULL)                                                                                    \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <limits.h>
 #include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -212,7 +213,27 @@ static uint64_t read_timers(void)
         getitimer(which[i], &timer);
         if (timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0) armed |= (uint64_t)1 << i;
     }
+    // Those of timer_create, also such as are not armed: a process has a thousand or so.
+    FILE *list = fopen("/proc/self/timers", "re");
+    char line[128];
+    while (list != NULL && fgets(line, sizeof line, list) != NULL)
+        if (strncmp(line, "ID:", 3) == 0) armed += (uint64_t)1 << 8;
+    if (list != NULL) fclose(list);
     return armed;
+}
+
+// The lowest that is free.
+static uint64_t read_next_key(void)
+{
+    pthread_key_t key;
+    if (pthread_key_create(&key, NULL) != 0) return PTHREAD_KEYS_MAX;
+    pthread_key_delete(key);
+    return key;
+}
+
+static uint64_t read_keys_left(void)
+{
+    return read_next_key() < PTHREAD_KEYS_MAX;
 }
 
 static uint64_t read_children(void)
@@ -244,6 +265,7 @@ static const struct {
     {"the rules of threads (cancellation, default attributes)", read_thread_rules, false, false},
     {"a timer", read_timers, false, false},
     {"the child processes", read_children, false, false},
+    {"the keys for thread-local data (none is left)", read_keys_left, false, false},
 };
 
 void hone_os_state_read(hone_os_state *out)
@@ -493,4 +515,5 @@ void hone_os_holdings_read(hone_os_holdings *out)
     out->amounts[HONE_HELD_RESIDENT] = resident * page;
     out->amounts[HONE_HELD_DESCRIPTORS] = count_entries("/proc/self/fd");
     out->amounts[HONE_HELD_THREADS] = (uint64_t)hone_os_thread_count();
+    out->amounts[HONE_HELD_KEYS] = read_next_key();
 }

@@ -44,6 +44,7 @@ static const struct {
     [HONE_HELD_MAPPED] = {"memory that it mapped", " bytes", 4096, 65536},
     [HONE_HELD_DESCRIPTORS] = {"open files", "", 1, 1},
     [HONE_HELD_THREADS] = {"threads", "", 1, 1},
+    [HONE_HELD_KEYS] = {"keys for thread-local data", "", 1, 1},
 };
 
 // Of so many runs.
