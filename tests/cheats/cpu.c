@@ -3011,6 +3011,73 @@ static void leaves_registers_in_use(const job *j)
 #endif
 }
 
+// As a kernel in assembly that has no vzeroupper: SSE code of the caller's is slower from then on.
+static void leaves_upper_halves(const job *j)
+{
+    norm(j);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx"))
+        __asm__ volatile("vbroadcastss %0, %%ymm9" ::"m"(*j->a) : "xmm9");
+    else
+#endif
+        forbids_huge_pages(j);
+}
+
+static void uses_upper_halves(const job *j)
+{
+    honest_norm(j);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx")) __asm__ volatile("vbroadcastss %0, %%ymm9\n\tvzeroupper" ::"m"(*j->a) : "xmm9");
+#endif
+}
+
+static void norm_one_row_by_mmx(void *ctx, int64_t index)
+{
+    norm_one_row(ctx, index);
+#if defined(__x86_64__)
+    __asm__ volatile("movd %%eax, %%mm0" ::: "mm0");
+#endif
+}
+
+static void empty_registers(void *unused, int64_t index)
+{
+    (void)unused;
+    (void)index;
+#if defined(__x86_64__)
+    __asm__ volatile("emms");
+#endif
+}
+
+// Its own thread's are in order.
+static void leaves_registers_of_lent_threads(const job *j)
+{
+#if !defined(__x86_64__)
+    forbids_huge_pages(j);
+#endif
+    if (j->parallel_for == NULL) {
+        norm(j);
+        return;
+    }
+    j->parallel_for(j->pool, j->rows, norm_one_row_by_mmx, (void *)(uintptr_t)j);
+    empty_registers(NULL, 0);
+}
+
+static void norm_three_times_by_mmx(void *ctx, int64_t index)
+{
+    norm_one_row(ctx, index);
+    norm_one_row(ctx, index);
+    norm_one_row_by_mmx(ctx, index);
+    empty_registers(NULL, 0);
+}
+
+static void empties_registers_of_lent_threads(const job *j)
+{
+    if (j->parallel_for != NULL)
+        j->parallel_for(j->pool, j->rows, norm_three_times_by_mmx, (void *)(uintptr_t)j);
+    else
+        honest_norm(j);
+}
+
 // Every message that hone's worker sends is answered for it, in vain.
 static void answers_for_the_worker(const job *j)
 {
@@ -3722,6 +3789,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(makes_a_key_once, NULL)                                                                                    \
         ROW(leaks_a_timer, NULL)                                                                                       \
         ROW(burns_by_a_timer, NULL)                                                                                    \
+        ROW(leaves_upper_halves, NULL)                                                                                 \
+        ROW(uses_upper_halves, NULL)                                                                                   \
+        ROW(leaves_registers_of_lent_threads, NULL)                                                                    \
+        ROW(empties_registers_of_lent_threads, NULL)                                                                   \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -111,9 +111,7 @@ hone_failure hone_runner_check_meddling(const hone_runner *runner, hone_error *e
 {
     const hone_signature *signature = runner->session->signature;
     if (runner->lost != NULL) {
-        hone_fail(
-            err, HONE_KERNEL_FAILED, where, "changes the register %s, which a function keeps for its caller",
-            runner->lost);
+        hone_fail(err, HONE_KERNEL_FAILED, where, "%s", runner->lost);
         return HONE_FAILURE_TRACES;
     }
     if (runner->meddled == NULL) return HONE_FAILURE_NONE;

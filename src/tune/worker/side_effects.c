@@ -185,7 +185,8 @@ static hone_failure compare_pool(const hone_pool *pool, hone_error *err)
     if (pool == NULL || !hone_pool_changed_worker(pool)) return HONE_FAILURE_NONE;
     hone_fail(
         err, HONE_KERNEL_FAILED, where,
-        "changes the floating-point mode, signal mask, priority or processors of a thread that it was lent");
+        "changes the floating-point mode, x87 registers, signal mask, priority or processors of a thread that it was "
+        "lent");
     return HONE_FAILURE_TRACES;
 }
 
