@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _tracemalloc  # of which tracemalloc is the slow part to import
 import gc
 import sys
 from collections.abc import Callable, Iterator
@@ -49,6 +50,16 @@ def _torch_settings(torch: Any) -> Iterator[tuple[str, Any, Callable[[Any], obje
     yield "torch's mode of gradients", torch.is_grad_enabled(), torch.set_grad_enabled
     yield "torch's deterministic algorithms", torch.are_deterministic_algorithms_enabled(), torch.use_deterministic_algorithms
     yield "torch's precision of f32 products", torch.get_float32_matmul_precision(), torch.set_float32_matmul_precision
+    # Libraries that it may call, and how: without one all others' products are slower.
+    for name in ("mkldnn.enabled", "cudnn.enabled", "cudnn.benchmark", "cudnn.deterministic", "cudnn.allow_tf32", "cuda.matmul.allow_tf32"):
+        owner, attribute = torch.backends, name.rpartition(".")[2]
+        for part in name.split(".")[:-1]:
+            owner = getattr(owner, part, None)
+        value = getattr(owner, attribute, _MISSING)
+        if value is not _MISSING:
+            yield f"torch.backends.{name}", value, lambda value, owner=owner, attribute=attribute: setattr(owner, attribute, value)
+    if hasattr(torch, "is_anomaly_enabled"):
+        yield "torch's search for anomalies", torch.is_anomaly_enabled(), torch.autograd.set_detect_anomaly
 
 
 def _numpy_settings(numpy: Any) -> Iterator[tuple[str, Any, Callable[[Any], object]]]:
@@ -62,6 +73,10 @@ def _jax_settings(jax: Any) -> Iterator[tuple[str, Any, Callable[[Any], object]]
         value = getattr(jax.config, name, _MISSING)
         if value is not _MISSING:
             yield f"JAX's {name}", value, lambda value, name=name: jax.config.update(name, value)
+
+
+def _put_callbacks(value: tuple[Any, ...]) -> None:
+    gc.callbacks[:] = value
 
 
 def _put_path(value: tuple[str, ...]) -> None:
@@ -85,6 +100,12 @@ def _settings() -> Iterator[tuple[str, Any, Callable[[Any], object]]]:
     yield "the collector of garbage", gc.isenabled(), lambda value: gc.enable() if value else gc.disable()
     yield "the thresholds of the collector of garbage", gc.get_threshold(), lambda value: gc.set_threshold(*value)
     yield "objects that the collector of garbage leaves out", gc.get_freeze_count() > 0, lambda value: None if value else gc.unfreeze()
+    yield "the callbacks of the collector of garbage", tuple(gc.callbacks), _put_callbacks
+    yield "tracemalloc", _tracemalloc.is_tracing(), lambda value: _tracemalloc.start() if value else _tracemalloc.stop()
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        yield "threading.settrace", getattr(threading, "_trace_hook", None), threading.settrace
+        yield "threading.setprofile", getattr(threading, "_profile_hook", None), threading.setprofile
     decimal = sys.modules.get("decimal")
     if decimal is not None:
         context = decimal.getcontext()

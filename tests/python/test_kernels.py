@@ -660,6 +660,45 @@ class Losing(KernelTest):
         self.assertIn("changes sys.setrecursionlimit of its interpreter", text)
         self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
 
+    def test_kernels_that_have_the_interpreter_call_what_others_wait_for(self):
+        name = self.algorithm()
+
+        @hone.kernel(name, priority=20)
+        def traces(x, by):
+            import tracemalloc
+
+            tracemalloc.start()
+            return x * x.dtype.type(by)
+
+        @hone.kernel(name, priority=20)
+        def collects(x, by):
+            import gc
+
+            gc.callbacks.append(lambda phase, info: sum(range(9000)))
+            return x * x.dtype.type(by)
+
+        @hone.kernel(name, priority=20)
+        def profiles(x, by):
+            import threading
+
+            threading.setprofile(lambda *event: None)
+            return x * x.dtype.type(by)
+
+        @hone.kernel(name)
+        def honest(x, by):  # which puts back what it changes
+            import tracemalloc
+
+            tracemalloc.start()
+            try:
+                return x * x.dtype.type(by)
+            finally:
+                tracemalloc.stop()
+
+        _, text = self.tuned(name, seconds=6)
+        for changed in ("tracemalloc", "the callbacks of the collector of garbage", "threading.setprofile"):
+            self.assertIn(f"changes {changed} of its interpreter", text)
+        self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
+
     def test_a_kernel_may_raise_the_recursion_limit_as_compilers_do(self):
         name = self.algorithm()
 
