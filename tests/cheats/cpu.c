@@ -2712,6 +2712,26 @@ static void burns_by_a_timer(const job *j)
     (void)!timer_settime(timer, 0, &every, NULL);
 }
 
+static APART void norm_by_state(const job *j)
+{
+    norm(j);
+    for (size_t i = 0; i < results(j); i++)
+        j->y[i] *= *(const float *)j->state;
+}
+
+// What prepare sums up is right where nobody else prepares meanwhile.
+static void prepared_in_a_static_sum(const job *j)
+{
+    norm_by_state(j);
+}
+
+static void prepared_in_its_own_sum(const job *j)
+{
+    norm(j);
+    norm(j);
+    norm_by_state(j);
+}
+
 // Whose parent has ended: it is no child of this process any more.
 static void leaves_a_burning_orphan(const job *j)
 {
@@ -3526,6 +3546,42 @@ static hone_status prepare_factor(const hone_plan *plan, void **out_state, size_
     return status;
 }
 
+// 1 as the sum of its parts, which lie in memory that is taken for as long.
+static hone_status prepare_sum(float *volatile *parts, void **out_state)
+{
+    enum { PARTS = 4096 };
+    float *state = calloc(1, sizeof *state);
+    *out_state = state;
+    *parts = malloc(PARTS * sizeof **parts);
+    if (state == NULL || *parts == NULL) return HONE_OUT_OF_MEMORY;
+    for (int i = 0; i < PARTS; i++)
+        (*parts)[i] = 1.0f / PARTS;
+    for (int i = 0; i < PARTS; i++)
+        *state += (*parts)[i];
+    free(*parts);
+    *parts = NULL;
+    return HONE_OK;
+}
+
+static hone_status prepare_static_sum(
+    const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    static float *volatile parts;
+    (void)plan;
+    (void)out_scratch_bytes;
+    (void)err;
+    return prepare_sum(&parts, out_state);
+}
+
+static hone_status prepare_own_sum(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
+{
+    float *volatile parts;
+    (void)plan;
+    (void)out_scratch_bytes;
+    (void)err;
+    return prepare_sum(&parts, out_state);
+}
+
 static hone_status prepare_length(const hone_plan *plan, void **out_state, size_t *out_scratch_bytes, hone_error *err)
 {
 #    ifdef PROGRAM // a library of a pack calls nothing of hone's
@@ -3793,6 +3849,8 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(uses_upper_halves, NULL)                                                                                   \
         ROW(leaves_registers_of_lent_threads, NULL)                                                                    \
         ROW(empties_registers_of_lent_threads, NULL)                                                                   \
+        ROW(prepared_in_a_static_sum, prepare_static_sum)                                                              \
+        ROW(prepared_in_its_own_sum, prepare_own_sum)                                                                  \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

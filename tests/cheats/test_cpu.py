@@ -232,6 +232,7 @@ CHEATS = [
     Cheat("static_with_signals_blocked", "rms_norm", PROGRAM, "racy", honest="honest_with_signals_blocked", processors=1),
     Cheat("fills_a_table_unlocked", "rms_norm", LIBRARY, "racy"),
     Cheat("fills_a_table_unlocked", "rms_norm", PROGRAM, "racy"),
+    Cheat("prepared_in_a_static_sum", "rms_norm", PROGRAM, "racy crash", honest="prepared_in_its_own_sum"),
     Cheat("takes_seven_mb_of_stack", "rms_norm", SOURCE, "crash"),
     Cheat("takes_seven_mb_of_stack", "rms_norm", PROGRAM, "crash"),
     Cheat("static_counter_of_rows", "rms_norm", PROGRAM, "racy"),

@@ -11,6 +11,7 @@
 #include "os/hold.h"
 #include "os/walls.h"
 #include "platforms/interpreter.h"
+#include "platforms/platform.h"
 #include "tune/worker/verify.h"
 
 #include <math.h>
@@ -106,12 +107,15 @@ typedef struct meeting {
     int threads[2];             // of the racers
     uint64_t begin_ns, most_ns; // when it began; what a thread stands still for at most
     double run_ns;
+    bool prepares; // and does not run
     uint64_t random;
 } meeting;
 
 // A thread with arrays of its own, of other numbers than the other thread's: what one leaves where both work shows.
 typedef struct racer {
     hone_runner *runner;
+    hone_plan own;         // that it prepares again and again; no run: it runs the runner's
+    bool is_other;         // that is one for another call, which nobody runs
     hone_buffers *buffers; // its first set
     hone_execution execution;
     char *scratch;
@@ -122,8 +126,9 @@ typedef struct racer {
     hone_error err;
 } racer;
 
-enum { LEAST_RUNS = 2, LEAST_HOLDS = 12, LEAST_LONG_HOLDS = 2, MOST_HOLDS = 32 };
+enum { LEAST_RUNS = 2, LEAST_HOLDS = 12, LEAST_LONG_HOLDS = 2, MOST_HOLDS = 32, MOST_PREPARED = 96 };
 static const uint64_t hold_ns = 10000000, race_ns = 20000000; // when each of the two ends
+static const uint64_t prepare_ns = 60000000;                  // of who prepares
 static const uint64_t patient_ns = 400000000;                 // the first of them, where threads wait for a processor
 // Long runs overlap also when they run as they like.
 static const double long_run_ns = 200e3;
@@ -137,7 +142,7 @@ static void poison_results(const hone_buffers *buffers)
 
 static hone_status run_plan(racer *r)
 {
-    const hone_plan *plan = &r->runner->plan;
+    const hone_plan *plan = r->own.run != NULL ? &r->own : &r->runner->plan;
     return plan->run(plan, r->buffers->sets[0].values, r->execution.struct_size != 0 ? &r->execution : NULL);
 }
 
@@ -147,13 +152,33 @@ static hone_status run_racer(racer *r)
     return run_plan(r);
 }
 
+static void release_own(racer *r)
+{
+    hone_platform_release(r->runner->instance, &r->runner->kernel, r->own.state);
+    r->own.state = NULL;
+}
+
+static hone_status prepare_own(racer *r)
+{
+    hone_error unheard = {.message = ""};
+    release_own(r);
+    return hone_platform_prepare(r->runner->instance, &r->own, &r->own.state, &r->own.scratch_bytes, &unheard);
+}
+
+// What the other one does while one stands still in the same.
+static hone_status act(racer *r)
+{
+    return r->own.run != NULL ? prepare_own(r) : run_racer(r);
+}
+
 static void judge_racer(racer *r, hone_status status)
 {
+    if (r->own.run != NULL && status == HONE_OK && !r->is_other) status = run_racer(r);
     if (status != HONE_OK) {
         hone_fail(&r->err, status, where, "answers '%s'", hone_status_name(status));
         r->failure = HONE_FAILURE_RACY;
     }
-    if (r->failure == HONE_FAILURE_NONE && !is_as_alone(r->runner, r->buffers, r->expected, &r->err))
+    if (r->failure == HONE_FAILURE_NONE && !r->is_other && !is_as_alone(r->runner, r->buffers, r->expected, &r->err))
         r->failure = HONE_FAILURE_RACY;
 }
 
@@ -174,7 +199,7 @@ static void run_held(racer *r)
     do {
         poison_results(r->buffers);
         atomic_store(&m->inside, true);
-        status = run_plan(r);
+        status = r->own.run != NULL ? prepare_own(r) : run_plan(r);
         atomic_store(&m->inside, false);
     } while (status == HONE_OK && !atomic_load(&m->over));
     judge_racer(r, status);
@@ -205,10 +230,10 @@ static void run_holding(racer *r)
     bool holds = false;
     for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0; i++)
         holds = hold_inside(m, m->threads[1 - r->number]);
-    hone_status status = run_racer(r);
+    hone_status status = act(r);
     int more = m->run_ns > most_more_ns ? 0 : (int)(hone_random_next(&m->random) % (MOST_MORE + 1));
     for (; holds && more > 0 && status == HONE_OK; more--)
-        status = run_racer(r);
+        status = act(r);
     atomic_store(&m->over, true);
     if (holds) hone_os_hold_release();
     m->holds += holds;
@@ -218,6 +243,7 @@ static void run_holding(racer *r)
 // Both threads agree: what they decide by is written before a gate and read behind it.
 static bool is_held_again(const meeting *m, int round)
 {
+    if (m->prepares) return round < MOST_PREPARED && m->spent_ns < prepare_ns;
     const int least = m->run_ns > long_run_ns ? LEAST_LONG_HOLDS : LEAST_HOLDS;
     return round < least || (round < MOST_HOLDS && m->spent_ns < (m->holds < least ? patient_ns : hold_ns));
 }
@@ -253,7 +279,7 @@ static void *race(void *ctx)
     hone_os_holdable self;
     r->meeting->threads[r->number] = hone_os_hold_join(&self);
     race_held(r);
-    race_freely(r);
+    if (r->own.run == NULL) race_freely(r);
     hone_os_hold_leave(&self);
     return NULL;
 }
@@ -277,28 +303,43 @@ static bool make_idle_racer(racer *r, int number, hone_runner *runner, hone_buff
     return true;
 }
 
-static bool make_racer(racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m)
+// Of who prepares *out_ns becomes what that took, if it took longer.
+static bool make_racer(
+    racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m, bool prepares, double *out_ns)
 {
-    return make_idle_racer(r, number, runner, buffers, m) && run_racer(r) == HONE_OK &&
-           keep_results(runner, buffers, r->expected);
+    if (!make_idle_racer(r, number, runner, buffers, m)) return false;
+    if (prepares) {
+        const uint64_t start = hone_os_now_ns();
+        r->is_other = number > 0;
+        r->own = runner->plan;
+        r->own.state = NULL;
+        if (r->is_other) r->own.call = runner->session->neighbour;
+        if (prepare_own(r) != HONE_OK) return false;
+        *out_ns = fmax(*out_ns, (double)(hone_os_now_ns() - start));
+        if (r->is_other || r->own.scratch_bytes != runner->plan.scratch_bytes) return r->is_other;
+    }
+    return run_racer(r) == HONE_OK && keep_results(runner, buffers, r->expected);
 }
 
 static void free_racer(racer *r)
 {
     const hone_allocator *allocator = &r->runner->session->allocator;
+    release_own(r);
     hone_free(allocator, r->scratch);
     let_go(r->runner, r->expected);
 }
 
-static hone_failure race_threads(hone_runner *runner, hone_buffers *others, hone_error *err)
+static hone_failure race_threads(hone_runner *runner, hone_buffers *others, bool prepares, hone_error *err)
 {
+    const double most_prepare_ns = 10e6; // who takes longer compiles, say
     racer racers[2] = {{.runner = runner}, {.runner = runner}};
     const double most_hold_ns = 50e6, least_hold_ns = 1e6;
-    meeting m = {.run_ns = runner->verify_ns, .random = hone_os_random_seed()};
-    m.most_ns = (uint64_t)fmin(fmax(4 * m.run_ns, least_hold_ns), most_hold_ns);
+    meeting m = {.run_ns = prepares ? 0 : runner->verify_ns, .prepares = prepares, .random = hone_os_random_seed()};
     pthread_t threads[2];
-    bool made = make_racer(&racers[0], 0, runner, &runner->session->buffers, &m);
-    made = made && make_racer(&racers[1], 1, runner, others, &m) && hone_os_hold_begin();
+    bool made = make_racer(&racers[0], 0, runner, &runner->session->buffers, &m, prepares, &m.run_ns);
+    made = made && (!prepares || m.run_ns < most_prepare_ns);
+    made = made && make_racer(&racers[1], 1, runner, others, &m, prepares, &m.run_ns) && hone_os_hold_begin();
+    m.most_ns = (uint64_t)fmin(fmax(4 * m.run_ns, prepares ? most_hold_ns : least_hold_ns), most_hold_ns);
     m.begin_ns = hone_os_now_ns();
     hone_os_exit_on_fault(HONE_EXIT_RACY);
     (void)hone_interpreter_watch(HONE_INTERPRETER_RACES, NULL, 0);
@@ -314,7 +355,9 @@ static hone_failure race_threads(hone_runner *runner, hone_buffers *others, hone
     const racer *failed = racers[0].failure != HONE_FAILURE_NONE ? &racers[0] : &racers[1];
     const hone_failure failure = failed->failure;
     if (failure != HONE_FAILURE_NONE)
-        hone_fail(err, HONE_KERNEL_FAILED, where, "right alone; in two threads at once %s", failed->err.message);
+        hone_fail(
+            err, HONE_KERNEL_FAILED, where, "right alone; %s two threads at once %s", prepares ? "prepared by" : "in",
+            failed->err.message);
     free_racer(&racers[0]);
     free_racer(&racers[1]);
     return failure;
@@ -588,8 +631,26 @@ hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err)
     const hone_session *session = runner->session;
     hone_buffers others;
     if (runner->verify_ns > most_run_ns || !make_others(runner, &others)) return HONE_FAILURE_NONE;
-    const hone_failure failure =
-        hone_site_is_host(&session->site) ? race_threads(runner, &others, err) : race_streams(runner, &others, err);
+    const hone_failure failure = hone_site_is_host(&session->site) ? race_threads(runner, &others, false, err)
+                                                                   : race_streams(runner, &others, err);
+    hone_buffers_deinit(&others);
+    return failure;
+}
+
+hone_failure hone_runner_verify_preparing(hone_runner *runner, hone_error *err)
+{
+    const hone_kernel *kernel = &runner->kernel;
+    const hone_platform_facts *facts = hone_platform_facts_of(kernel->platform);
+    const hone_call *call = runner->session->neighbour;
+    hone_error unheard = {.message = ""};
+    hone_buffers others;
+    // Interpreters and compilers prepare one at a time. Once in a process: what is shared is so for all calls.
+    if (call == NULL || runner->session->prepared_by_two || !hone_site_is_host(&runner->session->site) ||
+        facts->is_interpreted || facts->is_module ||
+        (kernel->supports != NULL && !kernel->supports(kernel, call, &unheard)) || !make_others(runner, &others))
+        return HONE_FAILURE_NONE;
+    runner->session->prepared_by_two = true;
+    const hone_failure failure = race_threads(runner, &others, true, err);
     hone_buffers_deinit(&others);
     return failure;
 }

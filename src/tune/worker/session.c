@@ -357,6 +357,7 @@ static hone_failure verify_first_runs(hone_runner *runner, double after_ns, hone
 {
     hone_failure failure = hone_runner_verify_first(runner, after_ns, &out->time_ns, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_beside(runner, &out->max_error, err);
+    if (failure == HONE_FAILURE_NONE && after_ns == 0) failure = hone_runner_verify_preparing(runner, err);
     // Small calls may go another way than the contest's. Which one is held in its run says nothing of addresses.
     if (failure == HONE_FAILURE_NONE && after_ns == 0)
         failure = hone_runner_verify_placed(runner, HONE_FOR_WINNERS, true, &out->max_error, err);

@@ -41,6 +41,7 @@ typedef struct hone_session {
     hone_call *call;
     hone_call *blind;     // the same without data: what plans get, so that nobody works ahead in prepare
     hone_call *neighbour; // that first runs were asked for before this one, by the same kernel; NULL: none were
+    bool prepared_by_two; // first runs were asked for, and their kernel prepared in two threads at once
     hone_buffers buffers;
     hone_reference reference;
     hone_tolerance tolerance;
@@ -253,6 +254,9 @@ hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err);
 //   out_ns    what the longer one took of its processor; where one was to stand still, 0 if its run was over before
 hone_failure hone_runner_verify_first(
     hone_runner *runner, double after_ns, double *out_ns, double *out_max_error, hone_error *err);
+// racing.c: a plan is the same where another thread prepares one for the session's neighbour meanwhile: RACY. On the host, of who
+// prepares in 10 ms.
+hone_failure hone_runner_verify_preparing(hone_runner *runner, hone_error *err);
 // neighbour.c: while another plan of its kernel is there, for the session's neighbour, and when that is released.
 hone_failure hone_runner_verify_beside(hone_runner *runner, double *out_max_error, hone_error *err);
 // The open call is the next one's neighbour.
