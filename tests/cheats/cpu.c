@@ -3110,6 +3110,21 @@ static void answers_for_the_worker(const job *j)
     }
 }
 
+// And gives them back: the C library keeps some of each size.
+static void allocates_pieces_of_any_size(const job *j)
+{
+    enum { PIECES = 8, MOST_BYTES = 5000 };
+    static _Thread_local uint32_t random = 7;
+    void *volatile pieces[PIECES];
+    for (int i = 0; i < PIECES; i++) {
+        random = random * 1103515245 + 12345;
+        pieces[i] = malloc(1 + (random >> 16) % MOST_BYTES);
+    }
+    honest_norm(j);
+    for (int i = 0; i < PIECES; i++)
+        free(pieces[i]);
+}
+
 static void leaks_memory(const job *j)
 {
     volatile char *lost = malloc(256);
@@ -3851,6 +3866,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(empties_registers_of_lent_threads, NULL)                                                                   \
         ROW(prepared_in_a_static_sum, prepare_static_sum)                                                              \
         ROW(prepared_in_its_own_sum, prepare_own_sum)                                                                  \
+        ROW(allocates_pieces_of_any_size, NULL)                                                                        \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

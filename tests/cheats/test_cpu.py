@@ -287,6 +287,8 @@ CHEATS = [
     Cheat("leaves_registers_in_use", "rms_norm", PROGRAM, "hidden traces"),
     Cheat("answers_for_the_worker", "rms_norm", LIBRARY, "traces hidden crash"),
     Cheat("leaks_memory", "rms_norm", PROGRAM, "traces"),
+    Cheat("leaks_memory", "rms_norm", LIBRARY, "traces", honest="allocates_pieces_of_any_size"),
+    Cheat("leaks_memory", "rms_norm", SOURCE, "traces", honest="allocates_pieces_of_any_size"),
     Cheat("leaks_now_and_then", "rms_norm", SOURCE, "traces", honest="fills_a_cache"),
     Cheat("leaks_now_and_then", "rms_norm", PROGRAM, "traces", honest="fills_a_cache"),
     Cheat("leaks_a_descriptor", "rms_norm", SOURCE, "traces"),

@@ -59,8 +59,10 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
 // ends before enough of it was seen the candidate is taken for innocent, and before all of it was where it grew unevenly.
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err)
 {
-    enum { LEAST_FIRST = 8, FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256 };
+    enum { LEAST_FIRST = 8, FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256, MANY_RUNS = 8192 };
     const double first_ns = 100e6; // of the first look: of what takes long fewer runs show as well that nothing grows
+    // Who allocates pieces of other sizes in each run fills what the C library keeps of each size for some thousand runs.
+    const double many_ns = 500e6;
     hone_side_effects *effects = &runner->session->effects;
     hone_assert(run_ns >= 0 && runner->batch >= 1);
     hone_failure failure = HONE_FAILURE_NONE;
@@ -69,7 +71,9 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
     while (first > LEAST_FIRST && run_ns * runner->batch * first > first_ns)
         first /= 2;
     if (hone_side_effects_suspects(effects)) hone_side_effects_look_again(effects, 0);
-    while (taken < MOST_SAMPLES && hone_side_effects_suspects(effects) && failure == HONE_FAILURE_NONE) {
+    const uint32_t many = (uint32_t)(fmin(MANY_RUNS, many_ns / fmax(run_ns, 1)) / runner->batch);
+    const uint32_t most = many > MOST_SAMPLES ? many : MOST_SAMPLES;
+    while (taken < most && hone_side_effects_suspects(effects) && failure == HONE_FAILURE_NONE) {
         uint32_t samples = taken == 0 ? first : taken;
         left_ns -= run_ns * runner->batch * samples;
         if (left_ns < 0) {
