@@ -11,12 +11,15 @@ typedef struct hone_os_walled {
     size_t block_size;
     char *room; // whole pages, zeroed
     size_t size;
+    const char
+        *mirror; // the same pages once more: what is put in the place of the room's does not show there. NULL: none
     hone_os_guard before, behind;
 } hone_os_walled;
 
 // Room of at least size bytes, in whole pages. hone_os_guard_begin came before. False: there is no memory, or no more
 // walls.
-bool hone_os_walled_create(hone_os_walled *walled, size_t size);
+//   mirrored  with a mirror, where the system gives one
+bool hone_os_walled_create(hone_os_walled *walled, size_t size, bool mirrored);
 void hone_os_walled_destroy(hone_os_walled *walled);
 
 // Runs run(ctx) in a thread with a stack of so many bytes, and a wall below it that no frame steps over; what touches that

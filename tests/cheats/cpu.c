@@ -2732,6 +2732,21 @@ static void prepared_in_its_own_sum(const job *j)
     norm_by_state(j);
 }
 
+// Instead of copying them: where the host has its results in a file or shares them, they are not there.
+static void puts_pages_in_place_of_its_results(const job *j)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    char *from = (char *)(((uintptr_t)j->y + page - 1) & ~(page - 1)),
+         *to = (char *)((uintptr_t)(j->y + results(j)) & ~(page - 1));
+    norm(j);
+    if (to <= from) return;
+    const size_t size = (size_t)(to - from);
+    void *own = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (own == MAP_FAILED) return;
+    memcpy(own, from, size);
+    (void)mremap(own, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, from);
+}
+
 // Whose parent has ended: it is no child of this process any more.
 static void leaves_a_burning_orphan(const job *j)
 {
@@ -3867,6 +3882,7 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(prepared_in_a_static_sum, prepare_static_sum)                                                              \
         ROW(prepared_in_its_own_sum, prepare_own_sum)                                                                  \
         ROW(allocates_pieces_of_any_size, NULL)                                                                        \
+        ROW(puts_pages_in_place_of_its_results, NULL)                                                                  \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

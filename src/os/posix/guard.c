@@ -109,7 +109,22 @@ bool hone_os_guard_open(hone_os_guard *guard)
 // A wall is wider than what a kernel that is off by a row reads.
 enum { WALL_SIZE = 64 << 10 };
 
-bool hone_os_walled_create(hone_os_walled *walled, size_t size)
+// Pages of the room that have no other name, seen from two places. Without them the room stays as it is.
+static void make_mirror(hone_os_walled *walled)
+{
+    const int fd = memfd_create("hone-room", MFD_CLOEXEC);
+    if (fd < 0) return;
+    void *mirror = MAP_FAILED;
+    if (ftruncate(fd, (off_t)walled->size) == 0) mirror = mmap(NULL, walled->size, PROT_READ, MAP_SHARED, fd, 0);
+    if (mirror != MAP_FAILED &&
+        mmap(walled->room, walled->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
+        walled->mirror = mirror;
+    else if (mirror != MAP_FAILED)
+        munmap(mirror, walled->size);
+    close(fd);
+}
+
+bool hone_os_walled_create(hone_os_walled *walled, size_t size, bool mirrored)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) & ~(page - 1);
     memset(walled, 0, sizeof *walled);
@@ -118,6 +133,7 @@ bool hone_os_walled_create(hone_os_walled *walled, size_t size)
     if (block == MAP_FAILED) return false;
     *walled = (hone_os_walled){
         .block = block, .block_size = room + 2 * WALL_SIZE, .room = (char *)block + WALL_SIZE, .size = room};
+    if (mirrored && room > 0) make_mirror(walled);
     if (close_pages(&walled->before, walled->block, WALL_SIZE, PROT_NONE) &&
         close_pages(&walled->behind, walled->room + room, WALL_SIZE, PROT_NONE))
         return true;
@@ -131,6 +147,7 @@ void hone_os_walled_destroy(hone_os_walled *walled)
     if (walled->before.size > 0) atomic_store(&places[walled->before.place].from, 0);
     if (walled->behind.size > 0) atomic_store(&places[walled->behind.place].from, 0);
     munmap(walled->block, walled->block_size);
+    if (walled->mirror != NULL) munmap((void *)(uintptr_t)walled->mirror, walled->size);
     memset(walled, 0, sizeof *walled);
 }
 

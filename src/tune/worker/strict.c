@@ -94,13 +94,13 @@ static bool make_room(const hone_runner *runner, strict_arrays *arrays)
     const size_t asked = runner->scratch.block != NULL ? runner->scratch.size : 0;
     const size_t scratch = asked <= most_bytes ? asked : 0;
     memset(arrays, 0, sizeof *arrays);
-    if (scratch > 0 && !hone_os_walled_create(&arrays->scratch, scratch + 2 * HONE_SCRATCH_ALIGN)) return false;
+    if (scratch > 0 && !hone_os_walled_create(&arrays->scratch, scratch + 2 * HONE_SCRATCH_ALIGN, false)) return false;
     for (size_t i = 0; i < buffers->count; i++) {
         const hone_fenced *fenced = &buffers->sets[0].fenced[i];
         const size_t size = fenced->span + 2 * LINE;
         if (fenced->block == NULL) continue;
         arrays->numbers[i] = (uint32_t)arrays->count++;
-        if (hone_os_walled_create(&arrays->walled[i], size)) continue;
+        if (hone_os_walled_create(&arrays->walled[i], size, hone_buffers_is_result(buffers, i))) continue;
         free_arrays(arrays, buffers->count);
         return false;
     }
@@ -216,13 +216,17 @@ static hone_failure check_arrays(const hone_runner *runner, const strict_arrays 
     return check_scratch(runner, arrays, err);
 }
 
-// Where the checks look for results.
+// To where the checks look for them. A host may have other names for the pages of its results, a file or another process: who puts
+// pages of its own in their place has written nothing there.
 static void take_results(const hone_session *session, const strict_arrays *arrays)
 {
     const hone_buffers *buffers = &session->buffers;
-    for (size_t i = 0; i < buffers->count; i++)
-        if (hone_buffers_is_result(buffers, i))
-            memcpy(buffers->sets[0].fenced[i].low, arrays->low[i], buffers->sets[0].fenced[i].span);
+    for (size_t i = 0; i < buffers->count; i++) {
+        if (!hone_buffers_is_result(buffers, i)) continue;
+        const hone_os_walled *walled = &arrays->walled[i];
+        const char *low = walled->mirror != NULL ? walled->mirror + (arrays->low[i] - walled->room) : arrays->low[i];
+        memcpy(buffers->sets[0].fenced[i].low, low, buffers->sets[0].fenced[i].span);
+    }
 }
 
 static const char *words_of(placing where_to)
