@@ -291,13 +291,15 @@ static PyObject *allocate(const native_arguments *arguments, const native_made_r
 {
     PyObject *like = arguments->like != NULL ? arguments->like : Py_None, *made = NULL;
     PyObject *stream = arguments->execution != NULL ? arguments->execution->stream : NULL;
-    if (stream == NULL && arguments->held_count > 0 && arguments->objects[0] == like)
-        made = native_torch_empty(like, arguments->held[0].tensor, result);
+    const bool is_first = stream == NULL && arguments->held_count > 0 && arguments->objects[0] == like;
+    if (is_first) made = native_torch_empty(like, arguments->held[0].tensor, result);
     if (made != NULL) return made;
     if (result->like == Py_TYPE(like))
         return PyObject_CallFunctionObjArgs(result->maker, result->shape, result->maker_dtype, NULL);
-    made = PyObject_CallFunctionObjArgs(
-        native.allocate, like, result->dtype, result->shape, stream != NULL ? stream : Py_None, NULL);
+    if (is_first) made = native_torch_new_empty(like, arguments->held[0].tensor, result);
+    if (made == NULL)
+        made = PyObject_CallFunctionObjArgs(
+            native.allocate, like, result->dtype, result->shape, stream != NULL ? stream : Py_None, NULL);
     if (made == NULL || !result->is_turned) return made;
     PyObject *turned = PyObject_CallMethod(made, "transpose", "ii", 1, 2);
     Py_DECREF(made);

@@ -78,7 +78,7 @@ static struct {
     PyObject *forward_ad, *name_level; // the dict of torch.autograd.forward_ad
     PyCFunction count_modes;           // NULL: they are asked for in Python
     PyTypeObject *tensor_type;         // torch.Tensor
-    PyObject *empty_like, *modes, *raise_versions;
+    PyObject *empty_like, *name_new_empty, *modes, *raise_versions;
     PyCFunction raise_versions_of; // the same without the way there, of an iterable; NULL: it is called as Python does
 } looks;
 
@@ -131,6 +131,7 @@ static void find_functions(void)
     looks.tensor_type = (PyTypeObject *)module_attribute("torch", "Tensor");
     looks.forward_ad = module_attribute("torch.autograd.forward_ad", "__dict__");
     looks.name_level = PyUnicode_InternFromString("_current_level");
+    looks.name_new_empty = PyUnicode_InternFromString("new_empty");
     PyErr_Clear();
 }
 
@@ -308,6 +309,15 @@ PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const nati
 {
     if (looks.tensor_type == NULL || Py_TYPE(like) != looks.tensor_type || !is_like(view, wanted)) return NULL;
     PyObject *made = PyObject_CallFunctionObjArgs(looks.empty_like, like, NULL);
+    PyErr_Clear();
+    return made;
+}
+
+PyObject *native_torch_new_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted)
+{
+    const bool is_same_type = memcmp(&view->dtype, &wanted->element, sizeof view->dtype) == 0;
+    if (looks.tensor_type == NULL || Py_TYPE(like) != looks.tensor_type || !is_same_type) return NULL;
+    PyObject *made = PyObject_CallMethodObjArgs(like, looks.name_new_empty, wanted->shape, NULL);
     PyErr_Clear();
     return made;
 }

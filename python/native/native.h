@@ -169,6 +169,8 @@ bool native_torch_is_tensor(PyObject *object);
 bool native_torch_raise_versions(PyObject *const *tensors, size_t count);
 // An uninitialised tensor for a result that is like a tensor of its call. NULL, without an exception: Python makes it.
 PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted);
+// The same for a result of the tensor's dtype and device, as its shape says.
+PyObject *native_torch_new_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted);
 
 // --- streams.c
 

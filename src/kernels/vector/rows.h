@@ -15,8 +15,12 @@ typedef struct hone_rows {
 static inline hone_rows hone_rows_of(const hone_tensor *tensor)
 {
     int32_t last = tensor->ndim - 1;
-    hone_rows rows = {.data = (char *)tensor->data + tensor->byte_offset, .count = 1, .length = tensor->shape[last]};
+    hone_rows rows; // only the axes that it has are set: zeros for all of them take longer than a small kernel's work
+    rows.data = (char *)tensor->data + tensor->byte_offset;
+    rows.count = 1;
+    rows.length = tensor->shape[last];
     rows.step = hone_axis_stride(tensor, last);
+    rows.axes = 0;
     for (int32_t i = 0; i < last; i++) {
         int64_t size = tensor->shape[i], stride = hone_axis_stride(tensor, i);
         rows.count *= size;
