@@ -28,10 +28,11 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import hone.torch
-from hone import _gradients, runtimes
+from hone import _gradients, _rewriting, runtimes
 from hone.errors import InvalidArgumentError
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_WIDER = (*DTYPES, torch.float64)
 _MOST_DIMS = 8  # of an array of hone's
 _PLAIN = (torch.Tensor, nn.Parameter)
 # What a probe of a module of the program's own may differ by from what its name says.
@@ -72,6 +73,7 @@ class Site:
     masked_on: frozenset[str] = frozenset()
     is_measured: bool = False
     parts: dict[str, Site] = dataclasses.field(default_factory=dict, repr=False)
+    told: set[tuple[str, bool]] = dataclasses.field(default_factory=set, repr=False)  # methods, in training or not, whose sources tell all their calls
 
     def part(self, function: str) -> Site:
         """Of a function of torch that this module calls itself."""
@@ -91,9 +93,8 @@ class Site:
             return
         self.hits += 1
         self.masked += is_masked
-        key = tuple((tuple(tensor.shape), tensor.dtype, tensor.device) for tensor in tensors)
         if len(self.calls) < 64:
-            self.calls.setdefault(key, (ours, torchs))
+            self.calls.setdefault(tuple([(tensor.shape, tensor.dtype, tensor.device) for tensor in tensors]), (ours, torchs))
 
     def why_not_trained(self, tensors: tuple[torch.Tensor, ...]) -> str | None:
         """Why torch answers a function where it would record a gradient; None: hone has it."""
@@ -134,7 +135,7 @@ def _refused_dtype(*tensors: torch.Tensor | None, dtypes: tuple[torch.dtype, ...
             return "nested"
         if tensor.dtype not in dtypes:
             return f"{str(tensor.dtype).removeprefix('torch.')}"
-        if tensor.device.type not in ("cpu", "cuda"):
+        if not (tensor.is_cpu or tensor.is_cuda):
             return f"on {tensor.device.type}"
         if first is None:
             first = tensor
@@ -176,18 +177,19 @@ class _Replaced:
 
     def _run(self, reason: str | None, tensors: tuple[torch.Tensor, ...], weights: tuple[torch.Tensor | None, ...], *args: Any) -> Any:
         site = self._hone_site
-        if reason is None:
+        records = torch.is_grad_enabled()
+        if reason is None and records:
             site.refuse_training((*tensors, *weights))
         torchs = functools.partial(site.before.forward, self)  # type: ignore[arg-type]
         if torch.compiler.is_compiling():
-            return self._hone(*tensors) if reason is None else torchs(*args)
+            return self._with(weights, *tensors) if reason is None else torchs(*args)
         site.note(reason, tensors, self._hone, torchs)
         if reason is not None:
             return _by_torch(torchs, args, {})
-        if not torch.is_grad_enabled():
-            return self._hone(*tensors)
+        if not records:
+            return self._with(weights, *tensors)
         with hone.torch.differentiated_by(functools.partial(_own_forward, site.before, dict(vars(self)))):
-            return self._hone(*tensors)
+            return self._with(weights, *tensors)
 
     def _run_torchs(self, reason: str, *args: Any, **keywords: Any) -> Any:
         if not torch.compiler.is_compiling():
@@ -202,6 +204,13 @@ class _Replaced:
         return True
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
+        """Of the call's tensors, with the weights that the module has now."""
+        return self._with(self._weights(), *tensors)
+
+    def _weights(self) -> tuple[torch.Tensor | None, ...]:
+        return ()
+
+    def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
         raise NotImplementedError
 
 
@@ -210,8 +219,12 @@ class _Replaced:
 
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     rows = x if x.dim() == 2 else x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
-    is_one_call = bias is None or x.device.type == "cpu"  # on a GPU no kernel of hone's own adds a bias
-    made = hone.torch.product(rows, weight.transpose(0, 1), bias if is_one_call else None)
+    is_one_call = bias is None or x.is_cpu  # on a GPU no kernel of hone's own adds a bias
+    added = bias if is_one_call else None
+    if weight.stride(1) == 1:
+        made = hone.torch.ops.matmul(hone.torch.dense(rows), weight, added, None, transpose_b=True)
+    else:
+        made = hone.torch.product(rows, weight.transpose(0, 1), added)
     if not is_one_call:
         made = made + bias
     return made if x.dim() == 2 else made.reshape(*x.shape[:-1], weight.shape[0])  # type: ignore[no-any-return]
@@ -221,12 +234,16 @@ class _Linear(_Replaced):
     operation = "matmul"
 
     def forward(self, input: torch.Tensor) -> Any:
-        dtypes = DTYPES if input.device.type == "cuda" else (*DTYPES, torch.float64)
-        reason = _refused_dtype(input, self.weight, dtypes=dtypes) or ("no elements" if input.numel() == 0 else None)  # type: ignore[attr-defined]
-        return self._run(reason, (input,), (self.weight, self.bias), input)  # type: ignore[attr-defined]
+        weights = self._weights()
+        reason = _refused_dtype(input, weights[0], dtypes=_dtypes_of_products(input)) or ("no elements" if input.numel() == 0 else None)
+        return self._run(reason, (input,), weights, input)
 
-    def _hone(self, *tensors: torch.Tensor) -> Any:
-        return _product(tensors[0], self.weight, self.bias)  # type: ignore[attr-defined]
+    def _weights(self) -> tuple[torch.Tensor | None, ...]:
+        return self.weight, self.bias  # type: ignore[attr-defined]
+
+    def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
+        weight, bias = weights
+        return _product(tensors[0], weight, bias)  # type: ignore[arg-type]
 
 
 class _Norm(_Replaced):
@@ -239,19 +256,21 @@ class _Norm(_Replaced):
             return self._run_torchs("other arguments than one tensor", *args, **keywords)
         if not self._is_as_it_was():
             return self._run_torchs("attributes that were changed", *args)
-        x, weight, bias = args[0], getattr(self, "weight", None), getattr(self, "bias", None)
-        reason = _refused_dtype(x, weight, bias) or ("autocast" if _is_cast(x) else None) or ("no elements" if x.numel() == 0 else None)
-        return self._run(reason, (x,), (weight, bias), x)
+        x, weights = args[0], self._weights()
+        reason = _refused_dtype(x, *weights) or ("autocast" if _is_cast(x) else None) or ("no elements" if x.numel() == 0 else None)
+        return self._run(reason, (x,), weights, x)
 
-    def _hone(self, *tensors: torch.Tensor) -> Any:
-        x, weight, said = hone.torch.dense(tensors[0]), getattr(self, "weight", None), self._hone_site.settings
+    def _weights(self) -> tuple[torch.Tensor | None, ...]:
+        return getattr(self, "weight", None), getattr(self, "bias", None)
+
+    def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
+        x, (weight, bias), said = hone.torch.dense(tensors[0]), weights, self._hone_site.settings
         eps = getattr(self, said["eps"])
         if eps is None:
             eps = torch.finfo(torch.float32).eps  # torch's, whatever the dtype: it computes in float32
         if self._hone_site.operation == "rms_norm":
             return hone.torch.ops.rms_norm(x, weight, eps=eps)
-        return hone.torch.ops.layer_norm(x, weight, getattr(self, "bias", None), eps=eps, subtract_mean=said["subtract_mean"],
-                                         weight_offset=said["offset"])
+        return hone.torch.ops.layer_norm(x, weight, bias, eps=eps, subtract_mean=said["subtract_mean"], weight_offset=said["offset"])
 
 
 class _Softmax(_Replaced):
@@ -262,7 +281,7 @@ class _Softmax(_Replaced):
         reason = _refused_dtype(input) or (None if last else "not along the last dim") or ("autocast" if _is_cast(input) else None)
         return self._run(reason or ("no elements" if input.numel() == 0 else None), (input,), (), input)
 
-    def _hone(self, *tensors: torch.Tensor) -> Any:
+    def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
         return hone.torch.ops.softmax(hone.torch.dense(tensors[0]))
 
 
@@ -289,7 +308,7 @@ class _GatedMlp(_Replaced):
             made = self._hone(gate, up)
         return getattr(self, names[2])(made)
 
-    def _hone(self, *tensors: torch.Tensor) -> Any:
+    def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
         return hone.torch.ops.silu_mul(*map(hone.torch.dense, tensors))
 
 
@@ -716,7 +735,7 @@ def _refused_operands(*operands: Any, dtypes: tuple[torch.dtype, ...] = DTYPES) 
 
 
 def _dtypes_of_products(x: Any) -> tuple[torch.dtype, ...]:
-    return (*DTYPES, torch.float64) if isinstance(x, torch.Tensor) and x.device.type == "cpu" else DTYPES
+    return _WIDER if isinstance(x, torch.Tensor) and x.is_cpu else DTYPES
 
 
 def _ask_linear(input: Any = None, weight: Any = None, bias: Any = None, **others: Any) -> Asked:
@@ -848,9 +867,11 @@ _FUNCTION = (types.FunctionType, types.BuiltinFunctionType)
 
 
 class _State(threading.local):
-    """Whether torch answers a call that a mode has seen: those around it are not asked."""
+    """Of the innermost method of a replaced module that runs."""
 
-    is_torchs = False
+    site: Site | None = None
+    hooks: Any = None  # of saved tensors, where it began
+    is_torchs = False  # torch answers a call that hone has seen: those around it are not asked
 
 
 _state = _State()
@@ -871,23 +892,37 @@ def _saving_hooks() -> Any:
 
 
 class _Functions(TorchFunctionMode):
-    """While a method of a module runs."""
+    """While a method of a module runs. Each function of torch that is called within costs a microsecond, whatever it is."""
 
     def __init__(self, site: Site):
         super().__init__()
-        self.site, self.hooks = site, _saving_hooks()
+        self.site, self.hooks, self.has_met = site, _saving_hooks(), False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
         if func not in _NAMES or not torch.compiler.is_compiling() and _state.is_torchs:
             return func(*args, **keywords)
-        hooks = _saving_hooks()
-        if hooks is not None and hooks != self.hooks:  # torch.utils.checkpoint runs it again, where this mode is not there
-            self.site.part(_NAMES[func]).note("inside of torch.utils.checkpoint, or other hooks of saved tensors", (), _nobody, _nobody)
-            return _by_torch(func, args, keywords)
-        if func is F.scaled_dot_product_attention:
-            return _attend(self.site.part(_ATTENTION), *args, **keywords)
-        return _answer(self.site.part(_NAMES[func]), func, args, keywords)
+        self.has_met = True
+        return _reply(self.site, self.hooks, func, args, keywords)
+
+
+def _reply(site: Site, hooks: Any, func: Any, args: Any, keywords: Any) -> Any:
+    now = _saving_hooks()
+    if now is not None and now != hooks:  # torch.utils.checkpoint runs it again, where nobody asks hone
+        site.part(_NAMES[func]).note("inside of torch.utils.checkpoint, or other hooks of saved tensors", (), _nobody, _nobody)
+        return _by_torch(func, args, keywords)
+    if func is F.scaled_dot_product_attention:
+        return _attend(site.part(_ATTENTION), *args, **keywords)
+    return _answer(site.part(_NAMES[func]), func, args, keywords)
+
+
+def _meet(func: Any, *args: Any, **keywords: Any) -> Any:
+    """A call of torch's function at a place that the sources tell."""
+    site = _state.site
+    return func(*args, **keywords) if site is None or _state.is_torchs else _reply(site, _state.hooks, func, args, keywords)
+
+
+_MEET = {function: functools.partial(_meet, function) for function in _NAMES}
 
 
 def _answer(site: Site, func: Any, args: Any, keywords: Any) -> Any:
@@ -915,13 +950,60 @@ def _answer(site: Site, func: Any, args: Any, keywords: Any) -> Any:
 
 
 def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a module in which hone answers functions of torch."""
+    """A method of a module in which hone answers functions of torch: at the places that the sources tell, and, until one run has met no others,
+    wherever they are called."""
+    direct = _direct(method)
+
     @functools.wraps(method)
     def run(self: Any, *args: Any, **keywords: Any) -> Any:
-        with _Functions(self._hone_site):
-            return method(self, *args, **keywords)
+        site = self._hone_site
+        if torch.compiler.is_compiling():
+            with _Functions(site):
+                return method(self, *args, **keywords)
+        key = method.__name__, self.training
+        before = _state.site, _state.hooks
+        _state.site, _state.hooks = site, _saving_hooks()
+        try:
+            if direct is not None and key in site.told:
+                return direct(self, *args, **keywords)
+            with _Functions(site) as mode:
+                made = (direct or method)(self, *args, **keywords)
+        finally:
+            _state.site, _state.hooks = before
+        if not mode.has_met:
+            site.told.add(key)
+        return made
 
     return run
+
+
+def _direct(function: Any, depth: int = 3) -> types.FunctionType | None:
+    """A copy of a function that asks hone itself where it calls torch's functions; None: where it calls them cannot be seen."""
+    if not isinstance(function, types.FunctionType):
+        return None
+    copies: dict[Any, Callable[..., Any]] = dict(_MEET)
+
+    def kind_of(node: ast.Call) -> str | None:
+        name, value = _named(node, function.__globals__)
+        if name is not None and name not in _OPERATIONS:
+            return None
+        if name is None and value is not None and value not in copies and _called(value, depth - 1):
+            inner = _direct(value, depth - 1)
+            copies.update({} if inner is None else {value: inner})
+        return _rewriting.METHOD if name is not None and value is None else _rewriting.CALL if value in copies else None
+
+    def call(value: Any) -> Any:
+        return copies.get(value, value) if isinstance(value, _FUNCTION) else value
+
+    return _rewriting.rewritten(function, kind_of, {_rewriting.CALL: call, _rewriting.METHOD: _bound, _rewriting.PRODUCT: _multiplied})
+
+
+def _bound(owner: Any, name: str) -> Any:
+    return functools.partial(_meet, getattr(torch.Tensor, name), owner) if type(owner) in _PLAIN else getattr(owner, name)
+
+
+def _multiplied(a: Any, b: Any) -> Any:
+    return _meet(torch.matmul, a, b) if type(a) in _PLAIN and type(b) in _PLAIN else a @ b
 
 
 def _named(node: ast.Call, names: dict[str, Any]) -> tuple[str | None, Any]:

@@ -2,7 +2,10 @@
 
 import copy
 import inspect
+import linecache
+import pathlib
 import pickle
+import tempfile
 import unittest
 from collections import Counter
 
@@ -163,6 +166,57 @@ class Functions(HoneTest):
             torch.testing.assert_close(self.model(self.x), expected, rtol=0, atol=0)
         self.assertRegex(str(replaced), r"2 modules run hone's operations(.|\n)*\(the model\) +F.linear +matmul +1 +[\d.]+ us -> ")
         self.assertEqual((replaced.functions, type(self.model)), ({}, ByHand))
+
+    def test_no_mode_is_on_once_a_run_has_met_what_the_sources_tell_alone(self):
+        class Watched(ByHand):
+            def __init__(self):
+                super().__init__(16)
+                self.modes, self.__named = [], 1.0
+
+            def last(self, x):
+                self.modes.append(torch._C._len_torch_function_stack())
+                flat = x.flatten(0, -2)
+                made = (lambda weight: torch.addmm(self.shift, flat.mm(self.narrow), weight))(self.inner.weight)
+                return made.view(*x.shape[:-1], -1) * self.__named * len(super().extra_repr() + "1")
+
+        model = Watched()
+        expected = model(self.x).detach()
+        with torch.no_grad(), hone.torch.replace(model) as replaced:
+            for run in range(1, 4):
+                torch.testing.assert_close(model(self.x), expected, rtol=1e-4, atol=1e-5)
+                self.assertEqual(self.hits(replaced), {name: run * count for name, count in (self.CALLED | {"Linear": 1}).items()})
+            model.eval()(self.x)
+            model(self.x)
+        self.assertEqual(model.modes, [0, 2, 0, 0, 2, 0])  # one of forward, one of last; again outside of training
+        self.assertEqual(torch._C._len_torch_function_stack(), 0)
+
+    def test_functions_that_the_sources_do_not_tell_keep_the_mode(self):
+        class Chosen(nn.Module):
+            def forward(self, function, x):
+                return function(F.softmax(x, -1))
+
+        model, x = Chosen(), torch.randn(3, 4)
+        with torch.no_grad(), hone.torch.replace(model) as replaced:
+            for _ in range(3):
+                model(lambda x: torch.rms_norm(x, (4,)), x)
+            self.assertEqual(self.hits(replaced), {"F.softmax": 3, "F.rms_norm": 3})
+
+    def test_a_method_whose_file_was_changed_runs_as_it_was_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "changed.py"
+            text = ("import torch\nfrom torch import nn\nimport torch.nn.functional as F\nclass Made(nn.Module):\n    modes = []\n"
+                    "    def forward(self, x):\n        self.modes.append(torch._C._len_torch_function_stack())\n        return F.softmax(x, -1) * 2\n")
+            for changed in (False, True):
+                path.write_text(text)
+                names = {}
+                exec(compile(text, str(path), "exec"), names)
+                path.write_text(text.replace("* 2", "* 3") if changed else text)
+                linecache.checkcache()
+                model, x = names["Made"](), torch.randn(2, 3)
+                with torch.no_grad(), hone.torch.replace(model) as replaced:
+                    for _ in range(2):
+                        torch.testing.assert_close(model(x), 2 * x.softmax(-1))
+                self.assertEqual((self.hits(replaced), model.modes), ({"F.softmax": 2}, [1, 1 if changed else 0]))
 
     def test_other_dtypes_are_computed_in_them(self):
         for dtype, tolerance in ((torch.bfloat16, 5e-2), (torch.float16, 1e-2)):
