@@ -65,6 +65,7 @@ def rows():
         "plan, 3 numpy arrays": lambda: plan(x, w, y),
         "hone.run, one row of 64": lambda: hone.run("rms_norm", small, w, out),
         "hone.run, result made": lambda: hone.run("rms_norm", small, w),
+        "numpy.empty": lambda: numpy.empty((1, 64), numpy.float32),
         "3 x numpy __dlpack__ alone": lambda: (x.__dlpack__(), w.__dlpack__(), y.__dlpack__()),
         "an empty Python function of 3": lambda f=lambda a, b, c: None: f(x, w, y),
     }
@@ -91,6 +92,9 @@ def main():
     print(f"{'':48} {'median':>10} {'fastest':>10}")
     for name, row in table.items():
         print(f"{name:48} {row['median_ns']:7.0f} ns {row['best_ns']:7.0f} ns")
+    made, given, empty = (times[name] for name in ("hone.run, result made", "hone.run, one row of 64", "numpy.empty"))
+    over = sorted((one - other) / alone for one, other, alone in zip(made, given, empty))
+    print(f"a result that hone makes costs {over[len(over) // 2]:.2f} times numpy.empty over one that is given ({over[0]:.2f} to {over[-1]:.2f} by round); held to 2")
 
 
 main()

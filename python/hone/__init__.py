@@ -19,6 +19,7 @@ from typing import Any
 from hone import _arrays, _hone, _logging, _streams, errors
 from hone import contexts as _contexts
 from hone._hone import bind, call, run
+from hone._products import matmul
 from hone.audits import Audit, Audited
 from hone.caches import ConfigCache, PersistentCache, overlay_cache
 from hone.contexts import Config, Context, Link
@@ -62,7 +63,7 @@ __all__ = [
     "InvalidArgumentError", "KernelFailedError", "KernelRegistry", "KernelSpec", "Link", "NotFoundError",
     "OutOfMemoryError", "PersistentCache", "Platform", "Result", "Runtime", "Stats", "Store", "StoredDecision",
     "Unasked", "UnavailableError", "UnsupportedError", "Unstored", "agreements", "algorithm", "audit", "autotune_lowered", "bind", "call", "context", "decide",
-    "default", "explain", "get_invocations", "kernel", "kernel_registry", "offline", "overlay", "overlay_cache",
+    "default", "explain", "get_invocations", "kernel", "kernel_registry", "matmul", "offline", "overlay", "overlay_cache",
     "override", "pack", "policy", "record_invocation", "registry", "run", "stats", "tune", "use",
 ]
 

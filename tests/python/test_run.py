@@ -62,6 +62,35 @@ def spawned(url, answers):
         hone.use(None)
 
 
+class Products(HoneTest):
+    def test_the_product_of_any_shapes_is_numpys(self):
+        generator = numpy.random.default_rng(3)
+        pairs = [((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4,)), ((2, 3, 4), (4, 5)), ((4,), (2, 4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 4), (2, 4, 5)),
+                 ((2, 1, 3, 4), (5, 4, 6)), ((1, 3, 4), (2, 4, 5)), ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((0,), (0,)), ((2, 0, 4), (4, 3)), ((0, 3, 4), (1, 4, 2))]
+        for dtype in (numpy.float32, numpy.float64, numpy.int32, numpy.complex64, ml_dtypes.bfloat16):
+            for shapes in pairs:
+                a, b = (numpy.asarray(generator.integers(-3, 4, shape)).astype(dtype) for shape in shapes)
+                made, expected = hone.matmul(a, b), numpy.matmul(a, b)
+                if dtype is ml_dtypes.bfloat16:  # numpy has no product of it, and gives float32
+                    expected = expected.astype(dtype)
+                self.assertEqual((isinstance(made, numpy.ndarray), made.shape, made.dtype), (expected.ndim > 0, expected.shape, expected.dtype), shapes)
+                numpy.testing.assert_array_equal(made.astype(numpy.complex64), expected.astype(numpy.complex64), str(shapes))
+        self.assertIn("matmul(f32[6,4], f32[4,5])", {row.call for row in self.runtime.stats()})
+
+    def test_turned_operands_and_gaps_do_not_run_the_reference(self):
+        x = numpy.random.default_rng(3).standard_normal((16, 16)).astype(numpy.float32)
+        for a, b in ((x, x.T), (x.T, x), (x[:, ::2], x[:8]), (x, x[:, ::2]), (x[None], x.T[None])):
+            numpy.testing.assert_allclose(hone.matmul(a, b), a @ b, rtol=1e-3, atol=1e-4)
+        self.assertEqual([row.call for row in self.runtime.stats() if row.kernel == "reference"], [])
+
+    def test_what_is_no_product_is_refused_as_numpy_and_hone_do(self):
+        x = numpy.ones((2, 3), numpy.float32)
+        self.assertRaisesRegex(ValueError, "does not have enough dimensions", hone.matmul, x[0, 0], x)
+        self.assertRaisesRegex(hone.InvalidArgumentError, r"matmul: b\[0\] is 2 but k is 3", hone.matmul, x, x)
+        self.assertRaisesRegex(TypeError, "masked array", hone.matmul, numpy.ma.array(x), x.T)
+        self.assertEqual(hone.matmul([1, 2], [3, 4]), 11)
+
+
 class Forks(HoneTest):
     def setUp(self):
         super().setUp()
