@@ -54,7 +54,7 @@ def _refusal(kind: type) -> str | None:
             return words
     if _family(kind) == "torch" and kind.__torch_dispatch__ is not sys.modules["torch"].Tensor.__torch_dispatch__:
         return (f"a {kind.__module__}.{kind.__qualname__} came, a tensor that is made of others or of nothing (masked, nested, "
-                "fake, quantised, distributed): give the plain tensor of its values")
+                "fake, quantised, distributed): give the plain tensor of its values, or call the operation of hone.torch.ops, which torch traces")
     return None
 
 
@@ -81,12 +81,12 @@ def torch_refusal(torch: Any, tensor: Any) -> str | None:
         return "a tensor of torch came that is yet to be negated: give tensor.resolve_neg()"
     functorch = getattr(torch._C, "_functorch", None)  # torch has no public name for the question
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
-        return "a tensor inside torch.func came (vmap, grad, functionalize), where hone cannot be called: call it outside"
+        return "a tensor inside torch.func came (vmap, grad, functionalize), where hone.run cannot be called: call the operation of hone.torch.ops there"
     if tensor._is_zerotensor():
         return "a tensor of torch came that stands for zeros and has no memory: give tensor.clone()"
     if tensor.requires_grad and torch.is_grad_enabled():
-        return ("a tensor of torch that requires grad came, and hone computes no gradients: give tensor.detach(), or call under "
-                "torch.no_grad()")
+        return ("a tensor of torch that requires grad came, and hone.run computes no gradients: call the operation of hone.torch.ops, give "
+                "tensor.detach(), or call under torch.no_grad()")
     level = getattr(torch.autograd.forward_ad, "_current_level", -1)
     if level >= 0 and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
         return ("a dual tensor of torch's forward mode came, and hone computes no tangents: give "
