@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import json
 import os
 import platform
@@ -11,6 +12,7 @@ import signal
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +25,7 @@ _DTYPES = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": 
 _RAW = {"bf16": "int16", "f8_e4m3fn": "int8", "f8_e5m2": "int8"}
 _WIDE = frozenset(("f16", "f32", "bf16", "f8_e4m3fn", "f8_e5m2"))
 _CPU = frozenset((1, 3))  # DLPack's numbers: the host's memory, pinned or not
+_LOOKS = 4
 
 live: dict[str, Callable[..., Any]] = {}  # functions of this program, by the digest of their file and their name
 watched: dict[str, tuple[Any, ...]] = {}  # of the same: globals that it reads, with the values that were verified
@@ -36,7 +39,24 @@ imports: set[str] = set()  # what takes long to import and functions of this pro
 class _Memory:
     """What numpy, torch and CuPy make an array of without a copy."""
 
-    __slots__ = ("__array_interface__", "__cuda_array_interface__")
+    __slots__ = ("__array_interface__", "__cuda_array_interface__", "__weakref__")
+
+
+class _Lent(threading.local):
+    """The memory that arrays of a run were made of, by the parameter's name; None: nobody asks."""
+
+    made: list[tuple[str, weakref.ref[_Memory]]] | None = None
+    name = ""
+
+
+_lent = _Lent()
+
+
+def _memory() -> _Memory:
+    memory = _Memory()
+    if _lent.made is not None:
+        _lent.made.append((_lent.name, weakref.ref(memory)))
+    return memory
 
 
 @functools.lru_cache(maxsize=64)
@@ -63,7 +83,7 @@ def _numpy_view(tensor: tuple[Any, ...], read_only: bool) -> Any:
     raw = numpy.dtype(_RAW.get(name) or _DTYPES[name])
     if 0 in tensor[2]:
         return numpy.empty(tensor[2], _numpy_dtype(name))
-    memory = _Memory()
+    memory = _memory()
     memory.__array_interface__ = _interface(tensor, raw, read_only)
     array = numpy.asarray(memory)
     return array.view(_numpy_dtype(name)) if name in _RAW else array
@@ -77,7 +97,7 @@ def _torch_view(tensor: tuple[Any, ...], device: tuple[int, int]) -> Any:
     kind = getattr(torch, _DTYPES[name])
     if 0 in tensor[2]:
         return torch.empty(tensor[2], dtype=kind, device="cpu" if device[0] in _CPU else f"cuda:{device[1]}")
-    memory = _Memory()
+    memory = _memory()
     raw = numpy.dtype(_RAW.get(name) or _DTYPES[name])
     if device[0] in _CPU:
         memory.__array_interface__ = _interface(tensor, raw, False)
@@ -242,6 +262,8 @@ class Script:
         self.writes: bool = facts.get("writes", False)
         self.lends: bool = facts.get("lends", False)  # memory that may be written, all of it: DLPack knows no other
         self.compiles = in_worker and bool(facts.get("compiles"))
+        # In so many runs of a contest the function is seen to keep none of its arrays; on a GPU packages may for a while.
+        self.looks = _LOOKS if in_worker and not is_reference and device[0] in _CPU else 0
         if device[0] not in _CPU and not isinstance(self.family, _Torch):
             raise NotImplementedError(f"its arrays are {facts.get('arrays', 'numpy')}'s, and the call's lie on a GPU: torch's can")
 
@@ -262,12 +284,24 @@ class Script:
         for one in self.watched:
             if one.has_changed():
                 raise RuntimeError(one.words("it"))
+        if self.looks == 0:
+            return self._run_once(values)
+        self.looks -= 1
+        _lent.made = made = []
+        try:
+            self._run_once(values)
+        finally:
+            _lent.made = None
+        _refuse_kept(made)
+
+    def _run_once(self, values: tuple[Any, ...]) -> None:
         named: dict[str, Any] = dict(self.config)
         results = []
         for parameter, value in zip(self.parameters, values):
             if type(value) is tuple:
                 is_result = parameter["is_result"]
                 name = value[1]
+                _lent.name = parameter["name"]
                 value = self.family.view(value, self.device, is_result or self.lends)
                 if is_result:
                     results.append((parameter["name"], value))
@@ -299,6 +333,15 @@ class Script:
             if dtype != wanted and not self.is_reference:
                 raise TypeError(f"gives {name} as {dtype}, and the call asks for {wanted}")
             self.family.put(target, value)
+
+
+def _refuse_kept(made: list[tuple[str, weakref.ref[_Memory]]]) -> None:
+    """Of the call's memory that the function has arrays of when it has returned: the caller's may be gone by the next run, or another's."""
+    if any(memory() is not None for _, memory in made):
+        gc.collect()  # a function inside of it may refer to itself
+    for name, memory in made:
+        if memory() is not None:
+            raise RuntimeError(f"keeps {name} when it has returned, whose memory is the caller's: keep a copy")
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ _MODULES = (
     "builtins", "sys", "os", "gc", "time", "math", "cmath", "random", "threading", "weakref", "operator", "functools", "itertools", "contextlib",
     "json", "struct", "array", "ctypes", "numpy", "numpy.linalg", "numpy.fft", "numpy.random", "scipy.special", "scipy.linalg", "torch",
     "torch.linalg", "torch.special", "torch.fft", "torch.nn.functional", "torch.Tensor", "torch.cuda", "jax", "jax.numpy", "jax.lax", "jax.nn", "ml_dtypes",
-    "hone._scripts", "hone._hone", "hone._scripts.Script", "hone._scripts._Numpy", "hone._scripts._Torch", "hone._scripts._Jax",
+    "hone", "hone.torch", "hone.jax", "hone._scripts", "hone._hone", "hone._scripts.Script", "hone._scripts._Numpy", "hone._scripts._Torch", "hone._scripts._Jax",
 )
 
 RECURSION = "sys.setrecursionlimit"

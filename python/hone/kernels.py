@@ -166,6 +166,20 @@ def _check_text(what: str, value: Any, example: str) -> None:
 def _check_decorated(decorator: str, function: Any) -> None:
     if inspect.isclass(function):
         raise errors.InvalidArgumentError(f"{decorator} registers functions, and the class {function.__name__} came")
+    for tells, what, instead in (
+            (inspect.iscoroutinefunction, "an async function", "which nobody awaits: make it a plain one"),
+            (inspect.isgeneratorfunction, "a generator", "which nobody goes through: have it return its results"),
+            (inspect.isasyncgenfunction, "an async generator", "which nobody goes through: have it return its results")):
+        if tells(function):
+            raise errors.InvalidArgumentError(f"{decorator}: {_sources.name_of(function)} is {what}, {instead}")
+
+
+def _check_name(name: str | None) -> None:
+    if name == REFERENCE:
+        raise errors.InvalidArgumentError(f"{REFERENCE!r} is what the function of hone.algorithm is named: give the kernel another name")
+    if name is not None and re.fullmatch(r"[A-Za-z0-9_.+-]{1,63}", name) is None:
+        shown = name if len(name) <= 64 else name[:64] + "..."
+        raise errors.InvalidArgumentError(f"{shown!r} is not a valid name of a kernel: 1 to 63 letters, digits and _ . + -")
 
 
 _WORDS = frozenset(("and", "or", "not", "in", "if", "else", "true", "false", "True", "False", "None", "none",
@@ -187,6 +201,9 @@ def plan_call(function: Any, name: str, parameters: list[dict[str, Any]], space:
     inputs = [one for one in parameters if not one["is_result"]]
     results = [one for one in parameters if one["is_result"]]
     known = {one["name"] for one in parameters} | set(space)
+    twice = next((one["name"] for one in parameters if one["name"] in space), None)
+    if twice is not None:
+        raise errors.InvalidArgumentError(f"{name}: its space has {twice}, as the signature does ({_described(parameters)}): give the space's another name")
     given: Mapping[str, inspect.Parameter] | None
     try:
         given = inspect.signature(function).parameters
@@ -399,6 +416,7 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         raise errors.InvalidArgumentError('hone.kernel is called with the name of an algorithm: @hone.kernel("name")')
     _check_text("algorithm", algorithm, "the name of an algorithm")
     _check_text("name", name, "as \"blocks\"")
+    _check_name(name)
     _check_text("condition", condition, "as \"n % 64 == 0\"")
     _check_text("space", space, "as \"BLOCK: 256..8192 *2\"")
     if priority is not None and type(priority) is not int:
@@ -420,7 +438,10 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         asked = {"space": space, "condition": condition, "arguments": arguments, "arrays": arrays, "backend": backend, **options}
         if priority is not None:
             asked["priority"] = priority
-        maker(function, algorithm, name or _sources.name_of(function), asked, caller)
+        own = _sources.name_of(function)
+        if name is None and own != "<lambda>":  # which is refused as one
+            _check_name(own)
+        maker(function, algorithm, name or own, asked, caller)
         return function
 
     return decorate

@@ -2,6 +2,7 @@
 
 import ctypes
 import ctypes.util
+import importlib.util
 import json
 import os
 import pathlib
@@ -418,8 +419,28 @@ class Refused(KernelTest):
         self.refused("names 'yes', which is not a dim of",
                      lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent="yes")(same))
         self.refused("independent is a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(same))
+        self.refused("its space has x, as the signature does", lambda: hone.kernel(name, space="x: 1..4")(scaled))
+        self.refused("'reference' is what the function of hone.algorithm is named", lambda: hone.kernel(name, name="reference")(scaled))
+        for nameless in ("a b", "k\u00e4se", "n" * 64):
+            self.refused("not a valid name of a kernel: 1 to 63 letters", lambda: hone.kernel(name, name=nameless)(scaled))
         self.assertEqual([one.name for one in hone.registry.kernels(name)], ["reference"])
         hone.kernel(name, condition="x.ndim == 2 and by == 2 and d >= 8")(scaled)
+
+    def test_what_a_call_of_gives_no_result(self):
+        name = self.algorithm()
+
+        async def later(x, by):
+            return x * by
+
+        def pieces(x, by):
+            yield x * by
+
+        async def both(x, by):
+            yield x * by
+
+        for function, words in ((later, "is an async function"), (pieces, "is a generator"), (both, "is an async generator")):
+            self.refused(f"hone.kernel: {function.__name__} {words}", lambda: hone.kernel(name)(function))
+            self.refused(f"hone.algorithm: {function.__name__} {words}", lambda: hone.algorithm("t_later(x: f32[n]) -> y: f32[n]")(function))
 
     def test_an_algorithm_of_another_signature(self):
         name = self.algorithm()
@@ -547,6 +568,44 @@ class Losing(KernelTest):
 
         self.loses(name, "read-only")
 
+    def test_a_kernel_that_keeps_its_arrays(self):
+        name = self.algorithm()
+
+        @hone.kernel(name, name="of_result")
+        def of_result(x, y, by, kept=[]):
+            for before in kept:
+                before[...] = 7
+            kept.append(y[:1])
+            numpy.multiply(x, numpy.float32(by), out=y)
+
+        @hone.kernel(name, name="of_input")
+        def of_input(x, by, kept={}):
+            return kept.setdefault(id(x), x) * numpy.float32(by)
+
+        @hone.kernel(name, name="of_torch", arrays="torch")
+        def of_torch(x, by, kept=[]):
+            kept.append(x)
+            return x * by
+
+        torch_too = importlib.util.find_spec("torch") is not None
+        self.loses(name, "keeps y when it has returned, whose memory is the caller's: keep a copy", *["of_torch"] * torch_too)
+        explained = hone.explain(name, self.x)
+        self.assertEqual(explained.count("when it has returned"), 2 + torch_too, explained)
+
+    def test_a_kernel_that_keeps_copies_or_itself_is_fine(self):
+        name = self.algorithm()
+
+        @hone.kernel(name)
+        def good(x, by, kept={}):
+            kept.setdefault(x.shape, x.copy())
+
+            def around(rows):
+                return around(rows[1:]) if len(rows) > 9 else x * numpy.float32(by)
+
+            return around(x)
+
+        self.assertEqual(self.tuned(name)[0][0].kernel, "good")
+
     def test_a_kernel_that_never_returns(self):
         name = self.algorithm()
 
@@ -635,8 +694,16 @@ class Losing(KernelTest):
         def honest(x, by):
             return numpy.multiply(x, x.dtype.type(by))
 
+        @hone.kernel(name, priority=20)
+        def worse(x, by):
+            import hone
+
+            hone.run = None
+            return x * x.dtype.type(by)
+
         _, text = self.tuned(name)
         self.assertIn("changes numpy.multiply of its interpreter", text)
+        self.assertIn("changes hone.run of its interpreter", text)
         self.assertEqual(hone.decide(name, self.x).kernel, "honest", text)
 
     def test_a_kernel_that_changes_a_setting_in_a_run(self):
