@@ -261,15 +261,23 @@ def _prepare(site: _Site, call: Any, context: int) -> None:
     _load().hone_xla_prepare(site.operation.address, call.address, _addresses.get(context), ctypes.byref(error))
 
 
-def _lower(ctx: Any, *operands: Any, algorithm: str, given: Any, scalars: Any, context: int, device: int) -> Any:
+def _emit(ctx: Any, operands: Sequence[Any], avals: Sequence[Any], more: dict[str, Any], *, algorithm: str, given: Any, scalars: Any,
+          context: int, device: int) -> Any:
+    """The custom call.
+
+    Args:
+        avals: what the call takes.
+        more: further attributes.
+    """
     site = _Site(algorithm, given, scalars)
-    call = site.describe(ctx.avals_in, device)
+    call = site.describe(avals, device)
     _prepare(site, call, context)
     kinds = {row["name"]: row["kind"] for row in site.parameters}
     name, version = site.operation.name, site.operation.version
     attributes: dict[str, Any] = {
         "hone_algorithm": name, "hone_version": version, "hone_label": f"hone#{name}.v{version}:{call.key}", "hone_call": call.text,
         "hone_context": numpy.int64(context),
+        **more,
         **{key: _attribute(value, kinds[key]) for key, value in scalars},
     }
     if not all(given):
@@ -277,8 +285,34 @@ def _lower(ctx: Any, *operands: Any, algorithm: str, given: Any, scalars: Any, c
     return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, **attributes)
 
 
+def _lower(ctx: Any, *operands: Any, **parameters: Any) -> Any:
+    return _emit(ctx, operands, ctx.avals_in, {}, **parameters)
+
+
 mlir.register_lowering(_call_p, functools.partial(_lower, device=1), platform="cpu")
 mlir.register_lowering(_call_p, functools.partial(_lower, device=2), platform="cuda")
+
+
+# A call of which one operand is a stack of what it takes, and the last the number of the one: XLA would copy it out of the stack. It is made
+# while a program is lowered (patches.py), so that nothing differentiates it or maps it; on a GPU the number is not where a handler could read it.
+_sliced_p = Primitive("hone_sliced_call")
+_sliced_p.multiple_results = True
+
+
+def _of_stack(avals: Sequence[Any], place: int) -> list[Any]:
+    return [jax.core.ShapedArray(aval.shape[1:], aval.dtype) if i == place else aval for i, aval in enumerate(avals[:-1])]
+
+
+@_sliced_p.def_abstract_eval
+def _sliced_abstract(*avals: Any, place: int, **parameters: Any) -> list[Any]:
+    return _abstract(*_of_stack(avals, place), **parameters)
+
+
+def _lower_sliced(ctx: Any, *operands: Any, place: int, **parameters: Any) -> Any:
+    return _emit(ctx, operands, _of_stack(ctx.avals_in, place), {"hone_sliced": numpy.int64(1 << place)}, device=1, **parameters)
+
+
+mlir.register_lowering(_sliced_p, _lower_sliced, platform="cpu")
 
 
 def _no_gradient(primals: Any, tangents: Any, *, algorithm: str, **parameters: Any) -> Any:
@@ -374,12 +408,30 @@ def call(operation: str, *arrays: Any, **scalars: Any) -> Any:
     """
     runtime = _runtime()
     known, rows = _operation(runtime, operation)
+    parameters, tensors = _parameters(known, rows, arrays, scalars)
+    operands = _alike(tensors)
+    results = _differentiable(runtime, known.name, rows, parameters, operands)(*operands)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _parameters(known: Any, rows: Any, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The primitive's, and the arrays that are there."""
     tensors, values = _parted(rows, arrays, scalars, known.name)
     given = tuple(tensor is not None for tensor in tensors)
     fixed = tuple(sorted((key, _scalar(value, key, known.name)) for key, value in values.items()))
     parameters = dict(algorithm=f"{known.name}@v{known.version}", given=given, scalars=fixed, context=_context())
-    operands = _alike([jnp.asarray(tensor) for tensor in tensors if tensor is not None])
-    results = _differentiable(runtime, known.name, rows, parameters, operands)(*operands)
+    return parameters, [jnp.asarray(tensor) for tensor in tensors if tensor is not None]
+
+
+def call_of_stack(operation: str, place: int, index: Any, *arrays: Any, **scalars: Any) -> Any:
+    """A call that takes ``arrays[place][index]`` where it lies; for what is being lowered for a CPU.
+
+    Args:
+        index: int32; one outside is the nearest.
+    """
+    known, rows = _operation(_runtime(), operation)
+    parameters, tensors = _parameters(known, rows, arrays, scalars)
+    results = _sliced_p.bind(*tensors, index, place=place, **parameters)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -526,7 +578,8 @@ def tune(function: Callable[..., Any], *args: Any, options: dict[str, Any] | Non
 
 def patch() -> Patched:
     """Has JAX's own operations run hone's, in this process: ``dot_general`` (``jnp.matmul``, ``@``, ``jnp.einsum``, ...) where JAX lowers it,
-    ``jax.nn.softmax``, ``jax.nn.standardize``, ``jax.nn.dot_product_attention``, and the norms of flax. Gradients and ``vmap`` stay JAX's; what hone would not answer as JAX does is JAX's.
+    ``jax.nn.softmax``, ``jax.nn.standardize``, ``jax.nn.dot_product_attention``, and the norms of flax; on a CPU ``jax.nn.silu(x) * y``, and the
+    weights of layers that a ``scan`` goes through are read where they lie. Gradients and ``vmap`` stay JAX's; what hone would not answer as JAX does is JAX's.
     All programs are traced anew.
 
     Returns:

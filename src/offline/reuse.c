@@ -99,6 +99,17 @@ static hone_reads reads_of_state(const hone_reuse *r, const hone_graph_op *op, u
     return inside;
 }
 
+// A call of hone's that takes one of a stack, which its last operand names: nobody else has a number among its arrays.
+static bool takes_of_stack(const hone_graph *g, const hone_graph_op *op)
+{
+    const bool is_call = op->opcode == OPCODE_CUSTOM_CALL || op->opcode == OPCODE_CUSTOM_CALL_MLIR;
+    if (!is_call || op->detail == HONE_GRAPH_NONE || op->operand_count < 2) return false;
+    const uint32_t last = g->operands[op->first_operand + op->operand_count - 1];
+    if (g->details[op->detail].call.size == 0 || last == HONE_GRAPH_NONE) return false;
+    const hone_view type = g->values[last].type;
+    return hone_view_is(type, "tensor<i32>") || hone_view_is(type, "s32[]");
+}
+
 // What an operation reads of its k-th operand.
 static hone_reads reads_of_operand(const hone_reuse *r, const hone_graph_op *op, uint32_t k)
 {
@@ -106,6 +117,7 @@ static hone_reads reads_of_operand(const hone_reuse *r, const hone_graph_op *op,
     const hone_reads once = {1, 0}, made = reads_of(r, result(op, 0));
     if (hone_opcode_is_in(op->opcode, lays_out)) return made;
     if (hone_opcode_is_in(op->opcode, cuts) && k == 0) return (hone_reads){0, added(made.whole, made.parts)};
+    if (takes_of_stack(g, op)) return (hone_reads){0, 1};
     if (op->opcode == OPCODE_GATHER && k == 0) return (hone_reads){0, 0}; // a few rows of a table
     if (op->opcode == OPCODE_TUPLE || op->opcode == OPCODE_GET_TUPLE_ELEMENT) return (hone_reads){MANY, 0};
     if (op->opcode == OPCODE_WHILE) return g->tuples ? (hone_reads){MANY, 0} : reads_of_state(r, op, k);

@@ -63,6 +63,17 @@ static hone_status fail_buffer(const hone_xla_site *site, size_t value, const xl
     return HONE_INVALID_ARGUMENT;
 }
 
+static hone_status fail_stack(const hone_xla_site *site, size_t i, hone_error *err)
+{
+    const hone_signature *signature = hone_op_signature(site->op);
+    *err = (hone_error){.status = HONE_INVALID_ARGUMENT, .where = where};
+    snprintf(
+        err->message, sizeof err->message,
+        "%s: %s is asked for as one of a stack, and what came has no first dimension, or none in it",
+        hone_signature_name(signature), hone_signature_parameter(signature, site->tensors[i])->name);
+    return HONE_INVALID_ARGUMENT;
+}
+
 // --- arrays
 
 static bool take_buffer(const xla_ffi_buffer *buffer, hone_device device, hone_tensor *out)
@@ -82,17 +93,48 @@ static bool take_buffer(const xla_ffi_buffer *buffer, hone_device device, hone_t
 static hone_status take_buffers(
     const hone_xla_site *site,
     const xla_ffi_buffers *buffers,
+    size_t count,
     size_t first,
     hone_device device,
     hone_tensor *tensors,
     hone_value *values,
     hone_error *err)
 {
-    for (size_t i = 0; i < (size_t)buffers->size; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t value = site->tensors[first + i];
         if (buffers->types[i] != XLA_FFI_IS_BUFFER || !take_buffer(buffers->buffers[i], device, &tensors[first + i]))
             return fail_buffer(site, value, buffers->buffers[i], err);
         values[value] = hone_of_tensor(&tensors[first + i]);
+    }
+    return HONE_OK;
+}
+
+// Stacks become that one of their arrays which the last operand names; one outside is the nearest, as for dynamic_slice.
+static hone_status take_slices(
+    const hone_xla_site *site, const xla_ffi_frame *frame, hone_tensor *tensors, hone_error *err)
+{
+    const xla_ffi_buffer *last = frame->arguments.buffers[site->parameter_count];
+    if (last->dtype != XLA_FFI_S32 || last->rank != 0) {
+        *err = (hone_error){.status = HONE_INVALID_ARGUMENT, .where = where};
+        snprintf(
+            err->message, sizeof err->message,
+            "hone_call: the number of a slice is an s32 of rank 0; an array of XLA's type %d and %" PRId64
+            " dimensions came",
+            last->dtype, last->rank);
+        return HONE_INVALID_ARGUMENT;
+    }
+    const int32_t asked = *(const int32_t *)last->data;
+    for (size_t i = 0; i < site->parameter_count; i++) {
+        hone_tensor *tensor = &tensors[i];
+        if (!(site->sliced >> i & 1)) continue;
+        if (tensor->ndim == 0 || tensor->shape[0] == 0) return fail_stack(site, i, err);
+        const int64_t most = tensor->shape[0] - 1, index = asked < 0 ? 0 : asked < most ? asked : most;
+        size_t bytes = tensor->dtype.bits / 8u;
+        for (int32_t d = 1; d < tensor->ndim; d++)
+            bytes *= (size_t)tensor->shape[d];
+        tensor->data = (char *)tensor->data + (size_t)index * bytes;
+        tensor->shape++;
+        tensor->ndim--;
     }
     return HONE_OK;
 }
@@ -106,15 +148,18 @@ static hone_status run(
 {
     hone_tensor tensors[HONE_XLA_TENSORS];
     hone_value values[HONE_XLA_VALUES];
-    if ((size_t)frame->arguments.size != site->parameter_count)
-        return fail_count(site, "arrays", frame->arguments.size, site->parameter_count, err);
+    const size_t operands = site->parameter_count + (site->sliced != 0);
+    if ((size_t)frame->arguments.size != operands)
+        return fail_count(site, "arrays", frame->arguments.size, operands, err);
     if ((size_t)frame->results.size != site->result_count)
         return fail_count(site, "results", frame->results.size, site->result_count, err);
     for (size_t i = 0; i < site->count; i++)
         values[i] = site->values[i];
-    hone_status status = take_buffers(site, &frame->arguments, 0, device, tensors, values, err);
+    hone_status status = take_buffers(site, &frame->arguments, site->parameter_count, 0, device, tensors, values, err);
+    if (status == HONE_OK && site->sliced != 0) status = take_slices(site, frame, tensors, err);
     if (status == HONE_OK)
-        status = take_buffers(site, &frame->results, site->parameter_count, device, tensors, values, err);
+        status = take_buffers(
+            site, &frame->results, site->result_count, site->parameter_count, device, tensors, values, err);
     if (status != HONE_OK) return status;
     hone_context *previous = hone_context_enter(site->context);
     status = hone_run(site->op, values, site->count, execution, err);
@@ -179,6 +224,13 @@ xla_ffi_error *hone_xla_call_cuda(xla_ffi_frame *frame)
     error = frame->api->stream_get(&stream);
     if (error == NULL && XLA_FFI_HAS(frame->api, ordinal_get)) error = frame->api->ordinal_get(&ordinal);
     if (error != NULL) return error;
+    if (site->sliced != 0) {
+        hone_error err = {.status = HONE_UNSUPPORTED, .where = where};
+        snprintf(
+            err.message, sizeof err.message,
+            "hone_call: hone_sliced is for the CPU; on a GPU slice the array before the call");
+        return raise(frame, &err);
+    }
     hone_execution execution = {
         .struct_size = sizeof execution,
         .stream = stream.stream,

@@ -240,6 +240,12 @@ static hone_status lay_out(hone_xla_site *site, const hone_signature *signature,
         else
             site->parameter_count++;
     }
+    const hone_xla_attribute *sliced = find(site, "hone_sliced");
+    site->sliced = sliced != NULL ? (uint64_t)integer_of(sliced) : 0;
+    if (site->sliced >> site->parameter_count != 0)
+        return fail(
+            err, "hone_call: hone_sliced is %#llx, and %s gets %zu arrays here: it has a bit for each that is a stack",
+            (unsigned long long)site->sliced, hone_signature_name(signature), site->parameter_count);
     return read_scalars(site, signature, err);
 }
 

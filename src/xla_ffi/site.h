@@ -20,6 +20,7 @@ typedef struct hone_xla_site {
     hone_context *context; // may be NULL
     size_t count;          // values, all of the signature's
     size_t parameter_count, result_count;
+    uint64_t sliced;                    // bit i: the i-th array that comes is a stack, of which the call takes one
     uint8_t tensors[HONE_XLA_TENSORS];  // their places among the values: parameters, then results
     hone_value values[HONE_XLA_VALUES]; // scalars, defaults filled in
     size_t attribute_count;

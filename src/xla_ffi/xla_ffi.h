@@ -5,6 +5,9 @@
 //   hone_algorithm  string, "rms_norm"          hone_version  string, "1"; may be left out: the newest
 //   hone_context    s64, hone_context_digest of what the program was traced under; 0 or left out: none
 //   hone_given      s64, bit i: the i-th tensor parameter is there; left out: all are
+//   hone_sliced     s64, bit i: the i-th operand is a stack of what the call takes, along a first dim of its own; which of
+//                   them, says one more operand, an s32 of rank 0, as a dynamic_slice does. On the CPU alone, and nothing
+//                   is copied
 //   hone_label, hone_call                       strings for whoever reads the program: label, call text
 //   and one scalar or string for each scalar parameter that is not its default.
 // The handler runs the operation like hone_run: a table hit allocates nothing and takes no lock. Whatever the policy

@@ -571,6 +571,92 @@ class Patch(HoneTest):
         self.assertEqual({*left["softmax"]}, {"not along the last dim", "where is given"})
 
 
+class PatchLayers(HoneTest):
+    """A scan over the weights of layers, and silu."""
+
+    def setUp(self):
+        super().setUp()
+        generator = numpy.random.default_rng(9)
+        shapes = {"in": (3, 16, 2, 8), "out": (3, 2, 8, 16), "gate": (3, 16, 24), "down": (3, 24, 16), "norm": (3, 16), "table": (3, 5, 16)}
+        self.weights = {name: jnp.asarray(generator.standard_normal(shape) * 0.3, jnp.float32) for name, shape in shapes.items()}
+        self.x = jnp.asarray(generator.standard_normal((7, 16)), jnp.float32)
+
+    @staticmethod
+    def layer(x, w):
+        h = jnp.einsum("sd,dhk->shk", x * w["norm"], w["in"])
+        x = x + jax.jit(lambda a, b: jnp.einsum("shk,hkd->sd", a, b))(h, w["out"])  # a function of its own
+        gate = x @ w["gate"]
+        return x + (jax.nn.silu(gate) * jnp.tanh(gate)) @ w["down"], (w["table"] @ x.T, x @ w["table"].T)
+
+    def run_with(self, weights=None, x=None, **options):
+        return jax.lax.scan(self.layer, self.x if x is None else x, self.weights if weights is None else weights, **options)
+
+    def test_products_read_the_weights_of_a_scan_where_they_lie(self):
+        for dtype, tolerance in ((jnp.float32, 1e-5), (jnp.bfloat16, 8e-2)):
+            weights, x = jax.tree.map(lambda one: one.astype(dtype), (self.weights, self.x))
+            for options in ({}, {"reverse": True}, {"unroll": 2}, {"unroll": 3}, {"_split_transpose": True}):
+                with self.subTest(dtype.__name__, **options):
+                    expected = jax.jit(functools.partial(self.run_with, **options))(weights, x)
+                    with hone.jax.patch() as patched:
+                        program = jax.jit(functools.partial(self.run_with, **options)).lower(weights, x)
+                        made = program.compile()(weights, x)
+                    jax.tree.map(lambda one, other: numpy.testing.assert_allclose(
+                        one.astype(jnp.float32), other.astype(jnp.float32), rtol=tolerance, atol=tolerance), made, expected)
+                    self.assertEqual({*re.findall(r"hone_sliced = (\d+)", program.as_text())}, {"2"})
+                    self.assertEqual(patched.hits["silu"], 1)
+                    # in, out, gate and down: table is also the left side of a product, and is sliced
+                    self.assertEqual(program.as_text().count("hone_sliced"), 4)
+
+    def test_a_scan_without_trips_or_products_is_jaxs(self):
+        with hone.jax.patch():
+            x, (left, right) = jax.jit(self.run_with)(jax.tree.map(lambda one: one[:0], self.weights))
+            self.assertEqual((left.shape, right.shape), ((0, 5, 7), (0, 7, 5)))
+            self.assertTrue((x == self.x).all())
+            sums = jax.jit(lambda x: jax.lax.scan(lambda carry, row: (carry + row, carry), jnp.zeros(16), x)[0])(self.x)
+            close(sums, self.x.sum(0))
+
+    def test_gradients_and_vmap_of_a_scan_are_jaxs(self):
+        def loss(weights, x):
+            made, others = self.run_with(weights, x)
+            return (made ** 2).sum() + sum(one.sum() for one in others)
+
+        rows = jnp.stack([self.x, -self.x])
+        expected = jax.jit(jax.grad(loss, (0, 1)))(self.weights, self.x), jax.vmap(lambda x: self.run_with(x=x)[0])(rows)
+        with hone.jax.patch():
+            made = jax.jit(jax.grad(loss, (0, 1)))(self.weights, self.x), jax.vmap(lambda x: self.run_with(x=x)[0])(rows)
+        jax.tree.map(lambda one, other: numpy.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3), made, expected)
+
+    def test_a_tuned_scan_and_its_list(self):
+        with hone.jax.patch():
+            program = jax.jit(self.run_with)
+            with hone.jax.tune(program, seconds=0.01) as result:
+                made = program()
+        self.assertIn("matmul(f32[7,16], f32[16,24])", str(result))
+        close(made[0], self.run_with()[0], 1e-4, 1e-4)
+
+    def test_silu_of_both_sides_and_what_is_no_silu(self):
+        def silu(x):  # JAX's name, and another function
+            return x * jnp.tanh(x)
+
+        wide = jnp.asarray(numpy.random.default_rng(3).standard_normal((4, 24)), jnp.float32)
+        programs = {  # how often it is fused
+            "left": (lambda x: jax.nn.silu(x) * (x + 1), 1), "right": (lambda x: (x + 1) * jax.nn.silu(x), 1),
+            "itself": (lambda x: jax.nn.silu(x) * jax.nn.silu(x + 1), 1), "alone": (jax.nn.silu, 0),
+            "another": (lambda x: jax.jit(silu)(x) * (x + 1), 0), "scaled": (lambda x: jax.nn.silu(x) * 2.0, 0),
+            "sigmoid": (lambda x: jax.nn.sigmoid(x) * (x + 1), 0), "a vector": (lambda x: jax.nn.silu(x[0]) * x[1], 1),
+            "a number": (lambda x: jax.nn.silu(x[0, 0]) * x[1, 1], 0), "broadcast": (lambda x: jax.nn.silu(x[:1]) * x, 0),
+            "swish": (lambda x: jax.nn.swish(x) * (x + 1), 1), "nothing": (lambda x: jax.nn.silu(x[:0]) * x[:0], 0)}
+        for name, (function, fused) in programs.items():
+            for dtype, tolerance in ((jnp.float32, 1e-5), (jnp.bfloat16, 4e-2), (jnp.float64, 1e-5), (jnp.float16, 4e-3)):
+                with self.subTest(name, dtype=dtype.__name__), jax.enable_x64(True):
+                    x = wide.astype(dtype)
+                    expected = jax.jit(lambda x: function(x))(x)
+                    with hone.jax.patch() as patched:
+                        made = jax.jit(lambda x: function(x))(x)
+                    numpy.testing.assert_allclose(made.astype(jnp.float32), expected.astype(jnp.float32), rtol=tolerance, atol=tolerance)
+                    self.assertEqual(patched.hits["silu"], 0 if dtype == jnp.float64 else fused)
+
+
 class PatchAttention(HoneTest):
     """jax.nn.dot_product_attention."""
 

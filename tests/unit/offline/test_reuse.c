@@ -145,6 +145,26 @@ static void a_scan_reads_the_weights_of_each_layer_once(void **state)
     assert_bytes(text, false, W_BYTES, W_BYTES + X_BYTES, 4 * W_BYTES + X_BYTES);
 }
 
+// A product that takes its weight out of those of all layers where they lie, as a patched JAX lowers a scan.
+static void a_call_that_takes_one_of_a_stack_reads_it_as_a_slice_would(void **state)
+{
+    (void)state;
+    char text[4096];
+    const char *const numbers[] = {", %iterArg_0", ""}, *const types[] = {", tensor<i32>", ""};
+    for (int i = 0; i < 2; i++) { // with the number of the layer, and the same of all of them
+        char call[512];
+        snprintf(
+            call, sizeof call,
+            "%%1 = stablehlo.custom_call @hone_call(%%iterArg_1, %%iterArg%s) {hone_call = \"matmul(bf16[1,64], "
+            "bf16[64,64])\"} : "
+            "(" X ", tensor<4x64x64xbf16>%s) -> " W " loc(\"jit(f)/hone#matmul.v1:57a51cf74c5f0d37\")",
+            numbers[i], types[i]);
+        scan(text, sizeof text, "4", "tensor<4x64x64xbf16>", call);
+        assert_bytes(
+            text, false, i == 0 ? 4 * W_BYTES : 0, 4 * W_BYTES + X_BYTES + (i == 0 ? 4 : 0), 4 * W_BYTES + X_BYTES);
+    }
+}
+
 static void a_loop_reads_what_stays_once_a_trip(void **state)
 {
     (void)state;
@@ -212,6 +232,7 @@ int main(void)
         cmocka_unit_test(the_rows_of_a_table_that_are_looked_up_are_no_reading_of_it),
         cmocka_unit_test(each_call_of_a_function_reads_what_it_is_given),
         cmocka_unit_test(a_scan_reads_the_weights_of_each_layer_once),
+        cmocka_unit_test(a_call_that_takes_one_of_a_stack_reads_it_as_a_slice_would),
         cmocka_unit_test(a_loop_reads_what_stays_once_a_trip),
         cmocka_unit_test(hlo_shows_it_where_nothing_passes_through_a_loop),
         cmocka_unit_test(what_the_caches_do_not_hold_until_the_next_step_is_measured_cold),

@@ -138,6 +138,72 @@ static void wrong_frames_say_what_is_asked(void **state)
     assert_non_null(strstr(fake_xla_message, "65 attributes"));
 }
 
+enum { STACK = 3 };
+
+static float stack[STACK][ROWS][DIM];
+
+// A frame of rms_norm whose x is one of a stack.
+static void stack_frame(fake_xla_frame *out, const int64_t *sliced, int64_t *dims, int32_t *index)
+{
+    fake_xla_init(out);
+    fake_xla_argument(out, XLA_FFI_F32, stack, 3, dims);
+    fake_xla_argument(out, XLA_FFI_F32, w, 1, vector);
+    fake_xla_argument(out, XLA_FFI_S32, index, 0, NULL);
+    fake_xla_result(out, XLA_FFI_F32, y, 2, matrix);
+    fake_xla_scalar(out, "hone_sliced", XLA_FFI_S64, sliced);
+    fake_xla_string(out, "hone_algorithm", "rms_norm");
+}
+
+static void one_of_a_stack_is_read_where_it_lies(void **state)
+{
+    (void)state;
+    const int32_t asked[] = {0, 1, 2, -7, 9, INT32_MIN, INT32_MAX}, read[] = {0, 1, 2, 0, 2, 0, 2};
+    int64_t dims[] = {STACK, ROWS, DIM}, sliced = 1;
+    for (int i = 0; i < STACK; i++)
+        for (int row = 0; row < ROWS; row++)
+            for (int k = 0; k < DIM; k++)
+                stack[i][row][k] = k == 0 ? (float)(i * 10 + row + 1) : 1; // each row's norm is its own
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        int32_t index = asked[i];
+        fake_xla_frame frame;
+        stack_frame(&frame, &sliced, dims, &index);
+        assert_null(hone_xla_call_cpu(&frame.frame));
+        for (int row = 0; row < ROWS; row++) {
+            float first = (float)(read[i] * 10 + row + 1);
+            assert_float_equal(y[row][0], first / sqrtf((first * first + DIM - 1) / DIM), 1e-4f);
+        }
+    }
+}
+
+static void wrong_stacks_say_what_is_asked(void **state)
+{
+    (void)state;
+    int64_t dims[] = {STACK, ROWS, DIM}, none[] = {0, ROWS, DIM}, sliced = 1, scalar = 2, more = 4;
+    int32_t index = 0;
+    fake_xla_frame frame;
+    stack_frame(&frame, &sliced, none, &index);
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "x is asked for as one of a stack"));
+    stack_frame(&frame, &scalar, dims, &index);
+    frame.buffers[1].rank = 0;
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "weight is asked for as one of a stack"));
+    stack_frame(&frame, &more, dims, &index);
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "hone_sliced is 0x4, and rms_norm gets 2 arrays here"));
+    stack_frame(&frame, &sliced, dims, &index);
+    frame.buffers[2].dtype = XLA_FFI_S64;
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "the number of a slice is an s32 of rank 0"));
+    stack_frame(&frame, &sliced, dims, &index);
+    frame.frame.arguments.size = 2;
+    assert_non_null(hone_xla_call_cpu(&frame.frame));
+    assert_non_null(strstr(fake_xla_message, "expected 3 arrays, got 2"));
+    stack_frame(&frame, &sliced, dims, &index);
+    assert_non_null(hone_xla_call_cuda(&frame.frame));
+    assert_int_equal(fake_xla_code, XLA_FFI_UNIMPLEMENTED);
+}
+
 static void a_context_is_found_by_its_digest_and_never_tunes(void **state)
 {
     (void)state;
@@ -301,6 +367,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(the_metadata_are_answered),
         cmocka_unit_test(to_instantiate_looks_at_attributes_alone),
         cmocka_unit_test(wrong_frames_say_what_is_asked),
+        cmocka_unit_test(one_of_a_stack_is_read_where_it_lies),
+        cmocka_unit_test(wrong_stacks_say_what_is_asked),
         cmocka_unit_test(a_context_is_found_by_its_digest_and_never_tunes),
         cmocka_unit_test(a_context_of_an_earlier_runtime_is_still_found),
         cmocka_unit_test(memory_is_xlas_while_it_lends_some),
