@@ -7,6 +7,7 @@
 #define HONE_INTERPRETER_H
 
 #include "hone/kernel.h"
+#include "hone/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,6 +70,15 @@ HONE_API HONE_MUST_CHECK hone_status hone_interpreter_lend(const hone_interprete
 // The whole of a worker's process: answers a contest's questions on a file descriptor until its other end is closed.
 // The process loses its open files, the network, and what it might write (docs/tune.md). Returns the exit code.
 HONE_API int hone_interpreter_work(int fd);
+
+// A run that keeps the interpreter's lock, which takes as long to give up and take as a small kernel does: hone_run of a call that is
+// a table hit, of one of the library's own kernels for the CPU with at most 64 KiB to move and 100,000 operations to do,
+// some ten microseconds. Decides nothing, calls nobody back and logs nothing. Any thread.
+//   args  as hone_run's
+// Returns: whether it ran. If not, results hold nothing: give the lock up and call hone_run.
+HONE_API HONE_MUST_CHECK bool hone_run_if_short(const hone_op *op, const hone_value *args, size_t count);
+// Whether a run of a bound plan is such a run. NULL: false.
+HONE_API bool hone_plan_is_short(const hone_plan *plan);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,22 @@
 
 // --- running
 
+// Without the interpreter's lock, which takes as long to give up and take as a small kernel does.
+static hone_status run_unlocked(
+    native_operation *operation,
+    native_arguments *arguments,
+    const native_execution *execution,
+    hone_context *context,
+    hone_error *err)
+{
+    hone_status status;
+    Py_BEGIN_ALLOW_THREADS hone_context *previous = context != NULL ? hone_context_enter(context) : NULL;
+    status = hone_run(operation->op, arguments->values, arguments->count, native_execution_of(execution), err);
+    if (status == HONE_OK) status = native_execution_end(execution, operation->runtime, err);
+    if (context != NULL) hone_context_enter(previous);
+    Py_END_ALLOW_THREADS return status;
+}
+
 // Everything of a call but the taking of its arguments and of its stream.
 static PyObject *run_on(native_operation *operation, native_arguments *arguments, const native_execution *execution)
 {
@@ -14,13 +30,9 @@ static PyObject *run_on(native_operation *operation, native_arguments *arguments
     memset(made, 0, operation->count * sizeof *made);
     results = native_arguments_results(arguments, operation, made);
     if (results != NULL && native_context_current(&context, &entered)) {
-        hone_status status;
-        Py_BEGIN_ALLOW_THREADS hone_context *previous = context != NULL ? hone_context_enter(context) : NULL;
-        status = hone_run(operation->op, arguments->values, arguments->count, native_execution_of(execution), &err);
-        if (status == HONE_OK) status = native_execution_end(execution, operation->runtime, &err);
-        if (context != NULL) hone_context_enter(previous);
-        Py_END_ALLOW_THREADS if (status != HONE_OK)
-        {
+        const bool is_done = context == NULL && !execution->on_gpu &&
+                             hone_run_if_short(operation->op, arguments->values, arguments->count);
+        if (!is_done && run_unlocked(operation, arguments, execution, context, &err) != HONE_OK) {
             native_raise(&err);
             Py_CLEAR(results);
         }

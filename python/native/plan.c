@@ -21,6 +21,7 @@ typedef struct native_plan {
     PyObject *texts;  // keeps the strings of values
     PyObject *stream; // of every call that names none; NULL: the arrays' own
     bool makes_results, asks_axes, swaps;
+    bool is_short;                    // its runs keep the interpreter's lock
     size_t tensor_count, input_count; // in order; those in front are parameters
     bound_tensor *tensors;
 } native_plan;
@@ -114,9 +115,11 @@ PyObject *native_plan_new(native_operation *operation, native_arguments *argumen
     self->tensors = NULL;
     self->tensor_count = self->input_count = 0;
     self->makes_results = makes_results;
+    self->is_short = false;
     results = native_arguments_results(arguments, operation, made);
     bool done =
         results != NULL && bind_tensors(self, arguments) && keep_texts(self, arguments) && bind(self, arguments);
+    self->is_short = hone_plan_is_short(self->plan);
     self->count = arguments->count;
     memcpy(self->values, arguments->values, arguments->count * sizeof *self->values);
     Py_XDECREF(results);
@@ -236,6 +239,14 @@ static hone_status run_plan(
     return hone_plan_failed(self->plan, status, err);
 }
 
+static hone_status run_unlocked(
+    const native_plan *self, const native_arguments *arguments, const native_execution *execution, hone_error *err)
+{
+    hone_status status;
+    Py_BEGIN_ALLOW_THREADS status = run_plan(self, arguments, execution, err);
+    Py_END_ALLOW_THREADS return status;
+}
+
 static PyObject *run(const native_plan *self, native_arguments *arguments, const native_execution *execution)
 {
     PyObject *made[MAX_VALUES];
@@ -243,11 +254,10 @@ static PyObject *run(const native_plan *self, native_arguments *arguments, const
     arguments->execution = execution;
     PyObject *results = native_arguments_results(arguments, self->operation, made);
     if (results != NULL) {
-        hone_status status;
         hone_error err;
-        Py_BEGIN_ALLOW_THREADS status = run_plan(self, arguments, execution, &err);
-        Py_END_ALLOW_THREADS if (status != HONE_OK)
-        {
+        const hone_status status = self->is_short ? run_plan(self, arguments, execution, &err)
+                                                  : run_unlocked(self, arguments, execution, &err);
+        if (status != HONE_OK) {
             native_raise(&err);
             Py_CLEAR(results);
         }

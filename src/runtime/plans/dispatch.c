@@ -4,6 +4,7 @@
 #include "runtime/plans/dispatch.h"
 
 #include "config/context.h"
+#include "hone/interpreter.h"
 
 // The entry that this thread ran last, when it still stands and answers this call too: then nothing is packed or
 // hashed.
@@ -35,6 +36,24 @@ __attribute__((noinline)) static hone_plan_entry *look_up(
     return entry;
 }
 
+// What answers a call; NULL: nothing that is ready. Inside the thread's epoch.
+static inline hone_plan_entry *find(hone_thread *self, const hone_op *op, const hone_value *args, size_t count)
+{
+    const uint64_t head = op->head | count << 24 | (uint64_t)self->context_number << 32;
+    hone_plan_entry *entry = look_at_last(self, op, head, args, count);
+    return entry != NULL ? entry : look_up(self, op, head, args, count);
+}
+
+static inline hone_status run_entry(
+    hone_thread *self, hone_plan_entry *entry, const hone_value *args, const hone_execution *execution)
+{
+    hone_counters_add(&self->slot->counters, entry->number);
+    self->depth++;
+    const hone_status status = entry->run(&entry->plan, args, execution);
+    self->depth--;
+    return status;
+}
+
 hone_status hone_run(
     const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
 {
@@ -42,19 +61,26 @@ hone_status hone_run(
     hone_epoch_slot *slot = self->slot;
     if (slot == NULL || op == NULL || args == NULL || count > op->count)
         return hone_run_slowly(op, args, count, execution, err);
-    uint64_t head = op->head | count << 24 | (uint64_t)self->context_number << 32;
     uint64_t before = hone_epoch_enter(slot);
-    hone_plan_entry *entry = look_at_last(self, op, head, args, count);
-    if (entry == NULL) entry = look_up(self, op, head, args, count);
+    hone_plan_entry *entry = find(self, op, args, count);
     if (entry == NULL) {
         hone_epoch_leave(slot, before);
         return hone_run_slowly(op, args, count, execution, err);
     }
-    hone_counters_add(&slot->counters, entry->number);
-    self->depth++;
-    hone_status status = entry->run(&entry->plan, args, execution);
-    self->depth--;
+    hone_status status = run_entry(self, entry, args, execution);
     if (status != HONE_OK) status = hone_run_failed(op, entry, args, count, execution, status, err);
     hone_epoch_leave(slot, before);
     return status;
+}
+
+bool hone_run_if_short(const hone_op *op, const hone_value *args, size_t count)
+{
+    hone_thread *self = &hone_thread_self;
+    hone_epoch_slot *slot = self->slot;
+    if (slot == NULL || op == NULL || args == NULL || count > op->count) return false;
+    uint64_t before = hone_epoch_enter(slot);
+    hone_plan_entry *entry = find(self, op, args, count);
+    const bool done = entry != NULL && entry->is_short && run_entry(self, entry, args, NULL) == HONE_OK;
+    hone_epoch_leave(slot, before);
+    return done;
 }

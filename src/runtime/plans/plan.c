@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "call/call.h"
+#include "hone/interpreter.h"
 #include "registry/names.h"
 #include "runtime/links/follow.h"
 #include "runtime/links/libraries.h"
@@ -206,6 +207,21 @@ static bool is_contexts_own(const hone_context *context, hone_source source)
            (source < HONE_SOURCE_STORE && hone_context_find_link(context, source) != NULL);
 }
 
+// Of the library's own code on the CPU, which calls nobody back, and of little work. A reference may take a hundred times as
+// long as the work says; scratch memory is lent under a lock.
+static bool is_short(const hone_plan_entry *entry)
+{
+    const double most_bytes = 65536, most_operations = 100000;
+    const hone_kernel_ref *kernel = entry->kernel;
+    const hone_algorithm *algorithm = &kernel->algorithm->algorithm;
+    hone_cost cost = {0, 0};
+    if (!kernel->builtin || kernel->kernel.run == NULL || kernel->kernel.is_reference || algorithm->model == NULL)
+        return false;
+    if (entry->plan.device->device.type != HONE_DEVICE_CPU || entry->plan.scratch_bytes > 0) return false;
+    algorithm->model(entry->call, &cost);
+    return cost.bytes <= most_bytes && cost.operations <= most_operations;
+}
+
 static hone_status make_entry(
     const hone_request *request,
     const hone_kernel_ref *kernel,
@@ -251,6 +267,7 @@ static hone_status make_entry(
         packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) status = prepare(entry, err);
     entry->run = entry->plan.run;
+    entry->is_short = status == HONE_OK && is_short(entry);
     entry->bytes = entry_bytes(entry);
     if (status == HONE_OK)
         *out = entry;
@@ -374,6 +391,11 @@ bool hone_plan_is_current(const hone_plan *plan)
 {
     const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
     return plan != NULL && !atomic_load_explicit(&entry->outdated, memory_order_relaxed);
+}
+
+bool hone_plan_is_short(const hone_plan *plan)
+{
+    return plan != NULL && ((const hone_plan_entry *)(const void *)plan)->is_short;
 }
 
 void hone_plan_release(const hone_plan **plan)

@@ -30,6 +30,7 @@ typedef struct hone_plan_entry {
     hone_pair *pairs;
     hone_run_function *run; // what plan.run was made as; while bound plans are counted, a bound plan's counts, too
     uint32_t number;        // of its counters; 0: none was free
+    bool is_short;          // hone_run_if_short runs it
     uint64_t near_word[HONE_NEAR_WORDS];
     hone_pair near_pairs[HONE_NEAR_PAIRS]; // of four tensors there are at most six pairs
     atomic_size_t references;

@@ -82,6 +82,52 @@ static void strides_that_say_row_major_share_the_plan_of_none(void **state)
     assert_int_equal(f->probes[FAST].prepares, 1);
 }
 
+// softmax of so many rows of 64.
+static bool runs_if_short(const hone_op *op, float *x, float *y, int64_t rows)
+{
+    int64_t shape[] = {rows, 64};
+    const hone_tensor tensors[] = {hone_tensor_of(x, HONE_F32, 2, shape), hone_tensor_of(y, HONE_F32, 2, shape)};
+    const hone_value args[] = {hone_of_tensor(&tensors[0]), hone_of_tensor(&tensors[1])};
+    hone_error err;
+    assert_false(hone_run_if_short(op, args, 2)); // nothing is ready
+    assert_int_equal(hone_run(op, args, 2, NULL, &err), HONE_OK);
+    memset(y, 0, sizeof *y * 64);
+    const bool ran = hone_run_if_short(op, args, 2);
+    const hone_plan *plan = NULL;
+    assert_int_equal(hone_bind(op, args, 2, &plan, &err), HONE_OK);
+    assert_true(hone_plan_is_short(plan) == ran);
+    hone_plan_release(&plan);
+    assert_false(hone_plan_is_short(plan));
+    assert_true(y[0] == (ran ? 1.0f / 64 : 0));
+    return ran;
+}
+
+static void a_short_run_is_a_hit_of_the_librarys_own_kernel_with_little_to_do(void **state)
+{
+    fixture *f = *state;
+    example e;
+    const int64_t most = 4096;
+    float *x = calloc((size_t)most * 64, sizeof *x), *y = calloc((size_t)most * 64, sizeof *y);
+    const hone_runtime_options options = {
+        .struct_size = sizeof options, .store = "none", .flags = HONE_RUNTIME_NO_ENVIRONMENT};
+    hone_runtime *rt = NULL;
+    assert_int_equal(hone_runtime_open(&options, &rt, &f->err), HONE_OK);
+    const hone_op *softmax = hone_op_find(rt, "softmax", &f->err);
+    assert_non_null(softmax);
+    assert_true(runs_if_short(softmax, x, y, 4));
+    assert_false(runs_if_short(softmax, x, y, most));
+    make_example(&e, 4, 4); // the kernel is the program's, which may call it back
+    assert_int_equal(run(f, e.args, 3), HONE_OK);
+    assert_false(hone_run_if_short(f->op, e.args, 3));
+    assert_false(hone_run_if_short(NULL, e.args, 3));
+    assert_false(hone_run_if_short(f->op, NULL, 3));
+    assert_false(hone_run_if_short(f->op, e.args, 30));
+    assert_int_equal(f->probes[FAST].runs, 1);
+    hone_runtime_close(&rt);
+    free(x);
+    free(y);
+}
+
 static void a_strided_tensor_is_read_by_its_strides(void **state)
 {
     fixture *f = *state;
@@ -546,6 +592,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             the_first_call_and_a_hit_give_the_same_result_by_one_plan, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(another_shape_gets_another_plan, setup_runtime, teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            a_short_run_is_a_hit_of_the_librarys_own_kernel_with_little_to_do, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
             arguments_left_out_none_and_integers_for_floats_reach_the_kernel_as_floats, setup_runtime,
             teardown_runtime),
