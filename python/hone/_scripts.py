@@ -292,7 +292,8 @@ class Script:
             self._run_once(values)
         finally:
             _lent.made = None
-        _refuse_kept(made)
+        if _keeps_none(made):
+            self.looks = 0  # to collect garbage takes longer than a run, and would be in its time
 
     def _run_once(self, values: tuple[Any, ...]) -> None:
         named: dict[str, Any] = dict(self.config)
@@ -335,13 +336,19 @@ class Script:
             self.family.put(target, value)
 
 
-def _refuse_kept(made: list[tuple[str, weakref.ref[_Memory]]]) -> None:
-    """Of the call's memory that the function has arrays of when it has returned: the caller's may be gone by the next run, or another's."""
-    if any(memory() is not None for _, memory in made):
-        gc.collect()  # a function inside of it may refer to itself
+def _keeps_none(made: list[tuple[str, weakref.ref[_Memory]]]) -> bool:
+    """Of the call's memory that the function has arrays of when it has returned: the caller's may be gone by the next run, or another's.
+
+    Returns:
+        Whether garbage had to be collected to know, as a function inside of it that refers to itself is.
+    """
+    if all(memory() is None for _, memory in made):
+        return False
+    gc.collect()
     for name, memory in made:
         if memory() is not None:
             raise RuntimeError(f"keeps {name} when it has returned, whose memory is the caller's: keep a copy")
+    return True
 
 
 @functools.lru_cache(maxsize=256)
