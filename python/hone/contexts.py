@@ -99,6 +99,9 @@ class Context:
         """What is read belongs to the default runtime of the process that reads it. Links pickle as functions do: by their names."""
         return _read, (self._changes,)
 
+    def __repr__(self) -> str:
+        return f"<hone.Context: {', '.join(map(str, self._changes)) or 'no change'}>"
+
     def __or__(self, other: Context) -> Context:
         """Both: ``self`` first, ``other`` over it."""
         if not isinstance(other, Context):
@@ -128,6 +131,10 @@ class _Overlay:
             self.native = runtime.overlay(rows) if kind == "rows" else runtime.parse_result(rows).overlay()
         return runtime.derive(parent, self.native, None, None, None, None, False, None)
 
+    def __str__(self) -> str:
+        kind, rows = self.told()
+        return f"overlay of {len(rows)} decision{'s' * (len(rows) != 1)}" if kind == "rows" else "overlay of a result"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _told_overlay, (self.told(),)
 
@@ -144,6 +151,10 @@ class _Override:
     config: str | None
     store: bool
 
+    def __str__(self) -> str:
+        kernel = " ".join(part for part in (self.kernel, self.config) if part)
+        return f"override {self.algorithm} = {f'{self.platform}/' * (self.platform is not None)}{kernel}{', stored' * self.store}"
+
     def __call__(self, runtime: Any, parent: Any) -> Any:
         return runtime.derive(parent, None, self.algorithm, self.kernel, self.platform, self.config, self.store, None)
 
@@ -151,6 +162,9 @@ class _Override:
 @dataclasses.dataclass(frozen=True)
 class _Policy:
     name: str
+
+    def __str__(self) -> str:
+        return f"policy {self.name}"
 
     def __call__(self, runtime: Any, parent: Any) -> Any:
         return runtime.derive(parent, None, None, None, None, None, False, self.name)
@@ -160,6 +174,10 @@ class _Policy:
 class _Chain:
     links: tuple[tuple[str, Link | None], ...]
     persist: bool | None
+
+    def __str__(self) -> str:
+        parts = [f"link {name} {'left out' if own is None else f'= {_name_of(own)}'}" for name, own in self.links]
+        return ", ".join(parts + ([] if self.persist is None else [f"persist {self.persist}"]))
 
     def __call__(self, runtime: Any, parent: Any) -> Any:
         rows = [(source, None if own is None else _name_of(own), own and _link(own, parent)) for source, own in self.links]

@@ -262,6 +262,17 @@ class Tune(HoneTest):
         with self.assertRaisesRegex(TypeError, r"takes no others: got scale$"):
             hone.tune("softmax(f32[16,64])", scale=2.0)
 
+    def test_a_context_prints_what_it_changes(self):
+        entry = {"algorithm": "rms_norm", "key": "26116b6da6aaf10e", "kernel": "avx2"}
+        for context, words in (
+            (hone.override("softmax", "portable", {"unroll": 2}, platform="native", store=True), 'override softmax = native/portable {"unroll": 2}, stored'),
+            (hone.policy("fail") | hone.override("softmax", "portable"), "policy fail, override softmax = portable"),
+            (hone.context(links={"transfer": None}, persist=False), "link transfer left out, persist False"),
+            (hone.overlay([entry]), "overlay of 1 decision"),
+        ):
+            self.assertEqual(repr(context), f"<hone.Context: {words}>")
+            self.assertEqual(repr(pickle.loads(pickle.dumps(context))), repr(context))
+
     def test_a_result_prints_as_a_table_shows_in_a_notebook_and_goes_through_pickle(self):
         result = hone.tune("softmax(f32[16,64])", **QUICK)
         head, row = result.table().splitlines()
