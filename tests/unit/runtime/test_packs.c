@@ -30,7 +30,7 @@ typedef struct fixture {
 
 static void write_pack(const char *folder, const char *text)
 {
-    char path[TEMPORARY_PATH_SIZE];
+    char path[TEMPORARY_PATH_SIZE + sizeof "/pack.json"];
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/pack.json", folder);
     FILE *file = fopen(path, "w");
