@@ -19,15 +19,20 @@ static inline __m256 hone_widen8(__m128i half, hone_dtype_id dtype)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
 
-// Nearest even; NaN stays NaN.
-static inline __m128i hone_bf16x8(__m256 value)
+// To bf16 in the upper halves: nearest even; NaN stays NaN.
+static inline __m256i hone_round8(__m256 value)
 {
     __m256i bits = _mm256_castps_si256(value);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
     __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
     __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
-    __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+    return _mm256_blendv_epi8(rounded, quiet, nan);
+}
+
+static inline __m128i hone_bf16x8(__m256 value)
+{
+    __m256i high = _mm256_srli_epi32(hone_round8(value), 16);
     return _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
 }
 

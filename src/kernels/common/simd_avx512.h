@@ -20,17 +20,22 @@ static inline __m512 hone_widen16(__m256i half, hone_dtype_id dtype)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-// Nearest even; NaN stays NaN. The upper halves are picked by one permutation, a shift and a conversion take three steps.
-static inline __m256i hone_bf16x16(__m512 value)
+// To bf16 in the upper halves: nearest even; NaN stays NaN.
+static inline __m512i hone_round16(__m512 value)
 {
-    static const uint16_t upper[32] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
     const __m512i bits = _mm512_castps_si512(value);
     const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
     const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
     __m512i rounded = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
     rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
-    rounded = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
-    return _mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_loadu_si512(upper), rounded));
+    return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+}
+
+// The upper halves are picked by one permutation, a shift and a conversion take three steps.
+static inline __m256i hone_bf16x16(__m512 value)
+{
+    static const uint16_t upper[32] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+    return _mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_loadu_si512(upper), hone_round16(value)));
 }
 
 static inline __m256i hone_narrow16(__m512 value, hone_dtype_id dtype)

@@ -1,7 +1,8 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// Three passes over a row, which stays in the nearest cache between them: the sum, the squares around the mean, the
-// products. The mean is a float and a rest: what is lost where a float is taken for it is the mean of what is left. A row
+// Two passes over a row, which stays in the nearest cache between them: the squares around the mean of its first elements,
+// with what that mean is off; the products. The mean is that float and the rest. Where it is off by more than the row is
+// wide, the difference of two large squares would say how wide: the squares are then summed again around the mean. A row
 // that leaves the range of floats is computed in double. Weight and bias are made floats once a run.
 #include "kernels/common/scratch.h"
 #include "kernels/layer_norm/layer_norm.h"
@@ -13,6 +14,8 @@
 
 // Below, the squares of elements may have been too small for floats.
 #define LEAST_SQUARE 0x1p-80f
+// The square of how far the first mean may be off, over the variance: two bits of that are lost.
+#define MOST_OFF 3.0f
 
 enum { UNROLL = 4 };
 
@@ -55,7 +58,7 @@ HONE_INLINE void add_square(vec away, vec *square, vec *rest)
 
 // The sum of what is left of the elements without the mean, and of its squares. Behind the end nothing is left.
 HONE_INLINE float squares_around(
-    const void *x, hone_dtype_id dtype, int64_t length, float mean, bool centred, float *out_rest)
+    const void *x, hone_dtype_id dtype, int64_t length, float mean, bool has_mean, float *out_rest)
 {
     vec squares[UNROLL], rests[UNROLL], middle = vec_set(mean);
     for (int u = 0; u < UNROLL; u++)
@@ -66,17 +69,17 @@ HONE_INLINE float squares_around(
         for (int u = 0; u < UNROLL; u += 2) {
             vec two[2];
             vec_load_two(x, dtype, i + u * VEC_WIDTH, two);
-            add_square(vec_sub(two[0], middle), &squares[u], centred ? &rests[u] : NULL);
-            add_square(vec_sub(two[1], middle), &squares[u + 1], centred ? &rests[u + 1] : NULL);
+            add_square(vec_sub(two[0], middle), &squares[u], has_mean ? &rests[u] : NULL);
+            add_square(vec_sub(two[1], middle), &squares[u + 1], has_mean ? &rests[u + 1] : NULL);
         }
     }
     for (; i < length; i += VEC_WIDTH) {
         const vec away = vec_sub(load_rest(x, dtype, i, length), middle);
         add_square(
             length - i < VEC_WIDTH ? vec_first(length - i, away, vec_set(0.0f)) : away, &squares[0],
-            centred ? &rests[0] : NULL);
+            has_mean ? &rests[0] : NULL);
     }
-    *out_rest = centred ? vec_sum(vec_add(vec_add(rests[0], rests[1]), vec_add(rests[2], rests[3]))) : 0;
+    *out_rest = has_mean ? vec_sum(vec_add(vec_add(rests[0], rests[1]), vec_add(rests[2], rests[3]))) : 0;
     return vec_sum(vec_add(vec_add(squares[0], squares[1]), vec_add(squares[2], squares[3])));
 }
 
@@ -93,18 +96,48 @@ HONE_INLINE vec weigh(const norm *job, vec value, int64_t i, int64_t count)
     return job->bias != NULL ? vec_fma(value, weight, load_floats(job->bias, i, count)) : vec_mul(value, weight);
 }
 
+// The same of two vectors, in the order of vec_load_two.
+HONE_INLINE void weigh_two(const norm *job, hone_dtype_id dtype, vec value[2], int64_t i)
+{
+    vec weight[2] = {vec_set(1.0f), vec_set(1.0f)}, bias[2] = {vec_set(0.0f), vec_set(0.0f)};
+    if (job->weight != NULL) vec_floats_of_two(job->weight, dtype, i, weight);
+    if (job->bias != NULL) vec_floats_of_two(job->bias, dtype, i, bias);
+    for (int k = 0; k < 2; k++) {
+        if (job->weight == NULL)
+            value[k] = job->bias != NULL ? vec_add(value[k], bias[k]) : value[k];
+        else
+            value[k] = job->bias != NULL ? vec_fma(value[k], weight[k], bias[k]) : vec_mul(value[k], weight[k]);
+    }
+}
+
+// Elements without the mean and what is left of it, which is taken off where they are scaled.
+typedef struct centre {
+    vec mean, scale, left; // left: minus the rest, scaled
+} centre;
+
+HONE_INLINE vec centred(vec x, const centre *of)
+{
+    return vec_fma(vec_sub(x, of->mean), of->scale, of->left);
+}
+
 HONE_INLINE void multiply(
     const norm *job, void *y, const void *x, hone_dtype_id dtype, float mean, float rest, float factor)
 {
     const int64_t length = job->of.x.length;
-    const vec middle = vec_set(mean), left = vec_set(rest), scale = vec_set(factor);
+    const centre of = {vec_set(mean), vec_set(factor), vec_set(-rest * factor)};
     int64_t i = 0;
-    for (; i + VEC_WIDTH <= length; i += VEC_WIDTH) {
-        const vec value = vec_mul(vec_sub(vec_sub(vec_load(x, dtype, i), middle), left), scale);
-        vec_store(y, dtype, i, weigh(job, value, i, VEC_WIDTH));
+    for (; i + 2 * VEC_WIDTH <= length; i += 2 * VEC_WIDTH) {
+        vec two[2];
+        vec_load_two(x, dtype, i, two);
+        two[0] = centred(two[0], &of);
+        two[1] = centred(two[1], &of);
+        weigh_two(job, dtype, two, i);
+        vec_store_two(y, dtype, i, two);
     }
+    for (; i + VEC_WIDTH <= length; i += VEC_WIDTH)
+        vec_store(y, dtype, i, weigh(job, centred(vec_load(x, dtype, i), &of), i, VEC_WIDTH));
     if (i == length) return;
-    const vec value = vec_mul(vec_sub(vec_sub(vec_load_part(x, dtype, i, length - i), middle), left), scale);
+    const vec value = centred(vec_load_part(x, dtype, i, length - i), &of);
     vec_store_part(y, dtype, i, length - i, weigh(job, value, i, length - i));
 }
 
@@ -114,10 +147,15 @@ HONE_INLINE void normalise(const norm *job, int64_t row, hone_dtype_id dtype)
     const int64_t size = hone_element_size(dtype), length = of->x.length;
     const char *x = of->x.data + hone_rows_offset(&of->x, row) * size;
     char *y = of->y.data + hone_rows_offset(&of->y, row) * size;
-    const float mean = of->subtract_mean ? sum_of(x, dtype, length) / (float)length : 0;
-    float rest;
-    const float around = squares_around(x, dtype, length, mean, of->subtract_mean, &rest);
+    const int64_t first = length < UNROLL * VEC_WIDTH ? length : UNROLL * VEC_WIDTH;
+    float rest, mean = of->subtract_mean ? sum_of(x, dtype, first) / (float)first : 0;
+    float around = squares_around(x, dtype, length, mean, of->subtract_mean, &rest);
     rest /= (float)length;
+    if (rest * rest > MOST_OFF * (around / (float)length - rest * rest)) {
+        mean += rest;
+        around = squares_around(x, dtype, length, mean, true, &rest);
+        rest /= (float)length;
+    }
     const float square = around / (float)length - rest * rest + (float)of->eps;
     if (square >= LEAST_SQUARE && square <= FLT_MAX)
         multiply(job, y, x, dtype, mean, rest, 1.0f / sqrtf(square));

@@ -89,9 +89,32 @@ HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t ind
     }
 }
 
+HONE_INLINE void vec_floats_of_two(const float *from, hone_dtype_id dtype, int64_t index, vec out[2])
+{
+    out[0] = _mm256_loadu_ps(from + index);
+    out[1] = _mm256_loadu_ps(from + index + VEC_WIDTH);
+    if (dtype != HONE_BF16) return;
+    const __m256 even = _mm256_shuffle_ps(out[0], out[1], _MM_SHUFFLE(2, 0, 2, 0)),
+                 odd = _mm256_shuffle_ps(out[0], out[1], _MM_SHUFFLE(3, 1, 3, 1));
+    out[0] = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(even), _MM_SHUFFLE(3, 1, 2, 0)));
+    out[1] = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd), _MM_SHUFFLE(3, 1, 2, 0)));
+}
+
 HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     hone_store8(data, dtype, index, value);
+}
+
+HONE_INLINE void vec_store_two(void *data, hone_dtype_id dtype, int64_t index, const vec two[2])
+{
+    if (dtype == HONE_BF16) {
+        const __m256i low = _mm256_srli_epi32(hone_round8(two[0]), 16);
+        _mm256_storeu_si256(
+            (__m256i *)(void *)((uint16_t *)data + index), _mm256_blend_epi16(low, hone_round8(two[1]), 0xaa));
+    } else {
+        vec_store(data, dtype, index, two[0]);
+        vec_store(data, dtype, index + VEC_WIDTH, two[1]);
+    }
 }
 
 HONE_INLINE void vec_stream(void *data, hone_dtype_id dtype, int64_t index, vec value)

@@ -99,12 +99,34 @@ HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t ind
     }
 }
 
+// Floats in the order in which vec_load_two gives elements of a dtype.
+HONE_INLINE void vec_floats_of_two(const float *from, hone_dtype_id dtype, int64_t index, vec out[2])
+{
+    static const int32_t places[32] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                       1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+    const __m512 low = _mm512_loadu_ps(from + index), high = _mm512_loadu_ps(from + index + VEC_WIDTH);
+    out[0] = dtype == HONE_BF16 ? _mm512_permutex2var_ps(low, _mm512_loadu_si512(places), high) : low;
+    out[1] = dtype == HONE_BF16 ? _mm512_permutex2var_ps(low, _mm512_loadu_si512(places + 16), high) : high;
+}
+
 HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     if (dtype == HONE_F32)
         _mm512_storeu_ps((float *)data + index, value);
     else
         _mm256_storeu_si256((__m256i *)(void *)((uint16_t *)data + index), hone_narrow16(value, dtype));
+}
+
+// Two vectors in the order in which vec_load_two gave them.
+HONE_INLINE void vec_store_two(void *data, hone_dtype_id dtype, int64_t index, const vec two[2])
+{
+    if (dtype == HONE_BF16) {
+        const __m512i low = _mm512_srli_epi32(hone_round16(two[0]), 16), high = hone_round16(two[1]);
+        _mm512_storeu_si512((uint16_t *)data + index, _mm512_mask_blend_epi16(0xaaaaaaaa, low, high));
+    } else {
+        vec_store(data, dtype, index, two[0]);
+        vec_store(data, dtype, index + VEC_WIDTH, two[1]);
+    }
 }
 
 // Past the caches. The address is a multiple of VEC_WIDTH elements.

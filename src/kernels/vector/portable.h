@@ -151,6 +151,18 @@ HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec v
         vec_store_part(data, dtype, index, VEC_WIDTH, value);
 }
 
+HONE_INLINE void vec_floats_of_two(const float *from, hone_dtype_id dtype, int64_t index, vec out[2])
+{
+    (void)dtype;
+    vec_load_two(from, HONE_F32, index, out);
+}
+
+HONE_INLINE void vec_store_two(void *data, hone_dtype_id dtype, int64_t index, const vec two[2])
+{
+    vec_store(data, dtype, index, two[0]);
+    vec_store(data, dtype, index + VEC_WIDTH, two[1]);
+}
+
 // There is no way past the caches that every machine has.
 HONE_INLINE void vec_stream(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {

@@ -278,6 +278,22 @@ static void a_mean_far_from_zero_costs_a_layer_norm_no_digits(void **state)
     contest_deinit(&own);
 }
 
+// Kernels sum squares around the mean of a row's first elements: here that is off by 17 times what the row is wide.
+static void first_elements_that_are_unlike_a_row_cost_a_layer_norm_no_digits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        contest own;
+        contest_init(&own, &hone_layer_norm_table, i == 0 ? "layer_norm(f32[2,20000])" : "layer_norm(f32[2,70])", 0, 2);
+        const int64_t length = i == 0 ? 20000 : 70;
+        for (int64_t k = 0; k < 2 * length; k++)
+            contest_set(&own, 0, k, (k % length < 64 ? 20000.0 : 0.0) + (double)(k * 7 % 11) / 16);
+        own.only_own = true;
+        contest_run(&own, 4);
+        contest_deinit(&own);
+    }
+}
+
 static void softmax_of_equal_elements_is_even_and_scale_sharpens(void **state)
 {
     (void)state;
@@ -421,6 +437,7 @@ int main(void)
         cmocka_unit_test(every_layer_norm_meets_its_reference),
         cmocka_unit_test(layer_norm_divides_what_is_left_of_the_mean_by_its_spread),
         cmocka_unit_test(a_mean_far_from_zero_costs_a_layer_norm_no_digits),
+        cmocka_unit_test(first_elements_that_are_unlike_a_row_cost_a_layer_norm_no_digits),
         cmocka_unit_test(every_softmax_meets_its_reference),
         cmocka_unit_test(every_silu_mul_and_its_gradient_meet_their_references),
         cmocka_unit_test(every_gradient_meets_its_reference),
