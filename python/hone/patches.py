@@ -344,8 +344,12 @@ def _lowered_multiply(patched: Patched, before: Callable[..., Any], ctx: Any, lh
 
 def _patch_gates(patched: Patched) -> None:
     """For CPUs: on a GPU XLA fuses it into what is around it."""
-    from jax._src.interpreters.mlir import _lowerings, _platform_specific_lowerings, _uncacheable_primitives
-
+    from jax._src.interpreters.mlir import _lowerings, _platform_specific_lowerings
+    try:
+        from jax._src.interpreters.mlir import _uncacheable_primitives
+    except ImportError:
+        patched._note("silu", f"JAX {jax.__version__} does not show which lowered operations it uses again")
+        return
     table, multiply = _platform_specific_lowerings["cpu"], jax.lax.mul_p
     before = (table.get(multiply) or _lowerings[multiply]).rule
     patched._undo.append(functools.partial(table.pop, multiply))

@@ -634,6 +634,17 @@ class PatchLayers(HoneTest):
         self.assertIn("matmul(f32[7,16], f32[16,24])", str(result))
         close(made[0], self.run_with()[0], 1e-4, 1e-4)
 
+    def test_a_jax_that_keeps_lowered_operations_to_itself_has_silu_left(self):
+        from jax._src.interpreters import mlir
+
+        with unittest.mock.patch.dict(mlir.__dict__):
+            del mlir._uncacheable_primitives
+            with hone.jax.patch() as patched:
+                self.assertRegex(str(patched), r"silu: 0 places run hone's, 1 JAX's own\n  1: JAX .* does not show")
+        with hone.jax.patch() as patched:
+            close(jax.jit(lambda x: jax.nn.silu(x) * x)(self.x), self.x * self.x / (1 + jnp.exp(-self.x)))
+        self.assertEqual(patched.hits["silu"], 1)
+
     def test_silu_of_both_sides_and_what_is_no_silu(self):
         def silu(x):  # JAX's name, and another function
             return x * jnp.tanh(x)
