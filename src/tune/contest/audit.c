@@ -182,9 +182,11 @@ static hone_status examine(audit *a, hone_candidate *candidate, hone_error *err)
     hone_status status = try_alone(a, candidate, err);
     if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
     const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
-    status = hone_trials_confirm(&state->trials, kernel, candidate, state->question.options.seconds, err);
+    hone_confirming how = {.seconds = state->question.options.seconds};
+    status = hone_trials_confirm(&state->trials, kernel, candidate, &how, err);
     if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
-    status = hone_contest_verify_smaller(state, candidate, err);
+    bool is_done;
+    status = hone_contest_verify_smaller(state, candidate, false, &is_done, err);
     if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
     return hone_contest_verify_first_runs(state, candidate, err);
 }
@@ -238,11 +240,11 @@ static hone_status fall_out_in_rounds(audit *a, const hone_rounds_answer *block,
 static hone_status confirm(audit *a, uint32_t index, bool *out_goes_on, hone_error *err)
 {
     hone_candidate *entrant = &a->entrants[index];
+    hone_confirming how = {.seconds = a->state->question.options.seconds};
     hone_status status = begin_step(a, err);
     if (status == HONE_OK)
         status = hone_trials_confirm(
-            &a->state->trials, a->state->field.contestants[entrant->kernel].ref, entrant,
-            a->state->question.options.seconds, err);
+            &a->state->trials, a->state->field.contestants[entrant->kernel].ref, entrant, &how, err);
     if (status != HONE_OK || entrant->trial.failure == HONE_FAILURE_NONE) return status;
     return fall_out(a, index, out_goes_on, err);
 }

@@ -27,9 +27,14 @@ enum {
     MOST_HOPELESS_TRIES = 100
 };
 
+// What a winner is looked at by: some twenty kinds of values, twenty places, and what stands around both. Fewer where that takes a
+// larger share of the contest's seconds: the rest is left to a smaller call (smaller.c).
+enum { WINNERS_LOOKS = 60 };
+
 // All of these were chosen by hand.
 static const double most_finals_share = 0.5;
-static const double defaults_share = 0.6;                              // of the race, for all defaults together
+static const double race_share_of_confirm = 0.7; // the rest is taken from the rounds of the finals
+static const double defaults_share = 0.6;        // of the race, for all defaults together
 static const double least_first_seconds = 5, least_first_share = 0.25; // of the contest
 static const double far_behind = 1.5;       // over the best, which few configs make good, and
 static const double behind_share = 0.25;    // of the race is for all such kernels, what their defaults took counted in
@@ -45,14 +50,21 @@ bool hone_budget_has_evaluations(const hone_budget *budget)
     return budget->standings->count < budget->question->options.evaluations;
 }
 
+double hone_budget_confirm_ns(const hone_budget *budget)
+{
+    const hone_candidate *best = hone_standings_best(budget->standings);
+    if (best == NULL) return 0;
+    return fmin(WINNERS_LOOKS * best->trial.look_ns, hone_confirm_share * 1e9 * budget->question->options.seconds);
+}
+
 // Runs of half a second need more than the usual share of the time for their finals.
 bool hone_budget_has_time(const hone_budget *budget)
 {
-    uint64_t now = hone_trials_now(budget->trials);
-    double left = now < budget->trials->end_ns ? (double)(budget->trials->end_ns - now) : 0;
+    const double now = (double)hone_trials_now(budget->trials), race_until = (double)budget->trials->race_until_ns,
+                 left = fmax((double)budget->trials->end_ns - now, 0), confirm = hone_budget_confirm_ns(budget);
     double finals = budget->standings->best >= 0 ? FINALS_RUNS * hone_standings_best(budget->standings)->rank_ns : 0;
     double most = most_finals_share * 1e9 * budget->question->options.seconds;
-    return now < budget->trials->race_until_ns && left > (finals < most ? finals : most);
+    return now < race_until - race_share_of_confirm * confirm && left > fmin(finals, most) + confirm;
 }
 
 static bool is_patient(const hone_budget *budget)

@@ -4,6 +4,9 @@
 
 #include "tune/contest/trial.h"
 
+// Of a contest's seconds, that looking at its winner may take at most where a smaller call can have the rest.
+static const double hone_confirm_share = 0.1;
+
 // What this contest has spent. The race writes it.
 typedef struct hone_spending {
     uint32_t measured;   // candidates
@@ -28,6 +31,8 @@ bool hone_budget_has_time(const hone_budget *budget);
 bool hone_budget_goes_on(const hone_budget *budget);
 // The kernel whose next step is worth most; *out -1: there is nobody left. HONE_OUT_OF_MEMORY.
 hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_error *err);
+// What looking at the best as at a winner will take, which is kept for it from the race and from the rounds of the finals.
+double hone_budget_confirm_ns(const hone_budget *budget);
 // How long the default of the index-th kernel may take to be ready: what others before it left of theirs is added.
 double hone_budget_first_seconds(const hone_budget *budget, size_t index);
 // What a config more of this kernel takes, preparing counted in; 0: not known.

@@ -179,8 +179,8 @@ static hone_status name_culprit(comparison *c, hone_error *err)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         hone_candidate *one = &c->entrants[i].candidate;
-        hone_status status =
-            hone_trials_confirm(&c->state->trials, c->choices[i].kernel, one, c->state->question.options.seconds, err);
+        hone_confirming how = {.seconds = c->state->question.options.seconds};
+        hone_status status = hone_trials_confirm(&c->state->trials, c->choices[i].kernel, one, &how, err);
         if (status != HONE_OK) return status;
         if (one->trial.failure != HONE_FAILURE_NONE)
             return refuse_failed(c, i, one->trial.failure, one->trial.reason, err);

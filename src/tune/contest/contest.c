@@ -47,8 +47,7 @@ static void start_clock(hone_trials *trials)
 // A slow reference must not eat the whole time.
 static void grant_race(hone_trials *trials)
 {
-    double seconds = fmin(trials->question->options.seconds, 3e7);
-    uint64_t least = hone_trials_now(trials) + (uint64_t)(least_race_share * seconds * 1e9);
+    const uint64_t least = hone_trials_until(trials, least_race_share);
     if (least > trials->race_until_ns) trials->race_until_ns = least;
 }
 
@@ -192,11 +191,17 @@ static hone_status run_finals(hone_contest_state *state, hone_error *err)
     return status == HONE_NOT_FOUND ? fail_nobody(state, err) : status;
 }
 
-// Broken off: the best so far was verified, if not in the finals.
+// A leader that the finals were to look at.
+static bool is_unproven(const void *ctx, const hone_candidate *candidate)
+{
+    (void)ctx;
+    return candidate->trial.unproven;
+}
+
+// Broken off: the best so far that was verified, if not in the finals.
 static void settle_cancelled(hone_contest_state *state)
 {
-    hone_standings_update(&state->standings);
-    const hone_candidate *best = hone_standings_best(&state->standings);
+    const hone_candidate *best = hone_standings_next_best(&state->standings, is_unproven, NULL, false);
     if (best == NULL) return;
     hone_contest_choose(state, best);
     char *undecided = state->out->decision.evidence.undecided;

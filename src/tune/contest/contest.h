@@ -55,6 +55,9 @@ typedef struct hone_contest_state {
     hone_drift drift;         // race.c
     hone_contest *out;        // decision.c, history.c
     const hone_candidate *winner;
+    double
+        repeats_seconds; // that looks which differ little may take in each of a winner's verifications; 0: any; finals.c
+    bool verified_briefly;     // the winner, by fewer looks than there is time for in a longer contest; finals.c
     bool verified_smaller;     // the winner, on a smaller call; smaller.c
     hone_tuner_choice chosen;  // own_tuner.c
     hone_os_conditions before; // as it began
@@ -121,7 +124,12 @@ typedef struct hone_finals {
 // smaller.c: a candidate of a call that is too large, or whose reference is too slow, for other inputs is verified
 // with them, with other scalars, in other places and in two threads on a smaller call that it takes, in a process of its
 // own. What came of it stands in its trial; where nothing can be asked it stands. HONE_OUT_OF_MEMORY, HONE_CANCELLED.
-hone_status hone_contest_verify_smaller(hone_contest_state *state, hone_candidate *candidate, hone_error *err);
+//   left_out  also of a call that is not, for what was left out of looking at it
+//   out_done  whether it was verified on one
+hone_status hone_contest_verify_smaller(
+    hone_contest_state *state, hone_candidate *candidate, bool left_out, bool *out_done, hone_error *err);
+// Whether that can be asked for: there are other processes, and the call is not a small one itself.
+bool hone_contest_has_smaller(const hone_contest_state *state);
 
 // first_runs.c: a candidate that is not the library's own is verified on small calls of two shapes by turns, in processes
 // that have not seen it, and its first runs there in two threads at once. What came of it stands in its trial.

@@ -121,8 +121,8 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
         hone_regime_is_stable(state->question.options.regime) ? "reference, and the default's bits" : "reference");
     char how[sizeof state->trials.opened.how + 64];
     snprintf(
-        how, sizeof how, "%s%s%s", state->trials.opened.how, winner->trial.witnessed ? ", all as another kernel" : "",
-        state->verified_smaller ? ", and a smaller call" : "");
+        how, sizeof how, "%s%s%s%s", state->trials.opened.how, winner->trial.witnessed ? ", all as another kernel" : "",
+        state->verified_smaller ? ", and a smaller call" : "", state->verified_briefly ? ", in few places" : "");
     hone_words_copy(evidence->verified_by, sizeof evidence->verified_by, how);
     const hone_tuner *tuner = state->question.options.tuner;
     if (tuner != NULL)

@@ -45,11 +45,23 @@ static const char where[] = "tune.finals";
 
 // Blocks --------------------------------------------------------------------------------------------------------------
 
-static double seconds_left(const hone_trials *trials)
+// When rounds end: then the winner is looked at.
+static uint64_t rounds_until(const hone_contest_state *state)
 {
-    uint64_t now = hone_trials_now(trials);
-    double left = now < trials->end_ns ? (double)(trials->end_ns - now) * 1e-9 : 0;
-    return fmax(left, least_share * trials->question->options.seconds);
+    const hone_budget budget = hone_contest_budget(state);
+    const uint64_t confirm_ns = (uint64_t)hone_budget_confirm_ns(&budget), end_ns = state->trials.end_ns;
+    return confirm_ns < end_ns ? end_ns - confirm_ns : 0;
+}
+
+static double seconds_until(const hone_trials *trials, uint64_t until)
+{
+    const uint64_t now = hone_trials_now(trials);
+    return now < until ? (double)(until - now) * 1e-9 : 0;
+}
+
+static double seconds_left(const hone_contest_state *state)
+{
+    return fmax(seconds_until(&state->trials, rounds_until(state)), least_share * state->question.options.seconds);
 }
 
 static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
@@ -100,15 +112,38 @@ static void add_samples(hone_finals *finals, const hone_block *asked, const hone
     finals->rounds += block->rounds;
 }
 
+// Who wins, in the time that is left, and on a smaller call what there was none for. Where it takes no smaller one, in the
+// time that it takes: then the looks that differ little from each other are as many as there is time for.
+static hone_status confirm_winner(
+    hone_contest_state *state, const hone_kernel_ref *kernel, hone_candidate *candidate, hone_error *err)
+{
+    hone_trials *trials = &state->trials;
+    const double left = seconds_until(trials, trials->end_ns),
+                 most = fmax(left, hone_confirm_share * state->question.options.seconds);
+    const bool leaves = hone_contest_has_smaller(state);
+    bool is_done = false;
+    state->repeats_seconds = most;
+    hone_confirming how = {seconds_left(state), leaves ? most : 0, leaves ? 0 : most, false, false};
+    hone_status status = hone_trials_confirm(trials, kernel, candidate, &how, err);
+    if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE)
+        status = hone_contest_verify_smaller(state, candidate, how.left_out, &is_done, err);
+    if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE && how.left_out && !is_done) {
+        how = (hone_confirming){seconds_left(state), 0, most, false, false};
+        status = hone_trials_confirm(trials, kernel, candidate, &how, err);
+    }
+    state->verified_briefly = how.is_brief;
+    return status;
+}
+
 // A finalist alone, everything of it looked at. *out_stands false: it was rejected.
 static hone_status confirm(
     hone_contest_state *state, hone_candidate *candidate, bool wins, bool *out_stands, hone_error *err)
 {
     char reason[sizeof candidate->trial.reason];
     const hone_kernel_ref *kernel = state->field.contestants[candidate->kernel].ref;
-    hone_status status = hone_trials_confirm(&state->trials, kernel, candidate, seconds_left(&state->trials), err);
-    if (status == HONE_OK && wins && candidate->trial.failure == HONE_FAILURE_NONE)
-        status = hone_contest_verify_smaller(state, candidate, err);
+    hone_confirming how = {.seconds = seconds_left(state)};
+    hone_status status = wins ? confirm_winner(state, kernel, candidate, err)
+                              : hone_trials_confirm(&state->trials, kernel, candidate, &how, err);
     if (status == HONE_OK && wins && candidate->trial.failure == HONE_FAILURE_NONE)
         status = hone_contest_verify_first_runs(state, candidate, err);
     *out_stands = status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE;
@@ -167,7 +202,7 @@ static hone_status run_block(
 {
     hone_rounds_answer answer;
     hone_error why = {0};
-    double seconds = seconds_left(&state->trials);
+    double seconds = seconds_left(state);
     if (index < LEAST_BLOCKS) seconds *= first_share;
     hone_block block = block_of(&state->field, finals, rounds_for_block(finals, seconds));
     block.seed = state->question.options.seed + index + 1;
@@ -190,11 +225,13 @@ static hone_status run_block(
 }
 
 // Until when unsteady times are looked at, of finals that begin now.
-static uint64_t spread_until(const hone_trials *trials)
+static uint64_t spread_until(const hone_contest_state *state)
 {
-    const uint64_t now = hone_trials_now(trials), wanted = SPREAD_OF_RACE * (now - trials->started_ns);
+    const hone_trials *trials = &state->trials;
+    const uint64_t now = hone_trials_now(trials), end_ns = rounds_until(state),
+                   wanted = SPREAD_OF_RACE * (now - trials->started_ns);
     const uint64_t until = now + (wanted > least_spread_ns ? wanted : least_spread_ns);
-    return until < trials->end_ns ? until : trials->end_ns;
+    return until < end_ns ? until : end_ns;
 }
 
 // The blocks that may come, over all of the time until then: what changes by the second is in some of them.
@@ -218,17 +255,25 @@ static hone_status pause_between(hone_contest_state *state, uint64_t ns, hone_er
     return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
+// Nobody is compared with a single one. Runs of this length are hardly shorter or longer a moment later.
+static bool is_single_and_slow(const hone_finals *finals)
+{
+    const double long_ns = 10e6;
+    return finals->count == 1 && finals->finalists[0].candidate->trial.time_ns > long_ns;
+}
+
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_trials *trials = &state->trials;
-    const uint64_t spread = spread_until(trials);
+    const uint64_t spread = spread_until(state);
     for (uint32_t b = 0; finals->rounds < HONE_MOST_FINAL_ROUNDS; b++) {
         hone_status status = run_block(state, finals, b, out, err);
         if (status != HONE_OK || *out != ATTEMPT_DONE) return status;
         bool certain = hone_finals_settle(finals, state->question.options.seed);
         bool unsteady = hone_finals_are_unsteady(finals);
-        bool late = hone_trials_now(trials) >= (unsteady ? spread : trials->end_ns);
-        if (late || (b + 1 >= LEAST_BLOCKS && certain && !unsteady)) break;
+        bool late = hone_trials_now(trials) >= (unsteady ? spread : rounds_until(state));
+        const uint32_t least = is_single_and_slow(finals) ? 1 : LEAST_BLOCKS;
+        if (late || (b + 1 >= least && certain && !unsteady)) break;
         status = pause_between(state, unsteady ? spread_ns(trials, finals, spread) : pause_ns, err);
         if (status != HONE_OK) return status;
     }
@@ -260,7 +305,7 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
 {
     for (uint32_t tried = 0; tried < MOST_ATTEMPTS; tried++) {
         attempt came = ATTEMPT_LOST;
-        const double seconds = seconds_left(&state->trials);
+        const double seconds = seconds_left(state);
         hone_finals_choose_finalists(&state->standings, &state->known.incumbent, seconds, out);
         if (out->count == 0) return nobody(err);
         hone_candidate *chosen = find_chosen(state);

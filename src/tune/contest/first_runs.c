@@ -49,7 +49,12 @@ static hone_status try_on(
     trials.sandbox = state->trials.sandbox;
     trials.has_sandbox = false; // it is lent
     const hone_try what = {
-        .kernel = t->kernel, .config = t->config, .best_ns = hold_ns, .sort = HONE_TRY_FIRST_RUNS, .stays = true};
+        .kernel = t->kernel,
+        .config = t->config,
+        .best_ns = hold_ns,
+        .sort = HONE_TRY_FIRST_RUNS,
+        .repeats_seconds = state->repeats_seconds,
+        .stays = true};
     const hone_status status = hone_trials_try(&trials, &what, out, &cut, err);
     state->trials.sandbox = trials.sandbox;
     state->trials.was_opened[0] = state->trials.was_opened[1] = false;

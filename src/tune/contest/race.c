@@ -39,6 +39,8 @@ static const double reference_reach = 1.5; // over the best: slower ones take to
 // Of the time that defaults took, for further configs of who leads. On a GPU the compilers of seven defaults left none for
 // a library's 31 other configs: of five contests of 5 s three kept the library's default, and the best was 1.36 times as fast.
 static const double leaders_part = 0.25;
+// Of the contest's seconds, for looking at leaders beyond what everybody is looked at for: the finals do it anyway.
+static const double proofs_share = 0.1;
 static const double gain_counts = 0.995; // of the best time: what patience waits for
 static const char where[] = "tune.race";
 
@@ -511,8 +513,7 @@ static hone_status race_leader(hone_contest_state *state, double *credit_ns, hon
 // of the others need: half of the contest's seconds. Returns what was added to what is left.
 static uint64_t grant_defaults(hone_trials *trials)
 {
-    const double least_share = 0.5, seconds = fmin(trials->question->options.seconds, 3e7);
-    const uint64_t least = hone_trials_now(trials) + (uint64_t)(least_share * seconds * 1e9);
+    const uint64_t least = hone_trials_until(trials, 0.5);
     if (least <= trials->race_until_ns) return 0;
     const uint64_t granted = least - trials->race_until_ns;
     trials->end_ns += granted;
@@ -660,6 +661,7 @@ static hone_status race_late(hone_contest_state *state, hone_error *err)
 
 hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
 {
+    state->trials.proofs_ns = proofs_share * 1e9 * state->question.options.seconds;
     hone_status status = race_resumed(state, err);
     state->spending.since_gain = 0; // patience is for what this contest tries
     if (status == HONE_OK && state->question.options.tuner != NULL) return race_for_tuner(state, err);

@@ -1,5 +1,7 @@
 // Where a call is too large, or its reference too slow, for more than its ordinary inputs, the winner is verified on a
-// smaller one, too.
+// smaller one, too. So it is where its own runs are so slow that the contest has no time for as many as a winner is looked
+// at by: what arrays that are placed unlike each other, other threads or rows out of the ordinary show, runs of a
+// hundredth of the time show as well.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -28,18 +30,28 @@ static bool takes(void *ctx, const hone_call *call)
     return hone_kernel_takes_config(t->kernel, call, t->question->environment->device, t->config);
 }
 
+static int64_t bytes_of(const hone_call *call)
+{
+    int64_t bytes = 0, span, below;
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
+        const hone_tensor *tensor = hone_call_tensor(call, i);
+        if (tensor != NULL && hone_tensor_span(tensor, &span, &below) == HONE_OK) bytes += span;
+    }
+    return bytes;
+}
+
+bool hone_contest_has_smaller(const hone_contest_state *state)
+{
+    const hone_trials *trials = &state->trials;
+    return state->question.environment->verifies != NULL && (trials->was_opened[0] || trials->was_opened[1]) &&
+           trials->sandbox.kind != HONE_SANDBOX_HERE && bytes_of(state->question.call) > FEW_BYTES;
+}
+
 static bool needs_smaller(const hone_contest_state *state)
 {
     const hone_trials *trials = &state->trials;
-    int64_t bytes = 0, span, below;
-    if (state->question.environment->verifies == NULL || !(trials->was_opened[0] || trials->was_opened[1]) ||
-        trials->sandbox.kind == HONE_SANDBOX_HERE)
-        return false;
-    for (size_t i = 0; i < hone_signature_count(hone_call_signature(state->question.call)); i++) {
-        const hone_tensor *tensor = hone_call_tensor(state->question.call, i);
-        if (tensor != NULL && hone_tensor_span(tensor, &span, &below) == HONE_OK) bytes += span;
-    }
-    return bytes >= MANY_BYTES || trials->opened.reference_ns == 0 || trials->opened.reference_ns >= long_ns;
+    return bytes_of(state->question.call) >= MANY_BYTES || trials->opened.reference_ns == 0 ||
+           trials->opened.reference_ns >= long_ns;
 }
 
 static hone_status verify_on(const taker *t, const hone_call *call, hone_verification *out, hone_error *err)
@@ -63,11 +75,12 @@ static hone_status verify_on(const taker *t, const hone_call *call, hone_verific
     return question->environment->verifies(&request, t->kernel, t->config, out, err);
 }
 
-hone_status hone_contest_verify_smaller(hone_contest_state *state, hone_candidate *candidate, hone_error *err)
+hone_status hone_contest_verify_smaller(
+    hone_contest_state *state, hone_candidate *candidate, bool left_out, bool *out_done, hone_error *err)
 {
     hone_assert(candidate->trial.failure == HONE_FAILURE_NONE);
-    state->verified_smaller = false;
-    if (!needs_smaller(state)) return HONE_OK;
+    state->verified_smaller = *out_done = false;
+    if (!hone_contest_has_smaller(state) || !(left_out || needs_smaller(state))) return HONE_OK;
     taker t = {&state->question, state->field.contestants[candidate->kernel].ref, &candidate->config};
     hone_call *call = NULL;
     hone_verification came;
@@ -77,6 +90,7 @@ hone_status hone_contest_verify_smaller(hone_contest_state *state, hone_candidat
         return hone_fail_memory(err, where);
     if (call == NULL) return HONE_OK;
     const hone_status status = verify_on(&t, call, &came, &why);
+    *out_done = status == HONE_OK;
     if (status == HONE_OK) {
         hone_trial *trial = &candidate->trial;
         state->verified_smaller = came.failure == HONE_FAILURE_NONE;

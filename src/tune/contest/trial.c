@@ -350,6 +350,8 @@ static void put_try(hone_trials *trials, const hone_try *what, const hone_stoppi
     put_scalars(trials, what->kernel, what->config);
     hone_message_put_stopping(&trials->message, stopping);
     hone_wire_put_u8(&trials->message, (uint8_t)what->sort);
+    hone_wire_put_f64(&trials->message, trials->proofs_ns);
+    hone_wire_put_f64(&trials->message, what->repeats_seconds * 1e9);
     hone_message_put_digests(&trials->message, what->digests, what->digest_count);
 }
 
@@ -508,6 +510,8 @@ static void put_block(hone_trials *trials, const hone_block *block)
     hone_wire_put_u8(message, block->verifies);
     // The library's own are looked at by its tests.
     hone_wire_put_u8(message, block->verifies && block->count == 1 && !block->kernels[0]->builtin);
+    hone_wire_put_f64(message, block->looks_seconds * 1e9);
+    hone_wire_put_f64(message, block->repeats_seconds * 1e9);
 }
 
 static hone_status run_rounds_here(
@@ -569,7 +573,8 @@ bool hone_reference_is_interpreted(const hone_algorithm_entry *algorithm)
 
 void hone_trials_init(hone_trials *trials, const hone_question *question, const hone_field *field)
 {
-    *trials = (hone_trials){.question = question, .field = field, .measurer = &hone_machine_measurer};
+    *trials =
+        (hone_trials){.question = question, .field = field, .measurer = &hone_machine_measurer, .proofs_ns = INFINITY};
     hone_buffer_init(&trials->message, question->environment->allocator);
     hone_buffer_init(&trials->answer, question->environment->allocator);
 }
@@ -590,6 +595,15 @@ uint64_t hone_trials_now(const hone_trials *trials)
 double hone_trials_elapsed_seconds(const hone_trials *trials)
 {
     return (double)(hone_trials_now(trials) - trials->started_ns) * 1e-9;
+}
+
+uint64_t hone_trials_until(const hone_trials *trials, double share)
+{
+    const double least_share = 0.1, seconds_ns = 1e9 * fmin(trials->question->options.seconds, 3e7);
+    const uint64_t now = hone_trials_now(trials), wanted = now + (uint64_t)(share * seconds_ns),
+                   most = trials->started_ns + (uint64_t)seconds_ns, least = now + (uint64_t)(least_share * seconds_ns);
+    if (now >= most || wanted <= most) return wanted;
+    return most > least ? most : least;
 }
 
 void hone_trials_pause(hone_trials *trials, uint64_t ns)
@@ -645,6 +659,7 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
     hone_status status = trials->measurer->attempt(trials, what, &stopping, out, out_cut, err);
     if (status == HONE_OK && !*out_cut && !out->same) hone_noise_add(&trials->noise, out);
     add_spent(&trials->spent, &out->spent);
+    trials->proofs_ns = fmax(trials->proofs_ns - out->proof_ns, 0);
     for (uint32_t i = 0; i < out->taken; i++)
         count_sample(trials, out->kept_marks[i]);
     return status;
@@ -662,14 +677,27 @@ hone_status hone_trials_run_rounds(
 }
 
 hone_status hone_trials_confirm(
-    hone_trials *trials, const hone_kernel_ref *kernel, hone_candidate *candidate, double seconds, hone_error *err)
+    hone_trials *trials,
+    const hone_kernel_ref *kernel,
+    hone_candidate *candidate,
+    hone_confirming *how,
+    hone_error *err)
 {
     hone_rounds_answer answer;
     hone_trial *trial = &candidate->trial;
     const hone_block block = {
-        .kernels = {kernel}, .finalists = {candidate}, .count = 1, .rounds = 1, .verifies = true, .seconds = seconds};
+        .kernels = {kernel},
+        .finalists = {candidate},
+        .count = 1,
+        .rounds = 1,
+        .verifies = true,
+        .seconds = how->seconds,
+        .looks_seconds = how->looks_seconds,
+        .repeats_seconds = how->repeats_seconds};
     hone_status status = hone_trials_run_rounds(trials, &block, &answer, err);
     if (status != HONE_OK) return status;
+    how->left_out = answer.left_out;
+    how->is_brief = answer.is_brief;
     trial->failure = answer.failure;
     trial->witnessed = answer.witnessed;
     if (answer.failure != HONE_FAILURE_NONE)

@@ -28,6 +28,7 @@ typedef struct hone_trials {
     bool has_floor;      // it was looked for
     uint32_t looks;      // at the peaks, because somebody was below the floor
     double open_seconds; // that the reference may take; 0: long
+    double proofs_ns;    // that looking at candidates as at leaders may still take before the finals; INFINITY: any
     hone_buffer message, answer;
     hone_noise noise;          // of samples, so far
     uint64_t taken, disturbed; // samples, and those that other work on the machine disturbed
@@ -46,6 +47,7 @@ typedef struct hone_try {
     double first_seconds;    // that it may take to be ready; 0: as long as the contest lasts
     bool may_be_cut;         // another has passed: the contest's end may cut this one short
     hone_try_sort sort;      // VERIFIES, FIRST_RUNS: its time is not asked
+    double repeats_seconds;  // a block's
     bool stays;              // in a process that others were tried in: what failed is not asked for in a new one
     const uint64_t *digests; // of the kernel's binaries that need not be measured once more
     uint32_t digest_count;
@@ -59,7 +61,9 @@ typedef struct hone_block {
     uint64_t seed;
     double seconds;                      // it stops early after these
     uint32_t retakes[HONE_MAX_TOGETHER]; // how often a disturbed sample of each may be taken again
-    bool verifies; // everything is looked at before and after the rounds; false: one run before them
+    bool verifies;          // everything is looked at before and after the rounds; false: one run before them
+    double looks_seconds;   // of it: what a smaller call shows as well is left out after these; 0: nothing is
+    double repeats_seconds; // and after these what differs little from what was looked at; 0: nothing is
 } hone_block;
 
 struct hone_measurer {
@@ -94,6 +98,9 @@ uint64_t hone_trials_now(const hone_trials *trials);
 // Since the contest began.
 double hone_trials_elapsed_seconds(const hone_trials *trials);
 void hone_trials_pause(hone_trials *trials, uint64_t ns);
+// When a share of the contest's seconds is over that begins now. Within the contest's seconds, or a tenth of them from now, so
+// that the finals end before 1.3 times its seconds, unless the seconds are over already: then it is late in any case.
+uint64_t hone_trials_until(const hone_trials *trials, double share);
 // The share of samples that other work on the machine disturbed.
 double hone_trials_disturbed(const hone_trials *trials);
 // Where the contest's seconds went so far.
@@ -111,8 +118,17 @@ hone_status hone_trials_doubt(hone_trials *trials, const hone_trial *trial, bool
 hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_trial *out, bool *out_cut, hone_error *err);
 // Everything of one candidate is looked at, alone, as of who is to win: rounds are for times. Why it was rejected is in
 // candidate->trial.
+typedef struct hone_confirming {
+    double seconds, looks_seconds, repeats_seconds; // a block's
+    bool left_out;                                  // filled: something was left to a smaller call
+    bool is_brief;                                  // filled: something was not repeated
+} hone_confirming;
 hone_status hone_trials_confirm(
-    hone_trials *trials, const hone_kernel_ref *kernel, hone_candidate *candidate, double seconds, hone_error *err);
+    hone_trials *trials,
+    const hone_kernel_ref *kernel,
+    hone_candidate *candidate,
+    hone_confirming *how,
+    hone_error *err);
 // One block of rounds between finalists. HONE_KERNEL_FAILED: the worker was lost, nobody knows by whom.
 hone_status hone_trials_run_rounds(
     hone_trials *trials, const hone_block *block, hone_rounds_answer *out, hone_error *err);

@@ -87,6 +87,9 @@ void hone_message_put_trial(hone_buffer *out, const hone_trial *trial)
     hone_wire_put_u8(out, trial->refused);
     hone_wire_put_u8(out, trial->spoiled);
     hone_wire_put_u8(out, trial->same);
+    hone_wire_put_u8(out, trial->unproven);
+    hone_wire_put_f64(out, trial->look_ns);
+    hone_wire_put_f64(out, trial->proof_ns);
     hone_wire_put_u64(out, trial->digest);
     put_spent(out, &trial->spent);
     hone_wire_put_u8(out, trial->retired);
@@ -114,6 +117,9 @@ void hone_message_get_trial(hone_wire_reader *reader, hone_trial *out)
     out->refused = hone_wire_get_u8(reader) != 0;
     out->spoiled = hone_wire_get_u8(reader) != 0;
     out->same = hone_wire_get_u8(reader) != 0;
+    out->unproven = hone_wire_get_u8(reader) != 0;
+    out->look_ns = hone_wire_get_f64(reader);
+    out->proof_ns = hone_wire_get_f64(reader);
     out->digest = hone_wire_get_u64(reader);
     get_spent(reader, &out->spent);
     out->retired = hone_wire_get_u8(reader) != 0;
@@ -130,6 +136,8 @@ void hone_message_put_rounds(hone_buffer *out, const hone_rounds_answer *answer)
     hone_wire_put_u32(out, answer->rounds);
     hone_wire_put_u8(out, answer->spoiled);
     hone_wire_put_u8(out, answer->witnessed);
+    hone_wire_put_u8(out, answer->left_out);
+    hone_wire_put_u8(out, answer->is_brief);
     put_spent(out, &answer->spent);
     hone_wire_put_text(out, answer->reason);
     for (uint32_t i = 0; i < answer->count; i++) {
@@ -149,6 +157,8 @@ void hone_message_get_rounds(hone_wire_reader *reader, hone_rounds_answer *out)
     out->rounds = hone_wire_get_u32(reader);
     out->spoiled = hone_wire_get_u8(reader) != 0;
     out->witnessed = hone_wire_get_u8(reader) != 0;
+    out->left_out = hone_wire_get_u8(reader) != 0;
+    out->is_brief = hone_wire_get_u8(reader) != 0;
     get_spent(reader, &out->spent);
     get_words(reader, out->reason, sizeof out->reason);
     if (out->count > HONE_MAX_TOGETHER || out->rounds > HONE_MAX_ROUNDS || out->failed > HONE_MAX_TOGETHER)

@@ -85,9 +85,12 @@ typedef struct hone_trial {
     bool retired; // the process cannot use its device any more: another has to go on
     bool
         refused; // the worker could not even begin, or what the kernel needs is not installed: says nothing of the kernel
-    bool spoiled;   // the worker is not to be used any more
-    bool witnessed; // as a rounds answer's, once it is confirmed
-    bool same;      // the digest was among those that the tuner knew: nothing was run
+    bool spoiled;    // the worker is not to be used any more
+    bool witnessed;  // as a rounds answer's, once it is confirmed
+    bool same;       // the digest was among those that the tuner knew: nothing was run
+    bool unproven;   // it leads, and what leaders are looked at for is left to the finals: there is no time for it
+    double look_ns;  // what a run took with all that stands around one that is verified; 0: none was
+    double proof_ns; // what it took to look at it as at a leader
     uint64_t digest;
     hone_spent spent;
     char reason[HONE_REASON_SIZE];
@@ -101,6 +104,8 @@ typedef struct hone_rounds_answer {
     uint32_t count, rounds;
     bool spoiled;   // as a trial's
     bool witnessed; // what was not computed by the reference is as a kernel of another name gives it
+    bool left_out;  // time was over before all was looked at that a smaller call shows as well
+    bool is_brief;  // and before what differs little from what was looked at
     hone_spent spent;
     double max_error[HONE_MAX_TOGETHER];
     double samples[HONE_MAX_TOGETHER][HONE_MAX_ROUNDS];

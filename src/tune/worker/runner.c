@@ -254,9 +254,12 @@ hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone
 {
     hone_error why = {.message = ""};
     hone_session *session = runner->session;
+    const uint64_t start = hone_os_now_ns();
     if (poison(runner, err) != HONE_OK) return HONE_FAILURE_RUN;
     hone_status status = hone_runner_run_values(runner, session->buffers.sets[0].values, &why);
-    return hone_runner_judge(runner, status, &why, out_max_error, err);
+    const hone_failure failure = hone_runner_judge(runner, status, &why, out_max_error, err);
+    runner->look_ns = (double)(hone_os_now_ns() - start);
+    return failure;
 }
 
 // Wrong on inputs that are nearly the original's, with the very answers that were right for those.
@@ -274,12 +277,15 @@ hone_failure hone_runner_verify_variants(
 {
     hone_session *session = runner->session;
     hone_failure failure = HONE_FAILURE_NONE;
-    if (depth == HONE_FOR_WINNERS && hone_session_make_all_variants(session, err) != HONE_OK)
+    if (depth == HONE_FOR_WINNERS && hone_runner_has_time(runner) &&
+        hone_session_make_all_variants(session, err) != HONE_OK)
         failure = HONE_FAILURE_RUN;
     for (int kind = HONE_VARIANT_ORIGINAL + 1; kind < HONE_VARIANT_COUNT && failure == HONE_FAILURE_NONE; kind++) {
         double error = 0;
         if (!session->variants.variants[kind].there) continue;
         if (!hone_variant_is_for((hone_variant_kind)kind, depth)) continue;
+        // Who keeps its answers, or is right for one set of values, shows on the call itself.
+        if (kind > HONE_VARIANT_OTHER && !hone_runner_has_time(runner)) break;
         if (hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err) != HONE_OK)
             failure = HONE_FAILURE_RUN;
         else

@@ -16,8 +16,9 @@ static const char where[] = "tune.worker";
 typedef struct finals {
     hone_session *session;
     hone_rounds asked;
-    bool verifies; // in full, before and after
-    bool pursues;  // leaks of one run in thousands, of the only one
+    bool verifies;               // in full, before and after
+    bool pursues;                // leaks of one run in thousands, of the only one
+    double looks_ns, repeats_ns; // that pass before hone_runner_has_time and hone_runner_repeats end; 0: they do not
     hone_kernel kernels[HONE_MAX_TOGETHER];
     hone_config configs[HONE_MAX_TOGETHER];
     uint8_t changes[HONE_MAX_TOGETHER]; // of scalars, a bit for each
@@ -40,6 +41,8 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     f->asked.limit_ns = hone_wire_get_f64(reader) * 1e9;
     f->verifies = hone_wire_get_u8(reader) != 0;
     f->pursues = hone_wire_get_u8(reader) != 0 && f->asked.count == 1;
+    f->looks_ns = hone_wire_get_f64(reader);
+    f->repeats_ns = hone_wire_get_f64(reader);
     hone_status status = hone_wire_check(reader, err);
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
@@ -175,10 +178,15 @@ static hone_failure pursue_leak(finals *f, hone_error *err)
 static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *err)
 {
     hone_runner *runners[HONE_MAX_TOGETHER];
+    const uint64_t begin_ns = hone_os_now_ns();
     hone_side_effects_begin(&f->session->effects);
     for (uint32_t i = 0; i < f->asked.count; i++)
         runners[i] = &f->runners[i];
     hone_failure failure = prepare_all(f, &out->spent, &out->failed, err);
+    for (uint32_t i = 0; i < f->asked.count; i++) {
+        f->runners[i].looks_until_ns = f->looks_ns > 0 ? begin_ns + (uint64_t)f->looks_ns : 0;
+        f->runners[i].repeats_until_ns = f->repeats_ns > 0 ? begin_ns + (uint64_t)f->repeats_ns : 0;
+    }
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, false, out, err);
     hone_side_effects_begun(&f->session->effects);
     f->session->effects.lingers = f->pursues;
@@ -193,6 +201,8 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     for (uint32_t i = 0; i < f->asked.count; i++) {
         out->spent.run_ns += f->runners[i].run_ns + f->runners[i].verified_ns;
         out->spent.verify_ns -= f->runners[i].verified_ns;
+        out->left_out = out->left_out || f->runners[i].left_out;
+        out->is_brief = out->is_brief || f->runners[i].is_brief;
         hone_runner_deinit(&f->runners[i]);
     }
     // What is left behind in the end is nobody's in particular, when there are several: each is looked at alone where it

@@ -13,6 +13,8 @@
 // Runs that are compared after a candidate was timed.
 enum { RACE_VERIFIED = 8 };
 static const double race_verified_ns = 1e6;
+// What looking at a leader takes: on some ten kinds of values, in three places, and two times nine runs of probes.
+enum { LOOKS_AT_LEADER = 30 };
 
 enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
 
@@ -269,6 +271,8 @@ typedef struct try_request {
     uint8_t changes; // of scalars that it is verified with, a bit for each
     hone_stopping stopping;
     hone_try_sort sort;
+    double proof_ns;       // that looking at it as at a leader may take, where it leads
+    double repeats_ns;     // that pass before hone_runner_repeats ends; 0: it does not
     const uint64_t *known; // digests of this kernel's that were measured
     uint32_t known_count;
 } try_request;
@@ -323,6 +327,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     hone_side_effects_begun(&runner->session->effects);
     hone_pool_rest(runner->session->own_pool); // its threads would spin beside the first runs that are timed
     out->spent.verify_ns = since(start);
+    out->look_ns = runner->look_ns;
     if (failure != HONE_FAILURE_NONE) return failure;
     hone_session_pass_phase(runner->session);
     hone_runner_recall(runner);
@@ -334,12 +339,17 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     const bool leads = q->sort != HONE_TRY_AGAIN && (stopping->best_ns == 0 || out->time_ns < stopping->best_ns);
+    // The finals look at all of it: a slow run is not repeated here as often as a contest has no time for.
+    const double looks = has_led(runner) ? LOOKS_AT_LEADER / 2 : LOOKS_AT_LEADER;
+    out->unproven = leads && q->sort == HONE_TRY_RACES && looks * out->look_ns > q->proof_ns;
     const hone_verify_depth depth = q->sort == HONE_TRY_VERIFIES ? HONE_FOR_WINNERS
-                                    : leads                      ? HONE_FOR_LEADERS
+                                    : leads && !out->unproven    ? HONE_FOR_LEADERS
                                                                  : HONE_FOR_ALL;
     if (failure == HONE_FAILURE_NONE && !out->dropped)
         failure = verify_last(runner, depth, q->changes, &out->max_error, err);
-    out->spent.verify_ns += since(start);
+    const double took_ns = since(start);
+    out->spent.verify_ns += took_ns;
+    if (depth == HONE_FOR_LEADERS) out->proof_ns = took_ns;
     // What its samples said so far is the time of numbers that it knew.
     return failure == HONE_FAILURE_NONE && runner->learns != NULL && !learnt
                ? hone_measure_candidate(runner, stopping, out, err)
@@ -355,6 +365,7 @@ static bool is_known(const try_request *q, uint64_t digest)
 
 static hone_failure verify_first_runs(hone_runner *runner, double after_ns, hone_trial *out, hone_error *err)
 {
+    const uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_verify_first(runner, after_ns, &out->time_ns, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_beside(runner, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE && after_ns == 0) failure = hone_runner_verify_preparing(runner, err);
@@ -362,6 +373,7 @@ static hone_failure verify_first_runs(hone_runner *runner, double after_ns, hone
     if (failure == HONE_FAILURE_NONE && after_ns == 0)
         failure = hone_runner_verify_placed(runner, HONE_FOR_WINNERS, true, &out->max_error, err);
     hone_session_keep_neighbour(runner->session);
+    out->spent.verify_ns = since(start);
     return failure;
 }
 
@@ -377,6 +389,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     hone_side_effects_prepared(&session->effects);
     hone_session_pass_phase(session);
     const uint64_t arguments = hone_arguments_digest(&runner);
+    runner.repeats_until_ns = q->repeats_ns > 0 ? start + (uint64_t)q->repeats_ns : 0;
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
     if (failure == HONE_FAILURE_NONE && q->sort == HONE_TRY_FIRST_RUNS)
@@ -400,6 +413,8 @@ static hone_status read_try(hone_session *session, hone_wire_reader *reader, try
     const uint8_t sort = hone_wire_get_u8(reader);
     if (sort >= HONE_TRY_SORTS) reader->failed = true;
     out->sort = (hone_try_sort)sort;
+    out->proof_ns = hone_wire_get_f64(reader);
+    out->repeats_ns = hone_wire_get_f64(reader);
     hone_message_get_digests(reader, &out->known, &out->known_count);
     if (status == HONE_OK) status = hone_wire_check(reader, err);
     return status != HONE_OK || session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");

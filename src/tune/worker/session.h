@@ -175,12 +175,18 @@ struct hone_runner {
     hone_platform_instance *instance; // that it is prepared with; NULL: none
     hone_guarded_scratch scratch;
     hone_execution execution;
-    uint32_t batch;           // runs a sample
-    int32_t workers;          // of hone's pool that its last sample had work for
-    const char *meddled;      // what of its arguments its latest verified run changed; NULL: nothing
-    int meddled_index;        // of the value that is of; -1: of none
-    const char *lost;         // a register that its latest verified run did not keep for its caller; NULL: none
-    double verify_ns;         // what the last verified run took
+    uint32_t batch;          // runs a sample
+    int32_t workers;         // of hone's pool that its last sample had work for
+    const char *meddled;     // what of its arguments its latest verified run changed; NULL: nothing
+    int meddled_index;       // of the value that is of; -1: of none
+    const char *lost;        // a register that its latest verified run did not keep for its caller; NULL: none
+    double verify_ns;        // what the last verified run took
+    double look_ns;          // the same with its results overwritten before it, and compared after it
+    uint64_t looks_until_ns; // from then on what a smaller call shows as well is left to that; 0: there is no such time
+    bool left_out;           // something was
+    uint64_t
+        repeats_until_ns; // from then on looks that differ little from those before them are left out; 0: there is no such time
+    bool is_brief;            // some were
     double verified_ns;       // what all of them took
     double run_ns;            // what all samples took, those to warm up counted in
     double judged_ns;         // what looking at what samples left took
@@ -210,6 +216,28 @@ void hone_runner_note_pair(hone_runner *runner, const hone_sample *changed, cons
 hone_failure hone_runner_judge_pairs(const hone_runner *runner, hone_error *err);
 // The runs of samples write beside the inputs.
 void hone_runner_write_elsewhere(hone_runner *runner);
+
+// Looks this short are never too many.
+static const double hone_short_look_ns = 1e6;
+
+// Whether there is time for another look that a smaller call can have in its place.
+static inline bool hone_runner_has_time(hone_runner *runner)
+{
+    const bool has_time = runner->looks_until_ns == 0 || runner->look_ns < hone_short_look_ns ||
+                          hone_os_now_ns() < runner->looks_until_ns;
+    runner->left_out = runner->left_out || !has_time;
+    return has_time;
+}
+
+// The same of looks that differ little from those before them: at arrays each of which is placed unlike the others where all
+// were placed badly together, and in all places again on rows unlike each other. Runs of 60 ms took most of a contest of 3 s for these.
+static inline bool hone_runner_repeats(hone_runner *runner)
+{
+    const bool repeats = runner->repeats_until_ns == 0 || runner->look_ns < hone_short_look_ns ||
+                         hone_os_now_ns() < runner->repeats_until_ns;
+    runner->is_brief = runner->is_brief || !repeats;
+    return repeats && hone_runner_has_time(runner);
+}
 
 // How a run failed that came back with this.
 hone_failure hone_failure_of(hone_status status);

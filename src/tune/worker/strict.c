@@ -338,6 +338,8 @@ hone_failure hone_runner_verify_placed(
     for (uint32_t i = 0; has_room && failure == HONE_FAILURE_NONE && next_placing(arrays, depth, is_whole, i, &at);
          i++) {
         double error = 0;
+        if (i > 0 && !(at.sort == APART || at.half > 0 ? hone_runner_repeats(runner) : hone_runner_has_time(runner)))
+            break;
         place_arrays(runner, arrays, at);
         failure = run_placed(runner, arrays, at, &error, err);
         if (failure == HONE_FAILURE_UNALIGNED && is_right_again(runner, arrays, at)) failure = HONE_FAILURE_WRONG;
@@ -449,14 +451,16 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
                           hone_session_is_quick(session);
     hone_failure failure = hone_runner_verify_placed(runner, depth, is_whole, out_max_error, err);
     hone_session_pass_phase(session);
-    if (depth != HONE_FOR_WINNERS) return failure;
+    if (depth != HONE_FOR_WINNERS || failure != HONE_FAILURE_NONE || !hone_runner_has_time(runner)) return failure;
     // Both take one thread's time, which is a phase's on a machine of many.
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_order(runner, out_max_error, err);
+    failure = hone_runner_verify_order(runner, out_max_error, err);
     hone_session_pass_phase(session);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_alone(runner, out_max_error, err);
+    if (failure == HONE_FAILURE_NONE && hone_runner_has_time(runner))
+        failure = hone_runner_verify_alone(runner, out_max_error, err);
     hone_session_pass_phase(session);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_stack(runner, out_max_error, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_racing(runner, err);
+    if (failure == HONE_FAILURE_NONE && hone_runner_has_time(runner))
+        failure = hone_runner_verify_stack(runner, out_max_error, err);
+    if (failure == HONE_FAILURE_NONE && hone_runner_has_time(runner)) failure = hone_runner_verify_racing(runner, err);
     return failure;
 }
 
@@ -464,7 +468,8 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
 static hone_failure verify_uneven(hone_runner *runner, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
-    if (!session->variants.variants[HONE_VARIANT_UNEVEN].has_reference) return HONE_FAILURE_NONE;
+    if (!session->variants.variants[HONE_VARIANT_UNEVEN].has_reference || !hone_runner_repeats(runner))
+        return HONE_FAILURE_NONE;
     if (hone_variants_load(&session->variants, HONE_VARIANT_UNEVEN, &session->buffers, err) != HONE_OK)
         return HONE_FAILURE_RUN;
     const hone_failure failure = verify_loaded(runner, HONE_FOR_WINNERS, out_max_error, err);
