@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 from support import BUILD, COMMAND, DATA, NO, CommandTest
@@ -587,6 +588,38 @@ class Answers(Contest):
         rows = {row["kernel"]: row for row in entry["evidence"]["kernels"]}
         self.assertEqual((entry["kernel"], rows["quick"]["rejected"]), ("quick", {}))
         self.assertGreater(entry["evidence"]["time_ns"], 2 * 1000)  # of numbers that come again and again it takes 6 us, else 30
+
+    DOUBLED = "void right(const float *x, float *y, long long n) { for (long long i = 0; i < n; i++) y[i] = 2 * x[i]; }"
+
+    def test_a_kernel_that_waits_for_itself_in_two_threads_leaves_a_contest_its_time(self):
+        pack = self.write_own("waits", "double_floats(x: f32[n]) -> y: f32[n]", """
+            #include <stdatomic.h>
+            #include <unistd.h>
+            void cheat(const float *x, float *y, long long n) {
+                static atomic_int inside;
+                if (atomic_fetch_add(&inside, 1) > 0) for (;;) pause();
+                for (volatile int i = 0; i < 200000; i++);
+                for (long long i = 0; i < n; i++) y[i] = 2 * x[i];
+                atomic_fetch_sub(&inside, 1);
+            }""", self.DOUBLED, "x, y, i64(n)", "double_floats")
+        start = time.monotonic()
+        done = self.hone("tune", "--pack", pack, "double_floats(f32[100000])", "--seconds", "8", code=None)
+        self.assertIn("waits (1 tried): no answer within", done.out + done.err)
+        self.assertLess(time.monotonic() - start, 1.3 * 8)
+
+    def test_a_slow_kernel_is_run_no_more_often_than_a_contest_has_time_for(self):
+        """At most some sixty times. Where the contest has time for more, it is looked at in more places."""
+        pack = self.write_own("slow", "double_floats(x: f32[n]) -> y: f32[n]", """
+            void cheat(const float *x, float *y, long long n) {
+                for (volatile long i = 0; i < 2400 * n; i++);
+                for (long long i = 0; i < n; i++) y[i] = 2 * x[i];
+            }""", self.DOUBLED, "x, y, i64(n)", "double_floats")
+        evidence = [self.hone("tune", "--pack", pack, "double_floats(f32[100000])", "--seconds", str(seconds), "--json").json["entries"][0]["evidence"]
+                    for seconds in (3, 30)]
+        runs = [each["run_seconds"] / (each["time_ns"] * 1e-9) for each in evidence]
+        self.assertEqual([each["verified_by"] for each in evidence], ["whole, in few places", "whole"])
+        self.assertLess(runs[0], 80, runs)
+        self.assertGreater(runs[1], runs[0])
 
     def test_a_sum_in_too_few_bits_does_not_win(self):
         pack = self.write_own("narrow", "sum_integers(x: i32[n]) -> y: i64[1]", """

@@ -303,6 +303,8 @@ static double run_seconds(double limit, double best_ns)
 }
 
 static const double compile_seconds = 60;
+// That the first one may take to be ready in a contest that is shorter, or over.
+static const double least_ready_seconds = 10;
 
 static double candidate_seconds(const hone_question *question, const hone_kernel_ref *kernel, double best_ns)
 {
@@ -375,11 +377,20 @@ enum { PHASES_OF_PYTHON = 3 }; // that may take a candidate's whole limit
 
 // Compilers of functions of Python work in a run: torch.compile's in the first run of each shape, layout and alignment. So each phase
 // of such a function may take the whole limit.
-static hone_limits limits_of(const hone_kernel_ref *kernel, double limit, double best_ns)
+static hone_limits limits_of(const hone_trials *trials, const hone_kernel_ref *kernel, double limit, double best_ns)
 {
+    const double least = 2, part = 0.5;
     const uint64_t all_ns = limit_ns(limit);
     if (hone_kernel_is_interpreted(kernel)) return (hone_limits){all_ns, all_ns, PHASES_OF_PYTHON * all_ns};
-    return (hone_limits){all_ns, limit_ns(run_seconds(limit, best_ns)), 0};
+    // Of what nobody has run yet: who hangs leaves half of what is left to the others.
+    const double next =
+        best_ns > 0 ? run_seconds(limit, best_ns) : fmin(limit, fmax(least, part * seconds_left(trials)) * crowding());
+    return (hone_limits){all_ns, limit_ns(next), 0};
+}
+
+static bool is_timed(const hone_try *what)
+{
+    return what->sort == HONE_TRY_RACES || what->sort == HONE_TRY_AGAIN;
 }
 
 static hone_status ask_once(
@@ -388,11 +399,12 @@ static hone_status ask_once(
     double limit = by->limit_ns * 1e-9, left = time_for(trials, what);
     bool clamped = left < limit && what->may_be_cut;
     if (clamped) limit = left;
+    // Where nothing has passed yet, what is made ready for long may be the only one that works.
+    if (!clamped && is_timed(what)) limit = fmin(limit, fmax(left, least_ready_seconds));
     // The race ends before it is ended.
-    const bool is_timed = what->sort == HONE_TRY_RACES || what->sort == HONE_TRY_AGAIN;
-    const double race_ns = is_timed ? limit * 1e9 / 2 : 1;
+    const double race_ns = is_timed(what) ? limit * 1e9 / 2 : 1;
     const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
-    const hone_limits limits = limits_of(what->kernel, limit, by->best_ns);
+    const hone_limits limits = limits_of(trials, what->kernel, limit, by->best_ns);
     const uint64_t start = hone_trials_now(trials);
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
@@ -475,13 +487,21 @@ static hone_status prepare_here(
 
 // Confirming ----------------------------------------------------------------------------------------------------------
 
-// The longest that one phase of the finals can honestly take.
-static double block_seconds(const hone_question *question, const hone_block *block)
+// The longest that one phase of the finals can honestly take: the first one prepares.
+static hone_limits limits_of_block(const hone_trials *trials, const hone_block *block)
 {
+    const double runs = 200, references = 20, others = 3;
     double run = 0;
-    for (uint32_t i = 0; i < block->count; i++)
+    bool interpreted = false;
+    for (uint32_t i = 0; i < block->count; i++) {
         run += block->finalists[i]->trial.time_ns * 1e-9;
-    return 2 * block->seconds + question->options.candidate_seconds + 10 * run;
+        interpreted = interpreted || hone_kernel_is_interpreted(block->kernels[i]);
+    }
+    const double all = 2 * block->seconds + trials->question->options.candidate_seconds + 10 * run;
+    // All have run before. Who waits for itself in two threads, say, is waited for no longer than its looks can take.
+    const double looks = (others + runs * run + references * 1e-9 * trials->opened.reference_ns) * crowding(),
+                 next = looks + (block->rounds > 1 ? 2 * block->seconds : 0);
+    return (hone_limits){limit_ns(all), limit_ns(interpreted ? all : fmin(all, next)), 0};
 }
 
 static hone_status read_rounds(hone_trials *trials, hone_rounds_answer *out, hone_error *err)
@@ -524,9 +544,11 @@ static hone_status run_rounds_here(
     hone_status status = hone_trials_open(trials, err);
     if (status != HONE_OK) return status;
     put_block(trials, block);
-    double limit = block_seconds(trials->question, block);
-    const hone_limits limits = {limit_ns(limit), limit_ns(limit), 0};
+    const hone_limits limits = limits_of_block(trials, block);
+    const uint64_t start = hone_trials_now(trials);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_ROUNDS, &limits);
+    const bool is_first = hone_trials_now(trials) - start < limits.next_ns;
+    const double limit = 1e-9 * (double)(is_first ? limits.first_ns : limits.next_ns);
     if (block->count == 1 && tell_loss(&outcome, limit, &out->failure, out->reason, sizeof out->reason)) return HONE_OK;
     if (outcome.kind != HONE_OUTCOME_ANSWERED) return fail_outcome(&outcome, "a finalist", limit, err);
     status = read_rounds(trials, out, err);
