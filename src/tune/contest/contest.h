@@ -146,6 +146,8 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
 //   seconds  that there are for the finals
 void hone_finals_choose_finalists(
     const hone_standings *standings, const hone_incumbent *incumbent, double seconds, hone_finals *out);
+// Runs of a sample in the finals, where these are short: as long as what stands around a sample takes.
+static const double hone_burst_ns = 1.5e6;
 // Makes a candidate a finalist that keeps its place.
 void hone_finals_admit(hone_finals *finals, hone_candidate *candidate);
 // Takes the last ones out until so many rounds fit into the seconds; two stay.

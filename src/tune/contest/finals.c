@@ -27,6 +27,7 @@
 
 enum {
     LEAST_BLOCK_ROUNDS = 5, // two blocks make ten rounds
+    SLOW_ROUNDS = 3,        // of a single one
     BLOCK_ROUNDS = 8,
     MOST_BLOCK_ROUNDS = 32,
     EXTRA_ROUNDS = 2, // a block's runs beside its rounds: to verify before and after
@@ -37,7 +38,7 @@ enum {
 
 static const double least_share = 0.15;   // of the contest's time, also when the race has spent all
 static const double first_share = 0.5;    // of the finals' time, for the block in which all take part
-static const double block_seconds = 0.08; // of rounds: shorter ones are worth no preparing
+static const double block_seconds = 0.16; // of rounds: shorter ones are worth no preparing
 static const uint64_t pause_ns = 20000000;
 static const uint64_t least_spread_ns = 2000000000;
 enum { SPREAD_OF_RACE = 4 }; // times as long as the race
@@ -64,12 +65,21 @@ static double seconds_left(const hone_contest_state *state)
     return fmax(seconds_until(&state->trials, rounds_until(state)), least_share * state->question.options.seconds);
 }
 
+// Nobody is compared with a single one. Runs of this length are hardly shorter or longer a moment later.
+static bool is_single_and_slow(const hone_finals *finals)
+{
+    const double long_ns = 10e6;
+    return finals->count == 1 && finals->finalists[0].candidate->trial.time_ns > long_ns;
+}
+
 static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
 {
     const double round = hone_finals_round_seconds(finals), fit = seconds / round - EXTRA_ROUNDS;
     const uint32_t left = HONE_MOST_FINAL_ROUNDS - finals->rounds;
     double wanted = fmin(fmax(block_seconds / round, BLOCK_ROUNDS), MOST_BLOCK_ROUNDS);
-    if (finals->rounds == 0 || fit < BLOCK_ROUNDS)
+    if (is_single_and_slow(finals))
+        wanted = SLOW_ROUNDS;
+    else if (finals->rounds == 0 || fit < BLOCK_ROUNDS)
         wanted = LEAST_BLOCK_ROUNDS;
     else if (fit < wanted)
         wanted = fit;
@@ -197,8 +207,16 @@ static bool is_doubtful(const hone_block *block, const hone_rounds_answer *answe
 // What one attempt came to: every block done, or a candidate was rejected and there is another attempt.
 typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
 
+// Runs of one sample. Where blocks are spread over the time that is left, most of that is runs: pauses of it alone showed
+// no more moments, and fewer runs of each.
+static double burst_of(const hone_block *block, uint64_t spread)
+{
+    const double share = 0.6, most_ns = 10e6, samples = (double)block->rounds * block->count;
+    return fmin(fmax(share * (double)spread / samples, hone_burst_ns), most_ns);
+}
+
 static hone_status run_block(
-    hone_contest_state *state, hone_finals *finals, uint32_t index, attempt *out, hone_error *err)
+    hone_contest_state *state, hone_finals *finals, uint32_t index, uint64_t spread, attempt *out, hone_error *err)
 {
     hone_rounds_answer answer;
     hone_error why = {0};
@@ -206,6 +224,7 @@ static hone_status run_block(
     if (index < LEAST_BLOCKS) seconds *= first_share;
     hone_block block = block_of(&state->field, finals, rounds_for_block(finals, seconds));
     block.seed = state->question.options.seed + index + 1;
+    block.burst_ns = burst_of(&block, spread);
     block.seconds = seconds;
     hone_status status = hone_trials_run_rounds(&state->trials, &block, &answer, &why);
     *out = ATTEMPT_LOST;
@@ -255,26 +274,23 @@ static hone_status pause_between(hone_contest_state *state, uint64_t ns, hone_er
     return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
-// Nobody is compared with a single one. Runs of this length are hardly shorter or longer a moment later.
-static bool is_single_and_slow(const hone_finals *finals)
-{
-    const double long_ns = 10e6;
-    return finals->count == 1 && finals->finalists[0].candidate->trial.time_ns > long_ns;
-}
-
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_trials *trials = &state->trials;
-    const uint64_t spread = spread_until(state);
+    const uint64_t until = spread_until(state);
+    uint64_t spread = 0; // between the begins of two blocks
     for (uint32_t b = 0; finals->rounds < HONE_MOST_FINAL_ROUNDS; b++) {
-        hone_status status = run_block(state, finals, b, out, err);
+        const uint64_t start = hone_trials_now(trials);
+        hone_status status = run_block(state, finals, b, spread, out, err);
         if (status != HONE_OK || *out != ATTEMPT_DONE) return status;
         bool certain = hone_finals_settle(finals, state->question.options.seed);
         bool unsteady = hone_finals_are_unsteady(finals);
-        bool late = hone_trials_now(trials) >= (unsteady ? spread : rounds_until(state));
+        bool late = hone_trials_now(trials) >= (unsteady ? until : rounds_until(state));
         const uint32_t least = is_single_and_slow(finals) ? 1 : LEAST_BLOCKS;
         if (late || (b + 1 >= least && certain && !unsteady)) break;
-        status = pause_between(state, unsteady ? spread_ns(trials, finals, spread) : pause_ns, err);
+        const uint64_t took = hone_trials_now(trials) - start;
+        spread = unsteady ? spread_ns(trials, finals, until) : 0;
+        status = pause_between(state, spread > took + pause_ns ? spread - took : pause_ns, err);
         if (status != HONE_OK) return status;
     }
     return HONE_OK;

@@ -294,6 +294,9 @@ static double crowding(void)
     return load > cpu.threads ? load / cpu.threads : 1;
 }
 
+// Of the contest's seconds, for the samples of one candidate beyond two: who may win has more in the finals.
+static const double samples_share = 0.05;
+
 // A run is not a compilation: it has no reason to take ten seconds when the best takes a millisecond. Beside compilers, six
 // ready threads for each processor, a right kernel's phase of verifying took longer than its second.
 static double run_seconds(double limit, double best_ns)
@@ -354,6 +357,7 @@ static void put_try(hone_trials *trials, const hone_try *what, const hone_stoppi
     hone_wire_put_u8(&trials->message, (uint8_t)what->sort);
     hone_wire_put_f64(&trials->message, trials->proofs_ns);
     hone_wire_put_f64(&trials->message, what->repeats_seconds * 1e9);
+    hone_wire_put_u8(&trials->message, what->kernel->builtin);
     hone_message_put_digests(&trials->message, what->digests, what->digest_count);
 }
 
@@ -403,7 +407,13 @@ static hone_status ask_once(
     if (!clamped && is_timed(what)) limit = fmin(limit, fmax(left, least_ready_seconds));
     // The race ends before it is ended.
     const double race_ns = is_timed(what) ? limit * 1e9 / 2 : 1;
-    const hone_stopping stopping = {by->best_ns, by->noise, race_ns, by->is_shared, by->is_patient};
+    const hone_stopping stopping = {
+        .best_ns = by->best_ns,
+        .noise = by->noise,
+        .limit_ns = race_ns,
+        .samples_ns = samples_share * 1e9 * trials->question->options.seconds,
+        .is_shared = by->is_shared,
+        .is_patient = by->is_patient};
     const hone_limits limits = limits_of(trials, what->kernel, limit, by->best_ns);
     const uint64_t start = hone_trials_now(trials);
     put_try(trials, what, &stopping);
@@ -532,6 +542,7 @@ static void put_block(hone_trials *trials, const hone_block *block)
     hone_wire_put_u8(message, block->verifies && block->count == 1 && !block->kernels[0]->builtin);
     hone_wire_put_f64(message, block->looks_seconds * 1e9);
     hone_wire_put_f64(message, block->repeats_seconds * 1e9);
+    hone_wire_put_f64(message, block->burst_ns);
 }
 
 static hone_status run_rounds_here(
@@ -675,7 +686,11 @@ hone_status hone_trials_try(hone_trials *trials, const hone_try *what, hone_tria
     hone_assert(what->kernel != NULL && what->config != NULL && what->best_ns >= 0);
     double limit = candidate_seconds(trials->question, what->kernel, what->best_ns);
     const hone_stopping stopping = {
-        what->best_ns, hone_noise_level(&trials->noise), limit * 1e9, what->is_shared, what->is_patient};
+        .best_ns = what->best_ns,
+        .noise = hone_noise_level(&trials->noise),
+        .limit_ns = limit * 1e9,
+        .is_shared = what->is_shared,
+        .is_patient = what->is_patient};
     memset(out, 0, sizeof *out);
     *out_cut = false;
     hone_status status = trials->measurer->attempt(trials, what, &stopping, out, out_cut, err);

@@ -62,6 +62,7 @@ typedef struct hone_block {
     double seconds;                      // it stops early after these
     uint32_t retakes[HONE_MAX_TOGETHER]; // how often a disturbed sample of each may be taken again
     bool verifies;          // everything is looked at before and after the rounds; false: one run before them
+    double burst_ns;        // runs of each sample of a round, at least three where they are short; 0: three
     double looks_seconds;   // of it: what a smaller call shows as well is left out after these; 0: nothing is
     double repeats_seconds; // and after these what differs little from what was looked at; 0: nothing is
 } hone_block;

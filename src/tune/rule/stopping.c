@@ -216,7 +216,9 @@ hone_failure hone_stopping_run(
         verdict = hone_stopping_judge(stopping, samples, count, total_ns, is_long);
         if (verdict == HONE_STOPPING_BEATEN && may_be_disturbed(stopping, samples, count, total_ns))
             verdict = HONE_STOPPING_GOES_ON;
-        if ((double)(sampler->now_ns(sampler->ctx) - start) > stopping->limit_ns) break;
+        const double took_ns = (double)(sampler->now_ns(sampler->ctx) - start);
+        if (took_ns > stopping->limit_ns) break;
+        if (stopping->samples_ns > 0 && took_ns > stopping->samples_ns && count >= LONG_SAMPLES) break;
     }
     keep_samples(out, samples, count);
     hone_trial_weigh(out);

@@ -297,6 +297,7 @@ void hone_message_put_stopping(hone_buffer *out, const hone_stopping *stopping)
     hone_wire_put_f64(out, stopping->best_ns);
     hone_wire_put_f64(out, stopping->noise);
     hone_wire_put_f64(out, stopping->limit_ns);
+    hone_wire_put_f64(out, stopping->samples_ns);
     hone_wire_put_u8(out, stopping->is_shared);
     hone_wire_put_u8(out, stopping->is_patient);
 }
@@ -306,6 +307,7 @@ void hone_message_get_stopping(hone_wire_reader *reader, hone_stopping *out)
     out->best_ns = hone_wire_get_f64(reader);
     out->noise = hone_wire_get_f64(reader);
     out->limit_ns = hone_wire_get_f64(reader);
+    out->samples_ns = hone_wire_get_f64(reader);
     out->is_shared = hone_wire_get_u8(reader) != 0;
     out->is_patient = hone_wire_get_u8(reader) != 0;
 }

@@ -206,11 +206,12 @@ hone_status hone_message_get_kernel(
 
 // What a TRY is measured by.
 typedef struct hone_stopping {
-    double best_ns;  // 0: there is none, and a candidate is measured in full
-    double noise;    // hone_noise_level
-    double limit_ns; // after which no further sample begins
-    bool is_shared;  // the best's device was never left alone: samples that it was not left alone in compare with it
-    bool is_patient; // one of few configs: it is not believed to be slow before it was left alone once, for a while
+    double best_ns;    // 0: there is none, and a candidate is measured in full
+    double noise;      // hone_noise_level
+    double limit_ns;   // after which no further sample begins
+    bool is_shared;    // the best's device was never left alone: samples that it was not left alone in compare with it
+    bool is_patient;   // one of few configs: it is not believed to be slow before it was left alone once, for a while
+    double samples_ns; // after which none begins either, where there are two: other looks have limit_ns; 0: limit_ns
 } hone_stopping;
 
 void hone_message_put_stopping(hone_buffer *out, const hone_stopping *stopping);

@@ -47,6 +47,8 @@ static const double warm_again_ns = 200e3;
 // Chosen by measurement on Linux 6.18 (EEVDF) with four busy processes on each processor: after such a rest 90 to
 // 100 % of samples of up to 3 ms were undisturbed, without it 22 to 76 %.
 static const uint64_t rest_ns = 1000000;
+// Of runs, that follow a rest before the next one: below the 3 ms that a slept thread keeps its processor for.
+static const double owed_ns = 2e6;
 // Two slices of the scheduler and some. Of samples of 20 us on two threads, beside 17 busy processes on two processors, 11 to 20 of
 // 100 were undisturbed without it, 57 to 70 with 5 to 20 ms.
 static const uint64_t gather_ns = 8 * 1000 * 1000;
@@ -315,18 +317,31 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Of a short run the middle one of three samples, with its own marks: what disturbs a sample makes it longer, so that
-// one disturbed sample of the three is not the middle one. Somewhere among them are the two batches of a pair (pairs.c), through
-// the same calls.
+// The middle one of those that nothing disturbed; of all, with its own marks, where there are none.
+static hone_sample middle_of(hone_sample *samples, uint32_t count)
+{
+    uint32_t alone = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (samples[i].marks == 0) samples[alone++] = samples[i];
+    const uint32_t counted = alone > 0 ? alone : count;
+    qsort(samples, counted, sizeof samples[0], by_time);
+    return samples[counted / 2];
+}
+
+// Of a short run the middle one of a burst of samples: what disturbs a sample makes it longer. Before a burst threads come to rest and
+// are woken, some milliseconds on a busy machine, and it is worth as long: it ends before what a rest is worth to the scheduler does.
+// Somewhere among them are the two batches of a pair (pairs.c), through the same calls.
 static hone_failure sample_warm(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
-    enum { SAMPLES = 3, OF_PAIR = 2 };
-    hone_sample samples[SAMPLES], pair[OF_PAIR];
+    enum { LEAST = 3, MOST = 64, OF_PAIR = 2 };
+    hone_sample samples[MOST], pair[OF_PAIR];
     double spent = 0, unused_ns;
     hone_failure failure = run_marked(runner, runs, waits, out, err);
     if (failure != HONE_FAILURE_NONE) return failure;
-    const bool is_short = out->time_ns <= short_run_ns, has_pair = hone_runner_wants_pair(runner, out->time_ns);
+    const double each_ns = fmax(out->time_ns * runner->batch, 1000);
+    const bool is_short = out->time_ns <= short_run_ns || LEAST * each_ns <= runner->burst_ns,
+               has_pair = hone_runner_wants_pair(runner, out->time_ns);
     if (!is_short && !has_pair) return failure;
     runner->spoils_within = true;
     while (is_short && failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
@@ -334,21 +349,20 @@ static hone_failure sample_warm(
         spent += fmax(unused_ns * runner->batch, 1000); // a clock that stands still ends too
     }
     runner->spoils_within = false;
-    const uint32_t wanted = is_short ? SAMPLES : 0, steps = wanted + (has_pair ? OF_PAIR : 0);
-    const uint32_t at = has_pair ? hone_random_below(&runner->session->random, wanted + 1) : steps;
+    const uint32_t fit = (uint32_t)fmin(fmax(runner->burst_ns / each_ns, LEAST), MOST), wanted = is_short ? fit : 0;
+    const uint32_t at = has_pair ? hone_random_below(&runner->session->random, wanted + 1) : wanted + 1;
     const uint32_t changed = hone_random_below(&runner->session->random, OF_PAIR);
-    for (uint32_t i = 0; i < steps && failure == HONE_FAILURE_NONE; i++) {
-        const bool is_of_pair = i >= at && i < at + OF_PAIR;
-        hone_sample *to = is_of_pair ? &pair[i - at] : &samples[i < at ? i : i - (steps - wanted)];
-        if (is_of_pair) failure = hone_runner_begin_pair(runner, i - at == changed, err);
-        if (failure == HONE_FAILURE_NONE) failure = run_marked(runner, runs, waits, to, err);
-        if (is_of_pair) hone_runner_end_pair(runner);
+    for (uint32_t i = 0; i <= wanted && failure == HONE_FAILURE_NONE; i++) {
+        for (uint32_t half = 0; i == at && half < OF_PAIR && failure == HONE_FAILURE_NONE; half++) {
+            failure = hone_runner_begin_pair(runner, half == changed, err);
+            if (failure == HONE_FAILURE_NONE) failure = run_marked(runner, runs, waits, &pair[half], err);
+            hone_runner_end_pair(runner);
+        }
+        if (i < wanted && failure == HONE_FAILURE_NONE) failure = run_marked(runner, runs, waits, &samples[i], err);
     }
     if (failure != HONE_FAILURE_NONE) return failure;
     if (has_pair) hone_runner_note_pair(runner, &pair[changed], &pair[1 - changed]);
-    if (!is_short) return failure;
-    qsort(samples, SAMPLES, sizeof samples[0], by_time);
-    *out = samples[SAMPLES / 2];
+    if (is_short) *out = middle_of(samples, wanted);
     return HONE_FAILURE_NONE;
 }
 
@@ -467,10 +481,18 @@ static hone_failure take_again(hone_runner *runner, uint32_t retakes, hone_sampl
     return failure;
 }
 
+// What a rest is worth is not used up, and nobody has taken the processor since.
+static bool is_rested(const hone_runner *runner)
+{
+    return runner->is_rested && runner->run_ns - runner->rested_at_ns < owed_ns;
+}
+
 hone_failure hone_runner_sample_in_race(hone_runner *runner, uint32_t retakes, hone_sample *out, hone_error *err)
 {
-    bool rests = is_busy(runner->session) && !is_futile(runner);
+    const bool rests = is_busy(runner->session) && !is_futile(runner) && !is_rested(runner);
+    if (rests) runner->rested_at_ns = runner->run_ns;
     hone_failure failure = rests ? sample_settled(runner, true, out, err) : sample_now(runner, out, err);
+    runner->is_rested = (rests || runner->is_rested) && failure == HONE_FAILURE_NONE && out->marks == 0;
     return failure == HONE_FAILURE_NONE ? take_again(runner, retakes, out, err) : failure;
 }
 

@@ -19,6 +19,7 @@ typedef struct finals {
     bool verifies;               // in full, before and after
     bool pursues;                // leaks of one run in thousands, of the only one
     double looks_ns, repeats_ns; // that pass before hone_runner_has_time and hone_runner_repeats end; 0: they do not
+    double burst_ns;             // a runner\'s
     hone_kernel kernels[HONE_MAX_TOGETHER];
     hone_config configs[HONE_MAX_TOGETHER];
     uint8_t changes[HONE_MAX_TOGETHER]; // of scalars, a bit for each
@@ -43,6 +44,7 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     f->pursues = hone_wire_get_u8(reader) != 0 && f->asked.count == 1;
     f->looks_ns = hone_wire_get_f64(reader);
     f->repeats_ns = hone_wire_get_f64(reader);
+    f->burst_ns = hone_wire_get_f64(reader);
     hone_status status = hone_wire_check(reader, err);
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
@@ -185,6 +187,7 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     hone_failure failure = prepare_all(f, &out->spent, &out->failed, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {
         f->runners[i].looks_until_ns = f->looks_ns > 0 ? begin_ns + (uint64_t)f->looks_ns : 0;
+        f->runners[i].burst_ns = f->burst_ns;
         f->runners[i].repeats_until_ns = f->repeats_ns > 0 ? begin_ns + (uint64_t)f->repeats_ns : 0;
     }
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, false, out, err);

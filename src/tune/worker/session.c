@@ -272,6 +272,7 @@ typedef struct try_request {
     hone_stopping stopping;
     hone_try_sort sort;
     double proof_ns;       // that looking at it as at a leader may take, where it leads
+    bool is_known;         // one of the library's own
     double repeats_ns;     // that pass before hone_runner_repeats ends; 0: it does not
     const uint64_t *known; // digests of this kernel's that were measured
     uint32_t known_count;
@@ -382,6 +383,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     hone_runner runner;
     hone_side_effects_begin(&session->effects);
     const hone_platform_facts *facts = hone_platform_facts_of(q->kernel.platform);
+    session->effects.is_known = q->is_known;
     session->effects.interpreted = facts->is_interpreted || facts->is_module; // XLA's threads free what they please
     uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
@@ -415,6 +417,7 @@ static hone_status read_try(hone_session *session, hone_wire_reader *reader, try
     out->sort = (hone_try_sort)sort;
     out->proof_ns = hone_wire_get_f64(reader);
     out->repeats_ns = hone_wire_get_f64(reader);
+    out->is_known = hone_wire_get_u8(reader) != 0;
     hone_message_get_digests(reader, &out->known, &out->known_count);
     if (status == HONE_OK) status = hone_wire_check(reader, err);
     return status != HONE_OK || session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");

@@ -194,6 +194,9 @@ struct hone_runner {
     struct probe *probe;      // what its runs change, while hone_runner_probe looks; else NULL
     struct renewal *renewal;  // the same of hone_runner_probe_renewed
     hone_runs *learns;        // times a batch of who learns (probe.c), each run on other numbers; NULL: others
+    double burst_ns;          // runs of a sample in a round, at least three of them; 0: three
+    double rested_at_ns;      // run_ns when it last rested before a sample
+    bool is_rested;           // and no sample since was disturbed
     double race_ns;           // a run, as its samples have it; 0: there are none
     bool spoils_within;       // spots are overwritten within batches of runs, whose time nobody takes
     const hone_spots *spoils; // those of the batch that runs, overwritten before this run of it; else NULL

@@ -70,7 +70,7 @@ void hone_side_effects_init(hone_side_effects *effects, bool shared, bool driven
 void hone_side_effects_begin(hone_side_effects *effects)
 {
     effects->looked = false;
-    effects->lingers = false;
+    effects->lingers = effects->is_known = false;
     effects->is_whole = !effects->shared && hone_os_heap_is_whole();
     hone_side_effects_acquit(effects);
     effects->true_before_ns = hone_os_true_now_ns();
@@ -211,12 +211,14 @@ static uint64_t spent_elsewhere(int *out_orphans)
 
 // A thread that sleeps now and then is not seen running at every look: what all of them take of processors while nobody is at work says it.
 // One that works after a pause alone harms who runs meanwhile as much.
-static int count_restless(uint64_t watch)
+// The library's own are looked at by its tests, and a millisecond is a third of what a candidate of a short run takes.
+static int count_restless(const hone_side_effects *effects, uint64_t watch)
 {
     int orphans;
     const int running = hone_os_others_run();
+    if (running > 0 || effects->is_known) return running;
     const uint64_t start = hone_os_now_ns(), spent = spent_elsewhere(&orphans);
-    if (running > 0 || (hone_os_thread_count() == 1 && orphans == 0)) return running;
+    if (hone_os_thread_count() == 1 && orphans == 0) return running;
     hone_os_sleep_ns(watch);
     return spent_elsewhere(&orphans) > spent + (hone_os_now_ns() - start) / IDLE_SHARE;
 }
@@ -226,7 +228,7 @@ static hone_failure await_rest(const hone_side_effects *effects, hone_error *err
     int orphans;
     const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = spent_elsewhere(&orphans);
     uint64_t allowed = 0, pause = first_look_ns, watch = effects->lingers ? long_watch_ns : watch_ns;
-    for (int running; (running = count_restless(watch)) > 0; hone_os_sleep_ns(pause)) {
+    for (int running; (running = count_restless(effects, watch)) > 0; hone_os_sleep_ns(pause)) {
         if (pause < look_ns) pause *= 2;
         if (allowed < rest_ns * (uint64_t)running) allowed = rest_ns * (uint64_t)running;
         if (spent_elsewhere(&orphans) <= spent + allowed && hone_os_now_ns() <= until) continue;

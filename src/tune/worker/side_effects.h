@@ -9,8 +9,10 @@
 #include "os/os.h"
 
 typedef struct hone_side_effects {
-    bool shared;      // with a host, whose other threads do as they please: only what is this thread's own is looked at
-    bool driven;      // by a device's driver, whose threads come to rest when it likes
+    bool shared; // with a host, whose other threads do as they please: only what is this thread's own is looked at
+    bool driven; // by a device's driver, whose threads come to rest when it likes
+    bool
+        is_known; // the candidate is one of the library's own: who sleeps at its end sleeps on. The caller sets it after begin
     bool lingers;     // its end looks longer at what its threads do. The caller sets it after begin
     bool interpreted; // the candidate is: its interpreter frees memory when it likes. The caller sets it after begin
     hone_os_state before;

@@ -69,7 +69,7 @@ static uint64_t now_ns(void *ctx)
 
 static hone_trial race(script *s, double best_ns, double noise, double limit_ns)
 {
-    const hone_stopping stopping = {best_ns, noise, limit_ns, s->is_shared, s->is_patient};
+    const hone_stopping stopping = {best_ns, noise, limit_ns, s->is_shared, s->is_patient, 0};
     const hone_sampler sampler = {s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
@@ -134,7 +134,7 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
     } bounds[] = {{0, 1, 2},         {0, 2, 1.15}, {0, 9, 1.15},  {0.01, 1, 1.0466},
                   {0.01, 2, 1.0233}, {0.9, 1, 2},  {0.9, 2, 1.15}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12, false, false};
+        const hone_stopping stopping = {1 * ms, bounds[i].noise, 1e12, false, false, 0};
         hone_sample samples[9] = {{0}};
         for (int over = 0; over < 2; over++) {
             for (int k = 0; k < 9; k++)
@@ -144,7 +144,7 @@ static void each_bound_of_the_rule_stands_where_it_is_said_to(void **state)
                 over ? HONE_STOPPING_BEATEN : HONE_STOPPING_GOES_ON);
         }
     }
-    const hone_stopping alone = {0, 0, 1e12, false, false}, beside = {1 * ms, 0, 1e12, false, false};
+    const hone_stopping alone = {0, 0, 1e12, false, false, 0}, beside = {1 * ms, 0, 1e12, false, false, 0};
     hone_sample samples[15] = {{0}};
     assert_int_equal(hone_stopping_judge(&alone, samples, 4, 2 * ms, false), HONE_STOPPING_GOES_ON);
     assert_int_equal(hone_stopping_judge(&alone, samples, 5, 1.999 * ms, false), HONE_STOPPING_GOES_ON);
@@ -210,7 +210,7 @@ static void a_sample_that_fails_is_the_candidates_failure(void **state)
     (void)state;
     const double times[] = {1 * ms};
     script s = {.samples = times, .count = 1, .warm_ns = 1 * ms, .fails_at = 3};
-    const hone_stopping stopping = {0, 0, 1e12, false, false};
+    const hone_stopping stopping = {0, 0, 1e12, false, false, 0};
     const hone_sampler sampler = {&s, warm, sample, now_ns};
     hone_trial trial = {0};
     hone_error err = {0};
