@@ -386,9 +386,9 @@ static hone_limits limits_of(const hone_trials *trials, const hone_kernel_ref *k
     const double least = 2, part = 0.5;
     const uint64_t all_ns = limit_ns(limit);
     if (hone_kernel_is_interpreted(kernel)) return (hone_limits){all_ns, all_ns, PHASES_OF_PYTHON * all_ns};
-    // Of what nobody has run yet: who hangs leaves half of what is left to the others.
-    const double next =
-        best_ns > 0 ? run_seconds(limit, best_ns) : fmin(limit, fmax(least, part * seconds_left(trials)) * crowding());
+    // Of what nobody has run yet: who hangs leaves half of what is left to the others, on a busy machine none of it.
+    const double left = seconds_left(trials), half = fmax(least, fmin(part * left * crowding(), left)),
+                 next = best_ns > 0 ? run_seconds(limit, best_ns) : fmin(limit, half);
     return (hone_limits){all_ns, limit_ns(next), 0};
 }
 
@@ -500,7 +500,7 @@ static hone_status prepare_here(
 // The longest that one phase of the finals can honestly take: the first one prepares.
 static hone_limits limits_of_block(const hone_trials *trials, const hone_block *block)
 {
-    const double runs = 200, references = 20, others = 3;
+    const double runs = 200, references = 20, others = 3, late_share = 0.3;
     double run = 0;
     bool interpreted = false;
     for (uint32_t i = 0; i < block->count; i++) {
@@ -508,9 +508,12 @@ static hone_limits limits_of_block(const hone_trials *trials, const hone_block *
         interpreted = interpreted || hone_kernel_is_interpreted(block->kernels[i]);
     }
     const double all = 2 * block->seconds + trials->question->options.candidate_seconds + 10 * run;
-    // All have run before. Who waits for itself in two threads, say, is waited for no longer than its looks can take.
-    const double looks = (others + runs * run + references * 1e-9 * trials->opened.reference_ns) * crowding(),
-                 next = looks + (block->rounds > 1 ? 2 * block->seconds : 0);
+    // All have run before. Who waits for itself in two threads, say, is waited for no longer than its looks can take, on a busy machine
+    // as long as the contest lasts.
+    const double looks = others + runs * run + references * 1e-9 * trials->opened.reference_ns,
+                 left = fmax(seconds_left(trials), late_share * trials->question->options.seconds),
+                 busy = fmax(looks, fmin(looks * crowding(), left)),
+                 next = busy + (block->rounds > 1 ? 2 * block->seconds : 0);
     return (hone_limits){limit_ns(all), limit_ns(interpreted ? all : fmin(all, next)), 0};
 }
 

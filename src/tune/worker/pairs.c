@@ -133,7 +133,9 @@ hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_erro
     }
     for (uint32_t i = 0; i < HONE_WRITES && !changes; i++)
         runner->writes.mask[i] = 0;
-    if (hone_buffers_open_inputs(&runner->session->buffers, is_changed, err) == HONE_OK) return HONE_FAILURE_NONE;
+    if (runner->pairs.are_open) return HONE_FAILURE_NONE;
+    runner->pairs.are_open = hone_buffers_open_inputs(&runner->session->buffers, is_changed, err) == HONE_OK;
+    if (runner->pairs.are_open) return HONE_FAILURE_NONE;
     stop(runner); // what is closed is not to be written
     return HONE_FAILURE_RUN;
 }
@@ -143,9 +145,14 @@ void hone_runner_end_pair(hone_runner *runner)
     if (!runner->pairs.are_taken) return;
     for (uint32_t i = 0; i < HONE_WRITES; i++)
         memcpy(runner->writes.at[i], &runner->pairs.before[i], runner->writes.size);
-    hone_buffers_close_inputs(&runner->session->buffers, is_changed);
     hone_runner_write_elsewhere(runner);
     runner->pairs.are_last = true;
+}
+
+void hone_runner_close_pair(hone_runner *runner)
+{
+    if (runner->pairs.are_open) hone_buffers_close_inputs(&runner->session->buffers, is_changed);
+    runner->pairs.are_open = false;
 }
 
 static bool is_suspect(double changed_ns, double same_ns)

@@ -358,6 +358,7 @@ static hone_failure sample_warm(
             if (failure == HONE_FAILURE_NONE) failure = run_marked(runner, runs, waits, &pair[half], err);
             hone_runner_end_pair(runner);
         }
+        hone_runner_close_pair(runner);
         if (i < wanted && failure == HONE_FAILURE_NONE) failure = run_marked(runner, runs, waits, &samples[i], err);
     }
     if (failure != HONE_FAILURE_NONE) return failure;

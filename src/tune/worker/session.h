@@ -157,6 +157,8 @@ static inline void hone_write_before(const hone_writes *writes, uint32_t run)
 // Pairs of batches that were taken with the samples of one candidate (pairs.c).
 typedef struct hone_pairs {
     bool are_taken;
+    bool
+        are_open; // the inputs, for the two batches of a pair: of 17 MB that takes as long as a run of half a millisecond
     bool are_last;              // the latest runs of the candidate are of one
     double longest_ns;          // run that has any
     uint32_t innocent, guilty;  // that nothing disturbed
@@ -211,9 +213,11 @@ struct hone_runner {
 void hone_runner_take_pairs(hone_runner *runner, bool alone);
 // Whether a sample of so long a run is to have one: nobody knows yet whether it is guilty.
 bool hone_runner_wants_pair(const hone_runner *runner, double run_ns);
-// Until end_pair the runs of samples change a number of the inputs each, or write it as it is.
+// Until end_pair the runs of samples change a number of the inputs each, or write it as it is. The inputs stay open until
+// close_pair, which comes after the second batch.
 hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_error *err);
 void hone_runner_end_pair(hone_runner *runner);
+void hone_runner_close_pair(hone_runner *runner);
 void hone_runner_note_pair(hone_runner *runner, const hone_sample *changed, const hone_sample *same);
 // HONE_FAILURE_REPLAYED where it is faster as long as nothing changes.
 hone_failure hone_runner_judge_pairs(const hone_runner *runner, hone_error *err);
