@@ -89,7 +89,9 @@ hone_status hone_contest_verify_smaller(
     if (hone_made_up_smaller(allocator, state->question.call, FEW_BYTES, takes, &t, &call) != HONE_OK)
         return hone_fail_memory(err, where);
     if (call == NULL) return HONE_OK;
+    const uint64_t start = hone_trials_now(&state->trials);
     const hone_status status = verify_on(&t, call, &came, &why);
+    state->trials.spent.verify_ns += (double)(hone_trials_now(&state->trials) - start);
     *out_done = status == HONE_OK;
     if (status == HONE_OK) {
         hone_trial *trial = &candidate->trial;

@@ -272,14 +272,22 @@ static bool is_replay(const hone_runner *runner, hone_variant_kind kind)
                HONE_OK;
 }
 
+// Those that are not there yet. Of a call that is not quick, winners have a few, and leaders none.
+static hone_status make_variants(hone_runner *runner, hone_verify_depth depth, hone_error *err)
+{
+    hone_session *session = runner->session;
+    if (depth == HONE_FOR_WINNERS)
+        return hone_runner_has_time(runner) ? hone_session_make_all_variants(session, err) : HONE_OK;
+    if (depth != HONE_FOR_LEADERS || session->has_leaders_variants || !session->variants.shares) return HONE_OK;
+    return hone_session_make_variants(session, depth, err);
+}
+
 hone_failure hone_runner_verify_variants(
     hone_runner *runner, hone_verify_depth depth, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_failure failure = HONE_FAILURE_NONE;
-    if (depth == HONE_FOR_WINNERS && hone_runner_has_time(runner) &&
-        hone_session_make_all_variants(session, err) != HONE_OK)
-        failure = HONE_FAILURE_RUN;
+    if (make_variants(runner, depth, err) != HONE_OK) failure = HONE_FAILURE_RUN;
     for (int kind = HONE_VARIANT_ORIGINAL + 1; kind < HONE_VARIANT_COUNT && failure == HONE_FAILURE_NONE; kind++) {
         double error = 0;
         if (!session->variants.variants[kind].there) continue;

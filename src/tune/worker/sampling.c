@@ -334,7 +334,7 @@ static hone_sample middle_of(hone_sample *samples, uint32_t count)
 static hone_failure sample_warm(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
-    enum { LEAST = 3, MOST = 64, OF_PAIR = 2 };
+    enum { LEAST = 3, MOST_SHORT = 15, MOST = 64, OF_PAIR = 2 };
     hone_sample samples[MOST], pair[OF_PAIR];
     double spent = 0, unused_ns;
     hone_failure failure = run_marked(runner, runs, waits, out, err);
@@ -349,7 +349,9 @@ static hone_failure sample_warm(
         spent += fmax(unused_ns * runner->batch, 1000); // a clock that stands still ends too
     }
     runner->spoils_within = false;
-    const uint32_t fit = (uint32_t)fmin(fmax(runner->burst_ns / each_ns, LEAST), MOST), wanted = is_short ? fit : 0;
+    // The waits are read around each: some 20 us.
+    const double most = each_ns < duel_sample_ns ? MOST_SHORT : MOST;
+    const uint32_t fit = (uint32_t)fmin(fmax(runner->burst_ns / each_ns, LEAST), most), wanted = is_short ? fit : 0;
     const uint32_t at = has_pair ? hone_random_below(&runner->session->random, wanted + 1) : wanted + 1;
     const uint32_t changed = hone_random_below(&runner->session->random, OF_PAIR);
     for (uint32_t i = 0; i <= wanted && failure == HONE_FAILURE_NONE; i++) {

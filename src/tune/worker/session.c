@@ -15,6 +15,8 @@ enum { RACE_VERIFIED = 8 };
 static const double race_verified_ns = 1e6;
 // What looking at a leader takes: on some ten kinds of values, in three places, and two times nine runs of probes.
 enum { LOOKS_AT_LEADER = 30 };
+// What making those values takes, with their references: as long as so many looks.
+enum { LOOKS_OF_VALUES = 20 };
 
 enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
 
@@ -39,7 +41,7 @@ static void close_call(hone_session *session)
         hone_session_forget_scalars(session);
         memset(session->led, 0, sizeof session->led);
         hone_variants_deinit(&session->variants);
-        session->has_all_variants = false;
+        session->has_leaders_variants = session->has_all_variants = false;
         hone_reference_deinit(&session->reference);
         hone_buffers_deinit(&session->buffers);
     }
@@ -178,7 +180,8 @@ static hone_status make_variants(hone_session *session, hone_error *err)
 {
     session->variants.shares = hone_session_is_quick(session);
     if (!session->stable && !session->variants.shares) return HONE_OK;
-    hone_status status = hone_session_make_variants(session, err);
+    const hone_verify_depth depth = session->stable ? HONE_FOR_LEADERS : HONE_FOR_ALL;
+    hone_status status = hone_session_make_variants(session, depth, err);
     if (status == HONE_OK && session->stable) status = keep_standards(session, err);
     if (status != HONE_OK) return status;
     return hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, err);
@@ -341,7 +344,8 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     const bool leads = q->sort != HONE_TRY_AGAIN && (stopping->best_ns == 0 || out->time_ns < stopping->best_ns);
     // The finals look at all of it: a slow run is not repeated here as often as a contest has no time for.
-    const double looks = has_led(runner) ? LOOKS_AT_LEADER / 2 : LOOKS_AT_LEADER;
+    const double values = runner->session->has_leaders_variants ? 0 : LOOKS_OF_VALUES,
+                 looks = values + (has_led(runner) ? LOOKS_AT_LEADER / 2 : LOOKS_AT_LEADER);
     out->unproven = leads && q->sort == HONE_TRY_RACES && looks * out->look_ns > q->proof_ns;
     const hone_verify_depth depth = q->sort == HONE_TRY_VERIFIES ? HONE_FOR_WINNERS
                                     : leads && !out->unproven    ? HONE_FOR_LEADERS

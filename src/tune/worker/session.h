@@ -55,7 +55,8 @@ typedef struct hone_session {
     int restless;     // threads of this process that go on for good: nobody waits for so many any more
     double disturbed; // share of the latest samples that were disturbed
     hone_variants variants;
-    bool has_all_variants; // also those that are for winners alone, as far as they are asked for
+    bool has_leaders_variants; // those that leaders are looked at by: made for the first one that there is time for
+    bool has_all_variants;     // also those that are for winners alone, as far as they are asked for
     hone_changed_call changed[HONE_SCALAR_CHANGES];
     hone_changed_call *using;                           // whose scalars runs get; NULL: the call's own
     uint64_t known_with_others[HONE_KNOWN_WITH_OTHERS]; // candidates that are right with other scalars, 0: nobody
@@ -115,8 +116,8 @@ hone_reference_means hone_session_reference_means(const hone_session *session);
 
 // other_values.c: whether further values are worth further references, which are quick.
 bool hone_session_is_quick(const hone_session *session);
-// Makes the variants that leaders are verified on; the last of them stays loaded.
-hone_status hone_session_make_variants(hone_session *session, hone_error *err);
+// Makes the variants that candidates of this depth are verified on, as far as they are not there. The original is loaded afterwards.
+hone_status hone_session_make_variants(hone_session *session, hone_verify_depth depth, hone_error *err);
 // Makes those that are for winners alone, once. The original is loaded afterwards.
 hone_status hone_session_make_all_variants(hone_session *session, hone_error *err);
 // scalars.c: what was made of the open call is let go of.
