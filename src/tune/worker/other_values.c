@@ -72,14 +72,15 @@ static hone_status make_variant(hone_session *session, hone_variant_kind kind, b
     return status;
 }
 
-hone_status hone_session_make_variants(hone_session *session, hone_verify_depth depth, hone_error *err)
+hone_status hone_session_make_variants(
+    hone_session *session, hone_verify_depth depth, hone_variant_kind last, hone_error *err)
 {
     const bool is_quick = hone_session_is_quick(session);
     hone_status status = HONE_OK;
-    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++)
+    for (int kind = 0; kind <= (int)last && status == HONE_OK; kind++)
         if (hone_variant_is_for((hone_variant_kind)kind, depth))
             status = make_variant(session, (hone_variant_kind)kind, is_quick, err);
-    session->has_leaders_variants = session->has_leaders_variants || depth == HONE_FOR_LEADERS;
+    if (depth == HONE_FOR_LEADERS && last == HONE_VARIANT_COUNT - 1) session->has_leaders_variants = true;
     hone_error *told = status == HONE_OK ? err : NULL;
     const hone_status back = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
     return status == HONE_OK ? back : status;

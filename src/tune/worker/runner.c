@@ -272,14 +272,16 @@ static bool is_replay(const hone_runner *runner, hone_variant_kind kind)
                HONE_OK;
 }
 
-// Those that are not there yet. Of a call that is not quick, winners have a few, and leaders none.
+// Those that are not there yet, where there is no time those that show who keeps its answers. Of a call that is not quick, winners
+// have a few, and leaders none.
 static hone_status make_variants(hone_runner *runner, hone_verify_depth depth, hone_error *err)
 {
     hone_session *session = runner->session;
-    if (depth == HONE_FOR_WINNERS)
-        return hone_runner_has_time(runner) ? hone_session_make_all_variants(session, err) : HONE_OK;
-    if (depth != HONE_FOR_LEADERS || session->has_leaders_variants || !session->variants.shares) return HONE_OK;
-    return hone_session_make_variants(session, depth, err);
+    const bool is_in_time = depth == HONE_FOR_WINNERS && hone_runner_has_time(runner);
+    if (is_in_time) return hone_session_make_all_variants(session, err);
+    if (depth < HONE_FOR_LEADERS || session->has_leaders_variants || !session->variants.shares) return HONE_OK;
+    const hone_variant_kind last = depth == HONE_FOR_LEADERS ? HONE_VARIANT_COUNT - 1 : HONE_VARIANT_OTHER;
+    return hone_session_make_variants(session, HONE_FOR_LEADERS, last, err);
 }
 
 hone_failure hone_runner_verify_variants(

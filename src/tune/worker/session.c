@@ -181,7 +181,7 @@ static hone_status make_variants(hone_session *session, hone_error *err)
     session->variants.shares = hone_session_is_quick(session);
     if (!session->stable && !session->variants.shares) return HONE_OK;
     const hone_verify_depth depth = session->stable ? HONE_FOR_LEADERS : HONE_FOR_ALL;
-    hone_status status = hone_session_make_variants(session, depth, err);
+    hone_status status = hone_session_make_variants(session, depth, HONE_VARIANT_COUNT - 1, err);
     if (status == HONE_OK && session->stable) status = keep_standards(session, err);
     if (status != HONE_OK) return status;
     return hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, err);

@@ -116,8 +116,10 @@ hone_reference_means hone_session_reference_means(const hone_session *session);
 
 // other_values.c: whether further values are worth further references, which are quick.
 bool hone_session_is_quick(const hone_session *session);
-// Makes the variants that candidates of this depth are verified on, as far as they are not there. The original is loaded afterwards.
-hone_status hone_session_make_variants(hone_session *session, hone_verify_depth depth, hone_error *err);
+// Makes the variants that candidates of this depth are verified on, up to this kind, as far as they are not there. The original is
+// loaded afterwards.
+hone_status hone_session_make_variants(
+    hone_session *session, hone_verify_depth depth, hone_variant_kind last, hone_error *err);
 // Makes those that are for winners alone, once. The original is loaded afterwards.
 hone_status hone_session_make_all_variants(hone_session *session, hone_error *err);
 // scalars.c: what was made of the open call is let go of.
