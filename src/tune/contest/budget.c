@@ -29,7 +29,7 @@ enum {
 
 // What a winner is looked at by: some twenty kinds of values, twenty places, and what stands around both. Fewer where that takes a
 // larger share of the contest's seconds: the rest is left to a smaller call (smaller.c).
-enum { WINNERS_LOOKS = 60 };
+enum { WINNERS_LOOKS = 60, WINNERS_VALUES = 15 }; // each of which has a reference
 
 // All of these were chosen by hand.
 static const double most_finals_share = 0.5;
@@ -54,7 +54,8 @@ double hone_budget_confirm_ns(const hone_budget *budget)
 {
     const hone_candidate *best = hone_standings_best(budget->standings);
     if (best == NULL) return 0;
-    return fmin(WINNERS_LOOKS * best->trial.look_ns, hone_confirm_share * 1e9 * budget->question->options.seconds);
+    const double looks_ns = WINNERS_LOOKS * best->trial.look_ns + WINNERS_VALUES * budget->trials->opened.reference_ns;
+    return fmin(looks_ns, hone_confirm_share * 1e9 * budget->question->options.seconds);
 }
 
 // Runs of half a second need more than the usual share of the time for their finals.

@@ -15,8 +15,8 @@ enum { RACE_VERIFIED = 8 };
 static const double race_verified_ns = 1e6;
 // What looking at a leader takes: on some ten kinds of values, in three places, and two times nine runs of probes.
 enum { LOOKS_AT_LEADER = 30 };
-// What making those values takes, with their references: as long as so many looks.
-enum { LOOKS_OF_VALUES = 20 };
+// What making those values takes: as long as so many looks, and as many times the reference.
+enum { LOOKS_OF_VALUES = 12 };
 
 enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
 
@@ -344,9 +344,11 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     const bool leads = q->sort != HONE_TRY_AGAIN && (stopping->best_ns == 0 || out->time_ns < stopping->best_ns);
     // The finals look at all of it: a slow run is not repeated here as often as a contest has no time for.
-    const double values = runner->session->has_leaders_variants ? 0 : LOOKS_OF_VALUES,
-                 looks = values + (has_led(runner) ? LOOKS_AT_LEADER / 2 : LOOKS_AT_LEADER);
-    out->unproven = leads && q->sort == HONE_TRY_RACES && looks * out->look_ns > q->proof_ns;
+    const hone_session *session = runner->session;
+    const double looks = has_led(runner) ? LOOKS_AT_LEADER / 2 : LOOKS_AT_LEADER,
+                 values_ns = LOOKS_OF_VALUES * (out->look_ns + session->reference.time_ns),
+                 proof_ns = looks * out->look_ns + (session->has_leaders_variants ? 0 : values_ns);
+    out->unproven = leads && q->sort == HONE_TRY_RACES && proof_ns > q->proof_ns;
     const hone_verify_depth depth = q->sort == HONE_TRY_VERIFIES ? HONE_FOR_WINNERS
                                     : leads && !out->unproven    ? HONE_FOR_LEADERS
                                                                  : HONE_FOR_ALL;
