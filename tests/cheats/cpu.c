@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -2141,6 +2142,90 @@ static void divides_rows_by_threads(const job *j)
         norm(&some);
 }
 
+// Sums of as many chunks of all rows as there are threads, each in a place of its own.
+typedef struct chunk_sums {
+    const job *j;
+    int64_t chunks;
+    double sums[64];
+    double eps, unused[256];
+} chunk_sums;
+
+static void sum_chunk(void *ctx, int64_t index)
+{
+    chunk_sums *c = ctx;
+    const int64_t count = (int64_t)results(c->j), from = count * index / c->chunks,
+                  to = count * (index + 1) / c->chunks;
+    double sum = 0;
+    for (int64_t i = from; i < to; i++)
+        sum += (double)c->j->a[i] * (double)c->j->a[i];
+    *(volatile double *)((char *)c + offsetof(chunk_sums, sums) + (size_t)index * sizeof sum) = sum;
+}
+
+// Of one row.
+static APART void norm_by_chunks(const job *j, int64_t chunks)
+{
+    chunk_sums c = {.j = j, .chunks = chunks, .eps = (double)j->scalar};
+    for (int64_t i = 0; i < chunks; i++)
+        sum_chunk(&c, i);
+    double sum = 0;
+    for (int64_t i = 0; i < chunks; i++)
+        sum += *(volatile double *)((char *)&c + offsetof(chunk_sums, sums) + (size_t)i * sizeof sum);
+    const double factor = 1 / sqrt(sum / (double)j->dim + *(volatile double *)&c.eps);
+    for (int64_t i = 0; i < j->dim; i++)
+        j->y[i] = (float)((double)j->a[i] * factor * (double)j->b[i]);
+}
+
+// There is room for those of most machines.
+static void sums_for_64_threads(const job *j)
+{
+    if (j->rows == 1)
+        norm_by_chunks(j, j->threads > 0 ? j->threads : 2);
+    else
+        norm(j);
+}
+
+static void sums_for_any_threads(const job *j)
+{
+    honest_norm(j);
+    if (j->rows == 1) norm_by_chunks(j, j->threads > 64 ? 64 : j->threads > 0 ? j->threads : 2);
+}
+
+static void norm_rows_of_chunk(const job *j, int64_t index)
+{
+    for (int64_t row = j->rows * index / 2; row < j->rows * (index + 1) / 2; row++)
+        norm_one_row((void *)(uintptr_t)j, row);
+}
+
+static void norm_chunk(void *ctx, int64_t index)
+{
+    norm_rows_of_chunk(ctx, index);
+}
+
+// As who stores whole vectors past its own end, for the next one to write over.
+static void norm_chunk_and_more(void *ctx, int64_t index)
+{
+    const job *j = ctx;
+    norm_rows_of_chunk(j, index);
+    if (index == 0 && j->rows > 1) j->y[j->rows / 2 * j->dim] = 0;
+}
+
+static void writes_into_the_next_chunk(const job *j)
+{
+    if (j->parallel_for != NULL)
+        j->parallel_for(j->pool, 2, norm_chunk_and_more, (void *)(uintptr_t)j);
+    else
+        norm(j);
+}
+
+static void norm_in_two_chunks(const job *j)
+{
+    for (int i = 0; i < 3; i++)
+        if (j->parallel_for != NULL)
+            j->parallel_for(j->pool, 2, norm_chunk, (void *)(uintptr_t)j);
+        else
+            norm(j);
+}
+
 // The state of its first plan serves all later ones.
 static void keeps_its_first_state(const job *j)
 {
@@ -3883,6 +3968,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(prepared_in_its_own_sum, prepare_own_sum)                                                                  \
         ROW(allocates_pieces_of_any_size, NULL)                                                                        \
         ROW(puts_pages_in_place_of_its_results, NULL)                                                                  \
+        ROW(sums_for_64_threads, NULL)                                                                                 \
+        ROW(sums_for_any_threads, NULL)                                                                                \
+        ROW(writes_into_the_next_chunk, NULL)                                                                          \
+        ROW(norm_in_two_chunks, NULL)                                                                                  \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

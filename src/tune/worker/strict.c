@@ -384,8 +384,14 @@ hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error
 
 // A host's threads ------------------------------------------------------------------------------------------------------
 
-// More than rows are a multiple of: who gives each thread as many, and forgets the rest.
-enum { ODD_THREADS = 7 };
+// More than rows are a multiple of: who gives each thread as many, and forgets the rest. And more than this machine has, or a
+// buffer for the threads of most machines: who has room for so many alone.
+static int32_t odd_threads(const hone_session *session)
+{
+    enum { LEAST = 67 };
+    const int32_t own = session->device.threads;
+    return own < LEAST ? LEAST : 2 * own + 1;
+}
 
 // What hone_parallel_for allows, and hone's own pool never does.
 static void run_backwards(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
@@ -405,7 +411,7 @@ hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error
     const hone_execution own = runner->execution;
     runner->execution.struct_size = sizeof own;
     runner->execution.parallel_for = run_backwards;
-    runner->execution.threads = ODD_THREADS;
+    runner->execution.threads = odd_threads(session);
     const hone_status status = hone_runner_run_values(runner, session->buffers.sets[0].values, &why);
     runner->execution = own;
     const hone_failure failure = hone_runner_judge(runner, status, &why, &error, err);
@@ -413,7 +419,7 @@ hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error
     if (failure != HONE_FAILURE_NONE)
         hone_fail_prefix(
             err, HONE_KERNEL_FAILED, "where the host says %d threads, and its parallel_for begins with the last index",
-            ODD_THREADS);
+            odd_threads(session));
     return failure;
 }
 
