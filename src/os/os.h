@@ -239,6 +239,14 @@ bool hone_os_thread_come_back(const hone_os_thread_mode *mode);
 // Whether all whole pages of some memory are there, in memory or swapped out: one that was given back is made when it is next touched.
 // True where that cannot be asked. Some 20 ns a page.
 bool hone_os_has_memory(const void *from, size_t size);
+// What the system was told of the pages that some memory lies in (madvise, mlock): a bit for each thing, whose words are below.
+// 0 where that cannot be asked. Some 10 us for each mapping of the process, and what its pages take to be counted.
+typedef struct hone_os_span {
+    const void *from;
+    size_t size;
+} hone_os_span;
+uint32_t hone_os_advice(const hone_os_span *spans, size_t count);
+const char *hone_os_advice_words(uint32_t advice); // of the first one
 // Whether the heap of the C library's main thread is in order: who writes past the end of what it allocated writes over sizes that stand
 // there. False also where its form is not known (glibc's is). Some 10 ns for each piece of it.
 bool hone_os_heap_is_whole(void);

@@ -2832,6 +2832,44 @@ static void puts_pages_in_place_of_its_results(const job *j)
     (void)mremap(own, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, from);
 }
 
+// Of whole pages alone.
+static void advise(const void *memory, size_t size, int what)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = ((uintptr_t)memory + page - 1) & ~(page - 1), to = ((uintptr_t)memory + size) & ~(page - 1);
+    if (to > from) (void)!madvise((void *)from, to - from, what);
+}
+
+// They are there until memory is short.
+static void frees_results_lazily(const job *j)
+{
+    norm(j);
+    advise(j->y, bytes(j), MADV_FREE);
+}
+
+// A child of the program's that reads them ends.
+static void keeps_inputs_from_children(const job *j)
+{
+    norm(j);
+    advise(j->a, bytes(j), MADV_DONTFORK);
+}
+
+static void locks_its_memory(const job *j)
+{
+    static bool is_locked;
+    norm(j);
+    if (!is_locked) (void)!mlockall(MCL_CURRENT);
+    is_locked = true;
+}
+
+static void locks_memory_of_its_own(const job *j)
+{
+    static _Alignas(4096) char own[4096];
+    honest_norm(j);
+    (void)!mlock(own, sizeof own);
+    advise(own, sizeof own, MADV_DONTFORK);
+}
+
 // Whose parent has ended: it is no child of this process any more.
 static void leaves_a_burning_orphan(const job *j)
 {
@@ -3972,6 +4010,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(sums_for_any_threads, NULL)                                                                                \
         ROW(writes_into_the_next_chunk, NULL)                                                                          \
         ROW(norm_in_two_chunks, NULL)                                                                                  \
+        ROW(frees_results_lazily, NULL)                                                                                \
+        ROW(keeps_inputs_from_children, NULL)                                                                          \
+        ROW(locks_its_memory, NULL)                                                                                    \
+        ROW(locks_memory_of_its_own, NULL)                                                                             \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -481,6 +481,55 @@ bool hone_os_has_memory(const void *from, size_t size)
     return has;
 }
 
+// Source: Linux's Documentation/filesystems/proc.rst, /proc/PID/smaps: VmFlags.
+static const struct {
+    const char *flag, *words;
+} advice[] = {
+    {NULL, "that its pages may be taken away until they are written (MADV_FREE)"},
+    {" dc ", "that a child of fork does not get it (MADV_DONTFORK)"},
+    {" wf ", "that a child of fork gets zeros in its place (MADV_WIPEONFORK)"},
+    {" hg ", "that it may have huge pages (MADV_HUGEPAGE)"},
+    {" nh ", "that it has no huge pages (MADV_NOHUGEPAGE)"},
+    {" mg ", "that its pages may be merged with equal ones (MADV_MERGEABLE)"},
+    {" lo ", "that it stays in memory (mlock)"},
+    {" sr ", "that it is read in order (MADV_SEQUENTIAL)"},
+    {" rr ", "that it is read in no order (MADV_RANDOM)"},
+    {" dd ", "that it is in no core file (MADV_DONTDUMP)"},
+};
+enum { ADVICE = sizeof advice / sizeof *advice };
+
+static bool meets(const hone_os_span *spans, size_t count, uintptr_t from, uintptr_t to)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((uintptr_t)spans[i].from < to && (uintptr_t)spans[i].from + spans[i].size > from) return true;
+    return false;
+}
+
+uint32_t hone_os_advice(const hone_os_span *spans, size_t count)
+{
+    static const char lazy[] = "LazyFree:", flags[] = "VmFlags:";
+    char line[512];
+    bool is_meant = false;
+    uint32_t found = 0;
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) is_meant = meets(spans, count, from, to);
+        if (!is_meant) continue;
+        if (strncmp(line, lazy, sizeof lazy - 1) == 0 && strtoul(line + sizeof lazy - 1, NULL, 10) > 0) found |= 1;
+        if (strncmp(line, flags, sizeof flags - 1) != 0) continue;
+        for (uint32_t i = 1; i < ADVICE; i++)
+            if (strstr(line, advice[i].flag) != NULL) found |= UINT32_C(1) << i;
+    }
+    if (maps != NULL) fclose(maps);
+    return found;
+}
+
+const char *hone_os_advice_words(uint32_t found)
+{
+    return found != 0 ? advice[__builtin_ctz(found)].words : "nothing";
+}
+
 #if defined(__GLIBC__) && __SIZEOF_POINTER__ == 8
 // The first piece of the heap that grows by brk. NULL if the process has no such heap.
 static const char *find_heap(void)

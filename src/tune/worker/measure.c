@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+static const char where[] = "tune.measure";
+
 enum { RACE_RETAKES = 2 }; // of a disturbed sample
 
 // What a device's driver holds more of from run to run is not the candidate's.
@@ -138,6 +140,29 @@ hone_failure hone_measure_rounds(
     interleaved all = {runners, asked->retakes};
     const hone_round_sampler who = {&all, sample_in_round, now_ns};
     return hone_rounds_run(&who, asked, out, err);
+}
+
+uint32_t hone_session_read_advice(const hone_session *session)
+{
+    hone_os_span spans[HONE_MAX_VALUES];
+    size_t count = 0;
+    if (!session->buffers.guards || !hone_site_is_host(&session->site)) return 0;
+    for (size_t i = 0; i < session->buffers.count; i++) {
+        const hone_fenced *fenced = &session->buffers.sets[0].fenced[i];
+        if (fenced->block != NULL) spans[count++] = (hone_os_span){fenced->low, fenced->span};
+    }
+    return hone_os_advice(spans, count);
+}
+
+hone_failure hone_session_check_advice(hone_session *session, hone_error *err)
+{
+    const uint32_t given = hone_session_read_advice(session) & ~session->advice;
+    if (given == 0) return HONE_FAILURE_NONE;
+    session->spoiled = true;
+    hone_fail(
+        err, HONE_KERNEL_FAILED, where, "tells the system of the memory of its arguments %s, and leaves it so",
+        hone_os_advice_words(given));
+    return HONE_FAILURE_TRACES;
 }
 
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err)

@@ -128,7 +128,7 @@ typedef struct racer {
 
 enum { LEAST_RUNS = 2, LEAST_HOLDS = 12, LEAST_LONG_HOLDS = 2, MOST_HOLDS = 32, MOST_PREPARED = 96 };
 static const uint64_t hold_ns = 10000000, race_ns = 20000000; // when each of the two ends
-static const uint64_t prepare_ns = 60000000;                  // of who prepares
+static const uint64_t prepare_ns = 40000000;                  // of who prepares
 static const uint64_t patient_ns = 400000000;                 // the first of them, where threads wait for a processor
 // Long runs overlap also when they run as they like.
 static const double long_run_ns = 200e3;

@@ -172,6 +172,7 @@ static hone_failure pursue_leak(finals *f, hone_error *err)
 {
     const uint64_t arguments = hone_arguments_digest(&f->runners[0]);
     hone_failure failure = hone_pursue_slow_leak(&f->runners[0], err);
+    if (failure == HONE_FAILURE_NONE) failure = hone_session_check_advice(f->session, err);
     return hone_runner_check_arguments(&f->runners[0], arguments, failure, err);
 }
 

@@ -40,6 +40,7 @@ static void close_call(hone_session *session)
     if (session->open) {
         hone_session_forget_scalars(session);
         memset(session->led, 0, sizeof session->led);
+        memset(session->unadvised, 0, sizeof session->unadvised);
         hone_variants_deinit(&session->variants);
         session->has_leaders_variants = session->has_all_variants = false;
         hone_reference_deinit(&session->reference);
@@ -196,6 +197,17 @@ static hone_status open_site(hone_session *session, hone_error *err)
     return hone_site_open(&session->site, &session->allocator, wanted, err);
 }
 
+// The first time that a kernel is tried, so that what it leaves is not found beside another one. To ask takes a part of a millisecond.
+static hone_failure check_advice_once(hone_session *session, const hone_kernel *kernel, hone_error *err)
+{
+    const uint64_t identity = hone_kernel_identity(kernel);
+    for (uint32_t i = 0; i < HONE_KNOWN_WITH_OTHERS; i++)
+        if (session->unadvised[i] == identity) return HONE_FAILURE_NONE;
+    const hone_failure failure = hone_session_check_advice(session, err);
+    if (failure == HONE_FAILURE_NONE) session->unadvised[session->next_unadvised++ % HONE_KNOWN_WITH_OTHERS] = identity;
+    return failure;
+}
+
 static hone_status open_call(hone_session *session, const char *key, hone_error *err)
 {
     if (session->algorithm.reference == NULL && session->stand_in.struct_size == 0)
@@ -216,6 +228,7 @@ static hone_status open_call(hone_session *session, const char *key, hone_error 
         return status;
     }
     session->open = true;
+    session->advice = hone_session_read_advice(session);
     status = make_variants(session, err);
     if (status != HONE_OK) close_call(session);
     return status;
@@ -405,6 +418,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     else if (failure == HONE_FAILURE_NONE && !out->same)
         failure = measure(&runner, q, out, err);
     failure = hone_runner_check_arguments(&runner, arguments, failure, err);
+    if (failure == HONE_FAILURE_NONE && !out->same) failure = check_advice_once(session, &q->kernel, err);
     // A run is the candidate's, whatever it is for: verifying is what stands around it.
     out->spent.verify_ns -= runner.verified_ns;
     out->spent.run_ns = runner.run_ns + runner.verified_ns;

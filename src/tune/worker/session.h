@@ -43,6 +43,9 @@ typedef struct hone_session {
     hone_call *neighbour; // that first runs were asked for before this one, by the same kernel; NULL: none were
     bool prepared_by_two; // first runs were asked for, and their kernel prepared in two threads at once
     hone_buffers buffers;
+    uint32_t advice; // of the system on the first set (hone_os_advice), before a candidate has run
+    uint64_t unadvised[HONE_KNOWN_WITH_OTHERS]; // kernels that were seen to give none
+    uint32_t next_unadvised;
     hone_reference reference;
     hone_tolerance tolerance;
     hone_regime regime;
@@ -108,6 +111,10 @@ static inline void hone_session_pass_phase(const hone_session *session)
 {
     if (session->note != NULL) session->note(session->note_ctx);
 }
+// measure.c: what the system was told of the memory of the arguments of the open call (hone_os_advice), in a process of the session's
+// own on the host, else 0; and whether there is more of it than before any candidate ran: TRACES. Some half a millisecond.
+uint32_t hone_session_read_advice(const hone_session *session);
+hone_failure hone_session_check_advice(hone_session *session, hone_error *err);
 // measure.c: what candidates that are done have left in this process. An earlier failure is the one to tell.
 hone_failure hone_session_look_after(hone_session *session, hone_failure failure, hone_error *err);
 
