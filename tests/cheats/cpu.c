@@ -2870,6 +2870,38 @@ static void locks_memory_of_its_own(const job *j)
     advise(own, sizeof own, MADV_DONTFORK);
 }
 
+// The program cannot write its own arrays from then on.
+static void closes_its_inputs(const job *j)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = (uintptr_t)j->a & ~(page - 1), to = ((uintptr_t)j->a + bytes(j) + page - 1) & ~(page - 1);
+    norm(j);
+    (void)!mprotect((void *)from, to - from, PROT_READ);
+}
+
+// They are zeros from then on.
+static void drops_its_inputs(const job *j)
+{
+    norm(j);
+    advise(j->a, bytes(j), MADV_DONTNEED);
+}
+
+// Sums that are not set to zero first.
+static void trusts_the_stack_to_be_zero(const job *j)
+{
+    double sums[1024];
+    __asm__ volatile("" : "=m"(sums)); // a compiler may take what nobody has set for anything
+    for (int64_t row = 0; row < j->rows; row++) {
+        const float *x = j->a + row * j->dim;
+        double squares = sums[row % 1024];
+        for (int64_t i = 0; i < j->dim; i++)
+            squares += (double)x[i] * (double)x[i];
+        const double factor = 1 / sqrt(squares / (double)j->dim + (double)j->scalar);
+        for (int64_t i = 0; i < j->dim; i++)
+            j->y[row * j->dim + i] = (float)((double)x[i] * factor * (double)j->b[i]);
+    }
+}
+
 // Whose parent has ended: it is no child of this process any more.
 static void leaves_a_burning_orphan(const job *j)
 {
@@ -4014,6 +4046,9 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(keeps_inputs_from_children, NULL)                                                                          \
         ROW(locks_its_memory, NULL)                                                                                    \
         ROW(locks_memory_of_its_own, NULL)                                                                             \
+        ROW(closes_its_inputs, NULL)                                                                                   \
+        ROW(drops_its_inputs, NULL)                                                                                    \
+        ROW(trusts_the_stack_to_be_zero, NULL)                                                                         \
         ROW(keeps_the_first_length_of_large_rows, NULL)
 
 #    define ROW(name, prepare)                                                                                         \

@@ -104,6 +104,7 @@ CHEATS = [
     Cheat("adds_to_what_was_there", "matmul", SOURCE, "wrong partial"),
     Cheat("trusts_scratch_to_be_zero", "matmul", SOURCE, "wrong partial"),
     Cheat("trusts_new_memory_to_be_zero", "rms_norm", SOURCE, "wrong stale partial"),
+    Cheat("trusts_the_stack_to_be_zero", "rms_norm", PROGRAM, "wrong partial stale"),
     Cheat("mends_what_was_overwritten", "softmax", LIBRARY, "replayed stale", "softmax(f32[2048,256])"),
     # Right at times.
     Cheat("right_at_first", "rms_norm", SOURCE, "stale wrong partial"),
@@ -280,6 +281,8 @@ CHEATS = [
     Cheat("is_prepared_for_small_pages", "rms_norm", LIBRARY, "traces"),
     Cheat("merges_pages", "rms_norm", PROGRAM, "traces"),
     Cheat("frees_results_lazily", "rms_norm", SOURCE, "traces"),
+    Cheat("closes_its_inputs", "rms_norm", SOURCE, "crash traces bounds"),
+    Cheat("drops_its_inputs", "rms_norm", LIBRARY, "wrong bounds partial"),
     Cheat("keeps_inputs_from_children", "rms_norm", LIBRARY, "traces"),
     Cheat("locks_its_memory", "rms_norm", PROGRAM, "traces", honest="locks_memory_of_its_own"),
     Cheat("loses_registers", "rms_norm", PROGRAM, "traces crash", honest="uses_registers"),
