@@ -35,10 +35,10 @@ def family(array: Any) -> str:
 _NOT_DENSE = (
     ("numpy.ma", "MaskedArray", "a masked array of numpy came, whose mask hone would not see: give array.filled(value), or "
      "array.data where nothing is masked"),
-    ("scipy.sparse", "", "a sparse array of scipy came, and hone takes dense ones: give array.toarray()"),
-    ("cupyx.scipy.sparse", "", "a sparse array of CuPy came, and hone takes dense ones: give array.toarray()"),
-    ("jax.experimental.sparse", "", "a sparse array of JAX came, and hone takes dense ones: give array.todense()"),
-    ("sparse", "SparseArray", "a sparse array came, and hone takes dense ones: give array.todense()"),
+    ("scipy.sparse", "", "got a sparse array of scipy, expected a dense one: give array.toarray()"),
+    ("cupyx.scipy.sparse", "", "got a sparse array of CuPy, expected a dense one: give array.toarray()"),
+    ("jax.experimental.sparse", "", "got a sparse array of JAX, expected a dense one: give array.todense()"),
+    ("sparse", "SparseArray", "got a sparse array, expected a dense one: give array.todense()"),
 )
 
 
@@ -72,7 +72,7 @@ def torch_refusal(torch: Any, tensor: Any) -> str | None:
     if tensor.is_quantized:
         return f"a quantised tensor of torch came ({tensor.dtype}): give tensor.dequantize()"
     if tensor.layout is not torch.strided:
-        return f"a tensor of torch with layout {tensor.layout} came, and hone takes strided ones: give tensor.to_dense()"
+        return f"got a tensor of torch with layout {tensor.layout}, expected a strided one: give tensor.to_dense()"
     if tensor.is_meta:
         return "a meta tensor of torch came, which has no memory: where only shapes count, give a pair, (\"float32\", (64, 4096))"
     if tensor.is_conj():

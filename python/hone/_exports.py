@@ -173,9 +173,7 @@ def register(platform: str, function: Any, algorithm: str, name: str, options: d
     """What ``@hone.kernel(..., platform="xla")`` does."""
     from hone.triton import UnfitError, expand
 
-    unknown = [one for one in options if one not in ("space", "condition", "arguments", "priority", "backend", "arrays")]
-    if unknown:
-        raise errors.InvalidArgumentError(f"platform {platform!r} has no option {unknown[0]!r}")
+    kernels.check_options(platform, options, ("space", "condition", "arguments", "priority", "backend", "arrays"))
     signature, parameters = kernels.parameters_of(algorithm)
     try:
         configs, constraints = expand(options["space"]) if options.get("space") else ([{}], [])

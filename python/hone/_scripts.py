@@ -323,7 +323,7 @@ class Script:
         elif not isinstance(came, (tuple, list)) or len(results) == 1 and not isinstance(came, tuple):
             came = (came,)
         if len(came) != len(results):
-            raise ValueError(f"gives {len(came)} results, and the signature has {len(results)}: {', '.join(name for name, _ in results)}")
+            raise ValueError(f"returns {len(came)} results, expected {len(results)} by the signature: {', '.join(name for name, _ in results)}")
         for (name, target), value in zip(results, came):
             if value is None:
                 raise TypeError(f"gives no {name}: it returns None")

@@ -39,7 +39,7 @@ def _number_of(stream: Any) -> int:
     if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
         return stream
     raise TypeError(
-        f"stream is a stream of torch or CuPy, what has __cuda_stream__, or the driver's number of one, and {stream!r} came")
+        f"stream must be a stream of torch or CuPy, what has __cuda_stream__, or the driver's number of one, got {stream!r}")
 
 
 def _check_device(stream: Any, device: int) -> None:

@@ -234,7 +234,7 @@ def policy_change(name: str) -> Change:
 
 def chain_change(links: Mapping[str, Link | None], persist: bool | None) -> Change:
     if not isinstance(links, Mapping):
-        raise TypeError(f"links are a mapping from names of links to functions or None, and a {type(links)} came")
+        raise TypeError(f"links must be a mapping from names of links to functions or None, got {type(links)}")
     for own in links.values():
         if own is not None:
             _name_of(own)
@@ -248,7 +248,7 @@ _named_lock = threading.Lock()
 
 def _name_of(own: Link) -> str:
     if not callable(own):
-        raise TypeError(f"a link is None, which leaves it out, or a function that gets a call, and a {type(own)} came")
+        raise TypeError(f"a link must be None, which leaves it out, or a function that takes a call, got {type(own)}")
     name = f"{getattr(own, '__module__', None)}.{getattr(own, '__qualname__', type(own).__qualname__)}"
     with _named_lock:
         known = _named.setdefault(name, [])
@@ -292,7 +292,7 @@ def _answered(answer: Any) -> tuple[str, str | None] | None:
     if isinstance(answer, str):
         return answer, None
     if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not isinstance(answer[0], str):
-        raise TypeError(f"a link gives a kernel's name, a pair of it and a config, or None, and {answer!r} came")
+        raise TypeError(f"a link must return a kernel's name, a pair of it and a config, or None, got {answer!r}")
     return answer[0], _config_text(answer[1])
 
 

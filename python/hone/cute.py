@@ -389,10 +389,7 @@ def register(function: Any, algorithm: str, name: str, options: dict[str, Any], 
     from hone import _sources, errors, kernels
     from hone.triton import UnfitError, expand
 
-    known = ("space", "condition", "arguments", "divisible", "priority", "backend", "arrays")
-    unknown = [one for one in options if one not in known]
-    if unknown:
-        raise errors.InvalidArgumentError(f"platform \"cute\" has no option {unknown[0]!r}; it has {', '.join(known[:-2])}")
+    kernels.check_options("cute", options, ("space", "condition", "arguments", "divisible", "priority", "backend", "arrays"))
     signature, parameters = kernels.parameters_of(algorithm)
     find_dsl()
     try:

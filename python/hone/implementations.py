@@ -234,9 +234,9 @@ class KernelRegistry:
         "not supported".
         """
         if not isinstance(algorithm, str) or not algorithm:
-            raise TypeError(f"the name of an algorithm is asked for, and {algorithm!r} came")
+            raise TypeError(f"expected the name of an algorithm, got {algorithm!r}")
         if not isinstance(priority, int):
-            raise TypeError(f"a priority is a whole number, and {priority!r} came")
+            raise TypeError(f"a priority must be a whole number, got {priority!r}")
         of, on = Platform(platform), Backend(backend)
 
         def decorator(function: F) -> F:
@@ -272,7 +272,7 @@ class KernelRegistry:
             ValueError: there is none (as :class:`MissingError`), or no such platform or backend.
         """
         if not isinstance(algorithm, str):
-            raise TypeError(f"the name of an algorithm is asked for, and {algorithm!r} came")
+            raise TypeError(f"expected the name of an algorithm, got {algorithm!r}")
         own, hones = self._own(algorithm), self._with_hone and algorithm.lower() in registry.algorithms()
         if not own and not hones:
             raise MissingError(f"No implementation found for algorithm: {algorithm}")

@@ -364,7 +364,7 @@ def _parted(site_rows: Any, arrays: Sequence[Any], keywords: dict[str, Any], nam
     rows = [row for row in site_rows if not row["is_result"]]
     by_place = [row for row in rows if not row["keyword_only"]]
     if len(arrays) > len(by_place):
-        raise TypeError(f"{name} takes {len(by_place)} arguments by position, and {len(arrays)} came")
+        raise TypeError(f"{name} takes {len(by_place)} arguments by position, got {len(arrays)}")
     values = {row["name"]: value for row, value in zip(by_place, arrays)}
     for key, value in keywords.items():
         if key not in {row["name"] for row in rows}:
@@ -382,7 +382,7 @@ def _scalar(value: Any, key: str, name: str) -> Any:
     if isinstance(value, (numpy.generic, numpy.ndarray, jax.Array)) and value.ndim == 0:
         return value.item()
     if not isinstance(value, (bool, int, float, str)):
-        raise TypeError(f"{name}: {key} is a scalar, and a {type(value)} came")
+        raise TypeError(f"{name}: {key} must be a scalar, got {type(value)}")
     return value
 
 

@@ -150,7 +150,7 @@ def _described(parameters: Iterable[Mapping[str, Any]]) -> str:
 def _check_arguments(name: str, arguments: Any, given: Mapping[str, Any] | None, kinds: set[Any]) -> None:
     if not isinstance(arguments, Mapping):
         raise errors.InvalidArgumentError(
-            f"{name}: arguments is a dict, from the function's parameters to the signature's names, and {arguments!r} came")
+            f"{name}: arguments must be a dict, from the function's parameters to the signature's names, got {arguments!r}")
     if given is None or inspect.Parameter.VAR_KEYWORD in kinds:
         return
     for one in arguments:
@@ -160,12 +160,20 @@ def _check_arguments(name: str, arguments: Any, given: Mapping[str, Any] | None,
 
 def _check_text(what: str, value: Any, example: str) -> None:
     if value is not None and (not isinstance(value, str) or not value.strip()):
-        raise errors.InvalidArgumentError(f"{what} is a text, {example}, and {value!r} came")
+        raise errors.InvalidArgumentError(f"{what} must be a text, {example}, got {value!r}")
+
+
+def check_options(platform: str, options: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses the first option that a platform does not have."""
+    known = tuple(known)
+    for one in options:
+        if one not in known:
+            raise errors.InvalidArgumentError(f"platform \"{platform}\" has no option {one!r}, expected one of {', '.join(known)}")
 
 
 def _check_decorated(decorator: str, function: Any) -> None:
     if inspect.isclass(function):
-        raise errors.InvalidArgumentError(f"{decorator} registers functions, and the class {function.__name__} came")
+        raise errors.InvalidArgumentError(f"{decorator} registers functions, got the class {function.__name__}")
     for tells, what, instead in (
             (inspect.iscoroutinefunction, "an async function", "which nobody awaits: make it a plain one"),
             (inspect.isgeneratorfunction, "a generator", "which nobody goes through: have it return its results"),
@@ -269,7 +277,7 @@ def space_and_condition(space: str | None, condition: str | None) -> dict[str, A
 def _arrays_of(source: _sources.Source, asked: str | None) -> str:
     if asked is not None:
         if asked not in ("numpy", "torch", "jax"):
-            raise errors.InvalidArgumentError(f"arrays is \"numpy\", \"torch\" or \"jax\", and {asked!r} came")
+            raise errors.InvalidArgumentError(f"arrays must be \"numpy\", \"torch\" or \"jax\", got {asked!r}")
         return asked
     for package in ("torch", "jax"):
         if package in source.packages:
@@ -358,7 +366,7 @@ def algorithm(signature: str, *, independent: str | None = None, tolerance: Mapp
     if callable(signature):
         raise errors.InvalidArgumentError('hone.algorithm is called with a signature: @hone.algorithm("name(x: f32[n]) -> y: f32[n]")')
     if not isinstance(signature, str) or not signature.strip():
-        raise errors.InvalidArgumentError(f'a signature is a text, "name(x: f32[n]) -> y: f32[n]", and {signature!r} came')
+        raise errors.InvalidArgumentError(f'a signature must be a text, "name(x: f32[n]) -> y: f32[n]", got {signature!r}')
     _check_text("independent", independent, "as \"n\" or \"...\"")
     _check_text("special", special, "as \"infinity nan\"")
     name, version, text, parameters = _hone.signature(signature)
@@ -409,7 +417,7 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         priority: among kernels that nobody has measured; higher first.
 
     Raises:
-        InvalidArgumentError: the function does not fit the algorithm's signature, or the texts are none.
+        InvalidArgumentError: the function does not fit the algorithm's signature, or a text is not valid.
         NotFoundError: there is no such algorithm.
     """
     if callable(algorithm):
@@ -420,11 +428,11 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
     _check_text("condition", condition, "as \"n % 64 == 0\"")
     _check_text("space", space, "as \"BLOCK: 256..8192 *2\"")
     if priority is not None and type(priority) is not int:
-        raise errors.InvalidArgumentError(f"priority is an integer, and {priority!r} came")
+        raise errors.InvalidArgumentError(f"priority must be an integer, got {priority!r}")
     caller = _caller()
     if platform is not None and platform not in PLATFORMS:
         raise errors.InvalidArgumentError(
-            f"platform is {', '.join(sorted(PLATFORMS))}, and {platform!r} came: kernels of others come in packs (docs/packs.md)")
+            f"platform must be one of {', '.join(sorted(PLATFORMS))}, got {platform!r}: kernels of others come in packs (docs/packs.md)")
     if platform == "ffi" and ("library" in options or "function" in options):  # nothing is decorated
         asked = {"space": space, "condition": condition, "arguments": arguments, "arrays": arrays, "backend": backend, "priority": priority,
                  **options}
@@ -465,11 +473,9 @@ def _platform_of(function: Any) -> str:
 
 
 def _register_python(function: Any, algorithm: str, name: str, options: dict[str, Any], caller: dict[str, Any]) -> None:
-    unknown = [one for one in options if one not in ("space", "condition", "arguments", "arrays", "backend", "priority")]
-    if unknown:
-        raise errors.InvalidArgumentError(f"platform \"python\" has no option {unknown[0]!r}")
+    check_options("python", options, ("space", "condition", "arguments", "arrays", "backend", "priority"))
     if not callable(function):
-        raise TypeError(f"a function is asked for, and a {type(function).__name__} came")
+        raise TypeError(f"expected a function, got {type(function).__name__}")
     signature, parameters = parameters_of(algorithm)
     _check_condition(name, options.get("condition"), signature, options.get("space"))
     source = _sources.source_of(function, caller)

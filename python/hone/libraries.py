@@ -26,7 +26,7 @@ def _read(library: Any) -> tuple[str, bytes]:
     try:
         path = pathlib.Path(os.fspath(library))
     except TypeError:
-        raise TypeError(f"library is the path of a shared library, and a {type(library).__name__} came") from None
+        raise TypeError(f"library must be the path of a shared library, got {type(library).__name__}") from None
     try:
         return path.name, path.read_bytes()
     except OSError as error:
@@ -39,9 +39,7 @@ def register(function: Any, algorithm: str, name: str, options: dict[str, Any], 
     held = options.get("function", function)
     if held is not None and not isinstance(held, str):
         return _register_object(held, algorithm, name, {key: value for key, value in options.items() if key != "function"}, caller)
-    unknown = [one for one in options if one not in OPTIONS]
-    if unknown:
-        raise errors.InvalidArgumentError(f"platform \"ffi\" has no option {unknown[0]!r}, expected one of {', '.join(OPTIONS)}")
+    kernels.check_options("ffi", options, OPTIONS)
     if "library" not in options:
         raise errors.InvalidArgumentError(
             "platform \"ffi\" takes library, the path of a shared library, and function, a name that it exports, or function alone, an object "

@@ -1139,7 +1139,7 @@ class Replaced:
         if self._is_undone:
             raise InvalidArgumentError("what was undone cannot be measured: measure before undo()")
         if type(repeats) is not int or repeats < 1:
-            raise InvalidArgumentError(f"repeats is a number from 1, and {repeats!r} came")
+            raise InvalidArgumentError(f"repeats must be a number from 1, got {repeats!r}")
         for site in self.sites:
             if site.calls:
                 site.is_measured = True
@@ -1219,7 +1219,7 @@ def _refuse(model: Any) -> None:
     if isinstance(model, (torch.jit.ScriptModule, torch.fx.GraphModule)):
         raise InvalidArgumentError(f"a {type(model).__name__} has no modules to replace: replace those of the model that it was made of, before")
     if not isinstance(model, nn.Module):
-        raise InvalidArgumentError(f"hone.torch.replace takes a torch.nn.Module, and a {type(model).__name__} came")
+        raise InvalidArgumentError(f"hone.torch.replace takes a torch.nn.Module, got {type(model).__name__}")
     if any(isinstance(module, _Replaced) for module in model.modules()):
         raise InvalidArgumentError("the model has modules that run hone's operations already: undo() of what replace gave comes first")
 

@@ -139,7 +139,7 @@ class Result(Context):
     def merge(self, other: Result) -> Result:
         """The entries of both; of two for one call, the one that a store would keep."""
         if not isinstance(other, Result):
-            raise TypeError(f"a hone.Result is merged with a hone.Result, and a {type(other)} came")
+            raise TypeError(f"expected a hone.Result to merge with, got {type(other)}")
         return Result(self._runtime, self._result.merge(other._result))
 
     def to_json(self) -> str:

@@ -143,7 +143,7 @@ class Runtime(_hone.Runtime):
     def read(self, program: Any) -> Any:
         """A lowered program: JAX's ``Lowered`` or ``Compiled``, ``bytes`` of it, its text, or the path of a file."""
         if callable(program) and hasattr(program, "lower"):
-            raise TypeError("a lowered program is asked for, and a function came: lower it, function.lower(*arguments)")
+            raise TypeError("expected a lowered program, got a function: lower it, function.lower(*arguments)")
         read = self._read(program)
         if not read.operations:
             _log.warning("the program has no labelled operation%s", f": {read.note}" if read.note else "")
@@ -271,7 +271,7 @@ def use(runtime: Runtime | None) -> Runtime | None:
     """Makes a runtime the module's and returns the one before. None: a new default is opened when it is needed."""
     global _default, _default_is_own
     if runtime is not None and not isinstance(runtime, Runtime):
-        raise TypeError(f"a hone.Runtime or None is asked for, and a {type(runtime)} came")
+        raise TypeError(f"expected a hone.Runtime or None, got {type(runtime)}")
     with _lock:
         before, _default, _default_is_own = _default, runtime, runtime is None
         _hone.use(runtime)

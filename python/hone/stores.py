@@ -106,7 +106,7 @@ class Store:
             device: a fingerprint; None: of this machine's devices, that of the call, or the first that has it.
         """
         if not isinstance(call, str):
-            raise TypeError(f"a call text, a call key or a label is asked for, and a {type(call)} came")
+            raise TypeError(f"expected a call text, a call key or a label, got {type(call)}")
         runtime = runtimes.default()
         devices = [device] if device else [row["fingerprint"] for row in runtime.devices()]
         if "(" in call:
@@ -152,7 +152,7 @@ class Store:
     def put(self, result: Result) -> None:
         """Stores what tuning found, in place of what stands there, in one transaction."""
         if not isinstance(result, Result):
-            raise TypeError(f"a hone.Result is put into a store, and a {type(result)} came")
+            raise TypeError(f"expected a hone.Result to put into a store, got {type(result)}")
         self._open().put(result._result)
 
     def export(
@@ -187,7 +187,7 @@ class Store:
         if isinstance(other, Store):
             return self._open().merge(other._open())
         if not isinstance(other, str):
-            raise TypeError(f"a hone.Store or the URL of one is merged into a store, and a {type(other)} came")
+            raise TypeError(f"expected a hone.Store or its URL to merge, got {type(other)}")
         try:
             opened = Store(other, read_only=True)
         except UnsupportedError:  # a kind that cannot be read alone

@@ -945,10 +945,8 @@ def register(function: Any, algorithm: str, name: str, options: dict[str, Any], 
     """What ``@hone.kernel(..., platform="triton")`` does: looks at the function, and takes up what was compiled of it before."""
     from hone import errors, kernels, registry
 
-    known = ("space", "configs", "condition", "grid", "arguments", "constants", "divisible", "priority", "backend", "arrays")
-    unknown = [one for one in options if one not in known]
-    if unknown:
-        raise errors.InvalidArgumentError(f"platform \"triton\" has no option {unknown[0]!r}; it has {', '.join(known[:-2])}")
+    kernels.check_options("triton", options, ("space", "configs", "condition", "grid", "arguments", "constants", "divisible", "priority",
+                                              "backend", "arrays"))
     signature, parameters = kernels.parameters_of(algorithm)
     try:
         find_triton()
@@ -1407,7 +1405,7 @@ def _reference_names(reference: Any) -> tuple[list[str], int]:
     shown = f"{type(reference).__name__} {getattr(reference, '__name__', reference)!s}"
     advice = "write a function around it, with a parameter for each tensor that is read: def right(x): return torch.exp(x)"
     if not callable(reference):
-        raise UnfitError(f"reference is a function that computes what is right, and {reference!r} came")
+        raise UnfitError(f"reference must be a function that computes what is right, got {reference!r}")
     try:
         parameters = inspect.signature(reference).parameters.values()
     except (TypeError, ValueError):

@@ -63,7 +63,7 @@ class TuningKernel:
             CancelledError: the contest's seconds or evaluations are spent. A tuner that lets it pass has done its work.
         """
         if not isinstance(config, Mapping):
-            raise TypeError(f"a config is a mapping from parameters to values, and {config!r} came")
+            raise TypeError(f"a config must be a mapping from parameters to values, got {config!r}")
         return Tried(*self._native.measure(self._index, json.dumps(dict(config))))
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ Tuner = Callable[[Tuning], Any]
 def _tuner(own: Tuner) -> Callable[[Any], None]:
     """What the extension calls for a tuner, which may give back its choice as a pair of kernel and config."""
     if not callable(own):
-        raise TypeError(f"a tuner is a callable that gets a hone.tuning.Tuning, and a {type(own)} came")
+        raise TypeError(f"a tuner must be a callable that takes a hone.tuning.Tuning, got {type(own)}")
 
     def tune(native: Any) -> None:
         tuning = Tuning(native)
@@ -120,7 +120,7 @@ def _tuner(own: Tuner) -> Callable[[Any], None]:
             return
         if not isinstance(choice, tuple) or len(choice) != 2 or not isinstance(choice[0], TuningKernel) or \
                 not isinstance(choice[1], Mapping):
-            raise TypeError(f"a tuner gives None or a pair of a kernel and a config, and {choice!r} came")
+            raise TypeError(f"a tuner must return None or a pair of a kernel and a config, got {choice!r}")
         tuning.choose(*choice)
 
     tune.__name__ = getattr(own, "__name__", type(own).__name__)
@@ -205,7 +205,7 @@ def watched(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield options
         return
     if progress not in (None, True, False):
-        raise TypeError(f"progress is a callable, True, False or None, and a {type(progress)} came")
+        raise TypeError(f"progress must be a callable, True, False or None, got {type(progress)}")
     tqdm = None if progress is False else _tqdm(progress is True)
     given = {name: value for name, value in options.items() if name != "progress"}
     if tqdm is None and (progress is False or not _logging.is_watched()):

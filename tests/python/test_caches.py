@@ -134,7 +134,7 @@ class Keys(HoneTest):
             self.assertIsNone(cache.get("cpu", "mine@v1", cache.make_key(x)))
         with self.assertRaisesRegex(TypeError, "made a <class 'int'>"):
             hone.ConfigCache(key_builder=len).make_key([1])
-        with self.assertRaisesRegex(TypeError, "gets a call's arguments"):
+        with self.assertRaisesRegex(TypeError, "function of a call's arguments"):
             hone.ConfigCache(key_builder="rows")
 
     def test_without_one_a_key_is_of_shapes_dtypes_and_plain_values(self):
@@ -347,12 +347,12 @@ class Persistent(HoneTest):
         for place in [*self.places(), "memory:"]:
             cache = hone.PersistentCache("a", place)
             for key in ((None, "o", "k"), ("d", 5, "k"), ("d", "o", b"k")):
-                with self.assertRaisesRegex(TypeError, "are texts"):
+                with self.assertRaisesRegex(TypeError, "must be texts"):
                     cache.put(*key, 1)
-                with self.assertRaisesRegex(TypeError, "are texts"):
+                with self.assertRaisesRegex(TypeError, "must be texts"):
                     cache.get(*key)
         for name in (None, 5):
-            with self.assertRaisesRegex(TypeError, "name of a cache is a text"):
+            with self.assertRaisesRegex(TypeError, "name of a cache must be a text"):
                 hone.PersistentCache(name, self.store)
         for mapping in (5, None, [(KEY, 1)]):
             with self.assertRaisesRegex(TypeError, "a mapping from"):

@@ -128,9 +128,9 @@ class Contexts(HoneTest):
 
     def test_what_is_no_answer_of_a_link_is_refused_with_what_is_one(self):
         for answer in (5, ("portable",), ("portable", None, 1), {"kernel": "portable"}, (5, None)):
-            with hone.context(links={"store": lambda call: answer}), self.assertRaisesRegex(TypeError, "a link gives a kernel's name"):
+            with hone.context(links={"store": lambda call: answer}), self.assertRaisesRegex(TypeError, "a link must return a kernel's name"):
                 hone.decide(NORM)
-        with self.assertRaisesRegex(TypeError, "links are a mapping"):
+        with self.assertRaisesRegex(TypeError, "links must be a mapping"):
             hone.context(links=["store"])
 
     def test_what_a_link_raises_is_the_calls(self):
@@ -358,7 +358,7 @@ class Tune(HoneTest):
             hone.tune(NORM, tuner=lambda tuning: (tuning.kernels[-1], tuning.kernels[-1].default), **QUICK)
         with self.assertRaisesRegex(TypeError, "None or a pair of a kernel and a config"):
             hone.tune(NORM, tuner=lambda tuning: tuning.kernels[-1], **QUICK)
-        with self.assertRaisesRegex(TypeError, "a tuner is a callable"):
+        with self.assertRaisesRegex(TypeError, "a tuner must be a callable"):
             hone.tune(NORM, tuner="mine", **QUICK)
 
     def test_a_tuner_is_asked_in_its_own_thread_alone(self):
@@ -399,7 +399,7 @@ class Tune(HoneTest):
             self.assertNotEqual(other.decide("rms_norm", x, w, eps=0.25).source, "store")
         for wrong, words in (({"isolation": "none"}, "worker"), ({"second": 1}, "no parameter 'second'"),
                              ({"seconds": "x"}, ""), ({"evaluations": -1}, "evaluations and patience"),
-                             ({"patience": 1 << 40}, "evaluations and patience"), ({"progress": 3}, "progress is a callable")):
+                             ({"patience": 1 << 40}, "evaluations and patience"), ({"progress": 3}, "progress must be a callable")):
             with self.assertRaisesRegex((TypeError, ValueError), words):
                 hone.tune("rms_norm", x, w, **wrong)
 
@@ -730,7 +730,7 @@ class Registry(HoneTest):
         with self.assertRaisesRegex(hone.InvalidArgumentError, "heuristic"):
             hone.Runtime(policy="sometimes")
         for wrong in ("a store", 5, hone._hone.Runtime(store="none")):
-            with self.assertRaisesRegex(TypeError, "a hone.Runtime or None is asked for"):
+            with self.assertRaisesRegex(TypeError, "expected a hone.Runtime or None"):
                 hone.use(wrong)
             self.assertIs(hone.default(), self.runtime)
 

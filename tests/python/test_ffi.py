@@ -184,7 +184,7 @@ class Libraries(HoneTest):
             self.assertIn(says, str(caught.exception))
 
     def test_a_platform_that_python_has_no_door_to_is_refused_at_once(self):
-        with self.assertRaisesRegex(hone.HoneError, "platform is .*ffi.*, and 'fff' came"):
+        with self.assertRaisesRegex(hone.HoneError, "platform must be one of .*ffi.*, got 'fff'"):
             hone.kernel("silu_mul", platform="fff", library=self.library, function="silu_mul", arguments="gate, up, y")
 
     def run_program(self, text):

@@ -159,7 +159,7 @@ class Registry(HoneTest):
                 registry.register(name, "xla", "any")
         with self.assertRaisesRegex(TypeError, "the name of an algorithm"):
             registry.get(None)
-        with self.assertRaisesRegex(TypeError, "a priority is a whole number"):
+        with self.assertRaisesRegex(TypeError, "a priority must be a whole number"):
             registry.register("a", "xla", "any", priority="high")
         self.assertEqual(registry.list_algorithms(), [])
 

@@ -386,7 +386,9 @@ class Refused(KernelTest):
         self.refused("expected", lambda: hone.algorithm("t_bad(x: f32[n] -> y: f32[n]")(less))
         self.refused("space", lambda: hone.kernel(name, space="z: one two")(named))
         self.refused("no algorithm", lambda: hone.kernel("t_nobody")(less), hone.NotFoundError)
-        self.refused("platform is", lambda: hone.kernel(name, platform="fortran")(named))
+        self.refused("platform must be one of", lambda: hone.kernel(name, platform="fortran")(named))
+        self.refused("platform \"python\" has no option 'grid', expected one of space, condition, ",
+                     lambda: hone.kernel(name, platform="python", grid="1")(named))
         with self.assertRaises(TypeError):
             hone.kernel(name)(3)
 
@@ -408,17 +410,17 @@ class Refused(KernelTest):
         self.refused('@hone.kernel("name")', lambda: hone.kernel(scaled))
         self.refused('@hone.algorithm("name(', lambda: hone.algorithm(scaled))
         for signature in (3, None, " "):
-            self.refused(f"a signature is a text, \"name(x: f32[n]) -> y: f32[n]\", and {signature!r} came", lambda: hone.algorithm(signature))
+            self.refused(f"a signature must be a text, \"name(x: f32[n]) -> y: f32[n]\", got {signature!r}", lambda: hone.algorithm(signature))
         self.refused("arguments names 'z', and the function's parameters are x, by", lambda: hone.kernel(name, arguments={"z": "x"})(scaled))
-        self.refused("arguments is a dict", lambda: hone.kernel(name, arguments=["x"])(scaled))
+        self.refused("arguments must be a dict", lambda: hone.kernel(name, arguments=["x"])(scaled))
         self.refused("condition reads rows", lambda: hone.kernel(name, condition="rows == 2 and d % 2 == 0")(scaled))
         self.refused("its parameters are none", lambda: hone.kernel(name)(bare))
-        self.refused("the class Holder came", lambda: hone.kernel(name)(Holder))
-        self.refused("name is a text", lambda: hone.kernel(name, name="")(scaled))
-        self.refused("priority is an integer, and 'high' came", lambda: hone.kernel(name, priority="high")(scaled))
+        self.refused("got the class Holder", lambda: hone.kernel(name)(Holder))
+        self.refused("name must be a text", lambda: hone.kernel(name, name="")(scaled))
+        self.refused("priority must be an integer, got 'high'", lambda: hone.kernel(name, priority="high")(scaled))
         self.refused("names 'yes', which is not a dim of",
                      lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent="yes")(same))
-        self.refused("independent is a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(same))
+        self.refused("independent must be a text", lambda: hone.algorithm("t_independent(x: f32[n]) -> y: f32[n]", independent=1)(same))
         self.refused("its space has x, as the signature does", lambda: hone.kernel(name, space="x: 1..4")(scaled))
         self.refused("'reference' is what the function of hone.algorithm is named", lambda: hone.kernel(name, name="reference")(scaled))
         for nameless in ("a b", "k\u00e4se", "n" * 64):

@@ -958,7 +958,7 @@ class Models(HoneTest):
             self.assertEqual({*self.model.state_dict()}, {*Model().state_dict()})
 
     def test_what_is_no_model_is_refused(self):
-        with self.assertRaisesRegex(hone.InvalidArgumentError, "takes a torch.nn.Module, and a function came"):
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "takes a torch.nn.Module, got function"):
             hone.torch.replace(lambda x: x)
         with hone.torch.replace(self.model), self.assertRaisesRegex(hone.InvalidArgumentError, "already"):
             hone.torch.replace(self.model)

@@ -128,7 +128,7 @@ class Current(OnGpu):
     def test_a_stream_that_is_none_is_refused(self):
         x, w = torch.Tensor(X), torch.Tensor(W)
         for wrong in ("side", 1.5, -1, True, object()):
-            with self.assertRaisesRegex(TypeError, "stream is a stream of torch or CuPy"):
+            with self.assertRaisesRegex(TypeError, "stream must be a stream of torch or CuPy"):
                 hone.run("rms_norm", x, w, stream=wrong)
         with self.assertRaisesRegex(ValueError, "the stream is of cuda:1, and the arrays lie on cuda:0"):
             hone.run("rms_norm", x, w, stream=Stream(0, cuda_stream=5, device_index=1))
