@@ -27,6 +27,8 @@ static int load(const char *path, void **out)
         // The command has hone's functions itself: a library need not be linked with any.
         if (strncmp(why, "libhone.so", strlen("libhone.so")) == 0)
             return fail(path, why, "; link it without -lhone, or name hone's folder in LD_LIBRARY_PATH");
+        if (strstr(why, "ELF") != NULL || strstr(why, "file too short") != NULL)
+            return fail(path, why, "; expected a shared library (cc -shared -fPIC)");
         return fail(path, why, "");
     }
     if (dlsym(*out, HONE_PROGRAM_REGISTER) != NULL) return EXIT_DONE;

@@ -37,7 +37,7 @@ static const hone_kernel kernels[] = {
      .space = "block: 64..1024 *4", .run = scale_add_blocked},
 };
 
-// Under this name the command finds it, too: cc -shared -fPIC register.c -o libaxpy.so -lhone, and
+// Under this name the command finds it, too: cc -shared -fPIC register.c -o libaxpy.so, and
 // hone tune --program ./libaxpy.so 'axpy(f32[100000], f32[100000], alpha=2.0)'
 HONE_API hone_program_register_function hone_program_register;
 

@@ -69,6 +69,10 @@ class ProgramLibrary(CommandTest):
 
     def test_a_library_that_registers_nothing_says_what_is_missing(self):
         self.refused("key", CALL, "--program", "nowhere.so", code=WORLD, says=["--program nowhere.so", "nowhere.so"])
+        source = self.folder / "kernels.c"
+        for text in ("int one;\n" * 100, ""):
+            source.write_text(text)
+            self.refused("key", CALL, "--program", str(source), code=WORLD, says=["kernels.c", "expected a shared library (cc -shared -fPIC)"])
         program = self.library("int nothing;\n", "libnothing.so")
         self.refused("key", CALL, *program, code=WORLD, says=["libnothing.so", "exports no function hone_program_register"])
         shutil.copy(pathlib.Path("/bin/true"), self.folder / "app")
