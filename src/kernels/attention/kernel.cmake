@@ -1,5 +1,6 @@
 # Over the reference and the streams of flash_attention.
 hone_kernel(
+    LEAN
     TABLES attention
     SOURCES table.c
     EACH_SET body.h)

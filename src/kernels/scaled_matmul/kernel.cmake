@@ -1,4 +1,5 @@
 hone_kernel(
+    LEAN
     TABLES scaled_matmul
     SOURCES table.c scaled_matmul.c onednn3.c cublaslt.c cuda.c
     PORTABLE portable.c

@@ -1,4 +1,5 @@
 hone_kernel(
+    LEAN
     TABLES silu_mul silu_mul_vjp
     SOURCES table.c cuda.c
     PORTABLE reference.c
