@@ -1,8 +1,7 @@
 // The kernels of NVIDIA's GPUs: what simt.cu, tensor_core.cu and wgmma.cu are compiled and launched with.
-#include "base/assert.h"
-#include "call/call.h"
 #include "kernels/matmul/kernels.h"
 #include "kernels/sources.h"
+#include "kernels/vector/arguments.h"
 
 const char hone_tensor_core_signature[] =
     "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
@@ -48,9 +47,8 @@ bool hone_wgmma_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     enum { BLOCK_M, BLOCK_N, STAGES, GROUP, SPLITS, PROMOTE_EVERY };
-    const hone_tensor *a = hone_call_tensor(call, MATMUL_A), *b = hone_call_tensor(call, MATMUL_B);
-    hone_assert(a->ndim == 2 && b->ndim == 2);
-    const int64_t m = a->shape[0], k = a->shape[1], n = k > 0 ? hone_tensor_elements(b) / k : 0;
+    const hone_tensor *a = hone_call_tensor(call, MATMUL_A);
+    const int64_t m = hone_dim_of(call, "m"), k = hone_dim_of(call, "k"), n = hone_dim_of(call, "n");
     const bool is_f8 = a->dtype.code != HONE_CODE_INT && a->dtype.bits == 8;
     int64_t *values = out_config->values;
     if (device == NULL || device->sms == 0) return false;
@@ -81,10 +79,9 @@ bool hone_tensor_core_heuristic(
 {
     enum { BLOCK_M, BLOCK_N, BLOCK_K, WARPS_M, WARPS_N, STAGES, GROUP, PARAMETERS };
     enum { DEEPEST_BYTES = 256 };
-    const hone_tensor *a = hone_call_tensor(call, MATMUL_A), *b = hone_call_tensor(call, MATMUL_B);
-    hone_assert(a->ndim == 2 && b->ndim == 2);
-    const int64_t m = a->shape[0], k = a->shape[1], n = k > 0 ? hone_tensor_elements(b) / k : 0;
-    const int64_t tiles = (m + 63) / 64 * ((n + 63) / 64), depth = DEEPEST_BYTES / (a->dtype.bits / 8);
+    const int64_t m = hone_dim_of(call, "m"), k = hone_dim_of(call, "k"), n = hone_dim_of(call, "n");
+    const int64_t tiles = (m + 63) / 64 * ((n + 63) / 64);
+    const int64_t depth = DEEPEST_BYTES / (hone_call_tensor(call, MATMUL_A)->dtype.bits / 8);
     (void)kernel;
     if (device == NULL || device->sms == 0 || tiles > device->sms) return false;
     const bool is_low = m <= 16;

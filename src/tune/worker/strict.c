@@ -306,24 +306,26 @@ static uint32_t bits_of(size_t count)
     return bits;
 }
 
-// The placings in their order; false: there are no more. Of who leads the first ones, which plain mistakes fail in; of who is to
-// win also those of arrays that are aligned unlike each other; with is_whole also those that matter to vectors of 64 bytes alone.
-static bool next_placing(
-    const strict_arrays *arrays, hone_verify_depth depth, bool is_whole, uint32_t number, placing *out)
+enum { FIRSTS = 3 };
+
+// How many placings there are. All meet the first ones, in which plain mistakes fail; who is to win also those of arrays that are
+// aligned unlike each other, and with is_whole also those that matter to vectors of 64 bytes alone.
+static uint32_t count_placings(const strict_arrays *arrays, hone_verify_depth depth, bool is_whole)
 {
-    static const placing first[] = {{.sort = BADLY}, {.sort = TIGHTLY}, {.sort = AT_START}};
-    const uint32_t apart = 2 * bits_of(arrays->count), firsts = sizeof first / sizeof *first;
-    if (number < firsts) {
-        *out = first[number];
-        return true;
-    }
-    if (depth < HONE_FOR_WINNERS) return false;
-    number -= firsts;
-    if (number == 2 * apart) *out = (placing){.sort = BADLY, .half = HALF};
-    if (number >= 2 * apart) return is_whole && number == 2 * apart;
-    *out = (placing){
+    const uint32_t apart = 2 * bits_of(arrays->count);
+    if (depth < HONE_FOR_WINNERS) return FIRSTS;
+    return FIRSTS + (is_whole ? 2 * apart + 1 : apart);
+}
+
+static placing placing_at(const strict_arrays *arrays, uint32_t number)
+{
+    static const placing first[FIRSTS] = {{.sort = BADLY}, {.sort = TIGHTLY}, {.sort = AT_START}};
+    const uint32_t apart = 2 * bits_of(arrays->count);
+    if (number < FIRSTS) return first[number];
+    number -= FIRSTS;
+    if (number == 2 * apart) return (placing){.sort = BADLY, .half = HALF};
+    return (placing){
         .sort = APART, .half = number < apart ? 0 : HALF, .bit = number % apart / 2, .is_flipped = number % 2 != 0};
-    return is_whole || number < apart;
 }
 
 hone_failure hone_runner_verify_placed(
@@ -331,12 +333,12 @@ hone_failure hone_runner_verify_placed(
 {
     hone_session *session = runner->session;
     hone_failure failure = HONE_FAILURE_NONE;
-    placing at;
     if (!has_walls(session)) return HONE_FAILURE_NONE;
     strict_arrays *arrays = hone_alloc(&session->allocator, sizeof *arrays);
     const bool has_room = arrays != NULL && make_room(runner, arrays); // without room nothing is said
-    for (uint32_t i = 0; has_room && failure == HONE_FAILURE_NONE && next_placing(arrays, depth, is_whole, i, &at);
-         i++) {
+    const uint32_t count = has_room ? count_placings(arrays, depth, is_whole) : 0;
+    for (uint32_t i = 0; failure == HONE_FAILURE_NONE && i < count; i++) {
+        const placing at = placing_at(arrays, i);
         double error = 0;
         if (i > 0 && !(at.sort == APART || at.half > 0 ? hone_runner_repeats(runner) : hone_runner_has_time(runner)))
             break;
