@@ -41,8 +41,8 @@ if(optimise MATCHES "^-O3" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd6
     list(APPEND flags_of_portable -O2)
 endif()
 # What LEAN adds. Loops of constant length are unrolled whole as -O3 does, since arrays of vectors are registers only then. On a Zen 5
-# attention takes .97 of its time with -O3, silu_mul as long, scaled_matmul .73 to 1 of it, but avx512_decode, which runs only without
-# AVX512_VNNI, 1.04 to 1.08. Of other folders -O3 is worth 1 to 2 % (matmul, flash_attention) up to 18 % (reduction).
+# attention takes .97 of its time with -O3, silu_mul as long. Of other folders -O3 is worth 1 to 2 % (matmul, flash_attention) up to
+# 8 % (scaled_matmul's avx512_decode) and 18 % (reduction).
 set(lean)
 if(optimise MATCHES "^-O3" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
     set(lean -O2 -fpeel-loops)

@@ -1,5 +1,4 @@
 hone_kernel(
-    LEAN
     TABLES scaled_matmul
     SOURCES table.c scaled_matmul.c onednn3.c cublaslt.c cuda.c
     PORTABLE portable.c
