@@ -55,8 +55,8 @@ typedef struct hone_contest_state {
     hone_drift drift;         // race.c
     hone_contest *out;        // decision.c, history.c
     const hone_candidate *winner;
-    double
-        repeats_seconds; // that looks which differ little may take in each of a winner's verifications; 0: any; finals.c
+    // That looks which differ little may take in each of a winner's verifications; 0: any; finals.c
+    double repeats_seconds;
     bool verified_briefly;     // the winner, by fewer looks than there is time for in a longer contest; finals.c
     bool verified_smaller;     // the winner, on a smaller call; smaller.c
     hone_tuner_choice chosen;  // own_tuner.c
