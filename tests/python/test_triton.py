@@ -444,7 +444,7 @@ class References(HoneTest):
         example = {"x": torch.ones(1000), "out": torch.ones(1000), "n": 1000}
         with self.assertRaisesRegex(hone.InvalidArgumentError, r"the reference is the builtin_function_or_method exp, .* def right\(x\)"):
             hone.triton.pack(doubled_blocks, example, reference=torch.exp, name="t_no_parameters", grid=(4,))
-        for reference, words in (("exp", "'exp' came"), (torch.nn.Linear(4, 4), "takes any arguments: write a function")):
+        for reference, words in (("exp", "got 'exp'"), (torch.nn.Linear(4, 4), "takes any arguments: write a function")):
             with self.subTest(reference), self.assertRaisesRegex(hone.InvalidArgumentError, words):
                 hone.triton.pack(launch, (torch.ones(1000),), reference=reference, name="t_no_parameters")
         packed = hone.triton.pack(launch, (torch.ones(1000),), reference=torch.nn.functional.silu, name="t_with_a_default", folder=self.folder / "pack")
