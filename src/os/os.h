@@ -204,8 +204,11 @@ char hone_os_thread_state(const char *thread);
 // Processor time that all other threads of this process have had, those that ended included; exact to some us.
 uint64_t hone_os_others_ns(void);
 // Processor time of processes that this one, a worker, has started and that live on below its keeper: who started them has
-// ended. Exact to some us. *out_count: how many there are. Some 20 us.
-uint64_t hone_os_orphans_ns(int *out_count);
+// ended. Exact to some us. *out: how many there are, and how many of them run or are ready to. Some 20 us.
+typedef struct hone_os_orphans {
+    int count, running;
+} hone_os_orphans;
+uint64_t hone_os_orphans_ns(hone_os_orphans *out);
 uint64_t hone_os_own_ns(void); // of processor time that the calling thread has taken
 
 // What code leaves in its process -------------------------------------------------------------------------------------

@@ -129,8 +129,8 @@ static _Noreturn void keep(keeper *k, const sigset_t *awaited)
     leave(k, by_itself);
 }
 
-// Of all that is below a process and not `but`, with *count more for each.
-static uint64_t spent_below(pid_t parent, pid_t but, int depth, int *count)
+// Of all that is below a process and not `but`, with more in *found for each.
+static uint64_t spent_below(pid_t parent, pid_t but, int depth, hone_os_orphans *found)
 {
     char path[64], list[HONE_OS_TEXT_SIZE];
     uint64_t spent_ns = 0;
@@ -140,25 +140,27 @@ static uint64_t spent_below(pid_t parent, pid_t but, int depth, int *count)
         const pid_t pid = (pid_t)strtol(at, &end, 10);
         clockid_t clock;
         struct timespec spent;
+        hone_process_state state;
         if (end == at) break;
         if (pid == but) continue;
-        *count += 1;
+        found->count++;
+        found->running += hone_process_state_read(pid, &state) && state.is_running;
         if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &spent) == 0)
             spent_ns += (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
-        spent_ns += spent_below(pid, but, depth - 1, count);
+        spent_ns += spent_below(pid, but, depth - 1, found);
     }
     return spent_ns;
 }
 
-uint64_t hone_os_orphans_ns(int *out_count)
+uint64_t hone_os_orphans_ns(hone_os_orphans *out)
 {
     enum { DEPTH = 4 };
     hone_process_state parent;
     const pid_t above = getppid();
-    *out_count = 0;
+    *out = (hone_os_orphans){0};
     // Without a keeper orphans are nobody knows whose.
     if (!hone_process_state_read(above, &parent) || strcmp(parent.name, HONE_KEEPER_NAME) != 0) return 0;
-    return spent_below(above, getpid(), DEPTH, out_count);
+    return spent_below(above, getpid(), DEPTH, out);
 }
 
 // A signal handler can ask nobody else.

@@ -23,6 +23,7 @@ bool hone_process_state_read(pid_t pid, hone_process_state *out)
     memcpy(out->name, name + 1, size);
     out->name[size] = '\0';
     out->parent = (pid_t)parent;
+    out->is_running = state == 'R';
     out->is_stopped = state == 'T' || state == 't';
     out->is_exiting = (flags & EXITING) != 0;
     return true;

@@ -13,6 +13,7 @@ enum { HONE_PROCESS_NAME_SIZE = 16 };
 typedef struct hone_process_state {
     char name[HONE_PROCESS_NAME_SIZE];
     pid_t parent;
+    bool is_running; // or ready to: its first thread
     bool is_stopped; // by a signal or a debugger
     bool is_exiting; // its files may be closed by now; it cannot be waited for yet
 } hone_process_state;

@@ -204,7 +204,7 @@ static hone_failure compare_processors(const hone_side_effects *effects, hone_er
 }
 
 // By other threads, and by processes that it left behind and that are no children of this one any more.
-static uint64_t spent_elsewhere(int *out_orphans)
+static uint64_t spent_elsewhere(hone_os_orphans *out_orphans)
 {
     return hone_os_orphans_ns(out_orphans) + hone_os_others_ns();
 }
@@ -214,18 +214,20 @@ static uint64_t spent_elsewhere(int *out_orphans)
 // The library's own are looked at by its tests, and a millisecond is a third of what a candidate of a short run takes.
 static int count_restless(const hone_side_effects *effects, uint64_t watch)
 {
-    int orphans;
+    hone_os_orphans orphans;
     const int running = hone_os_others_run();
     if (running > 0 || effects->is_known) return running;
     const uint64_t start = hone_os_now_ns(), spent = spent_elsewhere(&orphans);
-    if (hone_os_thread_count() == 1 && orphans == 0) return running;
+    // On a busy machine one that is ready may have no processor all the while.
+    if (orphans.running > 0) return orphans.running;
+    if (hone_os_thread_count() == 1 && orphans.count == 0) return running;
     hone_os_sleep_ns(watch);
     return spent_elsewhere(&orphans) > spent + (hone_os_now_ns() - start) / IDLE_SHARE;
 }
 
 static hone_failure await_rest(const hone_side_effects *effects, hone_error *err)
 {
-    int orphans;
+    hone_os_orphans orphans;
     const uint64_t until = hone_os_now_ns() + most_rest_ns, spent = spent_elsewhere(&orphans);
     uint64_t allowed = 0, pause = first_look_ns, watch = effects->lingers ? long_watch_ns : watch_ns;
     for (int running; (running = count_restless(effects, watch)) > 0; hone_os_sleep_ns(pause)) {
@@ -234,7 +236,7 @@ static hone_failure await_rest(const hone_side_effects *effects, hone_error *err
         if (spent_elsewhere(&orphans) <= spent + allowed && hone_os_now_ns() <= until) continue;
         hone_fail(
             err, HONE_KERNEL_FAILED, where, "leaves a %s behind that goes on running",
-            orphans > 0 ? "process" : "thread");
+            orphans.count > 0 ? "process" : "thread");
         return HONE_FAILURE_TRACES;
     }
     return HONE_FAILURE_NONE;
