@@ -414,7 +414,7 @@ int cli_report(hone_cli *cli)
     int status = cli_open_unlocked(cli, HONE_POLICY_HEURISTIC);
     if (status == 0 && cli->count == 0) status = cli_store_url(cli, own, sizeof own);
     if (status == 0 && cli->count == 0 && strcmp(own, "none") == 0)
-        status = cli_usage("there is no store: name one, or set HONE_STORE");
+        status = cli_usage("no store is configured: name one, or set HONE_STORE");
     if (status != 0) return status;
     // A page of nothing would only hide that.
     json_t *stores = json_array();

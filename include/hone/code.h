@@ -32,7 +32,7 @@ typedef struct hone_code {
     const char *grid;      // blocks: "ceildiv(m, block_m), ceildiv(n, block_n)"; NULL means "1"
     const char *block;     // threads of a block, likewise
     const char *cluster;   // blocks of a cluster, likewise; NULL if there are no clusters
-    const char *shared;    // bytes of dynamic shared memory; NULL if there is none. Not on opencl
+    const char *shared;    // bytes of dynamic shared memory, or NULL. Not used on opencl
     const char *constants; // further macros: "DIM = dim, ROWS = rows"
     const char *options;   // further options of the compiler, with spaces between them
     const char *condition; // what must be true of the call and the device: "dim % 8 == 0"; NULL if there is nothing
@@ -41,8 +41,8 @@ typedef struct hone_code {
     uint32_t align;        // of every tensor's data, in bytes; 0 selects that of its element
     uint32_t flags;        // HONE_CODE_*
     const char *scratch; // bytes of memory that a run needs beside its tensors: "4 * n"; "scratch" among the arguments
-                         // is where they are: aligned to 256 on cuda and cute, to 64 on native, a buffer on opencl;
-                         // NULL if there is none
+                         // is where they are: aligned to 256 on cuda and cute, to 64 on native, a buffer on opencl.
+                         // NULL if a run needs no such memory
     const struct hone_pack_kernel *pack; // of a kernel that hone_pack_load has brought; a program leaves it NULL
 } hone_code;
 

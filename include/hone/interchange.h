@@ -72,7 +72,7 @@ typedef struct hone_import_report {
 
 typedef struct hone_import_options {
     size_t struct_size;
-    const hone_codec *codec; // NULL if there is none
+    const hone_codec *codec; // or NULL
     // Called for each entry, in order, once all is stored; borrowed texts.
     void (*line)(void *ctx, const hone_import_line *line);
     void *ctx;

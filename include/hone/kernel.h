@@ -136,7 +136,7 @@ typedef struct hone_algorithm {
     // leading dims). Each must be a dim of the signature. NULL if results are always verified whole. Static text.
     const char *independent;
     // In place of `reference`: the name of a kernel of this algorithm, registered before the first contest, that takes
-    // tensors of the CPU and has no space. Static text, or that of a pack. NULL if there is none.
+    // tensors of the CPU and has no space. Static text, or that of a pack. May be NULL.
     const char *reference_kernel;
     // hone_special bits: elements of the first array of floats for which results are what the reference gives, in each
     // row of its last axis, and of the others' where HONE_SPECIAL_EVERYWHERE is among them. With 0 contests verify on ordinary, large and tiny numbers alone.
@@ -179,7 +179,7 @@ struct hone_kernel {
     uint64_t (*digest)(const hone_plan *plan);
     const char
         *library; // soname of the library that it calls, "libopenblas.so.0": another version of it makes what was
-                  // measured with this one worth measuring again; NULL if there is none
+                  // measured with this one worth measuring again. NULL if it calls none
     const hone_code *code; // for platforms that compile or load: run and prepare may then be NULL. Copied.
     // Writes the path of the library's file where the loader does not find it by its soname; loads nothing. False: it
     // is not here. NULL if the loader finds `library`.

@@ -37,7 +37,7 @@ typedef struct hone_operation {
     const char *reason; // why not; NULL when tunable
     const char *path; // of the scopes around it, where it was found first, else "@FUNCTION"; NULL if neither has a name
     const char *arrays;  // that it reads there, "f32[2,3], f32[3]"; NULL if the program does not show them
-    const char *payload; // the JSON in its label; NULL if there is none
+    const char *payload; // the JSON in its label, or NULL
     // HONE_COLD: at least half of the bytes that it reads are of arguments of the program that a step reads here alone,
     // and a step reads more than this machine's caches hold, so that they are in no cache when they are read again.
     // hone_offline then measures the call cold. Else HONE_WARM.

@@ -2902,34 +2902,31 @@ static void trusts_the_stack_to_be_zero(const job *j)
     }
 }
 
-// Whose parent has ended: it is no child of this process any more.
-static void leaves_a_burning_orphan(const job *j)
+// Once: a process whose parent has ended, so that it is no child of this process any more.
+static void leave_an_orphan(bool burns)
 {
     static bool started;
-    norm(j);
     if (started) return;
     started = true;
     const pid_t child = fork();
     if (child == 0 && fork() != 0) _exit(0);
     if (child == 0)
         for (volatile uint64_t i = 0;; i++)
-            ;
+            if (!burns) pause();
     waitpid(child, NULL, 0);
+}
+
+static void leaves_a_burning_orphan(const job *j)
+{
+    norm(j);
+    leave_an_orphan(true);
 }
 
 // As a server of a compiler's cache, say, it rests.
 static void leaves_a_resting_orphan(const job *j)
 {
-    static bool started;
     honest_norm(j);
-    if (started) return;
-    started = true;
-    const pid_t child = fork();
-    if (child == 0 && fork() != 0) _exit(0);
-    if (child == 0)
-        for (;;)
-            pause();
-    waitpid(child, NULL, 0);
+    leave_an_orphan(false);
 }
 
 static int burn_apart(void *unused)
