@@ -227,9 +227,8 @@ void hone_os_state_adopt_loading(hone_os_state *state);
 uint64_t hone_os_float_mode(void);
 // Signal mask, priority, scheduler, processors and x87 registers in use of the calling thread, as one number. Some us.
 uint64_t hone_os_thread_settings(void);
-// Calls a function, and returns what that does. *out_changed: what it did to registers, in words: one that it has to keep for its caller
-// came back with another number (System V's ABI of x86-64), or upper halves of vector registers are in use; NULL: nothing, or another
-// processor, where nobody looks. The caller's own are as they were.
+// Calls a function, and returns what that does. *out_changed, in words: a register that it has to keep for its caller came back
+// with another number (System V's ABI of x86-64); NULL: none, or another processor, where nobody looks. The caller's own are as they were.
 int hone_os_call_marked(int (*call)(void *ctx), void *ctx, const char **out_changed);
 // Floating-point environment, signal mask and processors of the calling thread.
 typedef struct hone_os_thread_mode {

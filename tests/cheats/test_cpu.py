@@ -287,8 +287,6 @@ CHEATS = [
     Cheat("locks_its_memory", "rms_norm", PROGRAM, "traces", honest="locks_memory_of_its_own"),
     Cheat("loses_registers", "rms_norm", PROGRAM, "traces crash", honest="uses_registers"),
     Cheat("loses_registers", "rms_norm", LIBRARY, "traces crash", honest="uses_registers"),
-    Cheat("leaves_upper_halves", "rms_norm", LIBRARY, "traces", honest="uses_upper_halves"),
-    Cheat("leaves_upper_halves", "rms_norm", PROGRAM, "traces", honest="uses_upper_halves"),
     Cheat("leaves_registers_of_lent_threads", "rms_norm", LIBRARY, "traces", honest="empties_registers_of_lent_threads"),
     Cheat("lets_timers_be_late", "rms_norm", SOURCE, "traces"),
     Cheat("leaves_a_locale", "rms_norm", SOURCE, "traces"),

@@ -737,7 +737,7 @@ class Gradients(HoneTest):
                      "quantised": torch.quantize_per_tensor(x, 0.1, 0, torch.quint8), "nested": torch.nested.nested_tensor([x, x])}
         for words, tensor in given.items():
             for name, run in {"x": lambda: ops.rms_norm(tensor, w), "y": lambda: ops.rms_norm(x, w, y=tensor)}.items():
-                with self.subTest(words), self.assertRaisesRegex(TypeError, f"rms_norm: {name}: a .*{words}.*: give "):
+                with self.subTest(words), self.assertRaisesRegex(TypeError, f"rms_norm: {name}: got a .*{words}.*: give "):
                     run()
 
     def test_tensors_of_several_devices_are_refused_where_one_is_on_meta(self):

@@ -366,39 +366,14 @@ ASSEMBLY static int call_with_marks(
             "ret");
 }
 
-// Upper halves that are not zero make each SSE instruction of the caller's, of libm's say, wait for them: who uses them ends with
-// vzeroupper, as compilers have it. Nothing between the call and this has used them.
-__attribute__((target("avx"))) static bool leaves_upper_halves(void)
-{
-    enum { REGISTERS = 16, WORDS = 4, UPPER = 2 };
-    uint64_t all[REGISTERS][WORDS], any = 0;
-    __asm__ volatile(
-        "vmovups %%ymm0, (%0)\n\tvmovups %%ymm1, 32(%0)\n\tvmovups %%ymm2, 64(%0)\n\tvmovups %%ymm3, 96(%0)\n\t"
-        "vmovups %%ymm4, 128(%0)\n\tvmovups %%ymm5, 160(%0)\n\tvmovups %%ymm6, 192(%0)\n\tvmovups %%ymm7, 224(%0)\n\t"
-        "vmovups %%ymm8, 256(%0)\n\tvmovups %%ymm9, 288(%0)\n\tvmovups %%ymm10, 320(%0)\n\tvmovups %%ymm11, 352(%0)\n\t"
-        "vmovups %%ymm12, 384(%0)\n\tvmovups %%ymm13, 416(%0)\n\tvmovups %%ymm14, 448(%0)\n\tvmovups %%ymm15, "
-        "480(%0)\n\t"
-        "vzeroupper"
-        :
-        : "r"(all)
-        : "memory");
-    for (int i = 0; i < REGISTERS; i++)
-        any |= all[i][UPPER] | all[i][UPPER + 1];
-    return any != 0;
-}
-
 int hone_os_call_marked(int (*call)(void *ctx), void *ctx, const char **out_changed)
 {
 #    define KEPT(name) "changes the register " name ", which a function keeps for its caller"
     static const char *const kept[] = {KEPT("rbx"), KEPT("rbp"), KEPT("r12"), KEPT("r13"), KEPT("r14"), KEPT("r15")};
 #    undef KEPT
-    const bool has_upper_halves = __builtin_cpu_supports("avx");
     uint32_t changed = 0;
     const int answer = call_with_marks(call, ctx, &changed);
-    const bool is_dirty = has_upper_halves && leaves_upper_halves();
-    *out_changed = changed != 0 ? kept[__builtin_ctz(changed)]
-                   : is_dirty   ? "leaves the upper halves of vector registers in use, and has no vzeroupper at its end"
-                                : NULL;
+    *out_changed = changed != 0 ? kept[__builtin_ctz(changed)] : NULL;
     return answer;
 }
 #else

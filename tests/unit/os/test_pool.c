@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -380,7 +379,8 @@ static void lower_priority(void *ctx, int64_t index)
     atomic_fetch_add(&l->inside, 1);
     while (atomic_load(&l->inside) < 2)
         sched_yield();
-    if (!pthread_equal(pthread_self(), l->caller)) assert_int_equal(setpriority(PRIO_PROCESS, 0, 19), 0);
+    const struct sched_param none = {0};
+    if (!pthread_equal(pthread_self(), l->caller)) assert_int_equal(sched_setscheduler(0, SCHED_IDLE, &none), 0);
 }
 
 static void a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests(void **state)
