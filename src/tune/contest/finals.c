@@ -164,16 +164,18 @@ static hone_status confirm(
 }
 
 // The worker was lost with all finalists in it. Alone, the culprit shows itself: in a process of its own, and prepared twice there, for
-// who is lost over what it kept of a plan that was released is right the first time.
-static hone_status find_culprits(hone_contest_state *state, hone_finals *finals, hone_error *err)
+// who is lost over what it kept of a plan that was released is right the first time. *out_found false: each of them stands alone.
+static hone_status find_culprits(hone_contest_state *state, hone_finals *finals, bool *out_found, hone_error *err)
 {
     enum { TIMES = 2 };
     hone_status status = HONE_OK;
+    *out_found = false;
     for (uint32_t i = 0; i < finals->count && status == HONE_OK; i++) {
         bool stands = true;
         hone_sandbox_drop(&state->trials.sandbox);
         for (int time = 0; time < TIMES && status == HONE_OK && stands; time++)
             status = confirm(state, finals->finalists[i].candidate, false, &stands, err);
+        *out_found = *out_found || !stands;
     }
     hone_sandbox_drop(&state->trials.sandbox);
     return status;
@@ -317,10 +319,20 @@ static uint32_t choose_winner(hone_contest_state *state, hone_finals *finals)
                           : hone_finals_choose_winner(state, finals);
 }
 
+// What a tuner of the caller's own has chosen is among them, however few.
+static void keep_most(hone_finals *finals, uint32_t most, hone_candidate *chosen)
+{
+    if (finals->count <= most) return;
+    finals->count = most;
+    if (chosen != NULL) finals->finalists[most - 1] = (hone_finalist){.candidate = chosen, .keeps_place = true};
+}
+
 hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err)
 {
+    uint32_t most = HONE_MAX_TOGETHER;
     for (uint32_t tried = 0; tried < MOST_ATTEMPTS; tried++) {
         attempt came = ATTEMPT_LOST;
+        bool found = false;
         const double seconds = seconds_left(state);
         hone_finals_choose_finalists(&state->standings, &state->known.incumbent, seconds, out);
         if (out->count == 0) return nobody(err);
@@ -328,9 +340,12 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         if (chosen != NULL) hone_finals_admit(out, chosen);
         out->disturbed = hone_trials_disturbed(&state->trials);
         hone_finals_fit(out, LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS, first_share * seconds);
+        keep_most(out, most, chosen);
         hone_status status = run_blocks(state, out, &came, err);
-        if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, err);
+        if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;
+        // No kernel's fault, but the machine's: on a busy one twelve that are prepared in a new process took too long again and again.
+        if (came == ATTEMPT_LOST && !found && out->count > 1) most = out->count / 2;
         if (came != ATTEMPT_DONE) continue;
         out->winner = choose_winner(state, out);
         bool stands;

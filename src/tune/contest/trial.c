@@ -497,17 +497,20 @@ static hone_status prepare_here(
 
 // Confirming ----------------------------------------------------------------------------------------------------------
 
-// The longest that one phase of the finals can honestly take: the first one prepares.
+// The longest that one phase of the finals can honestly take: the first one prepares all of them, in a new process perhaps, which takes
+// what it took when each was tried.
 static hone_limits limits_of_block(const hone_trials *trials, const hone_block *block)
 {
-    const double runs = 200, references = 20, others = 3, late_share = 0.3;
-    double run = 0;
+    const double runs = 200, references = 20, others = 3, prepared = 3, late_share = 0.3;
+    double run = 0, prepare = 0;
     bool interpreted = false;
     for (uint32_t i = 0; i < block->count; i++) {
         run += block->finalists[i]->trial.time_ns * 1e-9;
+        prepare += block->finalists[i]->trial.spent.prepare_ns * 1e-9;
         interpreted = interpreted || hone_kernel_is_interpreted(block->kernels[i]);
     }
-    const double all = 2 * block->seconds + trials->question->options.candidate_seconds + 10 * run;
+    const double all =
+        2 * block->seconds + trials->question->options.candidate_seconds + 10 * run + prepared * prepare * crowding();
     // All have run before. Who waits for itself in two threads, say, is waited for no longer than its looks can take, on a busy machine
     // as long as the contest lasts.
     const double looks = others + runs * run + references * 1e-9 * trials->opened.reference_ns,

@@ -32,6 +32,7 @@ typedef struct finals_ground {
     bool kills[MOST];              // its process dies, whoever else is in it
     answer answers[BLOCKS], alone; // of blocks of several, in their order; of one, unless it kills
     uint32_t failed;               // who is rejected
+    uint32_t most_together;        // more are lost, whoever they are; 0: any
     hone_block blocks[BLOCKS];
     uint32_t asked;
     uint64_t now_ns, block_ns, paused_ns;
@@ -77,6 +78,7 @@ static hone_status run_rounds(hone_trials *trials, const hone_block *block, hone
     g->now_ns += g->block_ns;
     for (uint32_t i = 0; i < block->count; i++)
         if (g->kills[number_of(g, block->finalists[i])]) what = LOST;
+    if (g->most_together > 0 && block->count > g->most_together) what = LOST;
     snprintf(err->message, sizeof err->message, "the worker is gone");
     if (what == LOST && block->count > 1) return HONE_KERNEL_FAILED;
     if (what == LOST) {
@@ -913,7 +915,7 @@ static void what_keeps_the_culprit_from_being_found_ends_the_contest(void **stat
     assert_int_equal(run(&g), HONE_OUT_OF_MEMORY);
 }
 
-static void a_worker_that_is_lost_time_and_again_by_nobody_ends_the_contest(void **state)
+static void a_worker_that_is_lost_once_is_nobodys_fault(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -921,15 +923,31 @@ static void a_worker_that_is_lost_time_and_again_by_nobody_ends_the_contest(void
     add(&g, 0, 1000, 1, 0);
     add(&g, 1, 1010, 2, 0);
     g.answers[0] = LOST;
-    assert_ptr_equal(winner_of(&g), &g.candidates[0]); // once is nobody's fault
+    assert_ptr_equal(winner_of(&g), &g.candidates[0]);
+}
+
+// A machine that is too busy for all of them at once.
+static void finalists_that_are_lost_together_and_stand_alone_meet_in_smaller_groups(void **state)
+{
+    static finals_ground g;
+    (void)state;
     begin(&g);
-    add(&g, 0, 1000, 1, 0);
-    add(&g, 1, 1010, 2, 0);
-    for (int i = 0; i < BLOCKS; i++)
-        g.answers[i] = LOST;
-    assert_int_equal(run(&g), HONE_NOT_FOUND);
-    assert_non_null(strstr(g.err.message, "were rejected 64 times over"));
-    assert_int_equal(g.asked, 64 * 5); // all together, and each twice alone
+    for (uint32_t i = 0; i < 4; i++)
+        add(&g, i, 1000 + 10 * i, 1, 0);
+    g.times_ns[1] = 900;
+    g.most_together = 2;
+    assert_ptr_equal(winner_of(&g), &g.candidates[1]);
+    assert_int_equal(g.blocks[0].count, 4);
+    assert_int_equal(g.blocks[1 + 2 * 4].count, 2); // each was confirmed twice, alone
+    assert_false(g.candidates[2].out || g.candidates[3].out);
+    begin(&g);
+    for (uint32_t i = 0; i < 4; i++)
+        add(&g, i, 1000 + 10 * i, 1, 0);
+    g.most_together = 1;
+    g.state.chosen.is_there = true; // by a tuner of the caller's
+    g.state.chosen.kernel = 2;
+    g.state.chosen.config = g.candidates[2].config;
+    assert_ptr_equal(winner_of(&g), &g.candidates[2]);
 }
 
 static void where_nobody_passed_the_race_there_are_no_finals(void **state)
@@ -977,7 +995,8 @@ int main(void)
         cmocka_unit_test(whoever_kills_the_worker_is_found_alone),
         cmocka_unit_test(whoever_fails_alone_falls_out_too),
         cmocka_unit_test(what_keeps_the_culprit_from_being_found_ends_the_contest),
-        cmocka_unit_test(a_worker_that_is_lost_time_and_again_by_nobody_ends_the_contest),
+        cmocka_unit_test(a_worker_that_is_lost_once_is_nobodys_fault),
+        cmocka_unit_test(finalists_that_are_lost_together_and_stand_alone_meet_in_smaller_groups),
         cmocka_unit_test(where_nobody_passed_the_race_there_are_no_finals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
