@@ -614,6 +614,34 @@ class Answers(Contest):
         self.assertIn("waits (1 tried): no answer within", done.out + done.err)
         self.assertLess(time.monotonic() - start, 2 * 8)  # with its compiler, on a busy machine; it was 25
 
+    def test_a_kernel_that_never_returns_from_a_smaller_call_leaves_a_contest_its_time(self):
+        """The winner is asked for calls of a few KiB in processes of their own: it is asked nothing more after the first."""
+        pack = self.write_own("waits", "double_floats(x: f32[n]) -> y: f32[n]", """
+            void cheat(const float *x, float *y, long long n) {
+                if (n < 50000) for (volatile int i = 0;; i++);
+                for (long long i = 0; i < n; i++) y[i] = 2 * x[i];
+            }""", self.DOUBLED, "x, y, i64(n)", "double_floats")
+        evidence = self.hone("tune", "--pack", pack, "double_floats(f32[100000])", "--seconds", "3", "--kernel", "waits", "--json",
+                             env={"HONE_DEVICE_LOCKS": str(self.folder)}).json["entries"][0]["evidence"]
+        self.assertLess(evidence["seconds"], 4 * 3)  # on a busy machine; it was 181
+
+    def test_a_kernel_that_never_returns_from_special_values_leaves_a_contest_its_time(self):
+        pack = self.write_own("waits", None, ROW_SCALE + """
+            void cheat(const float *x, const float *weight, float *y, long long rows, long long dim, long long inner, float eps,
+                       float *scratch)
+            {
+                for (long long row = 0; row < rows; row++, x += dim, y += dim) {
+                    float scale = row_scale(x, dim, eps);
+                    if (scale != scale) for (volatile int i = 0;; i++);
+                    for (long long i = 0; i < dim; i++) y[i] = x[i] * scale * weight[i];
+                }
+            }""", None, OPERATIONS["rms_norm"].arguments, "rms_norm", scratch=4096)
+        start = time.monotonic()
+        done = self.hone("tune", "--pack", pack, "rms_norm(f32[64,512], f32[512])", "--seconds", "3", "--kernel", "waits", code=None,
+                         env={"HONE_DEVICE_LOCKS": str(self.folder)})
+        self.assertIn("waits (1 tried): no answer within", done.out + done.err)
+        self.assertLess(time.monotonic() - start, 8 * 3)  # with its compiler, on a busy machine
+
     def test_a_slow_kernel_is_run_no_more_often_than_a_contest_has_time_for(self):
         """Some sixty to eighty times, where it was two hundred. Where the contest has time for more, it is looked at in more places."""
         pack = self.write_own("slow", "double_floats(x: f32[n]) -> y: f32[n]", """

@@ -3,6 +3,7 @@
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
+#include "tune/rule/stopping.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,6 @@ static const double hopeless = 1.5;       // over the best: no finalist by rank
 static const double close = 1.25;         // over the best: may be the fastest for all that the race can tell
 static const double hopeless_kernel = 20; // over the best: a kernel's best is not timed once more
 static const double kernel_share = 0.05;  // of the time, for the samples of one that is hopeless but its kernel's best
-static const double short_run_ns = 1e6;   // a sample has a burst of shorter ones (worker/sampling.c)
 static const double overhead_ns = 1e6;    // beside a sample, until threads rest and it is warm again
 // What is added for each disturbed sample of the contest: rests, and samples that are taken again. Seen with four busy
 // processes on two processors.
@@ -133,7 +133,7 @@ static double sample_seconds(const hone_finals *finals, uint32_t index)
 {
     const double run_ns = fmax(finals->finalists[index].candidate->trial.time_ns, 20e3);
     const double disturbed = hone_finals_contends(finals, index) ? finals->disturbed : 0;
-    const double burst_ns = run_ns <= short_run_ns ? hone_burst_ns : run_ns;
+    const double burst_ns = run_ns <= hone_short_run_ns ? hone_burst_ns : run_ns;
     return (burst_ns * (1 + disturbed_runs * disturbed) + overhead_ns + disturbed_ns * disturbed) * 1e-9;
 }
 

@@ -18,6 +18,9 @@ enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4,
 
 static const char where[] = "tune.first_runs";
 static const double most_seconds = 10; // of one call: a compiler may be asked
+// Of the contest's seconds, for the runs of one call, and at least so many: these are the smallest calls of all, and who has not
+// returned from one by then is asked nothing more.
+static const double runs_share = 0.5, least_runs_seconds = 2;
 
 typedef struct taker {
     const hone_question *question;
@@ -31,7 +34,12 @@ static bool takes(void *ctx, const hone_call *call)
     return hone_kernel_takes_config(t->kernel, call, t->question->environment->device, t->config);
 }
 
-// The same candidate for another call, in the process that there is, or in a new one.
+static uint64_t runs_ns(const hone_contest_state *state)
+{
+    return (uint64_t)(1e9 * fmin(fmax(runs_share * state->question.options.seconds, least_runs_seconds), most_seconds));
+}
+
+// The same candidate for another call, in the process that there is, or in a new one. HONE_UNAVAILABLE: it did not return.
 static hone_status try_on(
     hone_contest_state *state, const taker *t, const hone_call *call, double hold_ns, hone_trial *out, hone_error *err)
 {
@@ -45,7 +53,7 @@ static hone_status try_on(
     hone_trials_init(&trials, &question, &state->field);
     trials.has_floor = true; // no time is asked
     trials.open_seconds = most_seconds;
-    trials.end_ns = UINT64_MAX;
+    trials.end_ns = hone_trials_now(&trials) + runs_ns(state);
     trials.sandbox = state->trials.sandbox;
     trials.has_sandbox = false; // it is lent
     const hone_try what = {
@@ -62,6 +70,9 @@ static hone_status try_on(
     state->trials.spent.verify_ns += trials.spent.verify_ns;
     state->trials.spent.run_ns += trials.spent.run_ns;
     hone_trials_deinit(&trials);
+    // Who did not return would hold each of the next ones, too.
+    if (status == HONE_OK && out->failure == HONE_FAILURE_TIMEOUT)
+        return hone_fail(err, HONE_UNAVAILABLE, where, "%s", out->reason);
     return status;
 }
 
@@ -70,8 +81,7 @@ static hone_status try_on(
 static bool counts(const hone_trial *came)
 {
     return !came->refused && came->failure != HONE_FAILURE_NONE && came->failure != HONE_FAILURE_UNSUPPORTED &&
-           came->failure != HONE_FAILURE_PREPARE && came->failure != HONE_FAILURE_TIMEOUT &&
-           came->failure != HONE_FAILURE_RUN;
+           came->failure != HONE_FAILURE_PREPARE && came->failure != HONE_FAILURE_RUN;
 }
 
 static void judge(hone_candidate *candidate, const hone_trial *came, const hone_call *call, const hone_call *before)

@@ -29,6 +29,8 @@ double hone_noise_level(const hone_noise *noise);
 
 // A run this long is warm after its first, is hardly disturbed by what disturbs short ones, and costs a contest dearly.
 static const double hone_long_run_ns = 250e6;
+// A sample of a shorter run is the middle one of a burst; longer runs warm themselves.
+static const double hone_short_run_ns = 1e6;
 
 typedef enum hone_stopping_verdict {
     HONE_STOPPING_GOES_ON,

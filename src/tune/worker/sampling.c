@@ -58,8 +58,6 @@ static const double shared_share = 0.9;
 // Longer samples have no processor to themselves on a machine that others use, however often they are taken: beside four
 // busy processes none above 6 to 12 ms had.
 static const double most_retaken_ns = 25e6;
-// Runs that are longer warm themselves.
-static const double short_run_ns = 1e6;
 
 // What the threads of this process waited for beside the runs of one sample.
 struct watched {
@@ -340,7 +338,7 @@ static hone_failure sample_warm(
     hone_failure failure = run_marked(runner, runs, waits, out, err);
     if (failure != HONE_FAILURE_NONE) return failure;
     const double each_ns = fmax(out->time_ns * runner->batch, 1000);
-    const bool is_short = out->time_ns <= short_run_ns || LEAST * each_ns <= runner->burst_ns,
+    const bool is_short = out->time_ns <= hone_short_run_ns || LEAST * each_ns <= runner->burst_ns,
                has_pair = hone_runner_wants_pair(runner, out->time_ns);
     if (!is_short && !has_pair) return failure;
     runner->spoils_within = true;
