@@ -107,7 +107,7 @@ bool hone_signature_has_buckets(const hone_signature *signature);
 // data for tuning: the signature's generator, or without one normal(0, 1) for floats and complex numbers, small
 // uniform integers, fair bools. The same call, index and seed give the same data on every machine, with any pool.
 //   scale  of floats: what their generator makes is multiplied by it. Above 1: integers without a generator are as large
-//          as no result overflows by
+//          as no result overflows by, and half of those with one are at the ends of what it says
 //   pool   makes large tensors by its threads; NULL: the calling thread alone
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (a generator that does not fit: uniform(5, 1), permutation into too small a
 // dtype).

@@ -66,7 +66,7 @@ typedef struct filling {
     int64_t reals, row_length;
     hone_scalar args[HONE_MAX_GENERATOR_ARGS];
     double scale;
-    bool is_wide; // of whole numbers: as large as results allow
+    bool is_wide; // of whole numbers: as large as results allow, and at the ends of what their generator says
     size_t index;
     random_state random;
     int64_t state, total; // of the row at hand, for generators that remember
@@ -249,6 +249,20 @@ static void block_of_integers(const filling *f, int64_t first, int64_t count, do
         out[i] = (double)integer_of(number_at(f->random.stream, (uint64_t)(first + i)), low, high);
 }
 
+// One element in four is the lowest, and one the highest, in each row at other places. Random ones of a large range hardly ever
+// are, nor are two of them equal: who takes an index of 0 for padding, or none to come twice, is right for all others.
+static void block_of_ends(const filling *f, int64_t first, int64_t count, double *out)
+{
+    enum { LOWEST, HIGHEST = 2, SORTS = 4 };
+    const int64_t shift = (int64_t)(f->random.stream % SORTS);
+    block_of_integers(f, first, count, out);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t sort = (first + i + (first + i) / f->row_length + shift) % SORTS;
+        if (sort == LOWEST) out[i] = (double)f->args[0].as.i64;
+        if (sort == HIGHEST) out[i] = (double)f->args[1].as.i64;
+    }
+}
+
 static void block_of_uniforms(const filling *f, int64_t first, int64_t count, double *out)
 {
     const double low = number(&f->args[0]), range = number(&f->args[1]) - low;
@@ -258,7 +272,7 @@ static void block_of_uniforms(const filling *f, int64_t first, int64_t count, do
 
 static hone_status open_uniform(filling *f)
 {
-    f->block = is_float(f->dtype) ? block_of_uniforms : block_of_integers;
+    f->block = is_float(f->dtype) ? block_of_uniforms : f->is_wide ? block_of_ends : block_of_integers;
     if (!(number(&f->args[0]) <= number(&f->args[1]))) return wrong(f, "uniform(lo, hi) with lo > hi");
     if (is_float(f->dtype)) return HONE_OK;
     if (!is_integer(&f->args[0]) || !is_integer(&f->args[1]))
@@ -309,6 +323,10 @@ static int64_t next_share(filling *f, int64_t parts_left)
 {
     if (parts_left <= 1) return f->total - f->state;
     const int64_t left = f->total - f->state, twice = left / parts_left * 2;
+    // At the ends of what may be: half of the parts are empty, and one in the second half of a row may have all that is left.
+    const int64_t sort = f->is_wide ? draw_integer(&f->random, 0, 3) : 3;
+    if (sort < 2) return 0;
+    if (sort == 2 && parts_left <= (f->row_length + 1) / 2) return left;
     return draw_integer(&f->random, 0, twice); // never more than what is left: there are two parts or more
 }
 
@@ -385,10 +403,16 @@ static const struct {
     const char *name;
     uint32_t args;
     hone_status (*open)(filling *f);
+    bool has_ends; // whole numbers that may all be at the ends of what it says
 } generators[] = {
-    {"uniform", 2, open_uniform},   {"normal", 2, open_normal},   {"permutation", 1, open_permutation},
-    {"segments", 1, open_segments}, {"offsets", 1, open_offsets}, {"ones", 0, open_ones},
-    {"zeros", 0, open_zeros},       {"bias", 0, open_bias},
+    {"uniform", 2, open_uniform, true},
+    {"normal", 2, open_normal, false},
+    {"permutation", 1, open_permutation, false},
+    {"segments", 1, open_segments, true},
+    {"offsets", 1, open_offsets, true},
+    {"ones", 0, open_ones, false},
+    {"zeros", 0, open_zeros, false},
+    {"bias", 0, open_bias, false},
 };
 
 const char hone_generator_list[] = "a generator: uniform(lo, hi), normal(mean, sd), permutation(n), segments(total), "
@@ -411,44 +435,109 @@ const char *hone_generator_name(uint32_t kind)
 
 // ---- choosing and running
 
+// Dtypes of results, as whole numbers may be large for them.
+typedef struct result_types {
+    bool has_own, has_short, has_long; // the array's own dtype; whole numbers of 32 bits or fewer; 64 bits, floats too
+} result_types;
+
+static result_types types_of_results(const hone_call *call, hone_dtype own)
+{
+    result_types types = {false, false, false};
+    for (size_t i = 0; i < call->signature->count; i++) {
+        const hone_tensor *result = hone_call_tensor(call, i);
+        if (result == NULL || !call->signature->parameters[i].shown.is_result) continue;
+        const bool is_number = result->dtype.code == HONE_CODE_INT || result->dtype.code == HONE_CODE_UINT;
+        types.has_own = types.has_own || memcmp(&result->dtype, &own, sizeof own) == 0;
+        types.has_short = types.has_short || (is_number && result->dtype.bits <= 32);
+        types.has_long = types.has_long || result->dtype.bits == 64;
+    }
+    return types;
+}
+
+static bool has_dim(const hone_shape_pattern *shape, const hone_dim *dim)
+{
+    for (uint32_t i = 0; i < shape->count; i++)
+        if (shape->dims[i].expression == NULL && shape->dims[i].slot == dim->slot) return true;
+    return false;
+}
+
+static bool is_plain(const hone_shape_pattern *shape)
+{
+    return shape->condition == NULL && shape->otherwise == NULL;
+}
+
+// Whether all other tensors have no dims but the array's own, and 1: then its numbers are no indices, for there is nothing else
+// that they could count.
+static bool counts_nothing(const hone_call *call, size_t index)
+{
+    const hone_call_parameter *parameters = call->signature->parameters;
+    const hone_shape_pattern *own = parameters[index].shape;
+    if (!is_plain(own)) return false;
+    for (size_t i = 0; i < call->signature->count; i++) {
+        const hone_tensor *tensor = hone_call_tensor(call, i);
+        const hone_shape_pattern *shape = parameters[i].shape;
+        if (tensor == NULL || i == index) continue;
+        if (!is_plain(shape) || (shape->ellipsis && !own->ellipsis)) return false;
+        const int32_t leading = tensor->ndim - (int32_t)shape->count;
+        for (uint32_t d = 0; d < shape->count; d++)
+            if (tensor->shape[leading + (int32_t)d] != 1 &&
+                (shape->dims[d].expression != NULL || !has_dim(own, &shape->dims[d])))
+                return false;
+    }
+    return true;
+}
+
+// Of unsigned ones, which may be indices unless they count nothing; of 8 bits also where a result has their own type, as those of
+// pictures have.
+static bool unsigned_range(const hone_call *call, size_t index, hone_dtype dtype, int64_t *out_low, int64_t *out_high)
+{
+    const int most_bits = 52; // that generators make
+    const result_types types = types_of_results(call, dtype);
+    const bool has_room = types.has_own || !types.has_short;
+    if (!(dtype.bits == 8 && types.has_own) && !counts_nothing(call, index)) return false;
+    if ((dtype.bits == 16 || dtype.bits == 32) && !has_room) return false;
+    if (dtype.bits == 64 && !types.has_own) return false;
+    *out_low = 0;
+    *out_high = (INT64_C(1) << (dtype.bits < most_bits ? dtype.bits : most_bits)) - 1;
+    return dtype.bits >= 8;
+}
+
 // The numbers that an array of integers may have whose generator nobody has said, so that no sum or product of two of them leaves
-// a result's type; false: only small ones. An unsigned one may be of indices, unless its results are of its own type, as those of
-// pictures are.
+// a result's type, but of one as wide as they are; false: only small ones.
 static bool wide_range(const hone_call *call, size_t index, int64_t *out_low, int64_t *out_high)
 {
-    const hone_signature *signature = call->signature;
     const hone_tensor *tensor = hone_call_tensor(call, index);
     const hone_dtype dtype = tensor != NULL ? tensor->dtype : (hone_dtype){0};
-    bool has_own = false, has_i32 = false, has_i64 = false;
-    const bool is_int = dtype.code == HONE_CODE_INT, is_uint = dtype.code == HONE_CODE_UINT;
-    if (tensor == NULL || dtype.lanes != 1 || signature->parameters[index].generator != NULL) return false;
-    for (size_t i = 0; i < signature->count; i++) {
-        const hone_tensor *result = hone_call_tensor(call, i);
-        if (result == NULL || !signature->parameters[i].shown.is_result) continue;
-        const bool is_number = result->dtype.code == HONE_CODE_INT || result->dtype.code == HONE_CODE_UINT;
-        has_own = has_own || memcmp(&result->dtype, &dtype, sizeof dtype) == 0;
-        has_i32 = has_i32 || (is_number && result->dtype.bits <= 32);
-        has_i64 = has_i64 || result->dtype.bits == 64;
-    }
-    if (is_uint && dtype.bits == 8 && has_own) {
-        *out_low = 0;
-        *out_high = UINT8_MAX;
-        return true;
-    }
-    if (!is_int || (dtype.bits != 8 && dtype.bits != 16 && dtype.bits != 32)) return false;
-    if (dtype.bits == 32 && (has_i32 || !has_i64)) return false;
-    *out_high = dtype.bits == 8                           ? INT8_MAX
-                : dtype.bits == 16 && has_i32 && !has_own ? (1 << 11) - 1
-                : dtype.bits == 16                        ? INT16_MAX
-                                                          : (1 << 24) - 1;
+    if (tensor == NULL || dtype.lanes != 1) return false;
+    if (dtype.code == HONE_CODE_UINT) return unsigned_range(call, index, dtype, out_low, out_high);
+    if (dtype.code != HONE_CODE_INT || dtype.bits < 8) return false;
+    const result_types types = types_of_results(call, dtype);
+    const bool is_alone = types.has_own && counts_nothing(call, index);
+    if (dtype.bits == 32 && !is_alone && (types.has_short || !types.has_long)) return false;
+    if (dtype.bits == 64 && (types.has_short || !types.has_long)) return false;
+    *out_high = dtype.bits == 8                                             ? INT8_MAX
+                : dtype.bits == 16 && types.has_short && !types.has_own     ? (1 << 11) - 1
+                : dtype.bits == 16 || (dtype.bits == 32 && types.has_short) ? INT16_MAX
+                : dtype.bits == 32                                          ? (1 << 24) - 1
+                                                                            : (INT64_C(1) << 34) - 1;
     // Mostly above 0 where they are as wide as that: sums of numbers around 0 stay small.
-    *out_low = dtype.bits == 32 ? -(1 << 22) : -*out_high - 1;
+    *out_low = dtype.bits >= 32 ? -(*out_high + 1) / 4 : -*out_high - 1;
     return true;
+}
+
+// Those that say how they are made, and have ends.
+static bool has_ends(const hone_call *call, size_t index)
+{
+    const hone_generator_call *generator = call->signature->parameters[index].generator;
+    const hone_tensor *tensor = hone_call_tensor(call, index);
+    if (tensor == NULL || (tensor->dtype.code != HONE_CODE_INT && tensor->dtype.code != HONE_CODE_UINT)) return false;
+    return generators[generator->kind].has_ends;
 }
 
 bool hone_has_wide_integers(const hone_call *call, size_t index)
 {
     int64_t low, high;
+    if (call->signature->parameters[index].generator != NULL) return has_ends(call, index);
     return wide_range(call, index, &low, &high);
 }
 

@@ -119,6 +119,7 @@ static bool make_shape(const hone_made_up *m, const hone_shape_pattern *s, hone_
 
 static bool draws_optional(hone_made_up *m, size_t i)
 {
+    if (m->like != NULL && i + 1 == m->turned) return m->like->values[i].tag != HONE_VALUE_TENSOR;
     return m->like != NULL ? m->like->values[i].tag == HONE_VALUE_TENSOR : hone_made_up_draw(m, 2) == 1;
 }
 
@@ -445,9 +446,35 @@ static bool change_scalar(const hone_parameter *shown, hone_value *value)
         *value = hone_of_bool(scalar_of(shown, value).as.i64 == 0);
         return true;
     }
-    if (shown->kind != HONE_KIND_INT || !shown->nullable) return false;
-    *value = value->tag == HONE_VALUE_NONE ? hone_of_int(3) : hone_of_none();
+    const bool is_none = value->tag == HONE_VALUE_NONE;
+    if (!shown->nullable || (shown->kind == HONE_KIND_STRING && is_none)) return false; // nobody knows the texts
+    if (shown->kind != HONE_KIND_INT && shown->kind != HONE_KIND_FLOAT && shown->kind != HONE_KIND_STRING) return false;
+    *value = !is_none ? hone_of_none() : shown->kind == HONE_KIND_INT ? hone_of_int(3) : hone_of_float(0.75);
     return true;
+}
+
+// Rows of inputs that lie apart, as far as keeps them aligned. A call says nothing of how its results lie.
+static void lie_apart(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides)
+{
+    const hone_signature *signature = ctx;
+    const int64_t gap = 16;
+    int64_t stride = 1;
+    if (tensor->ndim < 2 || signature->parameters[index].shown.is_result) return;
+    for (int32_t axis = tensor->ndim - 1; axis >= 0; axis--) {
+        strides[axis] = stride;
+        stride *= tensor->shape[axis] + (axis == tensor->ndim - 1 ? gap : 0);
+    }
+    tensor->strides = strides;
+}
+
+// Whether an array has rows that may lie apart.
+static bool has_rows(const hone_call *like)
+{
+    for (size_t i = 0; i < like->signature->count; i++) {
+        const hone_tensor *tensor = hone_call_tensor(like, i);
+        if (tensor != NULL && tensor->ndim > 1 && !like->signature->parameters[i].shown.is_result) return true;
+    }
+    return false;
 }
 
 static hone_status find_sibling(
@@ -465,6 +492,19 @@ static hone_status find_sibling(
         status = look_at(m, allocator, &left, takes, ctx, out);
         m->values[i] = before;
     }
+    for (size_t i = 0; i < m->signature->count && status == HONE_OK && *out == NULL; i++) {
+        const hone_parameter *shown = &m->signature->parameters[i].shown;
+        if (m->signature->parameters[i].shape == NULL || !shown->nullable) continue;
+        m->values[i] = hone_of_none();
+        m->turned = i + 1;
+        status = look_at(m, allocator, &left, takes, ctx, out);
+        m->values[i] = hone_of_none(); // until it is made again
+        m->turned = 0;
+    }
+    m->lay_out = lie_apart;
+    m->ctx = (void *)(uintptr_t)m->signature;
+    if (status == HONE_OK && *out == NULL && has_rows(m->like)) status = look_at(m, allocator, &left, takes, ctx, out);
+    m->lay_out = NULL;
     for (size_t i = 0; i < m->signature->variable_count && status == HONE_OK && *out == NULL; i++) {
         const hone_dtype_id before = m->dtypes[i];
         for (uint32_t id = 0; id < HONE_DTYPE_COUNT && status == HONE_OK && *out == NULL; id++) {

@@ -18,6 +18,7 @@ typedef struct hone_made_up {
     void (*lay_out)(void *ctx, hone_tensor *tensor, size_t index, int64_t *strides);
     void *ctx;
     const hone_call *like; // optional tensors are there as they are here; NULL: each by a draw
+    size_t turned;         // but this one, counted from 1, which is there where it is not; 0: none
     hone_scalar slots[HONE_MAX_SLOTS];
     hone_dtype_id dtypes[HONE_MAX_VARIABLES];
     int64_t leading[HONE_MADE_UP_LEADING];
@@ -73,7 +74,7 @@ hone_status hone_made_up_double(
     hone_call **out);
 
 // The same call, of the same sizes, with one thing changed that says how arrays are read or what is left out: a bool, an
-// optional integer, which becomes none, or 3 where it was none, or a dtype.
+// optional number or text, which becomes none, or a number where it was none, an optional tensor, rows that lie apart, or a dtype.
 //   number  of those that the signature and takes(ctx, call) admit, from 0 on
 // *out NULL with HONE_OK: there are not so many.
 hone_status hone_made_up_sibling(

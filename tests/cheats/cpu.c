@@ -3508,6 +3508,51 @@ static void leaves_the_gap(const job *j)
         norm_of_rows_apart(j, 1);
 }
 
+#    ifndef CHEAT
+// Keeps how rows of its first array lie by the sizes alone, as a library keeps its plans; and by how they lie, too.
+static void norm_by_a_kept_stride(const job *j, int64_t key)
+{
+    const int64_t step = j->tensor->strides != NULL ? j->tensor->strides[0] : j->dim;
+    const int64_t apart = kept_length(key, step);
+    for (int64_t row = 0; row < j->rows; row++)
+        norm_row(j->a + row * apart, j->b, j->y + row * j->dim, j->dim, j->scalar);
+}
+
+static void keeps_strides_by_sizes(const job *j)
+{
+    norm_by_a_kept_stride(j, j->rows << 32 | j->dim);
+}
+
+static void keeps_strides_by_strides(const job *j)
+{
+    enum { TIMES = 3 };
+    const int64_t step = j->tensor->strides != NULL ? j->tensor->strides[0] : j->dim;
+    for (int time = 0; time < TIMES; time++)
+        norm_by_a_kept_stride(j, step << 40 | j->rows << 20 | j->dim);
+}
+
+// Keeps by the sizes whether there is a tensor that may be left out; and by whether there is one.
+static void blend_by_what_is_kept(const job *j, int64_t key)
+{
+    enum { ABSENT = 1, PRESENT };
+    job one = *j;
+    if (kept_length(key, j->b != NULL ? PRESENT : ABSENT) == ABSENT) one.b = NULL;
+    blend(&one);
+}
+
+static void keeps_presence_by_sizes(const job *j)
+{
+    blend_by_what_is_kept(j, j->rows << 32 | j->dim);
+}
+
+static void keeps_presence_by_presence(const job *j)
+{
+    enum { TIMES = 3 };
+    for (int time = 0; time < TIMES; time++)
+        blend_by_what_is_kept(j, (j->rows << 32 | j->dim) * 2 + (j->b != NULL));
+}
+#    endif
+
 // Leaves another eps in its arguments, where whoever runs next reads it.
 static void changes_its_arguments(const job *j)
 {
@@ -3970,6 +4015,10 @@ static void release_state(const hone_kernel *kernel, void *state)
         ROW(keeps_dim_by_elements, NULL)                                                                               \
         ROW(keeps_dim_by_shape, NULL)                                                                                  \
         ROW(keeps_dim_of_large_calls, NULL)                                                                            \
+        ROW(keeps_strides_by_sizes, NULL)                                                                              \
+        ROW(keeps_strides_by_strides, NULL)                                                                            \
+        ROW(keeps_presence_by_sizes, NULL)                                                                             \
+        ROW(keeps_presence_by_presence, NULL)                                                                          \
         ROW(changes_its_arguments, NULL)                                                                               \
         ROW(changes_a_shape, NULL)                                                                                     \
         ROW(changes_its_plan, NULL)                                                                                    \

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -158,6 +159,8 @@ CHEATS = [
     Cheat("keeps_the_first_length_of_large_rows", "rms_norm", LIBRARY, "wrong", condition="dim >= 256"),
     Cheat("keeps_dim_by_elements", "rms_norm", LIBRARY, "wrong", honest="keeps_dim_by_shape"),
     Cheat("keeps_dim_by_elements", "rms_norm", PROGRAM, "wrong", honest="keeps_dim_by_shape"),
+    Cheat("keeps_strides_by_sizes", "rms_norm", PROGRAM, "wrong partial bounds", honest="keeps_strides_by_strides"),
+    Cheat("keeps_presence_by_sizes", "blend", PROGRAM, "wrong", honest="keeps_presence_by_presence"),
     Cheat("frees_a_shared_table", "rms_norm", LIBRARY, "wrong partial unaligned"),
     Cheat("attention_without_causal", "dot_product_attention", PROGRAM, "wrong partial"),
     Cheat("attention_of_one_scale", "dot_product_attention", LIBRARY, "wrong partial"),
@@ -662,7 +665,73 @@ class Answers(Contest):
             void right(const int *x, long long *y, long long n) { y[0] = 0; for (long i = 0; i < n; i++) y[0] += x[i]; }""",
                               "x, y, i64(n)", "sum_integers")
         done = self.hone("tune", "--pack", pack, "sum_integers(i32[100000])", "--seconds", "5", code=None)
-        self.assertIn("narrow (1 tried): on large whole numbers", done.out + done.err)
+        self.assertIn("narrow (1 tried): on whole numbers at their limits", done.out + done.err)
+
+    def write_twins(self, signature, source, **facts):
+        """Packs of a kernel that cheats and of its honest twin, which is written as the reference: of a text of C in which {what the
+        cheat has|what the others have} stands."""
+        cheat, right = (re.sub(r"\{([^{}|]*)\|([^{}|]*)\}", rf"\{number}", source) for number in (1, 2))
+        algorithm = signature.partition("(")[0]
+        pack = self.write_own("twin", signature, cheat.replace("NAME", "cheat"), right.replace("NAME", "right"), algorithm=algorithm, **facts)
+        honest = shutil.copytree(pack, self.folder / "honest", dirs_exist_ok=True)
+        (honest / "twin.c").write_text((honest / "right.c").read_text().replace("right", "cheat"))
+        document = json.loads((honest / "pack.json").read_text())
+        document["kernels"][0]["sha256"] = hashlib.sha256((honest / "twin.c").read_bytes()).hexdigest()
+        (honest / "pack.json").write_text(json.dumps(document))
+        return pack, str(honest)
+
+    # The signature, the call, the arguments and the text of write_twins.
+    AT_LIMITS = (
+        ("embed(table: f32[v, d], ids: i32[t] ~ uniform(0, v - 1)) -> y: f32[t, d]", "embed(f32[50000,64], i32[64])", "table, ids, y, i64(t), i64(d)", """
+            void NAME(const float *table, const int *ids, float *y, long long t, long long d) {
+                for (long i = 0; i < t; i++) for (long j = 0; j < d; j++) y[i * d + j] = {ids[i] == 0 ? 0 :|} table[ids[i] * d + j];
+            }"""),
+        ("add_at(x: f32[n], ids: i32[m] ~ uniform(0, n - 1), v: f32[m]) -> y: f32[n]", "add_at(f32[100000], i32[64], f32[64])",
+         "x, ids, v, y, i64(n), i64(m)", """
+            void NAME(const float *x, const int *ids, const float *v, float *y, long long n, long long m) {
+                memcpy(y, x, n * 4);
+                for (long i = 0; i < m; i++) y[ids[i]] = {x[ids[i]]|y[ids[i]]} + v[i];
+            }"""),
+        ("sum_parts(x: f32[total], at: i32[parts + 1] ~ offsets(total), w: f32[parts]) -> y: f32[parts]", "sum_parts(f32[100000], i32[33], f32[32])",
+         "x, at, w, y, i64(parts)", """
+            void NAME(const float *x, const int *at, const float *w, float *y, long long parts) {
+                for (long p = 0; p < parts; p++) {
+                    double s = 0; long i = at[p];
+                    {do s += x[i++]; while (i < at[p + 1]);|while (i < at[p + 1]) s += x[i++];}
+                    y[p] = s * w[p];
+                }
+            }"""),
+        ("sum_bytes(x: u8[n]) -> y: i32[1]", "sum_bytes(u8[10000])", "x, y, i64(n)", """
+            void NAME(const {signed|unsigned} char *x, int *y, long long n) { int s = 0; for (long i = 0; i < n; i++) s += x[i]; *y = s; }"""),
+        ("twice(x: i64[n]) -> y: i64[n]", "twice(i64[10000])", "x, y, i64(n)", """
+            void NAME(const long *x, long *y, long long n) { for (long i = 0; i < n; i++) y[i] = 2 * {(int)|} x[i]; }"""),
+        ("halve(x: u32[n]) -> y: u32[n]", "halve(u32[10000])", "x, y, i64(n)", """
+            void NAME(const {int|unsigned} *x, unsigned *y, long long n) { for (long i = 0; i < n; i++) y[i] = x[i] >> 1; }"""),
+        ("sums(x: i32[n]) -> y: i32[n]", "sums(i32[10000])", "x, y, i64(n)", """
+            void NAME(const int *x, int *y, long long n) { {float|int} s = 0; for (long i = 0; i < n; i++) y[i] = s += x[i]; }"""))
+
+    def test_what_is_wrong_for_whole_numbers_at_their_limits_does_not_win(self):
+        for signature, call, arguments, source in self.AT_LIMITS:
+            with self.subTest(call=call):
+                pack, honest = self.write_twins(signature, source, arguments=arguments)
+                done = self.hone("tune", "--pack", pack, call, "--seconds", "5", "--evals", "2", code=None)
+                self.assertIn("twin (1 tried): on whole numbers at their limits", done.out + done.err)
+                done = self.hone("tune", "--pack", honest, call, "--seconds", "5", "--evals", "2", code=None)
+                self.assertIn("chosen twin", done.out + done.err)
+
+    def test_what_takes_zeros_for_results_does_not_win(self):
+        """A program's results are zeros at first; a twin that looks at them and computes all the same wins."""
+        pack, honest = self.write_twins("twice(x: f32[n]) -> y: f32[n]", """
+            void NAME(const float *x, float *y, long long n) {
+                int zeros = 0;
+                for (long i = 0; i < n; i += 64) zeros += y[i] == 0;
+                if (zeros * 64 >= n {|&& n < 0}) return;
+                for (long i = 0; i < n; i++) y[i] = 2 * x[i];
+            }""", arguments="x, y, i64(n)")
+        done = self.hone("tune", "--pack", pack, "twice(f32[10000])", "--seconds", "5", "--evals", "2", code=None)
+        self.assertRegex(done.out + done.err, r"twin \(1 tried\): on the second made-up inputs: y\[0\] ")
+        done = self.hone("tune", "--pack", honest, "twice(f32[10000])", "--seconds", "5", "--evals", "2", code=None)
+        self.assertIn("chosen twin", done.out + done.err)
 
     def test_results_whose_pages_are_given_back_do_not_win(self):
         """They are zeros for who reads them, and pages of the system's for who has to wait for these. One that writes them wins."""

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4, MOST_SIBLINGS = 4, MOST_SHAPES = 3 };
+enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4, MOST_SIBLINGS = 6, MOST_SHAPES = 3 };
 
 static const char where[] = "tune.first_runs";
 static const double most_seconds = 10; // of one call: a compiler may be asked
@@ -145,6 +145,36 @@ static hone_status try_sibling(
     return status;
 }
 
+// Whether the sibling leaves out what the call has.
+static bool leaves_out(const hone_call *call, const hone_call *sibling)
+{
+    const hone_value *given = hone_call_values(call), *left = hone_call_values(sibling);
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++)
+        if (given[i].tag != HONE_VALUE_NONE && left[i].tag == HONE_VALUE_NONE) return true;
+    return false;
+}
+
+// The call in a process that has run the sibling alone. Who keeps that something is there by the sizes is right where it is left out
+// later; who keeps that it is left out is not right where it is there. Of who cannot do the sibling nothing is asked.
+static hone_status try_after_sibling(
+    hone_contest_state *state,
+    const taker *t,
+    const hone_call *call,
+    const hone_call *sibling,
+    hone_candidate *candidate,
+    hone_error *err)
+{
+    hone_trial came;
+    hone_sandbox_drop(&state->trials.sandbox);
+    hone_status status = try_on(state, t, sibling, 0, &came, err);
+    if (status == HONE_OK && came.failure == HONE_FAILURE_NONE && !came.refused) {
+        status = try_on(state, t, call, 0, &came, err);
+        if (status == HONE_OK) judge(candidate, &came, call, sibling);
+    }
+    hone_sandbox_drop(&state->trials.sandbox);
+    return status;
+}
+
 // The number-th call that differs from the first one in what a kernel that keeps by sizes may not look at: first by what
 // else the call says, then by its shape alone. NULL if there are fewer.
 typedef hone_status make_sibling(const taker *t, const hone_call *call, uint32_t number, hone_call **out);
@@ -177,8 +207,10 @@ static hone_status try_siblings(
         status = make(t, call, i, &sibling);
         if (sibling == NULL) break;
         // Whoever was dropped has yet to run the call.
-        if (state->trials.sandbox.now.served == 0) status = try_on(state, t, call, 0, &came, err);
+        if (!hone_sandbox_is_warm(&state->trials.sandbox)) status = try_on(state, t, call, 0, &came, err);
         if (status == HONE_OK) status = try_sibling(state, t, call, sibling, candidate, err);
+        if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE && leaves_out(call, sibling))
+            status = try_after_sibling(state, t, call, sibling, candidate, err);
         hone_call_release(&sibling);
     }
     return status;

@@ -1070,13 +1070,20 @@ hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, h
     return status;
 }
 
+// What lies between elements keeps the pattern, which shows who writes there.
+static unsigned char byte_of_results(const hone_buffers *buffers, const hone_fenced *fenced)
+{
+    return buffers->clears && fenced->holes == NULL ? 0 : HONE_POISON_BYTE;
+}
+
 static hone_status poison_device(const hone_buffers *buffers, const hone_fenced *fenced, hone_error *err)
 {
     if (fenced->device_block == NULL) return HONE_OK;
     hone_status status =
         hone_site_fill(buffers->site, on_device(fenced, fenced->block), HONE_GUARD_BYTE, fenced->size, err);
     if (status != HONE_OK) return status;
-    return hone_site_fill(buffers->site, on_device(fenced, fenced->low), HONE_POISON_BYTE, fenced->span, err);
+    const unsigned char byte = byte_of_results(buffers, fenced);
+    return hone_site_fill(buffers->site, on_device(fenced, fenced->low), byte, fenced->span, err);
 }
 
 hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *err)
@@ -1087,7 +1094,8 @@ hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *e
         if (fenced->block == NULL || !is_result(buffers, i)) continue;
         const char *end = fenced->low + fenced->span;
         memset(fenced->block, HONE_GUARD_BYTE, (size_t)(fenced->low - fenced->block));
-        hone_bulk_fill(buffers->pool, fenced->low, HONE_POISON_BYTE, fenced->span);
+        const unsigned char byte = byte_of_results(buffers, fenced);
+        hone_bulk_fill(buffers->pool, fenced->low, byte, fenced->span);
         memset(fenced->low + fenced->span, HONE_GUARD_BYTE, (size_t)(fenced->block + fenced->size - end));
         status = poison_device(buffers, fenced, err);
     }

@@ -40,10 +40,12 @@ typedef struct hone_buffers {
     hone_pool *pool;       // for large pieces; NULL: none
     bool guards;           // inputs that a kernel writes are seen by the system, in a process of the session's own
     uint64_t seed;
-    int varied;             // index of the value whose elements variants scale or replace by special ones; -1: none
-    double scale;           // of its elements
-    bool scales_others;     // of the elements of the other arrays of floats, and not of its own
-    bool has_wide, widens;  // there are arrays of integers that may be large; they are
+    int varied;         // index of the value whose elements variants scale or replace by special ones; -1: none
+    double scale;       // of its elements
+    bool scales_others; // of the elements of the other arrays of floats, and not of its own
+    bool has_wide,
+        widens;  // there are arrays of integers that may be large, or at the ends of what is said of them; they are
+    bool clears; // results are zeros before a run, as new memory is, and not the pattern
     uint32_t first_special; // which of the kinds that the operation defines the first special row gets
     size_t count;           // values
     size_t set_count;

@@ -177,9 +177,13 @@ static const struct {
          .is_rows = true,
          .slack = 1,
          .change = hone_buffers_even_rows},
-    // Who adds up in too few bits is right for small numbers.
+    // Who adds up in too few bits is right for small numbers, and who has another way for the last index for all others.
     [HONE_VARIANT_WIDE] =
-        {.words = "large whole numbers", .depth = HONE_FOR_LEADERS, .is_filled = true, .is_wide = true, .slack = 1},
+        {.words = "whole numbers at their limits",
+         .depth = HONE_FOR_LEADERS,
+         .is_filled = true,
+         .is_wide = true,
+         .slack = 1},
     [HONE_VARIANT_SPECIAL] =
         {.words = "inputs with NaN, infinities and subnormal numbers",
          .is_filled = true,

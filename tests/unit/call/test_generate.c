@@ -242,6 +242,102 @@ static void only_the_elements_of_a_view_are_written(void **state)
     hone_signature_release(&signature);
 }
 
+// Makes the first parameter of a call with a scale of 2.
+static int64_t made_wide(const char *text, const char *call_text, double out[MOST])
+{
+    static unsigned char memory[MOST * 16];
+    hone_signature *signature = signature_of(text);
+    hone_call *call = call_of(signature, call_text);
+    hone_tensor tensor = *hone_call_tensor(call, 0);
+    tensor.data = memory;
+    const int64_t count = hone_tensor_elements(&tensor);
+    const hone_dtype_id dtype = hone_dtype_find(tensor.dtype)->id;
+    assert_true(hone_has_wide_integers(call, 0));
+    assert_int_equal(hone_generate(call, 0, &tensor, 5, 2, NULL, NULL), HONE_OK);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = hone_element_load(dtype, memory, i);
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+    return count;
+}
+
+static void at_the_limits_numbers_are_the_ends_of_what_their_generator_says(void **state)
+{
+    (void)state;
+    static double values[MOST];
+    int64_t count = made_wide("f(x: i32[n, 4] ~ uniform(-3, 100000)) -> y: i32[n]", "f(i32[64,4])", values);
+    for (int column = 0; column < 4; column++) {
+        int lowest = 0, highest = 0, others = 0;
+        for (int64_t i = column; i < count; i += 4) {
+            lowest += values[i] == -3;
+            highest += values[i] == 100000;
+            others += values[i] > -3 && values[i] < 100000;
+        }
+        assert_true(lowest == 16 && highest == 16 && others == 32);
+    }
+    int empty = 0, first = 0, last = 0, filled = 0;
+    count = made_wide("f(x: i32[n, 33] ~ offsets(100000)) -> y: i32[n]", "f(i32[64,33])", values);
+    for (int64_t row = 0; row < count; row += 33) {
+        assert_true(values[row] == 0 && values[row + 32] == 100000);
+        for (int i = 1; i < 33; i++) {
+            assert_true(values[row + i - 1] <= values[row + i]);
+            empty += values[row + i - 1] == values[row + i];
+        }
+        first += values[row + 1] == 0;
+        last += values[row + 31] == 100000;
+        filled += values[row + 1] > 0;
+    }
+    assert_true(empty > 64 * 32 / 2 && first > 8 && last > 32 && filled > 8);
+    count = made_wide("f(x: u16[n, 8] ~ segments(50)) -> y: i32[n]", "f(u16[64,8])", values);
+    for (int64_t row = 0; row < count; row += 8) {
+        double sum = 0;
+        for (int i = 0; i < 8; i++)
+            sum += values[row + i];
+        assert_true(sum == 50);
+    }
+}
+
+// What may be an index stays small, and so does what a result has no room for.
+static void without_a_generator_numbers_are_as_large_as_results_and_dims_allow(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *call;
+        double least, most; // of the largest; 0: none is
+    } calls[] = {
+        {"f(x: u8[n], s: f32[n]) -> y: f32[n]", "f(u8[999], f32[999])", 255, 255},
+        {"f(x: u8[n, k], s: f32[n]) -> y: f32[n, 1]", "f(u8[9,99], f32[9])", 255, 255},
+        {"f(x: u8[n], table: f32[m]) -> y: f32[n]", "f(u8[999], f32[999])", 0, 0},
+        {"f(x: u8[n], table: f32[256]) -> y: f32[n]", "f(u8[999], f32[256])", 0, 0},
+        {"f(x: u8[n], table: f32[256]) -> y: u8[n]", "f(u8[999], f32[256])", 255, 255},
+        {"f(x: u32[n]) -> y: i32[n]", "f(u32[999])", 0, 0},
+        {"f(x: u32[n]) -> y: u32[n]", "f(u32[999])", 0xffffffff, 0xffffffff},
+        {"f(x: u16[n]) -> y: f32[1]", "f(u16[999])", 65535, 65535},
+        {"f(x: u32[n], m: i64) -> y: u32[m]", "f(u32[999], 9)", 0, 0},
+        {"f(x: i64[n]) -> y: i64[n]", "f(i64[999])", 0x3ffffffff, 0x3ffffffff},
+        {"f(x: i64[n]) -> y: i32[n]", "f(i64[999])", 0, 0},
+        {"f(x: i32[n]) -> y: i32[n]", "f(i32[999])", 32767, 32767},
+        {"f(x: i32[n], w: i32[m]) -> y: i32[n]", "f(i32[999], i32[9])", 0, 0},
+        {"f(x: i32[n], w: i32[m]) -> y: i64[n]", "f(i32[999], i32[9])", 0xffffff, 0xffffff},
+        {"f(x: bool[n]) -> y: bool[n]", "f(bool[999])", 0, 0},
+    };
+    static double values[MOST];
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (calls[i].most == 0) {
+            hone_signature *signature = signature_of(calls[i].text);
+            hone_call *call = call_of(signature, calls[i].call);
+            if (hone_has_wide_integers(call, 0)) fail_msg("%s", calls[i].text);
+            hone_call_release(&call);
+            hone_signature_release(&signature);
+            continue;
+        }
+        double largest = 0;
+        for (int64_t at = made_wide(calls[i].text, calls[i].call, values); at > 0; at--)
+            if (values[at - 1] > largest) largest = values[at - 1];
+        if (largest < calls[i].least || largest > calls[i].most) fail_msg("%s: %f", calls[i].text, largest);
+    }
+}
+
 static void a_generator_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -364,6 +460,8 @@ int main(void)
         cmocka_unit_test(any_pool_and_any_strides_give_the_same_elements),
         cmocka_unit_test(elements_are_rounded_as_they_are_stored),
         cmocka_unit_test(only_the_elements_of_a_view_are_written),
+        cmocka_unit_test(at_the_limits_numbers_are_the_ends_of_what_their_generator_says),
+        cmocka_unit_test(without_a_generator_numbers_are_as_large_as_results_and_dims_allow),
         cmocka_unit_test(a_generator_that_does_not_fit_is_refused),
         cmocka_unit_test(a_bound_must_be_one_that_the_dtype_holds),
         cmocka_unit_test(an_empty_tensor_needs_no_data),

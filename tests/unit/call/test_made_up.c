@@ -164,15 +164,32 @@ static void siblings_have_the_same_sizes_and_another_switch_or_dtype(void **stat
     assert_siblings(
         matmul, "matmul(f32[8,16], f32[16,128])", takes_all,
         (const char *const[]){
-            "matmul(f32[8,16], f32[128,16], transpose_b=true)", "matmul(bf16[8,16], bf16[16,128])", NULL});
+            "matmul(f32[8,16], f32[128,16], transpose_b=true)",
+            "matmul(f32[8,16]{strides=32,1}, f32[16,128]{strides=144,1})", "matmul(bf16[8,16], bf16[16,128])", NULL});
     assert_siblings(
         matmul, "matmul(bf16[8,16], bf16[128,16], transpose_b=true)", takes_all,
         (const char *const[]){
-            "matmul(bf16[8,16], bf16[16,128])", "matmul(f32[8,16], f32[128,16], transpose_b=true)", NULL});
+            "matmul(bf16[8,16], bf16[16,128])",
+            "matmul(bf16[8,16]{strides=32,1}, bf16[128,16]{strides=32,1}, transpose_b=true)",
+            "matmul(f32[8,16], f32[128,16], transpose_b=true)", NULL});
     assert_siblings(matmul, "matmul(f32[8,16], f32[16,128])", takes_none, (const char *const[]){NULL});
     assert_siblings(
         "attend(q: f32[n, d], *, window: i64? = none, causal: bool = false) -> y: f32[n, d]", "attend(f32[4,8])",
-        takes_all, (const char *const[]){"attend(f32[4,8], window=3)", "attend(f32[4,8], causal=true)", NULL});
+        takes_all,
+        (const char *const[]){
+            "attend(f32[4,8], window=3)", "attend(f32[4,8], causal=true)", "attend(f32[4,8]{strides=24,1})", NULL});
+    // An optional tensor is there or not, where its dims are known, and so are optional numbers; nobody knows another text.
+    static const char blend[] = "blend(x: f32[n], bias: f32[n]? = none, table: f32[m]? = none, *, cap: f64? = none, "
+                                "activation: str? = none) -> y: f32[n]";
+    assert_siblings(
+        blend, "blend(f32[4])", takes_all,
+        (const char *const[]){"blend(f32[4], cap=0.75)", "blend(f32[4], f32[4])", NULL});
+    assert_siblings(
+        blend, "blend(f32[4], f32[4], f32[9], cap=3.0, activation=\"relu\")", takes_all,
+        (const char *const[]){
+            "blend(f32[4], f32[4], f32[9], activation=\"relu\")", "blend(f32[4], f32[4], f32[9], cap=3.0)",
+            "blend(f32[4], table=f32[9], cap=3.0, activation=\"relu\")",
+            "blend(f32[4], f32[4], cap=3.0, activation=\"relu\")", NULL});
 }
 
 static void assert_rearranged(
