@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <link.h>
@@ -26,11 +27,22 @@ struct hone_library {
     void *handle;
 };
 
+// A library that was linked with -Ofast or -ffast-math has the thread that loads it take subnormal numbers for zero, and so would
+// the program compute from then on: the thread's mode stays what it was.
+static void *load(const char *name, int flags)
+{
+    fenv_t mode;
+    const bool is_known = fegetenv(&mode) == 0;
+    void *handle = dlopen(name, flags);
+    if (is_known) (void)fesetenv(&mode);
+    return handle;
+}
+
 // Tries the names in turn; the loader's words for each stand in words.
 static void *open_first(const char *const *names, hone_buffer *words)
 {
     for (; *names != NULL; names++) {
-        void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        void *handle = load(*names, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (handle != NULL) return handle;
         const char *reason = dlerror();
         if (words->size > 0) hone_buffer_text(words, "; ");
@@ -155,7 +167,7 @@ hone_status hone_library_open_file(
     *out = NULL;
     hone_library *library = hone_alloc(allocator, sizeof *library);
     if (library == NULL) return hone_fail_memory(err, where_file);
-    library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    library->handle = load(path, RTLD_NOW | RTLD_LOCAL);
     if (library->handle == NULL) {
         const char *reason = dlerror();
         hone_free(allocator, library);

@@ -274,15 +274,15 @@ void hone_os_state_read(hone_os_state *out)
         out->facts[i] = facts[i].read();
 }
 
-// A library that was linked with -Ofast or -ffast-math has the thread that loads it take subnormal numbers for zero.
+// A library that was linked with -Ofast or -ffast-math has the thread that loads it take subnormal numbers for zero. What hone loads is put
+// back (library.c); what a kernel loads is not.
 static const char *what_of(size_t fact, const hone_os_state *before, const hone_os_state *now)
 {
 #if defined(__x86_64__)
     const uint64_t flushes = 0x8040; // flush-to-zero, denormals-are-zero
     if (facts[fact].read == hone_os_float_mode && (now->facts[fact] & ~before->facts[fact] & flushes) != 0)
-        return "the floating-point mode (subnormal numbers count as zero, flush-to-zero: a library linked with -Ofast "
-               "or "
-               "-ffast-math does so as it is loaded; link it without them)";
+        return "the floating-point mode (subnormal numbers count as zero, flush-to-zero, as a library that is linked "
+               "with -Ofast or -ffast-math does when a kernel loads it)";
 #else
     (void)before;
     (void)now;
