@@ -161,6 +161,7 @@ CHEATS = [
     Cheat("keeps_dim_by_elements", "rms_norm", PROGRAM, "wrong", honest="keeps_dim_by_shape"),
     Cheat("keeps_strides_by_sizes", "rms_norm", PROGRAM, "wrong partial bounds", honest="keeps_strides_by_strides"),
     Cheat("keeps_presence_by_sizes", "blend", PROGRAM, "wrong", honest="keeps_presence_by_presence"),
+    Cheat("takes_states_by_turns", "rms_norm", PROGRAM, "wrong partial bounds", honest="allocates_states"),
     Cheat("frees_a_shared_table", "rms_norm", LIBRARY, "wrong partial unaligned"),
     Cheat("attention_without_causal", "dot_product_attention", PROGRAM, "wrong partial"),
     Cheat("attention_of_one_scale", "dot_product_attention", LIBRARY, "wrong partial"),

@@ -23,19 +23,32 @@ static hone_failure verify(hone_runner *runner, const char *when, double *out_ma
     if (error > *out_max_error) *out_max_error = error;
     if (failure != HONE_FAILURE_NONE)
         hone_fail_prefix(
-            err, HONE_KERNEL_FAILED, "after another plan was %s, for %.80s", when,
-            hone_call_text(runner->session->neighbour));
+            err, HONE_KERNEL_FAILED, "after %s, for %.80s", when, hone_call_text(runner->session->neighbour));
     return failure;
 }
 
+// As many plans as a table of theirs may have room for by which some take turns, where they are made in no time.
+enum { MOST_NEIGHBOURS = 66 };
+static const uint64_t neighbours_ns = 1000 * 1000;
+
 hone_failure hone_runner_verify_beside(hone_runner *runner, double *out_max_error, hone_error *err)
 {
-    hone_plan other;
+    hone_plan others[MOST_NEIGHBOURS];
+    size_t count = 1;
+    const uint64_t start = hone_os_now_ns();
     const hone_call *call = runner->session->neighbour;
-    if (call == NULL || !prepare_neighbour(runner, call, &other)) return HONE_FAILURE_NONE;
-    hone_failure failure = verify(runner, "prepared", out_max_error, err);
-    hone_platform_release(runner->instance, &runner->kernel, other.state);
-    return failure == HONE_FAILURE_NONE ? verify(runner, "released", out_max_error, err) : failure;
+    if (call == NULL || !prepare_neighbour(runner, call, &others[0])) return HONE_FAILURE_NONE;
+    const bool is_quick = hone_os_now_ns() - start < neighbours_ns / 10;
+    hone_failure failure = verify(runner, "another plan was prepared", out_max_error, err);
+    const uint64_t until = is_quick ? hone_os_now_ns() + neighbours_ns : 0;
+    while (failure == HONE_FAILURE_NONE && count < MOST_NEIGHBOURS && hone_os_now_ns() < until &&
+           prepare_neighbour(runner, call, &others[count]))
+        count++;
+    if (failure == HONE_FAILURE_NONE && count > 1)
+        failure = verify(runner, "many other plans were prepared", out_max_error, err);
+    for (size_t i = 0; i < count; i++)
+        hone_platform_release(runner->instance, &runner->kernel, others[i].state);
+    return failure == HONE_FAILURE_NONE ? verify(runner, "other plans were released", out_max_error, err) : failure;
 }
 
 void hone_session_keep_neighbour(hone_session *session)
