@@ -51,7 +51,7 @@ b_columns(const void *b, hone_dtype_id dtype, int64_t index, int64_t stride, int
     return load_left(b, dtype, index, count);
 }
 
-static const stream_words words = {1, sizeof(LANE), vec_fma, a_words, b_words, a_word, b_columns};
+static const stream_words words = {1, sizeof(LANE), vec_fma, a_words, b_words, a_word, .b_columns = b_columns};
 
 // By dtype ------------------------------------------------------------------------------------------------------------
 

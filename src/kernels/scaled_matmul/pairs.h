@@ -140,7 +140,7 @@ b_columns(const void *b, hone_dtype_id dtype, int64_t index, int64_t stride, int
     return across(b, index, stride, left, count);
 }
 
-static const stream_words words = {WORD, sizeof(int8_t), dot_pairs, a_words, b_words, a_word, b_columns};
+static const stream_words words = {WORD, sizeof(int8_t), dot_pairs, a_words, b_words, a_word, .b_columns = b_columns};
 
 static void dot(const hone_decode_part *part)
 {
