@@ -2,7 +2,7 @@
 
 ``dot_general`` is replaced where JAX lowers it, below ``jit``, ``vmap`` and ``grad``, which stay JAX's. ``softmax``, ``standardize`` and
 ``dot_product_attention`` are functions of JAX's that call many primitives: their names in ``jax.nn`` are replaced, and of flax the
-methods of its norms. On a CPU the weights that a scan takes out of an array of all layers' are read where they lie, and silu(x) * y is one operation.
+methods of its norms. On a CPU the weights that a scan takes out of an array of all layers' are read where they lie, and silu(x) * y is one operation, as a norm is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Patched:
     def __init__(self) -> None:
         self.hits: Counter[str] = Counter()
         self.left: dict[str, Counter[str]] = {"dot_general": Counter(), "softmax": Counter(), "standardize": Counter(),
-                                              "dot_product_attention": Counter(), "silu": Counter()}
+                                              "dot_product_attention": Counter(), "silu": Counter(), "norm": Counter()}
         self._undo: list[Callable[[], None]] = []
 
     def _note(self, name: str, reason: str | None) -> None:
@@ -342,20 +342,151 @@ def _lowered_multiply(patched: Patched, before: Callable[..., Any], ctx: Any, lh
     return before(ctx, lhs, rhs, **parameters)
 
 
-def _patch_gates(patched: Patched) -> None:
-    """For CPUs: on a GPU XLA fuses it into what is around it."""
+# Norms that are written out ---------------------------------------------------------------------------------------------
+#
+# Of rows of 16 bits: widened, multiplied by 1 / sqrt(mean(x^2) + eps), in float32 also by a gain, and rounded. On a CPU XLA makes five loops of it, each
+# on one thread, while the threads of the products before and after fall asleep.
+
+
+def _operands(value: Any, *names: str) -> tuple[Any, ...]:
+    """Of what made a value of the lowered program, if it is one of these operations; else none."""
+    owner = value.owner
+    return tuple(owner.operands) if getattr(owner, "name", None) in names else ()
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(value.type.shape)
+
+
+def _number(value: Any) -> float | None:
+    """The one that a value has everywhere, where the program says it."""
+    while spread := _operands(value, "stablehlo.broadcast_in_dim", "stablehlo.reshape"):
+        value = spread[0]
+    if getattr(value.owner, "name", None) != "stablehlo.constant":
+        return None
+    numbers = mlir.ir.DenseElementsAttr(value.owner.attributes["value"])
+    return float(mlir.ir.FloatAttr(numbers.get_splat_value()).value) if numbers.is_splat else None
+
+
+def _orders(value: Any, *names: str) -> tuple[tuple[Any, ...], ...]:
+    """The two operands of what made a value, if it is one of these operations, in both orders; else none."""
+    operands = _operands(value, *names)
+    return (operands, operands[::-1]) if operands else ()
+
+
+def _and_number(value: Any, name: str) -> tuple[Any, float]:
+    """What a number is added to, or multiplied or divided by, and the number; else None and 0."""
+    for one, other in _orders(value, name)[:1 if name == "stablehlo.divide" else 2]:
+        number = _number(other)
+        if number is not None:
+            return one, number
+    return None, 0.0
+
+
+def _of_rows(value: Any) -> Any:
+    """What is the same for all of a row, as it was before it was spread over the row."""
+    while spread := _operands(value, "stablehlo.broadcast_in_dim", "stablehlo.reshape"):
+        before, after = _shape(spread[0]), _shape(value)
+        if value.owner.name == "stablehlo.reshape":
+            if after != (*before, 1):
+                break
+        elif [*mlir.ir.DenseI64ArrayAttr(value.owner.attributes["broadcast_dimensions"])] != [*range(len(before))] or \
+                (after[:-1] != before[:len(after) - 1] or before[len(after) - 1:] not in ((), (1,))):
+            break
+        value = spread[0]
+    return value
+
+
+def _of_columns(value: Any) -> Any:
+    """A vector, where a value is the same vector in every row; else None."""
+    if len(_shape(value)) == 1:
+        return value
+    while spread := _operands(value, "stablehlo.broadcast_in_dim"):
+        before, dims = _shape(spread[0]), [*mlir.ir.DenseI64ArrayAttr(value.owner.attributes["broadcast_dimensions"])]
+        if dims[-1:] != [len(_shape(value)) - 1] or before[-1] != _shape(value)[-1] or any(size != 1 for size in before[:-1]):
+            return None
+        value = spread[0]
+        if len(before) == 1:
+            return value
+    return None
+
+
+def _sums_squares(value: Any, x: Any) -> bool:
+    """Whether a value is the sum of x^2 over the last dim."""
+    summed = _operands(value, "stablehlo.reduce")
+    if len(summed) != 2 or _number(summed[1]) != 0:
+        return False
+    owner, last = value.owner, len(_shape(summed[0])) - 1
+    steps = [op.operation.name for op in owner.regions[0].blocks[0].operations]
+    dims = [*mlir.ir.DenseI64ArrayAttr(owner.attributes["dimensions"])]
+    factors = _operands(summed[0], "stablehlo.multiply", "chlo.square")
+    return steps == ["stablehlo.add", "stablehlo.return"] and dims == [last] and factors != () and all(one == x for one in factors)
+
+
+def _normed(value: Any) -> tuple[Any, float]:
+    """x and eps, where a value is x / sqrt(mean(x^2) + eps), along the last dim; else None and 0."""
+    divided = _operands(value, "stablehlo.divide")
+    found = [(divided, "stablehlo.sqrt")] if divided else [(order, "stablehlo.rsqrt") for order in _orders(value, "stablehlo.multiply")]
+    for (x, factor), root in found:
+        for under in _operands(_of_rows(factor), root):
+            mean, eps = _and_number(under, "stablehlo.add")
+            total, count = _and_number(_of_rows(mean), "stablehlo.divide") if mean is not None else (None, 0.0)
+            if mean is not None and total is None:
+                total, part = _and_number(_of_rows(mean), "stablehlo.multiply")
+                count = 1 / part if part else 0.0
+            if total is not None and math.isclose(count, _shape(x)[-1], rel_tol=1e-6) and _sums_squares(_of_rows(total), x):
+                return x, eps
+    return None, 0.0
+
+
+def _norm_of(value: Any, dtype: Any) -> tuple[Any, float, Any]:
+    """Rows, eps and a gain, which may be None, where a float32 value is a norm of rows of another type; else None and others."""
+    x, eps = _normed(value)
+    gain = None
+    if x is None:
+        for one, other in _orders(value, "stablehlo.multiply"):
+            gain = _of_columns(other)
+            x, eps = _normed(one) if gain is not None else (None, 0.0)
+            if x is not None:
+                break
+    rows = _operands(x, "stablehlo.convert") if x is not None else ()
+    return (rows[0], eps, gain) if rows and rows[0].type.element_type == dtype else (None, 0.0, None)
+
+
+def _lowered_convert(patched: Patched, before: Callable[..., Any], ctx: Any, value: Any, **parameters: Any) -> Any:
+    wide, narrow = ctx.avals_in[0], ctx.avals_out[0]
+    if str(wide.dtype) == "float32" and str(narrow.dtype) in DTYPES[1:] and 0 < wide.ndim <= MOST_DIMS and _devices(ctx) == 1 and \
+            _refused((wide.shape,), {"float32"}) is None:
+        rows, eps, gain = _norm_of(value, mlir.dtype_to_ir_type(narrow.dtype))
+        if rows is not None:
+            patched._note("norm", None)
+            given = [rows] if gain is None else [rows, gain]
+            avals = [narrow, wide.update(shape=wide.shape[-1:])][:len(given)]
+            norm = functools.partial(hone.jax.call, "layer_norm", eps=eps, subtract_mean=False)
+            return mlir.lower_fun(norm, multiple_results=False)(ctx.replace(avals_in=avals), *given)
+    return before(ctx, value, **parameters)
+
+
+# What is seen where it ends ---------------------------------------------------------------------------------------------
+
+
+def _patch_ends(patched: Patched) -> None:
+    """What is known by the lowered operations before it. For CPUs: on a GPU XLA fuses it into what is around it."""
     from jax._src.interpreters.mlir import _lowerings, _platform_specific_lowerings
+    ends = {"silu": (jax.lax.mul_p, _lowered_multiply), "norm": (jax.lax.convert_element_type_p, _lowered_convert)}
     try:
         from jax._src.interpreters.mlir import _uncacheable_primitives
     except ImportError:
-        patched._note("silu", f"JAX {jax.__version__} does not show which lowered operations it uses again")
+        for name in ends:
+            patched._note(name, f"JAX {jax.__version__} does not show which lowered operations it uses again")
         return
-    table, multiply = _platform_specific_lowerings["cpu"], jax.lax.mul_p
-    before = (table.get(multiply) or _lowerings[multiply]).rule
-    patched._undo.append(functools.partial(table.pop, multiply))
-    if multiply not in _uncacheable_primitives:  # what was lowered once is used again for all of the same shapes, whatever they multiply
-        patched._undo.append(functools.partial(_uncacheable_primitives.discard, multiply))
-    mlir.register_lowering(multiply, functools.partial(_lowered_multiply, patched, before), platform="cpu", cacheable=False)
+    table = _platform_specific_lowerings["cpu"]
+    for primitive, lowered in ends.values():
+        before = (table.get(primitive) or _lowerings[primitive]).rule
+        patched._undo.append(functools.partial(table.pop, primitive))
+        if primitive not in _uncacheable_primitives:  # what was lowered once is used again for all of the same shapes, whatever they are made of
+            patched._undo.append(functools.partial(_uncacheable_primitives.discard, primitive))
+        mlir.register_lowering(primitive, functools.partial(lowered, patched, before), platform="cpu", cacheable=False)
 
 
 # Functions ------------------------------------------------------------------------------------------------------------
@@ -626,7 +757,7 @@ def patch() -> Patched:
         patched = Patched()
         _patch_products(patched)
         _patch_scans(patched)
-        _patch_gates(patched)
+        _patch_ends(patched)
         _patch_names(patched)
         _patch_flax(patched)
         _current = patched

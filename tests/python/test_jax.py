@@ -634,13 +634,14 @@ class PatchLayers(HoneTest):
         self.assertIn("matmul(f32[7,16], f32[16,24])", str(result))
         close(made[0], self.run_with()[0], 1e-4, 1e-4)
 
-    def test_a_jax_that_keeps_lowered_operations_to_itself_has_silu_left(self):
+    def test_a_jax_that_keeps_lowered_operations_to_itself_has_silu_and_norms_left(self):
         from jax._src.interpreters import mlir
 
         with unittest.mock.patch.dict(mlir.__dict__):
             del mlir._uncacheable_primitives
             with hone.jax.patch() as patched:
-                self.assertRegex(str(patched), r"silu: 0 places run hone's, 1 JAX's own\n  1: JAX .* does not show")
+                for name in ("silu", "norm"):
+                    self.assertRegex(str(patched), name + r": 0 places run hone's, 1 JAX's own\n  1: JAX .* does not show")
         with hone.jax.patch() as patched:
             close(jax.jit(lambda x: jax.nn.silu(x) * x)(self.x), self.x * self.x / (1 + jnp.exp(-self.x)))
         self.assertEqual(patched.hits["silu"], 1)
@@ -666,6 +667,56 @@ class PatchLayers(HoneTest):
                         made = jax.jit(lambda x: function(x))(x)
                     numpy.testing.assert_allclose(made.astype(jnp.float32), expected.astype(jnp.float32), rtol=tolerance, atol=tolerance)
                     self.assertEqual(patched.hits["silu"], 0 if dtype == jnp.float64 else fused)
+
+    def test_norms_that_are_written_out_and_what_is_no_norm(self):
+        def root(x, axis=-1, eps=1e-2):
+            return jax.lax.rsqrt(jnp.mean(x * x, axis=axis, keepdims=True) + eps)
+
+        def sums(x):
+            return (x ** 2).sum(-1, keepdims=True)
+
+        gain = jnp.asarray(numpy.random.default_rng(4).standard_normal(8), jnp.float32)
+        programs = {  # of rows in float32, what is then rounded, and how often it is hone's
+            "plain": (lambda x: x * root(x), 1), "root first": (lambda x: root(x) * x, 1), "divided": (lambda x: x / jnp.sqrt(sums(x) / 8 + 0.1), 1),
+            "a part": (lambda x: x * jax.lax.rsqrt(0.1 + 0.125 * sums(x)), 1), "spread": (lambda x: x * jax.lax.rsqrt((x * x).mean(-1) + 0.1)[:, None], 1),
+            "gain": (lambda x: x * root(x) * gain, 1), "gain first": (lambda x: (1 + gain) * (x * root(x)), 1),
+            "squares": (lambda x: x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + 0.1), 1),
+            "columns": (lambda x: x * root(x, 0), 0), "all": (lambda x: x * root(x, (0, 1)), 0), "another count": (lambda x: x * jax.lax.rsqrt(sums(x) / 7 + 0.1), 0),
+            "across": (lambda x: x * root(x)[:, 0], 0), "no eps": (lambda x: x * jax.lax.rsqrt(sums(x) / 8), 0),
+            "eps of a row": (lambda x: x * root(x, eps=x[:, :1] ** 2), 0), "other rows": (lambda x: x * root(x + 1), 0),
+            "upside down": (lambda x: jnp.sqrt(sums(x) / 8 + 0.1) / x, 0), "the largest": (lambda x: x * jax.lax.rsqrt((x ** 2).max(-1, keepdims=True) / 8 + 0.1), 0),
+            "gain of rows": (lambda x: x * root(x) * gain[:, None], 0), "of no rows": (lambda x: (x * root(x))[:0], 0), "products": (lambda x: x * jax.lax.rsqrt((x * (x + 1)).mean(-1, keepdims=True) ** 2 + 1), 0)}
+        rows = jnp.asarray(numpy.random.default_rng(3).standard_normal((8, 8)), jnp.float32).at[3].set(0).at[4, 2].set(jnp.nan).at[5, 5].set(jnp.inf)
+        for name, (function, normed) in programs.items():
+            for dtype, tolerance in ((jnp.bfloat16, 1e-2), *(((jnp.float16, 1e-3), (jnp.float32, 1e-5)) if name in ("plain", "gain") else ())):
+                with self.subTest(name, dtype=dtype.__name__):
+                    x = rows.astype(dtype)
+
+                    def program(x, function=function):
+                        return function(x.astype(jnp.float32)).astype(x.dtype)
+
+                    expected = jax.jit(lambda x: program(x))(x)
+                    with hone.jax.patch() as patched:
+                        made = jax.jit(lambda x: program(x))(x)
+                    numpy.testing.assert_allclose(made.astype(jnp.float32), expected.astype(jnp.float32), rtol=tolerance, atol=tolerance)
+                    self.assertEqual(patched.hits["norm"], 0 if dtype == jnp.float32 else normed)
+        shaped = {"a row": ((8,), 1), "many dims": ((2, 2, 2, 8), 1), "other types": ((8, 8), 0)}
+        for name, (shape, normed) in shaped.items():
+            with self.subTest(name):
+                x = jnp.asarray(numpy.random.default_rng(5).standard_normal(shape), jnp.bfloat16)
+
+                def program(x, out=jnp.float16 if name == "other types" else jnp.bfloat16):
+                    wide = x.astype(jnp.float32)
+                    return (wide * root(wide) * gain).astype(out)
+
+                expected = jax.jit(lambda x: program(x))(x)
+                with hone.jax.patch() as patched:
+                    made, gradient = jax.jit(lambda x: program(x))(x), jax.jit(jax.grad(lambda x: program(x).astype(jnp.float32).sum()))(x)
+                close(made.astype(jnp.float32), expected.astype(jnp.float32), 1e-2, 1e-2)
+                close(gradient.astype(jnp.float32), jax.jit(jax.grad(lambda x: program(x).astype(jnp.float32).sum()))(x).astype(jnp.float32), 5e-2, 5e-2)
+                self.assertGreaterEqual(patched.hits["norm"], normed)
+                if not normed:
+                    self.assertEqual(patched.hits["norm"], 0)
 
 
 class PatchAttention(HoneTest):
