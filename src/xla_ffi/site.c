@@ -214,7 +214,7 @@ static bool is_given(const hone_xla_attribute *given, size_t tensor)
     return given == NULL || (tensor < 64 && integer_of(given) >> tensor & 1);
 }
 
-// Where tensors go, and the defaults of scalars.
+// Where tensors go, and the defaults of scalars: first the arrays of the call, then its results, wherever they stand in the signature.
 static hone_status lay_out(hone_xla_site *site, const hone_signature *signature, hone_error *err)
 {
     const hone_xla_attribute *given = find(site, "hone_given");
@@ -222,23 +222,21 @@ static hone_status lay_out(hone_xla_site *site, const hone_signature *signature,
     site->count = hone_signature_count(signature);
     if (site->count > HONE_XLA_VALUES)
         return fail(err, "%s has more than %d values", hone_signature_name(signature), HONE_XLA_VALUES);
-    for (size_t i = 0; i < site->count; i++) {
-        const hone_parameter *parameter = hone_signature_parameter(signature, i);
-        site->values[i] = parameter->kind == HONE_KIND_TENSOR ? hone_of_none() : parameter->default_value;
-        bool there = parameter->kind == HONE_KIND_TENSOR && (parameter->is_result || is_given(given, seen++));
-        if (!there) continue;
-        if (site->parameter_count + site->result_count == HONE_XLA_TENSORS)
-            return fail(err, "%s has more than %d arrays", hone_signature_name(signature), HONE_XLA_TENSORS);
-        // Results stand behind the parameters among the values, but keyword-only arrays would stand behind the results.
-        if (!parameter->is_result && site->result_count > 0)
-            return fail(
-                err, "%s: %s is an array by name alone, which hone_call cannot bring", hone_signature_name(signature),
-                parameter->name);
-        site->tensors[site->parameter_count + site->result_count] = (uint8_t)i;
-        if (parameter->is_result)
-            site->result_count++;
-        else
-            site->parameter_count++;
+    for (size_t pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < site->count; i++) {
+            const hone_parameter *parameter = hone_signature_parameter(signature, i);
+            if (parameter->is_result != (pass == 1)) continue;
+            const bool is_tensor = parameter->kind == HONE_KIND_TENSOR;
+            site->values[i] = is_tensor ? hone_of_none() : parameter->default_value;
+            if (!is_tensor || (!parameter->is_result && !is_given(given, seen++))) continue;
+            if (site->parameter_count + site->result_count == HONE_XLA_TENSORS)
+                return fail(err, "%s has more than %d arrays", hone_signature_name(signature), HONE_XLA_TENSORS);
+            site->tensors[site->parameter_count + site->result_count] = (uint8_t)i;
+            if (parameter->is_result)
+                site->result_count++;
+            else
+                site->parameter_count++;
+        }
     }
     const hone_xla_attribute *sliced = find(site, "hone_sliced");
     site->sliced = sliced != NULL ? (uint64_t)integer_of(sliced) : 0;

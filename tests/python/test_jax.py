@@ -55,6 +55,22 @@ class Call(HoneTest):
             close(function(X, W, eps=0.5), expected)
             close(function(X, W, eps=numpy.float32(0.5)), expected)
 
+    def test_arrays_that_an_operation_takes_by_name_alone(self):
+        generator = numpy.random.default_rng(11)
+        a, b, bias, added = (jnp.asarray(generator.standard_normal(shape), jnp.float32) for shape in ((5, 7), (7, 9), (9,), (5, 9)))
+        for given in ({}, {"bias": bias}, {"residual": added}, {"bias": bias, "residual": added, "activation": "relu"}):
+            with self.subTest([*given]):
+                def product(a, given=given):
+                    return hone.jax.call("matmul", a, b, **given)
+
+                expected = a @ b + given.get("bias", 0)
+                expected = (jax.nn.relu(expected) if "activation" in given else expected) + given.get("residual", 0)
+                close(jax.jit(product)(a), expected)
+                close(jax.vmap(product)(jnp.stack([a, a]))[1], expected)
+                with hone.jax.tune(jax.jit(product), a, seconds=0.01) as result:
+                    close(jax.jit(product)(a), expected)
+                self.assertTrue(all(f"{name}=" in str(result) for name in given), result)
+
     def test_each_call_of_a_program_has_its_own_scalars_whichever_was_tuned(self):
         several = (0.5, 1e-6, 3.0)
         function = jax.jit(lambda x, w: [rms(x, w, eps=eps) for eps in several])
