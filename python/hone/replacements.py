@@ -74,6 +74,7 @@ class Site:
     is_measured: bool = False
     parts: dict[str, Site] = dataclasses.field(default_factory=dict, repr=False)
     told: set[tuple[str, bool]] = dataclasses.field(default_factory=set, repr=False)  # methods, in training or not, whose sources tell all their calls
+    not_measured: Counter[str] = dataclasses.field(default_factory=Counter)
 
     def part(self, function: str) -> Site:
         """Of a function of torch that this module calls itself."""
@@ -94,7 +95,8 @@ class Site:
         self.hits += 1
         self.masked += is_masked
         if len(self.calls) < 64:
-            self.calls.setdefault(tuple([(tensor.shape, tensor.dtype, tensor.device) for tensor in tensors]), (ours, torchs))
+            cast = _autocast_dtype(tensors[0].device.type)
+            self.calls.setdefault((cast, tuple([(tensor.shape, tensor.dtype, tensor.device) for tensor in tensors])), (ours, torchs))
 
     def why_not_trained(self, tensors: tuple[torch.Tensor, ...]) -> str | None:
         """Why torch answers a function where it would record a gradient; None: hone has it."""
@@ -148,6 +150,10 @@ def _refused_dtype(*tensors: torch.Tensor | None, dtypes: tuple[torch.dtype, ...
 
 def _is_cast(tensor: torch.Tensor) -> bool:
     return torch.is_autocast_enabled(tensor.device.type)
+
+
+def _autocast_dtype(device: str) -> torch.dtype | None:
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
 
 
 _ABSENT = object()
@@ -1176,16 +1182,24 @@ def _clock(run: Callable[[], Any], device: torch.device) -> float:
     return time.perf_counter() - begun
 
 
-def _times(site: Site, repeats: int) -> tuple[float, float]:
-    """Of all distinct calls, once each."""
-    whole = [0.0, 0.0]
-    for key, (ours, torchs) in site.calls.items():
+def _times(site: Site, repeats: int) -> tuple[float, float] | tuple[None, None]:
+    """Of all distinct calls, once each, under the autocast that they had. A module whose weights have changed their dtype, device or shape
+    since may not run one of them any more: it is left out, and told. None where none is left."""
+    whole, ran = [0.0, 0.0], 0
+    site.not_measured.clear()
+    for (cast, key), (ours, torchs) in site.calls.items():
         made = [torch.randn(shape, device=device).to(dtype) for shape, dtype, device in key]
-        with torch.no_grad():
-            pairs = [[_clock(lambda: one(*made), made[0].device) for one in (torchs, ours)] for _ in range(repeats + 1)][1:]
+        device = made[0].device
+        try:
+            with torch.no_grad(), torch.autocast(device.type, dtype=cast, enabled=cast is not None):
+                pairs = [[_clock(lambda: one(*made), device) for one in (torchs, ours)] for _ in range(repeats + 1)][1:]
+        except (RuntimeError, ValueError, TypeError) as error:
+            site.not_measured[(str(error).splitlines() or [type(error).__name__])[0]] += 1
+            continue
+        ran += 1
         for i in range(2):
             whole[i] += statistics.median(pair[i] for pair in pairs)
-    return whole[0], whole[1]
+    return (whole[0], whole[1]) if ran else (None, None)
 
 
 def _cells(site: Site) -> tuple[str, ...]:
@@ -1205,6 +1219,10 @@ def _left(replaced: Replaced) -> Iterator[str]:
     for name, functions in replaced.functions.items():
         calls = ", ".join(f"{one}{f' {count} times' if count > 1 else ''}" for one, count in functions.items())
         yield f"{name or '(the model)'} calls {calls} itself: these stay torch's"
+    for site in replaced.sites:
+        for words, count in site.not_measured.items():
+            noted = "1 call that was noted no longer runs and is" if count == 1 else f"{count} calls that were noted no longer run and are"
+            yield f"{site.name or '(the model)'}: {noted} not measured: {words}"
 
 
 def _rows(replaced: Replaced) -> Iterator[str]:

@@ -656,6 +656,21 @@ class Models(HoneTest):
         with self.assertRaisesRegex(hone.InvalidArgumentError, "before undo"):
             replaced.measure()
 
+    def test_calls_are_measured_under_the_autocast_that_they_had_and_one_that_no_longer_runs_is_told(self):
+        model = nn.Sequential(nn.Linear(16, 16), nn.Linear(16, 8)).eval()
+        with hone.torch.replace(model) as replaced, torch.no_grad():
+            with torch.autocast("cpu", torch.bfloat16):
+                model(torch.ones(4, 16))  # the second module gets bfloat16, beside weights of float32
+            with torch.autocast("cpu", torch.bfloat16):
+                text = str(replaced.measure(repeats=1))
+            self.assertRegex(text, r"1 +Linear +matmul +1 +[\d.]+ us -> ")
+            model(torch.ones(4, 16))
+            self.assertNotIn("not measured", str(replaced.measure(repeats=1)))
+            model.bfloat16()
+            text = str(replaced.measure(repeats=1))
+            self.assertRegex(text, "1: 1 call that was noted no longer runs and is not measured: .*dtype")
+            self.assertRegex(text, r"1 +Linear +matmul +2 +[\d.]+ us -> ")
+
     def test_it_compiles_to_one_graph_with_hones_operations(self):
         for dynamic in (False, True):
             torch._dynamo.reset()
