@@ -33,7 +33,7 @@ def family(array: Any) -> str:
 
 # Types by the module and name of a class that they come from, with what they are and what to do.
 _NOT_DENSE = (
-    ("numpy.ma", "MaskedArray", "a masked array of numpy came, whose mask hone would not see: give array.filled(value), or "
+    ("numpy.ma", "MaskedArray", "got a masked array of numpy, whose mask hone would not see: give array.filled(value), or "
      "array.data where nothing is masked"),
     ("scipy.sparse", "", "got a sparse array of scipy, expected a dense one: give array.toarray()"),
     ("cupyx.scipy.sparse", "", "got a sparse array of CuPy, expected a dense one: give array.toarray()"),
@@ -53,7 +53,7 @@ def _refusal(kind: type) -> str | None:
         if any(_is_from(base, module, name) for base in kind.__mro__):
             return words
     if _family(kind) == "torch" and kind.__torch_dispatch__ is not sys.modules["torch"].Tensor.__torch_dispatch__:
-        return (f"a {kind.__module__}.{kind.__qualname__} came, a tensor that is made of others or of nothing (masked, nested, "
+        return (f"got a {kind.__module__}.{kind.__qualname__}, a tensor that is made of others or of nothing (masked, nested, "
                 "fake, quantised, distributed): give the plain tensor of its values, or call the operation of hone.torch.ops, which torch traces")
     return None
 
@@ -68,31 +68,31 @@ def _refuse(words: str) -> Show:
 def torch_refusal(torch: Any, tensor: Any) -> str | None:
     """Why a tensor of torch is not what its shape and memory say."""
     if tensor.is_nested:
-        return "a nested tensor of torch came, whose parts differ in shape: give one after the other, or tensor.to_padded_tensor(0.0)"
+        return "got a nested tensor of torch, whose parts differ in shape: give one after the other, or tensor.to_padded_tensor(0.0)"
     if tensor.is_quantized:
-        return f"a quantised tensor of torch came ({tensor.dtype}): give tensor.dequantize()"
+        return f"got a quantised tensor of torch ({tensor.dtype}): give tensor.dequantize()"
     if tensor.layout is not torch.strided:
         return f"got a tensor of torch with layout {tensor.layout}, expected a strided one: give tensor.to_dense()"
     if tensor.is_meta:
-        return "a meta tensor of torch came, which has no memory: where only shapes count, give a pair, (\"float32\", (64, 4096))"
+        return "got a meta tensor of torch, which has no memory: where only shapes count, give a pair, (\"float32\", (64, 4096))"
     if tensor.is_conj():
-        return "a tensor of torch came that is yet to be conjugated: give tensor.resolve_conj()"
+        return "got a tensor of torch that is yet to be conjugated: give tensor.resolve_conj()"
     if tensor.is_neg():
-        return "a tensor of torch came that is yet to be negated: give tensor.resolve_neg()"
+        return "got a tensor of torch that is yet to be negated: give tensor.resolve_neg()"
     functorch = getattr(torch._C, "_functorch", None)  # torch has no public name for the question
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
-        return "a tensor inside torch.func came (vmap, grad, functionalize), where hone.run cannot be called: call the operation of hone.torch.ops there"
+        return "got a tensor inside torch.func (vmap, grad, functionalize), where hone.run cannot be called: call the operation of hone.torch.ops there"
     if tensor._is_zerotensor():
-        return "a tensor of torch came that stands for zeros and has no memory: give tensor.clone()"
+        return "got a tensor of torch that stands for zeros and has no memory: give tensor.clone()"
     if tensor.requires_grad and torch.is_grad_enabled():
-        return ("a tensor of torch that requires grad came, and hone.run computes no gradients: call the operation of hone.torch.ops, give "
+        return ("got a tensor of torch that requires grad, and hone.run computes no gradients: call the operation of hone.torch.ops, give "
                 "tensor.detach(), or call under torch.no_grad()")
     level = getattr(torch.autograd.forward_ad, "_current_level", -1)
     if level >= 0 and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-        return ("a dual tensor of torch's forward mode came, and hone computes no tangents: give "
+        return ("got a dual tensor of torch's forward mode, and hone computes no tangents: give "
                 "torch.autograd.forward_ad.unpack_dual(tensor).primal")
     if tensor.numel() > 0 and tensor.data_ptr() == 0:
-        return "a tensor of torch came whose storage was given up (resize_(0)): give it memory again before the call"
+        return "got a tensor of torch whose storage was given up (resize_(0)): give it memory again before the call"
     return None
 
 
@@ -142,9 +142,9 @@ def _numbers_of(value: Any) -> Any:
     try:
         array = numpy.asarray(value)
     except ValueError as error:
-        raise TypeError(f"a list that is no array came: {error}") from error
+        raise TypeError(f"got a list that is not an array, expected rows of one length: {error}") from error
     if array.dtype == object or array.dtype.kind in "USMmV":
-        raise TypeError("got a list of other things than numbers, expected an array, or a list of numbers nested once for each dim")
+        raise TypeError("got a list that holds something other than numbers, expected an array, or a list of numbers nested once for each dim")
     return array
 
 
@@ -162,9 +162,12 @@ def _show_array(value: Any) -> Any:
     """What another object says that it is: nobody knows whether that is its own memory, so nothing is written to it."""
     import numpy
 
-    array = numpy.asarray(value).view()
+    try:
+        array = numpy.asarray(value).view()
+    except ValueError as error:
+        raise TypeError(f"got a {type(value).__module__}.{type(value).__qualname__}, whose __array__ gives no array: {error}") from error
     if array.dtype == object or array.dtype.kind in "USMmV":
-        raise TypeError(f"a {type(value).__module__}.{type(value).__qualname__} of dtype {array.dtype} came, and hone takes arrays of numbers")
+        raise TypeError(f"got a {type(value).__module__}.{type(value).__qualname__} of dtype {array.dtype}, expected an array of numbers")
     array.flags.writeable = False
     return array
 
@@ -217,7 +220,7 @@ def listed(value: Any, type_text: str, signature: str, taken: Sequence[tuple[str
         choices = re.search(rf"\bwhere {element} in (\w+(?:\s*,\s*\w+)*)", signature)
         name = _numpy_name(element if choices is None else _natural(array.dtype.kind, re.split(r"\s*,\s*", choices[1])))
     if not _holds(name, array):
-        raise TypeError(f"a list came with numbers that {name} does not hold, and the call takes it as {name}: give an array of {name}, or other numbers")
+        raise TypeError(f"got a list with numbers that {name} does not hold, and the call takes it as {name}: give an array of {name}, or other numbers")
     if like is not None and family(like) == "torch":
         torch = sys.modules["torch"]
         return torch.as_tensor(array).to(dtype=getattr(torch, name), device=like.device, copy=True)

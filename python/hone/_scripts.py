@@ -329,10 +329,10 @@ class Script:
                 raise TypeError(f"gives no {name}: it returns None")
             value = self.family.take(value)
             if tuple(value.shape) != tuple(target.shape):
-                raise ValueError(f"gives {name} of shape {tuple(value.shape)}, and the call asks for {tuple(target.shape)}")
+                raise ValueError(f"gives {name} of shape {tuple(value.shape)}, expected {tuple(target.shape)}")
             dtype, wanted = self.family.dtype_of(value), self.family.dtype_of(target)
             if dtype != wanted and not self.is_reference:
-                raise TypeError(f"gives {name} as {dtype}, and the call asks for {wanted}")
+                raise TypeError(f"gives {name} as {dtype}, expected {wanted}")
             self.family.put(target, value)
 
 

@@ -54,7 +54,7 @@ def _current(families: set[str], device: int) -> int:
     if len(set(found.values())) > 1:
         said = ", ".join(f"{name}'s is {number:#x}" for name, number in found.items())
         raise ValueError(
-            f"arrays of several frameworks came, and their current streams differ ({said}): make one the other's, for example "
+            f"got arrays of several frameworks whose current streams differ ({said}): make one the other's, for example "
             "with torch.cuda.stream(torch.cuda.ExternalStream(cupy.cuda.get_current_stream().ptr)), or name one with stream=")
     return next(iter(found.values()), _LEGACY)
 

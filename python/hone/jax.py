@@ -182,7 +182,7 @@ _call_p.multiple_results = True
 
 def _pair(aval: Any) -> tuple[str, tuple[int, ...]]:
     if not all(isinstance(dim, int) for dim in aval.shape):
-        raise TypeError(f"an array of shape {aval.shape} came: calls of hone are decided for shapes that are known when a "
+        raise TypeError(f"got an array of shape {aval.shape}: calls of hone are decided for shapes that are known when a "
                         "program is lowered")
     return str(aval.dtype), tuple(aval.shape)
 

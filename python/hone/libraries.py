@@ -170,8 +170,8 @@ def _register_object(function: Any, algorithm: str, name: str, options: dict[str
     """A worker of Python makes the object again, by the statements of its module that made it here, and runs it."""
     if not type(function).__module__.startswith("tvm_ffi") or not callable(function):
         raise errors.InvalidArgumentError(
-            f"platform \"ffi\" takes a name that library exports, or an object of tvm_ffi, and a {type(function).__name__} of "
-            f"{type(function).__module__} came: functions of Python are platform \"python\"'s")
+            f"platform \"ffi\" takes a name that library exports, or an object of tvm_ffi, got a {type(function).__name__} of "
+            f"{type(function).__module__}: functions of Python are platform \"python\"'s")
     unknown = [one for one in options if one not in _OF_OBJECTS]
     if unknown:
         raise errors.InvalidArgumentError(

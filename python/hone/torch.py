@@ -271,7 +271,7 @@ class _Operation:
             words = _arrays.torch_refusal(torch, value) if isinstance(value, torch.Tensor) else None
             if words is not None:
                 raise TypeError(f"{self.name}: {name}: {words}")
-        raise TypeError(f"{self.name}: a tensor of torch came that hone does not take: give a dense one on the CPU or on a GPU")
+        raise TypeError(f"{self.name}: got a tensor of torch that hone does not take: give a dense one on the CPU or on a GPU")
 
     def _rules(self) -> None:
         name = f"{NAMESPACE}::{self.name}"

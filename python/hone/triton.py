@@ -1004,7 +1004,7 @@ def _is_tensor(value: Any) -> bool:
 def _dtype_of(tensor: Any) -> str:
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in _NUMPY:
-        raise UnfitError(f"a tensor of {name} came, which hone has no dtype for")
+        raise UnfitError(f"got a tensor of {name}, which hone has no dtype for")
     return _NUMPY[name]
 
 

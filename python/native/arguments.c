@@ -3,7 +3,24 @@
 
 static bool fail_kind(const native_parameter *parameter, const char *asked, PyObject *object)
 {
-    PyErr_Format(PyExc_TypeError, "%U asks for %s, and a %R came", parameter->name, asked, Py_TYPE(object));
+    return native_fail_type(parameter->name, asked, object);
+}
+
+// What the conversion of a number says does not name the parameter; exceptions of the number's own stay as they are.
+static bool fail_number(const native_parameter *parameter, const char *asked, PyObject *object)
+{
+    PyObject *type, *value, *trace, *kind = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    if (type == PyExc_TypeError || type == PyExc_OverflowError) kind = PyType_GetName(Py_TYPE(object));
+    if (kind == NULL) {
+        PyErr_Restore(type, value, trace);
+        return false;
+    }
+    PyErr_Format(type, "%U must be %s, got %U: %S", parameter->name, asked, kind, value);
+    Py_DECREF(kind);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
     return false;
 }
 
@@ -29,7 +46,7 @@ static bool take_int(const native_parameter *parameter, PyObject *object, hone_v
     PyObject *index = PyNumber_Index(object);
     int64_t value = index != NULL ? PyLong_AsLongLong(index) : -1;
     Py_XDECREF(index);
-    if (value == -1 && PyErr_Occurred() != NULL) return false;
+    if (value == -1 && PyErr_Occurred() != NULL) return fail_number(parameter, "an int of 64 bits", object);
     *out = hone_of_int(value);
     return true;
 }
@@ -38,7 +55,7 @@ static bool take_float(const native_parameter *parameter, PyObject *object, hone
 {
     if (PyBool_Check(object) || PyUnicode_Check(object)) return fail_kind(parameter, "a float", object);
     double value = PyFloat_AsDouble(object);
-    if (value == -1.0 && PyErr_Occurred() != NULL) return false;
+    if (value == -1.0 && PyErr_Occurred() != NULL) return fail_number(parameter, "a float", object);
     *out = hone_of_float(value);
     return true;
 }
@@ -51,8 +68,7 @@ static bool take_string(const native_parameter *parameter, PyObject *object, hon
     return text != NULL;
 }
 
-// Says of which parameter an array could not be taken; exceptions of the array's own stay as they are.
-static bool name_parameter(const native_parameter *parameter)
+bool native_arguments_name(const native_parameter *parameter)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -88,9 +104,9 @@ static bool take_tensor(
     }
     if (out->asks_axes && native_is_torch(object)) return fail_axes(parameter);
     if (!native_tensor_of(object, taking, &out->is_outside_forward, tensor))
-        return taking != NATIVE_QUICKLY && name_parameter(parameter);
+        return taking != NATIVE_QUICKLY && native_arguments_name(parameter);
     out->held_count++;
-    if (out->swaps && !native_tensor_swap(tensor)) return name_parameter(parameter);
+    if (out->swaps && !native_tensor_swap(tensor)) return native_arguments_name(parameter);
     if (parameter->is_result && !out->makes && !native_tensor_check_writable(object, tensor, parameter->name))
         return false;
     if (out->like == NULL) out->like = object;
@@ -108,7 +124,7 @@ static bool take(
         [HONE_KIND_STRING] = take_string,
     };
     if (out->objects[i] != NULL) {
-        PyErr_Format(PyExc_TypeError, "%U is given twice", parameter->name);
+        PyErr_Format(PyExc_TypeError, "%U is given twice, by position and by name", parameter->name);
         return false;
     }
     out->objects[i] = object;
@@ -120,9 +136,12 @@ static bool take(
 
 static bool fail_count(const native_operation *operation, Py_ssize_t count)
 {
+    size_t most = 0;
+    while (most < operation->count && !operation->parameters[most].keyword_only)
+        most++;
     PyErr_Format(
-        PyExc_TypeError, "%U: %zd arguments came by position; it is %s", operation->name, count,
-        hone_signature_text(operation->signature));
+        PyExc_TypeError, "%U takes at most %zu arguments by position, got %zd; its signature is %s", operation->name,
+        most, count, hone_signature_text(operation->signature));
     return false;
 }
 
@@ -148,7 +167,7 @@ static bool take_keyword(
     }
     if (operation->asks_axes && PyUnicode_CompareWithASCIIString(name, "axes") == 0) return true; // read already
     PyErr_Format(
-        PyExc_TypeError, "%U has no parameter %R; it is %s", operation->name, name,
+        PyExc_TypeError, "%U has no parameter %R; its signature is %s", operation->name, name,
         hone_signature_text(operation->signature));
     return false;
 }
@@ -169,7 +188,7 @@ static bool read_axes(
         return true;
     PyErr_Format(
         PyExc_ValueError,
-        "axes is \"bshd\" (batch, sequence, heads, dim: %U's own order) or \"bhsd\" (torch's), and %R came",
+        "axes must be \"bshd\" (batch, sequence, heads, dim: %U's own order) or \"bhsd\" (torch's), got %R",
         operation->name, out->axes);
     return false;
 }
@@ -231,7 +250,7 @@ static bool take_lists(native_arguments *out, native_operation *operation, nativ
         PyObject *array = native_arguments_listed(
             out, out->objects[i], hone_signature_parameter(operation->signature, i)->type_text,
             hone_signature_text(operation->signature), arrays_taken(out, operation));
-        if (array == NULL) return name_parameter(&operation->parameters[i]);
+        if (array == NULL) return native_arguments_name(&operation->parameters[i]);
         out->objects[i] = array;
         if (!take_tensor(out, &operation->parameters[i], array, i, taking)) return false;
     }

@@ -86,7 +86,7 @@ static const char **texts_of(PyObject *list, bool may_lack)
 {
     const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : -1;
     if (count < 0) {
-        PyErr_SetString(PyExc_TypeError, "a list of texts is asked for");
+        PyErr_SetString(PyExc_TypeError, "expected a list of call texts");
         return NULL;
     }
     const char **texts = PyMem_Calloc((size_t)count + 1, sizeof *texts);

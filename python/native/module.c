@@ -30,8 +30,16 @@ const char *native_utf8(PyObject *text)
     Py_ssize_t size = 0;
     const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
     if (utf8 == NULL || strlen(utf8) == (size_t)size) return utf8;
-    PyErr_SetString(PyExc_ValueError, "embedded null character");
+    PyErr_Format(PyExc_ValueError, "expected a text without a null character, got %R", text);
     return NULL;
+}
+
+bool native_fail_type(PyObject *name, const char *expected, PyObject *object)
+{
+    PyObject *type = PyType_GetName(Py_TYPE(object));
+    if (type != NULL) PyErr_Format(PyExc_TypeError, "%U must be %s, got %U", name, expected, type);
+    Py_XDECREF(type);
+    return false;
 }
 
 // --- functions of the module: those of its runtime, without a look-up on the way
@@ -86,7 +94,7 @@ static PyObject *use(PyObject *module, PyObject *runtime)
 {
     (void)module;
     if (runtime != Py_None && !PyObject_TypeCheck(runtime, native.runtime_type)) {
-        PyErr_SetString(PyExc_TypeError, "a hone.Runtime is asked for");
+        PyErr_Format(PyExc_TypeError, "expected a hone.Runtime or None, got %R", runtime);
         return NULL;
     }
     native_runtime *before = native.runtime;

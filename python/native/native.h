@@ -235,6 +235,9 @@ bool native_arguments_written(const native_arguments *arguments, const native_op
 PyObject *native_arguments_listed(
     native_arguments *arguments, PyObject *list, const char *type_text, const char *signature, PyObject *taken);
 void native_arguments_release(native_arguments *arguments);
+// Puts the parameter's name before the message of an exception that says why an array could not be taken. Exceptions of the array's own
+// stay as they are. Always false.
+bool native_arguments_name(const native_parameter *parameter);
 // The call that the arguments describe; *out is the caller's.
 bool native_arguments_describe(const native_arguments *arguments, native_operation *operation, hone_call **out);
 // Makes the results that were left out, as arrays like the first argument. Returns what the call gives back: one
@@ -360,6 +363,8 @@ PyObject *native_text(const char *text);
 void native_append(PyObject **list, PyObject *item);
 // A tuple of ints.
 PyObject *native_shape(const hone_tensor *tensor);
+// Raises a TypeError, "NAME must be EXPECTED, got TYPE". Always false.
+bool native_fail_type(PyObject *name, const char *expected, PyObject *object);
 // The text of a str, borrowed; NULL with an exception for what is none, and for one that holds a NUL.
 const char *native_utf8(PyObject *text);
 

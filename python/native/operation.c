@@ -102,7 +102,7 @@ PyObject *native_with_operation(
     PyObject *names)
 {
     if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "the name of an operation is asked for");
+        PyErr_SetString(PyExc_TypeError, "expected the name of an operation first, got no arguments");
         return NULL;
     }
     Py_INCREF((PyObject *)runtime);
@@ -296,7 +296,7 @@ native_operation *native_operation_find(native_runtime *runtime, PyObject *name)
     PyObject *known = PyDict_GetItemWithError(runtime->operations, name);
     if (known != NULL || PyErr_Occurred() != NULL) return (native_operation *)known;
     if (!PyUnicode_Check(name)) {
-        PyErr_Format(PyExc_TypeError, "an operation's name is asked for, and a %R came", Py_TYPE(name));
+        PyErr_Format(PyExc_TypeError, "expected the name of an operation, a str, got %R", name);
         return NULL;
     }
     native_operation *made = make(runtime, name);

@@ -39,7 +39,7 @@ static void fill_strides(const hone_tensor *tensor, int64_t *out)
         out[i] = tensor->strides != NULL ? tensor->strides[i] : step;
 }
 
-static bool bind_tensor(bound_tensor *out, const hone_tensor *tensor, size_t value)
+static bool bind_tensor(bound_tensor *out, const hone_tensor *tensor, size_t value, PyObject *name)
 {
     int64_t below = 0;
     out->like = *tensor;
@@ -49,7 +49,8 @@ static bool bind_tensor(bound_tensor *out, const hone_tensor *tensor, size_t val
         out->shape[i] = tensor->shape[i];
     fill_strides(tensor, out->strides);
     if (hone_tensor_span(tensor, &out->span, &below) == HONE_OK && below == 0) return true;
-    PyErr_SetString(PyExc_ValueError, "arrays with negative strides cannot be bound: use hone.run");
+    PyErr_Format(
+        PyExc_ValueError, "%U has a negative stride, which no plan takes: call hone.run, or give a copy of it", name);
     return false;
 }
 
@@ -59,7 +60,10 @@ static bool bind_tensors(native_plan *self, const native_arguments *arguments)
     if (self->tensors == NULL) return PyErr_NoMemory() != NULL;
     for (size_t i = 0; i < arguments->count; i++) {
         if (arguments->values[i].tag != HONE_VALUE_TENSOR) continue;
-        if (!bind_tensor(&self->tensors[self->tensor_count], arguments->values[i].as.tensor, i)) return false;
+        if (!bind_tensor(
+                &self->tensors[self->tensor_count], arguments->values[i].as.tensor, i,
+                self->operation->parameters[i].name))
+            return false;
         self->tensor_count++;
         self->input_count += !self->operation->parameters[i].is_result;
     }
@@ -159,19 +163,55 @@ static bool check_apart(const native_plan *self, const native_arguments *argumen
         for (size_t o = 0; o < r; o++)
             if (!apart(self, arguments, r, o)) {
                 PyErr_Format(
-                    PyExc_ValueError, "%U: %U lies over %U", self->operation->name,
-                    self->operation->parameters[self->tensors[r].value].name,
+                    PyExc_ValueError, "%U: the result %U overlaps %U: results must be apart from all other tensors",
+                    self->operation->name, self->operation->parameters[self->tensors[r].value].name,
                     self->operation->parameters[self->tensors[o].value].name);
                 return false;
             }
     return true;
 }
 
-static bool fail_tensor(const native_plan *self, const bound_tensor *bound)
+static bool same_shape(const bound_tensor *bound, const hone_tensor *tensor)
 {
-    PyErr_Format(
-        PyExc_ValueError, "%U: %U is not as it was bound, in device, dtype, shape, strides or alignment: %s",
-        self->operation->name, self->operation->parameters[bound->value].name, hone_call_text(self->plan->call));
+    if (memcmp(&bound->like.dtype, &tensor->dtype, sizeof tensor->dtype) != 0) return false;
+    return bound->like.ndim == tensor->ndim &&
+           memcmp(bound->shape, tensor->shape, (size_t)tensor->ndim * sizeof *tensor->shape) == 0;
+}
+
+// "f32 of shape (3, 4)"
+static PyObject *describe(hone_dtype dtype, int32_t ndim, const int64_t *shape)
+{
+    const hone_dtype_info *info = hone_dtype_find(dtype);
+    PyObject *dims = native_shape(&(hone_tensor){.ndim = ndim, .shape = (int64_t *)(uintptr_t)shape});
+    PyObject *text =
+        dims != NULL ? PyUnicode_FromFormat("%s of shape %R", info != NULL ? info->name : "?", dims) : NULL;
+    Py_XDECREF(dims);
+    return text;
+}
+
+static bool fail_tensor(const native_plan *self, const bound_tensor *bound, const hone_tensor *tensor)
+{
+    static const char do_what[] = "bind the call that you have, or call hone.run";
+    PyObject *operation = self->operation->name, *name = self->operation->parameters[bound->value].name;
+    const char *differs = "another alignment";
+    if (memcmp(&bound->like.device, &tensor->device, sizeof tensor->device) != 0)
+        differs = "another device";
+    else if (!same_layout(bound, tensor))
+        differs = "other strides";
+    if (same_shape(bound, tensor)) {
+        PyErr_Format(
+            PyExc_ValueError, "%U: %U has %s than the plan was bound for, %s: %s", operation, name, differs,
+            hone_call_text(self->plan->call), do_what);
+        return false;
+    }
+    PyObject *given = describe(tensor->dtype, tensor->ndim, tensor->shape);
+    PyObject *expected = given != NULL ? describe(bound->like.dtype, bound->like.ndim, bound->shape) : NULL;
+    if (expected != NULL)
+        PyErr_Format(
+            PyExc_ValueError, "%U: %U is %U, and the plan was bound for %U: %s", operation, name, given, expected,
+            do_what);
+    Py_XDECREF(given);
+    Py_XDECREF(expected);
     return false;
 }
 
@@ -190,13 +230,14 @@ static bool take(const native_plan *self, native_arguments *out, PyObject *objec
     const bound_tensor *bound = &self->tensors[out->held_count];
     const native_parameter *parameter = &self->operation->parameters[bound->value];
     if (!parameter->is_result && native_tensor_is_listed(object, NATIVE_TO_RUN)) object = array_of(out, bound, object);
-    if (object == NULL) return false;
-    if (!native_tensor_of(object, NATIVE_TO_RUN, &out->is_outside_forward, tensor)) return false;
+    if (object == NULL) return native_arguments_name(parameter);
+    if (!native_tensor_of(object, NATIVE_TO_RUN, &out->is_outside_forward, tensor))
+        return native_arguments_name(parameter);
     out->held_count++;
-    if (self->swaps && !native_tensor_swap(tensor)) return false;
+    if (self->swaps && !native_tensor_swap(tensor)) return native_arguments_name(parameter);
     if (parameter->is_result && !native_tensor_check_writable(object, tensor, parameter->name)) return false;
     if (!same_layout(bound, tensor->tensor) || alignment_of(tensor->tensor) < bound->aligned)
-        return fail_tensor(self, bound);
+        return fail_tensor(self, bound, tensor->tensor);
     out->values[bound->value] = hone_of_tensor(tensor->tensor);
     out->objects[bound->value] = object;
     return true;
@@ -216,8 +257,7 @@ static bool take_all(const native_plan *self, native_arguments *out, PyObject *a
     out->swaps = self->swaps;
     out->lacks_results = given == self->input_count && self->makes_results;
     if (given != asked && given != self->tensor_count) {
-        PyErr_Format(
-            PyExc_TypeError, "the plan of %U takes %zu arrays, and %zu came", self->operation->name, asked, given);
+        PyErr_Format(PyExc_TypeError, "the plan of %U takes %zu arrays, got %zu", self->operation->name, asked, given);
         return false;
     }
     for (size_t i = 0; i < given; i++)
@@ -273,7 +313,8 @@ static bool take_stream(const native_plan *self, PyObject *keywords, PyObject **
     *out = given != NULL && given != Py_None ? given : self->stream;
     if (keywords == NULL || PyDict_Size(keywords) == (given != NULL)) return true;
     PyErr_SetString(
-        PyExc_TypeError, "a plan's scalars are those that it was bound with: it takes arrays alone, and stream");
+        PyExc_TypeError,
+        "a plan takes arrays by position, and stream by name: its scalars are those that it was bound with");
     return false;
 }
 

@@ -234,7 +234,7 @@ static PyObject *method_overlay(PyObject *object, PyObject *rows)
     Py_ssize_t count = PyList_Check(rows) ? PyList_Size(rows) : -1;
     hone_overlay *overlay = NULL;
     hone_error err;
-    if (count < 0) return PyErr_Format(PyExc_TypeError, "a list of entries is asked for");
+    if (count < 0) return PyErr_Format(PyExc_TypeError, "expected a list of entries");
     hone_entry *entries = PyMem_Calloc((size_t)count + 1, sizeof *entries);
     if (entries == NULL) return PyErr_NoMemory();
     bool read = true;

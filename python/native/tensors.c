@@ -33,6 +33,11 @@ static bool open_capsule(PyObject *capsule, native_tensor *out)
         out->tensor = &((managed_tensor *)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
         return true;
     }
+    if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        PyErr_Format(PyExc_BufferError, "expected a capsule of DLPack that is not used, got %R of __dlpack__", capsule);
+        Py_DECREF(capsule);
+        return false;
+    }
     const native_managed_tensor *versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
     if (versioned == NULL || versioned->major != 1) {
         fail_versioned(versioned);
@@ -57,7 +62,7 @@ static bool read_dims(PyObject *tuple, int64_t *out, int32_t *out_count)
 {
     Py_ssize_t count = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
     if (count < 0 || count > HONE_MAX_RANK) {
-        PyErr_Format(PyExc_BufferError, "an array has %zd dimensions; hone takes up to %d", count, (int)HONE_MAX_RANK);
+        PyErr_Format(PyExc_BufferError, "expected an array of at most %d dims, got %zd", (int)HONE_MAX_RANK, count);
         return false;
     }
     *out_count = (int32_t)count;
@@ -90,7 +95,8 @@ static bool read_strides(PyObject *strides, int32_t ndim, int64_t element_bytes,
     if (!read_dims(strides, out->strides, &count)) return false;
     for (int32_t i = 0; i < ndim; i++) {
         if (count != ndim || out->strides[i] % element_bytes != 0) {
-            PyErr_SetString(PyExc_BufferError, "an array's strides are no multiples of its elements");
+            PyErr_SetString(
+                PyExc_BufferError, "the strides of an array must be multiples of its element's size: give a copy");
             return false;
         }
         out->strides[i] /= element_bytes;
@@ -152,7 +158,7 @@ static const hone_dtype_info *named_dtype(PyObject *named)
     Py_XDECREF(name);
     if (info != NULL) return info;
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "%R is no element type that hone knows", named);
+    PyErr_Format(PyExc_TypeError, "expected an element type (\"float32\", numpy.float32), got %R", named);
     return NULL;
 }
 
@@ -160,7 +166,7 @@ static bool read_shape(PyObject *shape, native_tensor *out)
 {
     PyObject *dims = PySequence_Check(shape) ? PySequence_Tuple(shape) : NULL;
     if (dims == NULL && PyErr_Occurred() == NULL)
-        PyErr_Format(PyExc_TypeError, "a shape is a tuple of ints, and a %R came", Py_TYPE(shape));
+        PyErr_Format(PyExc_TypeError, "a shape must be a tuple of ints, got %R", shape);
     bool done = dims != NULL && read_dims(dims, out->shape, &out->own.ndim);
     Py_XDECREF(dims);
     return done;
@@ -279,7 +285,17 @@ static bool fail_dtype(PyObject *array)
         PyErr_Restore(type, value, trace);
         return false;
     }
-    PyErr_Format(PyExc_BufferError, "an array of %S came: %S", dtype, value);
+    PyObject *is_native = PyObject_GetAttrString(dtype, "isnative");
+    PyErr_Clear();
+    if (is_native == Py_False)
+        PyErr_Format(
+            PyExc_BufferError,
+            "got an array of %S, expected the byte order of this machine: give "
+            "array.astype(array.dtype.newbyteorder(\"=\"))",
+            dtype);
+    else
+        PyErr_Format(PyExc_BufferError, "got an array of %S, expected an array of numbers: %S", dtype, value);
+    Py_XDECREF(is_native);
     Py_DECREF(dtype);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -289,11 +305,16 @@ static bool fail_dtype(PyObject *array)
 
 static bool open_refused(PyObject *object, native_tensor *out)
 {
-    if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    if (PyErr_ExceptionMatches(PyExc_AttributeError) || PyType_Check(object)) {
         PyErr_Clear();
-        PyErr_Format(
-            PyExc_TypeError, "an array with __dlpack__ is asked for (numpy, torch, JAX), and a %R came",
-            Py_TYPE(object));
+        PyObject *type = PyType_Check(object) ? PyObject_Repr(object) : PyType_GetName(Py_TYPE(object));
+        if (type != NULL)
+            PyErr_Format(
+                PyExc_TypeError,
+                "expected an array (of numpy, torch, JAX or CuPy, or another with __dlpack__) or a list of numbers, "
+                "got %U",
+                type);
+        Py_XDECREF(type);
         return false;
     }
     if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError)) return false;
@@ -400,7 +421,7 @@ bool native_tensor_swap(native_tensor *tensor)
     const hone_tensor *from = tensor->tensor;
     int64_t step = 1;
     if (from->ndim != 4) {
-        PyErr_Format(PyExc_ValueError, "an array of axes bhsd has 4 dims, and this one %d", (int)from->ndim);
+        PyErr_Format(PyExc_ValueError, "an array of axes bhsd must have 4 dims, got %d", (int)from->ndim);
         return false;
     }
     int64_t shape[4], strides[4];
@@ -441,7 +462,12 @@ bool native_tensor_check_writable(PyObject *object, const native_tensor *tensor,
         return false;
     }
     if (tensor->read_only) {
-        PyErr_Format(PyExc_ValueError, "%U is a result, and the array that came for it is read-only", name);
+        const bool is_list = PyList_Check(object) || PyTuple_Check(object);
+        PyErr_Format(
+            PyExc_ValueError,
+            "%U is a result and must be an array that can be written, got a %s: leave it out, or give "
+            "%s",
+            name, is_list ? "list, which is copied" : "read-only one", is_list ? "an array" : "a copy");
         return false;
     }
     if (type == writable_type) return true;

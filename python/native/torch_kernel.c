@@ -67,7 +67,7 @@ static bool name_tensors(call_arguments *arguments, const native_operation *oper
     arguments->positional -= unnamed;
     if (at == unnamed) return true;
     PyErr_Format(
-        PyExc_TypeError, "%zd arguments by place are more than the operation has", unnamed + arguments->positional);
+        PyExc_TypeError, "got %zd arguments by position, more than the operation has", unnamed + arguments->positional);
     return false;
 }
 

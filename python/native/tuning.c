@@ -76,7 +76,7 @@ static int read_count(PyObject *object, void *out)
     long value = PyLong_AsLong(object);
     if (value == -1 && PyErr_Occurred() != NULL) return 0;
     if (value < 0 || (unsigned long)value > UINT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "evaluations and patience are 0 (the default) or more, and not %R", object);
+        PyErr_Format(PyExc_ValueError, "evaluations and patience must be 0 (the default) or more, got %R", object);
         return 0;
     }
     *(uint32_t *)out = (uint32_t)value;
@@ -103,7 +103,7 @@ bool native_regime(const char *name, hone_regime *out)
         *out = asked[i];
         if (strcmp(native_regime_names[asked[i]], name) == 0) return true;
     }
-    PyErr_Format(PyExc_ValueError, "regime is 'warm', 'cold', 'graph' or 'eager', not '%s'", name);
+    PyErr_Format(PyExc_ValueError, "regime must be 'warm', 'cold', 'graph' or 'eager', got '%s'", name);
     return false;
 }
 
@@ -163,7 +163,7 @@ static bool read_options(PyObject *keywords, hone_tune_options *out, contest *ca
     bool in_process = isolation != NULL && PyOS_stricmp(isolation, "in_process") == 0;
     bool worker = isolation != NULL && PyOS_stricmp(isolation, "worker") == 0;
     if (isolation != NULL && !in_process && !worker) {
-        PyErr_Format(PyExc_ValueError, "isolation is 'worker' or 'in_process', not '%s'", isolation);
+        PyErr_Format(PyExc_ValueError, "isolation must be 'worker' or 'in_process', got '%s'", isolation);
         return false;
     }
     out->isolation = in_process ? HONE_ISOLATION_IN_PROCESS : worker ? HONE_ISOLATION_WORKER : HONE_ISOLATION_DEFAULT;
@@ -254,7 +254,7 @@ PyObject *native_tune(native_runtime *runtime, PyObject *args, PyObject *options
     if (!PyArg_ParseTuple(args, "O", &call)) return NULL;
     if (call == Py_None) return native_tune_with(runtime, tune_recorded, runtime->rt, options);
     if (Py_IS_TYPE(call, native.call_type)) return native_tune_with(runtime, tune_call, call, options);
-    PyErr_SetString(PyExc_TypeError, "a call is asked for");
+    PyErr_SetString(PyExc_TypeError, "expected a call");
     return NULL;
 }
 

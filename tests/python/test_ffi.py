@@ -178,7 +178,7 @@ class Libraries(HoneTest):
                               ({"library": self.library, "arguments": "gate, wait, y"}, "'wait' is not a tensor"),
                               ({"library": self.library, "arguments": "gate, up, y", "grid": "1"}, "has no option 'grid'"),
                               ({"library": None, "arguments": "gate, up, y"}, "takes library, the path of a shared library"),
-                              ({"function": [1], "arguments": "gate, up, y"}, "a list of builtins came")):
+                              ({"function": [1], "arguments": "gate, up, y"}, "got a list of builtins: functions")):
             with self.assertRaises(hone.HoneError) as caught:
                 hone.kernel("silu_mul", platform="ffi", name="wrong", **options)
             self.assertIn(says, str(caught.exception))

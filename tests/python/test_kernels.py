@@ -558,7 +558,7 @@ class Losing(KernelTest):
         def masked(x, by):
             return numpy.ma.masked_less(x, 0) * 2
 
-        self.loses(name, "of shape (1, 64), and the call asks for (16, 64)", "as float64, and the call asks for float32", "it returns None", "gives a masked array")
+        self.loses(name, "of shape (1, 64), expected (16, 64)", "as float64, expected float32", "it returns None", "gives a masked array")
 
     def test_a_kernel_that_changes_its_inputs(self):
         name = self.algorithm()

@@ -37,6 +37,11 @@ class Exporter:
         return array.__dlpack__(max_version=max_version) if self.versioned else array.__dlpack__()
 
 
+class NoCapsule:
+    def __dlpack__(self, **options):
+        return 3
+
+
 class Newer:
     def __dlpack__(self, *, max_version=None):
         """A capsule that says version 2."""
@@ -252,21 +257,35 @@ class Run(HoneTest):
             hone.run("rms_norm", x.astype(numpy.float64), w)
         with self.assertRaisesRegex(TypeError, "no parameter 'epsilon'.*eps: f64"):
             hone.run("rms_norm", x, w, epsilon=1)
-        with self.assertRaisesRegex(TypeError, "eps asks for a float"):
+        with self.assertRaisesRegex(TypeError, "eps must be a float, got str"):
             hone.run("rms_norm", x, w, eps="small")
-        with self.assertRaisesRegex(TypeError, "transpose_b asks for a bool"):
+        with self.assertRaisesRegex(TypeError, "transpose_b must be a bool, got int"):
             hone.run("matmul", x, x, transpose_b=1)
-        with self.assertRaisesRegex(TypeError, "4 arguments came by position"):
+        with self.assertRaisesRegex(TypeError, "takes at most 3 arguments by position, got 4; its signature is rms_norm"):
             hone.run("rms_norm", x, w, x, x)
-        with self.assertRaisesRegex(TypeError, "x is given twice"):
+        with self.assertRaisesRegex(TypeError, "x is given twice, by position and by name"):
             hone.run("rms_norm", x, w, x=x)
-        with self.assertRaisesRegex(TypeError, "x: .*__dlpack__.*set"):
+        with self.assertRaisesRegex(TypeError, "x: expected an array .*__dlpack__.*or a list of numbers, got set"):
             hone.run("rms_norm", {1.0, 2.0}, w)
-        with self.assertRaisesRegex(BufferError, "weight: an array of int4 came"):
+        with self.assertRaisesRegex(BufferError, "weight: got an array of int4, expected an array of numbers"):
             hone.run("rms_norm", x, w.astype(ml_dtypes.int4))
+        with self.assertRaisesRegex(BufferError, r"weight: got an array of >f4, expected the byte order of this machine: give array.astype\("):
+            hone.run("rms_norm", x, w.astype(">f4"))
+        with self.assertRaisesRegex(TypeError, "x: expected an array .*, got <class 'numpy.ndarray'>"):
+            hone.run("rms_norm", numpy.ndarray, w)
+        for eps, error, words in ((1j, TypeError, "complex: "), ([1.0], TypeError, "list: "), (10**400, OverflowError, "int: "),
+                                  (numpy.ones(2), TypeError, "ndarray: ")):
+            with self.assertRaisesRegex(error, f"eps must be a float, got {words}"):
+                hone.run("rms_norm", x, w, eps=eps)
+        with self.assertRaisesRegex(TypeError, "expected the name of an operation, a str, got None"):
+            hone.run(None, x)
+        with self.assertRaisesRegex(ValueError, "expected a text without a null character, got 'rms.*norm'"):
+            hone.run("rms\0norm", x)
         with self.assertRaisesRegex(BufferError, "DLPack 2.0"):
             hone.run("rms_norm", Newer(), w)
-        with self.assertRaisesRegex(BufferError, "dimensions"):
+        with self.assertRaisesRegex(BufferError, "x: expected a capsule of DLPack that is not used, got 3 of __dlpack__"):
+            hone.run("rms_norm", NoCapsule(), w)
+        with self.assertRaisesRegex(BufferError, "at most 8 dims, got 9"):
             hone.run("rms_norm", x.reshape(1, 1, 1, 1, 1, 1, 1, 8, 64).astype(ml_dtypes.bfloat16), w)
         with self.assertRaises(hone.InvalidArgumentError):
             hone.run("rms_norm", x, w, x)  # the result over the parameter
@@ -283,8 +302,8 @@ class Run(HoneTest):
         for dtype in ("float32", "f32", numpy.float32, numpy.dtype("float32"), ml_dtypes.bfloat16):
             call = hone.call("softmax", (dtype, [4, numpy.int64(8)]))
             self.assertEqual(call.text, f"softmax({'bf16' if dtype is ml_dtypes.bfloat16 else 'f32'}[4,8])")
-        for wrong, words in ((("float99", (8,)), "float99"), ((8, (8,)), "8 is no element type"),
-                             (("float32", 8), "a shape is a tuple of ints.*int"), (("float32", ("a",)), "")):
+        for wrong, words in ((("float99", (8,)), "float99"), ((8, (8,)), "expected an element type .*, got 8"),
+                             (("float32", 8), "a shape must be a tuple of ints, got 8"), (("float32", ("a",)), "")):
             with self.assertRaisesRegex(TypeError, words):
                 hone.call("softmax", wrong)
 
@@ -397,15 +416,21 @@ class Bind(HoneTest):
         start = (16 - memory.ctypes.data % 16) % 16 + 4
         unaligned = memory[start:start + 8 * 64 * 4].view(numpy.float32).reshape(8, 64)
         wide = numpy.zeros((8, 128), numpy.float32)
-        for bad in (x[:4], x.astype(numpy.float16), x.reshape(8, 8, 8), wide[:, ::2], unaligned):
-            with self.assertRaisesRegex(ValueError, "x is not as it was bound"):
+        for bad, words in ((x[:4], r"x is f32 of shape \(4, 64\), and the plan was bound for f32 of shape \(8, 64\)"),
+                           (x.astype(numpy.float16), r"x is f16 of shape \(8, 64\), and"), (x.reshape(8, 8, 8), r"x is f32 of shape \(8, 8, 8\), and"),
+                           (wide[:, ::2], "x has other strides than"), (unaligned, "x has another alignment than")):
+            with self.assertRaisesRegex(ValueError, words):
                 plan(bad, w, y)
+        with self.assertRaisesRegex(TypeError, "x: expected an array"):
+            plan(None, w, y)
+        with self.assertRaisesRegex(ValueError, "x has a negative stride, which no plan takes"):
+            hone.bind("rms_norm", x[::-1], w)
         for over in (x, wide.reshape(-1)[32:32 + 512].reshape(8, 64)):
-            with self.assertRaisesRegex(ValueError, "y lies over x"):
+            with self.assertRaisesRegex(ValueError, "the result y overlaps x"):
                 plan(over if over is not x else x, w, x if over is x else wide.reshape(-1)[:512].reshape(8, 64))
-        with self.assertRaisesRegex(TypeError, "takes 3 arrays, and 1 came"):
+        with self.assertRaisesRegex(TypeError, "takes 3 arrays, got 1"):
             plan(x)
-        with self.assertRaisesRegex(TypeError, "arrays alone"):
+        with self.assertRaisesRegex(TypeError, "a plan takes arrays by position, and stream by name"):
             plan(x, w, y, eps=1.0)
 
     def test_a_list_has_the_dtype_that_the_others_have(self):
@@ -420,7 +445,7 @@ class Bind(HoneTest):
         self.assertIn("f64[2]", hone.call("matmul", ("float64", (1, 2)), ("float64", (2, 2)), bias=[1, 2]).text)
         plan = hone.bind("softmax", numpy.ones((2, 2), numpy.float16))
         self.assertEqual(plan(((1, 2), (3, 4))).dtype, "float16")
-        with self.assertRaisesRegex(ValueError, "y is a result, and the array that came for it is read-only"):
+        with self.assertRaisesRegex(ValueError, "y is a result and must be an array that can be written, got a list"):
             hone.run("softmax", [[1.0, 2.0]], ((0.0, 0.0),))
 
     def test_a_list_is_not_cut_to_the_dtype_that_the_others_have(self):
@@ -446,6 +471,8 @@ class Bind(HoneTest):
         self.assertTrue(numpy.array_equal(hone.run("softmax", ((ctypes.c_float * 8) * 3).from_buffer_copy(x.tobytes())), expected))
         with self.assertRaisesRegex(ValueError, "read-only"):
             hone.run("softmax", x, Frame(numpy.empty_like(x)))
+        with self.assertRaisesRegex(TypeError, "Frame, whose __array__ gives no array"):
+            hone.run("softmax", Frame(3))
         with self.assertRaisesRegex(TypeError, "Frame of dtype object"):
             hone.run("softmax", Frame(numpy.array([None])))
 
@@ -456,7 +483,7 @@ class Bind(HoneTest):
         y = numpy.zeros_like(x)
         hone.run("rms_norm", x.tolist(), w, y=memoryview(y))
         numpy.testing.assert_allclose(y, norm(x, w), rtol=1e-5)
-        with self.assertRaisesRegex(Exception, "y is a result, and the array that came for it is read-only"):
+        with self.assertRaisesRegex(Exception, "y is a result and must be an array that can be written, got a list"):
             hone.run("rms_norm", x, w, y=[[0.0] * 64] * 8)
         for bad in ([[1.0], [1.0, 2.0]], ["a", "b"]):
             with self.assertRaisesRegex(TypeError, "a list"):
