@@ -198,24 +198,14 @@ static void print_over_library(hone_cli *cli, const json_t *kernels, const json_
             number(library, "high_ns") / number(evidence, "low_ns"));
 }
 
-// The row of the kernel whose default the evidence names.
-static double default_samples(const json_t *kernels, double default_ns)
+// Of a default whose samples are not known nothing is missing: evidence of an earlier version does not say.
+static void print_over_default(const json_t *evidence)
 {
-    size_t i;
-    const json_t *kernel;
-    json_array_foreach(kernels, i, kernel)
-    {
-        if (number(kernel, "default_time_ns") == default_ns) return number(kernel, "default_samples");
-    }
-    return LEAST_SAMPLES; // an answer that was stored does not say: its finals had the default in them where it was near
-}
-
-static void print_over_default(const json_t *kernels, const json_t *evidence)
-{
-    double default_ns = number(evidence, "default_time_ns"), samples = default_samples(kernels, default_ns);
+    const double default_ns = number(evidence, "default_time_ns"), of_default = number(evidence, "default_samples"),
+                 own = number(evidence, "samples"), samples = of_default > 0 ? fmin(of_default, own) : own;
     if (default_ns <= 0) return;
-    if (samples < LEAST_SAMPLES || number(evidence, "samples") < LEAST_SAMPLES)
-        print_samples("the default", fmin(samples, number(evidence, "samples")));
+    if (samples < LEAST_SAMPLES)
+        print_samples("the default", samples);
     else
         cli_say(", %.2f times as fast as the default", default_ns / number(evidence, "time_ns"));
 }
@@ -233,7 +223,7 @@ static void print_gains(hone_cli *cli, const json_t *entry, const json_t *eviden
             number(evidence, "ratio_high"));
     else if (second[0] != '\0')
         print_samples(strcmp(second, chosen) == 0 ? "its next config" : second, number(evidence, "rounds"));
-    print_over_default(kernels, evidence);
+    print_over_default(evidence);
     print_over_library(cli, kernels, evidence, chosen);
     cli_say(
         "; verified against %s, error %.2g of what is allowed\n", text(evidence, "verified_against"),

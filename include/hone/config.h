@@ -115,7 +115,8 @@ typedef struct hone_evidence {
     // than the best there is, and which calls those are.
     double predicted_regret;
     char neighbours[400];
-    char tuner[64]; // the caller's tuner, if it proposed the configs (hone_tune_options.tuner); "": hone's
+    char tuner[64];           // the caller's tuner, if it proposed the configs (hone_tune_options.tuner); "": hone's
+    uint32_t default_samples; // that default_time_ns rests on; 0 if it is not known
 } hone_evidence;
 
 #ifdef __cplusplus

@@ -395,10 +395,7 @@ function environment_card() {
 // The page ----------------------------------------------------------------------------------------------------------
 // Ratios are told of as many samples as the tables of hone tune ask for.
 const enough = samples => (samples || 0) >= 10;
-function default_samples(e) {
-  const row = (e.kernels || []).find(k => k.default_time_ns === e.default_time_ns);
-  return row ? row.default_samples : 10;
-}
+const default_samples = e => e.default_samples || 10; // evidence of an earlier version does not say
 function tiles(entry) {
   const e = entry.evidence, out = el("div", {class: "tiles"});
   out.append(tile(entry.kernel, config_text(entry.config), true), tile(time(e.time_ns), e.low_ns ? `${time(e.low_ns)} to ${time(e.high_ns)}, ${e.regime || "warm"} caches` : `${e.regime || "warm"} caches`));

@@ -433,9 +433,11 @@ class Ratios(CommandTest):
         evidence = document["entries"][0]["evidence"]
         evidence.update(time_ns=100.0, low_ns=90.0, high_ns=110.0, default_time_ns=300.0, runner_up="rival", ratio=1.5,
                         ratio_low=1.4, ratio_high=1.6)
-        for samples, said in ((9, "9 samples, warm; too few samples to compare with rival; too few samples to compare with the default\n"),
-                              (10, "10 samples, warm; 1.50 times as fast as rival (95 % 1.40 to 1.60); 3.00 times as fast as the default\n")):
-            evidence.update(samples=samples, rounds=samples)
+        few, told = "too few samples to compare with the default\n", "3.00 times as fast as the default\n"
+        rival = "10 samples, warm; 1.50 times as fast as rival (95 % 1.40 to 1.60); "
+        for samples, of_default, said in ((9, 10, "9 samples, warm; too few samples to compare with rival; " + few), (10, 9, rival + few), (10, 10, rival + told),
+                                          (10, 0, rival + told)):  # which earlier versions do not tell
+            evidence.update(samples=samples, rounds=samples, default_samples=of_default)
             self.hone("store", "put", input=json.dumps(document))
             self.assertIn(said, self.hone("explain", NORM).out)
 

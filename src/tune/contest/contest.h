@@ -98,7 +98,11 @@ void hone_contest_reject(
 hone_status hone_contest_next_config(
     hone_trials *trials, hone_contestant *contestant, size_t evaluations_left, hone_config *out, hone_error *err);
 
-enum { HONE_MOST_FINAL_ROUNDS = 256 };
+enum {
+    HONE_MOST_FINAL_ROUNDS = 256,
+    HONE_SURE_ROUNDS = 10, // after which any certain ratio counts
+    HONE_SHOWN_ROUNDS = 20 // that are made for ten samples which were left alone
+};
 
 // One finalist with its samples, one of each round that it took part in: the first `rounds` of the finals.
 typedef struct hone_finalist {
@@ -107,6 +111,8 @@ typedef struct hone_finalist {
     bool keeps_place; // what answers today: only certainty takes it out
     bool out;         // certainly slower, or crowded out: it takes part no more
     bool crowded_out; // not certainly slower, but several were faster
+    bool is_shown;    // tables compare the winner with it: it has enough rounds for that before it is out
+    bool is_spared;   // it takes part no more, and nothing is said of it
     hone_sample samples[HONE_MOST_FINAL_ROUNDS];
 } hone_finalist;
 
@@ -116,9 +122,12 @@ typedef struct hone_finals {
     uint32_t
         least; // of them that stay however little time there is: the leader, what answers today, and a close one of another kernel
     hone_finalist finalists[HONE_MAX_TOGETHER];
-    uint32_t rounds;
+    uint32_t blocks, rounds;
     uint32_t winner;  // index of a finalist
+    bool shows;       // the rounds are for what is shown: disturbed samples of anybody are taken again
     double disturbed; // share of the contest's samples when they began
+    double
+        pace; // how many times as long as hone_finals_round_seconds says the last block's rounds took, all counted in
 } hone_finals;
 
 // smaller.c: a candidate of a call that is too large, or whose reference is too slow, for other inputs is verified
@@ -145,7 +154,18 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
 // finalists.c: the finalists, in the order in which they keep their places; out->count is 0 when nobody is left.
 //   seconds  that there are for the finals
 void hone_finals_choose_finalists(
-    const hone_standings *standings, const hone_incumbent *incumbent, double seconds, hone_finals *out);
+    const hone_field *field,
+    const hone_standings *standings,
+    const hone_incumbent *incumbent,
+    double seconds,
+    hone_finals *out);
+// How many rounds more the fastest, what answers today and the fastest library need for a comparison to show: ten, and as many
+// samples that were left alone, unless that takes more than HONE_SHOWN_ROUNDS.
+uint32_t hone_finals_missing_rounds(hone_finals *finals, const hone_field *field, uint32_t fastest);
+uint32_t hone_finalist_missing_rounds(const hone_finalist *finalist);
+// Spares all but the fastest, what answers today, the default and the fastest that calls a library, and of the other kernels'
+// best as many as there is time for in so many rounds. False: not even those, and nobody is spared.
+bool hone_finals_spare(hone_finals *finals, const hone_field *field, uint32_t fastest, uint32_t rounds, double seconds);
 // Runs of a sample in the finals, where these are short: as long as what stands around a sample takes.
 static const double hone_burst_ns = 1.5e6;
 // Makes a candidate a finalist that keeps its place.
@@ -165,6 +185,8 @@ bool hone_incumbent_is(const hone_incumbent *incumbent, const hone_candidate *ca
 hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t b, uint64_t seed);
 // The times of one that count, at most HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES. Returns how many.
 uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times);
+// The index of the fastest of those that still take part.
+uint32_t hone_finals_fastest(const hone_finals *finals);
 // Marks who is certainly slower as out, and beyond the fastest few who can hardly be faster. Whether all others that
 // still take part are certainly slower than the fastest or so near that it does not matter.
 bool hone_finals_settle(hone_finals *finals, uint64_t seed);

@@ -98,7 +98,9 @@ void hone_contest_fill_counts(const hone_standings *standings, hone_evidence *ev
             evidence->measured++;
     }
     const hone_candidate *standard = hone_standings_default(standings);
-    if (standard != NULL) evidence->default_time_ns = standard->trial.time_ns;
+    if (standard == NULL) return;
+    evidence->default_time_ns = standard->trial.time_ns;
+    evidence->default_samples = standard->trial.samples;
 }
 
 static void fill_evidence(const hone_contest_state *state, const hone_candidate *winner, hone_evidence *evidence)
@@ -170,6 +172,8 @@ void hone_contest_fill_runner_up(
     }
     evidence->rounds = finals->rounds;
     if (second == NULL) return;
+    const uint32_t of_winner = finals->finalists[finals->winner].rounds, of_second = finals->finalists[index].rounds;
+    evidence->rounds = of_winner < of_second ? of_winner : of_second;
     hone_interval ratio = hone_finals_ratio(finals, finals->winner, index, question->options.seed);
     snprintf(
         evidence->runner_up, sizeof evidence->runner_up, "%s", field->contestants[second->kernel].ref->kernel.name);

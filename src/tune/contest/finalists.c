@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    BEST_COUNT = 5, // next in rank, of any kernels, before the kernels' best, and as many after them
     LEAST_ROUNDS = 5,
+    BEST_COUNT = 5, // next in rank, of any kernels, before the kernels' best, and as many after them
     LEAST_FINALISTS = 2
 };
 
@@ -18,6 +18,7 @@ static const double hopeless = 1.5;       // over the best: no finalist by rank
 static const double close = 1.25;         // over the best: may be the fastest for all that the race can tell
 static const double hopeless_kernel = 20; // over the best: a kernel's best is not timed once more
 static const double kernel_share = 0.05;  // of the time, for the samples of one that is hopeless but its kernel's best
+static const double library_share = 0.25; // of the time, for the rounds of the fastest library
 static const double overhead_ns = 1e6;    // beside a sample, until threads rest and it is warm again
 // What is added for each disturbed sample of the contest: rests, and samples that are taken again. Seen with four busy
 // processes on two processors.
@@ -78,6 +79,24 @@ static void admit_close(const hone_standings *standings, hone_finals *out)
     if (candidate != NULL && candidate->rank_ns <= close * out->finalists[0].candidate->rank_ns) admit(out, candidate);
 }
 
+static bool calls_library(const hone_field *field, const hone_candidate *candidate)
+{
+    const hone_kernel *kernel = &field->contestants[candidate->kernel].ref->kernel;
+    return kernel->library != NULL || kernel->find_library != NULL;
+}
+
+// The fastest that calls a library keeps its place, unless its rounds would take what the others need.
+static void admit_library(const hone_field *field, const hone_standings *standings, double seconds, hone_finals *out)
+{
+    hone_candidate *best = NULL;
+    for (size_t i = 0; i < standings->count; i++) {
+        hone_candidate *one = &standings->candidates[i];
+        if (one->out || one->trial.same || !calls_library(field, one)) continue;
+        if (best == NULL || one->rank_ns < best->rank_ns) best = one;
+    }
+    if (best != NULL && HONE_SURE_ROUNDS * best->rank_ns * 1e-9 <= library_share * seconds) admit(out, best);
+}
+
 // Every kernel's best is sampled in rounds, so that none is called slower after the race's few samples, unless that
 // takes long.
 static void admit_kernels(const hone_standings *standings, double seconds, hone_finals *out)
@@ -93,8 +112,47 @@ static void admit_kernels(const hone_standings *standings, double seconds, hone_
     }
 }
 
+// The fastest finalist of those that call a library; NULL: none does.
+static hone_finalist *find_library(const hone_field *field, hone_finals *finals)
+{
+    hone_finalist *best = NULL;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        hone_finalist *one = &finals->finalists[i];
+        if (one->out || !calls_library(field, one->candidate)) continue;
+        if (best == NULL || one->candidate->rank_ns < best->candidate->rank_ns) best = one;
+    }
+    return best;
+}
+
+static bool is_kernels_best(const hone_finals *finals, const hone_finalist *finalist)
+{
+    for (uint32_t i = 0; i < finals->count; i++) {
+        const hone_candidate *other = finals->finalists[i].candidate;
+        if (other->kernel == finalist->candidate->kernel && other->rank_ns < finalist->candidate->rank_ns) return false;
+    }
+    return true;
+}
+
+// What answers today and the fastest library are shown however long that takes; of the other kernels' best who takes no more of the time
+// than its share.
+static void mark_shown(const hone_field *field, double seconds, hone_finals *out)
+{
+    const hone_finalist *library = find_library(field, out);
+    const double first_ns = out->finalists[0].candidate->rank_ns;
+    for (uint32_t i = 0; i < out->count; i++) {
+        hone_finalist *one = &out->finalists[i];
+        const double takes = HONE_SURE_ROUNDS * one->candidate->rank_ns * 1e-9;
+        const bool has_time = one->candidate->rank_ns <= hopeless * first_ns || takes <= kernel_share * seconds;
+        one->is_shown = one->keeps_place || one == library || (is_kernels_best(out, one) && has_time);
+    }
+}
+
 void hone_finals_choose_finalists(
-    const hone_standings *standings, const hone_incumbent *incumbent, double seconds, hone_finals *out)
+    const hone_field *field,
+    const hone_standings *standings,
+    const hone_incumbent *incumbent,
+    double seconds,
+    hone_finals *out)
 {
     memset(out, 0, sizeof *out);
     admit(out, hone_standings_next_best(standings, is_finalist, out, false));
@@ -102,10 +160,12 @@ void hone_finals_choose_finalists(
     admit_standing(out, find_incumbent(standings, incumbent));
     admit_standing(out, hone_standings_default(standings));
     admit_close(standings, out);
+    admit_library(field, standings, seconds, out);
     out->least = out->count > LEAST_FINALISTS ? out->count : LEAST_FINALISTS;
     admit_best(standings, out, out->count + BEST_COUNT, hopeless);
     admit_kernels(standings, seconds, out);
     admit_best(standings, out, out->count + BEST_COUNT, hopeless);
+    mark_shown(field, seconds, out);
 }
 
 void hone_finals_admit(hone_finals *finals, hone_candidate *candidate)
@@ -116,7 +176,7 @@ void hone_finals_admit(hone_finals *finals, hone_candidate *candidate)
         at++;
     if (at == finals->count && finals->count < HONE_MAX_TOGETHER) finals->count++;
     if (at == finals->count) at = finals->count - 1;
-    finals->finalists[at] = (hone_finalist){.candidate = candidate, .keeps_place = true};
+    finals->finalists[at] = (hone_finalist){.candidate = candidate, .keeps_place = true, .is_shown = true};
     if (at < LEAST_FINALISTS) return;
     hone_finalist moved = finals->finalists[1];
     finals->finalists[1] = finals->finalists[at];
@@ -141,7 +201,7 @@ double hone_finals_round_seconds(const hone_finals *finals)
 {
     double round = 0;
     for (uint32_t i = 0; i < finals->count; i++)
-        if (!finals->finalists[i].out) round += sample_seconds(finals, i);
+        if (!finals->finalists[i].out && !finals->finalists[i].is_spared) round += sample_seconds(finals, i);
     return round;
 }
 
@@ -150,4 +210,56 @@ void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds)
 {
     while (finals->count > finals->least && hone_finals_round_seconds(finals) * rounds > seconds)
         finals->count--;
+}
+
+uint32_t hone_finalist_missing_rounds(const hone_finalist *finalist)
+{
+    uint32_t alone = 0;
+    for (uint32_t i = 0; i < finalist->rounds; i++)
+        alone += finalist->samples[i].marks == 0;
+    if (finalist->rounds < HONE_SURE_ROUNDS) return HONE_SURE_ROUNDS - finalist->rounds;
+    // A run that is never left alone is not in more rounds.
+    if (alone == 0 || alone >= HONE_SURE_ROUNDS || finalist->rounds >= HONE_SHOWN_ROUNDS) return 0;
+    const uint32_t wanted = (HONE_SURE_ROUNDS - alone) * finalist->rounds / alone + 1,
+                   most = HONE_SHOWN_ROUNDS - finalist->rounds;
+    return wanted < most ? wanted : most;
+}
+
+// Without whom no table has anything to compare. Who was spared before has fewer rounds, and does not come back.
+static bool is_needed(const hone_finals *finals, uint32_t index, uint32_t fastest, const hone_finalist *library)
+{
+    const hone_finalist *one = &finals->finalists[index];
+    return !one->out && one->rounds == finals->rounds && (index == fastest || one->keeps_place || one == library);
+}
+
+uint32_t hone_finals_missing_rounds(hone_finals *finals, const hone_field *field, uint32_t fastest)
+{
+    uint32_t most = 0;
+    const hone_finalist *library = find_library(field, finals);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        if (!is_needed(finals, i, fastest, library)) continue;
+        const uint32_t missing = hone_finalist_missing_rounds(&finals->finalists[i]);
+        if (missing > most) most = missing;
+    }
+    return most;
+}
+
+bool hone_finals_spare(hone_finals *finals, const hone_field *field, uint32_t fastest, uint32_t rounds, double seconds)
+{
+    const hone_finalist *library = find_library(field, finals);
+    for (uint32_t i = 0; i < finals->count; i++) {
+        hone_finalist *one = &finals->finalists[i];
+        one->is_spared = !is_needed(finals, i, fastest, library);
+    }
+    const bool has_time = rounds * hone_finals_round_seconds(finals) <= seconds;
+    for (uint32_t i = 0; i < finals->count; i++) {
+        hone_finalist *one = &finals->finalists[i];
+        const bool may_join =
+            one->is_spared &&
+            (!has_time || (one->rounds == finals->rounds && (one->is_shown || hone_finals_contends(finals, i))));
+        if (!may_join) continue;
+        one->is_spared = false;
+        one->is_spared = has_time && rounds * finals->pace * hone_finals_round_seconds(finals) > seconds;
+    }
+    return has_time;
 }

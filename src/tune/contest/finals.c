@@ -33,11 +33,13 @@ enum {
     EXTRA_ROUNDS = 2, // a block's runs beside its rounds: to verify before and after
     LEAST_BLOCKS = 2,
     RETAKES = 2, // of a disturbed sample
+    SHOWN_BLOCKS = 2,
     MOST_ATTEMPTS = 64
 };
 
 static const double least_share = 0.15;   // of the contest's time, also when the race has spent all
 static const double first_share = 0.5;    // of the finals' time, for the block in which all take part
+static const double shown_share = 0.1;    // of the contest's time, for rounds of what is shown when that is over
 static const double block_seconds = 0.16; // of rounds: shorter ones are worth no preparing
 static const uint64_t pause_ns = 20000000;
 static const uint64_t least_spread_ns = 2000000000;
@@ -91,8 +93,8 @@ static hone_block block_of(const hone_field *field, const hone_finals *finals, u
 {
     hone_block block = {.rounds = rounds};
     for (uint32_t i = 0; i < finals->count; i++) {
-        if (finals->finalists[i].out) continue;
-        block.retakes[block.count] = hone_finals_contends(finals, i) ? RETAKES : 0;
+        if (finals->finalists[i].out || finals->finalists[i].is_spared) continue;
+        block.retakes[block.count] = finals->shows || hone_finals_contends(finals, i) ? RETAKES : 0;
         block.finalists[block.count] = finals->finalists[i].candidate;
         block.kernels[block.count++] = field->contestants[finals->finalists[i].candidate->kernel].ref;
     }
@@ -217,18 +219,27 @@ static double burst_of(const hone_block *block, uint64_t spread)
     return fmin(fmax(share * (double)spread / samples, hone_burst_ns), most_ns);
 }
 
+// The next one, of those that take part.
+//   spread  as burst_of
 static hone_status run_block(
-    hone_contest_state *state, hone_finals *finals, uint32_t index, uint64_t spread, attempt *out, hone_error *err)
+    hone_contest_state *state,
+    hone_finals *finals,
+    uint32_t rounds,
+    double seconds,
+    uint64_t spread,
+    attempt *out,
+    hone_error *err)
 {
     hone_rounds_answer answer;
     hone_error why = {0};
-    double seconds = seconds_left(state);
-    if (index < LEAST_BLOCKS) seconds *= first_share;
-    hone_block block = block_of(&state->field, finals, rounds_for_block(finals, seconds));
-    block.seed = state->question.options.seed + index + 1;
+    hone_block block = block_of(&state->field, finals, rounds);
+    block.seed = state->question.options.seed + ++finals->blocks;
     block.burst_ns = burst_of(&block, spread);
     block.seconds = seconds;
+    const uint64_t start = hone_trials_now(&state->trials);
     hone_status status = hone_trials_run_rounds(&state->trials, &block, &answer, &why);
+    const double took = (double)(hone_trials_now(&state->trials) - start) * 1e-9;
+    if (answer.rounds > 0) finals->pace = fmax(1, took / (answer.rounds * hone_finals_round_seconds(finals)));
     *out = ATTEMPT_LOST;
     if (status == HONE_KERNEL_FAILED) return HONE_OK;
     if (status != HONE_OK) return hone_fail(err, status, where, "%s", why.message);
@@ -283,7 +294,8 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
     uint64_t spread = 0; // between the begins of two blocks
     for (uint32_t b = 0; finals->rounds < HONE_MOST_FINAL_ROUNDS; b++) {
         const uint64_t start = hone_trials_now(trials);
-        hone_status status = run_block(state, finals, b, spread, out, err);
+        const double seconds = (b < LEAST_BLOCKS ? first_share : 1) * seconds_left(state);
+        hone_status status = run_block(state, finals, rounds_for_block(finals, seconds), seconds, spread, out, err);
         if (status != HONE_OK || *out != ATTEMPT_DONE) return status;
         bool certain = hone_finals_settle(finals, state->question.options.seed);
         bool unsteady = hone_finals_are_unsteady(finals);
@@ -296,6 +308,24 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         if (status != HONE_OK) return status;
     }
     return HONE_OK;
+}
+
+// Where the rounds ended early: nobody is called slower by one sample.
+static hone_status run_shown(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
+{
+    hone_status status = HONE_OK;
+    double seconds = shown_share * state->question.options.seconds;
+    for (int block = 0; block < SHOWN_BLOCKS && status == HONE_OK && *out == ATTEMPT_DONE && finals->count > 1;
+         block++) {
+        const uint64_t start = hone_trials_now(&state->trials);
+        const uint32_t fastest = hone_finals_fastest(finals),
+                       rounds = hone_finals_missing_rounds(finals, &state->field, fastest);
+        if (rounds == 0 || !hone_finals_spare(finals, &state->field, fastest, rounds, seconds)) break;
+        finals->shows = true;
+        status = run_block(state, finals, rounds, seconds, 0, out, err);
+        seconds -= (double)(hone_trials_now(&state->trials) - start) * 1e-9;
+    }
+    return status;
 }
 
 static hone_status nobody(hone_error *err)
@@ -334,7 +364,7 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         attempt came = ATTEMPT_LOST;
         bool found = false;
         const double seconds = seconds_left(state);
-        hone_finals_choose_finalists(&state->standings, &state->known.incumbent, seconds, out);
+        hone_finals_choose_finalists(&state->field, &state->standings, &state->known.incumbent, seconds, out);
         if (out->count == 0) return nobody(err);
         hone_candidate *chosen = find_chosen(state);
         if (chosen != NULL) hone_finals_admit(out, chosen);
@@ -342,6 +372,7 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         hone_finals_fit(out, LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS, first_share * seconds);
         keep_most(out, most, chosen);
         hone_status status = run_blocks(state, out, &came, err);
+        if (status == HONE_OK && came == ATTEMPT_DONE) status = run_shown(state, out, &came, err);
         if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;
         // No kernel's fault, but the machine's: on a busy one twelve that are prepared in a new process took too long again and again.

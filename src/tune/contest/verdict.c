@@ -22,7 +22,6 @@ enum {
     LEAST_PAIRS = 5,  // undisturbed rounds that a ratio is known by
     LEAST_ALONE = 3,  // samples of one that were left alone, which then count without others beside them
     MOST_LASTING = 4, // finalists beyond the first block, unless others may well be faster
-    SURE_ROUNDS = 10, // after which any certain ratio counts
     MOST_TIMES = HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES
 };
 
@@ -114,8 +113,7 @@ static uint32_t least_of(const double *centers_ns, uint32_t count)
     return best;
 }
 
-// The fastest of those that still take part.
-static uint32_t fastest(const hone_finals *finals)
+uint32_t hone_finals_fastest(const hone_finals *finals)
 {
     double centers_ns[HONE_MAX_TOGETHER];
     find_centers(finals, centers_ns);
@@ -156,20 +154,26 @@ bool hone_finals_are_unsteady(const hone_finals *finals)
 // as beside busy processes on the other half of a core, five rounds are all of the slow sort in one contest of 32.
 static bool is_no_more_asked(const hone_finalist *standing, const hone_interval *ratio)
 {
-    return ratio->low > (standing->rounds >= SURE_ROUNDS ? worth_leaving : hopeless_standing);
+    return ratio->low > (standing->rounds >= HONE_SURE_ROUNDS ? worth_leaving : hopeless_standing);
 }
 
 static bool is_certainly_slower(const hone_finalist *finalist, const hone_interval *ratio)
 {
     bool slower = ratio->low > 1 && ratio->middle > near_enough; // what ties may win by being simpler
     if (finalist->keeps_place && !is_no_more_asked(finalist, ratio)) return false;
-    return slower && (ratio->middle > clearly || finalist->rounds >= SURE_ROUNDS);
+    return slower && (ratio->middle > clearly || finalist->rounds >= HONE_SURE_ROUNDS);
 }
 
 // Beyond the first few, one that can hardly be faster.
 static bool is_crowded_out(const hone_finalist *finalist, const hone_interval *ratio, uint32_t faster)
 {
     return !finalist->keeps_place && faster >= MOST_LASTING && ratio->low > hardly;
+}
+
+// Few rounds are no comparison to show: what tables compare the winner with has more.
+static bool is_owed(const hone_finalist *finalist, uint32_t faster)
+{
+    return (finalist->is_shown || faster == 1) && hone_finalist_missing_rounds(finalist) > 0;
 }
 
 bool hone_finals_settle(hone_finals *finals, uint64_t seed)
@@ -182,10 +186,12 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed)
         hone_finalist *other = &finals->finalists[i];
         if (i == best || other->out) continue;
         hone_interval ratio = hone_finals_ratio(finals, best, i, seed);
-        const bool slower = is_certainly_slower(other, &ratio);
-        other->crowded_out = !slower && is_crowded_out(other, &ratio, count_faster(centers_ns, finals->count, i));
-        other->out = slower || other->crowded_out;
-        certain = certain && (other->out || ratio.low > 1 || ratio.high <= near_enough);
+        const uint32_t faster = count_faster(centers_ns, finals->count, i);
+        const bool slower = is_certainly_slower(other, &ratio), stays = is_owed(other, faster),
+                   crowded = !slower && is_crowded_out(other, &ratio, faster);
+        other->out = (slower || crowded) && !stays;
+        other->crowded_out = crowded && !stays;
+        certain = certain && (slower || crowded || ratio.low > 1 || ratio.high <= near_enough);
     }
     return certain;
 }
@@ -284,7 +290,7 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
 {
     const uint64_t seed = state->question.options.seed;
     hone_assert(finals->count > 0 && finals->rounds > 0);
-    uint32_t best = fastest(finals), winner = best;
+    uint32_t best = hone_finals_fastest(finals), winner = best;
     int64_t standing = find_standing(state, finals);
     // One that is out was certainly slower than somebody; how it stands to the present best its few rounds may not say.
     if (standing >= 0 && (uint32_t)standing != best && !finals->finalists[standing].out) {

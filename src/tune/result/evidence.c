@@ -47,6 +47,7 @@ static const field fields[] = {
     FIELD(ratio_low, FIELD_NUMBER, false),
     FIELD(ratio_high, FIELD_NUMBER, false),
     FIELD(default_time_ns, FIELD_NUMBER, false),
+    FIELD(default_samples, FIELD_COUNT, false),
     FIELD(verified_against, FIELD_TEXT, false),
     FIELD(verified_by, FIELD_TEXT, false),
     FIELD(tolerance, FIELD_NUMBER, false),

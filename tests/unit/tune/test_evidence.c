@@ -23,6 +23,7 @@ static hone_evidence full(void)
         .ratio_low = 1.03,
         .ratio_high = 1.07,
         .default_time_ns = 2e6,
+        .default_samples = 12,
         .verified_against = "reference",
         .tolerance = 1,
         .max_error = 0.25,

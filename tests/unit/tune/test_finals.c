@@ -298,9 +298,50 @@ static void four_and_what_answers_today_last_beyond_the_first_block(void **state
     begin(&g);
     add(&g, 0, 1000, 1, 0);
     add(&g, 0, 1000, 2, 0);
-    add(&g, 0, 1600, 0, 0); // nothing would keep it
+    add(&g, 0, 1600, 0, 0); // nothing would keep it but that it is shown
     (void)winner_of(&g);
-    assert_int_equal(g.blocks[1].count, 2);
+    assert_int_equal(g.blocks[1].count, 3);
+    assert_true(g.finals.finalists[1].out && g.finals.finalists[1].candidate->is_default);
+}
+
+// Ten rounds of what tables compare the winner with, however clear the first five are: the default, the fastest library, each
+// kernel's best, and the second. Where the contest's time is over, of the first two, and of who may win. A
+// kernel that is far behind and takes long has five.
+static void what_is_shown_has_ten_rounds(void **state)
+{
+    enum { PLAIN = 1, LIBRARY = 2, SLOW = 3 };
+    static const struct {
+        uint32_t kernel;
+        int64_t config;
+        double time_ns;
+        bool in_time, late; // whether it has ten rounds
+    } rows[] = {
+        {0, 1, 4e6, true, true},        {0, 2, 5e6, true, true},
+        {0, 3, 5.2e6, false, false}, // neither the second nor its kernel's best
+        {0, 0, 5.5e6, true, true},      {PLAIN, 1, 12e6, true, false},
+        {LIBRARY, 1, 20e6, true, true}, {SLOW, 1, 60e6, false, false},
+    };
+    static finals_ground g;
+    (void)state;
+    for (int is_late = 0; is_late < 2; is_late++) {
+        uint32_t ten = 0, expected = 0;
+        begin(&g);
+        g.refs[LIBRARY].kernel.library = "libblas.so";
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            add(&g, rows[i].kernel, rows[i].time_ns, rows[i].config, 0);
+            expected += is_late ? rows[i].late : rows[i].in_time;
+        }
+        if (is_late) g.now_ns = g.state.trials.end_ns;
+        if (winner_of(&g) != &g.candidates[0]) fail_msg("another wins");
+        for (uint32_t i = 0; i < g.finals.count; i++) {
+            const hone_finalist *one = &g.finals.finalists[i];
+            const uint32_t number = (uint32_t)(one->candidate - g.candidates);
+            const bool has_ten = is_late ? rows[number].late : rows[number].in_time;
+            if (has_ten != (one->rounds >= 10)) fail_msg("late %d: %u has %u rounds", is_late, number, one->rounds);
+            ten += has_ten;
+        }
+        assert_int_equal(ten, expected);
+    }
 }
 
 // Who wins ------------------------------------------------------------------------------------------------------------
@@ -522,15 +563,16 @@ static void no_block_is_begun_after_the_contests_end(void **state)
     g.block_ns = 4000000000;
     (void)winner_of(&g);
     assert_int_equal(blocks_of(&g), 3);
-    // One that begins late has one block, and a share of the contest's time for it.
+    // One that begins late has one block, and a share of the contest's time for it; another makes ten rounds.
     begin(&g);
     add(&g, 0, 1000, 1, 0);
     add(&g, 0, 1001, 2, 0);
     g.now_ns = g.state.trials.end_ns;
     g.state.question.options.seconds = 2;
     (void)winner_of(&g);
-    assert_int_equal(blocks_of(&g), 1);
+    assert_int_equal(blocks_of(&g), 2);
     assert_true(g.blocks[0].seconds > 0.14 && g.blocks[0].seconds < 0.16);
+    assert_int_equal(g.blocks[0].rounds + g.blocks[1].rounds, 10);
     assert_int_equal(g.paused_ns, 0);
 }
 
@@ -968,6 +1010,7 @@ int main(void)
         cmocka_unit_test(who_fell_out_or_is_a_twin_does_not_take_part),
         cmocka_unit_test(the_default_and_what_is_stored_take_part_however_slow),
         cmocka_unit_test(four_and_what_answers_today_last_beyond_the_first_block),
+        cmocka_unit_test(what_is_shown_has_ten_rounds),
         cmocka_unit_test(the_fastest_wins_unless_a_simpler_one_ties),
         cmocka_unit_test(what_may_be_lost_counts_as_what_may_be_gained),
         cmocka_unit_test(few_rounds_beside_other_work_leave_the_default),
