@@ -473,7 +473,8 @@ def _lowered_convert(patched: Patched, before: Callable[..., Any], ctx: Any, val
 def _patch_ends(patched: Patched) -> None:
     """What is known by the lowered operations before it. For CPUs: on a GPU XLA fuses it into what is around it."""
     from jax._src.interpreters.mlir import _lowerings, _platform_specific_lowerings
-    ends = {"silu": (jax.lax.mul_p, _lowered_multiply), "norm": (jax.lax.convert_element_type_p, _lowered_convert)}
+    ends: dict[str, tuple[Any, Callable[..., Any]]] = {"silu": (jax.lax.mul_p, _lowered_multiply),
+                                                       "norm": (jax.lax.convert_element_type_p, _lowered_convert)}
     try:
         from jax._src.interpreters.mlir import _uncacheable_primitives
     except ImportError:
