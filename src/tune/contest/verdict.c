@@ -31,6 +31,8 @@ static const double hardly = 0.97;    // of the fastest: one beyond the first fe
 static const double unsteady = 1.1;   // between how much slower two have become since the race
 // What an undecided contest must promise before it leaves the default (docs/decisions/busy-machines.md).
 static const double worth_leaving = 1.05;
+static const double wide =
+    2; // the ends of an interval over each other: times came in two sorts, and which were met is luck
 static const double hopeless_standing = 1.5; // what answers today, after however few rounds
 // Chosen by hand, wider at first: with these lab/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
@@ -282,6 +284,7 @@ static bool stays(
     if (are_too_few(finals, standing, undecided) && !is_no_more_asked(standing, ratio)) return true;
     if (!undecided) return false;
     if (ratio->low * ratio->high < 1) return true; // more may be lost than gained
+    if (ratio->high > wide * ratio->low) return true;
     return hone_incumbent_is(&state->known.incumbent, standing->candidate) || is_tried_little(&state->field) ||
            ratio->middle <= worth_leaving;
 }

@@ -392,6 +392,28 @@ static void what_may_be_lost_counts_as_what_may_be_gained(void **state)
     assert_int_equal(hone_finals_choose_winner(&g.state, &g.finals), 0);
 }
 
+// Times of two sorts promise much: as 2.6 times as fast, or .9. Where they lie closer they are believed.
+static void a_promise_whose_interval_is_wide_leaves_the_default(void **state)
+{
+    static const double slow_ns[] = {2600, 1700};
+    static const bool is_slow[] = {false, true, false, true, true, false, true};
+    enum { ROUNDS = sizeof is_slow / sizeof *is_slow };
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        static finals_ground g;
+        begin(&g);
+        g.finals.count = 2;
+        g.finals.rounds = ROUNDS;
+        g.finals.finalists[0] = (hone_finalist){.candidate = add(&g, 0, 1000, 1, 0), .rounds = ROUNDS};
+        g.finals.finalists[1] = (hone_finalist){.candidate = add(&g, 0, 2000, 0, 0), .rounds = ROUNDS};
+        for (uint32_t r = 0; r < ROUNDS; r++) {
+            g.finals.finalists[0].samples[r] = (hone_sample){1000, 0, 0};
+            g.finals.finalists[1].samples[r] = (hone_sample){is_slow[r] ? slow_ns[i] : 900, 0, 0};
+        }
+        assert_int_equal(hone_finals_choose_winner(&g.state, &g.finals), 1 - i);
+    }
+}
+
 // Three rounds on a busy machine do not replace what answers today by one that takes .8 of its time, and the contest says so.
 static void few_rounds_beside_other_work_leave_the_default(void **state)
 {
@@ -1013,6 +1035,7 @@ int main(void)
         cmocka_unit_test(what_is_shown_has_ten_rounds),
         cmocka_unit_test(the_fastest_wins_unless_a_simpler_one_ties),
         cmocka_unit_test(what_may_be_lost_counts_as_what_may_be_gained),
+        cmocka_unit_test(a_promise_whose_interval_is_wide_leaves_the_default),
         cmocka_unit_test(few_rounds_beside_other_work_leave_the_default),
         cmocka_unit_test(the_default_is_of_a_kernel_that_does_not_yield),
         cmocka_unit_test(the_finals_decide_and_not_the_race),
