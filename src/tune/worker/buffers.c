@@ -756,7 +756,7 @@ enum { ROW_WITH_OUTLIER, ROW_BELOW, ROW_LARGE, ROW_KINDS = 4 }; // and one that 
 static void put_outlier(void *ctx, int64_t offset, int64_t index)
 {
     static const double outliers[] = {9, 11, 13, 30};
-    const size_t sizes = sizeof outliers / sizeof outliers[0];
+    const uint32_t sizes = sizeof outliers / sizeof outliers[0];
     const int64_t room_for_one = 16, most = 8; // elements of a row for each of a size, and of a size in a row
     sprinkling *s = ctx;
     if (((uint64_t)index + s->first) % 2 != 0 && index > 0) return; // one row has them, too
