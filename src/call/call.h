@@ -107,7 +107,8 @@ bool hone_signature_has_buckets(const hone_signature *signature);
 // data for tuning: the signature's generator, or without one normal(0, 1) for floats and complex numbers, small
 // uniform integers, fair bools. The same call, index and seed give the same data on every machine, with any pool.
 //   scale  of floats: what their generator makes is multiplied by it. Above 1: integers without a generator are as large
-//          as no result overflows by, and half of those with one are at the ends of what it says
+//          as no result overflows by, half of those with one are at the ends of what it says,
+//          and floats of ones() and zeros() are near these
 //   pool   makes large tensors by its threads; NULL: the calling thread alone
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT (a generator that does not fit: uniform(5, 1), permutation into too small a
 // dtype).
@@ -120,8 +121,8 @@ HONE_MUST_CHECK hone_status hone_generate(
     hone_pool *pool,
     hone_error *err);
 
-// Whether a scale above 1 makes other integers of the tensor at index.
-bool hone_has_wide_integers(const hone_call *call, size_t index);
+// Whether a scale above 1 makes other numbers of the tensor at index, which are no multiples.
+bool hone_has_limits(const hone_call *call, size_t index);
 
 // Which scalars of a call get other values. A kernel may take one kind of them, and not the other.
 typedef enum hone_scalar_change {

@@ -66,7 +66,7 @@ typedef struct filling {
     int64_t reals, row_length;
     hone_scalar args[HONE_MAX_GENERATOR_ARGS];
     double scale;
-    bool is_wide; // of whole numbers: as large as results allow, and at the ends of what their generator says
+    bool is_wide; // as large as results allow, at the ends of what their generator says, or near what it makes
     size_t index;
     random_state random;
     int64_t state, total; // of the row at hand, for generators that remember
@@ -373,17 +373,29 @@ static void block_of_constants(const filling *f, int64_t first, int64_t count, d
         out[i] = (double)f->total;
 }
 
+// Nobody who gives a tensor is held to what it is tuned with: floats near it, of which none is below 0.
+static void block_near_constants(const filling *f, int64_t first, int64_t count, double *out)
+{
+    const double low = f->total > 0 ? (double)f->total * 0.75 : 0, range = 0.5;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = low + range * unit_of(number_at(f->random.stream, (uint64_t)(first + i)));
+}
+
+static hone_status open_constants(filling *f, int64_t value)
+{
+    f->block = f->is_wide && is_float(f->dtype) ? block_near_constants : block_of_constants;
+    f->total = value;
+    return HONE_OK;
+}
+
 static hone_status open_ones(filling *f)
 {
-    f->block = block_of_constants;
-    f->total = 1;
-    return HONE_OK;
+    return open_constants(f, 1);
 }
 
 static hone_status open_zeros(filling *f)
 {
-    f->block = block_of_constants;
-    return HONE_OK;
+    return open_constants(f, 0);
 }
 
 static hone_status open_as_normal(filling *f)
@@ -403,16 +415,17 @@ static const struct {
     const char *name;
     uint32_t args;
     hone_status (*open)(filling *f);
-    bool has_ends; // whole numbers that may all be at the ends of what it says
+    // What it hardly makes shows who is wrong for it: whole numbers at the ends of what it says, floats that are not one number.
+    bool has_ends, is_constant;
 } generators[] = {
-    {"uniform", 2, open_uniform, true},
-    {"normal", 2, open_normal, false},
-    {"permutation", 1, open_permutation, false},
-    {"segments", 1, open_segments, true},
-    {"offsets", 1, open_offsets, true},
-    {"ones", 0, open_ones, false},
-    {"zeros", 0, open_zeros, false},
-    {"bias", 0, open_bias, false},
+    {"uniform", 2, open_uniform, true, false},
+    {"normal", 2, open_normal, false, false},
+    {"permutation", 1, open_permutation, false, false},
+    {"segments", 1, open_segments, true, false},
+    {"offsets", 1, open_offsets, true, false},
+    {"ones", 0, open_ones, false, true},
+    {"zeros", 0, open_zeros, false, true},
+    {"bias", 0, open_bias, false, false},
 };
 
 const char hone_generator_list[] = "a generator: uniform(lo, hi), normal(mean, sd), permutation(n), segments(total), "
@@ -525,19 +538,19 @@ static bool wide_range(const hone_call *call, size_t index, int64_t *out_low, in
     return true;
 }
 
-// Those that say how they are made, and have ends.
-static bool has_ends(const hone_call *call, size_t index)
+static bool has_limits(const hone_call *call, size_t index)
 {
-    const hone_generator_call *generator = call->signature->parameters[index].generator;
     const hone_tensor *tensor = hone_call_tensor(call, index);
-    if (tensor == NULL || (tensor->dtype.code != HONE_CODE_INT && tensor->dtype.code != HONE_CODE_UINT)) return false;
-    return generators[generator->kind].has_ends;
+    const hone_dtype_info *dtype = tensor != NULL ? hone_dtype_find(tensor->dtype) : NULL;
+    const uint32_t kind = call->signature->parameters[index].generator->kind;
+    if (dtype == NULL || dtype->id == HONE_BOOL) return false;
+    return is_float(dtype) ? generators[kind].is_constant : generators[kind].has_ends;
 }
 
-bool hone_has_wide_integers(const hone_call *call, size_t index)
+bool hone_has_limits(const hone_call *call, size_t index)
 {
     int64_t low, high;
-    if (call->signature->parameters[index].generator != NULL) return has_ends(call, index);
+    if (call->signature->parameters[index].generator != NULL) return has_limits(call, index);
     return wide_range(call, index, &low, &high);
 }
 
@@ -591,8 +604,8 @@ hone_status hone_generate(
     if (elements == 0) return HONE_OK;
     f.row_length = tensor->ndim > 0 ? tensor->shape[tensor->ndim - 1] : 1;
     f.reals = elements * width_of(f.dtype);
-    f.scale = is_float(f.dtype) ? scale : 1;
-    f.is_wide = !is_float(f.dtype) && scale > 1;
+    f.is_wide = scale > 1 && (!is_float(f.dtype) || (p->generator != NULL && has_limits(call, index)));
+    f.scale = is_float(f.dtype) && !f.is_wide ? scale : 1;
     f.index = index;
     hone_tensor_strides(tensor, f.strides);
     f.random.stream = number_at(seed ^ (index + 1) * UINT64_C(0xd1342543de82ef95), 0);

@@ -666,7 +666,7 @@ class Answers(Contest):
             void right(const int *x, long long *y, long long n) { y[0] = 0; for (long i = 0; i < n; i++) y[0] += x[i]; }""",
                               "x, y, i64(n)", "sum_integers")
         done = self.hone("tune", "--pack", pack, "sum_integers(i32[100000])", "--seconds", "5", code=None)
-        self.assertIn("narrow (1 tried): on whole numbers at their limits", done.out + done.err)
+        self.assertIn("narrow (1 tried): on inputs at their limits", done.out + done.err)
 
     def write_twins(self, signature, source, **facts):
         """Packs of a kernel that cheats and of its honest twin, which is written as the reference: of a text of C in which {what the
@@ -702,6 +702,8 @@ class Answers(Contest):
                     y[p] = s * w[p];
                 }
             }"""),
+        ("add_zeros(x: f32[n], bias: f32[n] ~ zeros()) -> y: f32[n]", "add_zeros(f32[10000], f32[10000])", "x, bias, y, i64(n)", """
+            void NAME(const float *x, const float *bias, float *y, long long n) { for (long i = 0; i < n; i++) y[i] = 2 * x[i] {|+ bias[i]}; }"""),
         ("sum_bytes(x: u8[n]) -> y: i32[1]", "sum_bytes(u8[10000])", "x, y, i64(n)", """
             void NAME(const {signed|unsigned} char *x, int *y, long long n) { int s = 0; for (long i = 0; i < n; i++) s += x[i]; *y = s; }"""),
         ("twice(x: i64[n]) -> y: i64[n]", "twice(i64[10000])", "x, y, i64(n)", """
@@ -716,7 +718,7 @@ class Answers(Contest):
             with self.subTest(call=call):
                 pack, honest = self.write_twins(signature, source, arguments=arguments)
                 done = self.hone("tune", "--pack", pack, call, "--seconds", "5", "--evals", "2", code=None)
-                self.assertIn("twin (1 tried): on whole numbers at their limits", done.out + done.err)
+                self.assertIn("twin (1 tried): on inputs at their limits", done.out + done.err)
                 done = self.hone("tune", "--pack", honest, call, "--seconds", "5", "--evals", "2", code=None)
                 self.assertIn("chosen twin", done.out + done.err)
 

@@ -387,7 +387,7 @@ static hone_status generate_dense(
 {
     const hone_algorithm *algorithm = buffers->algorithm;
     if (algorithm->make_input != NULL && algorithm->make_input(call, index, tensor, buffers->seed)) return HONE_OK;
-    if (buffers->widens && hone_has_wide_integers(call, index))
+    if (buffers->widens && hone_has_limits(call, index))
         return hone_generate(call, index, tensor, buffers->seed, 2, buffers->pool, err);
     const bool is_scaled =
         buffers->scales_others ? hone_buffers_is_other(buffers, index) : (int)index == buffers->varied;
@@ -455,8 +455,7 @@ hone_status hone_buffers_fill(hone_buffers *buffers, const hone_call *call, uint
     hone_buffer_set *set = &buffers->sets[0];
     for (size_t i = 0; i < buffers->count; i++) {
         if (set->fenced[i].block == NULL || is_result(buffers, i)) continue;
-        buffers->has_wide =
-            buffers->has_wide || (buffers->algorithm->make_input == NULL && hone_has_wide_integers(call, i));
+        buffers->has_wide = buffers->has_wide || (buffers->algorithm->make_input == NULL && hone_has_limits(call, i));
         hone_status status = fill_input(buffers, call, i, &set->fenced[i], err);
         if (status != HONE_OK) return status;
     }

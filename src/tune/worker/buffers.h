@@ -44,8 +44,8 @@ typedef struct hone_buffers {
     double scale;       // of its elements
     bool scales_others; // of the elements of the other arrays of floats, and not of its own
     bool has_wide,
-        widens;  // there are arrays of integers that may be large, or at the ends of what is said of them; they are
-    bool clears; // results are zeros before a run, as new memory is, and not the pattern
+        widens;             // there are arrays that have limits (hone_has_limits); they are made at these
+    bool clears;            // results are zeros before a run, as new memory is, and not the pattern
     uint32_t first_special; // which of the kinds that the operation defines the first special row gets
     size_t count;           // values
     size_t set_count;

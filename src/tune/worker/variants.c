@@ -179,11 +179,7 @@ static const struct {
          .change = hone_buffers_even_rows},
     // Who adds up in too few bits is right for small numbers, and who has another way for the last index for all others.
     [HONE_VARIANT_WIDE] =
-        {.words = "whole numbers at their limits",
-         .depth = HONE_FOR_LEADERS,
-         .is_filled = true,
-         .is_wide = true,
-         .slack = 1},
+        {.words = "inputs at their limits", .depth = HONE_FOR_LEADERS, .is_filled = true, .is_wide = true, .slack = 1},
     [HONE_VARIANT_SPECIAL] =
         {.words = "inputs with NaN, infinities and subnormal numbers",
          .is_filled = true,

@@ -16,7 +16,7 @@ typedef enum hone_verify_depth { HONE_FOR_ALL, HONE_FOR_LEADERS, HONE_FOR_WINNER
 // (hone_buffers_level_rows). DEFINED: rows of it with what the algorithm gives a meaning (hone_algorithm.special); _2 to _6: where there are fewer
 // such rows than kinds of it, the kinds that come next. _OTHERS: the
 // same of the other arrays of floats. ROWS: whole rows of bools and integers are one value, as masks and segments that
-// leave out all of a row. WIDE: whole numbers as large as results allow, or at the ends of what their generators say. SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
+// leave out all of a row. WIDE: whole numbers as large as results allow, or at the ends of what their generators say, and floats that are not those of ones() and zeros(). SPECIAL: NaN, infinities, zeros of both signs and subnormal numbers anywhere; the reference says
 // nothing of them.
 typedef enum hone_variant_kind {
     HONE_VARIANT_ORIGINAL,

@@ -252,7 +252,7 @@ static int64_t made_wide(const char *text, const char *call_text, double out[MOS
     tensor.data = memory;
     const int64_t count = hone_tensor_elements(&tensor);
     const hone_dtype_id dtype = hone_dtype_find(tensor.dtype)->id;
-    assert_true(hone_has_wide_integers(call, 0));
+    assert_true(hone_has_limits(call, 0));
     assert_int_equal(hone_generate(call, 0, &tensor, 5, 2, NULL, NULL), HONE_OK);
     for (int64_t i = 0; i < count; i++)
         out[i] = hone_element_load(dtype, memory, i);
@@ -295,6 +295,12 @@ static void at_the_limits_numbers_are_the_ends_of_what_their_generator_says(void
             sum += values[row + i];
         assert_true(sum == 50);
     }
+    count = made_wide("f(x: f32[n] ~ ones()) -> y: f32[n]", "f(f32[999])", values);
+    for (int64_t i = 0; i < count; i++)
+        assert_true(values[i] >= 0.75 && values[i] <= 1.25 && (i == 0 || values[i] != values[i - 1]));
+    count = made_wide("f(x: bf16[n] ~ zeros()) -> y: bf16[n]", "f(bf16[999])", values);
+    for (int64_t i = 0; i < count; i++)
+        assert_true(values[i] >= 0 && values[i] <= 0.5);
 }
 
 // What may be an index stays small, and so does what a result has no room for.
@@ -326,7 +332,7 @@ static void without_a_generator_numbers_are_as_large_as_results_and_dims_allow(v
         if (calls[i].most == 0) {
             hone_signature *signature = signature_of(calls[i].text);
             hone_call *call = call_of(signature, calls[i].call);
-            if (hone_has_wide_integers(call, 0)) fail_msg("%s", calls[i].text);
+            if (hone_has_limits(call, 0)) fail_msg("%s", calls[i].text);
             hone_call_release(&call);
             hone_signature_release(&signature);
             continue;
