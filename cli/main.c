@@ -115,6 +115,17 @@ static int check_names(int argc, char **argv)
     return 0;
 }
 
+static int refuse_count(const hone_cli *cli, const cli_command *command)
+{
+    const char *plural = cli->count == 1 ? "" : "s";
+    if (command->arguments == NULL)
+        return cli_usage(
+            "expected hone %s without arguments, got %zu (hone help %s)", command->name, cli->count, command->name);
+    return cli_usage(
+        "expected hone %s %s, got %zu argument%s (hone help %s)", command->name, command->arguments, cli->count, plural,
+        command->name);
+}
+
 // Options may stand before or after arguments; getopt_long moves them to the front.
 static int read_options(const cli_command *command, int argc, char **argv, hone_cli *cli)
 {
@@ -151,9 +162,7 @@ static int read_options(const cli_command *command, int argc, char **argv, hone_
     cli->count = (size_t)(argc - optind);
     if (cli->count < command->least || (command->most != 0 && cli->count > command->most) ||
         (command->arguments == NULL && cli->count > 0))
-        return cli_usage(
-            "%zu arguments, expected: hone %s %s", cli->count, command->name,
-            command->arguments != NULL ? command->arguments : "");
+        return refuse_count(cli, command);
     return 0;
 }
 

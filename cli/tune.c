@@ -53,7 +53,9 @@ int cli_tune(hone_cli *cli)
     if (cli->options.threshold > 0 || cli->options.update)
         return cli_usage("--threshold and --update go with --audit (hone help tune)");
     if (cli->options.recorded == (cli->count > 0))
-        return cli_usage("expected calls, --recorded or --audit (hone help tune)");
+        return cli_usage(
+            "expected one of: calls, --recorded, --audit; got %s (hone help tune)",
+            cli->count > 0 ? "calls and --recorded" : "none of them");
     int status = cli_check_file("--report", cli->options.report);
     if (status == 0 && cli->options.batch_seconds > 0 && !cli->options.recorded)
         status = cli_usage("--batch-seconds is for --recorded; calls that are named have --seconds each");

@@ -40,6 +40,11 @@ class Names(CommandTest):
         for verb in (["put", "a.json", "b.json"], ["stat", "x"], ["verify", "x"], ["get", NORM, "x"], ["list", "x"]):
             self.refused("store", *verb, says=f"store {verb[0]} takes no {verb[-1]}")
         self.refused("record", "export", "a", "b", says="record export takes no b")
+        self.refused("explain", says="expected hone explain CALL, got 0 arguments (hone help explain)")
+        self.refused("explain", NORM, NORM, says="expected hone explain CALL, got 2 arguments")
+        self.refused("devices", "x", says="expected hone devices without arguments, got 1 (hone help devices)")
+        self.refused("tune", says="expected one of: calls, --recorded, --audit; got none of them")
+        self.refused("tune", "--recorded", NORM, says="got calls and --recorded")
 
     def test_a_name_that_json_cannot_show_is_refused_before_the_work(self):
         self.hone("tune", NORM, *QUICK, "--kernel", "portable")
