@@ -63,7 +63,7 @@ class overlay_cache:
 
     def __init__(self, mapping: Mapping[Key, Any]):
         if not isinstance(mapping, Mapping):
-            raise TypeError(f"expected a mapping from (device, operation, call key) to values, got {type(mapping)}")
+            raise TypeError(f"expected a mapping from (device, operation, call key) to values, got {type(mapping).__name__}")
         self.mapping = mapping
 
     def __enter__(self) -> overlay_cache:
@@ -113,7 +113,7 @@ class _Keys:
 
     def __init__(self, key_builder: KeyBuilder | None):
         if key_builder is not None and not callable(key_builder):
-            raise TypeError(f"key_builder must be a function of a call's arguments, got {type(key_builder)}")
+            raise TypeError(f"key_builder must be a function of a call's arguments, got {type(key_builder).__name__}")
         self.key_builder = key_builder
 
     def make_key(self, *args: Any, **kwargs: Any) -> str:
@@ -332,7 +332,7 @@ class _InStore:
 def _texts(*key: str) -> Key:
     for text in key:
         if not isinstance(text, str):
-            raise TypeError(f"device, operation and key must be texts, got {type(text)}")
+            raise TypeError(f"device, operation and key must be texts, got {type(text).__name__}")
     return cast(Key, key)
 
 
@@ -372,7 +372,7 @@ class PersistentCache(_Keys, Generic[Cfg]):
         if callable(path):  # PersistentCache(PATH, loader, dumper)
             path, loader, dumper = None, path, loader
         if not isinstance(opname, str):
-            raise TypeError(f"the name of a cache must be a text, got {type(opname)}")
+            raise TypeError(f"the name of a cache must be a text, got {type(opname).__name__}")
         if path is None and _is_place(opname):
             path, opname = opname, os.path.basename(opname).removesuffix(".json")
         self.opname, self.loader, self.dumper, self.cfg_type = opname, loader, dumper, cfg_type

@@ -229,15 +229,20 @@ def family_change(algorithm: str, name: str, config: Config, platform: str | Non
 
 
 def policy_change(name: str) -> Change:
+    if not isinstance(name, str):
+        raise TypeError(f"a policy must be a text, default, tune, heuristic, fail or frozen, got {type(name).__name__}")
     return _Policy(name)
 
 
 def chain_change(links: Mapping[str, Link | None], persist: bool | None) -> Change:
     if not isinstance(links, Mapping):
-        raise TypeError(f"links must be a mapping from names of links to functions or None, got {type(links)}")
+        raise TypeError(f"links must be a mapping from names of links to functions or None, got {type(links).__name__}")
     for own in links.values():
         if own is not None:
             _name_of(own)
+    for link in links:
+        if not isinstance(link, str):
+            raise TypeError(f"the name of a link must be a text, got {type(link).__name__}")
     return _Chain(tuple(links.items()), persist)
 
 
@@ -248,7 +253,7 @@ _named_lock = threading.Lock()
 
 def _name_of(own: Link) -> str:
     if not callable(own):
-        raise TypeError(f"a link must be None, which leaves it out, or a function that takes a call, got {type(own)}")
+        raise TypeError(f"a link must be None, which leaves it out, or a function that takes a call, got {type(own).__name__}")
     name = f"{getattr(own, '__module__', None)}.{getattr(own, '__qualname__', type(own).__qualname__)}"
     with _named_lock:
         known = _named.setdefault(name, [])

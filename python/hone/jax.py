@@ -382,7 +382,7 @@ def _scalar(value: Any, key: str, name: str) -> Any:
     if isinstance(value, (numpy.generic, numpy.ndarray, jax.Array)) and value.ndim == 0:
         return value.item()
     if not isinstance(value, (bool, int, float, str)):
-        raise TypeError(f"{name}: {key} must be a scalar, got {type(value)}")
+        raise TypeError(f"{name}: {key} must be a scalar, got {type(value).__name__}")
     return value
 
 

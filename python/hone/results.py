@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hone import _tables
 from hone.contexts import Context, overlay_change
+from hone.errors import CorruptError
 
 if TYPE_CHECKING:
     from hone.invocations import Entry
@@ -139,7 +140,7 @@ class Result(Context):
     def merge(self, other: Result) -> Result:
         """The entries of both; of two for one call, the one that a store would keep."""
         if not isinstance(other, Result):
-            raise TypeError(f"expected a hone.Result to merge with, got {type(other)}")
+            raise TypeError(f"expected a hone.Result to merge with, got {type(other).__name__}")
         return Result(self._runtime, self._result.merge(other._result))
 
     def to_json(self) -> str:
@@ -161,7 +162,10 @@ class Result(Context):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, runtime: Any = None) -> Result:
         with open(os.fspath(path), encoding="utf-8") as file:
-            return cls.from_json(file.read(), runtime=runtime)
+            try:
+                return cls.from_json(file.read(), runtime=runtime)
+            except (CorruptError, UnicodeDecodeError) as error:
+                raise CorruptError(f"{os.fspath(path)} is not a result that Result.save wrote: {error}") from error
 
     def store(self, url: str) -> None:
         """Writes the entries to a store, ``"sqlite:PATH"`` or ``"json:FOLDER"``, in one transaction."""

@@ -158,7 +158,9 @@ class Runtime(_hone.Runtime):
             return self.program("<memory>", program)
         if isinstance(program, str) and "\n" in program:
             return self.program("<memory>", program.encode())
-        path = os.fspath(program)  # open() would take a number too, and read what it is a descriptor of
+        if not isinstance(program, (str, os.PathLike)):  # open() would take a number too, and read what it is a descriptor of
+            raise TypeError(f"a program must be JAX's Lowered or Compiled, its bytes, its text or the path of a file, got {type(program).__name__}")
+        path = os.fspath(program)
         with open(path, "rb") as file:
             return self.program(os.fsdecode(path), file.read())
 
@@ -180,6 +182,8 @@ class Runtime(_hone.Runtime):
         if overlay is not None:
             changes.append(self._overlay_of(overlay))
         for algorithm, choice in dict(override or {}).items():
+            if not isinstance(choice, str) and not (isinstance(choice, (tuple, list)) and len(choice) == 2):
+                raise TypeError(f"override must have a kernel's name, or a pair of it and a config, for {algorithm}, got {choice!r}")
             kernel, config = (choice, None) if isinstance(choice, str) else choice
             changes.append(_override(algorithm, kernel, config, None, False))
         return Context(self, changes)
@@ -271,7 +275,7 @@ def use(runtime: Runtime | None) -> Runtime | None:
     """Makes a runtime the module's and returns the one before. None: a new default is opened when it is needed."""
     global _default, _default_is_own
     if runtime is not None and not isinstance(runtime, Runtime):
-        raise TypeError(f"expected a hone.Runtime or None, got {type(runtime)}")
+        raise TypeError(f"expected a hone.Runtime or None, got {type(runtime).__name__}")
     with _lock:
         before, _default, _default_is_own = _default, runtime, runtime is None
         _hone.use(runtime)

@@ -58,6 +58,8 @@ class Store:
     """
 
     def __init__(self, url: str, *, read_only: bool = False):
+        if not isinstance(url, str):
+            raise TypeError(f"a store must be named by its URL, a text, got {type(url).__name__}")
         self._native: Any = _hone.open_store(url, read_only)
 
     def _open(self) -> Any:
@@ -106,7 +108,7 @@ class Store:
             device: a fingerprint; None: of this machine's devices, that of the call, or the first that has it.
         """
         if not isinstance(call, str):
-            raise TypeError(f"expected a call text, a call key or a label, got {type(call)}")
+            raise TypeError(f"expected a call text, a call key or a label, got {type(call).__name__}")
         runtime = runtimes.default()
         devices = [device] if device else [row["fingerprint"] for row in runtime.devices()]
         if "(" in call:
@@ -152,7 +154,7 @@ class Store:
     def put(self, result: Result) -> None:
         """Stores what tuning found, in place of what stands there, in one transaction."""
         if not isinstance(result, Result):
-            raise TypeError(f"expected a hone.Result to put into a store, got {type(result)}")
+            raise TypeError(f"expected a hone.Result to put into a store, got {type(result).__name__}")
         self._open().put(result._result)
 
     def export(
@@ -187,7 +189,7 @@ class Store:
         if isinstance(other, Store):
             return self._open().merge(other._open())
         if not isinstance(other, str):
-            raise TypeError(f"expected a hone.Store or its URL to merge, got {type(other)}")
+            raise TypeError(f"expected a hone.Store or its URL to merge, got {type(other).__name__}")
         try:
             opened = Store(other, read_only=True)
         except UnsupportedError:  # a kind that cannot be read alone

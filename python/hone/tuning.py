@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hone import _logging
+from hone.errors import InvalidArgumentError
 
 OPTIONS = frozenset(
     "evaluations seconds patience candidate_seconds wait_seconds isolation cold seed store fresh keep_existing platform "
@@ -111,7 +112,7 @@ Tuner = Callable[[Tuning], Any]
 def _tuner(own: Tuner) -> Callable[[Any], None]:
     """What the extension calls for a tuner, which may give back its choice as a pair of kernel and config."""
     if not callable(own):
-        raise TypeError(f"a tuner must be a callable that takes a hone.tuning.Tuning, got {type(own)}")
+        raise TypeError(f"a tuner must be a callable that takes a hone.tuning.Tuning, got {type(own).__name__}")
 
     def tune(native: Any) -> None:
         tuning = Tuning(native)
@@ -194,10 +195,20 @@ def _tqdm(asked: bool) -> Any:
     return tqdm
 
 
+def _is_from_zero(value: Any) -> bool:
+    try:
+        return not isinstance(value, (str, bytes, bool)) and float(value) >= 0
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
 @contextlib.contextmanager
 def watched(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The options as the extension takes them, with their progress as a callable: the caller's own; tqdm's bar where it
     is asked for, or where there is a terminal or a notebook and tqdm; else what it waits for, where somebody sees it."""
+    for name in ("seconds", "candidate_seconds", "wait_seconds", "batch_seconds", "expected_calls"):
+        if not _is_from_zero(options.get(name, 0)):
+            raise InvalidArgumentError(f"{name} must be a number of 0 (the default) or more, got {options[name]!r}")
     if options.get("tuner") is not None:
         options = dict(options, tuner=_tuner(options["tuner"]))
     progress = options.get("progress")
@@ -205,7 +216,7 @@ def watched(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield options
         return
     if progress not in (None, True, False):
-        raise TypeError(f"progress must be a callable, True, False or None, got {type(progress)}")
+        raise TypeError(f"progress must be a callable, True, False or None, got {type(progress).__name__}")
     tqdm = None if progress is False else _tqdm(progress is True)
     given = {name: value for name, value in options.items() if name != "progress"}
     if tqdm is None and (progress is False or not _logging.is_watched()):

@@ -192,9 +192,20 @@ static PyObject *method_decide(PyObject *object, PyObject *none)
     return status == HONE_OK ? native_decision(&decision, hone_call_text(self->call)) : native_raise(&err);
 }
 
+static PyObject *refuse_pickle(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return PyErr_Format(
+        PyExc_TypeError,
+        "%R belongs to a runtime of its process, and cannot be pickled: pass its text on, which hone.decide, "
+        "hone.explain and hone.tune take",
+        self);
+}
+
 static PyMethodDef methods[] = {
     {"explain", method_explain, METH_O, "explain(json): why the call gets the kernel it gets."},
     {"decide", method_decide, METH_NOARGS, "decide(): the chain's answer as a dict."},
+    {"__reduce__", refuse_pickle, METH_NOARGS, "Raises TypeError: a call belongs to a runtime of its process."},
     {0},
 };
 

@@ -156,7 +156,7 @@ static bool source_of(const char *name, hone_source *out)
     }
     PyErr_Format(
         PyExc_ValueError,
-        "there is no link '%s': override, overlay, lock, memory, store, transfer, autotune and heuristic are", name);
+        "unknown link '%s'; expected override, overlay, lock, memory, store, transfer, autotune or heuristic", name);
     return false;
 }
 

@@ -293,12 +293,14 @@ static native_operation *make(native_runtime *runtime, PyObject *name)
 native_operation *native_operation_find(native_runtime *runtime, PyObject *name)
 {
     if (Py_IS_TYPE(name, native.operation_type)) return (native_operation *)name;
-    PyObject *known = PyDict_GetItemWithError(runtime->operations, name);
-    if (known != NULL || PyErr_Occurred() != NULL) return (native_operation *)known;
     if (!PyUnicode_Check(name)) {
-        PyErr_Format(PyExc_TypeError, "expected the name of an operation, a str, got %R", name);
+        PyObject *type = PyType_GetName(Py_TYPE(name));
+        if (type != NULL) PyErr_Format(PyExc_TypeError, "expected the name of an operation, a str, got %U", type);
+        Py_XDECREF(type);
         return NULL;
     }
+    PyObject *known = PyDict_GetItemWithError(runtime->operations, name);
+    if (known != NULL || PyErr_Occurred() != NULL) return (native_operation *)known;
     native_operation *made = make(runtime, name);
     if (made == NULL) return NULL;
     int status = PyDict_SetItem(runtime->operations, name, (PyObject *)made);

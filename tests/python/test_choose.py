@@ -151,7 +151,7 @@ class Contexts(HoneTest):
                 hone.run("rms_norm", x, w)
         with hone.context(links={"memory": lambda call: 7}), self.assertRaises(TypeError):
             hone.run("rms_norm", x, w)
-        with self.assertRaisesRegex(ValueError, "no link 'disk'"):
+        with self.assertRaisesRegex(ValueError, "unknown link 'disk'"):
             with hone.context(links={"disk": None}):
                 pass
         with self.assertRaisesRegex(TypeError, "leaves it out, or a function"):
@@ -398,7 +398,8 @@ class Tune(HoneTest):
         with hone.Runtime(store=self.store) as other:
             self.assertNotEqual(other.decide("rms_norm", x, w, eps=0.25).source, "store")
         for wrong, words in (({"isolation": "none"}, "worker"), ({"second": 1}, "no parameter 'second'"),
-                             ({"seconds": "x"}, ""), ({"evaluations": -1}, "evaluations and patience"),
+                             ({"seconds": "x"}, "seconds must be a number of 0 .* or more, got 'x'"), ({"wait_seconds": -1}, "wait_seconds must be .*, got -1"),
+                             ({"expected_calls": float("nan")}, "expected_calls must be .*, got nan"), ({"evaluations": -1}, "evaluations and patience"),
                              ({"patience": 1 << 40}, "evaluations and patience"), ({"progress": 3}, "progress must be a callable")):
             with self.assertRaisesRegex((TypeError, ValueError), words):
                 hone.tune("rms_norm", x, w, **wrong)
@@ -673,12 +674,18 @@ class Stores(HoneTest):
                                   (lambda: self.opened.import_(b"{"), hone.CorruptError, "not JSON"),
                                   (lambda: self.opened.import_(self.folder / "none"), FileNotFoundError, ""),
                                   (lambda: self.opened.import_(5), TypeError, "PathLike.*int"),
-                                  (lambda: self.opened.put({}), TypeError, "a hone.Result .* 'dict'"),
-                                  (lambda: self.opened.merge(5), TypeError, "a hone.Store .* 'int'"),
-                                  (lambda: self.result.merge(5), TypeError, "a hone.Result .* 'int'"),
+                                  (lambda: self.opened.put({}), TypeError, "a hone.Result .*got dict"),
+                                  (lambda: self.opened.merge(5), TypeError, "a hone.Store .*got int"),
+                                  (lambda: self.result.merge(5), TypeError, "a hone.Result .*got int"),
                                   (lambda: self.result.save(5), TypeError, "PathLike.*int"),
                                   (lambda: hone.Result.load(5), TypeError, "PathLike.*int"),
-                                  (lambda: hone.offline(5), TypeError, "PathLike.*int"),
+                                  (lambda: hone.Result.load(__file__), hone.CorruptError, "test_choose.py is not a result that Result.save wrote: not JSON"),
+                                  (lambda: hone.context(policy=3), TypeError, "a policy must be a text, default, .*, got int"),
+                                  (lambda: hone.context(override={"softmax": 3}), TypeError, "override must have a kernel's name, .* for softmax, got 3"),
+                                  (lambda: hone.context(links={3: None}), TypeError, "the name of a link must be a text, got int"),
+                                  (lambda: hone.context(links={"disk": None}).__enter__(), ValueError, "unknown link 'disk'; expected override"),
+                                  (lambda: hone.Store(None), TypeError, "a store must be named by its URL, .*, got NoneType"),
+                                  (lambda: hone.offline(5), TypeError, "a program must be .*, got int"),
                                   (lambda: self.opened.export(format="x"), hone.InvalidArgumentError, "not a format")):
             with self.assertRaisesRegex(kind, words):
                 make()

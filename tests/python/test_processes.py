@@ -139,7 +139,7 @@ class Processes(HoneTest):
 
     def test_what_does_not_pickle_says_what_to_do(self):
         x, w = arrays(8, 64)
-        for thing, words in ((hone.bind("rms_norm", x, w), "bind it there"), (self.runtime, "open one there"), (hone.Store("memory:"), "open it there"),
+        for thing, words in ((hone.bind("rms_norm", x, w), "bind it there"), (hone.call("rms_norm", x, w), "pass its text on"), (self.runtime, "open one there"), (hone.Store("memory:"), "open it there"),
                              (hone.context(links={"store": lambda call: None}), "pickle")):
             with self.subTest(thing), self.assertRaisesRegex((TypeError, pickle.PicklingError, AttributeError), words):
                 pickle.dumps(thing)

@@ -277,8 +277,9 @@ class Run(HoneTest):
                                   (numpy.ones(2), TypeError, "ndarray: ")):
             with self.assertRaisesRegex(error, f"eps must be a float, got {words}"):
                 hone.run("rms_norm", x, w, eps=eps)
-        with self.assertRaisesRegex(TypeError, "expected the name of an operation, a str, got None"):
-            hone.run(None, x)
+        for name, kind in ((None, "NoneType"), (x, "ndarray")):
+            with self.assertRaisesRegex(TypeError, f"expected the name of an operation, a str, got {kind}$"):
+                hone.run(name, x)
         with self.assertRaisesRegex(ValueError, "expected a text without a null character, got 'rms.*norm'"):
             hone.run("rms\0norm", x)
         with self.assertRaisesRegex(BufferError, "DLPack 2.0"):
