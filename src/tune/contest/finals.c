@@ -349,12 +349,13 @@ static uint32_t choose_winner(hone_contest_state *state, hone_finals *finals)
                           : hone_finals_choose_winner(state, finals);
 }
 
-// What a tuner of the caller's own has chosen is among them, however few.
+// The first few; what a tuner of the caller's own has chosen is among them, which stands second at the latest.
 static void keep_most(hone_finals *finals, uint32_t most, hone_candidate *chosen)
 {
     if (finals->count <= most) return;
     finals->count = most;
-    if (chosen != NULL) finals->finalists[most - 1] = (hone_finalist){.candidate = chosen, .keeps_place = true};
+    if (most == 1 && chosen != NULL)
+        finals->finalists[0] = (hone_finalist){.candidate = chosen, .keeps_place = true, .is_shown = true};
 }
 
 hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out, hone_error *err)
