@@ -146,11 +146,23 @@ static hone_status check_inputs(const hone_question *question, hone_error *err)
     return status == HONE_OK ? hone_call_fits(question->call, question->environment->device, err) : status;
 }
 
+// What is asked for by a name that no kernel has is a slip, whatever else could be said of the kernels there are.
+static hone_status check_kernel(const hone_contest_state *state, hone_error *err)
+{
+    const char *wanted = state->question.options.kernel, *algorithm = state->question.algorithm->name;
+    if (wanted == NULL || state->field.count == 0) return HONE_OK;
+    for (size_t i = 0; i < state->field.count; i++)
+        if (strcmp(state->field.rows[i].kernel->kernel.name, wanted) == 0) return HONE_OK;
+    return hone_fail(
+        err, HONE_NOT_FOUND, where, "%s has no kernel %s (hone list %s shows them)", algorithm, wanted, algorithm);
+}
+
 // Who competes.
 static hone_status gather(hone_contest_state *state, hone_error *err)
 {
     hone_status status = check_inputs(&state->question, err);
     if (status == HONE_OK) status = hone_field_collect(&state->field, &state->question, state->out, err);
+    if (status == HONE_OK) status = check_kernel(state, err);
     return status == HONE_OK && !hone_field_has_anybody(&state->field) ? fail_nobody(state, err) : status;
 }
 

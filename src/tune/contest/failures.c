@@ -30,9 +30,9 @@ bool hone_failure_stands(
     if (!hone_same_revision(measurement->revision, kernel->revision))
         return refuse(out_why, size, "it was of another revision of the kernel");
     if (measurement->measured == NULL || !hone_os_parse_utc(measurement->measured, &then))
-        return refuse(out_why, size, "no time of it is kept");
+        return refuse(out_why, size, "its date was not kept");
     // From the future: the clock went backwards, or was wrong then. A minute is what clocks may differ by.
-    if (then > now_utc + 60) return refuse(out_why, size, "it is of a time that is yet to come");
+    if (then > now_utc + 60) return refuse(out_why, size, "its date is in the future");
     if (now_utc - then > hone_failure_kind_of(measurement->failure)->days * seconds_a_day)
         return refuse(out_why, size, "it is too long ago");
     if (hone_environment_compare(measurement->environment, device, kernel, difference) != HONE_STANDS)

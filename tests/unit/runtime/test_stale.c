@@ -326,7 +326,7 @@ static void explain_shows_what_failed_and_until_when(void **state)
     put_failure(g, HONE_FAILURE_CRASH, "{\"unroll\":1,\"layout\":\"row\"}", "1", "2999-01-01T00:00:00Z");
     put_failure(g, HONE_FAILURE_CRASH, "{\"unroll\":2,\"layout\":\"row\"}", "0", "2026-01-01T00:00:00Z");
     const char *said = explain(g, HONE_TEXT);
-    assert_non_null(strstr(said, "failed: 2 may be tried again (it is of a time that is yet to come)"));
+    assert_non_null(strstr(said, "failed: 2 may be tried again (its date is in the future)"));
     assert_non_null(strstr(said, "crash {\"unroll\":1,\"layout\":\"row\"}: signal 11"));
     json_t *document = json_loads(explain(g, HONE_JSON), 0, NULL);
     const json_t *kernels = json_object_get(document, "kernels"), *kernel, *row;

@@ -204,7 +204,7 @@ static void a_kernel_that_is_not_there_says_so(void **state)
     ground *g = *state;
     g->options.kernel = "imaginary";
     assert_int_equal(ground_tune(g, "none"), HONE_NOT_FOUND);
-    assert_non_null(strstr(g->err.message, "only kernel imaginary"));
+    assert_non_null(strstr(g->err.message, "has no kernel imaginary (hone list"));
 }
 
 static void scratch_is_given_and_threads_work_in_the_worker(void **state)
