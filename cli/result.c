@@ -204,7 +204,9 @@ static void print_over_default(const json_t *evidence)
     const double default_ns = number(evidence, "default_time_ns"), of_default = number(evidence, "default_samples"),
                  own = number(evidence, "samples"), samples = of_default > 0 ? fmin(of_default, own) : own;
     if (default_ns <= 0) return;
-    if (samples < LEAST_SAMPLES)
+    if (default_ns == number(evidence, "time_ns"))
+        cli_say("; it is the default");
+    else if (samples < LEAST_SAMPLES)
         print_samples("the default", samples);
     else
         cli_say(", %.2f times as fast as the default", default_ns / number(evidence, "time_ns"));

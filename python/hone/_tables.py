@@ -96,7 +96,9 @@ def _gains(entry: dict[str, Any]) -> str:
             text += f"; too few samples ({evidence.get('rounds', 0):.0f}) to compare with {name}"
     default_ns, own_ns = evidence.get("default_time_ns") or 0, evidence.get("time_ns") or 0
     samples = min(evidence.get("samples", 0), evidence.get("default_samples") or _LEAST_SAMPLES)  # which earlier versions do not tell
-    if default_ns > 0 and own_ns > 0:
+    if default_ns > 0 and default_ns == own_ns:
+        text += "; it is the default"
+    elif default_ns > 0 and own_ns > 0:
         text += f", {default_ns / own_ns:.2f} times as fast as the default" if samples >= _LEAST_SAMPLES else (
             f"; too few samples ({samples:.0f}) to compare with the default")
     if evidence.get("verified_against"):

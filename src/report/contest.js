@@ -401,7 +401,8 @@ function tiles(entry) {
   out.append(tile(entry.kernel, config_text(entry.config), true), tile(time(e.time_ns), e.low_ns ? `${time(e.low_ns)} to ${time(e.high_ns)}, ${e.regime || "warm"} caches` : `${e.regime || "warm"} caches`));
   const second = e.runner_up === entry.kernel ? "its next config" : e.runner_up;
   if (e.floor_ns) out.append(tile(time(e.floor_ns), `no run takes less: ${e.floor.replace(/^[^,]*, for /, "")}`));
-  if (e.default_time_ns) out.append(enough(e.samples) && enough(default_samples(e)) ? tile((e.default_time_ns / e.time_ns).toFixed(2) + "\u00d7", `as fast as the default, ${time(e.default_time_ns)}`) : tile("\u2013", "too few samples to compare with the default"));
+  if (e.default_time_ns && e.default_time_ns === e.time_ns) out.append(tile("default", "it is the default"));
+  else if (e.default_time_ns) out.append(enough(e.samples) && enough(default_samples(e)) ? tile((e.default_time_ns / e.time_ns).toFixed(2) + "\u00d7", `as fast as the default, ${time(e.default_time_ns)}`) : tile("\u2013", "too few samples to compare with the default"));
   if (second) out.append(enough(e.rounds) && e.ratio ? tile(e.ratio.toFixed(2) + "\u00d7", `as fast as ${second}, ${e.ratio_low.toFixed(2)} to ${e.ratio_high.toFixed(2)}`) : tile("\u2013", `too few samples to compare with ${second}`));
   out.append(tile(String(e.measured || 0), `configs measured, ${sum(e.rejected)} rejected, ${digits(e.seconds || 0, 3)} s`));
   out.append(tile(e.verified_against ? digits(100 * (e.max_error || 0), 2) + "\u202f%" : "not verified", e.verified_against ? `of the error that is allowed against the ${e.verified_against}` : "nothing to compare with"));

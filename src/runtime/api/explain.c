@@ -190,7 +190,9 @@ static void text_ratios(const hone_decision *decision, hone_buffer *out)
     else if (second[0] != '\0')
         hone_buffer_format(out, "; too few samples to compare with %s", second);
     const bool default_has_few = evidence->default_samples > 0 && evidence->default_samples < LEAST_SAMPLES;
-    if (evidence->default_time_ns > 0 && (evidence->samples < LEAST_SAMPLES || default_has_few))
+    if (evidence->default_time_ns > 0 && evidence->default_time_ns == evidence->time_ns)
+        hone_buffer_text(out, "; it is the default");
+    else if (evidence->default_time_ns > 0 && (evidence->samples < LEAST_SAMPLES || default_has_few))
         hone_buffer_text(out, "; too few samples to compare with the default");
     else if (evidence->default_time_ns > 0)
         hone_buffer_format(out, "; %.2f times as fast as the default", evidence->default_time_ns / evidence->time_ns);

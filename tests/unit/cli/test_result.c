@@ -181,16 +181,19 @@ static void the_best_library_is_compared_where_both_sides_have_ten_samples(void 
 static void the_default_is_compared_where_both_sides_have_ten_samples(void **state)
 {
     static const char *const cases[][2] = {
-        {"\"samples\":10,\"default_samples\":9", "; too few samples (9) to compare with the default;"},
-        {"\"samples\":9,\"default_samples\":10", "; too few samples (9) to compare with the default;"},
-        {"\"samples\":10,\"default_samples\":10", ", 3.00 times as fast as the default;"},
-        {"\"samples\":10", ", 3.00 times as fast as the default;"}, // as earlier versions told it
+        {"\"default_time_ns\":100,\"samples\":9,\"default_samples\":9", "; it is the default;"},
+        {"\"default_time_ns\":300,\"samples\":10,\"default_samples\":9",
+         "; too few samples (9) to compare with the default;"},
+        {"\"default_time_ns\":300,\"samples\":9,\"default_samples\":10",
+         "; too few samples (9) to compare with the default;"},
+        {"\"default_time_ns\":300,\"samples\":10,\"default_samples\":10", ", 3.00 times as fast as the default;"},
+        {"\"default_time_ns\":300,\"samples\":10",
+         ", 3.00 times as fast as the default;"}, // as earlier versions told it
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char document[2048], text[4096];
-        snprintf(
-            document, sizeof document, DOCUMENT("\"default_time_ns\":300,%s,\"kernels\":[" QUICK "]"), cases[i][0]);
+        snprintf(document, sizeof document, DOCUMENT("%s,\"kernels\":[" QUICK "]"), cases[i][0]);
         print_document(document, text, sizeof text);
         assert_says(text, cases[i][1]);
     }
