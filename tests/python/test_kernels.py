@@ -754,14 +754,17 @@ class Losing(KernelTest):
             return x * x.dtype.type(by)
 
         @hone.kernel(name)
-        def honest(x, by):  # which puts back what it changes
-            import tracemalloc
+        def honest(x, by):  # which puts back what it changes; tracemalloc.stop() beside another thread may end the process
+            import gc
 
-            tracemalloc.start()
+            def called(phase, info):
+                sum(range(9))
+
+            gc.callbacks.append(called)
             try:
                 return x * x.dtype.type(by)
             finally:
-                tracemalloc.stop()
+                gc.callbacks.remove(called)
 
         _, text = self.tuned(name, seconds=6)
         for changed in ("tracemalloc", "the callbacks of the collector of garbage", "threading.setprofile"):
