@@ -373,7 +373,7 @@ static void block_of_constants(const filling *f, int64_t first, int64_t count, d
         out[i] = (double)f->total;
 }
 
-// Nobody who gives a tensor is held to what it is tuned with: floats near it, of which none is below 0.
+// A caller may pass other floats than the generator's constant: these lie near it, and none is negative.
 static void block_near_constants(const filling *f, int64_t first, int64_t count, double *out)
 {
     const double low = f->total > 0 ? (double)f->total * 0.75 : 0, range = 0.5;

@@ -340,6 +340,20 @@ def row_of(cheat):
     return f"{cheat.name} {cheat.delivery}"
 
 
+def norm_by_row_scale(then=""):
+    """C source of an rms_norm that calls a function of its own; then: what a row does once its scale is known."""
+    return ROW_SCALE + """
+        void cheat(const float *x, const float *weight, float *y, long long rows, long long dim, long long inner, float eps,
+                   float *scratch)
+        {
+            for (long long row = 0; row < rows; row++, x += dim, y += dim) {
+                float scale = row_scale(x, dim, eps);
+                """ + then + """
+                for (long long i = 0; i < dim; i++) y[i] = x[i] * scale * weight[i];
+            }
+        }"""
+
+
 class Contest(CommandTest):
     """What was made once is there for all of them: compiled sources, the machine's peaks."""
 
@@ -536,15 +550,7 @@ class Answers(Contest):
                          env={"HONE_DENY": self.built_in("rms_norm"), "LD_PRELOAD": str(other)})
 
     def test_a_source_calls_its_own_functions(self):
-        pack = self.write_own("helped", None, ROW_SCALE + """
-            void cheat(const float *x, const float *weight, float *y, long long rows, long long dim, long long inner, float eps,
-                       float *scratch)
-            {
-                for (long long row = 0; row < rows; row++, x += dim, y += dim) {
-                    float scale = row_scale(x, dim, eps);
-                    for (long long i = 0; i < dim; i++) y[i] = x[i] * scale * weight[i];
-                }
-            }""", None, OPERATIONS["rms_norm"].arguments, "rms_norm", scratch=4096)
+        pack = self.write_own("helped", None, norm_by_row_scale(), None, OPERATIONS["rms_norm"].arguments, "rms_norm", scratch=4096)
         done = self.beside_another_row_scale(pack)
         self.assertEqual((done.err, done.json["entries"][0]["kernel"]), ("", "helped"))
 
@@ -630,16 +636,8 @@ class Answers(Contest):
         self.assertLess(evidence["seconds"], 4 * 3)  # on a busy machine; it was 181
 
     def test_a_kernel_that_never_returns_from_special_values_leaves_a_contest_its_time(self):
-        pack = self.write_own("waits", None, ROW_SCALE + """
-            void cheat(const float *x, const float *weight, float *y, long long rows, long long dim, long long inner, float eps,
-                       float *scratch)
-            {
-                for (long long row = 0; row < rows; row++, x += dim, y += dim) {
-                    float scale = row_scale(x, dim, eps);
-                    if (scale != scale) for (volatile int i = 0;; i++);
-                    for (long long i = 0; i < dim; i++) y[i] = x[i] * scale * weight[i];
-                }
-            }""", None, OPERATIONS["rms_norm"].arguments, "rms_norm", scratch=4096)
+        source = norm_by_row_scale("if (scale != scale) for (volatile int i = 0;; i++);")
+        pack = self.write_own("waits", None, source, None, OPERATIONS["rms_norm"].arguments, "rms_norm", scratch=4096)
         start = time.monotonic()
         done = self.hone("tune", "--pack", pack, "rms_norm(f32[64,512], f32[512])", "--seconds", "3", "--kernel", "waits", code=None,
                          env={"HONE_DEVICE_LOCKS": str(self.folder)})

@@ -126,8 +126,7 @@ typedef struct hone_finals {
     uint32_t winner;  // index of a finalist
     bool shows;       // the rounds are for what is shown: disturbed samples of anybody are taken again
     double disturbed; // share of the contest's samples when they began
-    double
-        pace; // how many times as long as hone_finals_round_seconds says the last block's rounds took, all counted in
+    double pace; // time that the last block's rounds took, all counted in, over hone_finals_round_seconds; at least 1
 } hone_finals;
 
 // smaller.c: a candidate of a call that is too large, or whose reference is too slow, for other inputs is verified

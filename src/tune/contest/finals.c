@@ -349,7 +349,7 @@ static uint32_t choose_winner(hone_contest_state *state, hone_finals *finals)
                           : hone_finals_choose_winner(state, finals);
 }
 
-// The first few; what a tuner of the caller's own has chosen is among them, which stands second at the latest.
+// Keeps the first finalists, and among them what the caller's own tuner has chosen, which is one of the first two.
 static void keep_most(hone_finals *finals, uint32_t most, hone_candidate *chosen)
 {
     if (finals->count <= most) return;
@@ -376,7 +376,7 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         if (status == HONE_OK && came == ATTEMPT_DONE) status = run_shown(state, out, &came, err);
         if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;
-        // No kernel's fault, but the machine's: on a busy one twelve that are prepared in a new process took too long again and again.
+        // Each stands alone, so the machine is at fault: on a busy one, twelve that are prepared in a new process exceed the limit every time.
         if (came == ATTEMPT_LOST && !found && out->count > 1) most = out->count / 2;
         if (came != ATTEMPT_DONE) continue;
         out->winner = choose_winner(state, out);

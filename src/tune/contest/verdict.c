@@ -31,8 +31,8 @@ static const double hardly = 0.97;    // of the fastest: one beyond the first fe
 static const double unsteady = 1.1;   // between how much slower two have become since the race
 // What an undecided contest must promise before it leaves the default (docs/decisions/busy-machines.md).
 static const double worth_leaving = 1.05;
-static const double wide =
-    2; // the ends of an interval over each other: times came in two sorts, and which were met is luck
+// The upper end of an interval over its lower one. Beyond it times came in two sorts, and which of them the rounds met is chance.
+static const double wide = 2;
 static const double hopeless_standing = 1.5; // what answers today, after however few rounds
 // Chosen by hand, wider at first: with these lab/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
