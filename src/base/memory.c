@@ -1,14 +1,20 @@
-// Blocks that know their size, and arenas. The size stands in 16 bytes before a block, which keeps the
+// Blocks that know their size, arenas and slabs. The size stands in 16 bytes before a block, which keeps the
 // block aligned to 16 on every allocator that aligns for any type.
 #include "base/memory.h"
 
 #include "base/assert.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#    include <sanitizer/asan_interface.h>
+#else
+#    define ASAN_POISON_MEMORY_REGION(block, size)   ((void)(block), (void)(size))
+#    define ASAN_UNPOISON_MEMORY_REGION(block, size) ((void)(block), (void)(size))
+#endif
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_SIZE = 16, CHUNK_SIZE = 4096, MINIMUM_CAPACITY = 8 };
+enum { HEADER_SIZE = 16, CHUNK_SIZE = 4096, MINIMUM_CAPACITY = 8, FEWEST_BLOCKS = 8, MOST_BLOCKS = 256 };
 
 typedef struct block_header {
     size_t size; // of the block that follows
@@ -167,4 +173,59 @@ void hone_arena_destroy(hone_arena *arena)
         hone_free(&arena->allocator, arena->chunks);
         arena->chunks = next;
     }
+}
+
+typedef struct hone_slab_chunk {
+    struct hone_slab_chunk *next;
+    size_t count; // of blocks
+} hone_slab_chunk;
+
+// Each chunk is twice the last one: few plans take little, and many lie on whole pages.
+static bool add_blocks(hone_slab *slab)
+{
+    hone_assert(slab->size > 0 && slab->size % HONE_SLAB_ALIGN == 0 && slab->size <= SIZE_MAX / (2 * MOST_BLOCKS));
+    size_t count = slab->chunks == NULL ? FEWEST_BLOCKS : 2 * slab->chunks->count;
+    if (count > MOST_BLOCKS) count = MOST_BLOCKS;
+    hone_slab_chunk *chunk =
+        hone_alloc_unset(&slab->allocator, sizeof *chunk + HONE_SLAB_ALIGN - 1 + count * slab->size);
+    if (chunk == NULL) return false;
+    *chunk = (hone_slab_chunk){slab->chunks, count};
+    slab->chunks = chunk;
+    char *first = (char *)(chunk + 1);
+    slab->fresh = first + (HONE_SLAB_ALIGN - (uintptr_t)first % HONE_SLAB_ALIGN) % HONE_SLAB_ALIGN;
+    slab->end = slab->fresh + count * slab->size;
+    return true;
+}
+
+void *hone_slab_take(hone_slab *slab)
+{
+    void *block = slab->returned;
+    if (block != NULL) {
+        ASAN_UNPOISON_MEMORY_REGION(block, slab->size);
+        memcpy(&slab->returned, block, sizeof slab->returned);
+    } else {
+        if (slab->fresh == slab->end && !add_blocks(slab)) return NULL;
+        block = slab->fresh;
+        slab->fresh += slab->size;
+    }
+    return memset(block, 0, slab->size);
+}
+
+void hone_slab_give_back(hone_slab *slab, void *block)
+{
+    memcpy(block, &slab->returned, sizeof slab->returned);
+    slab->returned = block;
+    ASAN_POISON_MEMORY_REGION(block, slab->size);
+}
+
+void hone_slab_deinit(hone_slab *slab)
+{
+    while (slab->chunks != NULL) {
+        hone_slab_chunk *next = slab->chunks->next;
+        ASAN_UNPOISON_MEMORY_REGION(
+            slab->chunks, sizeof *next + HONE_SLAB_ALIGN - 1 + slab->chunks->count * slab->size);
+        hone_free(&slab->allocator, slab->chunks);
+        slab->chunks = next;
+    }
+    slab->returned = slab->fresh = slab->end = NULL;
 }

@@ -39,4 +39,20 @@ void *hone_arena_array(hone_arena *arena, size_t count, size_t size);
 char *hone_arena_text(hone_arena *arena, const char *text, size_t size); // NUL-terminated copy
 void hone_arena_destroy(hone_arena *arena);
 
+// Blocks of one size that lie side by side, each from a cache line's start on: what many look-ups read stays on few pages.
+// Zero-initialise with allocator and size set. For one thread at a time; deinit frees all, blocks that are in use included.
+typedef struct hone_slab {
+    hone_allocator allocator;
+    size_t size;    // of a block; a multiple of HONE_SLAB_ALIGN
+    void *returned; // blocks to take again, each the address of the next
+    char *fresh, *end;
+    struct hone_slab_chunk *chunks; // the newest first
+} hone_slab;
+
+enum { HONE_SLAB_ALIGN = 64 };
+
+void *hone_slab_take(hone_slab *slab); // zeroed; NULL when there is no memory
+void hone_slab_give_back(hone_slab *slab, void *block);
+void hone_slab_deinit(hone_slab *slab);
+
 #endif

@@ -114,6 +114,8 @@ static void destroy(hone_runtime *rt)
     hone_transfer_destroy(&rt->transfer);
     hone_flights_deinit(&rt->flights);
     hone_mutex_deinit(&rt->plans.mutex);
+    hone_slab_deinit(&rt->entries);
+    hone_mutex_deinit(&rt->entries_mutex);
     hone_mutex_deinit(&rt->follower.mutex);
     hone_mutex_deinit(&rt->store.mutex);
     hone_mutex_deinit(&rt->system_store.mutex);
@@ -154,6 +156,8 @@ hone_status hone_runtime_open(const hone_runtime_options *options, hone_runtime 
     rt->policy = options->policy;
     hone_mutex_init(&rt->mutex);
     hone_mutex_init(&rt->plans.mutex);
+    hone_mutex_init(&rt->entries_mutex);
+    rt->entries = (hone_slab){.allocator = allocator, .size = HONE_PLAN_ENTRY_ROOM};
     hone_mutex_init(&rt->follower.mutex);
     atomic_init(&rt->changes, 1);
     hone_mutex_init(&rt->store.mutex);

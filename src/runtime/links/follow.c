@@ -62,7 +62,8 @@ static bool is_own_word(const hone_request *request)
 static bool is_the_same(const hone_plan_entry *entry, const hone_decision *decision)
 {
     return hone_decision_kernel(entry->kernel->algorithm, decision) == entry->kernel &&
-           memcmp(entry->config, decision->config.values, decision->config.count * sizeof entry->config[0]) == 0;
+           memcmp(entry->plan.config, decision->config.values, decision->config.count * sizeof entry->plan.config[0]) ==
+               0;
 }
 
 typedef struct telling {

@@ -8,7 +8,7 @@
 
 // The entry that this thread ran last, when it still stands and answers this call too: then nothing is packed or
 // hashed.
-static inline hone_plan_entry *look_at_last(
+__attribute__((always_inline)) static inline hone_plan_entry *look_at_last(
     const hone_thread *self, const hone_op *op, uint64_t head, const hone_value *args, size_t count)
 {
     uint64_t address[HONE_PACKED_TENSORS];
@@ -37,7 +37,8 @@ __attribute__((noinline)) static hone_plan_entry *look_up(
 }
 
 // What answers a call; NULL: nothing that is ready. Inside the thread's epoch.
-static inline hone_plan_entry *find(hone_thread *self, const hone_op *op, const hone_value *args, size_t count)
+__attribute__((always_inline)) static inline hone_plan_entry *find(
+    hone_thread *self, const hone_op *op, const hone_value *args, size_t count)
 {
     const uint64_t head = op->head | count << 24 | (uint64_t)self->context_number << 32;
     hone_plan_entry *entry = look_at_last(self, op, head, args, count);

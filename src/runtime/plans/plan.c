@@ -132,8 +132,8 @@ static bool fill_pairs(hone_plan_entry *entry)
             bool may_equal =
                 result->is_inout && !other->is_result &&
                 same_layout(hone_call_tensor(entry->call, positions[r]), hone_call_tensor(entry->call, positions[o]));
-            entry->pairs[entry->pair_count++] =
-                (hone_pair){r, o, (uint64_t)span[r] - 1, (uint64_t)span[r] + (uint64_t)span[o] - 1, may_equal};
+            entry->pairs[entry->pair_count++] = (hone_pair){
+                (uint64_t)span[r] - 1, (uint64_t)span[r] + (uint64_t)span[o] - 1, (uint8_t)r, (uint8_t)o, may_equal};
         }
     }
     return true;
@@ -148,15 +148,27 @@ static size_t entry_bytes(const hone_plan_entry *entry)
 static bool allocate_tables(hone_plan_entry *entry, const hone_allocator *allocator, const hone_packed *packed)
 {
     hone_assert(packed->words > 0 && packed->words <= HONE_PACKED_WORDS && packed->hash != 0);
-    entry->words = packed->words;
-    bool near = packed->words + 4 <= HONE_NEAR_WORDS;
-    bool few = packed->tensors <= HONE_NEAR_TENSORS;
-    entry->word = near ? entry->near_word : hone_alloc_array(allocator, packed->words + 4, sizeof entry->word[0]);
-    entry->pairs = few ? entry->near_pairs : hone_alloc_array(allocator, HONE_MAX_PAIRS, sizeof entry->pairs[0]);
+    entry->words = (uint8_t)packed->words;
+    const size_t words = (packed->words + 3) / 4 * 4, tensors = packed->tensors;
+    const size_t most_pairs = tensors * (tensors - 1) / 2 * (sizeof(hone_pair) / sizeof entry->near[0]); // as words
+    const bool near = words <= HONE_NEAR_WORDS, pairs_near = (near ? words : 0) + most_pairs <= HONE_NEAR_WORDS;
+    entry->word = near ? entry->near : hone_alloc_array(allocator, words, sizeof entry->word[0]);
+    entry->pairs = pairs_near ? (hone_pair *)(void *)(entry->near + (near ? words : 0))
+                              : hone_alloc_array(allocator, HONE_MAX_PAIRS, sizeof entry->pairs[0]);
     if (entry->word == NULL || entry->pairs == NULL) return false;
     memcpy(entry->word, packed->word, packed->words * sizeof entry->word[0]);
     entry->hash = packed->hash;
     return true;
+}
+
+// NULL: no memory.
+static const int64_t *keep_config(hone_plan_entry *entry, const hone_allocator *allocator, const hone_config *config)
+{
+    const bool near = config->count <= HONE_NEAR_PARAMETERS;
+    int64_t *values =
+        near ? entry->near_config : hone_alloc_array(allocator, HONE_MAX_PARAMETERS, sizeof config->values[0]);
+    if (values != NULL) memcpy(values, config->values, config->count * sizeof config->values[0]);
+    return values;
 }
 
 // What this thread's runs will use is there from now on: where there is no memory, that is known before the first run.
@@ -234,10 +246,8 @@ static hone_status make_entry(
 {
     hone_runtime *rt = request->rt;
     hone_pool *pool = hone_runtime_pool(rt);
-    hone_plan_entry *entry = hone_alloc(&rt->allocator, sizeof *entry);
+    hone_plan_entry *entry = hone_plan_entry_take(rt);
     if (entry == NULL) return hone_fail_memory(err, where);
-    atomic_init(&entry->references, 1);
-    entry->rt = rt;
     entry->kernel = hone_kernel_retain(kernel);
     entry->kernel_run = hone_platform_run_of(&kernel->kernel);
     entry->op = request->op;
@@ -251,11 +261,11 @@ static hone_status make_entry(
     if (general != NULL) memcpy(entry->general_key, hone_call_key(general), sizeof entry->general_key);
     entry->context_number = hone_context_number(request->context);
     entry->is_contexts_own = is_contexts_own(request->context, decision->source);
-    memcpy(entry->config, decision->config.values, sizeof entry->config);
     entry->number = hone_counters_take(&entry->before);
+    const int64_t *config = keep_config(entry, &rt->allocator, &decision->config);
     entry->plan = (hone_plan){
         .run = run_of(entry, args),
-        .config = entry->config,
+        .config = config,
         .kernel = &kernel->kernel,
         .call = entry->call,
         .device = request->device,
@@ -263,8 +273,8 @@ static hone_status make_entry(
         .pool = pool,
         .say = hone_platform_say,
     };
-    hone_status status =
-        packed == NULL || allocate_tables(entry, &rt->allocator, packed) ? HONE_OK : hone_fail_memory(err, where);
+    const bool has_tables = packed == NULL || allocate_tables(entry, &rt->allocator, packed);
+    hone_status status = config != NULL && has_tables ? HONE_OK : hone_fail_memory(err, where);
     if (status == HONE_OK) status = prepare(entry, err);
     entry->run = entry->plan.run;
     entry->is_short = status == HONE_OK && is_short(entry);

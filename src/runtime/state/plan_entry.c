@@ -34,6 +34,23 @@ static hone_platform_instance *instance_of(const hone_plan_entry *entry)
     return entry->rt->instances[hone_platform_home(entry->kernel->kernel.platform)];
 }
 
+hone_plan_entry *hone_plan_entry_take(hone_runtime *rt)
+{
+    hone_mutex_lock(&rt->entries_mutex);
+    hone_plan_entry *entry = hone_slab_take(&rt->entries);
+    hone_mutex_unlock(&rt->entries_mutex);
+    if (entry == NULL) return NULL;
+    atomic_init(&entry->references, 1);
+    entry->rt = rt;
+    return entry;
+}
+
+// Whether it is inside the entry itself.
+static bool is_near(const hone_plan_entry *entry, const void *table)
+{
+    return (uintptr_t)table - (uintptr_t)entry < sizeof *entry;
+}
+
 void hone_plan_entry_release(hone_plan_entry *entry)
 {
     if (entry == NULL || atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) != 1) return;
@@ -44,10 +61,12 @@ void hone_plan_entry_release(hone_plan_entry *entry)
     hone_platform_release(instance_of(entry), &entry->kernel->kernel, entry->plan.state);
     hone_kernel_release(entry->kernel);
     hone_call_release(&entry->call);
-    hone_allocator allocator = rt->allocator;
-    if (entry->word != entry->near_word) hone_free(&allocator, entry->word);
-    if (entry->pairs != entry->near_pairs) hone_free(&allocator, entry->pairs);
-    hone_free(&allocator, entry);
+    if (!is_near(entry, entry->word)) hone_free(&rt->allocator, entry->word);
+    if (!is_near(entry, entry->pairs)) hone_free(&rt->allocator, entry->pairs);
+    if (!is_near(entry, entry->plan.config)) hone_free(&rt->allocator, (void *)(uintptr_t)entry->plan.config);
+    hone_mutex_lock(&rt->entries_mutex);
+    hone_slab_give_back(&rt->entries, entry);
+    hone_mutex_unlock(&rt->entries_mutex);
 }
 
 bool hone_plan_entry_is_of_context(void *number, const hone_plan_entry *entry)

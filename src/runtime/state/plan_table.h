@@ -9,30 +9,29 @@
 #include "runtime/state/epoch.h"
 #include "runtime/state/packed.h"
 
-// Calls of up to so many words and tensors have them inside the entry, in the cache lines behind the plan.
-enum { HONE_MAX_PAIRS = 32, HONE_NEAR_WORDS = 20, HONE_NEAR_TENSORS = 4, HONE_NEAR_PAIRS = 6 };
+// What of an entry is inside it, in the cache lines behind the plan: of most calls all words, and the pairs behind them.
+enum { HONE_MAX_PAIRS = 32, HONE_NEAR_WORDS = 28, HONE_NEAR_PARAMETERS = 8 };
 
 // A result and a parameter or other result whose memories must not overlap. They do when
 // result - other + before < range, unsigned: before = bytes of the result - 1, range = bytes of both - 1.
 typedef struct hone_pair {
-    uint32_t result, other; // positions among the call's tensors
     uint64_t before, range;
-    bool may_equal; // inout: exactly the same memory is allowed
+    uint8_t result, other; // positions among the call's tensors
+    bool may_equal;        // inout: exactly the same memory is allowed
 } hone_pair;
 
 // A plan with the words it answers for. Counted: the table holds one reference, each bound plan one.
 // What a hit reads stands first.
 typedef struct hone_plan_entry {
     hone_plan plan; // first: a hone_plan of the library is the start of one of these
-    uint64_t hash;
-    uint32_t words, pair_count;
-    uint64_t *word; // [words], zeros up to a multiple of four behind the last
-    hone_pair *pairs;
-    hone_run_function *run; // what plan.run was made as; while bound plans are counted, a bound plan's counts, too
-    uint32_t number;        // of its counters; 0: none was free
+    uint8_t words, pair_count;
     bool is_short;          // hone_run_if_short runs it
-    uint64_t near_word[HONE_NEAR_WORDS];
-    hone_pair near_pairs[HONE_NEAR_PAIRS]; // of four tensors there are at most six pairs
+    uint32_t number;        // of its counters; 0: none was free
+    hone_run_function *run; // what plan.run was made as; while bound plans are counted, a bound plan's counts, too
+    uint64_t *word;         // [words], zeros up to a multiple of four behind the last
+    hone_pair *pairs;
+    uint64_t near[HONE_NEAR_WORDS];
+    uint64_t hash;
     atomic_size_t references;
     atomic_uint_fast64_t calls; // that were no hits, while recording is on; taken at each look
     uint64_t before;            // what was counted under its number before it had it
@@ -44,8 +43,8 @@ typedef struct hone_plan_entry {
     const hone_kernel_ref *kernel; // retained
     hone_source source;
     hone_runtime *rt;
-    hone_call *call; // retained
-    int64_t config[HONE_MAX_PARAMETERS];
+    hone_call *call;                           // retained
+    int64_t near_config[HONE_NEAR_PARAMETERS]; // plan.config where it has no more parameters
     size_t given;                   // values that the caller gives; fewer than the signature has: the rest are defaults
     const char *call_key;           // the call's
     char bucket_key[HONE_KEY_SIZE]; // its bucket's; "" when nothing is bucketed
@@ -59,6 +58,8 @@ typedef struct hone_plan_entry {
     uint64_t retired;                                 // epoch
     size_t bytes;
 } hone_plan_entry;
+
+enum { HONE_PLAN_ENTRY_ROOM = (sizeof(hone_plan_entry) + HONE_SLAB_ALIGN - 1) / HONE_SLAB_ALIGN * HONE_SLAB_ALIGN };
 
 typedef struct hone_plan_slot {
     atomic_uint_fast64_t hash;        // 0: free
@@ -112,7 +113,9 @@ static inline uint64_t hone_plan_entry_runs(const hone_plan_entry *entry)
 {
     return entry->number == 0 ? 0 : hone_counters_read(entry->number) - entry->before;
 }
-// Gives one reference back; the last one releases the kernel's state, then the kernel.
+// An empty entry with one reference; NULL: no memory.
+hone_plan_entry *hone_plan_entry_take(hone_runtime *rt);
+// Gives one reference back; the last one releases the kernel's state, then the kernel, and the entry to its runtime's slab.
 void hone_plan_entry_release(hone_plan_entry *entry);
 
 // The words four at a time, padding included.
@@ -140,7 +143,7 @@ static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, cons
         // Among thousands of calls the entry is not in the cache: its lines are asked for together.
         __builtin_prefetch((const char *)entry + 64);
         __builtin_prefetch((const char *)entry + 128);
-        __builtin_prefetch((const char *)entry + 256);
+        __builtin_prefetch((const char *)entry + 192);
         if (hone_plan_entry_answers(entry, packed)) return entry;
     }
 }

@@ -81,6 +81,8 @@ struct hone_runtime {
     hone_mutex discovery;
     hone_rules force, deny;
     hone_plan_table plans;
+    hone_slab entries; // of the plans, under its mutex
+    hone_mutex entries_mutex;
     hone_tally tally;
     char *stats_to; // what HONE_STATS says: "1", or a file; NULL: nothing is told at the end
     atomic_bool told_stats;

@@ -116,6 +116,47 @@ static void an_arena_gives_small_and_large_blocks_and_dies_whole(void **state)
     hone_arena_destroy(&arena);
 }
 
+static void a_slab_gives_zeroed_lines_again_and_dies_whole(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000, SIZE = 3 * HONE_SLAB_ALIGN };
+    counting c = {0, -1};
+    hone_slab slab = {.allocator = counted(&c), .size = SIZE};
+    static char *blocks[COUNT];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            static const char zeros[SIZE];
+            blocks[i] = hone_slab_take(&slab);
+            assert_int_equal((uintptr_t)blocks[i] % HONE_SLAB_ALIGN, 0);
+            assert_memory_equal(blocks[i], zeros, SIZE);
+            memset(blocks[i], i % 255 + 1, SIZE);
+        }
+        for (int i = 0; i < COUNT; i++)
+            for (int at = 0; at < SIZE; at++)
+                assert_int_equal((unsigned char)blocks[i][at], i % 255 + 1); // no two share a byte
+        const int64_t bytes = c.live;
+        assert_true(bytes < (int64_t)COUNT * SIZE * 3 / 2); // the second round takes what the first gave back
+        for (int i = 0; i < COUNT; i++)
+            hone_slab_give_back(&slab, blocks[i]);
+        assert_int_equal(c.live, bytes);
+    }
+    hone_slab_deinit(&slab);
+    assert_int_equal(c.live, 0);
+    hone_slab_deinit(&slab);
+}
+
+static void a_slab_that_found_no_memory_goes_on_when_there_is_some(void **state)
+{
+    (void)state;
+    counting c = {0, 0};
+    hone_slab slab = {.allocator = counted(&c), .size = HONE_SLAB_ALIGN};
+    assert_null(hone_slab_take(&slab));
+    c.left = -1;
+    assert_non_null(hone_slab_take(&slab));
+    hone_slab_deinit(&slab);
+    assert_int_equal(c.live, 0);
+}
+
 static void a_buffer_grows_and_hands_its_text_over(void **state)
 {
     (void)state;
@@ -160,6 +201,8 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow_are_no_memory),
         cmocka_unit_test(growing_keeps_the_array_when_memory_is_short),
         cmocka_unit_test(an_arena_gives_small_and_large_blocks_and_dies_whole),
+        cmocka_unit_test(a_slab_gives_zeroed_lines_again_and_dies_whole),
+        cmocka_unit_test(a_slab_that_found_no_memory_goes_on_when_there_is_some),
         cmocka_unit_test(a_buffer_grows_and_hands_its_text_over),
         cmocka_unit_test(a_buffer_that_found_no_memory_stays_failed_and_gives_nothing),
     };

@@ -25,10 +25,10 @@ static hone_plan_entry *make_entry(uint64_t hash, uint64_t last)
     memset(entry, 0, sizeof *entry);
     entry->hash = hash;
     entry->words = WORDS;
-    entry->word = entry->near_word;
+    entry->word = entry->near;
     for (uint64_t i = 0; i < WORDS; i++)
-        entry->near_word[i] = i;
-    entry->near_word[WORDS - 1] = last;
+        entry->near[i] = i;
+    entry->near[WORDS - 1] = last;
     entry->bytes = sizeof *entry;
     atomic_init(&entry->references, 1);
     return entry;
