@@ -41,6 +41,7 @@ LIBRARIES = {
     "uni": ["base"],  # libunistring
     "sqlite3.h": ["store"],
     "zlib.h": ["base"],
+    "sanitizer/asan_interface.h": ["base"],  # AddressSanitizer, told of blocks of a slab that nobody holds
     "immintrin.h": ["kernels", "os"],
     "arm_neon.h": ["kernels"],
     "libxsmm.h": ["kernels"],
