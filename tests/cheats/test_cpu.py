@@ -115,8 +115,8 @@ CHEATS = [
     Cheat("rests_within_50_nanoseconds", "rms_norm", LIBRARY, "stale impossible", "rms_norm(f32[8,128], f32[128])"),
     Cheat("rests_within_one_tick", "rms_norm", SOURCE, "stale"),
     Cheat("runs_on_its_first_arrays", "rms_norm", SOURCE, "wrong partial unaligned crash"),
-    Cheat("works_in_the_last_of_a_batch", "rms_norm", LIBRARY, "stale replayed impossible wrong", "rms_norm(f32[8,128], f32[128])"),
-    Cheat("works_in_the_last_of_a_batch", "rms_norm", PROGRAM, "stale replayed impossible wrong", "rms_norm(f32[8,128], f32[128])"),
+    Cheat("works_in_the_last_of_a_batch", "rms_norm", LIBRARY, "stale replayed impossible", "rms_norm(f32[8,128], f32[128])"),
+    Cheat("works_in_the_last_of_a_batch", "rms_norm", PROGRAM, "stale replayed impossible", "rms_norm(f32[8,128], f32[128])"),
     Cheat("rests_every_third_time", "rms_norm", SOURCE, "stale wrong partial"),
     Cheat("knows_its_caller", "rms_norm", LIBRARY, "stale wrong partial"),
     Cheat("right_for_the_first_values", "rms_norm", SOURCE, "wrong"),
@@ -425,11 +425,15 @@ class Contest(CommandTest):
 
     def check(self, cheat):
         winner, rows, honest = self.contest(cheat)
-        caught = set(rows[cheat.name]["rejected"]) & set(cheat.kinds.split())
+        kinds = set(cheat.kinds.split())
+        # Which look finds a result that was not computed hangs on the machine's speed: the first may compare it with the reference.
+        if kinds & {"stale", "replayed", "partial", "racy"}:
+            kinds.add("wrong")
+        caught = set(rows[cheat.name]["rejected"]) & kinds
         told = json.dumps(rows[cheat.name])
         # Both are in the same seconds where they are compared: their times may be of seconds apart, of which one was busier.
         if rows[cheat.name]["rejected"] == {} and winner == honest:
-            caught = {BEATEN} & set(cheat.kinds.split())
+            caught = {BEATEN} & kinds
         self.assertEqual(rows[honest]["rejected"], {}, rows[honest])
         if row_of(cheat) in NOT_CAUGHT_YET:
             self.assertFalse(caught, f"{row_of(cheat)} is caught: take it off the list\n{told}")
