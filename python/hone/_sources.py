@@ -76,17 +76,52 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "__name__", None) or getattr(plain(function), "__name__", type(function).__name__))
 
 
+def _layers(function: Any) -> list[Any]:
+    """What decorators made of a function, the outermost first, and last the function of Python inside."""
+    found = [function]
+    while True:
+        for name in ("__wrapped__", "py_func", "fn", "_torchdynamo_orig_callable", "func"):
+            inner = getattr(found[-1], name, None)
+            if callable(inner) and not isinstance(inner, types.MethodType):
+                break
+        else:
+            return found
+        if any(inner is one for one in found):
+            return found
+        found.append(inner)
+
+
 def plain(function: Any) -> Any:
     """The function of Python inside of what decorators made of it: Triton's, numba's, torch's, JAX's."""
-    seen: set[int] = set()
-    while id(function) not in seen:
-        seen.add(id(function))
-        for name in ("__wrapped__", "py_func", "fn", "_torchdynamo_orig_callable", "func"):
-            inner = getattr(function, name, None)
-            if callable(inner) and not isinstance(inner, types.MethodType):
-                function = inner
-                break
-    return function
+    return _layers(function)[-1]
+
+
+def _exports(layer: Any) -> bool:
+    """One of JAX's jit or of the CuTe DSL, which is compiled here: no worker makes it again."""
+    return type(layer).__module__.startswith(("jax", "jaxlib")) or hasattr(layer, "_decorator_kind")
+
+
+def _check_told(function: Any, decorators: int, at_hand: Any = None) -> None:
+    """A worker makes the function again by its source. What an expression made of it, functools.partial(f, k=2), is not there: another
+    function would be verified than the one that runs.
+
+    Args:
+        decorators: of its definition.
+        at_hand: what its module has by its name; None: nothing yet, or it stands inside of a function.
+    """
+    *around, inner = _layers(function)
+    while around and _exports(around[0]):
+        around.pop(0)
+    if not around or around[0] is at_hand:
+        return
+    if not decorators or isinstance(around[0], functools.partial) or plain(at_hand) is inner:
+        what = "functools.partial" if isinstance(around[0], functools.partial) else f"a wrapper ({type(around[0]).__name__})"
+        raise _fail(function, f"is inside of {what} that its source does not have: give that a name in your module first, fast = ..., or write a function that calls it")
+
+
+def _decorators_of(statements: Iterable[ast.stmt], name: str) -> int:
+    return max((len(node.decorator_list) for one in statements for node in _definitions(one)
+                if not isinstance(node, ast.ClassDef) and node.name == name), default=0)
 
 
 # What a statement binds and reads -------------------------------------------------------------------------------------
@@ -464,6 +499,7 @@ def _definition(function: Any, entry: str) -> list[ast.stmt]:
     closed = inspect.getclosurevars(inner).nonlocals
     _strip_own(node, function, inner.__globals__, inner.__code__.co_firstlineno - 1)
     _strip(node, {**inner.__globals__, **closed})
+    _check_told(function, len(node.decorator_list))
     before: list[ast.stmt] = []
     for name, value in closed.items():
         if value is not function and value is not inner:
@@ -555,8 +591,13 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
     else:
         wanted = {named or entry}
         entry = next(iter(wanted))
-        if not any(entry in _bound(one) for one in statements):
+        binding = [one for one in statements if entry in _bound(one)]
+        if binding and all(map(_is_main_guard, binding)):
+            raise _fail(function, "stands under the if of its module that asks for __name__, which a worker does not run: define it with def at the top of its module")
+        if not binding:
             raise _fail(function, f"its module binds {entry} nowhere that can be read: define it with def at the top of its module")
+        if named is None:
+            _check_told(function, _decorators_of(statements, entry), names.get(entry))
     package = getattr(module, "__package__", "") or ""
     needed = _slice(statements, wanted)
     read = _read_in_calls([*needed, *own])

@@ -17,6 +17,7 @@ import unittest
 import numpy
 
 import hone
+from hone import _sources
 from support import QUICK, HoneTest
 
 CACHE = tempfile.TemporaryDirectory(prefix="hone-cache-")
@@ -477,6 +478,56 @@ class Refused(KernelTest):
         space = {}
         exec("def made(x, by): return x", space)
         self.refused("define it in a file", lambda: hone.kernel(name)(space["made"]))
+
+    def test_what_an_expression_made_of_a_function(self):
+        """Its source has the function inside alone: that one would be verified, and the other would run."""
+        name = self.algorithm()
+        (self.folder / "t_around.py").write_text(textwrap.dedent("""
+            import functools
+            def times(x, by, more=1):
+                return x * x.dtype.type(by) * more
+            def negated(function):
+                @functools.wraps(function)
+                def run(x, by):
+                    return -function(x, by)
+                return run
+            @negated
+            def turned(x, by):
+                return -x * x.dtype.type(by)
+            def made():
+                @negated
+                def inner(x, by):
+                    return -x * x.dtype.type(by)
+                return inner
+            def calling(function):
+                def calls(x, by):
+                    return function(x, by)
+                return calls
+            seven = functools.partial(times, more=7)
+            one = functools.partial(times, more=1)
+            if __name__ == "t_around":
+                def guarded(x, by):
+                    return x
+        """))
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        import t_around
+        from functools import lru_cache, partial
+
+        inside = "is inside of functools.partial that its source does not have"
+        for function in (partial(t_around.times, more=7), partial(t_around.turned), partial(t_around.made())):
+            self.refused(inside, lambda: hone.kernel(name)(function))
+            self.refused(inside, lambda: hone.kernel(name)(t_around.calling(function)))
+            self.refused(inside, lambda: hone.algorithm("t_around(x: f32[n], *, by: f64) -> y: f32[n]")(function))
+        for function in (t_around.negated(t_around.times), t_around.negated(t_around.turned), lru_cache(t_around.times)):
+            self.refused("is inside of a wrapper", lambda: hone.kernel(name)(function))
+        self.refused("stands under the if of its module that asks for __name__", lambda: hone.kernel(name)(t_around.guarded))
+        x = self.x[0]
+        for function in (t_around.turned, t_around.one, t_around.seven, t_around.made(), t_around.calling(t_around.made()), t_around.calling(t_around.times)):
+            source = _sources.source_of(function, vars(t_around))
+            made = {}
+            exec(source.text, made)
+            numpy.testing.assert_array_equal(made[source.entry](x, 2.0), function(x, 2.0), source.text)
 
     def test_a_file_that_has_changed_since(self):
         path = self.folder / "t_changing.py"
