@@ -96,7 +96,9 @@ class Site:
         self.masked += is_masked
         if len(self.calls) < 64:
             cast = _autocast_dtype(tensors[0].device.type)
-            self.calls.setdefault((cast, tuple([(tensor.shape, tensor.dtype, tensor.device) for tensor in tensors])), (ours, torchs))
+            call = cast, tuple([(tensor.shape, tensor.dtype, tensor.device) for tensor in tensors])
+            with contextlib.suppress(TypeError):  # sizes that are symbols (make_fx) have no hash, and nothing that could be timed
+                self.calls.setdefault(call, (ours, torchs))
 
     def why_not_trained(self, tensors: tuple[torch.Tensor, ...]) -> str | None:
         """Why torch answers a function where it would record a gradient; None: hone has it."""
@@ -116,9 +118,12 @@ class Site:
 
 
 def _is_own_class(tensor: torch.Tensor) -> bool:
-    """Whether it says itself what a function of torch makes of it, as masks of torch.nn.attention.bias do."""
+    """Whether it says itself what a function of torch makes of it, as masks of torch.nn.attention.bias do, or has other tensors in it and
+    knows torch's own operations alone, as DTensor and quantised weights do."""
     if type(tensor) in _PLAIN:
         return False
+    if hasattr(type(tensor), "__tensor_flatten__"):
+        return True
     says = type(tensor).__torch_function__
     return getattr(says, "__func__", says) not in (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
 
@@ -240,6 +245,8 @@ class _Linear(_Replaced):
     operation = "matmul"
 
     def forward(self, input: torch.Tensor) -> Any:
+        if not isinstance(input, torch.Tensor):
+            return self._run_torchs("no tensor", input)
         weights = self._weights()
         reason = _refused_dtype(input, weights[0], dtypes=_dtypes_of_products(input)) or ("no elements" if input.numel() == 0 else None)
         return self._run(reason, (input,), weights, input)
@@ -283,6 +290,8 @@ class _Softmax(_Replaced):
     operation = "softmax"
 
     def forward(self, input: torch.Tensor) -> Any:
+        if not isinstance(input, torch.Tensor):
+            return self._run_torchs("no tensor", input)
         last = self.dim in (-1, input.dim() - 1)  # type: ignore[attr-defined]
         reason = _refused_dtype(input) or (None if last else "not along the last dim") or ("autocast" if _is_cast(input) else None)
         return self._run(reason or ("no elements" if input.numel() == 0 else None), (input,), (), input)

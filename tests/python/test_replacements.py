@@ -285,6 +285,16 @@ class Functions(HoneTest):
         names = [str(node.target) for node in program.graph.nodes]
         self.assertEqual((names.count("hone.matmul.default"), names.count("aten.linear.default")), (8, 0))
 
+    def test_make_fx_traces_them_also_with_sizes_that_are_symbols(self):
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        longer = torch.cat([self.x, self.x + 1])
+        with torch.no_grad(), hone.torch.replace(self.model):
+            for mode, x in (("real", self.x), ("fake", self.x), ("symbolic", longer)):
+                graph = make_fx(self.model, tracing_mode=mode, _allow_non_fake_inputs=True)(self.x)
+                self.assertIn("hone.matmul.default", [str(node.target) for node in graph.graph.nodes])
+                torch.testing.assert_close(graph(x), self.model(x), rtol=1e-4, atol=1e-5)
+
     def test_they_are_trained_and_mapped_as_torchs(self):
         def gradients(model):
             model.zero_grad()
@@ -862,6 +872,35 @@ class Models(HoneTest):
             for rows, keys in ((7, 7), (3, 7)):
                 q, k, v = (torch.randn(2, 4, size, 8) for size in (rows, keys, keys))
                 self.left_alone(Attend(), q, k, v, make(rows, keys), reason="attn_mask that is a CausalBias")
+
+    def test_what_is_no_tensor_is_refused_by_torch(self):
+        for module in (nn.Linear(4, 4), nn.Softmax(-1), nn.LayerNorm(4)):
+            for given in (None, "text", [1.0]):
+                with self.assertRaises((TypeError, AttributeError)) as expected:
+                    module(given)
+                with hone.torch.replace(nn.ModuleList([module])), self.assertRaises(type(expected.exception)) as caught:
+                    module(given)
+                self.assertEqual(str(caught.exception), str(expected.exception))
+
+    def test_tensors_that_are_spread_over_ranks_are_torchs(self):
+        """hone's operations have no rule of DTensor's for where their parts lie."""
+        from torch import distributed
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+        distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+        self.addCleanup(distributed.destroy_process_group)
+        module, x = Mlp(32, 64), torch.randn(2, 5, 32)
+        expected = module(x)
+        with hone.torch.replace(module) as replaced:
+            spread = {"gate_proj": ColwiseParallel(use_local_output=False), "up_proj": ColwiseParallel(use_local_output=False), "down_proj": RowwiseParallel()}
+            parallelize_module(module, init_device_mesh("cpu", (1,)), spread)
+            for run in (module, torch.compile(module, backend="aot_eager")):
+                made = run(x)
+                torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
+                made.square().sum().backward()
+        self.assertEqual([site.hits for site in replaced.sites], [0] * 4)
+        self.assertEqual([dict(site.passed) for site in replaced.sites], [{"a DTensor": 1}] * 4)
 
     def test_the_eps_that_rms_norm_has_by_itself_is_torchs_in_every_dtype(self):
         for dtype in (torch.float16, torch.bfloat16, torch.float32):
