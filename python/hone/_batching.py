@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from hone.errors import InvalidArgumentError
+
 
 def dims_of(form: str) -> list[str]:
     """The dims of "T[batch, kv_len ~pow2, ceildiv(n, 2)]"."""
@@ -57,6 +59,14 @@ def _leads(row: dict[str, Any], dim: str, has_leading: bool) -> bool | None:
     return all(form and form[0] == dim and len(used) == 1 for form, used in zip(forms, uses))
 
 
+def _refuse_ranks(site: Any, rows: Sequence[dict[str, Any]], ndims: Sequence[int]) -> None:
+    """What is wrong for one element of a batch may be right with the batch in front, and would mix the elements."""
+    for row, ndim in zip(rows, ndims):
+        forms = _alternatives(row["type"])
+        if forms is not None and not any(ndim >= len(form) - 1 if "..." in form else ndim == len(form) for form in forms):
+            raise InvalidArgumentError(f"{site.operation.name}: {row['name']} has {ndim} dims inside of vmap, expected {row['type']}")
+
+
 def folding_dim(site: Any, batched: Sequence[bool], ndims: Sequence[int]) -> str | None:
     """The leading dim that a batch may be put into: parts along it do not touch each other, by the algorithm's own word. Of several
     the one for which the fewest arrays are to be repeated: a product of many rows, and not many products, where b is one.
@@ -65,6 +75,7 @@ def folding_dim(site: Any, batched: Sequence[bool], ndims: Sequence[int]) -> str
         ndims: dims of the arrays, without the batch.
     """
     rows = [row for row, there in zip(site.tensors, site.given) if there]
+    _refuse_ranks(site, rows, ndims)
     has_leading = _has_leading(rows, ndims)
     best, least = None, len(rows) + 1
     for dim in (site.operation.independent or "").replace(":", " ").split():

@@ -242,7 +242,7 @@ class _Operation:
     def __init__(self, name: str):
         operation = runtimes.default().operation(name)
         self.name, self.parameters = name, operation.parameters
-        self.site = types.SimpleNamespace(independent=operation.independent)
+        self.site = types.SimpleNamespace(name=name, independent=operation.independent)
         self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
         self.results = [row for row in self.parameters if row["is_result"]]
         self.by_place = [row["name"] for row in _by_place(self.parameters)]

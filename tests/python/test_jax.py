@@ -128,6 +128,12 @@ class Call(HoneTest):
         with self.assertRaisesRegex(TypeError, r"shape \(rows, 64\).*known when"):
             jax.eval_shape(rms, jax.ShapeDtypeStruct((rows, 64), jnp.float32), W)
 
+    def test_vmap_refuses_what_one_element_would_be_refused_for(self):
+        """A number has no softmax of hone's, and the batch in front of it is not its row."""
+        for name, arrays, axes in (("softmax", (W,), 0), ("rms_norm", (W, W), (0, None)), ("matmul", (X[0], X[0]), (0, None))):
+            with self.assertRaisesRegex(hone.InvalidArgumentError, f"{name}: [xa] has [01] dims inside of vmap, expected T"):
+                jax.vmap(functools.partial(hone.jax.call, name), axes)(*arrays)
+
     def test_vmap_puts_the_batch_into_a_leading_dim(self):
         many = jnp.stack([X, 2 * X, 3 * X])
         weights = jnp.stack([W, 2 * W, 3 * W])

@@ -816,6 +816,11 @@ class Transformed(HoneTest):
         with torch.autograd.forward_ad.dual_level(), self.assertRaisesRegex(RuntimeError, "hone::softmax has no tangent"):
             ops.softmax(torch.autograd.forward_ad.make_dual(x, x))
 
+    def test_vmap_refuses_what_one_element_would_be_refused_for(self):
+        for name, sizes, dims in (("softmax", ((8,),), 0), ("rms_norm", ((8,), (8,)), (0, None)), ("matmul", ((4, 8), (8, 4)), (0, None))):
+            with self.assertRaisesRegex(hone.InvalidArgumentError, f"{name}: [xa] has [01] dims inside of vmap, expected T"):
+                torch.func.vmap(getattr(ops, name), dims)(*[torch.rand(size) for size in sizes])
+
     def test_vmap_gives_what_single_calls_give(self):
         for name, calls in CALLS.items():
             for args, scalars in calls:
