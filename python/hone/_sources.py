@@ -51,13 +51,30 @@ class Watched:
 
 
 @dataclasses.dataclass(frozen=True)
+class WatchedFunction:
+    """A function of the program that a function calls, as a helper of a notebook: another one may take its name."""
+
+    names: dict[str, Any]
+    name: str
+    value: Any
+    codes: tuple[types.CodeType, ...] = dataclasses.field(repr=False)  # of the text that a worker runs
+
+    def has_changed(self) -> bool:
+        now = self.names.get(self.name, _GONE)
+        return now is not self.value and not _is_of_codes(now, self.codes)
+
+    def words(self, function: str) -> str:
+        return f"{function} calls {self.name}, which is another function than when it was registered: register it again"
+
+
+@dataclasses.dataclass(frozen=True)
 class Source:
     text: str
     entry: str
     files: dict[str, bytes]  # modules of the program that it imports, by their paths below the folder
     packages: dict[str, str]  # installed packages that it imports, and their versions
     compiles: bool  # something stands around the function: a compiler, which works at the first call
-    watched: tuple[Watched, ...] = ()  # plain values that the text holds as the program had them
+    watched: tuple[Watched | WatchedFunction, ...] = ()  # plain values and functions that the text holds as the program had them
 
     @property
     def digest(self) -> str:
@@ -300,6 +317,18 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
+def _is_of_codes(function: Any, codes: Iterable[types.CodeType]) -> bool:
+    code = getattr(plain(function), "__code__", None)
+    return code is not None and any(_same_code(code, one) for one in codes if one.co_name == code.co_name)
+
+
+def _functions_as_here(text: str | bytes, names: dict[str, Any], read: set[str]) -> list[WatchedFunction]:
+    """The functions of a module that a text has as the program has them."""
+    found = [name for name in sorted(read) if isinstance(names.get(name), types.FunctionType)]
+    codes = tuple(_codes(compile(text, "<module>", "exec", dont_inherit=True))) if found else ()
+    return [WatchedFunction(names, name, names[name], codes) for name in found if _is_of_codes(names[name], codes)]
+
+
 def _check_unchanged(function: Any, text: str) -> None:
     """What runs here is what the file says: it may have been edited since it was imported."""
     ours = plain(function).__code__
@@ -366,10 +395,10 @@ def _attributes(trees: Iterable[ast.AST]) -> set[str]:
     return {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
-def _follow(names: set[str], files: dict[str, bytes], packages: dict[str, str], body: Iterable[ast.stmt] = ()) -> list[Watched]:
+def _follow(names: set[str], files: dict[str, bytes], packages: dict[str, str], body: Iterable[ast.stmt] = ()) -> list[Watched | WatchedFunction]:
     """Adds the modules that are imported, and those that they import. Gives what may change of the program's."""
     work, seen = _with_parents(names), set()
-    watched: list[Watched] = []
+    watched: list[Watched | WatchedFunction] = []
     read = _attributes(body)
     while work:
         name = work.pop()
@@ -456,13 +485,14 @@ def _as_here(statements: list[ast.stmt], names: dict[str, Any], read: set[str]) 
     return made, watched
 
 
-def _file_as_here(content: bytes, module: types.ModuleType, read: set[str]) -> tuple[bytes, list[Watched]]:
+def _file_as_here(content: bytes, module: types.ModuleType, read: set[str]) -> tuple[bytes, list[Watched | WatchedFunction]]:
     """The same of a module of the program, whose file is kept as it is where no value has changed."""
     statements = ast.parse(content).body
     inside = _read_in_calls(statements) | read
     literals = {name for name, text in _texts_of(statements).items() if text}
     made, watched = _as_here(statements, vars(module), inside & literals)
-    return (content + b"\n" + _unparse(made).encode() if made else content), watched
+    functions = _functions_as_here(content, vars(module), inside - _written_in_calls(statements))
+    return (content + b"\n" + _unparse(made).encode() if made else content), [*watched, *functions]
 
 
 def _constant(function: Any, name: str, value: Any) -> list[ast.stmt]:
@@ -605,8 +635,10 @@ def source_of(function: Any, caller: dict[str, Any]) -> Source:
     taken = _absolute([*needed, *values, *own], package)
     future = [one for one in head.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
     body = [*future, *(one for one in taken if one not in future)]
-    watched += _follow(_imports(ast.Module(body, []), package), files, packages, body)
-    return Source(_unparse(body), entry, files, packages, inner is not function, tuple(watched))
+    text = _unparse(body)
+    functions = _functions_as_here(text, names, read - _written_in_calls(body) - {entry})
+    followed = _follow(_imports(ast.Module(body, []), package), files, packages, body)
+    return Source(text, entry, files, packages, inner is not function, (*watched, *functions, *followed))
 
 
 def _global_name(function: Any, names: dict[str, Any]) -> str | None:

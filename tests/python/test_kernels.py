@@ -354,6 +354,35 @@ class Globals(KernelTest):
         with self.assertRaisesRegex(hone.InvalidArgumentError, "UNIT"):
             self.tuned(name)
 
+    def test_a_helper_that_became_another_function_is_refused_and_runs_nowhere(self):
+        """As a cell of a notebook that runs again, and a module that is loaded again, make it."""
+        tools, kernels = "def twice(x):\n    return x + x\n", "import t_tools\ndef helper(x):\n    return t_tools.twice(x)\ndef scaled(x, by):\n    return helper(x)\n"
+        for name, text in (("t_tools", tools), ("t_helped", kernels)):
+            (self.folder / f"{name}.py").write_text(text)
+        sys.path.insert(0, str(self.folder))
+        self.addCleanup(sys.path.remove, str(self.folder))
+        import t_helped
+        import t_tools
+
+        source = _sources.source_of(t_helped.scaled, vars(t_helped))
+        changed = lambda: [one.words("scaled") for one in source.watched if one.has_changed()]  # noqa: E731
+        same = {}
+        exec(f"\n\n{tools}", same)
+        for module, name, other in ((t_helped, "helper", numpy.negative), (t_helped, "helper", lambda x: x * 9), (t_tools, "twice", squares_of_nothing)):
+            self.assertEqual(changed(), [])
+            before = getattr(module, name)
+            setattr(module, name, other)
+            self.assertEqual(changed(), [f"scaled calls {name}, which is another function than when it was registered: register it again"])
+            setattr(module, name, before)
+        t_tools.twice = same["twice"]  # of the same source
+        self.assertEqual(changed(), [])
+        name = self.algorithm()
+        hone.kernel(name)(t_helped.scaled)
+        t_helped.helper = squares_of_nothing
+        with self.assertRaisesRegex(hone.InvalidArgumentError, "scaled calls helper, which is another function"):
+            self.tuned(name)
+        numpy.testing.assert_allclose(hone.run(name, self.x), self.x * 2, rtol=1e-6)
+
     def test_what_a_reference_reads_is_looked_at_as_well(self):
         module, _ = self.program()
         name = "t_reads_a_global"
