@@ -428,7 +428,7 @@ class _Operation:
             made = _gradients.of_product(
                 [named["a"], named["b"]], cotangents[0], keywords.get("transpose_b", False), product, lambda one: one.transpose(-1, -2).contiguous(),
                 (like.get("a") is not None, like.get("b") is not None))
-            return {"a": made[0], "b": made[1], "bias": cotangents[0].flatten(0, -2).sum(0) if "bias" in added else None, "residual": cotangents[0]}
+            return {"a": made[0], "b": made[1], "bias": cotangents[0].sum(tuple(range(cotangents[0].dim() - 1))) if "bias" in added else None, "residual": cotangents[0]}
         if not _gradients.has(self.name, runtimes.default().algorithms()):
             raise RuntimeError(f"{NAMESPACE}::{_gradients.is_missing(self.name)}. Differentiate another form of it, or wrap it in "
                                "torch.autograd.Function")

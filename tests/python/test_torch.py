@@ -774,6 +774,17 @@ class Gradients(HoneTest):
 
 
 class Transformed(HoneTest):
+    def test_batches_of_cotangents_are_those_one_by_one(self):
+        """torch.autograd.grad(is_grads_batched=True) maps the backward pass by a vmap of its own, which knows fewer functions."""
+        x, w, bias = r(3, 4), r(4, 5).requires_grad_(), r(5).requires_grad_()
+
+        def product(x, w, bias):
+            return ops.softmax(ops.matmul(x, w, bias))
+
+        ours = torch.autograd.functional.jacobian(product, (x, w, bias), vectorize=True)
+        theirs = torch.autograd.functional.jacobian(lambda x, w, bias: (x @ w + bias).softmax(-1), (x, w, bias))
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
     def test_transforms_within_others_record_what_these_ask_for(self):
         func, x, w = torch.func, r(3, 4), r(4, 5)
 
