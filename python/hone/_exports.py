@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import math
 import pathlib
 import re
 from typing import Any
@@ -30,6 +31,17 @@ def _wide() -> Any:
     if enable is None:
         from jax.experimental import enable_x64 as enable
     return enable(True)
+
+
+def _as_called(tensors: dict[str, tuple[str, tuple[int, ...]]]) -> Any:
+    """Without 64-bit types in a call the program's own setting holds: under another one jax.random makes float64 where it made float32."""
+    return _wide() if any(dtype in ("float64", "int64", "uint64", "complex128") for dtype, _ in tensors.values()) else contextlib.nullcontext()
+
+
+def _check_result(name: str, made: Any, dtype: str, shape: tuple[int, ...]) -> None:
+    """Kernels of XLA may give as many elements in another shape."""
+    if hasattr(made, "dtype") and (str(made.dtype) != dtype or made.size != math.prod(shape)):
+        raise errors.InvalidArgumentError(f"gives {name} as {made.dtype} of shape {tuple(made.shape)}, expected {dtype} of shape {shape}")
 
 
 def _unsharded() -> Any:
@@ -108,15 +120,17 @@ class Function:
         import jaxlib
 
         key = json.dumps([self.digest, self.algorithm, self.name, self.platform, self.signature, jax.__version__, jaxlib.__version__, self.configs,
-                          self.constraints, self.priority, STABLEHLO])
+                          self.constraints, self.priority, STABLEHLO, bool(jax.config.jax_enable_x64)])
         return f"{self.platform}-{hashlib.sha256(key.encode()).hexdigest()[:24]}-"
 
-    def _bound(self, config: dict[str, Any], scalars: dict[str, Any], inputs: list[str], results: list[str]) -> Any:
-        def bound(*tensors: Any) -> Any:
-            named = {**config, **scalars, **dict(zip(inputs, tensors))}
+    def _bound(self, config: dict[str, Any], scalars: dict[str, Any], inputs: list[str], results: dict[str, tuple[str, tuple[int, ...]]]) -> Any:
+        def bound(*arrays: Any) -> Any:
+            named = {**config, **scalars, **dict(zip(inputs, arrays))}
             came = self.function(*[named.get(name) for name in self.positional], **{name: named.get(name) for name in self.keywords})
             if isinstance(came, dict):
                 came = tuple(came[name] for name in results)
+            for (name, said), made in zip(results.items(), came if isinstance(came, (tuple, list)) else (came,)):
+                _check_result(name, made, *said)
             return came
 
         return bound
@@ -129,7 +143,7 @@ class Function:
         parameters = call.operation.parameters
         tensors, scalars = _describe(call)
         inputs = [one["name"] for one in parameters if one["kind"] == "tensor" and not one["is_result"] and one["name"] in tensors]
-        results = [one["name"] for one in parameters if one["is_result"]]
+        results = {one["name"]: tensors[one["name"]] for one in parameters if one["is_result"]}
         from hone.triton import _narrowed, variables_of
 
         chosen = {}
@@ -160,7 +174,7 @@ class Function:
                 row["variants"] = variants
             return [row]
 
-        with _wide():
+        with _as_called(tensors):
             return kernels.compiled_once(kernels.cache_folder() / f"{self.prefix()}{call.key}", self.name, "hone.kernel", make)
 
     def compiled(self) -> list[pathlib.Path]:

@@ -1040,6 +1040,30 @@ class OfJax(KernelTest):
             self.assertRegex(told.stdout, r"(?s)answered by store: xla/fused_.*python +reference +no .*runs no Python", told.stdout + told.stderr)
 
 
+    def test_a_function_of_jax_is_exported_with_the_types_that_it_has_in_the_program(self):
+        """jax.random makes float64 under jax_enable_x64, and float32 without: the first is no result of a call in float32."""
+        done = run_program("""
+            import numpy, jax, hone, hone.jax
+            @hone.algorithm("t_typed(x: T[n]) -> y: T[n] where T in f32, f64", independent="n")
+            def double(x):
+                return x * 2
+            @hone.jax.kernel("t_typed")
+            @jax.jit
+            def drawn(x):
+                return x * 2 + 0 * jax.random.normal(jax.random.key(0), x.shape)
+            @hone.jax.kernel("t_typed")
+            @jax.jit
+            def short(x):
+                return (x * 2)[:-1]
+            for dtype in (numpy.float32, numpy.float64):
+                result = hone.tune("t_typed", numpy.ones(8, dtype), seconds=2, evaluations=8, progress=False)
+                print(hone.call("t_typed", numpy.ones(8, dtype)).decide()["platform"])
+        """, folder=self.folder, environment={"XDG_CACHE_HOME": str(self.folder), "JAX_PLATFORMS": "cpu", "HONE_PJRT_PLUGIN": "", "VIRTUAL_ENV": ""})
+        self.assertEqual(done.stdout.split(), ["xla", "xla"], done.stderr)
+        self.assertIn("short of t_typed does not compile for t_typed(f32[8]) and does not compete: InvalidArgumentError: gives y as float32 of shape (7,), "
+                      "expected float32 of shape (8,)", done.stderr)
+
+
 class Again(KernelTest):
     def test_a_cell_that_runs_again_takes_the_place_of_what_it_registered(self):
         done = run_program("""
