@@ -824,7 +824,25 @@ class Models(HoneTest):
             def forward(self, x):
                 return super().forward(x) * self.by
 
+        class Decoding(Mlp):
+            def forward(self, x):
+                return super().forward(x) if x.shape[1] > 1 else super().forward(x).relu()
+
+        class Flat(LlamaRMSNorm):
+            def forward(self, x):
+                return super().forward(x) if x.dim() == 3 else x
+
+        class Batched(Mlp):
+            def forward(self, x):
+                batch, positions, dim = x.shape
+                return super().forward(x)
+
+        Flat.__name__ = "FlatRMSNorm"
         x, other = torch.randn(4, 32), "does something else than silu(gate) * up"
+        self.left_alone(Decoding(32, 48), torch.randn(2, 1, 32), reason=other)
+        self.left_alone(Flat(32), x, reason="it does something else than its name says")
+        with hone.torch.replace(nn.ModuleList([Batched(32, 48)])) as replaced:
+            self.assertIn("silu_mul", [site.operation for site in replaced.sites])
         for kind, reason in ((Dropping, other), (Dropped, "beside its three products: drop"), (Clamped, other), (Counting, other)):
             self.left_alone(kind(32, 48).eval(), x, reason=reason)
         self.left_alone(ScaledRMSNorm(32), x, reason="it has buffers")
