@@ -1174,7 +1174,9 @@ class Replaced:
         calls = sum(map(Counter.total, self.functions.values()))
         told = f"; {calls} call{'s' * (calls != 1)} of torch's functions in {len(self.functions)} module{'s' * (len(self.functions) != 1)}" if calls else ""
         modules = len({id(site.module) for site in self.sites})
-        return f"{modules} module{'s' * (modules != 1)} run{'s' * (modules == 1)} hone's operations, {len(self.left)} were left{told}"
+        run = "ran" if self._is_undone else f"run{'s' * (modules == 1)}"
+        undone = "; undone: the model runs torch's own" if self._is_undone else ""
+        return f"{modules} module{'s' * (modules != 1)} {run} hone's operations, {len(self.left)} were left{told}{undone}"
 
     def _repr_html_(self) -> str:
         """The same table, as a notebook shows it."""

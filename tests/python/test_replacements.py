@@ -652,7 +652,9 @@ class Models(HoneTest):
                          {"matmul", "rms_norm", "layer_norm", "softmax", "silu_mul", "scaled_dot_product_attention"})
         self.assertEqual({hits for _, hits in operations.values()}, {1})
         self.assertEqual(replaced.left, {"embedding": "hone has no operation for Embedding"})
+        self.assertRegex(str(replaced), r"^\d+ modules run hone's operations, 1 were left\n")
         replaced.undo()
+        self.assertRegex(str(replaced), r"^\d+ modules ran hone's operations, 1 were left; undone: the model runs torch's own\n")
         self.assertIs(type(self.model.head), nn.Linear)
         self.assertTrue(torch.equal(self.run_model(), self.expected))
 
