@@ -674,6 +674,25 @@ class Losing(KernelTest):
         explained = hone.explain(name, self.x)
         self.assertEqual(explained.count("when it has returned"), 2 + torch_too, explained)
 
+    def test_a_kernel_that_keeps_its_result_by_an_address_beside_a_reference_that_is_slow_at_first(self):
+        name = "t_slow_at_first"
+
+        @hone.algorithm(f"{name}(x: f32[..., d], *, by: f64 = 2) -> y: f32[..., d]", independent="...")
+        def scale(x, by, begun=[]):  # as one that imports a package, or whose compiler works in its first run
+            if not begun:
+                begun.append(True)
+                time.sleep(0.3)
+            return x * by
+
+        @hone.kernel(name)
+        def bad(x, by, kept={}):
+            address = x.ctypes.data
+            if address not in kept:
+                kept[address] = x * x.dtype.type(by)
+            return kept[address]
+
+        self.loses(name, "bad (1 tried): on ")
+
     def test_a_kernel_that_keeps_copies_or_itself_is_fine(self):
         name = self.algorithm()
 

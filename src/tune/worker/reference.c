@@ -20,6 +20,8 @@ static const double product_parts_share = 0.125;
 // Of the largest result: what slack may make of a tolerance.
 static const double most_slack = 0.25;
 const hone_reference_use hone_reference_ordinary = {.seconds = 2, .slack = 1};
+// A first run in between may have imported packages, or compiled: a second one counts. Who takes longer is not run again.
+static const double quick_first_ns = 5e6, slow_first_ns = 2e9;
 enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64, MOST_JUDGED = 8, MOST_AT_ONCE = 64 };
 // What is quicker is not worth the calls that threads would share.
 static const double least_shared_operations = 1e6;
@@ -270,6 +272,13 @@ static bool cut_for_threads(const hone_reference *reference, const hone_call *ca
     return out->count > 1;
 }
 
+// Of hone's own, and of functions of the program, the first run is as long as the others.
+static bool is_timed_again(const hone_reference *reference)
+{
+    return reference->use.is_timed && reference->means.stand_in != NULL && reference->time_ns > quick_first_ns &&
+           reference->time_ns < slow_first_ns;
+}
+
 static hone_status compute_whole(
     hone_reference *reference, const hone_call *call, const hone_buffers *buffers, hone_error *err)
 {
@@ -285,6 +294,11 @@ static hone_status compute_whole(
     if (values == NULL) return hone_fail_memory(err, where);
     fill_part(reference, NULL, buffers, NULL, values);
     hone_status status = run_call(reference, reference->means.pool, call, values->values, &reference->time_ns, err);
+    if (status == HONE_OK && is_timed_again(reference)) {
+        double again_ns = 0;
+        status = run_call(reference, reference->means.pool, call, values->values, &again_ns, err);
+        reference->time_ns = fmin(reference->time_ns, again_ns);
+    }
     hone_free(&reference->allocator, values);
     return status;
 }

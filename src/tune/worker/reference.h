@@ -29,6 +29,7 @@ typedef struct hone_reference_use {
     double seconds;        // about what its function may take: a call of more is computed in parts
     double slack;          // results may be off by so many times the tolerance
     const double *largest; // NULL: of its own results. Else [HONE_MAX_VALUES], and NaN is right where it gives NaN
+    bool is_timed; // its time decides what else is compared, and so is that of a second run where the first is slow
 } hone_reference_use;
 
 // Of a call that is computed in parts and is no product: the whole results of a candidate that was right in all of them.

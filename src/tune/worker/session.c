@@ -139,8 +139,10 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
     if (status == HONE_OK) status = make_cold(session, err);
     if (status != HONE_OK) return status;
     const hone_reference_means means = hone_session_reference_means(session);
+    hone_reference_use use = hone_reference_ordinary;
+    use.is_timed = true;
     return hone_reference_compute(
-        &session->reference, &means, session->call, &session->buffers, &hone_reference_ordinary, session->seed, err);
+        &session->reference, &means, session->call, &session->buffers, &use, session->seed, err);
 }
 
 // Other values --------------------------------------------------------------------------------------------------------

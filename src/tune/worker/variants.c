@@ -206,7 +206,8 @@ bool hone_variant_is_asked(hone_variant_kind kind, bool stable, const hone_buffe
 bool hone_variant_use(hone_variant_kind kind, const double *largest, hone_reference_use *out)
 {
     const double seconds = 0.1;
-    *out = (hone_reference_use){seconds, kinds[kind].slack, kinds[kind].has_nan ? largest : NULL};
+    *out = (hone_reference_use){
+        .seconds = seconds, .slack = kinds[kind].slack, .largest = kinds[kind].has_nan ? largest : NULL};
     return kind != HONE_VARIANT_ORIGINAL && !kinds[kind].is_stable;
 }
 
