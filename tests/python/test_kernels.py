@@ -693,6 +693,53 @@ class Losing(KernelTest):
 
         self.loses(name, "bad (1 tried): on ")
 
+    def test_a_kernel_that_keeps_a_table_for_calls_of_another_dtype_or_with_other_values(self):
+        """Honest ones, which keep theirs by all that makes it, win."""
+
+        @hone.algorithm("t_waves(x: T[m, n]) -> y: T[m, n] where T in f32, f64")
+        def waves(x):
+            return x * numpy.sin(numpy.arange(x.shape[1]))
+
+        @hone.kernel("t_waves", name="by_length")
+        def by_length(x, kept={}):  # in the dtype of the first call of all
+            if x.shape[1] not in kept:
+                kept[x.shape[1]] = numpy.sin(numpy.arange(x.shape[1])).astype(x.dtype)
+            return (x * kept[x.shape[1]]).astype(x.dtype)
+
+        @hone.kernel("t_waves", name="by_dtype_too")
+        def by_dtype_too(x, kept={}):
+            key = x.shape[1], x.dtype.char
+            if key not in kept:
+                kept[key] = numpy.sin(numpy.arange(x.shape[1])).astype(x.dtype)
+            for _ in range(30):
+                y = (x * kept[key]).astype(x.dtype)
+            return y
+
+        @hone.algorithm("t_cut(x: f32[m, n], *, w: i64? = none) -> y: f32[m, n]")
+        def cut(x, w):
+            return x if w is None else x * (numpy.arange(x.shape[1]) < w)
+
+        @hone.kernel("t_cut", name="by_shape")
+        def by_shape(x, w, kept={}):
+            if x.shape not in kept:
+                kept[x.shape] = numpy.where(numpy.arange(x.shape[1]) < (x.shape[1] if w is None else w), x.dtype.type(1), x.dtype.type(0))
+            return x * kept[x.shape]
+
+        @hone.kernel("t_cut", name="by_value_too")
+        def by_value_too(x, w, kept={}):
+            key = x.shape, w
+            if key not in kept:
+                kept[key] = numpy.where(numpy.arange(x.shape[1]) < (x.shape[1] if w is None else w), x.dtype.type(1), x.dtype.type(0))
+            for _ in range(30):
+                y = x * kept[key]
+            return y
+
+        for name, honest, reason, x in (("t_waves", "by_dtype_too", r"by_length.*for t_waves\(f64.* after t_waves\(f32", self.x.astype(float)),
+                                        ("t_cut", "by_value_too", r"by_shape.*for t_cut\(.*w=.* after t_cut\(", self.x)):
+            _, text = self.tuned(name, x, seconds=3)
+            self.assertRegex(text, reason)
+            self.assertEqual(hone.decide(name, x).kernel, honest, text)
+
     def test_a_kernel_that_keeps_copies_or_itself_is_fine(self):
         name = self.algorithm()
 

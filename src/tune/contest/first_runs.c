@@ -14,13 +14,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY_BYTES = 256 << 10, FEW_BYTES = 32 << 10, HOLDS = 4, MOST_MISSED = 4, MOST_SIBLINGS = 6, MOST_SHAPES = 3 };
+enum {
+    MANY_BYTES = 256 << 10,
+    FEW_BYTES = 32 << 10,
+    HOLDS = 4,
+    MOST_MISSED = 4,
+    MOST_SIBLINGS = 6,
+    MOST_SHAPES = 3,
+    MOST_RESTARTS = 2
+};
 
 static const char where[] = "tune.first_runs";
 static const double most_seconds = 10; // of one call: a compiler may be asked
 // Of the contest's seconds, for the runs of one call, and at least so many: these are the smallest calls of all, and who has not
 // returned from one by then is asked nothing more.
 static const double runs_share = 0.5, least_runs_seconds = 2;
+// Of a function of an interpreter: one that compiles for each call takes longer than a turn, and what siblings take is bounded.
+static const uint64_t most_turn_ns = 500000000, most_siblings_ns = 3000000000;
 
 typedef struct taker {
     const hone_question *question;
@@ -97,12 +107,14 @@ static void judge(hone_candidate *candidate, const hone_trial *came, const hone_
             hone_call_text(before), came->reason);
 }
 
+// out_ns: of the first run of all. out_turn_ns: what the last turn took with all that stands around its runs.
 static hone_status try_by_turns(
     hone_contest_state *state,
     const taker *t,
     hone_call *const calls[2],
     hone_candidate *candidate,
     double *out_ns,
+    uint64_t *out_turn_ns,
     hone_error *err)
 {
     const hone_call *before = NULL;
@@ -112,7 +124,9 @@ static hone_status try_by_turns(
         hone_trial came;
         const hone_call *call = calls[i % 2];
         if (call == NULL) continue;
+        const uint64_t start = hone_trials_now(&state->trials);
         status = try_on(state, t, call, 0, &came, err);
+        *out_turn_ns = hone_trials_now(&state->trials) - start;
         if (status == HONE_OK) judge(candidate, &came, call, before);
         if (before == NULL) *out_ns = came.time_ns;
         before = call;
@@ -145,17 +159,21 @@ static hone_status try_sibling(
     return status;
 }
 
-// Whether the sibling leaves out what the call has.
-static bool leaves_out(const hone_call *call, const hone_call *sibling)
+// Whether the sibling leaves out what the call has, or has it in fewer bits.
+static bool says_less(const hone_call *call, const hone_call *sibling)
 {
     const hone_value *given = hone_call_values(call), *left = hone_call_values(sibling);
-    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++)
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
         if (given[i].tag != HONE_VALUE_NONE && left[i].tag == HONE_VALUE_NONE) return true;
+        const bool are_tensors = given[i].tag == HONE_VALUE_TENSOR && left[i].tag == HONE_VALUE_TENSOR;
+        if (are_tensors && left[i].as.tensor->dtype.bits < given[i].as.tensor->dtype.bits) return true;
+    }
     return false;
 }
 
 // The call in a process that has run the sibling alone. Who keeps that something is there by the sizes is right where it is left out
-// later; who keeps that it is left out is not right where it is there. Of who cannot do the sibling nothing is asked.
+// later; who keeps that it is left out is not right where it is there. So it is with a table in the first call's dtype. Of who
+// cannot do the sibling nothing is asked.
 static hone_status try_after_sibling(
     hone_contest_state *state,
     const taker *t,
@@ -200,17 +218,24 @@ static hone_status try_siblings(
     hone_candidate *candidate,
     hone_error *err)
 {
+    const bool is_interpreted = hone_kernel_is_interpreted(t->kernel);
+    const uint64_t end_ns = is_interpreted ? hone_trials_now(&state->trials) + most_siblings_ns : UINT64_MAX;
     hone_status status = HONE_OK;
+    uint32_t restarts = is_interpreted ? MOST_RESTARTS : UINT32_MAX;
     for (uint32_t i = 0; i < most && status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE; i++) {
         hone_call *sibling = NULL;
         hone_trial came;
+        if (hone_trials_now(&state->trials) > end_ns) break;
         status = make(t, call, i, &sibling);
         if (sibling == NULL) break;
         // Whoever was dropped has yet to run the call.
         if (!hone_sandbox_is_warm(&state->trials.sandbox)) status = try_on(state, t, call, 0, &came, err);
         if (status == HONE_OK) status = try_sibling(state, t, call, sibling, candidate, err);
-        if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE && leaves_out(call, sibling))
+        if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE && says_less(call, sibling) &&
+            restarts > 0) {
+            restarts--; // an interpreter takes long to start again
             status = try_after_sibling(state, t, call, sibling, candidate, err);
+        }
         hone_call_release(&sibling);
     }
     return status;
@@ -254,18 +279,21 @@ static hone_status try_held(
 static hone_status try_all(
     hone_contest_state *state, const taker *t, hone_call *const calls[2], hone_candidate *candidate, hone_error *err)
 {
+    const bool is_interpreted = hone_kernel_is_interpreted(t->kernel);
     double run_ns = 0; // of the first one in a process
-    // On a device first runs in two threads say nothing that two streams do not, and those of an interpreter, which has
-    // one lock, nothing that one process does not: each takes seconds to import what it needs. Both compile for seconds for
-    // each sibling, and what they compile has no memory of another call.
-    const bool is_one =
-        state->question.environment->device->backend == HONE_GPU || hone_kernel_is_interpreted(t->kernel);
-    hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, err);
-    if (is_one || status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
+    uint64_t turn_ns = 0;
+    hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, &turn_ns, err);
+    // A device's kernels compile for seconds for each sibling, and what they compile has no memory of another call; so do some
+    // functions of an interpreter.
+    const bool compiles =
+        state->question.environment->device->backend == HONE_GPU || (is_interpreted && turn_ns > most_turn_ns);
+    if (compiles || status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
     status = try_siblings(state, t, calls[0], make_other_kind, MOST_SIBLINGS, candidate, err);
     if (status == HONE_OK) status = try_siblings(state, t, calls[0], make_other_shape, MOST_SHAPES, candidate, err);
     if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
-    return try_held(state, t, calls[0], run_ns, candidate, err);
+    // First runs in two threads say nothing of a device that two streams do not, and nothing of an interpreter, which has one
+    // lock, that one process does not: each takes seconds to import what it needs.
+    return is_interpreted ? HONE_OK : try_held(state, t, calls[0], run_ns, candidate, err);
 }
 
 // Of a kernel that takes nothing smaller: the call itself, and one that is larger.
