@@ -740,6 +740,23 @@ class Losing(KernelTest):
             self.assertRegex(text, reason)
             self.assertEqual(hone.decide(name, x).kernel, honest, text)
 
+    def test_an_algorithm_that_does_not_fall_apart_as_it_says(self):
+        """Of such a one a batch would be computed as one call. Along the other dim the same is true, and its kernel wins."""
+        for axis, dim in enumerate("mn"):
+
+            @hone.algorithm(f"t_sums_{dim}(x: f32[m, n], *, axis: i64 = {axis}) -> y: f32[m, n]", independent="m")
+            def sums(x, axis):
+                return numpy.cumsum(x, axis)
+
+            @hone.kernel(f"t_sums_{dim}", name="narrow")
+            def narrow(x, axis):
+                return numpy.cumsum(x, axis, dtype=x.dtype)
+
+        with self.assertRaisesRegex(hone.KernelFailedError, r"^independent = 'm' is not true of the algorithm: .*part 15 of 16: y\["):
+            self.tuned("t_sums_m")
+        self.tuned("t_sums_n")
+        self.assertEqual(hone.decide("t_sums_n", self.x).kernel, "narrow")
+
     def test_a_kernel_that_keeps_copies_or_itself_is_fine(self):
         name = self.algorithm()
 

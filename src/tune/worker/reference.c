@@ -540,6 +540,55 @@ static hone_status check_bytes(
     return HONE_OK;
 }
 
+// What an algorithm says of itself -----------------------------------------------------------------------------------
+
+static hone_status compute_apart(hone_reference *apart, const hone_buffers *buffers)
+{
+    hone_status status = make_results(apart, buffers, NULL);
+    for (uint32_t i = 0; i < apart->part_count && status == HONE_OK; i++) {
+        double unused_ns = 0;
+        status = compute_part(apart, NULL, &apart->parting, apart->call, buffers, apart->parts[i], &unused_ns, NULL);
+    }
+    return status;
+}
+
+hone_status hone_reference_check_parting(
+    const hone_reference *reference, const hone_buffers *buffers, const hone_tolerance *tolerance, hone_error *err)
+{
+    const char *independent = reference->means.algorithm->independent;
+    hone_reference *apart = hone_alloc(&reference->allocator, sizeof *apart);
+    if (apart == NULL) return hone_fail_memory(err, where);
+    memset(apart, 0, sizeof *apart);
+    apart->allocator = reference->allocator;
+    apart->means = reference->means;
+    apart->signature = reference->signature;
+    apart->call = reference->call;
+    apart->use = reference->use;
+    memcpy(apart->largest, reference->largest, sizeof apart->largest);
+    hone_parting_find(independent, apart->call, &apart->parting);
+    hone_status status = HONE_OK;
+    if (is_whole(reference) && apart->parting.count > 1) {
+        apart->parts[1] = apart->parting.count - 1;
+        apart->part_count = LEAST_PARTS;
+        const hone_buffer_set whole = {.fenced = (hone_fenced *)(uintptr_t)reference->results};
+        // What is no call by itself, or is refused, says nothing of the results.
+        const bool is_known = compute_apart(apart, buffers) == HONE_OK;
+        for (uint32_t i = 0; is_known && status == HONE_OK && i < buffers->count; i++) {
+            double unused = 0;
+            if (apart->results[i].block != NULL) status = check_result(apart, &whole, i, tolerance, &unused, err);
+        }
+        if (status != HONE_OK)
+            hone_fail_prefix(
+                err, status,
+                "independent = '%s' is not true of the algorithm: its reference gives other results for the whole call "
+                "than for a part of it alone",
+                independent);
+    }
+    hone_reference_deinit(apart);
+    hone_free(&reference->allocator, apart);
+    return status;
+}
+
 // A second kernel -----------------------------------------------------------------------------------------------------
 
 static bool has_witness(const hone_reference *reference)

@@ -76,6 +76,10 @@ extern const hone_reference_use hone_reference_ordinary;
 // Whether a reference of so many seconds would be computed in parts, and each of them quickly.
 bool hone_reference_has_quick_parts(const hone_algorithm *algorithm, const hone_call *call, double seconds);
 void hone_reference_deinit(hone_reference *reference);
+// Whether the first and the last part, computed alone, are those of the whole, as the algorithm says. HONE_OK also where the
+// call does not fall apart; HONE_KERNEL_FAILED with the first element that is not.
+hone_status hone_reference_check_parting(
+    const hone_reference *reference, const hone_buffers *buffers, const hone_tolerance *tolerance, hone_error *err);
 // Compares one set's results, by one tolerance all along, and where only parts were computed with those of a witness. The
 // inputs are those that the reference was computed on.
 //   who  the kernel that gave them; NULL: they are compared with no witness, and are none
