@@ -9,7 +9,7 @@ import sys
 import unittest
 import zipfile
 
-from support import COMMAND, DATA, NORM, USAGE, CommandTest
+from support import BUILD, COMMAND, DATA, NORM, USAGE, CommandTest
 
 LAB = DATA.parent / "lab"
 BENCH = DATA.parent / "bench"
@@ -26,6 +26,20 @@ class Lab(CommandTest):
     def lab(self, name, *arguments, **environment):
         return subprocess.run([sys.executable, "-B", str(LAB / name), *map(str, arguments)], env=self.environment(environment), cwd=self.folder,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+
+    def test_text_counts_each_object_of_libhone_once(self):
+        done = self.lab("text", "--build", BUILD.resolve(), DATA.parent, DATA.parent)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = {name: (first, second) for name, first, second in (line[2:-2].split(" | ") for line in done.stdout.splitlines()[2:])}
+        for name in "base", "tune", "kernels/softmax", "kernels/softmax, portable", "kernels/softmax, avx2", "kernels/matmul, avx512_f64":
+            self.assertGreater(float(rows[name][0]), 0, name)
+        of_both = rows.pop(f"rows of {DATA.parent.resolve().name}")
+        all_rows = rows.pop("all")
+        self.assertEqual((all_rows, all_rows[0]), (of_both, all_rows[1]))
+        self.assertAlmostEqual(sum(float(first) for first, _ in rows.values()), float(all_rows[0]), delta=0.1 * len(rows))
+        refused = self.lab("text", self.folder)
+        self.assertEqual(refused.returncode, USAGE)
+        self.assertIn("expected a tree of hone", refused.stderr)
 
     def test_help_is_printed_and_nothing_is_wrong(self):
         self.assertGreater(len(PROGRAMS), 12)

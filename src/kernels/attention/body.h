@@ -11,7 +11,7 @@ typedef struct weights_job {
 
 // The weights of the keys that the row sees, which stand in its scores from key `from` on, and zeros for the others. A
 // query that sees no key weighs all keys the same.
-HONE_INLINE void put_weights(const stream *s, int64_t row, int64_t from, hone_dtype_id dtype)
+HONE_INLINE void put_weights_as(const stream *s, int64_t row, int64_t from, hone_dtype_id dtype)
 {
     const hone_attention *p = s->problem;
     char *out = hone_attention_at(
@@ -29,6 +29,20 @@ HONE_INLINE void put_weights(const stream *s, int64_t row, int64_t from, hone_dt
         vec_store_part(out, dtype, j, p->kv_len - j, other);
 }
 
+static void put_weights(const stream *s, int64_t row, int64_t from)
+{
+    switch (s->problem->dtype) {
+    case HONE_F32:
+        put_weights_as(s, row, from, HONE_F32);
+        break;
+    case HONE_BF16:
+        put_weights_as(s, row, from, HONE_BF16);
+        break;
+    default:
+        put_weights_as(s, row, from, HONE_F16);
+    }
+}
+
 HONE_INLINE void normalise_weights(const stream *s, int64_t row, int64_t count)
 {
     if (stream_is_blind(s, row)) return;
@@ -39,19 +53,19 @@ HONE_INLINE void normalise_weights(const stream *s, int64_t row, int64_t count)
     s->sum[row] = 1;
 }
 
-HONE_INLINE void weigh_and_add(const stream *s, hone_dtype_id dtype)
+static void weigh_and_add(const stream *s)
 {
     int64_t first, last;
     stream_range(s, &first, &last);
-    stream_load_queries(s, dtype);
-    stream_scores(s, first, last - first, dtype);
+    VEC_NAME(hone_stream_load_queries)(s);
+    VEC_NAME(hone_stream_scores)(s, first, last - first);
     for (int64_t row = 0; row < s->rows; row++) {
-        stream_weigh(s, row, first, last - first);
+        VEC_NAME(hone_stream_weigh)(s, row, first, last - first);
         normalise_weights(s, row, last - first);
-        put_weights(s, row, first, dtype);
+        put_weights(s, row, first);
     }
-    stream_values(s, first, last - first, dtype);
-    stream_store(s, dtype);
+    VEC_NAME(hone_stream_values)(s, first, last - first);
+    VEC_NAME(hone_stream_store)(s);
 }
 
 static void weights_task(void *ctx, int64_t index)
@@ -69,16 +83,7 @@ static void weights_task(void *ctx, int64_t index)
         return;
     }
     stream_place(&s, memory);
-    switch (s.problem->dtype) {
-    case HONE_F32:
-        weigh_and_add(&s, HONE_F32);
-        break;
-    case HONE_BF16:
-        weigh_and_add(&s, HONE_BF16);
-        break;
-    default:
-        weigh_and_add(&s, HONE_F16);
-    }
+    weigh_and_add(&s);
 }
 
 hone_status VEC_NAME(hone_attention_weights)(

@@ -13,4 +13,7 @@
 
 #define HONE_INLINE static inline __attribute__((always_inline))
 
+// Of what a row, a tile or a task does once: one copy for all variants of the loop before it.
+#define HONE_OUTLINE static __attribute__((noinline, unused))
+
 #endif

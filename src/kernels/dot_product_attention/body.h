@@ -76,7 +76,7 @@ HONE_INLINE void weigh_scores(const stream *s, const biased_row *r)
 
 // The weights of a row: its scores by their sum, and zeros for the keys that no row sees. One that sees no key weighs all
 // the same.
-HONE_INLINE void put_weights(
+HONE_INLINE void put_weights_as(
     const biased_job *job, const stream *s, const biased_row *r, bool blind, hone_dtype_id dtype)
 {
     const hone_attention *p = s->problem;
@@ -95,6 +95,20 @@ HONE_INLINE void put_weights(
         vec_store_part(out, dtype, j, p->kv_len - j < VEC_WIDTH ? p->kv_len - j : VEC_WIDTH, other);
 }
 
+static void put_weights(const biased_job *job, const stream *s, const biased_row *r, bool blind)
+{
+    switch (s->problem->dtype) {
+    case HONE_F32:
+        put_weights_as(job, s, r, blind, HONE_F32);
+        break;
+    case HONE_BF16:
+        put_weights_as(job, s, r, blind, HONE_BF16);
+        break;
+    default:
+        put_weights_as(job, s, r, blind, HONE_F16);
+    }
+}
+
 // The keys that some row's causal mask and window show.
 static void keys_of(const biased_job *job, const stream *s, int64_t *out_first, int64_t *out_last)
 {
@@ -110,22 +124,23 @@ static void keys_of(const biased_job *job, const stream *s, int64_t *out_first, 
     if (*out_first > *out_last) *out_first = *out_last;
 }
 
-static void put_zeros(const stream *s, int64_t row, hone_dtype_id dtype)
+static void put_zeros(const stream *s, int64_t row)
 {
     const hone_attention *p = s->problem;
+    const hone_dtype_id dtype = p->dtype;
     char *out =
         hone_attention_at(&p->out, hone_element_size(dtype), s->batch, stream_position(s, row), stream_head(s, row));
     for (int64_t x = 0; x < p->value_dim; x++)
         hone_element_put(out, dtype, x, 0);
 }
 
-HONE_INLINE void attend_rows(const biased_job *job, const stream *s, hone_dtype_id dtype)
+static void attend_rows(const biased_job *job, const stream *s)
 {
     int64_t first, last;
     bool blind[BIASED_MAX_ROWS];
     keys_of(job, s, &first, &last);
-    stream_load_queries(s, dtype);
-    stream_scores(s, first, last - first, dtype);
+    VEC_NAME(hone_stream_load_queries)(s);
+    VEC_NAME(hone_stream_scores)(s, first, last - first);
     for (int64_t i = 0; i < s->rows; i++) {
         const biased_row r = {i, stream_head(s, i), stream_position(s, i), s->scores + i * s->block, first, last};
         s->factor[i] = 1;
@@ -135,13 +150,13 @@ HONE_INLINE void attend_rows(const biased_job *job, const stream *s, hone_dtype_
         if (biased && late) add_bias(job, s, &r);
         blind[i] = !mask_scores(job, s, &r);
         weigh_scores(s, &r);
-        if (job->problem->has_weights) put_weights(job, s, &r, blind[i], dtype);
+        if (job->problem->has_weights) put_weights(job, s, &r, blind[i]);
     }
-    stream_values(s, first, last - first, dtype);
-    stream_store(s, dtype);
+    VEC_NAME(hone_stream_values)(s, first, last - first);
+    VEC_NAME(hone_stream_store)(s);
     for (int64_t i = 0; i < s->rows; i++) {
         if (blind[i]) hone_attention_mean(s->problem, s->batch, s->kv_head, s->first_row + i);
-        if (hone_biased_is_void(job->problem, s->batch, stream_position(s, i))) put_zeros(s, i, dtype);
+        if (hone_biased_is_void(job->problem, s->batch, stream_position(s, i))) put_zeros(s, i);
     }
 }
 
@@ -160,16 +175,7 @@ static void biased_task(void *ctx, int64_t index)
         return;
     }
     stream_place(&s, memory);
-    switch (s.problem->dtype) {
-    case HONE_F32:
-        attend_rows(job, &s, HONE_F32);
-        break;
-    case HONE_BF16:
-        attend_rows(job, &s, HONE_BF16);
-        break;
-    default:
-        attend_rows(job, &s, HONE_F16);
-    }
+    attend_rows(job, &s);
 }
 
 hone_status VEC_NAME(hone_biased)(const hone_plan *plan, const hone_value *args, const hone_execution *execution)

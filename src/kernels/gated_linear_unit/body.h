@@ -45,6 +45,25 @@ HONE_INLINE vec gated_activate(hone_activation activation, vec x)
     }
 }
 
+// The results of a tile from its sums, a row of `vectors` vectors after the other.
+HONE_OUTLINE void gated_put(
+    const gated *g, int64_t row, int64_t n, int64_t count, int rows, int vectors, const vec *gates, const vec *ups)
+{
+    for (int r = 0; r < rows; r++) {
+        char *y = g->y.data + hone_rows_offset(&g->y, row + r) * hone_element_size(g->dtype);
+        for (int v = 0; v < vectors; v++, gates++, ups++) {
+            const int64_t part = count - v * VEC_WIDTH < VEC_WIDTH ? count - v * VEC_WIDTH : VEC_WIDTH;
+            const vec value = vec_mul(gated_activate(g->activation, *gates), *ups);
+            if (g->dtype == HONE_F32)
+                vec_store_part(y, HONE_F32, n + v * VEC_WIDTH, part, value);
+            else if (g->dtype == HONE_BF16)
+                vec_store_part(y, HONE_BF16, n + v * VEC_WIDTH, part, value);
+            else
+                vec_store_part(y, HONE_F16, n + v * VEC_WIDTH, part, value);
+        }
+    }
+}
+
 // Results of `rows` rows from `row` on and `vectors` vectors from n on, of which `count` elements are there.
 HONE_INLINE void gated_tile(
     const gated *g, int64_t row, int64_t n, int64_t count, hone_dtype_id dtype, int rows, int vectors)
@@ -81,14 +100,16 @@ HONE_INLINE void gated_tile(
             }
         }
     }
+    vec all_gates[8], all_ups[8]; // copies, so that the sums themselves stay in registers
+    HONE_UNROLL
     for (int r = 0; r < rows; r++) {
-        char *y = g->y.data + hone_rows_offset(&g->y, row + r) * size;
+        HONE_UNROLL
         for (int v = 0; v < vectors; v++) {
-            const int64_t part = count - v * VEC_WIDTH < VEC_WIDTH ? count - v * VEC_WIDTH : VEC_WIDTH;
-            vec_store_part(
-                y, dtype, n + v * VEC_WIDTH, part, vec_mul(gated_activate(g->activation, gates[r][v]), ups[r][v]));
+            all_gates[r * vectors + v] = gates[r][v];
+            all_ups[r * vectors + v] = ups[r][v];
         }
     }
+    gated_put(g, row, n, count, rows, vectors, all_gates, all_ups);
 }
 
 HONE_INLINE void gated_row(const gated *g, int64_t row, hone_dtype_id dtype, int rows)

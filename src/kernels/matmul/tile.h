@@ -78,15 +78,30 @@ HONE_INLINE void tile_step_in_place(
         tile_add_row(sum[i], tile_word(thirds[i / 3] + i % 3 * a_stride, bytes), row, vectors, form.product);
 }
 
-// adds: read at each vector, and constant for most sets. rounds: whether the results are stored, else the sums.
+// What the tile adds to.
+HONE_INLINE void tile_add(
+    const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_VECTORS], int64_t last, int rows, int vectors)
+{
+    const LANE *c = tile->c;
+    HONE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        HONE_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int64_t count = j == vectors - 1 ? last : VEC_WIDTH;
+            sum[i][j] = LANE_ADD(load_left(c + i * tile->c_stride, LANE_DTYPE, j * VEC_WIDTH, count), sum[i][j]);
+        }
+    }
+}
+
+// rounds: whether the results are stored, else the sums. adds: whether they are added to first, asked at each vector.
 HONE_INLINE void tile_put(
     const hone_gemm_tile *tile,
     vec sum[TILE_ROWS][TILE_VECTORS],
     int64_t last,
     int rows,
     int vectors,
-    const bool *adds,
     bool rounds,
+    bool adds,
     const tile_form form)
 {
     LANE *c = tile->c;
@@ -97,7 +112,8 @@ HONE_INLINE void tile_put(
         HONE_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int64_t count = j == vectors - 1 ? last : VEC_WIDTH, at = j * VEC_WIDTH;
-            vec whole = *adds ? LANE_ADD(load_left(c + i * stride, LANE_DTYPE, at, count), sum[i][j]) : sum[i][j];
+            vec whole = sum[i][j];
+            if (adds && tile->accumulate) whole = LANE_ADD(load_left(c + i * stride, LANE_DTYPE, at, count), whole);
             if (rounds)
                 form.round(result, i * result_stride + at, count, whole);
             else
@@ -107,8 +123,8 @@ HONE_INLINE void tile_put(
 }
 
 // Whether the sums are added to is asked once: a store may change the tile, as far as the compiler knows, so that it would ask again at
-// each vector and have code for both answers there, a third of a set's tiles. The portable set asks again: with code for each answer gcc
-// keeps the sums in memory during the product, which takes 1.15 to 1.4 times as long.
+// each vector and have code for both answers there, a third of a set's tiles. The portable set asks again: with code of its own for the
+// addition gcc keeps the sums in memory during the product, which takes 1.15 to 1.4 times as long.
 HONE_INLINE void tile_store(
     const hone_gemm_tile *tile,
     vec sum[TILE_ROWS][TILE_VECTORS],
@@ -117,17 +133,12 @@ HONE_INLINE void tile_store(
     int vectors,
     const tile_form form)
 {
-    const bool rounds = form.round != NULL && tile->result != NULL, yes = true, no = false;
-    if (sizeof(vec) < 32)
-        tile_put(tile, sum, last, rows, vectors, &tile->accumulate, rounds, form);
-    else if (rounds && tile->accumulate)
-        tile_put(tile, sum, last, rows, vectors, &yes, true, form);
-    else if (rounds)
-        tile_put(tile, sum, last, rows, vectors, &no, true, form);
-    else if (tile->accumulate)
-        tile_put(tile, sum, last, rows, vectors, &yes, false, form);
+    const bool late = sizeof(vec) < 32;
+    if (!late && tile->accumulate) tile_add(tile, sum, last, rows, vectors);
+    if (form.round != NULL && tile->result != NULL)
+        tile_put(tile, sum, last, rows, vectors, true, late, form);
     else
-        tile_put(tile, sum, last, rows, vectors, &no, false, form);
+        tile_put(tile, sum, last, rows, vectors, false, late, form);
 }
 
 HONE_INLINE void tile_clear(const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_VECTORS], int rows, int vectors)

@@ -67,7 +67,7 @@ HONE_INLINE void scale_row(const norm *job, int64_t row, float squares, hone_dty
         return;
     }
     float scale = 1.0f / sqrtf(square);
-    bool stream = job->stream && (uintptr_t)y % (uintptr_t)(VEC_WIDTH * size) == 0;
+    bool stream = VEC_STREAMS && job->stream && (uintptr_t)y % (uintptr_t)(VEC_WIDTH * size) == 0;
     if (stream)
         multiply(y, x, of->weight, dtype, length, scale, unroll, true);
     else

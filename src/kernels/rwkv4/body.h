@@ -66,6 +66,17 @@ HONE_INLINE mixture begin(const hone_rwkv4 *p, int64_t batch, int64_t channel, i
     return m;
 }
 
+HONE_OUTLINE mixture begin_once(const hone_rwkv4 *p, int64_t batch, int64_t channel, int64_t count)
+{
+    return begin(p, batch, channel, count);
+}
+
+// The other sets have one copy of it: portable takes .53 to .66 of the time with it. With AVX-512 f32 takes 1.05 times as long.
+HONE_INLINE mixture begin_channels(const hone_rwkv4 *p, int64_t batch, int64_t channel, int64_t count)
+{
+    return VEC_WIDTH == 16 ? begin(p, batch, channel, count) : begin_once(p, batch, channel, count);
+}
+
 // All steps of `vectors` vectors of channels, the last of which has `tail` channels.
 HONE_INLINE void mix(
     const hone_rwkv4 *p, int64_t batch, int64_t channel, int64_t tail, hone_dtype_id dtype, int vectors)
@@ -74,7 +85,7 @@ HONE_INLINE void mix(
     int64_t size = hone_element_size(dtype);
     HONE_UNROLL
     for (int c = 0; c < vectors; c++)
-        states[c] = begin(p, batch, channel + c * VEC_WIDTH, c + 1 < vectors ? VEC_WIDTH : tail);
+        states[c] = begin_channels(p, batch, channel + c * VEC_WIDTH, c + 1 < vectors ? VEC_WIDTH : tail);
     for (int64_t t = 0; t < p->seq_len; t++) {
         const char *k = hone_rwkv4_at(&p->k, size, batch, t, channel),
                    *v = hone_rwkv4_at(&p->v, size, batch, t, channel);

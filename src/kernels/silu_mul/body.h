@@ -81,20 +81,41 @@ HONE_INLINE void backward(const row *r, hone_dtype_id dtype, place at)
     put(r, SILU_MUL_VJP_D_UP, dtype, at, times_both(share, gate, d_y));
 }
 
-HONE_INLINE void each_vector(const row *r, hone_dtype_id dtype, int unroll, vector_function *function)
+HONE_INLINE void each_rest(const row *r, hone_dtype_id dtype, int64_t i, vector_function *function)
+{
+    for (; i < r->length; i += VEC_WIDTH)
+        function(r, dtype, (place){i, r->length - i < VEC_WIDTH ? r->length - i : VEC_WIDTH});
+}
+
+HONE_OUTLINE void forward_rest(const row *r, hone_dtype_id dtype, int64_t i)
+{
+    each_rest(r, dtype, i, forward);
+}
+
+HONE_OUTLINE void backward_rest(const row *r, hone_dtype_id dtype, int64_t i)
+{
+    each_rest(r, dtype, i, backward);
+}
+
+// A vector, and from element i on what the unrolled loop leaves of a row.
+typedef struct direction {
+    vector_function *vector;
+    void (*rest)(const row *r, hone_dtype_id dtype, int64_t i);
+} direction;
+
+HONE_INLINE void each_vector(const row *r, hone_dtype_id dtype, int unroll, const direction to)
 {
     int64_t i = 0;
     for (; i + unroll * VEC_WIDTH <= r->length; i += unroll * VEC_WIDTH) {
         HONE_UNROLL
         for (int u = 0; u < unroll; u++)
-            function(r, dtype, (place){i + u * VEC_WIDTH, VEC_WIDTH});
+            to.vector(r, dtype, (place){i + u * VEC_WIDTH, VEC_WIDTH});
     }
-    for (; i < r->length; i += VEC_WIDTH)
-        function(r, dtype, (place){i, r->length - i < VEC_WIDTH ? r->length - i : VEC_WIDTH});
+    if (i < r->length) to.rest(r, dtype, i);
 }
 
 HONE_INLINE void each_row(
-    const silu_mul *job, int64_t first, int64_t last, hone_dtype_id dtype, int unroll, vector_function *function)
+    const silu_mul *job, int64_t first, int64_t last, hone_dtype_id dtype, int unroll, const direction to)
 {
     int64_t size = hone_element_size(dtype);
     for (int64_t i = first; i < last; i++) {
@@ -103,49 +124,49 @@ HONE_INLINE void each_row(
             r.arrays[a] = job->arrays[a].data + hone_rows_offset(&job->arrays[a], i) * size;
             r.stream &= (uintptr_t)r.arrays[a] % (uintptr_t)(VEC_WIDTH * size) == 0;
         }
-        each_vector(&r, dtype, unroll, function);
+        each_vector(&r, dtype, unroll, to);
     }
 }
 
-HONE_INLINE void each_type(const silu_mul *job, int64_t first, int64_t last, int unroll, vector_function *function)
+HONE_INLINE void each_type(const silu_mul *job, int64_t first, int64_t last, int unroll, const direction to)
 {
     switch (job->dtype) {
     case HONE_F32:
-        each_row(job, first, last, HONE_F32, unroll, function);
+        each_row(job, first, last, HONE_F32, unroll, to);
         break;
     case HONE_BF16:
-        each_row(job, first, last, HONE_BF16, unroll, function);
+        each_row(job, first, last, HONE_BF16, unroll, to);
         break;
     default:
-        each_row(job, first, last, HONE_F16, unroll, function);
+        each_row(job, first, last, HONE_F16, unroll, to);
     }
 }
 
-HONE_INLINE void run_rows(const silu_mul *job, int64_t index, vector_function *function)
+HONE_INLINE void run_rows(const silu_mul *job, int64_t index, const direction to)
 {
     int64_t first = index * job->rows_per_task, last = first + job->rows_per_task;
     if (last > job->arrays[0].count) last = job->arrays[0].count;
     switch (job->unroll) {
     case 1:
-        each_type(job, first, last, 1, function);
+        each_type(job, first, last, 1, to);
         break;
     case 2:
-        each_type(job, first, last, 2, function);
+        each_type(job, first, last, 2, to);
         break;
     default:
-        each_type(job, first, last, 4, function);
+        each_type(job, first, last, 4, to);
     }
     if (job->stream) vec_stream_end();
 }
 
 static void run_forward(void *ctx, int64_t index)
 {
-    run_rows(ctx, index, forward);
+    run_rows(ctx, index, (direction){forward, forward_rest});
 }
 
 static void run_backward(void *ctx, int64_t index)
 {
-    run_rows(ctx, index, backward);
+    run_rows(ctx, index, (direction){backward, backward_rest});
 }
 
 static hone_status run(

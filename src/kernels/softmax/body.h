@@ -204,17 +204,15 @@ HONE_INLINE void long_row(const row *r, hone_dtype_id dtype, int64_t method, int
     float most, sum;
     if (method == SOFTMAX_ONLINE) {
         sum = sum_online(r, dtype, unroll, &most);
-        multiply_powers(r, dtype, most, sum, unroll);
-        return;
-    }
-    most = highest(r, dtype, unroll);
-    if (method == SOFTMAX_BUFFERED) {
-        sum = sum_of_powers(r, dtype, most, unroll, true);
-        multiply_buffer(r, dtype, sum, unroll);
     } else {
+        most = highest(r, dtype, unroll);
+        if (method == SOFTMAX_BUFFERED) {
+            multiply_buffer(r, dtype, sum_of_powers(r, dtype, most, unroll, true), unroll);
+            return;
+        }
         sum = sum_of_powers(r, dtype, most, unroll, false);
-        multiply_powers(r, dtype, most, sum, unroll);
     }
+    multiply_powers(r, dtype, most, sum, unroll);
 }
 
 // A row of `vectors` vectors, the last of them perhaps not full.

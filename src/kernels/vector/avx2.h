@@ -7,7 +7,7 @@
 
 typedef __m256 vec;
 
-enum { VEC_WIDTH = 8, VEC_TILE = 4, VEC_LOWEST = -127 };
+enum { VEC_WIDTH = 8, VEC_TILE = 4, VEC_LOWEST = -127, VEC_STREAMS = 1 };
 
 HONE_INLINE vec vec_set(float value)
 {

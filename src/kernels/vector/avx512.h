@@ -9,7 +9,7 @@
 typedef __m512 vec;
 
 // VEC_TILE: rows of a register tile whose columns are up to three vectors. VEC_LOWEST: 2 to this power is given as 0.
-enum { VEC_WIDTH = 16, VEC_TILE = 8, VEC_LOWEST = -160 };
+enum { VEC_WIDTH = 16, VEC_TILE = 8, VEC_LOWEST = -160, VEC_STREAMS = 1 };
 
 HONE_INLINE vec vec_set(float value)
 {

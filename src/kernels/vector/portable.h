@@ -11,7 +11,7 @@ typedef int32_t vec_bits __attribute__((vector_size(16)));
 typedef uint32_t vec_words __attribute__((vector_size(16))); // bits that may wrap around, as those of NaN do
 typedef uint16_t vec_halves __attribute__((vector_size(8)));
 
-enum { VEC_WIDTH = 4, VEC_TILE = 4, VEC_LOWEST = -127 };
+enum { VEC_WIDTH = 4, VEC_TILE = 4, VEC_LOWEST = -127, VEC_STREAMS = 0 };
 
 HONE_INLINE vec vec_set(float value)
 {
@@ -85,18 +85,29 @@ HONE_INLINE vec vec_first(int64_t count, vec a, vec b)
     return vec_choose((vec_bits){0, 1, 2, 3} < (vec_bits){n, n, n, n}, a, b);
 }
 
-HONE_INLINE vec vec_load_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
+HONE_INLINE vec vec_load_elements(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
 {
     vec value = vec_set(0.0f);
-    for (int64_t i = 0; i < count && i < VEC_WIDTH; i++)
+    for (int64_t i = 0; i < count; i++)
         value[i] = hone_element_get(data, dtype, index + i);
     return value;
 }
 
-HONE_INLINE void vec_store_part(void *data, hone_dtype_id dtype, int64_t index, int64_t count, vec value)
+HONE_INLINE void vec_store_elements(void *data, hone_dtype_id dtype, int64_t index, int64_t count, vec value)
 {
-    for (int64_t i = 0; i < count && i < VEC_WIDTH; i++)
+    for (int64_t i = 0; i < count; i++)
         hone_element_put(data, dtype, index + i, value[i]);
+}
+
+// Each of their elements takes a dozen instructions and more.
+HONE_OUTLINE vec vec_load_few_halves(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
+{
+    return vec_load_elements(data, dtype, index, count);
+}
+
+HONE_OUTLINE void vec_store_few_halves(void *data, hone_dtype_id dtype, int64_t index, int64_t count, vec value)
+{
+    vec_store_elements(data, dtype, index, count, value);
 }
 
 // A 16 bit float's bits in each lane.
@@ -135,6 +146,20 @@ HONE_INLINE void vec_store_bf16(void *data, int64_t index, vec value)
     memcpy((uint16_t *)data + index, &halves, sizeof halves);
 }
 
+// hone_f16_of_float in each lane.
+HONE_INLINE void vec_store_f16(void *data, int64_t index, vec value)
+{
+    const vec_words bits = (vec_words)value, size = bits & 0x7fffffff;
+    const vec_words nan = (vec_words)(value != value), far = (vec_words)((vec_bits)size >= 0x477ff000),
+                    near = (vec_words)((vec_bits)size < 0x38800000);
+    const vec_words steps = (vec_words)((vec)size + vec_set(0.5f)) - 0x3f000000; // of a subnormal
+    vec_words half = (steps & near) | (((size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13) & ~near);
+    half = (far & 0x7c00) | (half & ~far);
+    half |= nan & (0x200 | (size >> 13 & 0x3ff));
+    const vec_halves halves = __builtin_convertvector(half | (bits >> 16 & 0x8000), vec_halves);
+    memcpy((uint16_t *)data + index, &halves, sizeof halves);
+}
+
 HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t index, vec out[2])
 {
     out[0] = vec_load(data, dtype, index);
@@ -148,7 +173,25 @@ HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec v
     else if (dtype == HONE_BF16)
         vec_store_bf16(data, index, value);
     else
-        vec_store_part(data, dtype, index, VEC_WIDTH, value);
+        vec_store_f16(data, index, value);
+}
+
+// The first `count` elements, or all.
+HONE_INLINE vec vec_load_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
+{
+    if (count >= VEC_WIDTH) return vec_load(data, dtype, index);
+    if (dtype == HONE_F32) return vec_load_elements(data, HONE_F32, index, count);
+    return vec_load_few_halves(data, dtype, index, count);
+}
+
+HONE_INLINE void vec_store_part(void *data, hone_dtype_id dtype, int64_t index, int64_t count, vec value)
+{
+    if (count >= VEC_WIDTH)
+        vec_store(data, dtype, index, value);
+    else if (dtype == HONE_F32)
+        vec_store_elements(data, HONE_F32, index, count, value);
+    else
+        vec_store_few_halves(data, dtype, index, count, value);
 }
 
 HONE_INLINE void vec_floats_of_two(const float *from, hone_dtype_id dtype, int64_t index, vec out[2])

@@ -114,6 +114,31 @@ static void every_half_comes_back_as_it_was(void **state)
     }
 }
 
+static void check_f16(uint32_t from, uint32_t step)
+{
+    float numbers[VEC_WIDTH];
+    uint16_t halves[VEC_WIDTH];
+    for (uint32_t i = 0; i < VEC_WIDTH; i++)
+        numbers[i] = hone_float_of_bits(from + i * step);
+    vec_store(halves, HONE_F16, 0, vec_load(numbers, HONE_F32, 0));
+    for (int i = 0; i < VEC_WIDTH; i++)
+        if (halves[i] != hone_f16_of_float(numbers[i])) fail_msg("%a becomes f16 %#x", (double)numbers[i], halves[i]);
+}
+
+static void floats_become_the_f16_that_each_is_by_itself(void **state)
+{
+    (void)state;
+    const uint32_t step = 4099; // over all floats: infinities, NaN and subnormals, too
+    for (uint64_t bits = 0; bits >> 32 == 0; bits += VEC_WIDTH * step)
+        check_f16((uint32_t)bits, step);
+    for (uint32_t half = 0; half < 1 << 16; half++) { // at each half, and about the middle to the next
+        const uint32_t bits = hone_float_bits(hone_float_of_f16((uint16_t)half));
+        check_f16(bits - 1, 1);
+        check_f16(bits + 0xffe, 1);
+        check_f16(hone_float_bits(((float)(half & 0x3ff) + 0.5f) * 0x1p-24f) - 1, 1); // of subnormals
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +148,7 @@ int main(void)
         cmocka_unit_test(lanes_are_unzipped_and_zipped_again),
         cmocka_unit_test(nothing_remains_of_minus_infinity_and_nan_stays),
         cmocka_unit_test(every_half_comes_back_as_it_was),
+        cmocka_unit_test(floats_become_the_f16_that_each_is_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
