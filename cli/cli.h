@@ -207,7 +207,6 @@ void cli_print_progress(const char *text);
 // The name that a misspelt one is nearest to.
 typedef struct cli_meant {
     const char *given, *before; // "--" before options
-    size_t slips;
     char name[96], text[128];
 } cli_meant;
 void cli_meant_by(cli_meant *meant, const char *name); // one that there is

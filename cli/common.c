@@ -100,20 +100,12 @@ int cli_fail(const hone_error *err)
 int cli_fail_call(hone_cli *cli, const char *text, const hone_error *err)
 {
     char name[HONE_NAME_SIZE];
-    char **names = NULL;
-    size_t count = 0;
-    cli_meant meant = {.given = name, .before = ""};
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "( @"), text);
-    const bool is_misspelt = err->status == HONE_NOT_FOUND && hone_op_find(cli->rt, name, NULL) == NULL;
-    if (is_misspelt && hone_registry_algorithms(cli->rt, &names, &count, NULL) == HONE_OK) {
-        for (size_t i = 0; i < count; i++)
-            cli_meant_by(&meant, names[i]);
-        hone_names_release(&names);
-    }
     // A kernel that a program or a pack brings is known to the process that was given it, and to no other.
-    const bool is_elsewhere = is_misspelt && meant.name[0] == '\0';
+    const bool is_elsewhere = err->status == HONE_NOT_FOUND && hone_op_find(cli->rt, name, NULL) == NULL &&
+                              strstr(err->message, "; did you mean ") == NULL;
     cli_warn(
-        "%s%s%s", err->message, cli_meant_text(&meant),
+        "%s%s", err->message,
         is_elsewhere ? "; name the pack that has it with --pack, or its program with --program" : "");
     return cli_exit_code(err->status);
 }

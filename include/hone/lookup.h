@@ -58,6 +58,10 @@ HONE_API HONE_MUST_CHECK hone_status hone_kernel_run(
 HONE_API HONE_MUST_CHECK hone_status
 hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err);
 HONE_API void hone_names_release(char ***names);
+// The name that a misspelt one was meant to be, for messages: up to a third of its letters are wrong, missing, too many or swapped, or it is
+// the name's first words.
+// Returns: the nearest of the names, of equally near ones the first; NULL when none is near, or given or names is NULL.
+HONE_API const char *hone_names_nearest(const char *given, const char *const *names, size_t count);
 // The kernels of an algorithm by falling priority; none for an unknown one. Free with hone_kernels_release: until then
 // each lives, also when it is replaced meanwhile.
 HONE_API HONE_MUST_CHECK hone_status hone_registry_kernels(

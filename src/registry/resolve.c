@@ -35,15 +35,22 @@ hone_status hone_registry_fail_unknown_now(hone_registry *registry, const char *
 {
     words list = {.used = 0};
     size_t count = 0;
+    hone_registry_name wanted;
+    const bool is_name = name != NULL && hone_registry_name_read(name, &wanted);
+    const char *meant = NULL;
     const hone_algorithm_entry *const *entries = hone_registry_all_now(registry, &count);
     for (size_t i = 0; i < count; i++) {
+        const char *both[] = {meant != NULL ? meant : entries[i]->name, entries[i]->name};
+        if (is_name) meant = hone_names_nearest(wanted.name, both, 2);
         bool versions = (i > 0 && strcmp(entries[i - 1]->name, entries[i]->name) == 0) ||
                         (i + 1 < count && strcmp(entries[i + 1]->name, entries[i]->name) == 0);
         say(&list, "%s%s", i > 0 ? ", " : "", entries[i]->name);
         if (versions || strcmp(entries[i]->version, "1") != 0) say(&list, "@v%s", entries[i]->version);
     }
+    // What was meant comes first: the list may be cut.
     return hone_fail(
-        err, HONE_NOT_FOUND, where, "no algorithm named '%.120s'; there are: %s", name == NULL ? "" : name,
+        err, HONE_NOT_FOUND, where, "no algorithm named '%.120s'; %s%s%s: %s", name == NULL ? "" : name,
+        meant != NULL ? "did you mean " : "", meant != NULL ? meant : "", meant != NULL ? "? There are" : "there are",
         count > 0 ? list.text : "none");
 }
 

@@ -730,6 +730,8 @@ class Registry(HoneTest):
         self.assertEqual(hone.registry.get("rms_norm", "native", "cpu").platform, "native")
         with self.assertRaisesRegex(hone.NotFoundError, "rms_norm"):
             hone.registry.get("rms_norm", "triton", "gpu")
+        with self.assertRaisesRegex(hone.NotFoundError, r"no algorithm named 'rms_nrom'; did you mean rms_norm\? There are: "):
+            hone.registry.get("rms_nrom")
         with self.assertRaises(hone.InvalidArgumentError):
             hone.registry.get("rms_norm", "Native")
 

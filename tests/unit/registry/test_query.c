@@ -176,7 +176,7 @@ static void a_wrong_query_is_refused(void **state)
     assert_int_equal(query(f, HONE_NATIVE, (hone_backend)-3, &ref), HONE_INVALID_ARGUMENT);
     hone_query unknown = {"fb", (hone_platform)55, HONE_CPU}; // the name is said first
     assert_int_equal(hone_registry_query(f->registry, &unknown, &ref, &f->err), HONE_NOT_FOUND);
-    assert_says(f, "there are: fa");
+    assert_says(f, "did you mean fa? There are: fa");
 }
 
 static void a_very_long_list_of_kernels_is_cut_and_says_so(void **state)

@@ -144,6 +144,8 @@ static void an_unknown_name_is_answered_with_those_there_are(void **state)
     assert_int_equal(add_algorithm(f, "zeta(x: f32[n]) -> y: f32[n]"), HONE_OK);
     assert_int_equal(hone_registry_fail_unknown(f->registry, NULL, &f->err), HONE_NOT_FOUND);
     assert_says(f, "no algorithm named ''; there are: fa, gemm@v1, gemm@v2, zeta"); // the version where there are two
+    assert_int_equal(hone_registry_fail_unknown(f->registry, "Gem@v1", &f->err), HONE_NOT_FOUND);
+    assert_says(f, "no algorithm named 'Gem@v1'; did you mean gemm? There are: fa, gemm@v1, gemm@v2, zeta");
     assert_non_null(strrchr(f->err.message, 'z'));
     assert_string_equal(strrchr(f->err.message, 'z'), "zeta");
     for (int i = 0; i < 200; i++) {

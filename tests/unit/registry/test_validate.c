@@ -113,7 +113,7 @@ static void an_unknown_algorithm_is_not_found(void **state)
     fixture *f = *state;
     bool same = true;
     assert_int_equal(hone_registry_validate(f->registry, "nope", false, NULL, NULL, &same, &f->err), HONE_NOT_FOUND);
-    assert_says(f, "there are: op");
+    assert_says(f, "did you mean op? There are: op");
     assert_int_equal(
         hone_registry_validate(f->registry, NULL, false, NULL, NULL, NULL, &f->err), HONE_INVALID_ARGUMENT);
     assert_says(f, "out_ok is NULL");
