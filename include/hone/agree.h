@@ -16,7 +16,7 @@ extern "C" {
 enum { HONE_DIGEST_SIZE = 65 }; // 64 hex digits and a NUL
 
 // Writes what this process chooses for calls, under the context that is entered and the runtime's policy. Never tunes, and
-// runs none of the calls; kernels that nobody has verified are verified, as a miss does. The store is read first.
+// runs none of the calls; kernels that were not verified yet are verified, as a miss does. The store is read first.
 //   calls       call texts, or labels; NULL selects every call that this runtime was asked for until now (hone_stats)
 //   sink        gets the document (docs/formats.md): JSON on one line
 //   out_digest  of the choices alone: calls, kernels, configs, revisions. Two ranks with one digest choose alike. May be

@@ -1,4 +1,4 @@
-// Arguments of a call that are made up as contests make them: for who runs and checks calls without data of his own.
+// Generated arguments of a call, as contests generate them: to run and check calls without data.
 #ifndef HONE_INPUTS_H
 #define HONE_INPUTS_H
 

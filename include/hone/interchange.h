@@ -140,7 +140,7 @@ hone_export(hone_store *store, const hone_export_options *options, char **out_te
 
 // Visits the names of the files that the store's entries make in a folder, sorted, each once: "hone.json" for a bundle;
 // "flash-attn.json", as ejkernel looks for it, for ejkernel; "DEVICE/OPERATION.json" for tokamax. A name has no parts but
-// these, and leads nowhere else. options->line is told of what is left out of all of them.
+// these, and leads nowhere else. options->line gets a line for what is left out of all of them.
 HONE_API HONE_MUST_CHECK hone_status hone_export_files(
     hone_store *store,
     const hone_export_options *options,

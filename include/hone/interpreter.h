@@ -73,7 +73,7 @@ HONE_API int hone_interpreter_work(int fd);
 
 // A run that keeps the interpreter's lock, which takes as long to give up and take as a small kernel does: hone_run of a call that is
 // a table hit, of one of the library's own kernels for the CPU with at most 64 KiB to move and 100,000 operations to do,
-// some ten microseconds. Decides nothing, calls nobody back and logs nothing. Any thread.
+// some ten microseconds. Decides nothing, calls no callback and logs nothing. Any thread.
 //   args  as hone_run's
 // Returns: whether it ran. If not, results hold nothing: give the lock up and call hone_run.
 HONE_API HONE_MUST_CHECK bool hone_run_if_short(const hone_op *op, const hone_value *args, size_t count);

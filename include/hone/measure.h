@@ -61,11 +61,11 @@ HONE_MUST_CHECK static inline hone_status hone_compare(
     return hone_compare_sized(op, call, choices, count, options, out, sizeof *out, err);
 }
 
-// A turn on a device: for who measures there himself, beside the contests of all processes of this machine.
+// A turn on a device: for programs that measure there, alternating with the contests of all processes of this machine.
 typedef struct hone_turn hone_turn;
 
 // Waits until no contest and no other turn measures on the device.
-//   call     of which progress is told; borrowed until the turn ends
+//   call     that is named in reports of progress; borrowed until the turn ends
 //   options  wait_seconds, progress, cancel; NULL selects all defaults
 //   wait     other processes are waited for at most wait_seconds; threads of this process without limit, until cancel is set
 //   *out     the caller's (hone_turn_end); NULL after a failure
