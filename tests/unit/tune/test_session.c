@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 static void a_contest_in_process_survives_every_failed_allocation(void **state)
 {
@@ -131,6 +132,22 @@ static void the_next_sample_waits_for_idle_threads_that_look_for_work(void **sta
     hone_session_deinit(&session);
 }
 
+// As on a busy machine, where each look comes milliseconds after it was asked for: who has slept for so long needs no rest more.
+static void what_it_slept_is_what_passed(void **state)
+{
+    (void)state;
+    const uint64_t ms = 1000 * 1000;
+    hone_session session;
+    hone_session_init(&session, hone_allocator_system(), &(hone_kernel_reader){.strict = false}, NULL);
+    assert_int_equal(prctl(PR_SET_TIMERSLACK, 5 * ms, 0, 0, 0), 0);
+    idler idle;
+    pthread_t thread = start_idler(&idle, 128 * ms);
+    assert_true(hone_session_settle(&session) > 64 * ms);
+    pthread_join(thread, NULL);
+    assert_int_equal(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0), 0);
+    hone_session_deinit(&session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +155,7 @@ int main(void)
             a_contest_in_process_survives_every_failed_allocation, ground_setup, ground_teardown),
         cmocka_unit_test(messages_that_are_none_and_calls_that_are_not_open_are_answered),
         cmocka_unit_test(the_next_sample_waits_for_idle_threads_that_look_for_work),
+        cmocka_unit_test(what_it_slept_is_what_passed),
         cmocka_unit_test(words_that_are_too_long_end_with_dots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
