@@ -111,14 +111,19 @@ static bool is_worth_it(const hone_session *session, hone_variant_kind kind)
            hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
 }
 
-hone_status hone_session_make_all_variants(hone_session *session, hone_error *err)
+hone_status hone_runner_make_all_variants(hone_runner *runner, hone_error *err)
 {
+    hone_session *session = runner->session;
     hone_status status = HONE_OK;
+    bool has_time = true;
     if (session->has_all_variants) return HONE_OK;
-    session->has_all_variants = true;
-    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK; kind++)
-        if (is_worth_it(session, (hone_variant_kind)kind))
-            status = make_variant(session, (hone_variant_kind)kind, true, err);
+    for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK && has_time; kind++) {
+        if (!is_worth_it(session, (hone_variant_kind)kind)) continue;
+        // Nobody would look at what is made later: a smaller call's are looked at in its place.
+        has_time = kind <= HONE_VARIANT_OTHER || hone_runner_has_time(runner);
+        if (has_time) status = make_variant(session, (hone_variant_kind)kind, true, err);
+    }
+    session->has_all_variants = has_time;
     hone_error *told = status == HONE_OK ? err : NULL;
     const hone_status back = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
     return status == HONE_OK ? back : status;

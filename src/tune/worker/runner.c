@@ -278,7 +278,7 @@ static hone_status make_variants(hone_runner *runner, hone_verify_depth depth, h
 {
     hone_session *session = runner->session;
     const bool is_in_time = depth == HONE_FOR_WINNERS && hone_runner_has_time(runner);
-    if (is_in_time) return hone_session_make_all_variants(session, err);
+    if (is_in_time) return hone_runner_make_all_variants(runner, err);
     if (depth < HONE_FOR_LEADERS || session->has_leaders_variants || !session->variants.shares) return HONE_OK;
     const hone_variant_kind last = depth == HONE_FOR_LEADERS ? HONE_VARIANT_COUNT - 1 : HONE_VARIANT_OTHER;
     return hone_session_make_variants(session, HONE_FOR_LEADERS, last, err);

@@ -127,8 +127,8 @@ bool hone_session_is_quick(const hone_session *session);
 // loaded afterwards.
 hone_status hone_session_make_variants(
     hone_session *session, hone_verify_depth depth, hone_variant_kind last, hone_error *err);
-// Makes those that are for winners alone, once. The original is loaded afterwards.
-hone_status hone_session_make_all_variants(hone_session *session, hone_error *err);
+// Makes those that are for winners alone, once, in the time that the runner has. The original is loaded afterwards.
+hone_status hone_runner_make_all_variants(hone_runner *runner, hone_error *err);
 // scalars.c: what was made of the open call is let go of.
 void hone_session_forget_scalars(hone_session *session);
 uint8_t hone_session_read_changes(hone_wire_reader *reader);

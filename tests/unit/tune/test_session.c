@@ -1,6 +1,8 @@
 // The worker's side by itself, in this process: allocations that fail, messages in the wrong order.
 #include "arena.h"
 #include "failing_allocator.h"
+#include "hone/describe.h"
+#include "tune/contest/contest.h"
 #include "tune/worker/session.h"
 
 #include <pthread.h>
@@ -71,6 +73,77 @@ static void messages_that_are_none_and_calls_that_are_not_open_are_answered(void
     hone_buffer_deinit(&message);
     hone_buffer_deinit(&answer);
     hone_session_deinit(&session);
+}
+
+static atomic_int copies_by_reference;
+static atomic_bool reference_is_slow;
+
+// Longer than a short look, of which there are never too many.
+static hone_status copy(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor;
+    hone_os_sleep_ns((uint64_t)(2 * hone_short_look_ns));
+    memcpy(hone_tensor_data(args[1].as.tensor), hone_tensor_data(x), (size_t)x->shape[0] * sizeof(float));
+    return HONE_OK;
+}
+
+static hone_status copy_as_reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    atomic_fetch_add(&copies_by_reference, 1);
+    if (atomic_load(&reference_is_slow)) hone_os_sleep_ns(300 * 1000 * 1000);
+    return copy(plan, args, execution);
+}
+
+typedef struct confirming {
+    double looks_seconds;
+    bool left_out;
+} confirming;
+
+static hone_status confirm(hone_contest_state *state, void *ctx, hone_error *err)
+{
+    confirming *c = ctx;
+    hone_candidate candidate = {.config = {.count = 0}};
+    hone_confirming how = {.seconds = 1, .looks_seconds = c->looks_seconds};
+    hone_status status = hone_contest_choose_sandbox(&state->trials, &state->field, &state->question, err);
+    if (status == HONE_OK) status = hone_trials_open(&state->trials, err);
+    atomic_store(&copies_by_reference, 0);
+    atomic_store(&reference_is_slow, c->looks_seconds > 0);
+    if (status == HONE_OK)
+        status = hone_trials_confirm(&state->trials, state->field.contestants[0].ref, &candidate, &how, err);
+    c->left_out = how.left_out;
+    assert_int_equal(candidate.trial.failure, HONE_FAILURE_NONE);
+    return status;
+}
+
+// A winner's values are made as long as somebody has time to look at them: each has a reference.
+static void what_nobody_has_time_to_look_at_is_not_made(void **state)
+{
+    ground *g = *state;
+    const hone_kernel kernel = {
+        HONE_KERNEL, .algorithm = "copied", .name = "good", .platform = HONE_NATIVE, .backend = HONE_CPU, .run = copy};
+    const hone_algorithm algorithm = {
+        .struct_size = sizeof algorithm, .signature = "copied(x: f32[n]) -> y: f32[n]", .reference = copy_as_reference};
+    hone_call *call = NULL;
+    g->options.isolation = HONE_ISOLATION_IN_PROCESS;
+    assert_int_equal(hone_registry_add_algorithm(g->registry, &algorithm, false, &g->err), HONE_OK);
+    assert_int_equal(hone_registry_add_kernels(g->registry, &kernel, 1, false, false, &g->err), HONE_OK);
+    const hone_algorithm_entry *entry = hone_registry_find(g->registry, "copied", NULL);
+    assert_int_equal(
+        hone_call_parse(hone_allocator_system(), entry->signature, "copied(f32[100])", &call, &g->err), HONE_OK);
+    int copies[2];
+    for (int is_late = 0; is_late < 2; is_late++) {
+        confirming c = {.looks_seconds = is_late ? 0.25 : 0};
+        const hone_status status = hone_contest_run_as(
+            &(hone_contest_request){&g->environment, entry, call, &g->options}, confirm, &c, &g->contest, &g->err);
+        if (status != HONE_OK) fail_msg("%s", g->err.message);
+        hone_contest_deinit(&g->contest);
+        copies[is_late] = atomic_load(&copies_by_reference);
+        assert_int_equal(c.left_out, is_late);
+    }
+    assert_true(copies[1] < copies[0]);
+    hone_call_release(&call);
 }
 
 static void words_that_are_too_long_end_with_dots(void **state)
@@ -156,6 +229,7 @@ int main(void)
         cmocka_unit_test(messages_that_are_none_and_calls_that_are_not_open_are_answered),
         cmocka_unit_test(the_next_sample_waits_for_idle_threads_that_look_for_work),
         cmocka_unit_test(what_it_slept_is_what_passed),
+        cmocka_unit_test_setup_teardown(what_nobody_has_time_to_look_at_is_not_made, ground_setup, ground_teardown),
         cmocka_unit_test(words_that_are_too_long_end_with_dots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
