@@ -33,6 +33,7 @@ typedef hone_status hone_attention_function(
 
 // Queries in the lanes of vectors, K and V broadcast: for many queries.
 hone_attention_function hone_attention_tiles_portable, hone_attention_tiles_avx2, hone_attention_tiles_avx512;
+hone_attention_function hone_attention_tiles_avx512_bf16;
 // K and V streamed through vectors once: for few queries of a kv_head, as in decoding.
 hone_attention_function hone_attention_stream_portable, hone_attention_stream_avx2, hone_attention_stream_avx512;
 // Double, for any strides.
@@ -57,6 +58,8 @@ bool hone_tiles_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
 bool hone_stream_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
+bool hone_tiles_of_bf16_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
+bool hone_tiles_of_bf16_yield(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device);
 hone_run_function hone_attention_run;
 
 bool hone_composed_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);

@@ -17,6 +17,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     hone_attention_model(call, &form, out_cost);
 }
 
+static const hone_attention_choice tiles_avx512_bf16 = {.form = &form, .function = hone_attention_tiles_avx512_bf16};
 static const hone_attention_choice tiles_avx512 = {.form = &form, .function = hone_attention_tiles_avx512};
 static const hone_attention_choice tiles_avx2 = {.form = &form, .function = hone_attention_tiles_avx2};
 static const hone_attention_choice tiles_portable = {.form = &form, .function = hone_attention_tiles_portable};
@@ -33,6 +34,9 @@ static const hone_attention_choice cuda = {.form = &form};
 #define AVX2   (HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C)
 #define NATIVE HONE_KERNEL, .algorithm = ATTENTION_ALGORITHM, .platform = HONE_NATIVE, .backend = HONE_CPU
 #define TILES  .supports = hone_tiles_supports, .heuristic = hone_tiles_heuristic, .run = hone_attention_run
+#define TILES_OF_BF16                                                                                                  \
+    .supports = hone_tiles_of_bf16_supports, .heuristic = hone_tiles_heuristic, .run = hone_attention_run,             \
+    .yields = hone_tiles_of_bf16_yield
 #define STREAM .supports = hone_stream_supports, .heuristic = hone_stream_heuristic, .run = hone_attention_run
 #define COMPOSED                                                                                                       \
     .supports = hone_composed_supports, .heuristic = hone_composed_heuristic, .prepare = hone_composed_prepare,        \
@@ -41,6 +45,8 @@ static const hone_attention_choice cuda = {.form = &form};
 static const hone_kernel kernels[] = {
     {NATIVE, .signature = ATTENTION_SIGNATURE(HONE_FLOATS), .name = "avx512_stream", .priority = 34, .needs = AVX512,
      .space = STREAM_SPACE, .user = (void *)&stream_avx512, STREAM},
+    {NATIVE, .signature = ATTENTION_SIGNATURE(HONE_FLOATS), .name = "avx512_bf16", .priority = 33,
+     .needs = AVX512 | HONE_CPU_AVX512_BF16, .space = TILES_SPACE, .user = (void *)&tiles_avx512_bf16, TILES_OF_BF16},
     {NATIVE, .signature = ATTENTION_SIGNATURE(HONE_FLOATS), .name = "avx512", .priority = 32, .needs = AVX512,
      .space = TILES_SPACE, .user = (void *)&tiles_avx512, TILES},
     {NATIVE, .signature = ATTENTION_SIGNATURE(HONE_FLOATS), .name = "avx2_stream", .priority = 24, .needs = AVX2,

@@ -19,6 +19,15 @@ bool hone_tiles_supports(const hone_kernel *kernel, const hone_call *call, hone_
     return hone_attention_supports(call, choice_of(kernel)->form, why);
 }
 
+bool hone_tiles_of_bf16_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    if (hone_attention_of_call(call, choice_of(kernel)->form).dtype == HONE_BF16)
+        return hone_attention_supports(call, choice_of(kernel)->form, why);
+    hone_fail(
+        why, HONE_UNSUPPORTED, "kernels.attention", "the elements are not bf16; this kernel multiplies bf16 alone");
+    return false;
+}
+
 bool hone_stream_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     if (!hone_attention_supports(call, choice_of(kernel)->form, why)) return false;
@@ -57,6 +66,14 @@ bool hone_tiles_heuristic(
     out_config->values[TILES_BLOCK_KV] = problem.causal || problem.has_window ? 32 : 64;
     out_config->values[TILES_THREADS] = threads;
     return true;
+}
+
+// There an instruction that multiplies pairs takes as long as four that multiply floats.
+bool hone_tiles_of_bf16_yield(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
+{
+    (void)kernel;
+    (void)call;
+    return hone_is_processor(device, "GenuineIntel");
 }
 
 // Keys are split only where heads alone do not keep the threads busy.

@@ -1,4 +1,9 @@
-// Attention for many queries, over the vectors of the including file.
+// Attention for many queries, over the vectors of the including file and its words, the elements of a query and a key that a product
+// takes together:
+//
+//   WORD                             how many they are: 1 (tiles_of_floats.h), or 2 of bf16 (avx512_bf16.c)
+//   words_of_row(row, dtype, ...)    a vector of words of a row
+//   word_product(a, b, sum)          the words' products added to sums
 //
 // Everything is transposed: S^T = K Q^T and O^T = V^T P^T have queries in the lanes of vectors and K's or V's elements
 // as broadcast scalars. So K and V are read as they lie in memory, maxima and sums over keys are plain vector
@@ -30,7 +35,8 @@ typedef struct tiles_job {
     int64_t tiles;        // of a task
     int64_t block_kv;     // a multiple of VEC_TILE
     int64_t row_blocks;   // tasks of one kv_head
-    int64_t key_stride;   // of the copied keys, floats
+    int64_t dim_words;    // of a query and a key
+    int64_t key_stride;   // of the copied keys, words
     int64_t value_padded; // value_dim rounded up to VEC_TILE
     float query_scale, cap;
     _Atomic bool out_of_memory;
@@ -38,7 +44,7 @@ typedef struct tiles_job {
 
 // One tile's memory. Arrays of [lanes] or [rows][lanes] floats.
 typedef struct tile {
-    float *query;      // [dim][lanes], scaled
+    float *query;      // [dim_words][lanes]; floats are scaled, of longer words the logits
     float *out;        // [value_padded][lanes]
     float *most, *sum; // of the softmax so far
     float *low, *high; // first and last key that a lane sees; low > high: none
@@ -50,7 +56,7 @@ typedef struct tile {
 typedef struct tiles_task {
     const tiles_job *job;
     int64_t batch, kv_head;
-    float *keys;   // [block_kv][key_stride]
+    float *keys;   // [block_kv][key_stride], words
     float *values; // [value_padded / VEC_TILE][block_kv][VEC_TILE]
     float *scores; // [block_kv][lanes]
     float *factor; // [lanes]
@@ -89,21 +95,22 @@ HONE_INLINE const char *query_row(const tiles_task *task, int64_t row)
 // Rows of queries become lanes.
 HONE_INLINE void load_queries(const tiles_task *task, tile *t, hone_dtype_id dtype)
 {
-    int64_t lanes = task->job->lanes, dim = task->job->problem->dim;
+    int64_t lanes = task->job->lanes, words = task->job->dim_words, dim = task->job->problem->dim;
     vec scale = vec_set(task->job->query_scale), block[VEC_WIDTH];
     for (int64_t lane = 0; lane < lanes; lane += VEC_WIDTH) {
         const char *rows[VEC_WIDTH];
         for (int i = 0; i < VEC_WIDTH; i++)
             rows[i] = query_row(task, tile_row(t, lane + i));
-        for (int64_t x = 0; x < dim; x += VEC_WIDTH) {
-            int64_t count = dim - x < VEC_WIDTH ? dim - x : VEC_WIDTH;
+        for (int64_t x = 0; x < words; x += VEC_WIDTH) {
             HONE_UNROLL
-            for (int i = 0; i < VEC_WIDTH; i++)
-                block[i] = vec_mul(scale, vec_load_part(rows[i], dtype, x, count));
+            for (int i = 0; i < VEC_WIDTH; i++) {
+                block[i] = words_of_row(rows[i], dtype, x * WORD, dim - x * WORD);
+                if (WORD == 1) block[i] = vec_mul(scale, block[i]);
+            }
             vec_transpose(block);
             HONE_UNROLL
             for (int i = 0; i < VEC_WIDTH; i++)
-                if (i < count) vec_store(t->query, HONE_F32, (x + i) * lanes + lane, block[i]);
+                if (x + i < words) vec_store(t->query, HONE_F32, (x + i) * lanes + lane, block[i]);
         }
     }
 }
@@ -112,17 +119,14 @@ HONE_INLINE void load_queries(const tiles_task *task, tile *t, hone_dtype_id dty
 HONE_INLINE void copy_keys(const tiles_task *task, int64_t from, int64_t count, hone_dtype_id dtype)
 {
     const hone_attention *p = task->job->problem;
-    int64_t stride = task->job->key_stride, size = hone_element_size(dtype), dim = p->dim;
+    int64_t stride = task->job->key_stride, words = task->job->dim_words, size = hone_element_size(dtype);
     for (int64_t j = 0; j < count; j++) {
         const char *key = hone_attention_at(&p->key, size, task->batch, from + j, task->kv_head);
-        float *to = task->keys + j * stride;
-        int64_t x = 0;
-        for (; x + VEC_WIDTH <= dim; x += VEC_WIDTH)
-            vec_store(to, HONE_F32, x, vec_load(key, dtype, x));
-        if (x < dim) vec_store_part(to, HONE_F32, x, dim - x, vec_load_part(key, dtype, x, dim - x));
+        for (int64_t x = 0; x < words; x += VEC_WIDTH)
+            vec_store(task->keys + j * stride, HONE_F32, x, words_of_row(key, dtype, x * WORD, p->dim - x * WORD));
     }
     for (int64_t j = count; j % VEC_TILE; j++)
-        memset(task->keys + j * stride, 0, (size_t)dim * sizeof(float));
+        memset(task->keys + j * stride, 0, (size_t)words * sizeof(float));
 }
 
 // Panels of VEC_TILE elements, key by key, so that the product reads them in order.
@@ -145,7 +149,7 @@ HONE_INLINE void copy_values(const tiles_task *task, int64_t from, int64_t count
 
 // The products of VEC_TILE keys with all lanes.
 HONE_INLINE void multiply_keys(
-    vec scores[VEC_TILE][3], const float *keys, const float *query, int64_t dim, int64_t stride, int vectors)
+    vec scores[VEC_TILE][3], const float *keys, const float *query, int64_t words, int64_t stride, int vectors)
 {
     HONE_UNROLL
     for (int r = 0; r < VEC_TILE; r++) {
@@ -153,7 +157,7 @@ HONE_INLINE void multiply_keys(
         for (int c = 0; c < vectors; c++)
             scores[r][c] = vec_set(0.0f);
     }
-    for (int64_t x = 0; x < dim; x++) {
+    for (int64_t x = 0; x < words; x++) {
         vec lane[3];
         HONE_UNROLL
         for (int c = 0; c < vectors; c++)
@@ -163,7 +167,7 @@ HONE_INLINE void multiply_keys(
             vec key = vec_set(keys[r * stride + x]);
             HONE_UNROLL
             for (int c = 0; c < vectors; c++)
-                scores[r][c] = vec_fma(key, lane[c], scores[r][c]);
+                scores[r][c] = word_product(key, lane[c], scores[r][c]);
         }
     }
 }
@@ -176,12 +180,12 @@ HONE_INLINE void score(const tiles_task *task, const tile *t, int64_t from, int6
     bool masked = t->all_first > from || t->all_last < from + padded;
     for (int64_t j = 0; j < count; j += VEC_TILE) {
         vec scores[VEC_TILE][3];
-        multiply_keys(scores, task->keys + j * job->key_stride, t->query, job->problem->dim, job->key_stride, vectors);
+        multiply_keys(scores, task->keys + j * job->key_stride, t->query, job->dim_words, job->key_stride, vectors);
         HONE_UNROLL
         for (int r = 0; r < VEC_TILE; r++) {
             HONE_UNROLL
             for (int c = 0; c < vectors; c++) {
-                vec value = scores[r][c];
+                vec value = WORD == 1 ? scores[r][c] : vec_mul(scores[r][c], vec_set(job->query_scale));
                 if (job->problem->has_cap) value = vec_mul(vec_tanh(value), vec_set(job->cap));
                 if (masked) {
                     vec low = vec_load(t->low, HONE_F32, c * VEC_WIDTH),
@@ -331,7 +335,7 @@ enum { TILES_MAX = 8 };
 // Floats that one tile keeps.
 static int64_t tile_floats(const tiles_job *job)
 {
-    return (job->problem->dim + job->value_padded + 4) * job->lanes;
+    return (job->dim_words + job->value_padded + 4) * job->lanes;
 }
 
 static int64_t task_floats(const tiles_job *job)
@@ -349,7 +353,7 @@ static float *take(float **memory, int64_t count)
 
 static void place_tile(const tiles_job *job, tile *t, float **memory)
 {
-    t->query = take(memory, job->problem->dim * job->lanes);
+    t->query = take(memory, job->dim_words * job->lanes);
     t->out = take(memory, job->value_padded * job->lanes);
     t->most = take(memory, job->lanes);
     t->sum = take(memory, job->lanes);
@@ -385,7 +389,7 @@ static void tiles_task_run(void *ctx, int64_t index)
         tiles[count].count = job->rows - row < job->lanes ? job->rows - row : job->lanes;
         place_tile(job, &tiles[count], &memory);
     }
-    switch (job->problem->dtype) {
+    switch (WORD == 1 ? job->problem->dtype : HONE_BF16) {
     case HONE_F32:
         attend_tiles(&task, tiles, count, HONE_F32);
         break;
@@ -405,8 +409,9 @@ hone_status VEC_NAME(hone_attention_tiles)(
     job.lanes = config[TILES_LANES] * VEC_WIDTH;
     job.tiles = config[TILES_TILES];
     job.row_blocks = (job.rows + job.lanes * job.tiles - 1) / (job.lanes * job.tiles);
+    job.dim_words = (problem->dim + WORD - 1) / WORD;
     // An odd number of cache lines, so that the rows of a register tile do not fall into one set of a cache.
-    job.key_stride = (problem->dim + 15) / 16 * 16 + (problem->dim + 15) / 16 % 2 * 16 + 16;
+    job.key_stride = (job.dim_words + 15) / 16 * 16 + (job.dim_words + 15) / 16 % 2 * 16 + 16;
     job.value_padded = (problem->value_dim + VEC_TILE - 1) / VEC_TILE * VEC_TILE;
     job.query_scale = (float)(problem->has_cap ? problem->scale / problem->cap : problem->scale);
     job.cap = (float)problem->cap;

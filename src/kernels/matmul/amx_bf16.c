@@ -1,5 +1,5 @@
 // Words of two bf16 on AMX. It takes subnormal numbers for zero and rounds to nearest, as AVX512_BF16 does.
-#include "kernels/vector/avx512.h"
+#include "kernels/vector/bf16.h"
 
 #include "kernels/matmul/sets.h"
 #include "kernels/matmul/tile.h"
@@ -8,15 +8,9 @@ enum { WORD = 2 };
 
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__)
 
-HONE_INLINE __mmask32 mask32(int64_t count)
-{
-    return count >= 32 ? 0xffffffffu : count <= 0 ? 0 : (1u << count) - 1;
-}
-
 HONE_INLINE vec line(const hone_gemm_strip *strip, int64_t row, int64_t k)
 {
-    const uint16_t *from = (const uint16_t *)strip->data + row * strip->stride + k;
-    return _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask32(strip->size - k), from));
+    return along(strip->data, row * strip->stride + k, strip->size - k);
 }
 
 HONE_INLINE vec column(const hone_gemm_strip *strip, int64_t k, int64_t from)

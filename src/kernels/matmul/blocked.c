@@ -2,6 +2,7 @@
 #include "kernels/matmul/kernels.h"
 
 #include "base/error.h"
+#include "kernels/vector/arguments.h"
 #include "os/tiles.h"
 
 #include <string.h>
@@ -110,15 +111,6 @@ bool hone_blocked_heuristic(
     out_config->values[BLOCKED_MC] = blocked->mc;
     out_config->values[BLOCKED_THREADS] = hone_matmul_threads(&product, device);
     return true;
-}
-
-// A fingerprint of a CPU begins "cpu|GenuineIntel,sapphire_rapids,".
-bool hone_is_processor(const hone_device_info *device, const char *beginning)
-{
-    static const char of_cpu[] = "cpu|";
-    const size_t begin = sizeof of_cpu - 1, size = strlen(beginning);
-    if (strncmp(device->fingerprint, of_cpu, begin) != 0) return false;
-    return strncmp(device->fingerprint + begin, beginning, size) == 0 && device->fingerprint[begin + size] == ',';
 }
 
 bool hone_blocked_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)

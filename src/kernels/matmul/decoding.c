@@ -2,6 +2,7 @@
 #include "kernels/matmul/kernels.h"
 
 #include "base/error.h"
+#include "kernels/vector/arguments.h"
 #include "os/tiles.h"
 
 // Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.

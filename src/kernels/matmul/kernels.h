@@ -22,8 +22,6 @@ typedef struct hone_blocked {
     bool slow_in_place;             // there it is only where one that packs less can run the product
 } hone_blocked;
 
-// Whether a device is a processor of a vendor, "GenuineIntel", or of one of its kinds, "AuthenticAMD,zen5".
-bool hone_is_processor(const hone_device_info *device, const char *beginning);
 // Whether a product's operands can be read as they lie.
 bool hone_blocked_reads_in_place(const hone_matmul *product, hone_error *why);
 

@@ -1,4 +1,4 @@
-// What the functions of a kernel's table ask of a call: scalars, dense axes, threads.
+// What the functions of a kernel's table ask of a call and of a device: scalars, dense axes, threads, the processor.
 #ifndef HONE_KERNELS_VECTOR_ARGUMENTS_H
 #define HONE_KERNELS_VECTOR_ARGUMENTS_H
 
@@ -6,6 +6,8 @@
 #include "hone/describe.h"
 #include "hone/kernel.h"
 #include "kernels/common/matrix.h"
+
+#include <string.h>
 
 // The parameter of kernels that share their work among threads.
 #define HONE_THREADS_SPACE                                                                                             \
@@ -42,6 +44,16 @@ static inline int64_t hone_threads_for(const hone_device_info *device, int64_t u
     while (threads * 2 <= limit && threads * 2 <= useful && threads < 64)
         threads *= 2;
     return threads;
+}
+
+// Whether a device is a processor of a vendor, "GenuineIntel", or of one of its kinds, "AuthenticAMD,zen5": a fingerprint of a CPU
+// begins "cpu|GenuineIntel,sapphire_rapids,".
+static inline bool hone_is_processor(const hone_device_info *device, const char *beginning)
+{
+    static const char of_cpu[] = "cpu|";
+    const size_t begin = sizeof of_cpu - 1, size = strlen(beginning);
+    if (strncmp(device->fingerprint, of_cpu, begin) != 0) return false;
+    return strncmp(device->fingerprint + begin, beginning, size) == 0 && device->fingerprint[begin + size] == ',';
 }
 
 // Rows of so many bytes that make a task worth its price: a power of four, at most `most`.

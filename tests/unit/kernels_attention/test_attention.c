@@ -247,6 +247,55 @@ static void what_a_kernel_cannot_do_it_refuses_with_words(void **state)
         "divides by zero");
     expect_refusal(
         "flash_attention(bf16[1,9,4,8], bf16[1,9,2,8], bf16[1,9,2,8])", "openblas_composed", "takes f32 alone");
+    expect_refusal("flash_attention(f16[1,9,4,8], f16[1,9,2,8], f16[1,9,2,8])", "avx512_bf16", "multiplies bf16 alone");
+}
+
+static const hone_kernel *kernel_named(const hone_kernel_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->kernels[i].name, name) == 0) return &table->kernels[i];
+    fail_msg("no kernel named %s", name);
+    return NULL;
+}
+
+static void pairs_of_bf16_come_first_where_they_are_quick(void **state)
+{
+    (void)state;
+    static const hone_kernel_table *const tables[] = {
+        &hone_flash_attention_table, &hone_scaled_dot_product_attention_table};
+    for (size_t i = 0; i < 2; i++) {
+        const hone_kernel *pairs = kernel_named(tables[i], "avx512_bf16");
+        char text[128];
+        contest own;
+        snprintf(
+            text, sizeof text, "%s(bf16[1,40,2,8], bf16[1,40,2,8], bf16[1,40,2,8])", tables[i]->kernels->algorithm);
+        contest_init(&own, tables[i], text, 0, 1);
+        hone_error why = {0};
+        assert_true(pairs->supports(pairs, own.call, &why));
+        assert_true(pairs->priority > kernel_named(tables[i], "avx512")->priority);
+        own.device.fingerprint = "cpu|GenuineIntel,x";
+        assert_true(pairs->yields(pairs, own.call, &own.device));
+        own.device.fingerprint = "cpu|AuthenticAMD,x";
+        assert_false(pairs->yields(pairs, own.call, &own.device));
+        contest_deinit(&own);
+    }
+}
+
+// Values of both signs that are weighed nearly alike: weights of 8 bits, as bf16 has, would be wrong by more than is allowed.
+static void weights_of_pairs_keep_their_bits(void **state)
+{
+    (void)state;
+    contest own;
+    contest_init(
+        &own, &hone_flash_attention_table, "flash_attention(bf16[1,20,1,1], bf16[1,2,1,1], bf16[1,2,1,1])", 0, 1);
+    for (int64_t i = 0; i < 20; i++)
+        contest_set(&own, 0, i, 1);
+    for (int64_t j = 0; j < 2; j++) {
+        contest_set(&own, 1, j, j == 0 ? 0 : -0.002);
+        contest_set(&own, 2, j, j == 0 ? 1 : -1);
+    }
+    contest_run(&own, 2);
+    contest_deinit(&own);
 }
 
 static void the_model_counts_what_a_mask_leaves(void **state)
@@ -284,6 +333,8 @@ int main(void)
         cmocka_unit_test(without_a_scale_it_is_one_over_the_root_of_dim),
         cmocka_unit_test(heads_of_a_group_share_a_key_head),
         cmocka_unit_test(what_a_kernel_cannot_do_it_refuses_with_words),
+        cmocka_unit_test(pairs_of_bf16_come_first_where_they_are_quick),
+        cmocka_unit_test(weights_of_pairs_keep_their_bits),
         cmocka_unit_test(the_model_counts_what_a_mask_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
