@@ -72,7 +72,7 @@ bool hone_decoding_yields(const hone_kernel *kernel, const hone_call *call, cons
     const hone_matmul product = decoding->form->of_call(call);
     if (decoding->blocked_from > 0 && product.m >= decoding->blocked_from) return true;
     if (decoding->slow_on != NULL && product.m >= decoding->slow_from && hone_is_processor(device, decoding->slow_on) &&
-        hone_blocked_reads_in_place(&product, NULL))
+        (decoding->bf16_only || hone_blocked_reads_in_place(&product, NULL)))
         return true;
     if (decoding->tiles == NULL) return false;
     const uint64_t needs = product.operands == HONE_BF16 ? HONE_CPU_AMX_BF16

@@ -33,7 +33,8 @@ typedef struct hone_decoding {
     // operands, and the blocked kernel of the same instructions. 0: none.
     const hone_blocked *tiles;
     int64_t tiles_from, blocked_from;
-    // Processors on which the blocked kernel that packs nothing is faster, where it takes the call, from slow_from rows on.
+    // Processors on which others are faster from slow_from rows on: of bf16 what widens it, else the blocked kernel that packs nothing,
+    // where it takes the call.
     const char *slow_on;
     int64_t slow_from;
     int64_t split_until; // rows up to which threads share k and not columns, by default; 0: any number
