@@ -228,8 +228,8 @@ static const hone_decoding decoding_bf16 = {
     .form = &hone_matmul_form_plain,
     .set = &hone_decode_avx512_bf16,
     .bf16_only = true,
-    // An instruction that multiplies pairs takes as long as four that multiply floats there: 1.0 to 1.26 times the time of avx512_decode
-    // from 8 rows on, .65 to .83 with one (docs/bf16-on-a-cpu.md).
+    // An instruction that multiplies pairs takes as long as four that multiply floats there: .96 to 1.28 times the time of avx512_decode
+    // from 8 rows on, .65 to .74 with one (docs/bf16-on-a-cpu.md).
     .slow_on = "GenuineIntel",
     .slow_from = 8,
     .tiles = &blocked_amx,
