@@ -2,6 +2,7 @@
 #include "kernels/matmul/kernels.h"
 
 #include "base/error.h"
+#include "kernels/common/half.h"
 #include "kernels/vector/arguments.h"
 #include "os/tiles.h"
 
@@ -113,11 +114,21 @@ bool hone_blocked_heuristic(
     return true;
 }
 
+// Xeon, Emerald Rapids: packing takes 1.07 to 1.7 times the time of what packs nothing where b takes half of the second cache at most,
+// and .54 where it takes twice that cache (docs/benchmarks.md).
+static bool packs_in_vain(const hone_matmul *product, const hone_device_info *device)
+{
+    const int64_t bytes = product->k * product->n * hone_element_size(product->dtype);
+    return hone_is_processor(device, "GenuineIntel") && bytes <= device->l2_bytes / 2 &&
+           hone_blocked_reads_in_place(product, NULL);
+}
+
 bool hone_blocked_yields(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
 {
     const hone_blocked *blocked = kernel->user;
-    if (blocked->slow_on == NULL || !hone_is_processor(device, blocked->slow_on)) return false;
     const hone_matmul product = blocked->form->of_call(call);
+    if (blocked->slow_in_place && packs_in_vain(&product, device)) return true;
+    if (blocked->slow_on == NULL || !hone_is_processor(device, blocked->slow_on)) return false;
     if (!blocked->slow_in_place) return true;
     return blocked->a_in_place ? hone_blocked_reads_in_place(&product, NULL)
                                : reads_a_in_place(blocked, &product, NULL);

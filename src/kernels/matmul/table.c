@@ -114,7 +114,7 @@ enum { COLUMNS = 4096, NEAR_COLUMNS = 512, NEAREST_COLUMNS = 256 };
 enum { TILES_FROM = 8 };
 
 // EPYC, Zen 5: what packs nothing takes .62 to 1.00 of the time of what does at 13 shapes of f32 and f64, and from four rows on .12
-// to 1.00 of that of few rows, .96 to 1.4 below (docs/benchmarks.md). Elsewhere that was not measured.
+// to 1.00 of that of few rows, .96 to 1.4 below (docs/benchmarks.md). Of Intel's processors blocked.c has what was measured.
 static const char packing_is_slow_on[] = "AuthenticAMD,zen5";
 
 static const hone_blocked blocked_avx512 = {

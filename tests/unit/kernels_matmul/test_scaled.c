@@ -298,7 +298,8 @@ static void without_k_the_result_is_the_bias(void **state)
 static const char *first_of(
     const hone_kernel_table *table, const char *text, uint64_t features, const char *fingerprint)
 {
-    const hone_device_info device = {.features = features, .fingerprint = fingerprint, .threads = 2};
+    const hone_device_info device = {
+        .features = features, .fingerprint = fingerprint, .threads = 2, .l2_bytes = 1 << 20};
     hone_signature *made = NULL;
     hone_call *call = NULL;
     hone_error err = {0};
@@ -363,7 +364,8 @@ static void where_packing_is_slow_products_of_floats_are_read_as_they_lie(void *
 {
     static const uint64_t avx512 = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C | HONE_CPU_AVX512F | HONE_CPU_AVX512BW |
                                    HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ;
-    static const char zen5[] = "cpu|AuthenticAMD,zen5,avx512f", zen4[] = "cpu|AuthenticAMD,zen4,avx512f";
+    static const char zen5[] = "cpu|AuthenticAMD,zen5,avx512f", zen4[] = "cpu|AuthenticAMD,zen4,avx512f",
+                      intel[] = "cpu|GenuineIntel,x,avx512f";
     static const struct {
         const char *call, *fingerprint, *takes;
     } rows[] = {
@@ -377,6 +379,11 @@ static void where_packing_is_slow_products_of_floats_are_read_as_they_lie(void *
         {"matmul(f32[100,64], f32[64,96])", zen4, "avx512"},
         {"matmul(f32[4,64], f32[64,96])", zen4, "avx512_decode"},
         {"matmul(f32[100,64], f32[64,96])", "cpu|AuthenticAMD,zen50,avx512f", "avx512"},
+        {"matmul(f32[100,512], f32[512,256])", intel, "avx512_unpacked"},
+        {"matmul(f32[100,512], f32[512,257])", intel, "avx512"},
+        {"matmul(f32[100,64], f32[96,64], transpose_b=true)", intel, "avx512"},
+        {"matmul(f16[100,64], f16[64,96])", intel, "avx512"},
+        {"matmul(f32[4,64], f32[64,96])", intel, "avx512_decode"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
