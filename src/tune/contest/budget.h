@@ -11,6 +11,7 @@ static const double hone_confirm_share = 0.1;
 typedef struct hone_spending {
     uint32_t measured;   // candidates
     double measuring_ns; // that took
+    double sampling_ns;  // of that, beside preparing and verifying
     uint32_t steps;      // of the searches
     double since_gain;   // candidates; those of kernels that are far behind count less
     double gain_ns;      // best time at the last gain

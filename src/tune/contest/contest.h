@@ -126,7 +126,9 @@ typedef struct hone_finals {
     uint32_t winner;  // index of a finalist
     bool shows;       // the rounds are for what is shown: disturbed samples of anybody are taken again
     double disturbed; // share of the contest's samples when they began
-    double pace; // time that the last block's rounds took, all counted in, over hone_finals_round_seconds; at least 1
+    // Time that the last block's rounds took, all counted in, over hone_finals_round_seconds; before the first one what the race's
+    // samples took over the same. At least 1.
+    double pace;
 } hone_finals;
 
 // smaller.c: a candidate of a call that is too large, or whose reference is too slow, for other inputs is verified
@@ -169,8 +171,11 @@ bool hone_finals_spare(hone_finals *finals, const hone_field *field, uint32_t fa
 static const double hone_burst_ns = 1.5e6;
 // Makes a candidate a finalist that keeps its place.
 void hone_finals_admit(hone_finals *finals, hone_candidate *candidate);
-// Takes the last ones out until so many rounds fit into the seconds; two stay.
+// Takes the last ones out until so many rounds fit into the seconds at the finals' pace; two stay.
 void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds);
+// Its pace before the first block.
+double hone_finals_first_pace(
+    const hone_finals *finals, const hone_standings *standings, const hone_spending *spending);
 // Whether a finalist may win by its rank. One that is there because it is its kernel's best is sampled as often, but no
 // disturbed sample of it is taken again: threads of libraries that wait for each other would take most of the finals'
 // time on a busy machine.

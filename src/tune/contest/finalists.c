@@ -189,10 +189,9 @@ bool hone_finals_contends(const hone_finals *finals, uint32_t index)
     return finalist->keeps_place || finalist->candidate->rank_ns <= hopeless * finals->finalists[0].candidate->rank_ns;
 }
 
-static double sample_seconds(const hone_finals *finals, uint32_t index)
+static double sample_seconds(const hone_candidate *candidate, double disturbed)
 {
-    const double run_ns = fmax(finals->finalists[index].candidate->trial.time_ns, 20e3);
-    const double disturbed = hone_finals_contends(finals, index) ? finals->disturbed : 0;
+    const double run_ns = fmax(candidate->trial.time_ns, 20e3);
     const double burst_ns = run_ns <= hone_short_run_ns ? hone_burst_ns : run_ns;
     return (burst_ns * (1 + disturbed_runs * disturbed) + overhead_ns + disturbed_ns * disturbed) * 1e-9;
 }
@@ -201,14 +200,31 @@ double hone_finals_round_seconds(const hone_finals *finals)
 {
     double round = 0;
     for (uint32_t i = 0; i < finals->count; i++)
-        if (!finals->finalists[i].out && !finals->finalists[i].is_spared) round += sample_seconds(finals, i);
+        if (!finals->finalists[i].out && !finals->finalists[i].is_spared)
+            round +=
+                sample_seconds(finals->finalists[i].candidate, hone_finals_contends(finals, i) ? finals->disturbed : 0);
     return round;
+}
+
+// With a dozen other threads ready, sixteen finalists took seven times what a quiet machine's samples take: the first block had three
+// rounds of each in place of five, and the contest ended late and left the default.
+double hone_finals_first_pace(const hone_finals *finals, const hone_standings *standings, const hone_spending *spending)
+{
+    const double least_ns = 1e8; // less of samples says nothing of how busy the machine is
+    double expected = 0;
+    if (spending->sampling_ns < least_ns) return 1;
+    for (size_t i = 0; i < standings->count; i++) {
+        const hone_candidate *one = &standings->candidates[i];
+        if (one->resumed || one->trial.same || one->trial.failure != HONE_FAILURE_NONE) continue;
+        expected += one->trial.taken * sample_seconds(one, finals->disturbed);
+    }
+    return expected > 0 ? fmax(1, 1e-9 * spending->sampling_ns / expected) : 1;
 }
 
 // Runs of seconds leave time for few: better two or three finalists and ten rounds than sixteen and one.
 void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds)
 {
-    while (finals->count > finals->least && hone_finals_round_seconds(finals) * rounds > seconds)
+    while (finals->count > finals->least && finals->pace * hone_finals_round_seconds(finals) * rounds > seconds)
         finals->count--;
 }
 

@@ -76,7 +76,7 @@ static bool is_single_and_slow(const hone_finals *finals)
 
 static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
 {
-    const double round = hone_finals_round_seconds(finals), fit = seconds / round - EXTRA_ROUNDS;
+    const double round = finals->pace * hone_finals_round_seconds(finals), fit = seconds / round - EXTRA_ROUNDS;
     const uint32_t left = HONE_MOST_FINAL_ROUNDS - finals->rounds;
     double wanted = fmin(fmax(block_seconds / round, BLOCK_ROUNDS), MOST_BLOCK_ROUNDS);
     if (is_single_and_slow(finals))
@@ -370,6 +370,7 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         hone_candidate *chosen = find_chosen(state);
         if (chosen != NULL) hone_finals_admit(out, chosen);
         out->disturbed = hone_trials_disturbed(&state->trials);
+        out->pace = hone_finals_first_pace(out, &state->standings, &state->spending);
         hone_finals_fit(out, LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS, first_share * seconds);
         keep_most(out, most, chosen);
         hone_status status = run_blocks(state, out, &came, err);

@@ -299,14 +299,22 @@ static hone_status try_new(
     return status;
 }
 
-static void note_costs(hone_spending *spending, hone_contestant *contestant, const hone_trial *trial, double spent_ns)
+// beside_ns: of what it took, to prepare and to verify, the worker's opening of the call counted in.
+static void note_costs(
+    hone_spending *spending, hone_contestant *contestant, const hone_trial *trial, double spent_ns, double beside_ns)
 {
     if (trial->spent.prepare_ns > contestant->prepare_ns) contestant->prepare_ns = trial->spent.prepare_ns;
     spending->measured++;
     spending->measuring_ns += spent_ns;
+    spending->sampling_ns += fmax(spent_ns - beside_ns, 0);
     contestant->measured++;
     contestant->measuring_ns += spent_ns;
     contestant->preparing_ns += trial->spent.prepare_ns;
+}
+
+static double beside_samples_ns(const hone_trials *trials)
+{
+    return trials->spent.prepare_ns + trials->spent.verify_ns;
 }
 
 static hone_status measure(hone_contest_state *state, const entry *tried, hone_error *err)
@@ -316,6 +324,7 @@ static hone_status measure(hone_contest_state *state, const entry *tried, hone_e
     hone_contestant *contestant = &state->field.contestants[tried->kernel];
     hone_assert(contestant->space != NULL); // who does not compete is not tried
     uint64_t start = hone_trials_now(&state->trials);
+    const double before_ns = beside_samples_ns(&state->trials);
     hone_status status = try_new(state, tried, &trial, &cut, err);
     if (status != HONE_OK || cut) return status;
     if (trial.refused) {
@@ -329,7 +338,9 @@ static hone_status measure(hone_contest_state *state, const entry *tried, hone_e
     if (!candidate->out && state->question.options.tuner == NULL && !state->field.exhaustive)
         hone_family_tell(&state->field, &state->standings, tried->kernel, tried->config, candidate->rank_ns);
     hone_known_store(&state->known, &state->question, &state->field, candidate);
-    note_costs(&state->spending, contestant, &trial, (double)(hone_trials_now(&state->trials) - start));
+    note_costs(
+        &state->spending, contestant, &trial, (double)(hone_trials_now(&state->trials) - start),
+        beside_samples_ns(&state->trials) - before_ns);
     return look_at_drift(state, err);
 }
 

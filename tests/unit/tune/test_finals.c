@@ -706,6 +706,24 @@ static void an_order_that_came_after_the_race_is_looked_at_to_the_end(void **sta
     }
 }
 
+// The race's samples tell: on a busy machine each takes many times what is expected, and few finalists with enough rounds say more
+// than many with three.
+static void where_samples_took_long_few_take_part(void **state)
+{
+    static finals_ground g;
+    const double expected_ns = 1e6 + hone_burst_ns; // of a sample
+    (void)state;
+    for (double pace = 1; pace <= 100; pace *= 100) {
+        begin(&g);
+        for (int64_t i = 0; i < 11; i++)
+            add(&g, 0, 1000 + (double)i, 1 + i, 0)->trial.taken = 5;
+        g.state.spending.sampling_ns = pace * 11 * 5 * expected_ns;
+        (void)winner_of(&g);
+        assert_int_equal(g.blocks[0].count, pace > 1 ? 2 : 11);
+        assert_int_equal(g.blocks[0].rounds, 5);
+    }
+}
+
 // The pauses between blocks are seconds there.
 static void who_cancels_is_heard_between_blocks(void **state)
 {
@@ -1051,6 +1069,7 @@ int main(void)
         cmocka_unit_test(samples_that_were_disturbed_do_not_decide),
         cmocka_unit_test(a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare_them),
         cmocka_unit_test(an_order_that_came_after_the_race_is_looked_at_to_the_end),
+        cmocka_unit_test(where_samples_took_long_few_take_part),
         cmocka_unit_test(who_cancels_is_heard_between_blocks),
         cmocka_unit_test(who_may_well_be_faster_lasts),
         cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),
