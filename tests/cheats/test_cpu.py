@@ -652,7 +652,11 @@ class Answers(Contest):
         """Some sixty to eighty times, where it was two hundred. Where the contest has time for more, it is looked at in more places."""
         pack = self.write_own("slow", "double_floats(x: f32[n]) -> y: f32[n]", """
             void cheat(const float *x, float *y, long long n) {
-                for (volatile long i = 0; i < 2400 * n; i++);
+                unsigned long chain = 1; // some 60 ms: each product waits for the one before it
+                for (long i = 0; i < 600 * n; i++) {
+                    chain *= 0x9e3779b97f4a7c15u;
+                    __asm__ volatile("" : "+r"(chain));
+                }
                 for (long long i = 0; i < n; i++) y[i] = 2 * x[i];
             }""", self.DOUBLED, "x, y, i64(n)", "double_floats")
         evidence = [self.hone("tune", "--pack", pack, "double_floats(f32[100000])", "--seconds", str(seconds), "--json").json["entries"][0]["evidence"]

@@ -164,7 +164,7 @@ class Functions(HoneTest):
                 F.linear(self.x, self.model.wide)  # not in the model
                 self.assertEqual(self.hits(replaced), self.CALLED | {"Linear": 1})
             torch.testing.assert_close(self.model(self.x), expected, rtol=0, atol=0)
-        self.assertRegex(str(replaced), r"2 modules run hone's operations(.|\n)*\(the model\) +F.linear +matmul +1 +[\d.]+ us -> ")
+        self.assertRegex(str(replaced), r"2 modules ran hone's operations(.|\n)*\(the model\) +F.linear +matmul +1 +[\d.]+ us -> ")
         self.assertEqual((replaced.functions, type(self.model)), ({}, ByHand))
 
     def test_no_mode_is_on_once_a_run_has_met_what_the_sources_tell_alone(self):
