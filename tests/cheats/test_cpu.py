@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -424,6 +425,16 @@ class Contest(CommandTest):
         return entry["kernel"], {row["kernel"]: row for row in entry["evidence"]["kernels"]}, honest
 
     def check(self, cheat):
+        """Once more where it fails, as scripts/test runs whole programs again: 270 contests meet a busy machine now and then, on which
+        one does not get to see what a kernel does in one run of thousands."""
+        try:
+            self.look_at(cheat)
+        except AssertionError as failure:
+            print(f"{row_of(cheat)}: once more, after: {failure}", file=sys.stderr)
+            self.setUp()
+            self.look_at(cheat)
+
+    def look_at(self, cheat):
         winner, rows, honest = self.contest(cheat)
         kinds = set(cheat.kinds.split())
         # Which look finds a result that was not computed hangs on the machine's speed: the first may compare it with the reference.
