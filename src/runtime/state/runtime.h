@@ -81,7 +81,7 @@ struct hone_runtime {
     hone_mutex discovery;
     hone_rules force, deny;
     hone_plan_table plans;
-    hone_slab entries; // of the plans, under its mutex
+    hone_slab entries; // memory of the plans' entries; guarded by entries_mutex
     hone_mutex entries_mutex;
     hone_tally tally;
     char *stats_to; // what HONE_STATS says: "1", or a file; NULL: nothing is told at the end

@@ -571,7 +571,7 @@ hone_status hone_reference_check_parting(
         apart->parts[1] = apart->parting.count - 1;
         apart->part_count = LEAST_PARTS;
         const hone_buffer_set whole = {.fenced = (hone_fenced *)(uintptr_t)reference->results};
-        // What is no call by itself, or is refused, says nothing of the results.
+        // A part that is not a valid call, or that the reference refuses, cannot be compared.
         const bool is_known = compute_apart(apart, buffers) == HONE_OK;
         for (uint32_t i = 0; is_known && status == HONE_OK && i < buffers->count; i++) {
             double unused = 0;
