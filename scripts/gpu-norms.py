@@ -1,9 +1,13 @@
-"""Part `norms` of scripts/gpu: kernels of hone's own beside torch, on a real GPU: gpu-norms.py check | times | attention | scaled [-v].
+"""Part `norms` of scripts/gpu: kernels of hone's own beside torch, on a real GPU: gpu-norms.py check | times | gradients | products | attention | scaled [-v].
 
 check   rows that are large, tiny, infinite, NaN or masked against the reference on the CPU, at several configs, and tensors of more than
         2^31 elements. Leaves with 1 when something was wrong.
 times   contests at the shapes below, then hone, torch and torch.compile in turn, from graphs of 20 calls. HONE_GPU_SECONDS: of a contest
         (5; 0: none, the config that is taken without one).
+gradients   the same for the gradients of norms, softmax and silu_mul. Their rival is what torch's autograd runs, and the formula
+            compiled by torch.compile
+products    matmul at 30 calls: contests, then hone, torch, torch.compile where there is an epilogue, and the first proposal of
+            cuBLASLt's heuristic in turn
 attention   flash_attention, with the best of a few configs, and torch's scaled_dot_product_attention, as it chooses and with cuDNN.
             -v: what each config takes
 scaled      scaled_matmul of 8 bit integers and floats: every kernel against the reference on the CPU, then contests, hone and torch's
@@ -180,6 +184,83 @@ SHAPES = [
 ]
 
 
+
+
+# What autograd runs, of statistics that the forward pass has left; and the formula, for torch.compile.
+aten = torch.ops.aten
+
+
+def softmax_vjp(y, d_y):
+    return aten._softmax_backward_data(d_y, y, -1, y.dtype)
+
+
+def layer_norm_vjp(x, d_y, weight):
+    """d_weight and d_bias in float, as hone gives them: the conversion is left out."""
+    wide = x.float()
+    middle, factor = wide.mean(-1, keepdim=True), torch.rsqrt(wide.var(-1, keepdim=True, correction=0) + 1e-6)
+    return lambda: aten.native_layer_norm_backward(d_y, x, [x.shape[-1]], middle, factor, weight, weight, [True, True, True])
+
+
+def rms_norm_vjp(x, weight, d_y):
+    factor = torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-6)
+    return lambda: aten._fused_rms_norm_backward(d_y, x, [x.shape[-1]], factor, weight, [True, True])
+
+
+def formula_of_softmax(y, d_y):
+    wide, slope = y.float(), d_y.float()
+    return (wide * (slope - (wide * slope).sum(-1, keepdim=True))).to(y.dtype)
+
+
+def formula_of_rms_norm(x, weight, d_y):
+    wide, slope = x.float(), d_y.float()
+    factor = torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6)
+    h, g = wide * factor, slope * weight.float()
+    return (factor * (g - h * (g * h).mean(-1, keepdim=True))).to(x.dtype), (slope * h).sum(0).to(weight.dtype)
+
+
+def formula_of_add_rms_norm(total, weight, d_sum, d_y):
+    d_x, d_weight = formula_of_rms_norm(total, weight, d_y)
+    return d_x + d_sum, d_weight
+
+
+def formula_of_layer_norm(x, d_y, weight):
+    wide, slope = x.float(), d_y.float()
+    away = wide - wide.mean(-1, keepdim=True)
+    factor = torch.rsqrt(away.square().mean(-1, keepdim=True) + 1e-6)
+    h, g = away * factor, slope * weight.float()
+    d_x = factor * (g - g.mean(-1, keepdim=True) - h * (g * h).mean(-1, keepdim=True))
+    return d_x.to(x.dtype), (slope * h).sum(0), slope.sum(0)
+
+
+def formula_of_silu_mul(gate, up, d_y):
+    wide, slope = gate.float(), d_y.float()
+    s = torch.sigmoid(wide)
+    return (s * (1 + wide * (1 - s)) * up.float() * slope).to(gate.dtype), (s * wide * slope).to(gate.dtype)
+
+
+FORMULAS = {"softmax_vjp": formula_of_softmax, "rms_norm_vjp": formula_of_rms_norm, "add_rms_norm_vjp": formula_of_add_rms_norm,
+            "layer_norm_vjp": formula_of_layer_norm, "silu_mul_vjp": formula_of_silu_mul}
+AUTOGRAD = {"softmax_vjp": lambda *args: lambda: softmax_vjp(*args), "rms_norm_vjp": rms_norm_vjp, "layer_norm_vjp": layer_norm_vjp}
+
+GRADIENTS = [
+    ("softmax_vjp", "bf16", (4096, 4096)), ("softmax_vjp", "f32", (4096, 1024)), ("softmax_vjp", "bf16", (131072, 128)),
+    ("softmax_vjp", "bf16", (32, 128256)), ("rms_norm_vjp", "bf16", (4096, 4096)), ("rms_norm_vjp", "f32", (16384, 1024)),
+    ("rms_norm_vjp", "bf16", (512, 8192)), ("rms_norm_vjp", "bf16", (131072, 128)), ("add_rms_norm_vjp", "bf16", (4096, 4096)),
+    ("add_rms_norm_vjp", "bf16", (2048, 8192)), ("layer_norm_vjp", "bf16", (4096, 4096)), ("layer_norm_vjp", "f32", (16384, 1024)),
+    ("layer_norm_vjp", "bf16", (8192, 768)), ("silu_mul_vjp", "bf16", (4096, 14336)),
+]
+
+
+def gradient_arguments(operation, dtype, shape):
+    def random(*shape):
+        return torch.randn(*shape, device="cuda").to(DTYPES[dtype])
+
+    x, d_y, weight = random(*shape), random(*shape), random(shape[-1])
+    return {"softmax_vjp": lambda: [torch.softmax(x, -1), d_y], "rms_norm_vjp": lambda: [x, weight, d_y],
+            "add_rms_norm_vjp": lambda: [x, weight, random(*shape), d_y], "layer_norm_vjp": lambda: [x, d_y, weight],
+            "silu_mul_vjp": lambda: [x, random(*shape), d_y]}[operation]()
+
+
 def arguments(operation, dtype, shape):
     def random(*shape, dtype=DTYPES[dtype]):
         return torch.randn(*shape, device="cuda").to(dtype)
@@ -221,9 +302,12 @@ def median(values):
 
 
 def measure_shape(operation, dtype, shape, seconds):
-    args = arguments(operation, dtype, shape)
+    is_gradient = operation in FORMULAS
+    args = (gradient_arguments if is_gradient else arguments)(operation, dtype, shape)
+    formula = (FORMULAS if is_gradient else TORCH)[operation]
+    eager = AUTOGRAD[operation](*args) if operation in AUTOGRAD else lambda: formula(*args)
     call = f"{operation}({dtype}[{','.join(map(str, shape))}])"
-    wanted = TORCH[operation](*args)
+    wanted = formula(*args)
     results = [torch.empty_like(one) for one in (wanted if isinstance(wanted, tuple) else (wanted,))]
     if seconds > 0:
         decision, = hone.tune(operation, *args, seconds=seconds, evaluations=80)
@@ -232,14 +316,18 @@ def measure_shape(operation, dtype, shape, seconds):
         chosen = "not tuned"
     with hone.context(policy="heuristic"):
         plan = hone.bind(operation, *args, *results)
-        compiled = torch.compile(TORCH[operation])
-        rivals = {"hone": lambda: plan(*args, *results), "torch": lambda: TORCH[operation](*args), "compile": lambda: compiled(*args)}
+        compiled = torch.compile(formula)
+        rivals = {"hone": lambda: plan(*args, *results), "torch": eager, "compile": lambda: compiled(*args)}
         graphs = {name: graph_of(body) for name, body in rivals.items()}
     times = {name: [] for name in graphs}
     for _ in range(15):
         for name, graph in graphs.items():
             times[name].append(once(graph))
-    gone = max(float((a.float() - b.float()).abs().max()) for a, b in zip(results, wanted if isinstance(wanted, tuple) else (wanted,)))
+    pairs = list(zip(results, wanted if isinstance(wanted, tuple) else (wanted,)))
+    gone = max(float((a.float() - b.float()).abs().max()) for a, b in pairs)
+    off = max(float(torch.linalg.norm(a.float() - b.float()) / torch.linalg.norm(b.float())) for a, b in pairs)
+    if not off < 2e-2:
+        fail(f"{call}: off by {off:.1e}")
     ratios = sorted(a / min(b, c) for a, b, c in zip(times["hone"], times["torch"], times["compile"]))
     moved = sum(one.numel() * one.element_size() for one in args + results)
     ours = median(times["hone"])
@@ -248,13 +336,13 @@ def measure_shape(operation, dtype, shape, seconds):
     return ours / median(times["compile"])
 
 
-def show_times():
+def show_times(shapes):
     seconds = float(os.environ.get("HONE_GPU_SECONDS", "5"))
     print("torch", torch.__version__, torch.cuda.get_device_name())
     print("| call | torch, us | compiled, us | hone, us | TB/s | over compiled | over the better, in turn | largest difference, config |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     product, count = 1.0, 0
-    for operation, dtype, shape in SHAPES:
+    for operation, dtype, shape in shapes:
         try:
             product *= measure_shape(operation, dtype, shape, seconds)
             count += 1
@@ -263,6 +351,83 @@ def show_times():
         torch._dynamo.reset()
     if count > 0:
         print(f"geomean over compiled, {count} shapes: {product ** (1 / count):.3f}")
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+# m, n, k, and what else: rows from 1 to 128, prefill, thin, odd, short k, transposed, with an epilogue.
+PRODUCTS = [(m, 4096, 4096, {}) for m in (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 4096, 8192)] + [
+    (1, 14336, 4096, {}), (8, 4096, 14336, {}), (32, 11008, 4096, {}), (2048, 14336, 4096, {}), (4096, 4096, 14336, {}),
+    (4096, 64, 4096, {}), (8192, 16, 1024, {}), (65536, 64, 64, {}), (1000, 1000, 1000, {}), (4096, 4096, 128, {}), (1024, 1024, 128, {}),
+    (16, 4096, 4096, {"transpose_b": True}), (512, 4096, 4096, {"transpose_b": True}), (4096, 4096, 4096, {"transpose_b": True}),
+    (1, 4096, 4096, {"bias": True}), (64, 11008, 4096, {"bias": True, "activation": "gelu_tanh"}),
+    (2048, 4096, 4096, {"bias": True, "activation": "gelu_tanh"}), (4096, 4096, 1024, {"bias": True, "activation": "gelu_tanh"})]
+
+
+def torch_product(a, b, bias, transpose_b, activation):
+    b = b.t() if transpose_b else b
+    c = a @ b if bias is None else torch.addmm(bias, a, b)
+    return c if activation is None else F.gelu(c, approximate="tanh")
+
+
+def measure_product(m, n, k, given, seconds):
+    transpose_b, activation = given.get("transpose_b", False), given.get("activation")
+    a = torch.randn(m, k, device="cuda").bfloat16()
+    b = torch.randn(*((n, k) if transpose_b else (k, n)), device="cuda").bfloat16()
+    bias = torch.randn(n, device="cuda").bfloat16() if given.get("bias") else None
+    out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+    scalars = {"transpose_b": transpose_b, **({"bias": bias} if bias is not None else {}), **({"activation": activation} if activation else {})}
+    decision, = hone.tune("matmul", a, b, seconds=seconds, **scalars)
+
+    def with_plan(kernel):
+        with hone.context(override={"matmul": kernel} if kernel else {}, policy="heuristic"):
+            plan = hone.bind("matmul", a, b, c=out, **scalars)
+        tensors = [a, b, out] if bias is None else [a, b, out, bias]
+        return lambda: plan(*tensors)
+
+    def theirs():
+        return torch_product(a, b, bias, transpose_b, activation)
+
+    bodies = {"hone": with_plan(None), "torch": theirs}
+    if activation:
+        bodies["compile"] = torch.compile(theirs)
+    try:
+        bodies["cublaslt"] = with_plan("cublaslt")
+    except hone.HoneError as error:
+        print(f"cublaslt does not take {m} x {n} x {k} {given}: {error}", flush=True)
+    wanted = theirs()
+    graphs = {name: graph_of(body) for name, body in bodies.items()}
+    bodies["hone"]()
+    off = float(torch.linalg.norm(out.float() - wanted.float()) / torch.linalg.norm(wanted.float()))
+    if not off < 1e-2:
+        fail(f"matmul {m} x {n} x {k} {given}: off by {off:.1e}")
+    times = {name: [] for name in graphs}
+    for _ in range(15):
+        for name, graph in graphs.items():
+            times[name].append(once(graph))
+    us = {name: median(values) for name, values in times.items()}
+    best = min((name for name in us if name != "hone"), key=us.get)
+    ratios = sorted(ours / other for ours, other in zip(times["hone"], times[best]))
+    theirs_us = " | ".join(f"{us[name]:.2f}" if name in us else "" for name in ("torch", "compile", "cublaslt"))
+    print(f"| `[{m},{k}] x [{k},{n}]`{''.join(f', {name}' for name in given)} | {us['hone']:.2f} | {2e-6 * m * n * k / us['hone']:.0f} | {theirs_us} | "
+          f"{median(ratios):.3f} ({ratios[2]:.3f} to {ratios[-3]:.3f}) | {decision.kernel} {decision.config} |", flush=True)
+    return median(ratios)
+
+
+def show_products():
+    seconds, product, count = float(os.environ.get("HONE_GPU_SECONDS", "5")), 1.0, 0
+    print("torch", torch.__version__, torch.cuda.get_device_name())
+    print("| product | hone, us | TFLOP/s | torch, us | compiled, us | cuBLASLt's first proposal, us | hone over the best, in turn | choice |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    for m, n, k, given in PRODUCTS:
+        try:
+            product *= measure_product(m, n, k, given, seconds)
+            count += 1
+        except Exception as error:
+            fail(f"matmul {m} x {n} x {k} {given}: {type(error).__name__}: {str(error)[:300]}")
+        torch._dynamo.reset()
+    if count > 0:
+        print(f"geomean over the best, {count} products: {product ** (1 / count):.3f}")
 
 
 # Products of bytes ----------------------------------------------------------------------------------------------------
@@ -533,7 +698,9 @@ if __name__ == "__main__":
             show_attention()
         elif part == "scaled":
             show_scaled()
+        elif part == "products":
+            show_products()
         else:
-            show_times()
+            show_times(GRADIENTS if part == "gradients" else SHAPES)
         print(f"{time.perf_counter() - start:.1f} s", flush=True)
     sys.exit(1 if wrong else 0)

@@ -12,6 +12,7 @@ it, captured into a graph of 20 runs, all in turn; the choice of hone is a bound
 Leaves with 1 when something is wrong or the choice is below .97 of the best provider.
 """
 
+import copy
 import inspect
 import json
 import os
@@ -487,7 +488,7 @@ class CausalAttention(torch.nn.Module):
 
 
 def models(folder, count):
-    """Models as they are under hone.torch.replace, beside themselves: right, and how long."""
+    """Models as they are under hone.torch.replace, beside themselves: right, and how long; compiled, in CUDA graphs and in training, too."""
     layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0.0, activation="gelu", batch_first=True)
     mask = torch.zeros(4, 512, dtype=torch.bool)
     mask[1, 300:] = True
@@ -508,10 +509,67 @@ def models(folder, count):
                 own = time_calls(lambda: model(x, **extra))
                 report = str(replaced)
             torchs = time_calls(lambda: model(x, **extra))
-        off = torch.linalg.norm((given - wanted).float()) / torch.linalg.norm(wanted.float())
+        off = distance(given, wanted)
         bad += not off < 2e-2
         print(f"{'ok' if off < 2e-2 else 'FAILED'} {name}: off by {off:.1e}; {own:.0f} us, torch {torchs:.0f} us, eager\n{report}", flush=True)
+        for mode in ("default", "reduce-overhead"):
+            bad += compiled_model(name, model, x, extra, wanted, mode)
+        bad += trained_model(name, model, x, extra)
     return bad
+
+
+def distance(given, wanted):
+    return float(torch.linalg.norm((given - wanted).float()) / torch.linalg.norm(wanted.float()))
+
+
+def compiled_model(name, model, x, extra, wanted, mode):
+    """Under torch.compile, and in CUDA graphs (mode reduce-overhead): the same model with hone's operations and without, in turn."""
+    bodies, results = {}, {}
+    with torch.no_grad():
+        for who in ("torch", "hone"):
+            torch._dynamo.reset()
+            replaced = hone.torch.replace(model) if who == "hone" else None
+            try:
+                body = torch.compile(model, fullgraph=True, mode=mode)
+                for _ in range(4):
+                    torch.compiler.cudagraph_mark_step_begin()
+                    results[who] = body(x, **extra).clone()
+                bodies[who] = statistics.median([time_calls(lambda: body(x, **extra), 15) for _ in range(5)])
+            except Exception as error:
+                print(f"FAILED {name} under torch.compile, mode {mode}, {who}: {type(error).__name__}: {str(error)[:400]}", flush=True)
+                return 1
+            finally:
+                if replaced is not None:
+                    replaced.undo()
+    off = distance(results["hone"], wanted)
+    print(f"{'ok' if off < 2e-2 else 'FAILED'} {name} under torch.compile, mode {mode}: off by {off:.1e}; {bodies['hone']:.0f} us, torch {bodies['torch']:.0f} us",
+          flush=True)
+    return int(not off < 2e-2)
+
+
+def trained_model(name, model, x, extra):
+    """Gradients of a step of training, by the operations that hone runs, beside float64's."""
+    def gradients(model, x, extra):
+        model.zero_grad(set_to_none=True)
+        own = x.detach().clone().requires_grad_()
+        model(own, **extra).float().square().mean().backward()
+        return [own.grad] + [one.grad for one in model.parameters()]
+
+    plain = gradients(model, x, extra)
+    with hone.torch.replace(model) as replaced:
+        given = gradients(model, x, extra)
+        ours = time_calls(lambda: gradients(model, x, extra), 10)
+        report = str(replaced)
+    theirs = time_calls(lambda: gradients(model, x, extra), 10)
+    wide = copy.deepcopy(model).double()
+    exact = gradients(wide, x.double(), extra)
+    least = 1e-4 * max(float(torch.linalg.norm(one)) for one in exact)  # a bias of keys has none but roundings
+    pairs = [(distance(a.double(), c), distance(b.double(), c)) for a, b, c in zip(given, plain, exact) if torch.linalg.norm(c) > least]
+    worst, torchs_worst = max(a for a, _ in pairs), max(b for _, b in pairs)
+    is_right = worst < 2 * torchs_worst + 1e-2
+    print(f"{'ok' if is_right else 'FAILED'} {name}, a step of training: gradients off by {worst:.1e} from float64 (torch {torchs_worst:.1e}); {ours:.0f} us, "
+          f"torch {theirs:.0f} us\n{report}", flush=True)
+    return int(not is_right)
 
 
 def set_blocks(nargs):

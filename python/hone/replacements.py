@@ -100,21 +100,14 @@ class Site:
             with contextlib.suppress(TypeError):  # sizes that are symbols (make_fx) have no hash, and nothing that could be timed
                 self.calls.setdefault(call, (ours, torchs))
 
-    def why_not_trained(self, tensors: tuple[torch.Tensor, ...]) -> str | None:
-        """Why torch answers a function where it would record a gradient; None: hone has it."""
-        if torch.is_grad_enabled() and any(one.requires_grad and one.device.type not in self.trained_on for one in tensors):
-            return f"a gradient is recorded, which has no kernel on {tensors[0].device.type}"
-        return None
-
-    def refuse_training(self, tensors: tuple[torch.Tensor | None, ...]) -> None:
+    def why_not_trained(self, tensors: tuple[torch.Tensor | None, ...]) -> str | None:
+        """Why torch answers where it would record a gradient; None: hone has it."""
         if not torch.is_grad_enabled():
-            return
+            return None
         for tensor in tensors:
             if tensor is not None and tensor.requires_grad and tensor.device.type not in self.trained_on:
-                raise RuntimeError(
-                    f"{self.name or 'the model'} ({self.kind}) runs hone's {self.operation}, whose gradient has no kernel for "
-                    f"{tensor.device.type} (hone.registry.kernels({_gradients.of(self.operation)!r})), and torch would record one: run the "
-                    "model under torch.no_grad(), or take torch's own back by undo() of what hone.torch.replace gave")
+                return f"a gradient is recorded, which has no kernel on {tensor.device.type}"
+        return None
 
 
 def _is_own_class(tensor: torch.Tensor) -> bool:
@@ -189,8 +182,7 @@ class _Replaced:
     def _run(self, reason: str | None, tensors: tuple[torch.Tensor, ...], weights: tuple[torch.Tensor | None, ...], *args: Any) -> Any:
         site = self._hone_site
         records = torch.is_grad_enabled()
-        if reason is None and records:
-            site.refuse_training((*tensors, *weights))
+        reason = reason or site.why_not_trained((*tensors, *weights))
         torchs = functools.partial(site.before.forward, self)  # type: ignore[arg-type]
         if torch.compiler.is_compiling():
             return self._with(weights, *tensors) if reason is None else torchs(*args)
@@ -228,9 +220,30 @@ class _Replaced:
 # Kinds of modules -----------------------------------------------------------------------------------------------------
 
 
+# Where a product adds its bias itself, by the type of the device. On a GPU cuBLASLt does, and no kernel of hone's own.
+_adding = {"cpu": True}
+
+
+def _ask_who_adds() -> None:
+    """What is not known of GPUs, before a model runs there."""
+    if "cuda" in _adding or not torch.cuda.is_available():
+        return
+    x = torch.empty(16, 16, device="cuda")
+    try:
+        with hone.context(policy="heuristic"):
+            hone.decide("matmul", x, x, bias=x[0])
+        _adding["cuda"] = True
+    except hone.HoneError:
+        _adding["cuda"] = False
+
+
+def _adds(x: torch.Tensor) -> bool:
+    return _adding.get(x.device.type, False)
+
+
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     rows = x if x.dim() == 2 else x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
-    is_one_call = bias is None or x.is_cpu  # on a GPU no kernel of hone's own adds a bias
+    is_one_call = bias is None or _adds(x)
     added = bias if is_one_call else None
     if weight.stride(1) == 1:
         made = hone.torch.ops.matmul(hone.torch.dense(rows), weight, added, None, transpose_b=True)
@@ -312,9 +325,7 @@ class _GatedMlp(_Replaced):
         if not self._is_as_it_was() or any(getattr(self, name)._forward_hooks or getattr(self, name)._forward_pre_hooks for name in others):
             return self._run_torchs("attributes or hooks that were changed", *args)
         gate, up = getattr(self, names[0])(args[0]), getattr(self, names[1])(args[0])
-        reason = _refused_dtype(gate, up) or ("no elements" if gate.numel() == 0 else None)
-        if reason is None:
-            self._hone_site.refuse_training((gate, up))
+        reason = _refused_dtype(gate, up) or ("no elements" if gate.numel() == 0 else self._hone_site.why_not_trained((gate, up)))
         if not torch.compiler.is_compiling():
             self._hone_site.note(reason, (gate, up), self._hone, _silu_mul)
         if reason is not None or torch.compiler.is_compiling() or not torch.is_grad_enabled():
@@ -410,10 +421,8 @@ def _attend(site: Site, query: Any, key: Any, value: Any, attn_mask: Any = None,
     def torchs(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
         return F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
-    reason = _why_not_attention(site, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-    if reason is None:
-        site.refuse_training(given)
+    reason = _why_not_attention(site, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) or site.why_not_trained(given)
     if not torch.compiler.is_compiling():
         site.note(reason, given, ours, torchs, is_masked=attn_mask is not None)
     return ours(*given) if reason is None else _by_torch(torchs, given, {})
@@ -453,8 +462,7 @@ class _MultiheadAttention(_Replaced):
             return site.before.forward(self, query, key, value, padding, need_weights, mask, average_attn_weights, is_causal)  # type: ignore[arg-type]
 
         given = tuple(arrays[i] for i in places)
-        if reason is None:
-            site.refuse_training((*given, *self.parameters()))  # type: ignore[attr-defined]
+        reason = reason or site.why_not_trained((*given, *self.parameters()))  # type: ignore[attr-defined]
         if not torch.compiler.is_compiling():
             site.note(reason, given, ours, torchs, is_masked=key_padding_mask is not None or attn_mask is not None and not causal)
         return (ours(*given), None) if reason is None else torchs(*given)
@@ -786,7 +794,7 @@ def _ask_bmm(input: Any = None, mat2: Any = None, **others: Any) -> Asked:
 
 
 def _added_product(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    if a.device.type != "cpu":  # no kernel of hone's own adds there
+    if not _adds(a):
         return hone.torch.product(a, b) + bias
     return hone.torch.product(a, b, bias) if bias.dim() == 1 else hone.torch.product(a, b, None, hone.torch.dense(bias))
 
@@ -909,6 +917,11 @@ def _saving_hooks() -> Any:
     return None if torch.compiler.is_compiling() else torch._C._autograd._top_saved_tensors_default_hooks(True)
 
 
+# Methods of tensors that torch has written in Python. torch.compile knows them as methods: as functions, which a mode is given, torch 2.11
+# follows them into their super(), where it gives up.
+_IN_PYTHON = ((torch.Tensor.split, "split"), (torch.Tensor.unflatten, "unflatten"))
+
+
 class _Functions(TorchFunctionMode):
     """While a method of a module runs. Each function of torch that is called within costs a microsecond, whatever it is."""
 
@@ -919,6 +932,9 @@ class _Functions(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
         if func not in _NAMES or not torch.compiler.is_compiling() and _state.is_torchs:
+            for method, name in _IN_PYTHON if torch.compiler.is_compiling() else ():
+                if func is method:
+                    return getattr(args[0], name)(*args[1:], **keywords)
             return func(*args, **keywords)
         self.has_met = True
         return _reply(self.site, self.hooks, func, args, keywords)
@@ -1259,6 +1275,7 @@ def _refuse(model: Any) -> None:
 def replace(model: nn.Module) -> Replaced:
     """See :func:`hone.torch.replace`."""
     _refuse(model)
+    _ask_who_adds()
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     found: list[tuple[str, nn.Module, Found]] = []
     left: dict[str, str] = {}

@@ -37,6 +37,9 @@ static hone_status check_code(
     if (!platform->is_module && (code->entry == NULL || code->entry[0] == '\0'))
         return refuse(kernel, "does not name its entry", err);
     if (code->arguments == NULL) return refuse(kernel, "does not list its arguments", err);
+    if (code->finish == NULL && (code->finish_grid != NULL || code->finish_block != NULL))
+        return refuse(
+            kernel, "has a launch of finish (finish_grid, finish_block) and does not name that function", err);
     if (code->align > 4096 || (code->align & (code->align - 1)) != 0)
         return refuse(kernel, "asks for an alignment that is not a power of two up to 4096", err);
     if ((code->flags & ~(uint32_t)(HONE_CODE_COOPERATIVE | HONE_CODE_PROGRAMMATIC_LAUNCH)) != 0)
@@ -88,9 +91,10 @@ typedef const char *text_field;
 
 static bool copy_texts(hone_arena *arena, hone_code *code)
 {
-    text_field *const fields[] = {&code->source,    &code->file,    &code->entry,  &code->arguments, &code->grid,
-                                  &code->block,     &code->cluster, &code->shared, &code->constants, &code->options,
-                                  &code->condition, &code->target,  &code->scratch};
+    text_field *const fields[] = {&code->source,    &code->file,    &code->entry,       &code->arguments,
+                                  &code->grid,      &code->block,   &code->cluster,     &code->shared,
+                                  &code->constants, &code->options, &code->condition,   &code->target,
+                                  &code->scratch,   &code->finish,  &code->finish_grid, &code->finish_block};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (*fields[i] == NULL) continue;
         *fields[i] = hone_arena_text(arena, *fields[i], strlen(*fields[i]));
@@ -114,6 +118,10 @@ static const char *digest(hone_arena *arena, const hone_code *code)
     if (code->binary != NULL) hone_buffer_append(&all, code->binary, code->binary_size);
     hone_buffer_format(&all, "%u %u", (unsigned)code->align, (unsigned)code->flags);
     if (code->scratch != NULL) hone_buffer_text(&all, code->scratch);
+    if (code->finish != NULL)
+        hone_buffer_format(
+            &all, " %s %s %s", code->finish, code->finish_grid != NULL ? code->finish_grid : "",
+            code->finish_block != NULL ? code->finish_block : "");
     hone_hash_key(hone_buffer_string(&all), all.size, key);
     const char *kept = all.failed ? NULL : hone_arena_text(arena, key, strlen(key));
     hone_buffer_deinit(&all);

@@ -281,6 +281,22 @@ static int by_way(const fake_launch *launch)
     return 0;
 }
 
+// by_way in two functions: the second takes what the first has left in scratch memory.
+static int first_half(const fake_launch *launch)
+{
+    array x = array_at(launch, 0, false), scratch = array_at(launch, 2, false);
+    for (int32_t i = 0; i < int_at(launch, 3); i++)
+        put(scratch, i, 3 * get(x, i));
+    return 0;
+}
+
+static int second_half(const fake_launch *launch)
+{
+    array y = array_at(launch, 1, false), scratch = array_at(launch, 2, false);
+    memcpy(y.data, scratch.data, (size_t)int_at(launch, 3) * sizeof(float));
+    return 0;
+}
+
 // The same, and 49 bytes farther in scratch memory.
 static int past_scratch(const fake_launch *launch)
 {
@@ -342,6 +358,8 @@ int fake_run(const fake_launch *launch)
         {"triple", triple},
         {"shifted", shifted},
         {"by_way", by_way},
+        {"first_half", first_half},
+        {"second_half", second_half},
         {"past_scratch", past_scratch},
         {"wrong", wrong},
         {"overrun", overrun},

@@ -713,15 +713,28 @@ class Models(HoneTest):
         torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
         self.assertIsNotNone(model.q_proj.weight.grad)
 
-    def test_training_where_no_kernel_differentiates_is_refused_with_words(self):
-        with hone.torch.replace(self.model) as replaced:
-            site = {site.name: site for site in replaced.sites}
-            self.assertEqual({name for name, one in site.items() if "cpu" not in one.trained_on}, set())
-            self.assertEqual({one.operation for one in site.values() if "cuda" in one.trained_on}, {"matmul", "silu_mul"})
-            site["norm"].trained_on = frozenset()
-            with self.assertRaisesRegex(RuntimeError, r"norm \(LlamaRMSNorm\) runs hone's rms_norm, .*no kernel for cpu .*rms_norm_vjp.*no_grad.*undo"):
-                self.model(TOKENS)
-        self.model(TOKENS).sum().backward()
+    def test_where_no_kernel_differentiates_a_model_is_trained_by_torchs_own(self):
+        def gradients():
+            self.model.zero_grad()
+            self.model(TOKENS).sum().backward()
+            return [one.grad.clone() for one in self.model.parameters()]
+
+        expected = gradients()
+        for records in (True, False):
+            with self.subTest(records=records), torch.set_grad_enabled(records), hone.torch.replace(self.model) as replaced:
+                site = {site.name: site for site in replaced.sites}
+                self.assertEqual({name for name, one in site.items() if "cpu" not in one.trained_on}, set())
+                self.assertEqual({one.operation for one in site.values() if one.operation and "cuda" not in one.trained_on}, {"scaled_dot_product_attention"})
+                for one in site.values():
+                    one.trained_on = frozenset()
+                if records:
+                    for ours, plain in zip(gradients(), expected):
+                        torch.testing.assert_close(ours, plain)
+                    self.assertEqual({one.hits for one in site.values()}, {0})
+                    self.assertEqual(dict(site["norm"].passed), {"a gradient is recorded, which has no kernel on cpu": 1})
+                else:
+                    self.model(TOKENS)
+                    self.assertEqual({(one.hits, sum(one.passed.values())) for one in site.values()}, {(1, 0)})
 
     def test_a_model_is_trained_as_torch_trains_it(self):
         def gradients():

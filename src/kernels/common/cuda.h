@@ -8,7 +8,7 @@
 // held as a whole or not at all, and shared by no more threads than have work. Then: what the registers of a
 // multiprocessor hold. At last: a config that leaves three quarters of the device's threads idle while there is work for them
 // is not worth a try (32 rows of 128,256 elements by one warp each took 100 times as long as by the best config).
-#define HONE_ROWS_CUDA_SPACE                                                                                           \
+#define HONE_ROWS_CUDA_SPACE_OF(X)                                                                                     \
     "threads_per_row: 4..1024 *2 default 256\n"                                                                        \
     "rows_per_block: 1..64 *2\n"                                                                                       \
     "vector: 1 | 2 | 4 | 8\n"                                                                                          \
@@ -22,11 +22,13 @@
     "where keep == 0 or threads_per_row * keep <= 4 or keep * vector * threads_per_row * cluster < 2 * dim\n"          \
     "where keep > 0 or threads_per_row <= 32 or vector * threads_per_row * cluster < 2 * dim\n"                        \
     "where keep * vector <= 64 and threads_per_row * rows_per_block * keep * vector <= 32768\n"                        \
-    "where 4 * threads_per_row * cluster * x.size / max(dim, 1) >= min(x.size / vector, 1024 * device.sms)\n"
+    "where 4 * threads_per_row * cluster * " X ".size / max(dim, 1) >= min(" X ".size / vector, 1024 * device.sms)\n"
+#define HONE_ROWS_CUDA_SPACE HONE_ROWS_CUDA_SPACE_OF("x")
 
-// Blocks of all rows of x.
-#define HONE_ROWS_CUDA_GRID  "max(1, ceildiv(x.size / max(dim, 1), rows_per_block)) * cluster"
-#define HONE_ROWS_CUDA_BLOCK "threads_per_row, rows_per_block"
+// Blocks of all rows of an array, x.
+#define HONE_ROWS_CUDA_GRID_OF(X) "max(1, ceildiv(" X ".size / max(dim, 1), rows_per_block)) * cluster"
+#define HONE_ROWS_CUDA_GRID       HONE_ROWS_CUDA_GRID_OF("x")
+#define HONE_ROWS_CUDA_BLOCK      "threads_per_row, rows_per_block"
 
 typedef bool hone_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
@@ -44,6 +46,12 @@ extern const hone_code hone_silu_mul_cuda_code, hone_silu_mul_vjp_cuda_code, hon
 extern const hone_code hone_mean_pooling_cuda_code, hone_rwkv4_cuda_code;
 extern const char hone_silu_mul_cuda_space[], hone_rope_cuda_space[], hone_mean_pooling_cuda_space[];
 extern const char hone_rwkv4_cuda_space[];
+
+// Of the gradients of norms: src/kernels/norm_vjp/norm_vjp.cu.
+hone_cuda_heuristic hone_norm_vjp_cuda_heuristic;
+extern const hone_code hone_rms_norm_vjp_cuda_code, hone_add_rms_norm_vjp_cuda_code, hone_layer_norm_vjp_cuda_code;
+extern const char hone_rms_norm_vjp_cuda_space[], hone_add_rms_norm_vjp_cuda_space[];
+extern const hone_code hone_softmax_vjp_cuda_code;
 
 // Of flash_attention and its forms: kernel->user is a hone_attention_choice.
 hone_cuda_heuristic hone_attention_cuda_heuristic, hone_attention_wgmma_heuristic;

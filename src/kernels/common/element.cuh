@@ -34,10 +34,11 @@ __device__ inline void narrow(float value, bf16 *to)
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to->bits) : "f"(value));
 }
 
-// The type of the tensor that the kernel computes with: x, or the first of a kernel that has none of this name.
-#if defined(hone_x_f32) || defined(hone_gate_f32) || defined(hone_k_f32)
+// The type of the tensor that the kernel computes with: x, or the first of a kernel that has none of this name; of a gradient
+// d_y, too.
+#if defined(hone_x_f32) || defined(hone_gate_f32) || defined(hone_k_f32) || defined(hone_d_y_f32)
 typedef float element;
-#elif defined(hone_x_f16) || defined(hone_gate_f16) || defined(hone_k_f16)
+#elif defined(hone_x_f16) || defined(hone_gate_f16) || defined(hone_k_f16) || defined(hone_d_y_f16)
 typedef f16 element;
 #else
 typedef bf16 element;

@@ -1,5 +1,6 @@
 // rms_norm_vjp, add_rms_norm_vjp and layer_norm_vjp: their signatures, their kernels, and what is known of them without
 // running them.
+#include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/norm_vjp/norm_vjp.h"
 #include "kernels/tables.h"
@@ -109,18 +110,30 @@ static const hone_algorithm layer_algorithm = {
 #define NATIVE(ALGORITHM, OWN)                                                                                         \
     HONE_KERNEL, .algorithm = ALGORITHM, .signature = OWN(HONE_FLOATS), .platform = HONE_NATIVE, .backend = HONE_CPU,  \
                  .space = space, .supports = supports, .heuristic = heuristic
-#define KERNELS(ALGORITHM, OWN, NAME)                                                                                  \
+#define KERNELS(ALGORITHM, OWN, NAME, X)                                                                               \
     {                                                                                                                  \
         {NATIVE(ALGORITHM, OWN), .name = "avx512", .priority = 30, .needs = AVX512, .run = NAME##_avx512},             \
             {NATIVE(ALGORITHM, OWN), .name = "avx2", .priority = 20, .needs = AVX2, .run = NAME##_avx2},               \
             {NATIVE(ALGORITHM, OWN), .name = "portable", .priority = 10, .run = NAME##_portable},                      \
+            {HONE_KERNEL,                                                                                              \
+             .algorithm = ALGORITHM,                                                                                   \
+             .signature = OWN(HONE_FLOATS),                                                                            \
+             .name = "cuda",                                                                                           \
+             .platform = HONE_CUDA,                                                                                    \
+             .backend = HONE_GPU,                                                                                      \
+             .priority = 50,                                                                                           \
+             .space = X##_cuda_space,                                                                                  \
+             .heuristic = hone_norm_vjp_cuda_heuristic,                                                                \
+             .code = &NAME##_cuda_code},                                                                               \
             {HONE_KERNEL,         .algorithm = ALGORITHM, .name = "reference",    .platform = HONE_NATIVE,             \
              .backend = HONE_CPU, .is_reference = true,   .run = NAME##_reference},                                    \
     }
 
-static const hone_kernel kernels[] = KERNELS("rms_norm_vjp", SIGNATURE, hone_rms_norm_vjp);
-static const hone_kernel add_kernels[] = KERNELS("add_rms_norm_vjp", ADD_SIGNATURE, hone_add_rms_norm_vjp);
-static const hone_kernel layer_kernels[] = KERNELS("layer_norm_vjp", LAYER_SIGNATURE, hone_layer_norm_vjp);
+static const hone_kernel kernels[] = KERNELS("rms_norm_vjp", SIGNATURE, hone_rms_norm_vjp, hone_rms_norm_vjp);
+static const hone_kernel add_kernels[] =
+    KERNELS("add_rms_norm_vjp", ADD_SIGNATURE, hone_add_rms_norm_vjp, hone_add_rms_norm_vjp);
+static const hone_kernel layer_kernels[] =
+    KERNELS("layer_norm_vjp", LAYER_SIGNATURE, hone_layer_norm_vjp, hone_rms_norm_vjp);
 
 const hone_kernel_table hone_rms_norm_vjp_table = {&algorithm, kernels, sizeof kernels / sizeof *kernels};
 const hone_kernel_table hone_add_rms_norm_vjp_table = {

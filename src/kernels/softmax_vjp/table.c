@@ -1,4 +1,5 @@
 // softmax_vjp: its signature, its kernels, and what is known of them without running them.
+#include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/softmax_vjp/softmax_vjp.h"
@@ -11,7 +12,7 @@ static const char space[] = "unroll: 1..4 *2 default 2\n"
                             "rows_per_task: 1..256 *4 default 4\n"
                             "store: cached | streamed\n" HONE_THREADS_SPACE;
 
-static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+static bool has_scale(const hone_kernel *kernel, const hone_call *call, hone_error *why)
 {
     (void)kernel;
     double scale = hone_number_of(&hone_call_values(call)[SOFTMAX_VJP_SCALE], 1);
@@ -21,6 +22,12 @@ static bool supports(const hone_kernel *kernel, const hone_call *call, hone_erro
             "scale is %g; this kernel asks for a magnitude of at most %g, as f32 has it", scale, SOFTMAX_MOST_SCALE);
         return false;
     }
+    return true;
+}
+
+static bool supports(const hone_kernel *kernel, const hone_call *call, hone_error *why)
+{
+    if (!has_scale(kernel, call, why)) return false;
     for (size_t i = SOFTMAX_VJP_Y; i <= SOFTMAX_VJP_D_X; i++)
         if (!hone_last_axis_is_dense(call, i, why)) return false;
     return true;
@@ -75,6 +82,9 @@ static const hone_kernel kernels[] = {
     {NATIVE, .name = "avx2", .priority = 20, .run = hone_softmax_vjp_avx2,
      .needs = HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C},
     {NATIVE, .name = "portable", .priority = 10, .run = hone_softmax_vjp_portable},
+    {HONE_KERNEL, .algorithm = "softmax_vjp", .signature = SIGNATURE(HONE_FLOATS), .name = "cuda",
+     .platform = HONE_CUDA, .backend = HONE_GPU, .priority = 50, .space = HONE_ROWS_CUDA_SPACE_OF("y"),
+     .supports = has_scale, .heuristic = hone_rows_cuda_heuristic, .code = &hone_softmax_vjp_cuda_code},
     {HONE_KERNEL, .algorithm = "softmax_vjp", .name = "reference", .platform = HONE_NATIVE, .backend = HONE_CPU,
      .is_reference = true, .run = hone_softmax_vjp_reference},
 };

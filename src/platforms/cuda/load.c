@@ -24,14 +24,14 @@ const hone_launch_rules hone_cuda_launch = {
 
 // The driver's compiler of PTX has words that the newer call does not give.
 static hone_status load_module(
-    hone_platform_instance *instance, const void *image, hone_cuda_loaded *loaded, const char *entry, hone_error *err)
+    hone_platform_instance *instance, const hone_cuda_image *image, hone_cuda_loaded *loaded, hone_error *err)
 {
     enum { LOG_SIZE = 2048 };
     char log[LOG_SIZE] = "";
     int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
     void *values[] = {log, (void *)(uintptr_t)LOG_SIZE};
     const cuda_driver *driver = &instance->driver;
-    cuda_result result = driver->module_load(&loaded->module, image, 2, options, values);
+    cuda_result result = driver->module_load(&loaded->module, image->bytes, 2, options, values);
     if (result != CUDA_SUCCESS) {
         loaded->module = NULL;
         hone_status status = hone_cuda_check(instance, result, "cuModuleLoadDataEx", err);
@@ -40,19 +40,31 @@ static hone_status load_module(
             status = hone_fail(err, status, where, "the driver does not load the code (%d): %.180s", result, log);
         return status;
     }
-    result = driver->module_get_function(&loaded->function, loaded->module, entry);
+    result = driver->module_get_function(&loaded->function, loaded->module, image->entry);
+    if (result == CUDA_SUCCESS && image->finish != NULL)
+        result = driver->module_get_function(&loaded->finish, loaded->module, image->finish);
     return hone_cuda_check(instance, result, "cuModuleGetFunction", err);
 }
 
-static cuda_result load_library(
-    const cuda_driver *driver, const void *image, hone_cuda_loaded *loaded, const char *entry)
+static cuda_result find_function(
+    const cuda_driver *driver, cuda_library *library, const char *name, cuda_function **out)
 {
     cuda_kernel *kernel = NULL;
-    cuda_result result = driver->library_load(&loaded->library, image, NULL, NULL, 0, NULL, NULL, 0);
+    cuda_result result = driver->library_get_kernel(&kernel, library, name);
+    return result == CUDA_SUCCESS ? driver->kernel_get_function(out, kernel) : result;
+}
+
+// *out_missing: the function that the code does not have.
+static cuda_result load_library(
+    const cuda_driver *driver, const hone_cuda_image *image, hone_cuda_loaded *loaded, const char **out_missing)
+{
+    cuda_result result = driver->library_load(&loaded->library, image->bytes, NULL, NULL, 0, NULL, NULL, 0);
     if (result != CUDA_SUCCESS) loaded->library = NULL;
-    if (result == CUDA_SUCCESS) result = driver->library_get_kernel(&kernel, loaded->library, entry);
-    if (result == CUDA_SUCCESS) result = driver->kernel_get_function(&loaded->function, kernel);
-    return result;
+    *out_missing = image->entry;
+    if (result == CUDA_SUCCESS) result = find_function(driver, loaded->library, image->entry, &loaded->function);
+    if (result != CUDA_SUCCESS || image->finish == NULL) return result;
+    *out_missing = image->finish;
+    return find_function(driver, loaded->library, image->finish, &loaded->finish);
 }
 
 static bool has_libraries(const cuda_driver *driver)
@@ -63,18 +75,19 @@ static bool has_libraries(const cuda_driver *driver)
 
 // Loads in the newer way where there is one; what that refuses is asked for in the older one, for its words.
 static hone_status load(
-    hone_platform_instance *instance, const void *image, hone_cuda_loaded *loaded, const char *entry, hone_error *err)
+    hone_platform_instance *instance, const hone_cuda_image *image, hone_cuda_loaded *loaded, hone_error *err)
 {
     const cuda_driver *driver = &instance->driver;
-    if (!has_libraries(driver)) return load_module(instance, image, loaded, entry, err);
-    cuda_result result = load_library(driver, image, loaded, entry);
+    const char *missing = NULL;
+    if (!has_libraries(driver)) return load_module(instance, image, loaded, err);
+    cuda_result result = load_library(driver, image, loaded, &missing);
     if (result == CUDA_SUCCESS) return HONE_OK;
     if (result == CUDA_NOT_FOUND)
-        return hone_fail(err, HONE_NOT_FOUND, where, "the code has no function %s (is it extern \"C\"?)", entry);
+        return hone_fail(err, HONE_NOT_FOUND, where, "the code has no function %s (is it extern \"C\"?)", missing);
     if (hone_cuda_is_sticky(result)) return hone_cuda_check(instance, result, "cuLibraryLoadData", err);
     if (loaded->library != NULL) (void)driver->library_unload(loaded->library);
     loaded->library = NULL;
-    return load_module(instance, image, loaded, entry, err);
+    return load_module(instance, image, loaded, err);
 }
 
 // Reading -------------------------------------------------------------------------------------------------------------
@@ -151,6 +164,7 @@ hone_status hone_cuda_read_code(
     else if (status == HONE_OK && code->binary == NULL)
         status = compile(loaded, plan, code->source, options, &image->owned, err);
     image->entry = code->entry;
+    image->finish = code->finish;
     image->bytes = code->binary != NULL ? code->binary : hone_buffer_string(&image->owned);
     image->size = code->binary != NULL ? code->binary_size : image->owned.size;
     return status;
@@ -166,6 +180,7 @@ static uint64_t digest_of(const hone_cuda_loaded *loaded, const hone_cuda_image 
 {
     uint64_t code = hone_hash64(image->bytes, image->size);
     code = hone_hash64_add(code, image->entry, strlen(image->entry));
+    if (image->finish != NULL) code = hone_hash64_add(code, image->finish, strlen(image->finish));
     code = hone_hash64_add(code, &loaded->scratch_bytes, sizeof loaded->scratch_bytes);
     return hone_launch_digest(code, &loaded->launch, loaded->arguments, loaded->count);
 }
@@ -177,7 +192,7 @@ static hone_status read_and_load(hone_cuda_loaded *loaded, const hone_plan *plan
     hone_buffer_init(&image.text, loaded->instance->allocator);
     hone_status status = read(loaded, plan, &image, err);
     if (status == HONE_OK) loaded->digest = digest_of(loaded, &image);
-    if (status == HONE_OK) status = load(loaded->instance, image.bytes, loaded, image.entry, err);
+    if (status == HONE_OK) status = load(loaded->instance, &image, loaded, err);
     hone_buffer_deinit(&image.owned);
     hone_buffer_deinit(&image.text);
     return status;
@@ -185,15 +200,15 @@ static hone_status read_and_load(hone_cuda_loaded *loaded, const hone_plan *plan
 
 // Checking ------------------------------------------------------------------------------------------------------------
 
-static hone_status check_threads(const cuda_driver *driver, const hone_cuda_loaded *loaded, hone_error *err)
+static hone_status check_threads(
+    const cuda_driver *driver, cuda_function *function, const uint32_t block[3], hone_error *err)
 {
     int most = 0, registers = 0;
-    const uint32_t *block = loaded->launch.block;
     uint32_t threads = block[0] * block[1] * block[2];
-    if (driver->function_get_attribute(&most, CUDA_FUNCTION_MAX_THREADS, loaded->function) != CUDA_SUCCESS ||
+    if (driver->function_get_attribute(&most, CUDA_FUNCTION_MAX_THREADS, function) != CUDA_SUCCESS ||
         threads <= (uint32_t)most)
         return HONE_OK;
-    (void)driver->function_get_attribute(&registers, CUDA_FUNCTION_REGISTERS, loaded->function);
+    (void)driver->function_get_attribute(&registers, CUDA_FUNCTION_REGISTERS, function);
     return hone_fail(
         err, HONE_UNSUPPORTED, where, "its block has %u threads, and with %d registers each at most %d fit",
         (unsigned)threads, registers, most);
@@ -233,17 +248,29 @@ static hone_status check_scratch(const cuda_driver *driver, const hone_cuda_load
 }
 
 // What the binary says that it takes. An older driver does not say.
-static hone_status check_parameters(const cuda_driver *driver, const hone_cuda_loaded *loaded, hone_error *err)
+static hone_status check_parameters(
+    const cuda_driver *driver, const hone_cuda_loaded *loaded, cuda_function *of, hone_error *err)
 {
     hone_cubin_function function = {.says = driver->function_get_parameter != NULL};
     size_t offset = 0, size = 0;
     if (!function.says) return HONE_OK;
     while (function.count < HONE_CUBIN_PARAMETERS &&
-           driver->function_get_parameter(loaded->function, function.count, &offset, &size) == CUDA_SUCCESS) {
+           driver->function_get_parameter(of, function.count, &offset, &size) == CUDA_SUCCESS) {
         function.parameters[function.count].offset = (uint32_t)offset;
         function.parameters[function.count++].size = (uint32_t)size;
     }
     return hone_cuda_compare_list(&function, loaded->arguments, loaded->count, err);
+}
+
+static hone_status check_function(
+    const cuda_driver *driver,
+    const hone_cuda_loaded *loaded,
+    cuda_function *function,
+    const uint32_t block[3],
+    hone_error *err)
+{
+    hone_status status = check_parameters(driver, loaded, function, err);
+    return status == HONE_OK ? check_threads(driver, function, block, err) : status;
 }
 
 // Attributes ----------------------------------------------------------------------------------------------------------
@@ -299,8 +326,10 @@ static hone_status prepare_loaded(
 {
     hone_status status = read_and_load(loaded, plan, read, err);
     if (status == HONE_OK) status = hone_cuda_read_maps(loaded, plan, err);
-    if (status == HONE_OK) status = check_parameters(&instance->driver, loaded, err);
-    if (status == HONE_OK) status = check_threads(&instance->driver, loaded, err);
+    if (status == HONE_OK)
+        status = check_function(&instance->driver, loaded, loaded->function, loaded->launch.block, err);
+    if (status == HONE_OK && loaded->finish != NULL)
+        status = check_function(&instance->driver, loaded, loaded->finish, loaded->launch.finish_block, err);
     if (status == HONE_OK) status = check_scratch(&instance->driver, loaded, err);
     if (status == HONE_OK) status = allow_shared(instance, loaded->gpu, loaded, err);
     return status == HONE_OK ? set_attributes(instance, loaded, err) : status;

@@ -20,7 +20,7 @@ typedef struct hone_cuda_loaded {
     cuda_context *context;
     cuda_library *library; // one of the two
     cuda_module *module;
-    cuda_function *function;
+    cuda_function *function, *finish; // finish NULL: one launch a run
     hone_launch launch;
     cuda_launch_attribute attributes[3];
     uint32_t attribute_count;
@@ -38,7 +38,7 @@ typedef struct hone_cuda_loaded {
 typedef struct hone_cuda_image {
     const void *bytes; // a cubin, a fatbin or PTX, with a NUL behind it
     size_t size;
-    const char *entry;
+    const char *entry, *finish; // finish NULL: none
     hone_buffer owned, text;
 } hone_cuda_image;
 

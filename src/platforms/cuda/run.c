@@ -9,7 +9,7 @@ static hone_status fail_launch(hone_platform_instance *instance, cuda_result res
     return result == CUDA_LAUNCH_OUT_OF_RESOURCES ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
 }
 
-static cuda_result launch(const hone_cuda_loaded *loaded, cuda_stream *stream, void **arguments)
+static cuda_result launch_first(const hone_cuda_loaded *loaded, cuda_stream *stream, void **arguments)
 {
     const cuda_driver *driver = &loaded->instance->driver;
     const hone_launch *shape = &loaded->launch;
@@ -26,6 +26,16 @@ static cuda_result launch(const hone_cuda_loaded *loaded, cuda_stream *stream, v
         .attribute_count = loaded->attribute_count,
     };
     return driver->launch_ex(&config, loaded->function, arguments, NULL);
+}
+
+static cuda_result launch(const hone_cuda_loaded *loaded, cuda_stream *stream, void **arguments)
+{
+    const hone_launch *shape = &loaded->launch;
+    const cuda_result result = launch_first(loaded, stream, arguments);
+    if (result != CUDA_SUCCESS || loaded->finish == NULL) return result;
+    return loaded->instance->driver.launch(
+        loaded->finish, shape->finish_grid[0], shape->finish_grid[1], shape->finish_grid[2], shape->finish_block[0],
+        shape->finish_block[1], shape->finish_block[2], 0, stream, arguments, NULL);
 }
 
 // In the order of the stream: a run that comes later on it may get the same memory.

@@ -181,7 +181,8 @@ hone_status hone_null_fits(
 // The same of a kernel that a program registers.
 const char *hone_null_refuses(const hone_code *code)
 {
-    if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL || code->flags != 0)
+    if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL ||
+        code->flags != 0 || code->finish != NULL)
         return "describes a launch, which null does not have";
     return code->source == NULL ? "is no source" : NULL;
 }

@@ -63,6 +63,7 @@ static const char *opencl_refuses(const hone_code *code)
     if (code->cluster != NULL) return "asks for clusters, which opencl does not have";
     if (code->shared != NULL) return "names shared memory: on opencl it is an argument, local(BYTES)";
     if (code->flags != 0) return "has flags, and opencl knows none";
+    if (code->finish != NULL) return "names a second function (finish), which opencl does not launch";
     return NULL;
 }
 

@@ -124,6 +124,25 @@ hone_status hone_launch_shared(hone_launch_reader *r, const char *text, uint32_t
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "the end", err) : status;
 }
 
+static hone_status check_block(
+    const hone_launch_rules *rules, const char *field, const uint32_t block[3], hone_error *err)
+{
+    if ((uint64_t)block[0] * block[1] * block[2] <= rules->threads) return HONE_OK;
+    return hone_fail(
+        err, HONE_UNSUPPORTED, where, "%s is %u x %u x %u threads, and may have %u", field, (unsigned)block[0],
+        (unsigned)block[1], (unsigned)block[2], (unsigned)rules->threads);
+}
+
+static hone_status read_finish(
+    hone_launch_reader *r, const hone_code *code, const hone_launch_rules *rules, hone_launch *out, hone_error *err)
+{
+    if (code->finish == NULL) return HONE_OK;
+    hone_status status = hone_launch_extent(r, "finish_grid", code->finish_grid, rules->grid, out->finish_grid, err);
+    if (status == HONE_OK)
+        status = hone_launch_extent(r, "finish_block", code->finish_block, rules->block, out->finish_block, err);
+    return status == HONE_OK ? check_block(rules, "finish_block", out->finish_block, err) : status;
+}
+
 hone_status hone_launch_read(
     const hone_allocator *allocator,
     const hone_plan *plan,
@@ -140,10 +159,8 @@ hone_status hone_launch_read(
     if (status == HONE_OK) status = hone_launch_extent(&r, "block", code->block, rules->block, out->block, err);
     if (status == HONE_OK) status = hone_launch_extent(&r, "cluster", code->cluster, rules->cluster, out->cluster, err);
     if (status == HONE_OK) status = hone_launch_shared(&r, code->shared, &out->shared_bytes, err);
-    if (status == HONE_OK && (uint64_t)out->block[0] * out->block[1] * out->block[2] > rules->threads)
-        status = hone_fail(
-            err, HONE_UNSUPPORTED, where, "block is %u x %u x %u threads, and may have %u", (unsigned)out->block[0],
-            (unsigned)out->block[1], (unsigned)out->block[2], (unsigned)rules->threads);
+    if (status == HONE_OK) status = check_block(rules, "block", out->block, err);
+    if (status == HONE_OK) status = read_finish(&r, code, rules, out, err);
     out->flags = code->flags;
     hone_launch_close(&r);
     return status;
@@ -212,7 +229,7 @@ hone_status hone_launch_scratch(
 // Neither struct has padding, and arguments are zero before they are read.
 uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone_argument *arguments, uint32_t count)
 {
-    _Static_assert(sizeof(hone_launch) == 11 * sizeof(uint32_t), "no padding");
+    _Static_assert(sizeof(hone_launch) == 17 * sizeof(uint32_t), "no padding");
     _Static_assert(sizeof(hone_argument) == 4 * sizeof(uint32_t) + sizeof(uint64_t), "no padding");
     hone_assert(count <= HONE_MAX_ARGUMENTS);
     const uint64_t launched = hone_hash64_add(code, launch, sizeof *launch);

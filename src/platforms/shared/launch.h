@@ -13,7 +13,8 @@ struct hone_scalar; // base/scalar.h
 enum { HONE_MAX_ARGUMENTS = 64, HONE_MAP_RANK = 5, HONE_MAP_BYTES = 128, HONE_MAP_ALIGN = 64 };
 
 typedef struct hone_launch {
-    uint32_t grid[3], block[3], cluster[3]; // cluster all 1: none
+    uint32_t grid[3], block[3], cluster[3];   // cluster all 1: none
+    uint32_t finish_grid[3], finish_block[3]; // of the function that is launched behind the first; all 0: none
     uint32_t shared_bytes;
     uint32_t flags; // HONE_CODE_*
 } hone_launch;

@@ -97,8 +97,9 @@ static const char *module_refuses(const hone_code *code)
 {
     if (code->entry != NULL && strcmp(code->entry, "main") != 0)
         return "names an entry: a module of StableHLO has main";
-    if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL || code->flags != 0)
-        return "describes a launch: grid, block, cluster, shared and flags are not for modules";
+    if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL ||
+        code->flags != 0 || code->finish != NULL)
+        return "describes a launch: grid, block, cluster, shared, flags and finish are not for modules";
     if (code->scratch != NULL) return "asks for scratch memory: a module's is the plugin's business";
     if (code->constants != NULL || code->target != NULL)
         return "has constants or a target: write ${...} into the source, and a backend";

@@ -162,10 +162,11 @@ const char *hone_message_loose_part(const hone_kernel *kernel)
 
 // The texts of a hone_code, in one order for both ends. A file was read when the kernel was registered.
 static const size_t code_texts[] = {
-    offsetof(hone_code, source),    offsetof(hone_code, entry),     offsetof(hone_code, arguments),
-    offsetof(hone_code, grid),      offsetof(hone_code, block),     offsetof(hone_code, cluster),
-    offsetof(hone_code, shared),    offsetof(hone_code, constants), offsetof(hone_code, options),
-    offsetof(hone_code, condition), offsetof(hone_code, target),    offsetof(hone_code, scratch)};
+    offsetof(hone_code, source),    offsetof(hone_code, entry),       offsetof(hone_code, arguments),
+    offsetof(hone_code, grid),      offsetof(hone_code, block),       offsetof(hone_code, cluster),
+    offsetof(hone_code, shared),    offsetof(hone_code, constants),   offsetof(hone_code, options),
+    offsetof(hone_code, condition), offsetof(hone_code, target),      offsetof(hone_code, scratch),
+    offsetof(hone_code, finish),    offsetof(hone_code, finish_grid), offsetof(hone_code, finish_block)};
 enum { CODE_TEXTS = sizeof code_texts / sizeof *code_texts };
 
 static void put_code(hone_buffer *out, const hone_code *code)

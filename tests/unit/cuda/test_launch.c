@@ -208,6 +208,49 @@ static void scratch_memory_is_the_streams_for_one_launch(void **state)
     assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
 }
 
+static hone_code halved(void)
+{
+    hone_code code = scratched();
+    code.source = "extern \"C\" __global__ void first_half(const float *x, float *y, float *s, int n) {}\n"
+                  "extern \"C\" __global__ void second_half(const float *x, float *y, float *s, int n) {}";
+    code.entry = "first_half";
+    code.finish = "second_half";
+    code.finish_grid = "n, 2";
+    code.finish_block = "32";
+    return code;
+}
+
+static void a_second_function_runs_behind_the_first_with_its_arguments(void **state)
+{
+    launching *l = *state;
+    hone_code code = halved();
+    assert_int_equal(bind(l, &code), HONE_OK);
+    assert_int_equal(l->plan->run(l->plan, l->args, NULL), HONE_OK);
+    for (int i = 0; i < N; i++)
+        assert_true(l->out[i] == 3.0f * (float)i);
+    const char *log = fake_read(&l->fake), *first = strstr(log, "launch first_half"),
+               *second = strstr(log, "launch second_half grid 5,2,1 block 32,1,1 shared 0 arguments");
+    assert_true(first != NULL && second > first && strstr(second, "\nfree\n") != NULL);
+}
+
+static void a_second_function_that_is_not_there_or_does_not_fit_is_refused(void **state)
+{
+    launching *l = *state;
+    hone_code code = halved();
+    code.finish = "third_half";
+    assert_refused(l, &code, "third_half");
+    code = halved();
+    code.finish_block = "32, 64";
+    assert_refused(l, &code, "finish_block is 32 x 64 x 1 threads");
+    code = halved();
+    code.finish_grid = "n +";
+    assert_refused(l, &code, "finish_grid");
+    code = halved();
+    code.finish = NULL;
+    assert_int_equal(put(l, &code), HONE_INVALID_ARGUMENT);
+    assert_non_null(strstr(l->err.message, "does not name that function"));
+}
+
 static void the_address_of_scratch_memory_stands_where_it_is_listed(void **state)
 {
     launching *l = *state;
@@ -611,6 +654,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_a_scalar_that_is_none_what_it_is_then_is_passed, setup, teardown),
         cmocka_unit_test_setup_teardown(clusters_cooperation_and_early_launch_are_attributes, setup, teardown),
         cmocka_unit_test_setup_teardown(scratch_memory_is_the_streams_for_one_launch, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_second_function_runs_behind_the_first_with_its_arguments, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_second_function_that_is_not_there_or_does_not_fit_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(the_address_of_scratch_memory_stands_where_it_is_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_compiled_is_not_compiled_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_of_the_cache_that_was_cut_is_compiled_anew, setup, teardown),
