@@ -65,19 +65,20 @@ const hone_code hone_layer_norm_vjp_cuda_code = {
 };
 
 // Two accesses of 16 bytes to a thread and a quarter of the threads that a multiprocessor has room for, since what a row adds to
-// the columns is in registers, too; of layer_norm in 16 bits, which has twice as many columns, twice as much to half as many
-// threads (by what was fastest at seven shapes on an H200, docs/gpu.md).
+// the columns is in registers, too. Of layer_norm, which has twice as many columns, in 16 bits twice as much to half as many
+// threads, and in f32 to twice as many without a row ahead (by what was fastest at nine shapes on an H200, docs/gpu.md).
 bool hone_norm_vjp_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
     enum { BLOCK = 128, MOST_HELD = 16384 };
     const bool is_layer = strcmp(kernel->algorithm, "layer_norm_vjp") == 0;
-    const bool has_more = is_layer && hone_call_dtype(call, "T")->bits == 16;
+    const bool is_wide = hone_call_dtype(call, "T")->bits > 16;
     const int64_t dim = hone_dim_of(call, "dim"), sms = device != NULL ? device->sms : 1;
     if (dim == 0) return false;
     const int64_t rows = hone_tensor_elements(hone_call_tensor(call, 0)) / dim;
     const int64_t vector = hone_cuda_vector(dim, hone_call_dtype(call, "T")), packs = dim / vector;
-    const int64_t wanted = has_more ? 4 : 2, most_threads = has_more ? 256 : 512;
+    const int64_t wanted = is_layer && !is_wide ? 4 : 2;
+    const int64_t most_threads = !is_layer ? 512 : is_wide ? 1024 : 256;
     int64_t threads = 4, blocks = 1;
     while (threads < 1024 && threads * wanted < packs)
         threads *= 2;
@@ -91,6 +92,6 @@ bool hone_norm_vjp_cuda_heuristic(
     out_config->values[VECTOR] = vector;
     out_config->values[KEEP] = fits ? held : 0;
     out_config->values[BLOCKS_PER_SM] = blocks;
-    out_config->values[AHEAD] = fits;
+    out_config->values[AHEAD] = fits && !(is_layer && is_wide);
     return true;
 }
