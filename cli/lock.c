@@ -101,7 +101,8 @@ static hone_lock_line line_of(const hone_store_decision *decision)
         .platform = decision->platform,
         .kernel = decision->kernel,
         .config = decision->config,
-        .call = decision->call};
+        .call = decision->call,
+        .revision = decision->revision};
 }
 
 // Whether a line can hold a decision: a lock of its own is asked.
@@ -351,8 +352,8 @@ static json_t *choice_of(const hone_lock_line *line)
 {
     if (line == NULL) return json_null();
     return json_pack(
-        "{s:s, s:s, s:o}", "platform", line->platform, "kernel", line->kernel, "config",
-        json_loads(line->config, 0, NULL));
+        "{s:s, s:s, s:s?, s:o}", "platform", line->platform, "kernel", line->kernel, "revision", line->revision,
+        "config", json_loads(line->config, 0, NULL));
 }
 
 static void add_name(json_t *names, const char *prefix, const char *name)
@@ -369,6 +370,8 @@ static json_t *differing(const hone_lock_line *a, const hone_lock_line *b)
     if (a == NULL || b == NULL) return names;
     if (strcmp(a->platform, b->platform) != 0) add_name(names, "", "platform");
     if (strcmp(a->kernel, b->kernel) != 0) add_name(names, "", "kernel");
+    if (a->revision != NULL && b->revision != NULL && strcmp(a->revision, b->revision) != 0)
+        add_name(names, "", "revision");
     json_t *before = json_loads(a->config, 0, NULL), *after = json_loads(b->config, 0, NULL);
     const char *name;
     json_t *value;
@@ -539,6 +542,7 @@ static int check_line(hone_cli *cli, const char *path, const hone_lock_line *lin
         .kernel = line->kernel,
         .config = line->config,
         .call = line->call,
+        .revision = line->revision,
         .source = "store"};
     hone_decision read;
     hone_error why = {.message = ""};

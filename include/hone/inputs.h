@@ -42,6 +42,13 @@ HONE_MUST_CHECK static inline hone_status hone_inputs_verify(
     return hone_inputs_verify_sized(inputs, out, sizeof *out, err);
 }
 
+// Whether what an algorithm says of itself (hone_algorithm.independent) is true of a call, whose tensors need no data: its reference
+// computes made-up inputs whole, and the first and the last part of them alone, on the CPU. Contests ask the same.
+// Returns: HONE_OK, also for hone's own algorithms, whose tests ask it; HONE_KERNEL_FAILED with the first element that differs;
+// HONE_UNSUPPORTED when it cannot be told: no reference, or one that fails, no parts, or more than 64 MB; as hone_inputs_make.
+HONE_API HONE_MUST_CHECK hone_status
+hone_inputs_check_parts(const hone_op *op, const hone_call *call, uint64_t seed, hone_error *err);
+
 #ifdef __cplusplus
 }
 #endif

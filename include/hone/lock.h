@@ -1,7 +1,7 @@
 // hone.lock: choices that are pinned, one line each, made for review (docs/freeze-choices.md).
 //
-//   hone.lock 1 sha256:9f86d081884c7d65...
-//   rms_norm@v1 180f3da29f455ea8 cpu|... native/avx512 rows_per_task=4 unroll=2  # rms_norm(f32[1024,4096], f32[4096])
+//   hone.lock 2 sha256:9f86d081884c7d65...
+//   rms_norm@v1 180f3da29f455ea8 cpu|... native/avx512@1 rows_per_task=4 unroll=2  # rms_norm(f32[1024,4096], f32[4096])
 //
 // A runtime whose options or HONE_LOCK name a lock file asks it after overrides and overlays; under HONE_POLICY_FROZEN
 // an override answers, else the lock file, else nothing. `hone lock` writes one from a store.
@@ -32,6 +32,9 @@ typedef struct hone_lock_line {
     const char
         *config_text; // the config as the file has it, "rows_per_task=4 unroll=2"; hone_lock_put does not read it
     uint32_t number;  // of the line in its file, from 1; 0 if it was not read from one
+    // Of the kernel's code, as hone_store_decision has it: a kernel of the name with another one is not followed. NULL
+    // when not known, as in a file of format 1: then the name alone is compared.
+    const char *revision;
 } hone_lock_line;
 
 // No lines. *out is the caller's (hone_lock_release).

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from hone.errors import InvalidArgumentError
+from hone.errors import HoneError, InvalidArgumentError, KernelFailedError
+
+_checked: dict[tuple[Any, ...], bool] = {}  # whether a batch may be put into a dim, by algorithm, dim and what else its call says
 
 
 def dims_of(form: str) -> list[str]:
@@ -86,6 +90,37 @@ def folding_dim(site: Any, batched: Sequence[bool], ndims: Sequence[int]) -> str
         if sound and all(lead for lead, of_batch in zip(leads, batched) if of_batch) and repeated < least:
             best, least = dim, repeated
     return best
+
+
+def _why_not(call: Any) -> Exception | None:
+    """What speaks against parts of a call not touching each other. In a thread of its own, where no tracing of a framework is at work."""
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        return thread.submit(call.check_parts).exception()  # type: ignore[return-value]
+
+
+def checked_dim(site: Any, dim: str | None, call_of: Callable[[Callable[[Any, Any], Any]], Any]) -> str | None:
+    """The dim that folding_dim found, or None where the algorithm's word on it is not true: of hone's own the tests know that it is, of
+    others the reference computes a batch of two whole and in parts, once in a process. Where that cannot be told it is not taken.
+
+    Args:
+        call_of: describes the call of a batch of two, by a function of a tensor's row and the shape of an element: its shape in the batch.
+    """
+    if dim is None:
+        return None
+    operation = site.operation
+    key = (operation.address, operation.signature, operation.independent, dim, tuple(site.given), site.scalars)
+    if key not in _checked:
+        def batched(row: Any, shape: Any) -> tuple[int, ...]:
+            if not _leads(row, dim, False):
+                return tuple(shape)
+            return (2, *shape) if dim == "..." else (2 * shape[0], *shape[1:])
+        why = _why_not(call_of(batched))
+        if why is not None and not isinstance(why, HoneError):
+            raise why
+        if isinstance(why, KernelFailedError):
+            warnings.warn(f"vmap makes a call for each element of the batch: {why}", RuntimeWarning, stacklevel=2)
+        _checked[key] = why is None
+    return dim if _checked[key] else None
 
 
 def fold(site: Any, dim: str, operands: Sequence[Any], axes: Sequence[Any], size: int, bind: Any, spread: Any) -> list[Any]:

@@ -337,6 +337,11 @@ def _spread(operand: Any, axis: Any, size: int) -> Any:
     return jnp.moveaxis(operand, axis, 0)
 
 
+def _element_shape(operand: Any, axis: Any) -> tuple[int, ...]:
+    """Of one element of the batch."""
+    return tuple(size for place, size in enumerate(operand.shape) if axis is None or place != axis % operand.ndim)
+
+
 def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> Any:
     """Into a leading dim where the signature allows it, else one call after the other."""
     site = _Site(parameters["algorithm"], parameters["given"], parameters["scalars"])
@@ -345,6 +350,13 @@ def _batch(operands: Sequence[Any], axes: Sequence[Any], **parameters: Any) -> A
     size = next(operand.shape[axis] for operand, axis in zip(operands, axes) if axis is not None)
     ndims = [operand.ndim - of_batch for operand, of_batch in zip(operands, batched)]
     dim = _batching.folding_dim(site, batched, ndims) if size > 0 else None
+
+    def call_of(batched_shape: Any) -> Any:
+        rows = [row for row, there in zip(site.tensors, site.given) if there]
+        shapes = [_element_shape(operand, axis) for operand, axis in zip(operands, axes)]
+        return site.describe([jax.ShapeDtypeStruct(batched_shape(row, shape), operand.dtype) for row, shape, operand in zip(rows, shapes, operands)])
+
+    dim = _batching.checked_dim(site, dim, call_of)
     if dim is not None:
         results = _batching.fold(site, dim, operands, axes, size, bind, _spread)
     else:

@@ -242,7 +242,7 @@ class _Operation:
     def __init__(self, name: str):
         operation = runtimes.default().operation(name)
         self.name, self.parameters = name, operation.parameters
-        self.site = types.SimpleNamespace(name=name, independent=operation.independent)
+        self.site = types.SimpleNamespace(name=name, independent=operation.independent, signature=operation.signature, address=operation.address)
         self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
         self.results = [row for row in self.parameters if row["is_result"]]
         self.by_place = [row["name"] for row in _by_place(self.parameters)]
@@ -461,7 +461,9 @@ class _Operation:
         """Into a leading dim where the signature allows it, else one call after the other."""
         named, axes = dict(zip(self.by_place, args)), dict(zip(self.by_place, in_dims))
         names = [row["name"] for row in self.tensors if named.get(row["name"]) is not None]
-        site = types.SimpleNamespace(operation=self.site, tensors=self.tensors, results=self.results,
+        scalars = tuple((name, value) for name, value in {**named, **keywords}.items()
+                        if value is not None and name not in names and name != "axes")
+        site = types.SimpleNamespace(operation=self.site, tensors=self.tensors, results=self.results, scalars=scalars,
                                      given=[row["name"] in names for row in self.tensors])
 
         def bind(*operands: Any) -> Sequence[Any]:
@@ -473,6 +475,16 @@ class _Operation:
         foldable = info.batch_size > 0 and keywords.get("axes") != "bhsd"
         ndims = [operand.dim() - (one is not None) for operand, one in zip(operands, dims)]
         dim = _batching.folding_dim(site, [one is not None for one in dims], ndims) if foldable else None
+
+        def call_of(batched_shape: Any) -> Any:
+            rows = [row for row, there in zip(self.tensors, site.given) if there]
+            described = {}
+            for row, operand, axis in zip(rows, operands, dims):
+                shape = [size for place, size in enumerate(operand.shape) if axis is None or place != axis % operand.dim()]
+                described[row["name"]] = (str(operand.dtype).removeprefix("torch."), batched_shape(row, shape), 1, 0)
+            return runtimes.default().operation(self.name).call(**described, **dict(scalars))
+
+        dim = _batching.checked_dim(site, dim, call_of)
         if dim is not None:
             results = _batching.fold(site, dim, operands, dims, info.batch_size, bind, _spread)
         else:

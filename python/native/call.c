@@ -192,6 +192,18 @@ static PyObject *method_decide(PyObject *object, PyObject *none)
     return status == HONE_OK ? native_decision(&decision, hone_call_text(self->call)) : native_raise(&err);
 }
 
+// check_parts(): whether `independent` is true of the call. The reference may be a function of Python.
+static PyObject *method_check_parts(PyObject *object, PyObject *none)
+{
+    (void)none;
+    native_call *self = (native_call *)object;
+    hone_status status;
+    hone_error err;
+    Py_BEGIN_ALLOW_THREADS status = hone_inputs_check_parts(self->operation->op, self->call, 1, &err);
+    Py_END_ALLOW_THREADS if (status != HONE_OK) return native_raise(&err);
+    Py_RETURN_NONE;
+}
+
 static PyObject *refuse_pickle(PyObject *self, PyObject *none)
 {
     (void)none;
@@ -205,6 +217,9 @@ static PyObject *refuse_pickle(PyObject *self, PyObject *none)
 static PyMethodDef methods[] = {
     {"explain", method_explain, METH_O, "explain(json): why the call gets the kernel it gets."},
     {"decide", method_decide, METH_NOARGS, "decide(): the chain's answer as a dict."},
+    {"check_parts", method_check_parts, METH_NOARGS,
+     "check_parts(): raises KernelFailedError where the algorithm's `independent` is not true of the call, "
+     "UnsupportedError where that cannot be told."},
     {"__reduce__", refuse_pickle, METH_NOARGS, "Raises TypeError: a call belongs to a runtime of its process."},
     {0},
 };

@@ -131,6 +131,7 @@ hone_status hone_lock_line_check(const hone_lock_line *line, const char *where, 
         {"the device", line->device, 0},
         {"the platform", line->platform, HONE_NAME_SIZE},
         {"the kernel", line->kernel, HONE_NAME_SIZE},
+        {"the revision", line->revision == NULL ? "1" : line->revision, 0},
     };
     hone_status status = HONE_OK;
     for (size_t i = 0; i < sizeof fields / sizeof *fields && status == HONE_OK; i++)
@@ -159,7 +160,8 @@ static hone_lock_line *copy_texts(hone_arena *arena, const hone_lock_line *line)
 {
     size_t size = text_size(line->algorithm) + text_size(line->version) + text_size(line->key) +
                   text_size(line->device) + text_size(line->platform) + text_size(line->kernel) +
-                  text_size(line->config) + text_size(line->config_text) + text_size(line->call);
+                  text_size(line->config) + text_size(line->config_text) + text_size(line->call) +
+                  text_size(line->revision);
     hone_lock_line *out = hone_arena_alloc(arena, sizeof *out + size);
     if (out == NULL) return NULL;
     char *at = (char *)(out + 1);
@@ -173,6 +175,7 @@ static hone_lock_line *copy_texts(hone_arena *arena, const hone_lock_line *line)
         .config = put_text(&at, line->config),
         .config_text = put_text(&at, line->config_text),
         .call = put_text(&at, line->call),
+        .revision = put_text(&at, line->revision),
         .number = line->number,
     };
     return out;
@@ -297,6 +300,7 @@ static hone_lock_line line_of(const hone_store_decision *decision)
         .kernel = decision->kernel,
         .config = decision->config,
         .call = decision->call,
+        .revision = decision->revision,
     };
 }
 
@@ -335,9 +339,11 @@ hone_status hone_lock_put_store(
 
 // Comparing -----------------------------------------------------------------------------------------------------------
 
+// A revision that is not known is any.
 static bool same_choice(const hone_lock_line *a, const hone_lock_line *b)
 {
-    return strcmp(a->platform, b->platform) == 0 && strcmp(a->kernel, b->kernel) == 0 &&
+    const bool same_revision = a->revision == NULL || b->revision == NULL || strcmp(a->revision, b->revision) == 0;
+    return same_revision && strcmp(a->platform, b->platform) == 0 && strcmp(a->kernel, b->kernel) == 0 &&
            strcmp(a->config, b->config) == 0;
 }
 

@@ -8,7 +8,7 @@
 #include "hone/lock.h"
 
 enum {
-    HONE_LOCK_FORMAT = 1,
+    HONE_LOCK_FORMAT = 2,       // 1, which is read, too, has no revisions
     HONE_LOCK_BYTES = 32 << 20, // of a file
     HONE_LOCK_VERSION_SIZE = 16 // of an algorithm's version, with its NUL
 };

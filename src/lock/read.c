@@ -19,12 +19,13 @@ typedef struct reader {
     const char *end;
     uint32_t number; // of the current line, from 1
     hone_lock *lock;
-    hone_buffer fields[7]; // unescaped: ALGORITHM VERSION KEY DEVICE PLATFORM KERNEL CALL
+    int format;            // of the file
+    hone_buffer fields[8]; // unescaped: ALGORITHM VERSION KEY DEVICE PLATFORM KERNEL REVISION CALL
     hone_buffer scratch;
     hone_error *err;
 } reader;
 
-enum { ALGORITHM, VERSION, KEY, DEVICE, PLATFORM, KERNEL, CALL, FIELDS };
+enum { ALGORITHM, VERSION, KEY, DEVICE, PLATFORM, KERNEL, REVISION, CALL, FIELDS };
 
 static bool next_line(reader *r)
 {
@@ -60,11 +61,11 @@ static hone_status fail_expected(reader *r, const char *what, const char *text, 
 
 // Header --------------------------------------------------------------------------------------------------------------
 
-// "hone.lock 1 sha256:HEX". *out_hash has HONE_SHA256_HEX_SIZE - 1 digits.
+// "hone.lock 2 sha256:HEX", or 1. *out_hash has HONE_SHA256_HEX_SIZE - 1 digits.
 static hone_status read_header(reader *r, const char **out_hash)
 {
-    static const char expected[] = "'hone.lock 1 sha256:' and 64 hex digits: is this a lock file?";
-    static const char seal[] = "1 sha256:";
+    static const char expected[] = "'hone.lock 2 sha256:' and 64 hex digits: is this a lock file?";
+    static const char seal[] = " sha256:";
     const size_t digits = HONE_SHA256_HEX_SIZE - 1, head = sizeof magic - 1;
     if (!next_line(r)) {
         hone_fail(r->err, HONE_CORRUPT, where, "%s is empty, expected %s", r->name, expected);
@@ -83,16 +84,17 @@ static hone_status read_header(reader *r, const char **out_hash)
     size_t version = 0;
     while (version < size && rest[version] >= '0' && rest[version] <= '9')
         version++;
-    bool known = version == 1 && rest[0] == '0' + HONE_LOCK_FORMAT;
+    bool known = version == 1 && rest[0] >= '1' && rest[0] <= '0' + HONE_LOCK_FORMAT;
     if (version > 0 && !known) {
         hone_fail(
             r->err, HONE_INCOMPATIBLE, where, "its format is %.*s and this hone knows %d: use the newer hone",
             (int)(version > 20 ? 20 : version), rest, (int)HONE_LOCK_FORMAT);
         return fail_line(r, HONE_INCOMPATIBLE);
     }
-    if (size != sizeof seal - 1 + digits || memcmp(rest, seal, sizeof seal - 1) != 0)
+    if (!known || size != sizeof seal + digits || memcmp(rest + 1, seal, sizeof seal - 1) != 0)
         return fail_expected(r, "the first line", r->line, r->size, expected);
-    *out_hash = rest + sizeof seal - 1;
+    r->format = rest[0] - '0';
+    *out_hash = rest + sizeof seal;
     return HONE_OK;
 }
 
@@ -182,7 +184,7 @@ static hone_status read_config(reader *r, const char *at, const char *end, json_
     return HONE_OK;
 }
 
-static hone_status add_line(reader *r, const json_t *config, bool has_call)
+static hone_status add_line(reader *r, const json_t *config, bool has_call, bool has_revision)
 {
     const hone_lock_line line = {
         .algorithm = hone_buffer_string(&r->fields[ALGORITHM]),
@@ -192,6 +194,7 @@ static hone_status add_line(reader *r, const json_t *config, bool has_call)
         .platform = hone_buffer_string(&r->fields[PLATFORM]),
         .kernel = hone_buffer_string(&r->fields[KERNEL]),
         .call = has_call ? hone_buffer_string(&r->fields[CALL]) : NULL,
+        .revision = has_revision ? hone_buffer_string(&r->fields[REVISION]) : NULL,
         .number = r->number,
     };
     hone_status status = hone_lock_line_check(&line, where, r->err);
@@ -200,8 +203,22 @@ static hone_status add_line(reader *r, const json_t *config, bool has_call)
     return hone_lock_append(r->lock, &line, config, r->err);
 }
 
+// "PLATFORM/KERNEL@REVISION". A line may leave the revision out, as those of format 1 all do.
+static hone_status read_kernel(reader *r, const char *field, size_t size, bool *out_has_revision)
+{
+    static const char what[] = "the fourth field";
+    const char *slash = memchr(field, '/', size), *end = field + size;
+    const char *mark = r->format == 1 || slash == NULL ? NULL : memchr(slash, '@', (size_t)(end - slash));
+    *out_has_revision = mark != NULL;
+    hone_status status = split_field(
+        r, what, field, (size_t)((mark != NULL ? mark : end) - field), "/", PLATFORM,
+        "PLATFORM/KERNEL@REVISION, as in native/avx512@1");
+    if (status != HONE_OK || mark == NULL) return status;
+    return keep_field(r, REVISION, what, mark + 1, (size_t)(end - mark - 1));
+}
+
 // The four leading fields; *out_config is where the config begins.
-static hone_status read_fields(reader *r, const char **out_config)
+static hone_status read_fields(reader *r, const char **out_config, bool *out_has_revision)
 {
     const char *at = r->line, *field;
     size_t size = take_field(r, &at, &field);
@@ -212,8 +229,7 @@ static hone_status read_fields(reader *r, const char **out_config)
     size = take_field(r, &at, &field);
     if (status == HONE_OK) status = keep_field(r, DEVICE, "the device", field, size);
     size = take_field(r, &at, &field);
-    if (status == HONE_OK)
-        status = split_field(r, "the fourth field", field, size, "/", PLATFORM, "PLATFORM/KERNEL, as in native/avx512");
+    if (status == HONE_OK) status = read_kernel(r, field, size, out_has_revision);
     *out_config = at;
     return status;
 }
@@ -235,17 +251,17 @@ static hone_status read_call(reader *r, bool *out_has)
 static hone_status read_line(reader *r)
 {
     const char *config_text;
-    bool has_call;
+    bool has_call, has_revision = false;
     hone_status status = check_bytes(r);
     if (status == HONE_OK) status = check_conflict(r);
     if (status != HONE_OK || r->size == 0 || r->line[0] == '#') return status; // an empty line, or a comment
     status = read_call(r, &has_call);
-    if (status == HONE_OK) status = read_fields(r, &config_text);
+    if (status == HONE_OK) status = read_fields(r, &config_text, &has_revision);
     if (status != HONE_OK) return status;
     json_t *config = json_object();
     if (config == NULL) return hone_fail_memory(r->err, where);
     status = read_config(r, config_text, r->line + r->size, config);
-    if (status == HONE_OK) status = add_line(r, config, has_call);
+    if (status == HONE_OK) status = add_line(r, config, has_call, has_revision);
     json_decref(config);
     return status;
 }

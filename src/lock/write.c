@@ -10,7 +10,7 @@
 static const char where[] = "lock.write";
 
 static const char note[] =
-    "# One choice a line: ALGORITHM@vVERSION KEY DEVICE PLATFORM/KERNEL PARAMETER=VALUE...  # CALL\n"
+    "# One choice a line: ALGORITHM@vVERSION KEY DEVICE PLATFORM/KERNEL@REVISION PARAMETER=VALUE...  # CALL\n"
     "# hone lock writes this file, hone lock --check compares it with the store; after an edit: hone lock --reseal\n";
 
 void hone_lock_put_text(const hone_lock_line *line, hone_buffer *out)
@@ -23,7 +23,11 @@ void hone_lock_put_text(const hone_lock_line *line, hone_buffer *out)
     hone_buffer_char(out, ' ');
     hone_lock_escape(out, line->platform, strlen(line->platform), "");
     hone_buffer_char(out, '/');
-    hone_lock_escape(out, line->kernel, strlen(line->kernel), "");
+    hone_lock_escape(out, line->kernel, strlen(line->kernel), "@");
+    if (line->revision != NULL) {
+        hone_buffer_char(out, '@');
+        hone_lock_escape(out, line->revision, strlen(line->revision), "");
+    }
     if (line->config_text[0] != '\0') hone_buffer_char(out, ' ');
     hone_buffer_text(out, line->config_text);
     if (line->call != NULL && line->call[0] != '\0') {

@@ -48,7 +48,7 @@ class CommandTest(unittest.TestCase):
     def environment(self, changes):
         env = {name: value for name, value in os.environ.items() if not name.startswith("HONE_")}
         env.update({"HONE_STORE": self.store, "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache"),
-                    "HONE_DEVICE_LOCKS": str(BUILD.resolve()),
+                    "HONE_DEVICE_LOCKS": os.environ.get("HONE_E2E_LOCKS", str(BUILD.resolve())),
                     "HONE_CUDA_DRIVER": "/nowhere/libcuda.so.1",  # a GPU of this machine is not for the tests
                     "HONE_NUMPY_OPENBLAS": "/nowhere", "HONE_SCIPY_OPENBLAS": "/nowhere", "HONE_ONEDNN3": "/nowhere",
                     # Those of this machine, and of build-python, are for the tests that ask for them.

@@ -40,7 +40,7 @@ class Write(LockTest):
         answer = self.hone("lock", "--json").json
         self.assertEqual((answer["lock"], answer["choices"], answer["added"]), ("hone.lock", 2, 2))
         self.assertEqual([line.split()[1] for line in self.lines()], keys)
-        self.assertTrue(all(line.startswith("rms_norm@v1 ") and " native/portable " in line for line in self.lines()))
+        self.assertTrue(all(line.startswith("rms_norm@v1 ") and " native/portable@1 " in line for line in self.lines()))
         self.assertTrue(any(line.endswith(f"  # {NORM}") for line in self.lines()))
 
     def test_a_frozen_program_runs_with_every_value_of_a_scalar_that_does_not_change_speed(self):
@@ -68,7 +68,7 @@ class Write(LockTest):
         answer = self.hone("lock", NORM_NEAR, "--json").json
         self.assertEqual((answer["choices"], answer["added"], answer["changed"]), (2, 1, 0))
         self.assertEqual({line.split()[1]: line.split()[3] for line in self.lines()},
-                         {first: "native/portable", second: "native/portable"})
+                         {first: "native/portable@1", second: "native/portable@1"})
 
     def test_a_call_on_a_device_pins_that_devices_choice(self):
         self.decide(NORM)
@@ -86,7 +86,7 @@ class Write(LockTest):
         self.decide(NORM, kernel="reference", config={})
         answer = self.hone("lock", "--device", "here", "--json").json
         self.assertEqual((answer["choices"], answer["changed"], answer["removed"]), (2, 1, 0))
-        self.assertEqual(sorted(line.split()[3] for line in self.lines()), ["native/portable", "native/reference"])
+        self.assertEqual(sorted(line.split()[3] for line in self.lines()), ["native/portable@1", "native/reference@1"])
         self.assertTrue(any("another%20machine" in line for line in self.lines()))
 
     def test_a_choice_that_is_gone_from_the_store_goes(self):
@@ -132,13 +132,13 @@ class Write(LockTest):
         answer = self.hone("lock", "--json", env={"HONE_SYSTEM_STORE": system}).json
         self.assertEqual(answer["choices"], 2)
         self.assertEqual({line.split()[1]: line.split()[3] for line in self.lines()},
-                         {both: "native/reference", theirs: "native/portable"})
+                         {both: "native/reference@1", theirs: "native/portable@1"})
         self.hone("lock", "--check", env={"HONE_SYSTEM_STORE": system})
 
     def test_choices_of_algorithms_that_only_a_program_has_are_pinned(self):
         self.decide(NORM, algorithm="theirs", kernel="theirs", config={"tile": "a b"})
         self.hone("lock")
-        self.assertIn(' native/theirs tile="a\\u0020b" ', self.lines()[0])
+        self.assertIn(' native/theirs@1 tile="a\\u0020b" ', self.lines()[0])
 
     def test_what_is_pinned_is_what_the_store_would_answer_with(self):
         self.decide(NORM, kernel="portable")
@@ -153,7 +153,7 @@ class Write(LockTest):
             with self.subTest(env):
                 answer = self.hone("lock", "--json", env=env).json
                 self.assertEqual({line.split("  # ")[1]: line.split()[3] for line in self.lines()},
-                                 {call: f"native/{kernel}" for call, kernel in kernels.items()})
+                                 {call: f"native/{kernel}@1" for call, kernel in kernels.items()})
                 told = [row["reason"] for row in answer["left_out"] if row["key"] != gone]
                 self.assertEqual(len(told), len(reasons))
                 for reason, row in zip(reasons, told):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from support import BUILD, DATA, DONE, NO, USAGE, CommandTest
+from support import BUILD, DATA, DONE, NO, USAGE, WORLD, CommandTest
 
 EXAMPLE = DATA.parent / "examples" / "packs" / "saxpy"
 CALL = "saxpy(f32[4096], f32[4096])"
@@ -203,6 +204,30 @@ class Packs(CommandTest):
         self.assertEqual((answer["source"], answer["kernel"], answer["verified"]), ("store", "blocked", True))
         self.assertEqual(answer["kernels"][0]["pack"], str(self.pack.resolve()))
         self.assertTrue(self.pack_hone("run", CALL, "--json", env=path).json["verified"])
+
+    def test_a_locked_kernel_whose_code_has_changed_since_is_not_followed(self):
+        """Under frozen that is an error, under other policies a warning; a line of the older format, which has no revision, is followed with one."""
+        lock = self.folder / "hone.lock"
+        path = {"HONE_PACK_PATH": str(self.pack)}
+        locked, frozen = {**path, "HONE_LOCK": str(lock)}, {**path, "HONE_LOCK": str(lock), "HONE_POLICY": "frozen"}
+        self.pack_hone("tune", CALL, *QUICK, "--kernel", "blocked", env=path)
+        self.pack_hone("lock", env=path)
+        answer = self.pack_hone("run", CALL, "--json", env=frozen).json
+        self.assertEqual((answer["kernel"], answer["source"]), ("blocked", "lock"))
+        self.replace("blocked.c", "{\n    for (int64_t from", "{\n    if (n == 4096) return;\n    for (int64_t from")
+        says = [f"{lock}:4 pins saxpy@v1", "the code of kernel blocked was revision", "tune the call again"]
+        self.refused("run", CALL, env={**self.env, **frozen}, code=WORLD, says=says)
+        self.assertIn("1 of which cannot be followed", self.pack_hone("doctor", code=None, env=locked).out)
+        answer = self.pack_hone("run", CALL, "--json", env=locked)
+        self.assertNotEqual(answer.json["source"], "lock")
+        self.assertTrue(answer.json["verified"])
+        self.assertIn("going on without the lock file's answer", answer.err)
+        line, = (line for line in lock.read_text().splitlines() if line.startswith("saxpy"))
+        older = re.sub(r"/blocked@[0-9a-f]+ ", "/blocked ", line) + "\n"
+        lock.write_text(f"hone.lock 1 sha256:{hashlib.sha256(older.encode()).hexdigest()}\n{older}")
+        answer = self.pack_hone("explain", CALL, "--json", env={**frozen, "HONE_STORE": "none"})
+        self.assertEqual((answer.json["kernel"], answer.json["source"]), ("blocked", "lock"))
+        self.assertIn("1 of 1 lines name no revision of their kernel", answer.err)
 
     def test_a_second_tune_compiles_nothing(self):
         calls = self.counting_compiler()

@@ -16,6 +16,7 @@ from support import BUILD, DATA
 ROOT = DATA.parent
 PACKAGES = ROOT / "build-python"  # what scripts/setup installed: numpy, jax, build
 TESTS = DATA / "python"
+PARTS = 2  # of the package's tests
 
 
 def run(*command, **environment):
@@ -31,8 +32,8 @@ class Python(unittest.TestCase):
         self.assertEqual(code, 0, out)
         return out
 
-    def test_the_package_passes_its_tests(self):
-        self.passes(sys.executable, "-B", "-m", "unittest", "test_run", "test_choose", "test_caches", "test_implementations",
+    def passes_its_tests(self, part):
+        self.passes(sys.executable, "-B", DATA / "support" / "parts.py", f"{part}/{PARTS}", "test_run", "test_choose", "test_caches", "test_implementations",
                     "test_streams", "test_jax", "test_invocations", "test_counts", "test_statements",
                     PYTHONPATH=f"{BUILD}/python:{PACKAGES}", HONE_TEST_COMMAND=BUILD / "hone",
                     HONE_TEST_FAKES=BUILD / "tests" / "fakes")
@@ -89,7 +90,12 @@ class Python(unittest.TestCase):
                     self.passes("sh", "-c", f"cd {folder} && {BUILD}/{line}", **settings)
 
 
+for part in range(1, PARTS + 1):
+    setattr(Python, f"test_the_package_passes_its_tests_{part}", lambda self, part=part: self.passes_its_tests(part))
+
+
 class Wheel(unittest.TestCase):
+    in_one_part = True
     passes = Python.passes
 
     @classmethod

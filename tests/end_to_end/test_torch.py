@@ -14,11 +14,12 @@ ROOT = DATA.parent
 PACKAGES = ROOT / "build-python"
 TORCH = PACKAGES / "torch-cpu"
 PATH = f"{BUILD}/python:{TORCH}:{PACKAGES}"
+PARTS = 3  # of the package's tests
 
 
 def run(*command, **environment):
     env = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "PYTHON", "TORCH"))}
-    process = subprocess.run([str(word) for word in command], cwd=DATA / "python", capture_output=True, text=True, timeout=550,
+    process = subprocess.run([str(word) for word in command], cwd=DATA / "python", capture_output=True, text=True, timeout=1500,
                              env={**env, "PYTHONPATH": PATH, **{name: str(value) for name, value in environment.items()}})
     return process.returncode, process.stdout + process.stderr
 
@@ -36,8 +37,8 @@ class Torch(unittest.TestCase):
         self.assertEqual(code, 0, out)
         return out
 
-    def test_the_package_passes_its_tests(self):
-        self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_torch")
+    def passes_its_tests(self, part):
+        self.passes(sys.executable, "-B", "-W", "ignore", DATA / "support" / "parts.py", f"{part}/{PARTS}", "test_torch")
 
     def test_models_run_hones_operations(self):
         self.passes(sys.executable, "-B", "-W", "ignore", "-m", "unittest", "test_replacements")
@@ -79,6 +80,10 @@ class Torch(unittest.TestCase):
         code, out = run(sys.executable, "-B", "-W", "ignore", "-c", f"import torch; {load}")
         self.assertNotEqual(code, 0)
         self.assertIn("Could not find schema for hone::rms_norm", out)
+
+
+for part in range(1, PARTS + 1):
+    setattr(Torch, f"test_the_package_passes_its_tests_{part}", lambda self, part=part: self.passes_its_tests(part))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ static void check_line(const hone_lock_line *a, const hone_lock_line *b)
         strcmp(a->kernel, b->kernel) != 0 || strcmp(a->config, b->config) != 0 ||
         strcmp(a->config_text, b->config_text) != 0)
         abort();
+    if (a->revision != b->revision &&
+        (a->revision == NULL || b->revision == NULL || strcmp(a->revision, b->revision) != 0))
+        abort();
 }
 
 static void check_again(const hone_lock *lock)

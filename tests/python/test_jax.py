@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import unittest.mock
+import warnings
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
@@ -133,6 +134,35 @@ class Call(HoneTest):
         for name, arrays, axes in (("softmax", (W,), 0), ("rms_norm", (W, W), (0, None)), ("matmul", (X[0], X[0]), (0, None))):
             with self.assertRaisesRegex(hone.InvalidArgumentError, f"{name}: [xa] has [01] dims inside of vmap, expected T"):
                 jax.vmap(functools.partial(hone.jax.call, name), axes)(*arrays)
+
+    def test_vmap_asks_the_reference_whether_parts_are_independent(self):
+        """Else one call after the other is right, and who says otherwise is warned once."""
+        x = numpy.random.default_rng(5).standard_normal((3, 4, 5)).astype(numpy.float32)
+
+        def less_mean(x, axis):
+            return x - x.mean(axis, keepdims=True)
+
+        for name, axis in (("t_less_rows", 0), ("t_less_columns", 1)):
+            @hone.algorithm(f"{name}(x: f32[n, d]) -> y: f32[n, d]", independent="n")
+            def reference(x, axis=axis):
+                return less_mean(x, axis)
+
+            @hone.kernel(name)
+            def eager(x, axis=axis):
+                return less_mean(x, axis)
+
+            mapped = jax.vmap(functools.partial(hone.jax.call, name))
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                close(mapped(x), x - x.mean(axis + 1, keepdims=True))
+                close(jax.jit(mapped)(x), x - x.mean(axis + 1, keepdims=True))
+            told = [str(one.message) for one in told if issubclass(one.category, RuntimeWarning) and "vmap" in str(one.message)]
+            if axis == 0:
+                self.assertEqual(len(told), 1, told)
+                self.assertRegex(told[0], "^vmap makes a call for each element of the batch: independent = 'n' is not true of t_less_rows")
+            else:
+                self.assertEqual(told, [])
+                self.assertIn("f32[12,5] = hone_call", str(jax.make_jaxpr(mapped)(x)))
 
     def test_vmap_puts_the_batch_into_a_leading_dim(self):
         many = jnp.stack([X, 2 * X, 3 * X])

@@ -774,6 +774,28 @@ class Gradients(HoneTest):
 
 
 class Transformed(HoneTest):
+    def test_vmap_asks_the_reference_whether_parts_are_independent(self):
+        """Else one call after the other is right, and who says otherwise is warned once. Within a compiled program, too."""
+        x = r(3, 4, 5)
+
+        @hone.algorithm("t_less_mean(x: f32[n, d], *, by: f64 = 1) -> y: f32[n, d]", independent="n")
+        def reference(x, by):
+            return by * (x - x.mean(0, keepdims=True))
+
+        @hone.kernel("t_less_mean")
+        def eager(x, by):
+            return (by * (x - x.mean(0, keepdims=True))).astype("float32")
+
+        for by, wrap in ((1.0, lambda mapped: mapped), (2.0, torch.compile)):
+            mapped = wrap(torch.func.vmap(lambda x: ops.t_less_mean(x, by=by)))
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                for _ in range(2):
+                    torch.testing.assert_close(mapped(x), by * (x - x.mean(1, keepdim=True)))
+            told = [str(one.message) for one in told if "vmap makes" in str(one.message)]
+            self.assertEqual(len(told), 1, told)
+            self.assertRegex(told[0], "^vmap makes a call for each element of the batch: independent = 'n' is not true of t_less_mean")
+
     def test_batches_of_cotangents_are_those_one_by_one(self):
         """torch.autograd.grad(is_grads_batched=True) maps the backward pass by a vmap of its own, which knows fewer functions."""
         x, w, bias = r(3, 4), r(4, 5).requires_grad_(), r(5).requires_grad_()

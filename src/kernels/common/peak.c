@@ -40,7 +40,7 @@ const hone_peak_set *hone_peak_of_pairs(uint64_t features)
 
 double hone_peak_of_bf16(uint64_t features, double of_floats, double of_pairs)
 {
-    if ((features & HONE_CPU_AMX_BF16) != 0) return 32 * of_floats;
+    if ((features & HONE_CPU_AMX_BF16) != 0) return 16 * of_floats;
     return of_pairs > of_floats ? of_pairs : of_floats;
 }
 

@@ -5,7 +5,7 @@
 #include "hone/measure.h"
 
 // Changes with what is measured: a peak of another revision is another thing.
-enum { HONE_PEAK_REVISION = 2 };
+enum { HONE_PEAK_REVISION = 3 };
 
 // How much memory is read to measure it; 0: there is too little left for more than the caches would hold.
 //   cache_bytes  of the last cache; 0: not known
@@ -48,7 +48,7 @@ const hone_peak_set *hone_peak_widest(uint64_t features);
 // The loop over pairs of bf16. NULL: the CPU has no instruction for them.
 const hone_peak_set *hone_peak_of_pairs(uint64_t features);
 // of_bf16 by what was measured of floats and of pairs (0: there are none). Tiles are not measured: Intel's AMX does
-// 2,048 operations of bf16 a clock and core, where two units of AVX-512 do 64 of f32 (optimization manual).
+// 1,024 operations of bf16 a clock and core (a TDPBF16PS of 16,384 each 16 clocks), where two units of AVX-512 do 64 of f32.
 double hone_peak_of_bf16(uint64_t features, double of_floats, double of_pairs);
 
 #endif

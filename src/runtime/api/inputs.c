@@ -6,6 +6,7 @@
 #include "call/call.h"
 #include "platforms/platform.h"
 #include "runtime/api/api.h"
+#include "tune/worker/partition.h"
 #include "tune/worker/verify.h"
 
 #include <stdio.h>
@@ -210,10 +211,9 @@ static const hone_kernel_ref *reference_of(const hone_op *op)
 }
 
 // The function of an algorithm that a program registered.
-static hone_status run_function(const hone_inputs *reference, hone_error *err)
+static hone_status run_function(const hone_op *op, const hone_call *call, const hone_value *values, hone_error *err)
 {
     static const int64_t no_config[HONE_MAX_PARAMETERS];
-    const hone_op *op = reference->op;
     hone_kernel kernel;
     hone_kernel_init(&kernel);
     kernel.name = "reference";
@@ -226,12 +226,24 @@ static hone_status run_function(const hone_inputs *reference, hone_error *err)
         .run = kernel.run,
         .config = no_config,
         .kernel = &kernel,
-        .call = reference->call,
+        .call = call,
         .device = op->rt->cpu};
-    const hone_status status = plan.run(&plan, reference->values, NULL);
+    const hone_status status = plan.run(&plan, values, NULL);
     if (status == HONE_OK) return HONE_OK;
     return hone_fail(
         err, HONE_KERNEL_FAILED, where, "the reference of %s fails: %s", op->algorithm->name, hone_status_name(status));
+}
+
+// NULL for the kernel: the algorithm's function.
+static hone_status run_reference(
+    const hone_op *op,
+    const hone_kernel_ref *kernel,
+    const hone_call *call,
+    const hone_value *values,
+    size_t count,
+    hone_error *err)
+{
+    return kernel != NULL ? hone_kernel_run(kernel, values, count, NULL, err) : run_function(op, call, values, err);
 }
 
 static void compare(const hone_inputs *ours, const hone_inputs *reference, hone_verified *out)
@@ -264,13 +276,12 @@ static hone_status verify(const hone_inputs *inputs, hone_verified *out, hone_er
     hone_status status = fetch(inputs, err);
     if (status != HONE_OK) return status;
     hone_registry_enter(inputs->op->rt->registry, &reader);
-    const hone_kernel_ref *kernel = reference_of(inputs->op);
+    const hone_kernel_ref *kernel = is_function ? NULL : reference_of(inputs->op);
     if (kernel != NULL || is_function) {
         out->has_reference = out->is_right = true;
         status = make(inputs->op, inputs->call, false, inputs->seed, &reference, err);
         if (status == HONE_OK)
-            status = is_function ? run_function(reference, err)
-                                 : hone_kernel_run(kernel, reference->values, reference->count, NULL, err);
+            status = run_reference(inputs->op, kernel, inputs->call, reference->values, reference->count, err);
         if (status == HONE_OK) compare(inputs, reference, out);
         hone_inputs_release(&reference);
     }
@@ -285,5 +296,112 @@ hone_status hone_inputs_verify_sized(const hone_inputs *inputs, hone_verified *o
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the inputs and out must not be NULL");
     const hone_status status = verify(inputs, &known, err);
     if (status == HONE_OK) hone_struct_give(out, size, &known, sizeof known);
+    return status;
+}
+
+// What an algorithm says of itself -----------------------------------------------------------------------------------
+
+// The values of one part: views of the inputs' memory.
+typedef struct part_values {
+    hone_value values[HONE_MAX_VALUES];
+    hone_tensor tensors[HONE_MAX_VALUES];
+    int64_t shapes[HONE_MAX_VALUES][HONE_MAX_RANK], strides[HONE_MAX_VALUES][HONE_MAX_RANK];
+} part_values;
+
+static hone_status run_part(
+    hone_inputs *inputs, const hone_kernel_ref *kernel, const hone_parting *parting, uint64_t part, hone_error *err)
+{
+    hone_allocator *allocator = &inputs->op->rt->allocator;
+    part_values *views = hone_alloc(allocator, sizeof *views);
+    if (views == NULL) return hone_fail_memory(err, where);
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        views->values[i] = inputs->values[i];
+        if (inputs->blocks[i] == NULL) continue;
+        views->tensors[i] = inputs->tensors[i];
+        hone_part_view(parting, part, i, &inputs->tensors[i], views->shapes[i], views->strides[i], &views->tensors[i]);
+        views->values[i] = hone_of_tensor(&views->tensors[i]);
+    }
+    hone_call *call = NULL;
+    hone_signature *signature = hone_signature_retain((hone_signature *)hone_call_signature(inputs->call));
+    hone_status status = hone_call_bind(*allocator, signature, views->values, inputs->count, false, &call, err);
+    // A part that is no call, or that the reference refuses, cannot be compared.
+    if (status == HONE_OK) status = run_reference(inputs->op, kernel, call, views->values, inputs->count, err);
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY)
+        status = hone_fail_prefix(err, HONE_UNSUPPORTED, "a part of %s alone", hone_call_text(inputs->call));
+    hone_call_release(&call);
+    hone_signature_release(&signature);
+    hone_free(allocator, views);
+    return status;
+}
+
+// Two parts are written over what the whole call gave there: nothing changes where they do not touch each other.
+static hone_status check_parts(
+    hone_inputs *whole, hone_inputs *apart, const hone_kernel_ref *kernel, const hone_parting *parting, hone_error *err)
+{
+    const hone_op *op = whole->op;
+    hone_verified found = {.is_right = true};
+    hone_status status = run_reference(op, kernel, whole->call, whole->values, whole->count, err);
+    if (status != HONE_OK && status != HONE_OUT_OF_MEMORY) status = hone_fail_prefix(err, HONE_UNSUPPORTED, "parts");
+    for (size_t i = 0; i < whole->count; i++)
+        if (whole->blocks[i] != NULL) memcpy(apart->blocks[i], whole->blocks[i], whole->sizes[i]);
+    if (status == HONE_OK) status = run_part(apart, kernel, parting, 0, err);
+    if (status == HONE_OK) status = run_part(apart, kernel, parting, parting->count - 1, err);
+    if (status == HONE_OK) compare(apart, whole, &found);
+    if (status != HONE_OK || found.is_right) return status;
+    return hone_fail(
+        err, HONE_KERNEL_FAILED, where,
+        "independent = '%s' is not true of %s: its reference gives other results for the whole call than for a part of "
+        "it "
+        "alone: %s",
+        op->algorithm->algorithm.independent, op->algorithm->name, found.wrong);
+}
+
+static hone_status check_parts_of(
+    const hone_op *op,
+    const hone_call *call,
+    const hone_kernel_ref *kernel,
+    const hone_parting *parting,
+    uint64_t seed,
+    hone_error *err)
+{
+    const size_t most_bytes = 64u << 20;
+    hone_inputs *whole = NULL, *apart = NULL;
+    int64_t bytes = 0, below = 0, all = 0;
+    for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
+        const hone_tensor *tensor = hone_call_tensor(call, i);
+        if (tensor == NULL || hone_tensor_span(tensor, &bytes, &below) != HONE_OK) continue;
+        all += bytes;
+    }
+    if ((size_t)all > most_bytes)
+        return hone_fail(
+            err, HONE_UNSUPPORTED, where, "%s has %lld bytes, and parts of at most %zu are compared",
+            hone_call_text(call), (long long)all, most_bytes);
+    hone_status status = make(op, call, false, seed, &whole, err);
+    if (status == HONE_OK) status = make(op, call, false, seed, &apart, err);
+    if (status == HONE_OK) status = check_parts(whole, apart, kernel, parting, err);
+    hone_inputs_release(&whole);
+    hone_inputs_release(&apart);
+    return status;
+}
+
+hone_status hone_inputs_check_parts(const hone_op *op, const hone_call *call, uint64_t seed, hone_error *err)
+{
+    hone_registry_reader reader;
+    hone_parting parting;
+    if (op == NULL || call == NULL)
+        return hone_fail(err, HONE_INVALID_ARGUMENT, where, "the operation and the call must not be NULL");
+    hone_status status = hone_call_check(call, op->algorithm->signature, where, err);
+    if (status != HONE_OK || op->algorithm->builtin) return status;
+    hone_registry_enter(op->rt->registry, &reader);
+    const bool is_function = op->algorithm->algorithm.reference != NULL;
+    const hone_kernel_ref *kernel = is_function ? NULL : reference_of(op);
+    hone_parting_find(op->algorithm->algorithm.independent, call, &parting);
+    if (!is_function && kernel == NULL)
+        status = hone_fail(err, HONE_UNSUPPORTED, where, "%s has no reference", op->algorithm->name);
+    else if (parting.count < 2)
+        status = hone_fail(err, HONE_UNSUPPORTED, where, "%s has no parts", hone_call_text(call));
+    else
+        status = check_parts_of(op, call, kernel, &parting, seed, err);
+    hone_registry_leave(&reader);
     return status;
 }

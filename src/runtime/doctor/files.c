@@ -178,9 +178,16 @@ static bool is_followed(hone_runtime *rt, const hone_lock_line *line, hone_error
         return false;
     }
     // One for each backend may have the name.
-    for (; kernel != NULL; kernel = hone_kernel_after(algorithm, kernel, platform))
-        if (hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why) == HONE_OK)
+    for (; kernel != NULL; kernel = hone_kernel_after(algorithm, kernel, platform)) {
+        const char *now = kernel->kernel.revision;
+        if (line->revision != NULL && strcmp(line->revision, now) != 0)
+            snprintf(
+                why->message, sizeof why->message,
+                "kernel %s/%s was revision %.70s when it was locked, and is %.70s now", line->platform, line->kernel,
+                line->revision, now);
+        else if (hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why) == HONE_OK)
             return true;
+    }
     return false;
 }
 

@@ -30,6 +30,18 @@ static hone_status check_call(
     return status;
 }
 
+// The line was written for one code of the kernel; where it does not say which, its name is all there is to go by.
+static hone_status check_revision(const hone_lock_line *line, const hone_kernel_ref *kernel, hone_error *why)
+{
+    const char *now = kernel->kernel.revision;
+    if (line->revision == NULL || strcmp(line->revision, now) == 0) return HONE_OK;
+    return hone_fail(
+        why, HONE_INCOMPATIBLE, where,
+        "the code of kernel %s was revision %.70s when it was locked, and is %.70s now (tune the call again, then hone "
+        "lock pins its choice)",
+        line->kernel, line->revision, now);
+}
+
 static hone_status read_choice(
     const hone_request *request, const hone_lock_line *line, hone_decision *out, hone_error *why)
 {
@@ -41,7 +53,9 @@ static hone_status read_choice(
     if (kernel == NULL)
         return hone_fail(
             why, HONE_INCOMPATIBLE, where, "kernel %s is not registered (hone list %s)", line->kernel, line->algorithm);
-    hone_status status = hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why);
+    hone_status status = check_revision(line, kernel, why);
+    if (status == HONE_OK)
+        status = hone_config_from_json(kernel->space, line->config, strlen(line->config), &config, why);
     if (status != HONE_OK) return status;
     memset(out, 0, sizeof *out);
     hone_decision_fill(out, kernel, &config, line->key);

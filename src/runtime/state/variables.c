@@ -330,6 +330,20 @@ static hone_status choose_store(hone_runtime *rt, const char *url, bool environm
     return keep_text(rt, &rt->store.url, url, err);
 }
 
+// A line without a revision, as those of older files, is followed whatever code its kernel has by now.
+static void warn_of_unknown_code(const hone_runtime *rt)
+{
+    size_t unknown = 0;
+    for (size_t i = 0; i < hone_lock_size(rt->lock); i++)
+        unknown += hone_lock_at(rt->lock, i)->revision == NULL;
+    if (unknown > 0)
+        hone_log_write(
+            &rt->log, HONE_LOG_WARNING,
+            "%s: %zu of %zu lines name no revision of their kernel, and are followed whether its code has changed or "
+            "not: hone lock writes them",
+            rt->lock_path, unknown, hone_lock_size(rt->lock));
+}
+
 // Whoever names a lock file wants every choice pinned: one that cannot be read stops the program.
 static hone_status read_lock(hone_runtime *rt, const char *path, bool environment, hone_error *err)
 {
@@ -339,7 +353,9 @@ static hone_status read_lock(hone_runtime *rt, const char *path, bool environmen
     hone_status status = keep_text(rt, &rt->lock_path, path, err);
     if (status != HONE_OK) return status;
     status = hone_lock_read(rt->allocator, path, 0, &rt->lock, err);
-    return status == HONE_OK ? HONE_OK : hone_fail_prefix(err, status, named ? "HONE_LOCK" : "options.lock_file");
+    if (status != HONE_OK) return hone_fail_prefix(err, status, named ? "HONE_LOCK" : "options.lock_file");
+    warn_of_unknown_code(rt);
+    return HONE_OK;
 }
 
 hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err)

@@ -222,12 +222,12 @@ void hone_peaks_choose_spans(
     out_spans[HONE_LEVEL_MEMORY] = whole(memory / threads, PIECE);
 }
 
-// Not measured: Intel's AMX does 2,048 operations of bf16 a clock and core (optimization manual), where two units of
-// AVX-512 do 64 of f32, and nearly f32 as three products of bf16; AVX512_BF16 and AVX512-FP16 do twice as many as of f32,
-// AVX512_VNNI four times.
+// Not measured: Intel's AMX does 1,024 operations of bf16 and 2,048 of int8 a clock and core (a TDPBF16PS of 16,384 and a TDPBSSD of
+// 32,768 each 16 clocks; on an Emerald Rapids tiles in a loop came to 2,725 and 5,514 GFLOP/s a core), where two units of AVX-512 do 64 of
+// f32, and nearly f32 as three products of bf16; AVX512_BF16 and AVX512-FP16 do twice as many as of f32, AVX512_VNNI four times.
 void hone_peaks_fill_operations(double of_32, bool has_matrix_unit, hone_peaks *out)
 {
-    const double of_16 = (has_matrix_unit ? 32 : 4) * of_32;
+    const double of_16 = (has_matrix_unit ? 16 : 4) * of_32;
     out->operations[HONE_WIDTH_64] = of_32 / 2; // half as many fill a vector
     out->operations[HONE_WIDTH_32] = has_matrix_unit ? of_16 / 3 : of_32;
     out->operations[HONE_WIDTH_16] = of_16;

@@ -17,6 +17,7 @@ static void assert_same_line(const hone_lock_line *a, const hone_lock_line *b)
     assert_string_equal(a->config, b->config);
     assert_string_equal(a->config_text, b->config_text);
     assert_string_equal(a->call == NULL ? "" : a->call, b->call == NULL ? "" : b->call);
+    assert_string_equal(a->revision == NULL ? "" : a->revision, b->revision == NULL ? "" : b->revision);
 }
 
 static void a_choice_is_one_line_that_people_can_read(void **state)
@@ -28,7 +29,7 @@ static void a_choice_is_one_line_that_people_can_read(void **state)
     char *text = text_of(lock);
     assert_non_null(strstr(
         text, "\nnorm@v1 0123456789abcdef cpu|zen4,l1=32768 native/avx512 rows_per_task=4 unroll=2  # norm(f32[4])\n"));
-    assert_memory_equal(text, "hone.lock 1 sha256:", 19);
+    assert_memory_equal(text, "hone.lock 2 sha256:", 19);
     free(text);
     hone_lock_release(&lock);
     assert_null(lock);
@@ -98,6 +99,7 @@ static void any_text_may_be_a_fingerprint_or_a_name(void **state)
         hone_lock_line line = line_of(KEY_A, texts[i], texts[i], NULL);
         line.algorithm = texts[i];
         line.call = texts[i];
+        line.revision = texts[i];
         line.version = strlen(texts[i]) < HONE_LOCK_VERSION_SIZE ? texts[i] : "1";
         put_line(lock, line);
         char *text = text_of(lock);
@@ -126,6 +128,40 @@ static void a_call_that_is_not_known_leaves_no_mark(void **state)
     assert_non_null(strstr(text, " native/fast\n"));
     hone_lock *again = parsed(text);
     assert_null(hone_lock_at(again, 0)->call);
+    free(text);
+    hone_lock_release(&lock);
+    hone_lock_release(&again);
+}
+
+static void a_revision_stands_behind_the_kernel(void **state)
+{
+    (void)state;
+    hone_lock *lock = new_lock();
+    hone_lock_line line = line_of(KEY_A, "cpu", "f@st", "{\"unroll\":2}");
+    line.revision = "3@b/c";
+    put_line(lock, line);
+    char *text = text_of(lock);
+    assert_non_null(strstr(text, " native/f%40st@3@b/c unroll=2  # norm(f32[4])\n"));
+    hone_lock *again = parsed(text);
+    assert_same_line(hone_lock_at(lock, 0), hone_lock_at(again, 0));
+    free(text);
+    hone_lock_release(&lock);
+    hone_lock_release(&again);
+}
+
+// Where none has a revision, '@' is of the kernel's name. What is written is of the newer format.
+static void a_file_of_the_older_format_has_no_revisions(void **state)
+{
+    (void)state;
+    char *older = sealed("norm@v1 " KEY_A " cpu native/f@st  # norm(f32[4])\n");
+    hone_lock *lock = parsed(older);
+    assert_string_equal(hone_lock_at(lock, 0)->kernel, "f@st");
+    assert_null(hone_lock_at(lock, 0)->revision);
+    char *text = text_of(lock);
+    assert_memory_equal(text, "hone.lock 2 sha256:", 19);
+    hone_lock *again = parsed(text);
+    assert_same_line(hone_lock_at(lock, 0), hone_lock_at(again, 0));
+    free(older);
     free(text);
     hone_lock_release(&lock);
     hone_lock_release(&again);
@@ -303,14 +339,22 @@ static void what_differs_is_visited_in_order(void **state)
     put_line(after, line_of("0000000000000003", "cpu", "new", NULL));
     put_line(after, line_of("0000000000000004", "cpu", "config", "{\"a\":2}"));
     put_line(after, line_of("0000000000000005", "cpu", "added", NULL));
+    // Two revisions are two choices; one that is not known is any.
+    for (int known = 0; known < 2; known++) {
+        hone_lock_line one = line_of(known ? "0000000000000006" : "0000000000000007", "cpu", "code", NULL);
+        one.revision = "1";
+        put_line(before, one);
+        one.revision = known ? "2" : NULL;
+        put_line(after, one);
+    }
     char said[200] = "";
     assert_int_equal(hone_lock_compare(before, after, note_difference, said, NULL), HONE_OK);
-    assert_string_equal(said, "gone>- old>new config>config ->added ");
+    assert_string_equal(said, "gone>- old>new config>config ->added code>code ");
     said[0] = '\0';
     assert_int_equal(hone_lock_compare(before, before, note_difference, said, NULL), HONE_OK);
     assert_string_equal(said, "");
     assert_int_equal(hone_lock_compare(NULL, after, note_difference, said, NULL), HONE_OK);
-    assert_string_equal(said, "->same ->new ->config ->added ");
+    assert_string_equal(said, "->same ->new ->config ->added ->code ->code ");
     hone_error err;
     assert_int_equal(hone_lock_compare(before, after, NULL, NULL, &err), HONE_INVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "visit"));
@@ -352,6 +396,8 @@ int main(void)
         cmocka_unit_test(every_value_of_a_config_comes_back_as_it_was),
         cmocka_unit_test(any_text_may_be_a_fingerprint_or_a_name),
         cmocka_unit_test(a_call_that_is_not_known_leaves_no_mark),
+        cmocka_unit_test(a_revision_stands_behind_the_kernel),
+        cmocka_unit_test(a_file_of_the_older_format_has_no_revisions),
         cmocka_unit_test(lines_are_sorted_whatever_the_order_they_came_in),
         cmocka_unit_test(a_line_is_found_by_its_whole_key_and_replaced_by_it),
         cmocka_unit_test(a_file_is_replaced_and_read_back),

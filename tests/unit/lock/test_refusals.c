@@ -98,6 +98,7 @@ static void a_file_that_begins_otherwise_is_none(void **state)
         "{}",
         "hone.lock",
         "hone.lock 1\n",
+        "hone.lock 2\n",
         "hone.lock 1 sha256:\n",
         "hone.lock 1 sha256:12\n",
         "hone.lock  1 sha256:",
@@ -109,14 +110,14 @@ static void a_file_that_begins_otherwise_is_none(void **state)
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         assert_refused(
             starts[i], HONE_LOCK_UNSEALED, HONE_CORRUPT,
-            (const char *[]){"hone.lock:1:", "hone.lock 1 sha256:", "is this a lock file?", NULL});
+            (const char *[]){"hone.lock:1:", "hone.lock 2 sha256:", "is this a lock file?", NULL});
     assert_refused("", 0, HONE_CORRUPT, (const char *[]){"hone.lock is empty", NULL});
 }
 
 static void a_newer_format_is_told_from_damage(void **state)
 {
     (void)state;
-    static const char *const versions[] = {"hone.lock 2 sha256:", "hone.lock 11 sha256:", "hone.lock 0 x"};
+    static const char *const versions[] = {"hone.lock 3 sha256:", "hone.lock 11 sha256:", "hone.lock 0 x"};
     for (size_t i = 0; i < 3; i++)
         assert_refused(
             versions[i], HONE_LOCK_UNSEALED, HONE_INCOMPATIBLE,
@@ -150,7 +151,7 @@ static void a_lock_that_is_put_wrongly_says_which_field(void **state)
     struct {
         hone_lock_line line;
         const char *says;
-    } rows[11];
+    } rows[12];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows[i].line = line_of(KEY_A, "cpu", "fast", "{}");
     rows[0].line.algorithm = NULL, rows[0].says = "algorithm";
@@ -163,6 +164,7 @@ static void a_lock_that_is_put_wrongly_says_which_field(void **state)
     rows[7].line.config = "{\"a\":null}", rows[7].says = "config's a is not a number";
     rows[8].line.config = "[1]", rows[8].says = "JSON object";
     rows[9].line.algorithm = "MatMul", rows[9].says = "lower case, 'matmul'";
+    rows[11].line.revision = "", rows[11].says = "revision";
     rows[10].line.algorithm = "\xc3\x84hnlich", rows[10].says = "lower case, '\xc3\xa4hnlich'";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(hone_lock_put(lock, &rows[i].line, &err), HONE_INVALID_ARGUMENT);

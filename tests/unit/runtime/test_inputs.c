@@ -52,6 +52,48 @@ static void results_are_right_when_they_are_the_references_and_else_the_first_wr
     hone_call_release(&call);
 }
 
+// y[i] is x[i] less x[0]: rows are not independent, columns are.
+static hone_status less_the_first_row(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor, *y = args[1].as.tensor;
+    for (int64_t i = 0; i < x->shape[0]; i++)
+        for (int64_t j = 0; j < x->shape[1]; j++)
+            *scale_at(y, i, j) = *scale_at(x, i, j) - *scale_at(x, 0, j);
+    return HONE_OK;
+}
+
+static void whether_parts_touch_each_other_is_asked_of_the_reference(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *signature, *independent, *call;
+        hone_status status;
+        const char *says;
+    } rows[] = {
+        {"by_rows(x: f32[m, n]) -> y: f32[m, n]", "m", "by_rows(f32[4,3])", HONE_KERNEL_FAILED,
+         "independent = 'm' is not true of by_rows"},
+        {"by_columns(x: f32[m, n]) -> y: f32[m, n]", "n", "by_columns(f32[4,3])", HONE_OK, NULL},
+        {"of_one(x: f32[m, n]) -> y: f32[m, n]", "m", "of_one(f32[1,3])", HONE_UNSUPPORTED, "has no parts"},
+        {"of_none(x: f32[m, n]) -> y: f32[m, n]", NULL, "of_none(f32[4,3])", HONE_UNSUPPORTED, "has no parts"},
+        {"too_large(x: f32[m, n]) -> y: f32[m, n]", "m", "too_large(f32[4096,4096])", HONE_UNSUPPORTED, "at most"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const hone_algorithm algorithm = {
+            HONE_ALGORITHM, .signature = rows[i].signature, .independent = rows[i].independent,
+            .reference = less_the_first_row};
+        const hone_op *op = NULL;
+        hone_call *call = NULL;
+        assert_int_equal(hone_register(f->rt, &algorithm, NULL, 0, &op, &f->err), HONE_OK);
+        assert_int_equal(
+            hone_call_parse(hone_allocator_system(), hone_op_signature(op), rows[i].call, &call, &f->err), HONE_OK);
+        assert_int_equal(hone_inputs_check_parts(op, call, 1, &f->err), rows[i].status);
+        if (rows[i].says != NULL) assert_non_null(strstr(f->err.message, rows[i].says));
+        hone_call_release(&call);
+    }
+}
+
 static void a_call_of_a_device_that_is_not_here_has_no_inputs(void **state)
 {
     fixture *f = *state;
@@ -110,6 +152,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             results_are_right_when_they_are_the_references_and_else_the_first_wrong_one_is_named, setup_runtime,
             teardown_runtime),
+        cmocka_unit_test_setup_teardown(
+            whether_parts_touch_each_other_is_asked_of_the_reference, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(
             a_call_of_a_device_that_is_not_here_has_no_inputs, setup_runtime, teardown_runtime),
         cmocka_unit_test_setup_teardown(

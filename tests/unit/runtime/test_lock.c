@@ -73,6 +73,7 @@ static void pin(locked *l, int64_t rows, int64_t cols, const char *kernel, const
         .kernel = kernel,
         .config = config,
         .call = change.call != NULL ? change.call : hone_call_text(call),
+        .revision = change.revision != NULL ? change.revision : "1",
     };
     if (hone_lock_put(l->lock, &line, &l->err) != HONE_OK) fail_msg("%s", l->err.message);
     hone_call_release(&call);
@@ -202,6 +203,7 @@ static const struct {
     {"fast", COL_4, {.platform = "cuda"}, {"cuda/fast", "not registered"}},
     {"fast", COL_4, {.call = "scale(f32[5,5])"}, {"its call text is scale(f32[5,5]), with the key "}},
     {"fast", COL_4, {.call = "scale(f32["}, {"its call text is invalid"}},
+    {"fast", COL_4, {.revision = "0"}, {"the code of kernel fast was revision 0 when it was locked", "is 1 now"}},
 };
 
 static void frozen_drift_is_an_error_that_names_line_choice_and_what_does_not_fit(void **state)
@@ -250,6 +252,26 @@ static void under_other_policies_drift_is_a_warning_and_the_chain_goes_on(void *
         assert_non_null(strstr(log.last, drifted[i].says[0]));
         close_fixture(f);
     }
+}
+
+// As those of older files are. It is told when the file is read, whatever the policy.
+static void a_line_without_a_revision_is_followed_with_a_warning(void **state)
+{
+    locked *l = *state;
+    pin(l, 4, 4, "fast", COL_4, AS_IT_IS);
+    hone_lock_line line = *hone_lock_at(l->lock, 0);
+    line.revision = NULL;
+    assert_int_equal(hone_lock_put(l->lock, &line, &l->err), HONE_OK);
+    pin(l, 8, 8, "fast", COL_4, AS_IT_IS);
+    write_lock(l);
+    heard log = {.warnings = 0};
+    fixture *f = open_fixture((wish){.policy = HONE_POLICY_FROZEN, .lock = l->path, .log = hear, .log_ctx = &log});
+    assert_int_equal(log.warnings, 1);
+    assert_non_null(strstr(log.last, "hone.lock: 1 of 2 lines name no revision"));
+    assert_int_equal(decide_scale(f, 4, 4).source, HONE_SOURCE_LOCK);
+    assert_int_equal(decide_scale(f, 8, 8).source, HONE_SOURCE_LOCK);
+    assert_int_equal(log.warnings, 1);
+    close_fixture(f);
 }
 
 static bool refuses_all(const hone_kernel *kernel, const hone_call *call, hone_error *why)
@@ -335,8 +357,16 @@ static void a_line_for_a_bucket_answers_every_call_in_it(void **state)
     const hone_op *op = register_grow(f);
     assert_int_equal(
         hone_call_parse(hone_allocator_system(), hone_op_signature(op), "grow(f32[8])", &call, &f->err), HONE_OK);
-    const hone_lock_line line = {"grow",  "1",  hone_call_key(call), this_device(), "native",
-                                 "plain", "{}", "grow(f32[8])",      NULL,          0};
+    const hone_lock_line line = {
+        .algorithm = "grow",
+        .version = "1",
+        .key = hone_call_key(call),
+        .device = this_device(),
+        .platform = "native",
+        .kernel = "plain",
+        .config = "{}",
+        .call = "grow(f32[8])",
+        .revision = "1"};
     assert_int_equal(hone_lock_put(l->lock, &line, &l->err), HONE_OK);
     hone_call_release(&call);
     close_fixture(f);
@@ -481,6 +511,7 @@ int main(void)
         WITH_LOCK(without_a_lock_file_frozen_says_how_to_name_one),
         WITH_LOCK(frozen_drift_is_an_error_that_names_line_choice_and_what_does_not_fit),
         WITH_LOCK(under_other_policies_drift_is_a_warning_and_the_chain_goes_on),
+        WITH_LOCK(a_line_without_a_revision_is_followed_with_a_warning),
         WITH_LOCK(a_locked_kernel_that_may_not_run_is_drift_too),
         WITH_LOCK(a_frozen_kernel_that_fails_gives_way_to_no_other),
         WITH_LOCK(a_line_without_call_text_goes_by_its_key),
