@@ -37,7 +37,8 @@ static void keep(hone_contest_state *state, hone_candidate *candidate)
 static hone_status try_it(hone_contest_state *state, const verification *v, hone_candidate *candidate, hone_error *err)
 {
     bool cut;
-    const hone_try what = {.kernel = v->kernel, .config = v->config, .sort = HONE_TRY_VERIFIES};
+    hone_try what = {.kernel = v->kernel, .config = v->config, .sort = HONE_TRY_VERIFIES};
+    if (v->kernel->builtin) what.looks_seconds = what.repeats_seconds = state->question.options.seconds;
     hone_status status = hone_trials_try(&state->trials, &what, &candidate->trial, &cut, err);
     if (status != HONE_OK) return status;
     if (candidate->trial.refused) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", candidate->trial.reason);

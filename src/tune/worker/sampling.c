@@ -400,16 +400,17 @@ static hone_failure watch(
     return failure;
 }
 
-static void note_disturbance(hone_session *session, const hone_sample *sample)
-{
-    const double weight = 1.0 / 8;
-    session->disturbed += weight * ((sample->marks != 0) - session->disturbed);
-}
-
 // Whether the machine has other work: then a sample is worth a rest before it.
 static bool is_busy(const hone_session *session)
 {
     return session->disturbed > busy_share;
+}
+
+static void note_disturbance(hone_session *session, const hone_sample *sample)
+{
+    const double weight = 1.0 / 8;
+    session->disturbed += weight * ((sample->marks != 0) - session->disturbed);
+    if (session->site.instance == NULL) hone_pool_note_crowd(session->own_pool, is_busy(session));
 }
 
 // A sample while the candidate is warm and its threads are awake.
