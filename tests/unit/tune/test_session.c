@@ -251,6 +251,13 @@ static void what_it_slept_is_what_passed(void **state)
     pthread_t thread = start_idler(&idle, 128 * ms);
     assert_true(hone_session_settle(&session) > 64 * ms);
     pthread_join(thread, NULL);
+    idler restless; // some 600 looks
+    thread = start_idler(&restless, 3600 * 1000 * ms);
+    const uint64_t slept_ns = hone_session_settle(&session);
+    if (slept_ns > 2000 * ms) fail_msg("slept %.1f s", (double)slept_ns * 1e-9);
+    assert_int_equal(session.restless, 1);
+    atomic_store(&restless.until_ns, 0);
+    pthread_join(thread, NULL);
     assert_int_equal(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0), 0);
     hone_session_deinit(&session);
 }
