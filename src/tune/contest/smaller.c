@@ -97,7 +97,7 @@ hone_status hone_contest_verify_smaller(
                  seconds = t.kernel->builtin ? fmax(left, least_smaller_seconds) : most_smaller_seconds;
     const hone_status status = verify_on(&t, call, seconds, &came, &why);
     state->trials.spent.verify_ns += (double)(hone_trials_now(&state->trials) - start);
-    *out_done = status == HONE_OK;
+    *out_done = status == HONE_OK && !came.is_brief;
     // The library's own do not hang: the machine is too busy for their looks, which its tests have made. Others may hang to be let off.
     const bool is_late = status == HONE_OK && came.failure == HONE_FAILURE_TIMEOUT && t.kernel->builtin;
     if (status == HONE_OK && !is_late) {

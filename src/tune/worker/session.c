@@ -391,10 +391,8 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
         failure = verify_last(runner, depth, q->changes, &out->max_error, err);
     const double took_ns = since(start);
     out->spent.verify_ns += took_ns;
-    if (depth == HONE_FOR_LEADERS) {
-        out->proof_ns = took_ns;
-        out->unproven = runner->left_out;
-    }
+    if (depth == HONE_FOR_LEADERS) out->proof_ns = took_ns;
+    if (depth > HONE_FOR_ALL) out->unproven = runner->left_out;
     // What its samples said so far is the time of numbers that it knew.
     return failure == HONE_FAILURE_NONE && runner->learns != NULL && !learnt
                ? hone_measure_candidate(runner, stopping, out, err)
