@@ -313,6 +313,11 @@ void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t in
 // The same with at most limit threads at work.
 void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+// The same of a pass of microseconds to a few milliseconds beside what is timed: by the caller alone while the pool is crowded.
+void hone_pool_share(hone_pool *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
+// Whether other work on the machine takes the workers their processors: who waits for one that has taken an index and lost its
+// processor waits for a slice or more of the scheduler, up to .2 s beside a dozen busy threads, for a pass of a millisecond.
+void hone_pool_note_crowd(hone_pool *pool, bool is_crowded);
 // Workers that spin go to sleep now, so that nothing runs beside what comes next. Of who runs the pool's jobs.
 void hone_pool_rest(hone_pool *pool);
 // The other way round: wakes so many of them, and sleeps until all have come, at most limit_ns, so that what begins within

@@ -139,6 +139,7 @@ hone_status hone_comparison_run(
 struct hone_verification {
     hone_failure failure; // NONE: it was right
     char reason[256];
+    bool is_brief; // the library's own: the seconds were over before all was looked at
 };
 
 // Verifies one config of a kernel for a call as a contest does, in a process of its own, and times nothing: a few

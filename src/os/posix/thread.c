@@ -85,6 +85,7 @@ struct hone_pool {
     _Atomic bool resting; // who looks for tickets goes to sleep
     uint64_t float_mode;  // of who made the pool
     _Atomic bool worker_changed;
+    bool is_crowded;       // of who runs the pool's jobs
     _Atomic int32_t asked; // the most workers that a job was put out to, since hone_pool_take_asked
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
@@ -384,6 +385,16 @@ void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t in
 {
     hone_pool *self = pool;
     hone_pool_run_limited(self, self->threads, count, body, ctx);
+}
+
+void hone_pool_share(hone_pool *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
+{
+    hone_pool_run_limited(pool, pool->is_crowded ? 1 : pool->threads, count, body, ctx);
+}
+
+void hone_pool_note_crowd(hone_pool *pool, bool is_crowded)
+{
+    if (pool != NULL) pool->is_crowded = is_crowded;
 }
 
 // A worker that has counted itself among the sleepers is awake for some microseconds more.

@@ -12,6 +12,7 @@ typedef struct hone_spending {
     uint32_t measured;   // candidates
     double measuring_ns; // that took
     double sampling_ns;  // of that, beside preparing and verifying
+    double least_ns;     // that one of them took
     uint32_t steps;      // of the searches
     double since_gain;   // candidates; those of kernels that are far behind count less
     double gain_ns;      // best time at the last gain

@@ -267,7 +267,7 @@ bool hone_finals_spare(hone_finals *finals, const hone_field *field, uint32_t fa
         hone_finalist *one = &finals->finalists[i];
         one->is_spared = !is_needed(finals, i, fastest, library);
     }
-    const bool has_time = rounds * hone_finals_round_seconds(finals) <= seconds;
+    const bool has_time = rounds * finals->pace * hone_finals_round_seconds(finals) <= seconds;
     for (uint32_t i = 0; i < finals->count; i++) {
         hone_finalist *one = &finals->finalists[i];
         const bool may_join =

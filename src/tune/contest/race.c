@@ -304,7 +304,7 @@ static void note_costs(
     hone_spending *spending, hone_contestant *contestant, const hone_trial *trial, double spent_ns, double beside_ns)
 {
     if (trial->spent.prepare_ns > contestant->prepare_ns) contestant->prepare_ns = trial->spent.prepare_ns;
-    spending->measured++;
+    if (spending->measured++ == 0 || spent_ns < spending->least_ns) spending->least_ns = spent_ns;
     spending->measuring_ns += spent_ns;
     spending->sampling_ns += fmax(spent_ns - beside_ns, 0);
     contestant->measured++;

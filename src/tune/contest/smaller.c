@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "call/made_up.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const char where[] = "tune.smaller";
@@ -15,7 +16,7 @@ static const char where[] = "tune.smaller";
 // A call above either is verified on ordinary inputs alone (hone_session_is_quick), and a smaller one in its place.
 enum { MANY_BYTES = 64 << 20, FEW_BYTES = 2 << 20 };
 
-static const double long_ns = 100e6, most_smaller_seconds = 2;
+static const double long_ns = 100e6, least_smaller_seconds = 0.2, most_smaller_seconds = 2;
 
 // Who takes it.
 typedef struct taker {
@@ -54,12 +55,13 @@ static bool needs_smaller(const hone_contest_state *state)
            trials->opened.reference_ns >= long_ns;
 }
 
-static hone_status verify_on(const taker *t, const hone_call *call, hone_verification *out, hone_error *err)
+static hone_status verify_on(
+    const taker *t, const hone_call *call, double seconds, hone_verification *out, hone_error *err)
 {
     const hone_question *question = t->question;
     const hone_tune_options options = {
         .struct_size = sizeof options,
-        .seconds = most_smaller_seconds,
+        .seconds = fmin(seconds, most_smaller_seconds),
         .candidate_seconds = question->options.candidate_seconds,
         .seed = question->options.seed,
         .cancel = question->options.cancel,
@@ -89,10 +91,13 @@ hone_status hone_contest_verify_smaller(
     if (hone_made_up_smaller(allocator, state->question.call, FEW_BYTES, takes, &t, &call) != HONE_OK)
         return hone_fail_memory(err, where);
     if (call == NULL) return HONE_OK;
-    const uint64_t start = hone_trials_now(&state->trials);
-    const hone_status status = verify_on(&t, call, &came, &why);
+    const uint64_t start = hone_trials_now(&state->trials), end_ns = state->trials.end_ns;
+    // The library's own are looked at in the time that is left.
+    const double left = start < end_ns ? (double)(end_ns - start) * 1e-9 : 0,
+                 seconds = t.kernel->builtin ? fmax(left, least_smaller_seconds) : most_smaller_seconds;
+    const hone_status status = verify_on(&t, call, seconds, &came, &why);
     state->trials.spent.verify_ns += (double)(hone_trials_now(&state->trials) - start);
-    *out_done = status == HONE_OK;
+    *out_done = status == HONE_OK && !came.is_brief;
     // The library's own do not hang: the machine is too busy for their looks, which its tests have made. Others may hang to be let off.
     const bool is_late = status == HONE_OK && came.failure == HONE_FAILURE_TIMEOUT && t.kernel->builtin;
     if (status == HONE_OK && !is_late) {

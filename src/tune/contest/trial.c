@@ -356,6 +356,7 @@ static void put_try(hone_trials *trials, const hone_try *what, const hone_stoppi
     hone_message_put_stopping(&trials->message, stopping);
     hone_wire_put_u8(&trials->message, (uint8_t)what->sort);
     hone_wire_put_f64(&trials->message, trials->proofs_ns);
+    hone_wire_put_f64(&trials->message, what->looks_seconds * 1e9);
     hone_wire_put_f64(&trials->message, what->repeats_seconds * 1e9);
     hone_wire_put_u8(&trials->message, what->kernel->builtin);
     hone_message_put_digests(&trials->message, what->digests, what->digest_count);
@@ -538,14 +539,13 @@ static void put_block(hone_trials *trials, const hone_block *block)
         hone_message_put_kernel(message, block->kernels[i], trials->sandbox.by_value);
         hone_message_put_config(message, &block->finalists[i]->config);
         put_scalars(trials, block->kernels[i], &block->finalists[i]->config);
+        hone_wire_put_u8(message, block->kernels[i]->builtin);
         hone_wire_put_u32(message, block->retakes[i]);
     }
     hone_wire_put_u32(message, block->rounds);
     hone_wire_put_u64(message, block->seed);
     hone_wire_put_f64(message, block->seconds);
     hone_wire_put_u8(message, block->verifies);
-    // The library's own are looked at by its tests.
-    hone_wire_put_u8(message, block->verifies && block->count == 1 && !block->kernels[0]->builtin);
     hone_wire_put_f64(message, block->looks_seconds * 1e9);
     hone_wire_put_f64(message, block->repeats_seconds * 1e9);
     hone_wire_put_f64(message, block->burst_ns);

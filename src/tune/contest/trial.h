@@ -41,13 +41,13 @@ typedef struct hone_trials {
 typedef struct hone_try {
     const hone_kernel_ref *kernel;
     const hone_config *config;
-    double best_ns;          // of those that have passed; 0: it is measured in full
-    bool is_shared;          // of that one: hone_stopping's
-    bool is_patient;         // hone_stopping's
-    double first_seconds;    // that it may take to be ready; 0: as long as the contest lasts
-    bool may_be_cut;         // another has passed: the contest's end may cut this one short
-    hone_try_sort sort;      // VERIFIES, FIRST_RUNS: its time is not asked
-    double repeats_seconds;  // a block's
+    double best_ns;                        // of those that have passed; 0: it is measured in full
+    bool is_shared;                        // of that one: hone_stopping's
+    bool is_patient;                       // hone_stopping's
+    double first_seconds;                  // that it may take to be ready; 0: as long as the contest lasts
+    bool may_be_cut;                       // another has passed: the contest's end may cut this one short
+    hone_try_sort sort;                    // VERIFIES, FIRST_RUNS: its time is not asked
+    double looks_seconds, repeats_seconds; // a block's
     bool stays;              // in a process that others were tried in: what failed is not asked for in a new one
     const uint64_t *digests; // of the kernel's binaries that need not be measured once more
     uint32_t digest_count;

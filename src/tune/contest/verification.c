@@ -37,7 +37,8 @@ static void keep(hone_contest_state *state, hone_candidate *candidate)
 static hone_status try_it(hone_contest_state *state, const verification *v, hone_candidate *candidate, hone_error *err)
 {
     bool cut;
-    const hone_try what = {.kernel = v->kernel, .config = v->config, .sort = HONE_TRY_VERIFIES};
+    hone_try what = {.kernel = v->kernel, .config = v->config, .sort = HONE_TRY_VERIFIES};
+    if (v->kernel->builtin) what.looks_seconds = what.repeats_seconds = state->question.options.seconds;
     hone_status status = hone_trials_try(&state->trials, &what, &candidate->trial, &cut, err);
     if (status != HONE_OK) return status;
     if (candidate->trial.refused) return hone_fail(err, HONE_UNAVAILABLE, where, "%s", candidate->trial.reason);
@@ -59,6 +60,7 @@ static hone_status verify(hone_contest_state *state, void *ctx, hone_error *err)
         status = hone_contest_verify_first_runs(state, &candidate, err);
     if (status != HONE_OK) return status;
     v->out->failure = candidate.trial.failure;
+    v->out->is_brief = candidate.trial.unproven;
     hone_words_copy(v->out->reason, sizeof v->out->reason, candidate.trial.reason);
     // That it cannot run the call is no fault.
     if (v->out->failure == HONE_FAILURE_UNSUPPORTED)
@@ -81,7 +83,7 @@ hone_status hone_verification_run(
     options.kernel = kernel->kernel.name;
     options.platform = hone_platform_name(kernel->kernel.platform);
     const hone_contest_request alone = {request->environment, request->algorithm, request->call, &options};
-    *out = (hone_verification){HONE_FAILURE_NONE, ""};
+    *out = (hone_verification){.failure = HONE_FAILURE_NONE};
     hone_status status = hone_contest_run_as(&alone, verify, &v, &contest, err);
     hone_contest_deinit(&contest);
     return status;

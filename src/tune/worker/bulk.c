@@ -47,7 +47,7 @@ static int64_t run(hone_pool *pool, bulk *b, void (*body)(void *ctx, int64_t ind
     if (b->piece < LEAST_PIECE) b->piece = LEAST_PIECE;
     const int64_t count = (int64_t)((b->size + b->piece - 1) / b->piece);
     if (pool != NULL)
-        hone_pool_run(pool, count, body, b);
+        hone_pool_share(pool, count, body, b);
     else
         for (int64_t i = 0; i < count; i++)
             body(b, i);

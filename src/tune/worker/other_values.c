@@ -120,7 +120,7 @@ hone_status hone_runner_make_all_variants(hone_runner *runner, hone_error *err)
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK && has_time; kind++) {
         if (!is_worth_it(session, (hone_variant_kind)kind)) continue;
         // Nobody would look at what is made later: a smaller call's are looked at in its place.
-        has_time = kind <= HONE_VARIANT_OTHER || hone_runner_has_time(runner);
+        has_time = (kind <= HONE_VARIANT_OTHER && !runner->is_known) || hone_runner_has_time(runner);
         if (has_time) status = make_variant(session, (hone_variant_kind)kind, true, err);
     }
     session->has_all_variants = has_time;

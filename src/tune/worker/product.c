@@ -85,7 +85,7 @@ typedef struct check {
 static void each_piece(check *c, void (*body)(void *ctx, int64_t index))
 {
     if (c->pool != NULL)
-        hone_pool_run(c->pool, PIECES, body, c);
+        hone_pool_share(c->pool, PIECES, body, c);
     else
         for (int64_t i = 0; i < PIECES; i++)
             body(c, i);

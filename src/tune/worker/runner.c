@@ -279,6 +279,7 @@ static hone_status make_variants(hone_runner *runner, hone_verify_depth depth, h
     hone_session *session = runner->session;
     const bool is_in_time = depth == HONE_FOR_WINNERS && hone_runner_has_time(runner);
     if (is_in_time) return hone_runner_make_all_variants(runner, err);
+    if (!hone_runner_must_look(runner)) return HONE_OK; // what was made for everybody is there
     if (depth < HONE_FOR_LEADERS || session->has_leaders_variants || !session->variants.shares) return HONE_OK;
     const hone_variant_kind last = depth == HONE_FOR_LEADERS ? HONE_VARIANT_COUNT - 1 : HONE_VARIANT_OTHER;
     return hone_session_make_variants(session, HONE_FOR_LEADERS, last, err);
@@ -305,6 +306,7 @@ hone_failure hone_runner_verify_variants(
         if (!session->variants.variants[kind].there) continue;
         if (!hone_variant_is_for((hone_variant_kind)kind, depth)) continue;
         // Who keeps its answers, or is right for one set of values, shows on the call itself.
+        if (kind < HONE_VARIANT_OTHER && !hone_runner_must_look(runner)) continue;
         if (kind > HONE_VARIANT_OTHER && !hone_runner_has_time(runner)) break;
         if (hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err) != HONE_OK)
             failure = HONE_FAILURE_RUN;

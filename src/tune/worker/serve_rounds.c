@@ -17,12 +17,12 @@ typedef struct finals {
     hone_session *session;
     hone_rounds asked;
     bool verifies;               // in full, before and after
-    bool pursues;                // leaks of one run in thousands, of the only one
     double looks_ns, repeats_ns; // that pass before hone_runner_has_time and hone_runner_repeats end; 0: they do not
     double burst_ns;             // a runner\'s
     hone_kernel kernels[HONE_MAX_TOGETHER];
     hone_config configs[HONE_MAX_TOGETHER];
     uint8_t changes[HONE_MAX_TOGETHER]; // of scalars, a bit for each
+    bool is_known[HONE_MAX_TOGETHER];   // of the library's own: its tests look at them
     hone_runner runners[HONE_MAX_TOGETHER];
 } finals;
 
@@ -35,18 +35,24 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
         if (status != HONE_OK) return status;
         hone_message_get_config(reader, &f->configs[i]);
         f->changes[i] = hone_session_read_changes(reader);
+        f->is_known[i] = hone_wire_get_u8(reader) != 0;
         f->asked.retakes[i] = hone_wire_get_u32(reader);
     }
     f->asked.rounds = hone_wire_get_u32(reader);
     f->asked.seed = hone_wire_get_u64(reader);
     f->asked.limit_ns = hone_wire_get_f64(reader) * 1e9;
     f->verifies = hone_wire_get_u8(reader) != 0;
-    f->pursues = hone_wire_get_u8(reader) != 0 && f->asked.count == 1;
     f->looks_ns = hone_wire_get_f64(reader);
     f->repeats_ns = hone_wire_get_f64(reader);
     f->burst_ns = hone_wire_get_f64(reader);
     hone_status status = hone_wire_check(reader, err);
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
+}
+
+// Who is to win: everything of it is looked at, leaks of one run in thousands, too.
+static bool is_winner_of_others(const finals *f)
+{
+    return f->verifies && f->asked.count == 1 && !f->is_known[0];
 }
 
 static double most_verified_ns(const finals *f, bool after)
@@ -55,17 +61,30 @@ static double most_verified_ns(const finals *f, bool after)
     return fmax(device_verified_ns / f->asked.count, finals_verified_ns);
 }
 
+// Who keeps its results: some ten runs. Of the library's own none does, and they come second, where there is time for them.
+static hone_failure probe(hone_runner *runner, hone_error *err)
+{
+    const double probes_ns = 12 * runner->look_ns;
+    if (runner->is_known && runner->looks_until_ns > 0 &&
+        hone_os_now_ns() + (uint64_t)probes_ns > runner->looks_until_ns) {
+        runner->left_out = true;
+        return HONE_FAILURE_NONE;
+    }
+    const hone_failure failure = hone_runner_probe(runner, err);
+    return failure == HONE_FAILURE_NONE ? hone_runner_probe_renewed(runner, HONE_FOR_LEADERS, err) : failure;
+}
+
 // Other values say the same after the rounds as before them, and so does a probe.
 static hone_failure verify_one(const finals *f, hone_runner *runner, bool after, double *out_max_error, hone_error *err)
 {
+    const double often_ns = most_verified_ns(f, after);
     if (!f->verifies) return hone_runner_verify(runner, out_max_error, err);
-    hone_failure failure = after ? HONE_FAILURE_NONE : hone_runner_probe(runner, err);
-    if (failure == HONE_FAILURE_NONE && !after) failure = hone_runner_probe_renewed(runner, HONE_FOR_LEADERS, err);
+    hone_failure failure = after || runner->is_known ? HONE_FAILURE_NONE : probe(runner, err);
     if (failure == HONE_FAILURE_NONE)
-        failure = hone_runner_verify_often(runner, FINALS_VERIFIED, most_verified_ns(f, after), out_max_error, err);
-    if (after) return failure;
-    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, HONE_FOR_WINNERS, out_max_error, err)
-                                        : failure;
+        failure = hone_runner_verify_often(runner, FINALS_VERIFIED, often_ns, out_max_error, err);
+    if (failure == HONE_FAILURE_NONE && !after && runner->is_known) failure = probe(runner, err);
+    if (after || failure != HONE_FAILURE_NONE) return failure;
+    return hone_runner_verify_variants(runner, HONE_FOR_WINNERS, out_max_error, err);
 }
 
 // Every finalist in turn; out->failed is the one that failed.
@@ -101,6 +120,7 @@ static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_err
     for (uint32_t i = 0; f->verifies && i < f->asked.count && failure == HONE_FAILURE_NONE; i++) {
         double error = 0;
         out->failed = i;
+        if (!hone_runner_must_look(&f->runners[i])) continue;
         const uint64_t arguments = hone_arguments_digest(&f->runners[i]);
         failure = hone_runner_verify_scalars(&f->runners[i], f->changes[i], &error, err);
         if (failure == HONE_FAILURE_NONE)
@@ -121,6 +141,7 @@ static hone_failure prepare_all(finals *f, hone_spent *spent, uint32_t *out_fail
         *out_failed = i;
         failure = hone_runner_init(&f->runners[i], f->session, &f->kernels[i], &f->configs[i], err);
         if (failure != HONE_FAILURE_NONE) break;
+        f->runners[i].is_known = f->is_known[i];
         hone_runner_recall(&f->runners[i]);
         hone_runner_take_pairs(&f->runners[i], f->asked.count == 1);
         hone_side_effects_prepared(&f->session->effects);
@@ -135,7 +156,7 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
     for (uint32_t i = 0; i < f->asked.count; i++) {
         double warm_ns;
         *out_failed = i;
-        if (f->runners[i].verify_ns > hone_long_run_ns) continue;
+        if (f->runners[i].verify_ns > hone_warmed_ns) continue;
         const uint64_t arguments = hone_arguments_digest(&f->runners[i]);
         hone_failure failure = hone_runner_warm(&f->runners[i], &warm_ns, err);
         if (failure == HONE_FAILURE_NONE && f->verifies) failure = hone_runner_begin_duel(&f->runners[i], warm_ns, err);
@@ -176,15 +197,35 @@ static hone_failure pursue_leak(finals *f, hone_error *err)
     return hone_runner_check_arguments(&f->runners[0], arguments, failure, err);
 }
 
+// The round of who wins is for its pairs, which runs this long have none of. What its samples leave was compared in the rounds
+// before.
+static bool is_sampled(const finals *f)
+{
+    const double longest_ns = 5e6;
+    return f->looks_ns <= 0 || f->asked.count != 1 || !f->is_known[0] || f->runners[0].verify_ns <= longest_ns;
+}
+
+static hone_failure sample_all(finals *f, hone_rounds_answer *out, hone_error *err)
+{
+    hone_runner *runners[HONE_MAX_TOGETHER];
+    for (uint32_t i = 0; i < f->asked.count; i++)
+        runners[i] = &f->runners[i];
+    hone_failure failure = warm_all(f, &out->failed, err);
+    hone_session_pass_phase(f->session);
+    if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
+    if (failure == HONE_FAILURE_NONE) failure = judge_pairs(f, &out->failed, err);
+    hone_session_pass_phase(f->session);
+    if (failure == HONE_FAILURE_NONE && is_winner_of_others(f)) failure = pursue_leak(f, err);
+    if (failure != HONE_FAILURE_NONE) return failure;
+    return f->verifies ? verify_all(f, true, out, err) : check_all(f, out, err);
+}
+
 // Where that is asked for they are verified before and after, for what was right in its first run may be wrong in its
 // thousandth. Else one run of each is looked at before the rounds, and whether anybody wrote elsewhere after them.
 static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *err)
 {
-    hone_runner *runners[HONE_MAX_TOGETHER];
     const uint64_t begin_ns = hone_os_now_ns();
     hone_side_effects_begin(&f->session->effects);
-    for (uint32_t i = 0; i < f->asked.count; i++)
-        runners[i] = &f->runners[i];
     hone_failure failure = prepare_all(f, &out->spent, &out->failed, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {
         f->runners[i].looks_until_ns = f->looks_ns > 0 ? begin_ns + (uint64_t)f->looks_ns : 0;
@@ -193,15 +234,12 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
     }
     if (failure == HONE_FAILURE_NONE) failure = verify_all(f, false, out, err);
     hone_side_effects_begun(&f->session->effects);
-    f->session->effects.lingers = f->pursues;
+    f->session->effects.lingers = is_winner_of_others(f);
     if (failure == HONE_FAILURE_NONE) failure = verify_strictly(f, out, err);
-    if (failure == HONE_FAILURE_NONE) failure = warm_all(f, &out->failed, err);
-    hone_session_pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE) failure = hone_measure_rounds(runners, &f->asked, out, err);
-    if (failure == HONE_FAILURE_NONE) failure = judge_pairs(f, &out->failed, err);
-    hone_session_pass_phase(f->session);
-    if (failure == HONE_FAILURE_NONE && f->pursues) failure = pursue_leak(f, err);
-    if (failure == HONE_FAILURE_NONE) failure = f->verifies ? verify_all(f, true, out, err) : check_all(f, out, err);
+    if (failure == HONE_FAILURE_NONE && is_sampled(f))
+        failure = sample_all(f, out, err);
+    else if (failure == HONE_FAILURE_NONE)
+        failure = check_all(f, out, err);
     for (uint32_t i = 0; i < f->asked.count; i++) {
         out->spent.run_ns += f->runners[i].run_ns + f->runners[i].verified_ns;
         out->spent.verify_ns -= f->runners[i].verified_ns;

@@ -12,11 +12,13 @@
 
 // Runs that are compared after a candidate was timed.
 enum { RACE_VERIFIED = 8 };
-static const double race_verified_ns = 1e6;
+static const double race_verified_ns = 1e6, long_verified_ns = 5e6;
 // What looking at a leader takes: on some ten kinds of values, in three places, and two times nine runs of probes.
 enum { LOOKS_AT_LEADER = 30 };
 // What making those values takes: as long as so many looks, and as many times the reference.
 enum { LOOKS_OF_VALUES = 12 };
+
+static const double most_proof_ns = 1e15;
 
 enum { CACHE_GUESS = 32 << 20, FLOOD_LIMIT = 256 << 20 };
 
@@ -301,10 +303,10 @@ typedef struct try_request {
     uint8_t changes; // of scalars that it is verified with, a bit for each
     hone_stopping stopping;
     hone_try_sort sort;
-    double proof_ns;       // that looking at it as at a leader may take, where it leads
-    bool is_known;         // one of the library's own
-    double repeats_ns;     // that pass before hone_runner_repeats ends; 0: it does not
-    const uint64_t *known; // digests of this kernel's that were measured
+    double proof_ns;             // that looking at it as at a leader may take, where it leads
+    bool is_known;               // one of the library's own
+    double looks_ns, repeats_ns; // that pass before hone_runner_has_time and hone_runner_repeats end; 0: they do not
+    const uint64_t *known;       // digests of this kernel's that were measured
     uint32_t known_count;
 } try_request;
 
@@ -336,15 +338,18 @@ static hone_failure verify_last(
     hone_runner *runner, hone_verify_depth depth, uint8_t changes, double *max_error, hone_error *err)
 {
     const bool leads = depth > HONE_FOR_ALL;
-    hone_failure failure = leads ? hone_runner_probe(runner, err) : HONE_FAILURE_NONE;
-    if (failure == HONE_FAILURE_NONE)
+    hone_failure failure = leads && hone_runner_must_look(runner) ? hone_runner_probe(runner, err) : HONE_FAILURE_NONE;
+    // A sample of a long run is a run whose results were compared, too.
+    if (failure == HONE_FAILURE_NONE && !(runner->verify_ns > long_verified_ns && runner->judged_ns > 0))
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, depth, max_error, err);
-    if (failure != HONE_FAILURE_NONE || !leads || has_led(runner)) return failure;
+    if (failure != HONE_FAILURE_NONE || !leads || has_led(runner) || !hone_runner_must_look(runner)) return failure;
     failure = hone_runner_probe_renewed(runner, depth, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_scalars(runner, changes, max_error, err);
-    if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_places(runner, depth, max_error, err);
-    if (failure == HONE_FAILURE_NONE) note_leader(runner);
+    if (failure == HONE_FAILURE_NONE && hone_runner_must_look(runner))
+        failure = hone_runner_verify_scalars(runner, changes, max_error, err);
+    if (failure == HONE_FAILURE_NONE && hone_runner_must_look(runner))
+        failure = hone_runner_verify_places(runner, depth, max_error, err);
+    if (failure == HONE_FAILURE_NONE && !runner->left_out) note_leader(runner);
     return failure;
 }
 
@@ -379,11 +384,15 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     const hone_verify_depth depth = q->sort == HONE_TRY_VERIFIES ? HONE_FOR_WINNERS
                                     : leads && !out->unproven    ? HONE_FOR_LEADERS
                                                                  : HONE_FOR_ALL;
+    // On a busy machine a look takes a hundred times as long as the last one.
+    if (runner->is_known && depth == HONE_FOR_LEADERS)
+        runner->looks_until_ns = start + (uint64_t)fmin(q->proof_ns, most_proof_ns);
     if (failure == HONE_FAILURE_NONE && !out->dropped)
         failure = verify_last(runner, depth, q->changes, &out->max_error, err);
     const double took_ns = since(start);
     out->spent.verify_ns += took_ns;
     if (depth == HONE_FOR_LEADERS) out->proof_ns = took_ns;
+    if (depth > HONE_FOR_ALL) out->unproven = runner->left_out;
     // What its samples said so far is the time of numbers that it knew.
     return failure == HONE_FAILURE_NONE && runner->learns != NULL && !learnt
                ? hone_measure_candidate(runner, stopping, out, err)
@@ -424,6 +433,8 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     hone_side_effects_prepared(&session->effects);
     hone_session_pass_phase(session);
     const uint64_t arguments = hone_arguments_digest(&runner);
+    runner.is_known = q->is_known;
+    runner.looks_until_ns = q->looks_ns > 0 ? start + (uint64_t)q->looks_ns : 0;
     runner.repeats_until_ns = q->repeats_ns > 0 ? start + (uint64_t)q->repeats_ns : 0;
     if (failure == HONE_FAILURE_NONE) out->digest = hone_runner_digest(&runner);
     out->same = is_known(q, out->digest);
@@ -450,6 +461,7 @@ static hone_status read_try(hone_session *session, hone_wire_reader *reader, try
     if (sort >= HONE_TRY_SORTS) reader->failed = true;
     out->sort = (hone_try_sort)sort;
     out->proof_ns = hone_wire_get_f64(reader);
+    out->looks_ns = hone_wire_get_f64(reader);
     out->repeats_ns = hone_wire_get_f64(reader);
     out->is_known = hone_wire_get_u8(reader) != 0;
     hone_message_get_digests(reader, &out->known, &out->known_count);

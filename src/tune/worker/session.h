@@ -194,6 +194,7 @@ struct hone_runner {
     const char *lost;        // a register that its latest verified run did not keep for its caller; NULL: none
     double verify_ns;        // what the last verified run took
     double look_ns;          // the same with its results overwritten before it, and compared after it
+    bool is_known;           // one of the library's own, which its tests have looked at
     uint64_t looks_until_ns; // from then on what a smaller call shows as well is left to that; 0: there is no such time
     bool left_out;           // something was
     uint64_t
@@ -234,16 +235,24 @@ hone_failure hone_runner_judge_pairs(const hone_runner *runner, hone_error *err)
 // The runs of samples write beside the inputs.
 void hone_runner_write_elsewhere(hone_runner *runner);
 
-// Looks this short are never too many.
+// A run this long that was verified needs no other one to be warm.
+static const double hone_warmed_ns = 20e6;
+// Looks this short are never too many, but for the library's own: beside a dozen busy threads sixty of them took two seconds.
 static const double hone_short_look_ns = 1e6;
 
 // Whether there is time for another look that a smaller call can have in its place.
 static inline bool hone_runner_has_time(hone_runner *runner)
 {
-    const bool has_time = runner->looks_until_ns == 0 || runner->look_ns < hone_short_look_ns ||
-                          hone_os_now_ns() < runner->looks_until_ns;
+    const bool is_short = runner->look_ns < hone_short_look_ns && !runner->is_known,
+               has_time = runner->looks_until_ns == 0 || is_short || hone_os_now_ns() < runner->looks_until_ns;
     runner->left_out = runner->left_out || !has_time;
     return has_time;
+}
+
+// Of what is looked at in any case, whatever the time: of the library's own less is, since its tests have looked.
+static inline bool hone_runner_must_look(hone_runner *runner)
+{
+    return !runner->is_known || hone_runner_has_time(runner);
 }
 
 // The same of looks that differ little from those before them: at arrays each of which is placed unlike the others where all

@@ -340,8 +340,10 @@ hone_failure hone_runner_verify_placed(
     for (uint32_t i = 0; failure == HONE_FAILURE_NONE && i < count; i++) {
         const placing at = placing_at(arrays, i);
         double error = 0;
-        if (i > 0 && !(at.sort == APART || at.half > 0 ? hone_runner_repeats(runner) : hone_runner_has_time(runner)))
-            break;
+        const bool goes_on = i == 0                            ? hone_runner_must_look(runner)
+                             : at.sort == APART || at.half > 0 ? hone_runner_repeats(runner)
+                                                               : hone_runner_has_time(runner);
+        if (!goes_on) break;
         place_arrays(runner, arrays, at);
         failure = run_placed(runner, arrays, at, &error, err);
         if (failure == HONE_FAILURE_UNALIGNED && is_right_again(runner, arrays, at)) failure = HONE_FAILURE_WRONG;

@@ -292,7 +292,7 @@ static void compare_in_pieces(hone_pool *pool, comparison *c, const row_walk *a,
     const int64_t number = (count + all.size - 1) / all.size;
     for (int64_t i = 0; i < number; i++)
         all.each[i] = *c;
-    hone_pool_run(pool, number, compare_piece, &all);
+    hone_pool_share(pool, number, compare_piece, &all);
     c->max_error = atomic_load(&all.max_error);
     for (int64_t i = number - 1; i >= 0; i--)
         if (all.each[i].wrong >= 0) {

@@ -504,6 +504,40 @@ static void threads_of_libraries_keep_off_the_callers_processor_and_come_back(vo
     hone_pool_destroy(&pool);
 }
 
+typedef struct callers {
+    pthread_t caller;
+    _Atomic int here, elsewhere;
+} callers;
+
+static void note_caller(void *ctx, int64_t index)
+{
+    callers *c = ctx;
+    (void)index;
+    atomic_fetch_add(pthread_equal(pthread_self(), c->caller) ? &c->here : &c->elsewhere, 1);
+    sched_yield();
+}
+
+static void a_crowded_pool_leaves_passes_to_the_caller_and_no_other_job(void **state)
+{
+    (void)state;
+    hone_pool *pool = make_pool(4);
+    callers c = {.caller = pthread_self()};
+    hone_pool_note_crowd(pool, true);
+    hone_pool_share(pool, COUNT, note_caller, &c);
+    assert_int_equal(atomic_load(&c.here), COUNT);
+    assert_int_equal(atomic_load(&c.elsewhere), 0);
+    for (int i = 0; i < 1000 && atomic_load(&c.elsewhere) == 0; i++)
+        hone_pool_run(pool, COUNT, note_caller, &c);
+    assert_true(atomic_load(&c.elsewhere) > 0);
+    hone_pool_note_crowd(pool, false);
+    atomic_store(&c.elsewhere, 0);
+    for (int i = 0; i < 1000 && atomic_load(&c.elsewhere) == 0; i++)
+        hone_pool_share(pool, COUNT, note_caller, &c);
+    assert_true(atomic_load(&c.elsewhere) > 0);
+    hone_pool_note_crowd(NULL, true); // nothing
+    hone_pool_destroy(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,6 +545,7 @@ int main(void)
         cmocka_unit_test(jobs_follow_each_other_quickly_and_after_sleeps),
         cmocka_unit_test(woken_workers_may_use_the_processors_that_they_could_before),
         cmocka_unit_test(a_limit_is_kept),
+        cmocka_unit_test(a_crowded_pool_leaves_passes_to_the_caller_and_no_other_job),
         cmocka_unit_test(a_thread_begins_with_the_same_indices_in_each_job),
         cmocka_unit_test(a_body_may_call_back_in),
         cmocka_unit_test(a_pool_that_rests_works_on),

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 enum { MOST = 24, KERNELS = 14, BLOCKS = 330 };
 
 // What the measurer answers a block with.
@@ -582,7 +584,7 @@ static void no_block_is_begun_after_the_contests_end(void **state)
     add(&g, 0, 1000, 1, 0);
     add(&g, 0, 1001, 2, 0);
     g.swing[1] = 0.02;
-    g.block_ns = 4000000000;
+    g.block_ns = 3400000000;
     (void)winner_of(&g);
     assert_int_equal(blocks_of(&g), 3);
     // One that begins late has one block, and a share of the contest's time for it; another makes ten rounds.
@@ -598,13 +600,46 @@ static void no_block_is_begun_after_the_contests_end(void **state)
     assert_int_equal(g.paused_ns, 0);
 }
 
+// As fast as the block before, three rounds take 4.2 of the 3 s that are left.
+static void no_block_is_begun_whose_rounds_end_after_the_contest(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    begin(&g);
+    add(&g, 0, 1000, 1, 0);
+    add(&g, 0, 1001, 2, 0);
+    g.swing[1] = 0.02;
+    g.block_ns = 7000000000;
+    (void)winner_of(&g);
+    assert_int_equal(blocks_of(&g), 1);
+}
+
+// All that is left, where no smaller call follows, and no less than their share; others as long as their looks take.
+static void the_librarys_own_are_looked_at_in_the_time_that_is_left(void **state)
+{
+    static finals_ground g;
+    (void)state;
+    for (int is_late = 0; is_late < 2; is_late++) {
+        begin(&g);
+        add(&g, 0, 1000, 1, 0);
+        g.refs[0].builtin = true;
+        g.block_ns = is_late ? 20000000000 : 1000000000;
+        (void)winner_of(&g);
+        const hone_block *last = &g.blocks[g.asked - 1];
+        const double left = is_late ? 0 : (double)(g.state.trials.end_ns - (g.now_ns - g.block_ns)) * 1e-9,
+                     expected = fmax(left, hone_confirm_share * 10);
+        assert_true(fabs(last->looks_seconds - expected) < 1e-6);
+        assert_false(g.state.verified_smaller);
+    }
+}
+
 static void long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone(void **state)
 {
     // Half of ten seconds are there for the first block, and two runs of each are not timed.
     static const struct {
         double seconds;
-        uint32_t count, second_rounds;
-    } rows[] = {{0.06, 4, 8}, {0.126, 4, 5}, {0.177, 4, 5}, {0.180, 3, 5}, {0.24, 2, 8}, {0.26, 2, 5}, {3, 2, 5}};
+        uint32_t count, second_rounds; // 0: three rounds do not end with the contest
+    } rows[] = {{0.06, 4, 8}, {0.126, 4, 5}, {0.177, 4, 5}, {0.180, 3, 5}, {0.24, 2, 8}, {0.26, 2, 5}, {3, 2, 0}};
     static finals_ground g;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -615,7 +650,8 @@ static void long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_al
         if (g.blocks[0].count != rows[i].count) fail_msg("row %zu: %u", i, g.blocks[0].count);
         assert_int_equal(g.finals.count, rows[i].count);
         assert_int_equal(g.blocks[0].rounds, 5);
-        if (g.blocks[1].rounds != rows[i].second_rounds) fail_msg("row %zu: %u rounds", i, g.blocks[1].rounds);
+        const uint32_t second = g.blocks[1].verifies ? 0 : g.blocks[1].rounds; // else the winner is looked at
+        if (second != rows[i].second_rounds) fail_msg("row %zu: %u rounds", i, second);
     }
 }
 
@@ -1064,6 +1100,8 @@ int main(void)
         cmocka_unit_test(a_tie_goes_to_the_nearest_to_its_default_then_the_earlier_kernel_then_the_lesser_values),
         cmocka_unit_test(the_finals_end_after_two_blocks_that_are_certain_and_at_the_most_rounds),
         cmocka_unit_test(no_block_is_begun_after_the_contests_end),
+        cmocka_unit_test(no_block_is_begun_whose_rounds_end_after_the_contest),
+        cmocka_unit_test(the_librarys_own_are_looked_at_in_the_time_that_is_left),
         cmocka_unit_test(long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone),
         cmocka_unit_test(short_runs_have_what_surrounds_them_counted),
         cmocka_unit_test(samples_that_were_disturbed_do_not_decide),

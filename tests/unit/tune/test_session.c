@@ -75,7 +75,7 @@ static void messages_that_are_none_and_calls_that_are_not_open_are_answered(void
     hone_session_deinit(&session);
 }
 
-static atomic_int copies_by_reference;
+static atomic_int copies_by_reference, copies;
 static atomic_bool reference_is_slow;
 
 // Longer than a short look, of which there are never too many.
@@ -84,6 +84,7 @@ static hone_status copy(const hone_plan *plan, const hone_value *args, const hon
     (void)plan;
     (void)execution;
     const hone_tensor *x = args[0].as.tensor;
+    atomic_fetch_add(&copies, 1);
     hone_os_sleep_ns((uint64_t)(2 * hone_short_look_ns));
     memcpy(hone_tensor_data(args[1].as.tensor), hone_tensor_data(x), (size_t)x->shape[0] * sizeof(float));
     return HONE_OK;
@@ -109,6 +110,7 @@ static hone_status confirm(hone_contest_state *state, void *ctx, hone_error *err
     hone_status status = hone_contest_choose_sandbox(&state->trials, &state->field, &state->question, err);
     if (status == HONE_OK) status = hone_trials_open(&state->trials, err);
     atomic_store(&copies_by_reference, 0);
+    atomic_store(&copies, 0);
     atomic_store(&reference_is_slow, c->looks_seconds > 0);
     if (status == HONE_OK)
         status = hone_trials_confirm(&state->trials, state->field.contestants[0].ref, &candidate, &how, err);
@@ -132,18 +134,50 @@ static void what_nobody_has_time_to_look_at_is_not_made(void **state)
     const hone_algorithm_entry *entry = hone_registry_find(g->registry, "copied", NULL);
     assert_int_equal(
         hone_call_parse(hone_allocator_system(), entry->signature, "copied(f32[100])", &call, &g->err), HONE_OK);
-    int copies[2];
+    int counts[2];
     for (int is_late = 0; is_late < 2; is_late++) {
         confirming c = {.looks_seconds = is_late ? 0.25 : 0};
         const hone_status status = hone_contest_run_as(
             &(hone_contest_request){&g->environment, entry, call, &g->options}, confirm, &c, &g->contest, &g->err);
         if (status != HONE_OK) fail_msg("%s", g->err.message);
         hone_contest_deinit(&g->contest);
-        copies[is_late] = atomic_load(&copies_by_reference);
+        counts[is_late] = atomic_load(&copies_by_reference);
         assert_int_equal(c.left_out, is_late);
     }
-    assert_true(copies[1] < copies[0]);
+    assert_true(counts[1] < counts[0]);
     hone_call_release(&call);
+}
+
+// A look takes 2 ms, and there are 5: who comes from elsewhere is still looked at by what shows kernels that cheat.
+static void the_librarys_own_are_looked_at_no_longer_than_there_is_time(void **state)
+{
+    ground *g = *state;
+    int runs[2];
+    g->options.isolation = HONE_ISOLATION_IN_PROCESS;
+    for (int is_known = 0; is_known < 2; is_known++) {
+        const char *name = is_known ? "known" : "brought";
+        const hone_kernel kernel = {HONE_KERNEL,         .algorithm = name, .name = "good", .platform = HONE_NATIVE,
+                                    .backend = HONE_CPU, .run = copy};
+        char signature[64], text[32];
+        snprintf(signature, sizeof signature, "%s(x: f32[n]) -> y: f32[n]", name);
+        snprintf(text, sizeof text, "%s(f32[100])", name);
+        const hone_algorithm algorithm = {
+            .struct_size = sizeof algorithm, .signature = signature, .reference = copy_as_reference};
+        hone_call *call = NULL;
+        confirming c = {.looks_seconds = 0.005};
+        assert_int_equal(hone_registry_add_algorithm(g->registry, &algorithm, is_known, &g->err), HONE_OK);
+        assert_int_equal(hone_registry_add_kernels(g->registry, &kernel, 1, false, is_known, &g->err), HONE_OK);
+        const hone_algorithm_entry *entry = hone_registry_find(g->registry, name, NULL);
+        assert_int_equal(hone_call_parse(hone_allocator_system(), entry->signature, text, &call, &g->err), HONE_OK);
+        const hone_status status = hone_contest_run_as(
+            &(hone_contest_request){&g->environment, entry, call, &g->options}, confirm, &c, &g->contest, &g->err);
+        if (status != HONE_OK) fail_msg("%s", g->err.message);
+        runs[is_known] = atomic_load(&copies) - atomic_load(&copies_by_reference);
+        assert_true(c.left_out);
+        hone_contest_deinit(&g->contest);
+        hone_call_release(&call);
+    }
+    if (3 * runs[1] > 2 * runs[0]) fail_msg("%d runs, and %d of the library's own", runs[0], runs[1]);
 }
 
 static void words_that_are_too_long_end_with_dots(void **state)
@@ -217,6 +251,13 @@ static void what_it_slept_is_what_passed(void **state)
     pthread_t thread = start_idler(&idle, 128 * ms);
     assert_true(hone_session_settle(&session) > 64 * ms);
     pthread_join(thread, NULL);
+    idler restless; // some 600 looks
+    thread = start_idler(&restless, 3600 * 1000 * ms);
+    const uint64_t slept_ns = hone_session_settle(&session);
+    if (slept_ns > 2000 * ms) fail_msg("slept %.1f s", (double)slept_ns * 1e-9);
+    assert_int_equal(session.restless, 1);
+    atomic_store(&restless.until_ns, 0);
+    pthread_join(thread, NULL);
     assert_int_equal(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0), 0);
     hone_session_deinit(&session);
 }
@@ -230,6 +271,8 @@ int main(void)
         cmocka_unit_test(the_next_sample_waits_for_idle_threads_that_look_for_work),
         cmocka_unit_test(what_it_slept_is_what_passed),
         cmocka_unit_test_setup_teardown(what_nobody_has_time_to_look_at_is_not_made, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            the_librarys_own_are_looked_at_no_longer_than_there_is_time, ground_setup, ground_teardown),
         cmocka_unit_test(words_that_are_too_long_end_with_dots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
