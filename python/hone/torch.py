@@ -28,8 +28,9 @@ import torch
 import torch.distributed
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from hone import _arrays, _batching, _gradients, _hone, agreements, runtimes
+from hone import _arrays, _batching, _flops, _gradients, _hone, _imports, _sharding, agreements, runtimes
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -246,6 +247,7 @@ class _Operation:
         self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
         self.results = [row for row in self.parameters if row["is_result"]]
         self.by_place = [row["name"] for row in _by_place(self.parameters)]
+        self.tensors_by_place = [row for row in _by_place(self.parameters) if row["kind"] == "tensor"]
         tags = [torch.Tag.pt2_compliant_tag]
         if hasattr(torch.Tag, "needs_exact_strides"):  # a decision is for the strides that were traced
             tags.append(torch.Tag.needs_exact_strides)
@@ -346,10 +348,9 @@ class _Operation:
                     tuple(value.stride()))
 
         call = runtimes.default().operation(self.name).call(**{name: described(value) for name, value in named.items()})
-        try:
-            call.decide()
-        except HoneError:
-            pass  # says so when it runs
+        if get_proxy_mode() is not None:  # else it goes into no graph: DTensor asks for the shapes of all parts together
+            with contextlib.suppress(HoneError):  # it says so when it runs
+                call.decide()
         values = [value for row, value in zip(self.parameters, call.values) if row["is_result"]]
         return [(getattr(torch, dtype), _swapped(shape, named.get("axes"))) for dtype, shape in values]
 
@@ -380,6 +381,12 @@ class _Operation:
         """How the algorithm of the gradient is called."""
         gradient = _registered(_gradients.of(self.name))
         return _gradients.plan(self.name, self.parameters, gradient.parameters, given)
+
+    def independent_of(self) -> str | None:
+        """Of a gradient, the dims along which the algorithm is independent that it is the gradient of."""
+        algorithms = runtimes.default().algorithms()
+        base = self.name.removesuffix(_gradients.SUFFIX)
+        return _registered(base).site.independent if base != self.name and base in algorithms else None
 
     def is_differentiated_once(self) -> bool:
         """Whether its gradient has none."""
@@ -621,6 +628,7 @@ def _one_by_one(operands: Sequence[Any], dims: Sequence[Any], size: int, bind: C
 # Names ----------------------------------------------------------------------------------------------------------------
 
 _operations: dict[str, _Operation] = {}
+_following: list[Callable[[_Operation], None]] = []
 
 
 def _registered(name: str) -> _Operation:
@@ -630,7 +638,17 @@ def _registered(name: str) -> _Operation:
                 raise UnsupportedError(f"the algorithm {name!r} has a name that no operation of torch can have")
             _operations[name] = _Operation(name)
             setattr(ops, name, _operations[name].packet)
+            for each in _following:
+                each(_operations[name])
         return _operations[name]
+
+
+def _follow(each: Callable[[_Operation], None]) -> None:
+    """Calls a function of every operation, those that are registered later, too."""
+    with _lock:
+        _following.append(each)
+        for operation in list(_operations.values()):
+            each(operation)
 
 
 class _Operations(types.ModuleType):
@@ -759,3 +777,5 @@ def agree(
 ops = _Operations("hone.torch.ops", _Operations.__doc__)
 for _name in dir(ops):
     _registered(_name)
+_imports.once_imported("torch.utils.flop_counter", lambda: _follow(lambda operation: _flops.count(operation.name, operation.packet)))
+_imports.once_imported("torch.distributed.tensor", lambda: _follow(_sharding.register))

@@ -15,6 +15,7 @@ import torch.nn.utils.parametrize
 import torch.utils.checkpoint
 from torch import nn
 from torch._subclasses import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
 
 import hone
 import hone.torch
@@ -941,6 +942,29 @@ class Models(HoneTest):
             self.assertTrue(torch.equal(torch.random.get_rng_state(), state))
             module(torch.randn(4, 32))
             self.assertEqual(len(seen), 1)
+
+    def test_parameters_are_swapped_after_a_step_and_flops_are_torchs(self):
+        def run(replaces):
+            torch.manual_seed(1)
+            model, x = nn.Sequential(nn.Linear(8, 12), nn.LayerNorm(12), nn.Linear(12, 4)), torch.randn(3, 8)
+            if replaces:
+                hone.torch.replace(model)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            with FlopCounterMode(display=False) as counter:
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    model(x).square().mean().backward()
+                    optimizer.step()
+            torch.utils.swap_tensors(model[0].weight, nn.Parameter(torch.randn(12, 8)))
+            torch.__future__.set_swap_module_params_on_conversion(True)
+            self.addCleanup(torch.__future__.set_swap_module_params_on_conversion, False)
+            with torch.no_grad():
+                model(x)
+            return model.double()(x.double()), counter.get_total_flops()
+
+        (expected, flops), (made, counted) = run(False), run(True)
+        torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
+        self.assertEqual(counted, flops)
 
     def test_what_was_laid_over_a_module_goes_before_it_is_undone(self):
         model, x = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)), torch.randn(2, 8)

@@ -1,5 +1,6 @@
 """The real torch, on the CPU: its tensors in hone.run, and hone's operations in its programs."""
 
+import functools
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ import numpy
 import torch
 import torch.autograd.forward_ad as forward_ad
 import torch.nn.functional as F
+import torch.utils.flop_counter
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -910,6 +912,43 @@ void chunk_sum_vjp(const float *d_y, const float *d_whole, float *d_x, int64_t n
     for (int64_t i = 0; i < n; i++) d_x[i] = d_y[i / size] + (i / size < n / size ? d_whole[i / size] : 0);
 }
 """
+
+
+class Spread(HoneTest):
+    def test_operations_over_tensors_that_are_spread_over_ranks_give_what_plain_ones_give(self):
+        command = [sys.executable, "-W", "ignore", os.path.join(os.path.dirname(__file__), "spread.py")]
+        ranks = [subprocess.Popen([*command, str(rank), "2", str(self.folder / "ranks")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                 for rank in range(2)]
+        for rank in ranks:
+            out = rank.communicate(timeout=500)[0]
+            self.assertEqual(rank.returncode, 0, out)
+            self.assertNotIn("differs", out)
+            for line in ("hone.matmul P(sum) R S(0) S(1) S(2)", "hone.rms_norm R S(0) S(1)", "hone.scaled_dot_product_attention R S(0) S(1) S(2)", "compiled True",
+                         "asked rms_norm(f32[5,16], f32[16])",  # each rank its part, and nobody the whole
+                         "softmax(..., y=...): results that are given cannot be written where tensors are DTensors"):
+                self.assertIn(line, out)
+
+
+class Flops(HoneTest):
+    def test_flops_of_products_are_those_that_torch_counts(self):
+        def count(run, *args):
+            with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+                run(*args)
+            return counter.get_total_flops()
+
+        a, b, q, k = r(2, 5, 7), r(2, 7, 9), r(2, 4, 6, 8), r(2, 2, 6, 8)
+        one = [tensor.clone().requires_grad_() for tensor in (q, q, q)]
+        sdpa = functools.partial(ops.scaled_dot_product_attention, axes="bhsd")
+        for ours, torchs in ((lambda: ops.matmul(a, b), lambda: torch.bmm(a, b)),
+                             (lambda: ops.matmul(a, b.mT.contiguous(), transpose_b=True), lambda: torch.bmm(a, b)),
+                             (lambda: ops.matmul(a[0], b[0], c=torch.empty(5, 9)), lambda: torch.mm(a[0], b[0])),
+                             (lambda: ops.matmul(a[0], b[0], r(9)), lambda: torch.addmm(r(9), a[0], b[0])),
+                             (lambda: sdpa(q, q, q, causal=True), lambda: F.scaled_dot_product_attention(q, q, q, is_causal=True)),
+                             (lambda: sdpa(q, k, k), lambda: F.scaled_dot_product_attention(q, k, k, enable_gqa=True)),
+                             (lambda: sdpa(*one).sum().backward(), lambda: F.scaled_dot_product_attention(*one).sum().backward()),
+                             (lambda: ops.rms_norm(a, r(7)), lambda: F.rms_norm(a, (7,)))):
+            self.assertEqual(count(ours), count(torchs))
+        self.assertGreater(count(lambda: ops.gated_linear_unit(r(3, 4), r(4, 2, 6))), 0)
 
 
 class Packs(HoneTest):
