@@ -164,14 +164,6 @@ def _autocast_dtype(device: str) -> torch.dtype | None:
 _ABSENT = object()
 
 
-def _own_forward(kind: Any, state: dict[str, Any], x: Any, *weights: Any) -> Any:
-    """torch's own, with the attributes and weights that the call had: by the backward pass those of the module may be others."""
-    given = {name: one for name, one in zip(("weight", "bias"), weights) if isinstance(one, torch.Tensor)}
-    module = object.__new__(type(kind.__name__, (kind,), given))
-    vars(module).update(state)
-    return kind.forward(module, x)
-
-
 class _Replaced:
     """In front of a module's class. ``_hone_site`` says what it was."""
 
@@ -188,8 +180,7 @@ class _Replaced:
 
     def _run(self, reason: str | None, tensors: tuple[torch.Tensor, ...], weights: tuple[torch.Tensor | None, ...], *args: Any) -> Any:
         site = self._hone_site
-        records = torch.is_grad_enabled()
-        if reason is None and records:
+        if reason is None:
             site.refuse_training((*tensors, *weights))
         torchs = functools.partial(site.before.forward, self)  # type: ignore[arg-type]
         if torch.compiler.is_compiling():
@@ -197,10 +188,7 @@ class _Replaced:
         site.note(reason, tensors, self._hone, torchs)
         if reason is not None:
             return _by_torch(torchs, args, {})
-        if not records:
-            return self._with(weights, *tensors)
-        with hone.torch.differentiated_by(functools.partial(_own_forward, site.before, dict(vars(self)))):
-            return self._with(weights, *tensors)
+        return self._with(weights, *tensors)
 
     def _run_torchs(self, reason: str, *args: Any, **keywords: Any) -> Any:
         if not torch.compiler.is_compiling():
@@ -317,11 +305,7 @@ class _GatedMlp(_Replaced):
             self._hone_site.refuse_training((gate, up))
         if not torch.compiler.is_compiling():
             self._hone_site.note(reason, (gate, up), self._hone, _silu_mul)
-        if reason is not None or torch.compiler.is_compiling() or not torch.is_grad_enabled():
-            return getattr(self, names[2])(self._hone(gate, up) if reason is None else _silu_mul(gate, up))
-        with hone.torch.differentiated_by(_silu_mul):
-            made = self._hone(gate, up)
-        return getattr(self, names[2])(made)
+        return getattr(self, names[2])(self._hone(gate, up) if reason is None else _silu_mul(gate, up))
 
     def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
         return hone.torch.ops.silu_mul(*map(hone.torch.dense, tensors))
@@ -961,10 +945,7 @@ def _answer(site: Site, func: Any, args: Any, keywords: Any) -> Any:
         site.note(reason, (), _nobody, _nobody)
         return _by_torch(func, args, keywords)
     site.note(None, given, of(ours), of(torchs))
-    if not torch.is_grad_enabled() or site.operation == "matmul":
-        return ours(*tensors)
-    with hone.torch.differentiated_by(torchs):
-        return ours(*tensors)
+    return ours(*tensors)
 
 
 def _calling(method: Callable[..., Any]) -> Callable[..., Any]:

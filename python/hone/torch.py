@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import contextvars
 import json
 import os
 import threading
@@ -28,9 +27,8 @@ import torch
 import torch.distributed
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from hone import _arrays, _batching, _flops, _gradients, _hone, _imports, _sharding, agreements, runtimes
+from hone import _arrays, _batching, _flops, _gradients, _hone, _imports, _second_gradients, _sharding, agreements, runtimes
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -348,7 +346,7 @@ class _Operation:
                     tuple(value.stride()))
 
         call = runtimes.default().operation(self.name).call(**{name: described(value) for name, value in named.items()})
-        if get_proxy_mode() is not None:  # else it goes into no graph: DTensor asks for the shapes of all parts together
+        if any(_is_traced(value) for value in named.values()):
             with contextlib.suppress(HoneError):  # it says so when it runs
                 call.decide()
         values = [value for row, value in zip(self.parameters, call.values) if row["is_result"]]
@@ -387,11 +385,6 @@ class _Operation:
         algorithms = runtimes.default().algorithms()
         base = self.name.removesuffix(_gradients.SUFFIX)
         return _registered(base).site.independent if base != self.name and base in algorithms else None
-
-    def is_differentiated_once(self) -> bool:
-        """Whether its gradient has none."""
-        algorithms = runtimes.default().algorithms()
-        return self.name != _gradients.PRODUCT and _gradients.has(self.name, algorithms) and not _gradients.has(_gradients.of(self.name), algorithms)
 
     def kept(self, args: Sequence[Any]) -> tuple[set[int], set[int]]:
         """The arguments by place and the results that the gradient takes; without a gradient none."""
@@ -526,6 +519,12 @@ def _widest(dtypes: Sequence[torch.dtype]) -> torch.dtype:
     return wide
 
 
+def _is_traced(value: Any) -> bool:
+    """Whether a tensor is one of a graph that is traced, and not one that stands for a shape alone: DTensor asks so for the shape that all
+    parts have together, and no call has it."""
+    return getattr(getattr(value, "fake_mode", None), "shape_env", None) is not None
+
+
 def _is_differentiated(args: Sequence[Any], keywords: dict[str, Any]) -> bool:
     if getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0:
         return True
@@ -544,31 +543,6 @@ def _on_for_others() -> Iterator[None]:
         yield
 
 
-# What computes a result by torch's own functions, of the operation's arguments, for gradients of gradients that hone has not.
-_torchs: contextvars.ContextVar[Callable[..., Any] | None] = contextvars.ContextVar("hone.torchs", default=None)
-
-
-@contextlib.contextmanager
-def differentiated_by(own: Callable[..., Any]) -> Iterator[None]:
-    """Operations that are called within are differentiated by torch's own functions where a gradient is itself recorded.
-
-    Args:
-        own: takes the operation's arguments by place, and gives its result.
-    """
-    token = _torchs.set(own)
-    try:
-        yield
-    finally:
-        _torchs.reset(token)
-
-
-def _by_torch(own: Callable[..., Any], args: Sequence[Any], cotangents: Sequence[Any], is_asked: Sequence[bool]) -> list[Any]:
-    with torch.enable_grad():
-        asked = [one for one, wanted in zip(args, is_asked) if wanted]
-        made = iter(torch.autograd.grad(own(*args), asked, cotangents, create_graph=True, allow_unused=True))
-    return [next(made) if wanted else None for wanted in is_asked]
-
-
 class _Function(_SingleLevelFunction):
     """An operation that is recorded for its gradient, at the level of torch.func that it is called in: torch's dispatcher has gone
     through the others."""
@@ -580,11 +554,6 @@ class _Function(_SingleLevelFunction):
         ctx.operation, ctx.keywords = operation, keywords
         made = results if isinstance(results, tuple) else (results,)
         places, numbers = operation.kept(args)
-        ctx.own = None if torch._C._functorch.peek_interpreter_stack() is not None else _torchs.get()
-        if ctx.own is not None and operation.is_differentiated_once():
-            places = set(range(len(args)))
-        else:
-            ctx.own = None
         ctx.others = [None if isinstance(value, torch.Tensor) else value for value in args]
         ctx.places = [i for i in sorted(places) if isinstance(args[i], torch.Tensor)]
         ctx.results = sorted(numbers)
@@ -599,10 +568,9 @@ class _Function(_SingleLevelFunction):
             args[i] = tensor
         results = dict(zip(ctx.results, saved[len(ctx.places):]))
         like = [dtype if asked else None for dtype, asked in zip(ctx.dtypes, ctx.needs_input_grad[2:])]
-        if ctx.own is not None and torch.is_grad_enabled():
-            return None, None, *_by_torch(ctx.own, args, cotangents, [dtype is not None for dtype in like])
+        if ctx.operation.name in _second_gradients.OF:
+            return None, None, *_second_gradients.differentiate(ctx.operation.name, args, ctx.keywords, list(cotangents), [one is not None for one in like])
         return None, None, *ctx.operation.gradients(args, results, ctx.keywords, cotangents, like)
-
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:

@@ -1004,6 +1004,14 @@ class Models(HoneTest):
             for made, wanted in zip(penalty(ours, x), penalty(own, x), strict=True):
                 torch.testing.assert_close(made, wanted, rtol=2e-3, atol=2e-3)
 
+    def test_gradients_of_each_sample_are_torchs_in_a_compiled_graph(self):
+        model, x = nn.Sequential(nn.Linear(8, 12), nn.LayerNorm(12), nn.Linear(12, 4), nn.RMSNorm(4)), torch.randn(5, 3, 8)
+        of_each = torch.func.vmap(torch.func.grad(lambda x: model(x).square().sum()))
+        expected = of_each(x)
+        with hone.torch.replace(model):
+            for run in (of_each, torch.compile(of_each, backend="aot_eager", fullgraph=True)):
+                torch.testing.assert_close(run(x), expected, rtol=1e-3, atol=1e-4)
+
     def test_a_gradient_of_a_gradient_is_that_of_the_weights_that_the_call_had(self):
         def penalties(model, given, x):
             value = torch.func.functional_call(model, given, x).pow(3).sum()
