@@ -903,6 +903,25 @@ class Models(HoneTest):
                     module(given)
                 self.assertEqual(str(caught.exception), str(expected.exception))
 
+    def test_shapes_that_torch_refuses_are_refused_by_torch_and_numbers_have_a_softmax(self):
+        class Product(nn.Module):
+            def forward(self, q, k, v):
+                return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+        r = torch.randn
+        for module, given in ((nn.Linear(8, 4), [r(3, 9)]), (nn.Linear(8, 4), [r(())]), (nn.LayerNorm(8), [r(3, 9)]), (nn.LayerNorm(8), [r(())]),
+                              (nn.RMSNorm(8), [r(3, 9)]), (nn.RMSNorm(8, elementwise_affine=False), [r(3, 9)]),
+                              (nn.LayerNorm(8, elementwise_affine=False), [r(3, 9)]), (Product(), [r(1, 2, 3, 8), r(1, 2, 3, 4), r(1, 2, 3, 8)]),
+                              (Product(), [r(1, 3, 3, 8), r(1, 2, 5, 8), r(1, 2, 5, 8)])):
+            with self.assertRaises(RuntimeError) as expected:
+                module(*given)
+            with self.subTest(module), hone.torch.replace(module), self.assertRaises(RuntimeError) as caught:
+                module(*given)
+            self.assertEqual(str(caught.exception), str(expected.exception))
+        for dim in (-1, 0):
+            with hone.torch.replace(module := nn.Softmax(dim)):
+                self.assertEqual(float(module(r(()))), 1.0)
+
     def test_tensors_that_are_spread_over_ranks_are_torchs(self):
         """hone's operations have no rule of DTensor's for where their parts lie."""
         from torch import distributed
