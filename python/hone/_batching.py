@@ -25,6 +25,11 @@ def dims_of(form: str) -> list[str]:
     return [dim.split("~")[0].strip() for dim in dims if dim.strip()]
 
 
+def words_of(dim: str) -> list[str]:
+    """The names in a dim that may be computed."""
+    return re.findall(r"\w+", dim)
+
+
 def _dims(type_text: str) -> list[str] | None:
     """The dims of a type; None where they depend on something."""
     return None if " if " in type_text or "[" not in type_text else dims_of(type_text)
@@ -57,7 +62,7 @@ def _leads(row: dict[str, Any], dim: str, has_leading: bool) -> bool | None:
         return False
     if dim != "..." and not has_leading:
         forms = [[one for one in form if one != "..."] for form in forms]
-    uses = [[one for one in form if dim == one or (dim != "..." and dim in re.findall(r"\w+", one))] for form in forms]
+    uses = [[one for one in form if dim == one or (dim != "..." and dim in words_of(one))] for form in forms]
     if not any(uses):
         return None
     return all(form and form[0] == dim and len(used) == 1 for form, used in zip(forms, uses))

@@ -35,6 +35,7 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _WIDER = (*DTYPES, torch.float64)
 _MOST_DIMS = 8  # of an array of hone's
 _PLAIN = (torch.Tensor, nn.Parameter)
+_REFUSED = "arguments that torch refuses, or further ones"
 # What a probe of a module of the program's own may differ by from what its name says.
 _PROBED = {torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 
@@ -146,6 +147,13 @@ def _refused_dtype(*tensors: torch.Tensor | None, dtypes: tuple[torch.dtype, ...
     return None
 
 
+def _refused_row(x: torch.Tensor, dim: int) -> str | None:
+    """Why a module of rows of so many elements leaves a tensor to torch, which says what is wrong with it."""
+    if x.dim() == 0 or x.shape[-1] != dim:
+        return _REFUSED
+    return "no elements" if x.numel() == 0 else None
+
+
 def _is_cast(tensor: torch.Tensor) -> bool:
     return torch.is_autocast_enabled(tensor.device.type)
 
@@ -155,14 +163,6 @@ def _autocast_dtype(device: str) -> torch.dtype | None:
 
 
 _ABSENT = object()
-
-
-def _own_forward(kind: Any, state: dict[str, Any], x: Any, *weights: Any) -> Any:
-    """torch's own, with the attributes and weights that the call had: by the backward pass those of the module may be others."""
-    given = {name: one for name, one in zip(("weight", "bias"), weights) if isinstance(one, torch.Tensor)}
-    module = object.__new__(type(kind.__name__, (kind,), given))
-    vars(module).update(state)
-    return kind.forward(module, x)
 
 
 class _Replaced:
@@ -181,7 +181,6 @@ class _Replaced:
 
     def _run(self, reason: str | None, tensors: tuple[torch.Tensor, ...], weights: tuple[torch.Tensor | None, ...], *args: Any) -> Any:
         site = self._hone_site
-        records = torch.is_grad_enabled()
         reason = reason or site.why_not_trained((*tensors, *weights))
         torchs = functools.partial(site.before.forward, self)  # type: ignore[arg-type]
         if torch.compiler.is_compiling():
@@ -189,10 +188,7 @@ class _Replaced:
         site.note(reason, tensors, self._hone, torchs)
         if reason is not None:
             return _by_torch(torchs, args, {})
-        if not records:
-            return self._with(weights, *tensors)
-        with hone.torch.differentiated_by(functools.partial(_own_forward, site.before, dict(vars(self)))):
-            return self._with(weights, *tensors)
+        return self._with(weights, *tensors)
 
     def _run_torchs(self, reason: str, *args: Any, **keywords: Any) -> Any:
         if not torch.compiler.is_compiling():
@@ -261,7 +257,7 @@ class _Linear(_Replaced):
         if not isinstance(input, torch.Tensor):
             return self._run_torchs("no tensor", input)
         weights = self._weights()
-        reason = _refused_dtype(input, weights[0], dtypes=_dtypes_of_products(input)) or ("no elements" if input.numel() == 0 else None)
+        reason = _refused_dtype(input, weights[0], dtypes=_dtypes_of_products(input)) or _refused_row(input, weights[0].shape[1])  # type: ignore[union-attr]
         return self._run(reason, (input,), weights, input)
 
     def _weights(self) -> tuple[torch.Tensor | None, ...]:
@@ -283,7 +279,10 @@ class _Norm(_Replaced):
         if not self._is_as_it_was():
             return self._run_torchs("attributes that were changed", *args)
         x, weights = args[0], self._weights()
-        reason = _refused_dtype(x, *weights) or ("autocast" if _is_cast(x) else None) or ("no elements" if x.numel() == 0 else None)
+        reason = _refused_dtype(x, *weights) or ("autocast" if _is_cast(x) else None)
+        if reason is None:
+            dim = self.normalized_shape[0] if weights[0] is None else weights[0].shape[0]  # type: ignore[attr-defined]
+            reason = _refused_row(x, dim)
         return self._run(reason, (x,), weights, x)
 
     def _weights(self) -> tuple[torch.Tensor | None, ...]:
@@ -305,7 +304,7 @@ class _Softmax(_Replaced):
     def forward(self, input: torch.Tensor) -> Any:
         if not isinstance(input, torch.Tensor):
             return self._run_torchs("no tensor", input)
-        last = self.dim in (-1, input.dim() - 1)  # type: ignore[attr-defined]
+        last = input.dim() > 0 and self.dim in (-1, input.dim() - 1)  # type: ignore[attr-defined]
         reason = _refused_dtype(input) or (None if last else "not along the last dim") or ("autocast" if _is_cast(input) else None)
         return self._run(reason or ("no elements" if input.numel() == 0 else None), (input,), (), input)
 
@@ -328,11 +327,7 @@ class _GatedMlp(_Replaced):
         reason = _refused_dtype(gate, up) or ("no elements" if gate.numel() == 0 else self._hone_site.why_not_trained((gate, up)))
         if not torch.compiler.is_compiling():
             self._hone_site.note(reason, (gate, up), self._hone, _silu_mul)
-        if reason is not None or torch.compiler.is_compiling() or not torch.is_grad_enabled():
-            return getattr(self, names[2])(self._hone(gate, up) if reason is None else _silu_mul(gate, up))
-        with hone.torch.differentiated_by(_silu_mul):
-            made = self._hone(gate, up)
-        return getattr(self, names[2])(made)
+        return getattr(self, names[2])(self._hone(gate, up) if reason is None else _silu_mul(gate, up))
 
     def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
         return hone.torch.ops.silu_mul(*map(hone.torch.dense, tensors))
@@ -357,6 +352,8 @@ def _why_not_attention(site: Site, q: Any, k: Any, v: Any, mask: Any, dropout: f
         return f"queries of {q.dim()} dims, expected 4"
     if q.shape[0] != k.shape[0] or k.shape[:3] != v.shape[:3] or k.shape[1] != q.shape[1] and not gqa:
         return "shapes that torch broadcasts"
+    if q.shape[3] != k.shape[3] or gqa and q.shape[1] % k.shape[1] != 0:
+        return _REFUSED
     if q.shape[3] != v.shape[3]:
         return "values of another dim than queries"
     if q.numel() == 0 or k.numel() == 0:
@@ -740,9 +737,6 @@ def _derived(front: type[_Replaced], kind: type[nn.Module]) -> type[nn.Module]:
 
 # What hone makes of a call of torch's: why torch answers it, or None; its tensors; hone's and torch's function of these.
 Asked = tuple[str | None, tuple[Any, ...], Callable[..., Any], Callable[..., Any]]
-_REFUSED = "arguments that torch refuses, or further ones"
-
-
 def _nobody(*tensors: Any) -> Any:
     raise NotImplementedError
 
@@ -814,7 +808,7 @@ def _ask_softmax(input: Any = None, dim: Any = None, _stacklevel: int = 3, dtype
     reason = _refused_operands(input)
     if reason is None and (others or type(dim) is not int):
         reason = _REFUSED
-    if reason is None and dim not in (-1, input.dim() - 1):
+    if reason is None and (input.dim() == 0 or dim not in (-1, input.dim() - 1)):
         reason = "not along the last dim"
     if reason is None and dtype not in (None, *DTYPES):
         reason = f"{str(dtype).removeprefix('torch.')}"
@@ -977,10 +971,7 @@ def _answer(site: Site, func: Any, args: Any, keywords: Any) -> Any:
         site.note(reason, (), _nobody, _nobody)
         return _by_torch(func, args, keywords)
     site.note(None, given, of(ours), of(torchs))
-    if not torch.is_grad_enabled() or site.operation == "matmul":
-        return ours(*tensors)
-    with hone.torch.differentiated_by(torchs):
-        return ours(*tensors)
+    return ours(*tensors)
 
 
 def _calling(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import contextvars
 import json
 import os
 import threading
@@ -29,7 +28,7 @@ import torch.distributed
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
-from hone import _arrays, _batching, _gradients, _hone, agreements, runtimes
+from hone import _arrays, _batching, _flops, _gradients, _hone, _imports, _second_gradients, _sharding, agreements, runtimes
 from hone.errors import HoneError, InvalidArgumentError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -246,6 +245,7 @@ class _Operation:
         self.tensors = [row for row in self.parameters if row["kind"] == "tensor" and not row["is_result"]]
         self.results = [row for row in self.parameters if row["is_result"]]
         self.by_place = [row["name"] for row in _by_place(self.parameters)]
+        self.tensors_by_place = [row for row in _by_place(self.parameters) if row["kind"] == "tensor"]
         tags = [torch.Tag.pt2_compliant_tag]
         if hasattr(torch.Tag, "needs_exact_strides"):  # a decision is for the strides that were traced
             tags.append(torch.Tag.needs_exact_strides)
@@ -346,10 +346,9 @@ class _Operation:
                     tuple(value.stride()))
 
         call = runtimes.default().operation(self.name).call(**{name: described(value) for name, value in named.items()})
-        try:
-            call.decide()
-        except HoneError:
-            pass  # says so when it runs
+        if any(_is_traced(value) for value in named.values()):
+            with contextlib.suppress(HoneError):  # it says so when it runs
+                call.decide()
         values = [value for row, value in zip(self.parameters, call.values) if row["is_result"]]
         return [(getattr(torch, dtype), _swapped(shape, named.get("axes"))) for dtype, shape in values]
 
@@ -381,10 +380,11 @@ class _Operation:
         gradient = _registered(_gradients.of(self.name))
         return _gradients.plan(self.name, self.parameters, gradient.parameters, given)
 
-    def is_differentiated_once(self) -> bool:
-        """Whether its gradient has none."""
+    def independent_of(self) -> str | None:
+        """Of a gradient, the dims along which the algorithm is independent that it is the gradient of."""
         algorithms = runtimes.default().algorithms()
-        return self.name != _gradients.PRODUCT and _gradients.has(self.name, algorithms) and not _gradients.has(_gradients.of(self.name), algorithms)
+        base = self.name.removesuffix(_gradients.SUFFIX)
+        return _registered(base).site.independent if base != self.name and base in algorithms else None
 
     def kept(self, args: Sequence[Any]) -> tuple[set[int], set[int]]:
         """The arguments by place and the results that the gradient takes; without a gradient none."""
@@ -531,6 +531,12 @@ def _widest(dtypes: Sequence[torch.dtype]) -> torch.dtype:
     return wide
 
 
+def _is_traced(value: Any) -> bool:
+    """Whether a tensor is one of a graph that is traced, and not one that stands for a shape alone: DTensor asks so for the shape that all
+    parts have together, and no call has it."""
+    return getattr(getattr(value, "fake_mode", None), "shape_env", None) is not None
+
+
 def _is_differentiated(args: Sequence[Any], keywords: dict[str, Any]) -> bool:
     if getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0:
         return True
@@ -549,31 +555,6 @@ def _on_for_others() -> Iterator[None]:
         yield
 
 
-# What computes a result by torch's own functions, of the operation's arguments, for gradients of gradients that hone has not.
-_torchs: contextvars.ContextVar[Callable[..., Any] | None] = contextvars.ContextVar("hone.torchs", default=None)
-
-
-@contextlib.contextmanager
-def differentiated_by(own: Callable[..., Any]) -> Iterator[None]:
-    """Operations that are called within are differentiated by torch's own functions where a gradient is itself recorded.
-
-    Args:
-        own: takes the operation's arguments by place, and gives its result.
-    """
-    token = _torchs.set(own)
-    try:
-        yield
-    finally:
-        _torchs.reset(token)
-
-
-def _by_torch(own: Callable[..., Any], args: Sequence[Any], cotangents: Sequence[Any], is_asked: Sequence[bool]) -> list[Any]:
-    with torch.enable_grad():
-        asked = [one for one, wanted in zip(args, is_asked) if wanted]
-        made = iter(torch.autograd.grad(own(*args), asked, cotangents, create_graph=True, allow_unused=True))
-    return [next(made) if wanted else None for wanted in is_asked]
-
-
 class _Function(_SingleLevelFunction):
     """An operation that is recorded for its gradient, at the level of torch.func that it is called in: torch's dispatcher has gone
     through the others."""
@@ -585,11 +566,6 @@ class _Function(_SingleLevelFunction):
         ctx.operation, ctx.keywords = operation, keywords
         made = results if isinstance(results, tuple) else (results,)
         places, numbers = operation.kept(args)
-        ctx.own = None if torch._C._functorch.peek_interpreter_stack() is not None else _torchs.get()
-        if ctx.own is not None and operation.is_differentiated_once():
-            places = set(range(len(args)))
-        else:
-            ctx.own = None
         ctx.others = [None if isinstance(value, torch.Tensor) else value for value in args]
         ctx.places = [i for i in sorted(places) if isinstance(args[i], torch.Tensor)]
         ctx.results = sorted(numbers)
@@ -604,10 +580,9 @@ class _Function(_SingleLevelFunction):
             args[i] = tensor
         results = dict(zip(ctx.results, saved[len(ctx.places):]))
         like = [dtype if asked else None for dtype, asked in zip(ctx.dtypes, ctx.needs_input_grad[2:])]
-        if ctx.own is not None and torch.is_grad_enabled():
-            return None, None, *_by_torch(ctx.own, args, cotangents, [dtype is not None for dtype in like])
+        if ctx.operation.name in _second_gradients.OF:
+            return None, None, *_second_gradients.differentiate(ctx.operation.name, args, ctx.keywords, list(cotangents), [one is not None for one in like])
         return None, None, *ctx.operation.gradients(args, results, ctx.keywords, cotangents, like)
-
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -633,6 +608,7 @@ def _one_by_one(operands: Sequence[Any], dims: Sequence[Any], size: int, bind: C
 # Names ----------------------------------------------------------------------------------------------------------------
 
 _operations: dict[str, _Operation] = {}
+_following: list[Callable[[_Operation], None]] = []
 
 
 def _registered(name: str) -> _Operation:
@@ -642,7 +618,17 @@ def _registered(name: str) -> _Operation:
                 raise UnsupportedError(f"the algorithm {name!r} has a name that no operation of torch can have")
             _operations[name] = _Operation(name)
             setattr(ops, name, _operations[name].packet)
+            for each in _following:
+                each(_operations[name])
         return _operations[name]
+
+
+def _follow(each: Callable[[_Operation], None]) -> None:
+    """Calls a function of every operation, those that are registered later, too."""
+    with _lock:
+        _following.append(each)
+        for operation in list(_operations.values()):
+            each(operation)
 
 
 class _Operations(types.ModuleType):
@@ -771,3 +757,5 @@ def agree(
 ops = _Operations("hone.torch.ops", _Operations.__doc__)
 for _name in dir(ops):
     _registered(_name)
+_imports.once_imported("torch.utils.flop_counter", lambda: _follow(lambda operation: _flops.count(operation.name, operation.packet)))
+_imports.once_imported("torch.distributed.tensor", lambda: _follow(_sharding.register))

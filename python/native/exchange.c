@@ -166,7 +166,8 @@ static bool records_gradient(PyObject *tensor)
 }
 
 // Tensors that were found without the bit that negates them: asking torch gives up the interpreter's lock, which takes
-// longer than the rest. An object that lives on over the same memory keeps the bit.
+// longer than the rest. An object that lives on over the same memory keeps the bit. Parameters are asked each time:
+// torch.utils.swap_tensors, by which modules change their dtype or device, refuses what has a weak reference.
 static struct {
     PyObject *object, *reference; // borrowed, to be compared; weak, once the object was met twice
     const void *data;
@@ -185,6 +186,7 @@ static void remember_positive(size_t slot, PyObject *tensor, const void *data, b
 
 static bool is_positive(PyObject *tensor, const void *data)
 {
+    if (!Py_IS_TYPE(tensor, looks.tensor_type)) return said_no(looks.is_neg(tensor, NULL));
     const size_t slot = (size_t)((uint64_t)(uintptr_t)tensor * 0x9E3779B97F4A7C15u >> 58);
     const bool met = positive[slot].object == tensor && positive[slot].data == data;
     PyObject *reference = met ? positive[slot].reference : NULL;

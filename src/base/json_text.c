@@ -331,7 +331,7 @@ static ucs4_t unit_at(const char *digits)
     return unit;
 }
 
-// At "\u": the character and the text behind it; 0 for what is none.
+// At "\u": the character and the text behind it; 0 if the escape is not valid.
 static ucs4_t take_unicode(const char **at, const char *end)
 {
     ucs4_t high = unit_at(*at + 2);

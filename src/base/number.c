@@ -62,7 +62,7 @@ static void step_up(decimal *number)
 
 // The shortest decimal that reads back as value. Two decimals of 15 digits never meet in one normal double, so
 // only subnormal numbers need the search from one digit on. At a power of two the doubles below are closer
-// than those above: the nearest decimal may fall out while the next one up reads back.
+// than those above: the nearest decimal may read back as another number while the next one up reads back right.
 static void shortest(double value, decimal *out)
 {
     double magnitude = fabs(value);

@@ -164,7 +164,7 @@ hone_status hone_call_bucket(const hone_call *call, bool upper, hone_call **out,
     return bucket_of_call(call, upper, true, out, err);
 }
 
-// The same call with these values of scalars. A signature may refuse them: then there is none.
+// The same call with these values of scalars. Returns no call if the signature refuses them.
 static hone_status with_scalars(
     const hone_call *call, const hone_value *values, bool spelled, hone_call **out, hone_error *err)
 {
@@ -229,7 +229,7 @@ static hone_status add_spelled(hone_stand_ins *out, const hone_call *call, hone_
     return status;
 }
 
-// A rounded call that breaks a condition of the signature is none.
+// A rounded call that breaks a condition of the signature is not used.
 static hone_status add_bucket(
     hone_stand_ins *out, const hone_call *call, bool frees, const hone_call **added, hone_error *err)
 {

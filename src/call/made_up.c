@@ -127,7 +127,7 @@ static bool make_tensor(hone_made_up *m, size_t i)
 {
     const hone_call_parameter *p = &m->signature->parameters[i];
     hone_tensor *tensor = &m->tensors[i];
-    if (p->shown.nullable && !draws_optional(m, i)) return true; // its value is none
+    if (p->shown.nullable && !draws_optional(m, i)) return true; // it is left out
     hone_dtype_id id = p->dtype != NULL ? p->dtype->id : m->dtypes[p->variable];
     *tensor = (hone_tensor){.device = m->device, .dtype = hone_dtype_of(id), .shape = m->shapes[i]};
     if (!make_shape(m, choose_shape(m, p->shape), tensor)) return false;
@@ -218,7 +218,7 @@ static bool is_dim(const hone_made_up *m, size_t index)
     return index < leading || m->signature->slots[index - leading].kind == SLOT_DIM;
 }
 
-// -1: there is none that may be halved.
+// -1 if no dim may be halved.
 static int largest_dim(shrinking *s)
 {
     int largest = -1;

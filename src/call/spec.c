@@ -62,7 +62,7 @@ static void append_value(hone_buffer *out, const hone_value *value, hone_role ro
 }
 
 // A default that dims say stands as null, as what was left out does in ejkernel's keys, however it was given: but for a
-// parameter of which null says that it is none.
+// parameter for which null means that it is not given.
 static bool stands_for_default(const hone_call *call, size_t index)
 {
     const hone_call_parameter *p = &call->signature->parameters[index];

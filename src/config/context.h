@@ -15,7 +15,7 @@ struct hone_overlay {
 
 // An override that was checked against the registry.
 typedef struct hone_context_override {
-    char algorithm[HONE_NAME_SIZE]; // lower case; "" is none
+    char algorithm[HONE_NAME_SIZE]; // lower case; "" if the slot is empty
     char version[16];               // "": of every version
     char kernel[HONE_NAME_SIZE];
     hone_platform platform;
@@ -51,7 +51,7 @@ typedef struct hone_thread {
     struct hone_epoch_slot *slot;
     struct hone_plan_entry *last; // the plan run last, good while its table is of this generation
     uint64_t generation;          // 0: none
-    bool repeating;               // the plan run last was also the one before: worth a look before the table
+    bool repeating;               // the last two runs had the same plan: compare with it before the table
 } hone_thread;
 // initial-exec: a shared library would otherwise call a function for each access.
 extern _Thread_local hone_thread hone_thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -14,7 +14,7 @@ static const double default_wait_seconds = 600;
 static const double stranger_wait_seconds = 3; // anybody may hold a lock of a shared folder, for as long as he likes
 static const char where[] = "tune";            // errors of hone_tune name this place
 
-// What a wait is told with.
+// How the progress function reports a wait.
 typedef struct telling {
     const hone_permit *permit;
     const char *what; // the other process does

@@ -1,4 +1,4 @@
-// The formats of documents: their names, how one is told, and who reads it.
+// The formats of documents: their names, how each is recognised, and its reader.
 #include "interchange/importer.h"
 
 #include "base/error.h"

@@ -98,7 +98,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-// In ejkernel's words, or by its dumper; what is left out is told.
+// In ejkernel's words, or by its dumper; what is left out is reported.
 static hone_status note_decisions(const hone_exporter *w, naming *n, hone_error *err)
 {
     hone_mapping mapping;

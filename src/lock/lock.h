@@ -53,7 +53,7 @@ hone_status hone_lock_config_read(
 // Escapes (escape.c): a field of a line is printable ASCII without spaces; every other byte, and '%', '#' and those of
 // also, stands as %XX.
 void hone_lock_escape(hone_buffer *out, const char *text, size_t size, const char *also);
-// False when an escape is none, or of a NUL.
+// False if an escape is not valid, or stands for NUL.
 bool hone_lock_unescape(hone_buffer *out, const char *text, size_t size);
 // Call text keeps its spaces and, when it is UTF-8, its letters.
 void hone_lock_escape_call(hone_buffer *out, const char *text);

@@ -9,7 +9,7 @@
 char *hone_unescape_mlir(hone_arena *arena, hone_view text, size_t *out_size);
 char *hone_unescape_hlo(hone_arena *arena, hone_view text, size_t *out_size);
 
-// The value of a hex digit; -1: it is none.
+// The value of a hex digit; -1 for any other character.
 static inline int hone_hex_value(char c)
 {
     if (c >= '0' && c <= '9') return c - '0';

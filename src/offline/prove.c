@@ -266,7 +266,7 @@ static void add_expressions_of_dims(proof *p, slot *s, const int64_t *dims, size
     }
 }
 
-// The number of so many bits that the program wrote with some seven digits; NAN: it is none.
+// The number of so many bits that the program wrote with some seven digits; NAN if it is not a number.
 static double of_bits(double value, int bits)
 {
     int exponent;

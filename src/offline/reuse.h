@@ -23,7 +23,7 @@ bool hone_reuse_init(hone_reuse *reuse, const hone_graph *graph);
 void hone_reuse_deinit(hone_reuse *reuse);
 // Whether a value is an array that the entry is given, or a part of one, and a step reads it nowhere else.
 bool hone_reuse_is_once(const hone_reuse *reuse, uint32_t value);
-// Bytes of an array of this type; 0: it is none, or of a dtype that hone does not have.
+// Bytes of an array of this type; 0 if it is not an array, or of a dtype that hone does not have.
 int64_t hone_reuse_bytes(hone_view type);
 
 #endif

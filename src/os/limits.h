@@ -7,7 +7,7 @@
 
 enum { HONE_OS_TEXT_SIZE = 4096 };
 
-// Reads the start of a small text file, NUL-terminated; false when there is none. Allocates nothing.
+// Reads the start of a small text file, NUL-terminated; false if the file is absent. Allocates nothing.
 bool hone_os_read_text(const char *root, const char *path, char out[HONE_OS_TEXT_SIZE]);
 
 // Threads that the cgroup's CPU quota allows (rounded up, at least 1), the tightest of the group and its

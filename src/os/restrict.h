@@ -26,7 +26,7 @@ unsigned hone_os_can_restrict(void);
 // For the calling thread, which should be the only one, and those that it starts. Returns what holds from here on.
 unsigned hone_os_restrict(const hone_os_rights *rights);
 // For the calling thread and those that it starts, for good: they can neither block signals nor change the action of this one;
-// what asks for that is told that it was done. False: the system has no filters, or this process may set none.
+// the system call reports success. False: the system has no filters, or this process may not set one.
 bool hone_os_keep_signals_open(int signal);
 
 #endif

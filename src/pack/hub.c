@@ -81,7 +81,7 @@ static bool runs_arch(const char *arch, int capability)
     return arch[used] == '\0' ? major == capability / 10 && wanted <= capability : wanted == capability;
 }
 
-// By the capabilities that its metadata names. Metadata that cannot be read is told where the variant is taken.
+// By the capabilities that its metadata names. Metadata that cannot be read is reported where the variant is loaded.
 static void judge_archs(const hone_hub *hub, hone_hub_variant *v, const hone_pack_gpu *gpu)
 {
     json_t *metadata = NULL;

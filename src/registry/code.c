@@ -48,7 +48,7 @@ static hone_status check_code(
     return words != NULL ? refuse(kernel, words, err) : HONE_OK;
 }
 
-// Bytecode of MLIR is told by how it begins.
+// Bytecode of MLIR is recognised by its first bytes.
 static bool is_loaded_as_it_is(const char *file, const hone_buffer *bytes)
 {
     static const char bytecode[] = "ML\xefR";

@@ -1,5 +1,5 @@
 // How far two calls are apart: a sum over their parameters, in doublings of a size (docs/transfer.md has the table). A
-// dim that several tensors share is told by the pair of sizes that it has in both calls, and counts as often as the one
+// dim that several tensors share is known by the pair of sizes that it has in both calls, and counts as often as the one
 // tensor that has the pair most often: a larger batch of every tensor is one difference. The costs of what has no size
 // were chosen by hand; docs/benchmarks.md ("Transfer") has how good answers by them are.
 #include "transfer/traits.h"

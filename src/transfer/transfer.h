@@ -61,7 +61,7 @@ hone_status hone_transfer_create(const hone_allocator *allocator, size_t most, h
 void hone_transfer_destroy(hone_transfer **transfer);
 // user, system: either may be NULL. Of a decision that both have the user's counts. *out is deinitialised by the caller
 // after HONE_OK; without neighbours it is empty.
-// Returns: HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT (the key's spec is none); how a store failed, when that left
+// Returns: HONE_OK; HONE_OUT_OF_MEMORY; HONE_CORRUPT (the key has no valid spec); how a store failed, when that left
 // nothing.
 hone_status hone_transfer_find(
     hone_transfer *transfer,

@@ -25,7 +25,7 @@ int hone_tvm_ffi_read_of(
     const hone_op *op, const char *function, const hone_value *arguments, size_t count, hone_tvm_ffi_call *out);
 // The operation of a name, "rms_norm@v2".
 int hone_tvm_ffi_find(const char *name, const hone_op **out);
-// The text that an argument holds; NULL: it is none.
+// The text that an argument holds; NULL if it is not a text.
 const char *hone_tvm_ffi_text(const hone_value *argument, char room[8]);
 // Makes the results that were left out, by the environment's allocator, or on the host by hone's.
 int hone_tvm_ffi_make_results(hone_tvm_ffi_call *call);

@@ -15,6 +15,7 @@ import torch.nn.utils.parametrize
 import torch.utils.checkpoint
 from torch import nn
 from torch._subclasses import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
 
 import hone
 import hone.torch
@@ -915,6 +916,25 @@ class Models(HoneTest):
                     module(given)
                 self.assertEqual(str(caught.exception), str(expected.exception))
 
+    def test_shapes_that_torch_refuses_are_refused_by_torch_and_numbers_have_a_softmax(self):
+        class Product(nn.Module):
+            def forward(self, q, k, v):
+                return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+        r = torch.randn
+        for module, given in ((nn.Linear(8, 4), [r(3, 9)]), (nn.Linear(8, 4), [r(())]), (nn.LayerNorm(8), [r(3, 9)]), (nn.LayerNorm(8), [r(())]),
+                              (nn.RMSNorm(8), [r(3, 9)]), (nn.RMSNorm(8, elementwise_affine=False), [r(3, 9)]),
+                              (nn.LayerNorm(8, elementwise_affine=False), [r(3, 9)]), (Product(), [r(1, 2, 3, 8), r(1, 2, 3, 4), r(1, 2, 3, 8)]),
+                              (Product(), [r(1, 3, 3, 8), r(1, 2, 5, 8), r(1, 2, 5, 8)])):
+            with self.assertRaises(RuntimeError) as expected:
+                module(*given)
+            with self.subTest(module), hone.torch.replace(module), self.assertRaises(RuntimeError) as caught:
+                module(*given)
+            self.assertEqual(str(caught.exception), str(expected.exception))
+        for dim in (-1, 0):
+            with hone.torch.replace(module := nn.Softmax(dim)):
+                self.assertEqual(float(module(r(()))), 1.0)
+
     def test_tensors_that_are_spread_over_ranks_are_torchs(self):
         """hone's operations have no rule of DTensor's for where their parts lie."""
         from torch import distributed
@@ -955,6 +975,29 @@ class Models(HoneTest):
             module(torch.randn(4, 32))
             self.assertEqual(len(seen), 1)
 
+    def test_parameters_are_swapped_after_a_step_and_flops_are_torchs(self):
+        def run(replaces):
+            torch.manual_seed(1)
+            model, x = nn.Sequential(nn.Linear(8, 12), nn.LayerNorm(12), nn.Linear(12, 4)), torch.randn(3, 8)
+            if replaces:
+                hone.torch.replace(model)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            with FlopCounterMode(display=False) as counter:
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    model(x).square().mean().backward()
+                    optimizer.step()
+            torch.utils.swap_tensors(model[0].weight, nn.Parameter(torch.randn(12, 8)))
+            torch.__future__.set_swap_module_params_on_conversion(True)
+            self.addCleanup(torch.__future__.set_swap_module_params_on_conversion, False)
+            with torch.no_grad():
+                model(x)
+            return model.double()(x.double()), counter.get_total_flops()
+
+        (expected, flops), (made, counted) = run(False), run(True)
+        torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
+        self.assertEqual(counted, flops)
+
     def test_what_was_laid_over_a_module_goes_before_it_is_undone(self):
         model, x = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)), torch.randn(2, 8)
         expected = model(x)
@@ -992,6 +1035,14 @@ class Models(HoneTest):
             hone.torch.replace(ours)
             for made, wanted in zip(penalty(ours, x), penalty(own, x), strict=True):
                 torch.testing.assert_close(made, wanted, rtol=2e-3, atol=2e-3)
+
+    def test_gradients_of_each_sample_are_torchs_in_a_compiled_graph(self):
+        model, x = nn.Sequential(nn.Linear(8, 12), nn.LayerNorm(12), nn.Linear(12, 4), nn.RMSNorm(4)), torch.randn(5, 3, 8)
+        of_each = torch.func.vmap(torch.func.grad(lambda x: model(x).square().sum()))
+        expected = of_each(x)
+        with hone.torch.replace(model):
+            for run in (of_each, torch.compile(of_each, backend="aot_eager", fullgraph=True)):
+                torch.testing.assert_close(run(x), expected, rtol=1e-3, atol=1e-4)
 
     def test_a_gradient_of_a_gradient_is_that_of_the_weights_that_the_call_had(self):
         def penalties(model, given, x):

@@ -77,7 +77,7 @@ void hone_bytecode_close(hone_bytecode *code);
 
 // What an attribute is; the cursor stands behind its code, at what it holds.
 hone_bytecode_kind hone_bytecode_attribute(const hone_bytecode *code, uint64_t index, hone_cursor *out);
-// The text of a string attribute, or of a reference to a symbol; empty: it is none.
+// The text of a string attribute, or of a reference to a symbol; empty for other attributes.
 hone_view hone_bytecode_text(const hone_bytecode *code, uint64_t index);
 // The attribute of a dictionary by its name; HONE_GRAPH_NONE: not there.
 uint64_t hone_bytecode_member(const hone_bytecode *code, uint64_t dictionary, const char *name);

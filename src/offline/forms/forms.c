@@ -1,4 +1,4 @@
-// The table of forms, and how one is told from another: by bytes that it begins with, or by what stands in its text. To
+// The table of forms, and how each is recognised: by its first bytes, or by words in its text. To
 // add a form: a row of `forms` at the place where it is asked for, how its bytes are told, and a reader in a file of
 // its own.
 #include "offline/forms/forms.h"

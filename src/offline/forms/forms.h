@@ -39,7 +39,7 @@ void hone_hlo_proto_read(hone_view bytes, hone_graph *graph);
 void hone_bytecode_read(hone_view bytes, hone_graph *graph);
 // What an operation of StableHLO does with its region of that number.
 hone_graph_role hone_stablehlo_role(uint32_t opcode, uint32_t number);
-// The bytecode that a blob of jax.export holds; empty: it is none. out_cut: its end is not there.
+// The bytecode that a blob of jax.export holds; empty if it is not such a blob. out_cut: its end is missing.
 hone_view hone_jax_export_module(hone_view bytes, bool *out_cut);
 // True for the line that HLO text begins with.
 bool hone_graph_is_hlo_head(hone_view line);

@@ -1,5 +1,5 @@
 // Finds the program in what jax.export serialises: a flatbuffer (https://flatbuffers.dev/internals/) whose root table
-// has, in one of its fields, a vector of bytes that are MLIR bytecode. The field is told by its content, so that fields
+// has, in one of its fields, a vector of bytes that are MLIR bytecode. The field is found by its content, so that fields
 // may come and go before it.
 #include "offline/forms/forms.h"
 

@@ -193,7 +193,7 @@ hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, 
     return status;
 }
 
-// What is there is asked of what was opened: between a look at the path and its opening it could change.
+// Properties are read from the open file: between a check of the path and the opening the path could change.
 static hone_status check_plain(int fd, const char *path, hone_error *err)
 {
     struct stat info;
@@ -347,7 +347,7 @@ bool hone_os_is_own_process(int pid)
     return pid > 0 && stat(path, &info) == 0 && info.st_uid == geteuid();
 }
 
-// The signal of a file that grows beyond the limit ends the process; the write fails as well, which is told.
+// The signal for a file beyond the size limit would end the process; the write fails as well, and that is reported.
 static _Thread_local struct {
     int depth;
     bool was_blocked; // by the host

@@ -1,5 +1,5 @@
 // Pages that nobody may write, and a handler that notes a write to them. The write then goes on, on pages that are open:
-// whoever asks afterwards is told, and the process lives. What faults elsewhere does what it did before the handler.
+// callers can ask for it afterwards, and the process goes on. Faults elsewhere act as before the handler.
 //
 // A handler has no argument, hence the table. Only the thread that owns the guards writes places in it; handlers, on
 // any thread, read them.

@@ -3,7 +3,7 @@
 //
 // How a worker joins a job: the caller fills the job in, then puts tickets out; a worker that takes a ticket
 // owns a place in the job and says so when it has left. Taking the remaining tickets back closes the job: from
-// then on the number of workers inside only falls, and the caller waits until it is none.
+// then on the number of workers inside only falls, and the caller waits until it is 0.
 //
 // How nobody sleeps through a job: a worker counts itself as a sleeper and then looks for tickets; a caller puts
 // tickets out and then looks for sleepers. All four are sequentially consistent, so one of the two sees the other:

@@ -1,4 +1,4 @@
-// Tensor maps: what the copy engine (TMA) of compute capability 9.0 is told of a tensor. CUDA Driver API, "Tensor Map Object
+// Tensor maps: a tensor as the copy engine (TMA) of compute capability 9.0 sees it. CUDA Driver API, "Tensor Map Object
 // Management".
 #include "platforms/cuda/loaded.h"
 

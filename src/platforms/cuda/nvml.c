@@ -14,7 +14,7 @@
 
 enum { MOST_PROCESSES = 64 };
 
-static const double pause_share = 30; // of what a look took
+static const double pause_share = 30; // of what the last reading took
 static const double full_clock = 0.97;
 static const unsigned least_use = 3; // percent of the multiprocessors
 // The driver has a new sample of processes every 1/6 to 1 s. One that found others holds until the next.

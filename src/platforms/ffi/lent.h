@@ -37,7 +37,7 @@ typedef struct hone_ffi_sequence {
 
 // An object and what stands behind its header.
 typedef struct hone_ffi_lent {
-    hone_ffi_object object; // type 0: the argument is none
+    hone_ffi_object object; // type 0 if the argument is not an object
     union {
         hone_tensor tensor;
         hone_ffi_sequence sequence;

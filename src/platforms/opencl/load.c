@@ -94,7 +94,7 @@ static hone_status check_arguments(const hone_opencl_loaded *loaded, opencl_kern
 
 // Binding -------------------------------------------------------------------------------------------------------------
 
-// Also those that each run sets: a size that the kernel does not take is told now.
+// Also those that each run sets, so that a size that the kernel does not take is reported now.
 static hone_status set_arguments(const hone_opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
 {
     for (uint32_t i = 0; i < loaded->count; i++) {

@@ -42,7 +42,7 @@ static void look_in_prefix(search *s, const char *prefix, const char *below)
 }
 
 // Where hone runs from the folder that it was built in, scripts/setup has installed packages in a folder beside that. CMake's
-// cache is how a build's folder is told from one where hone is installed; programs and modules lie up to two folders below.
+// cache tells the folder of a build from one where hone is installed; programs and modules lie up to two folders below.
 static void look_beside_build(search *s)
 {
     char folder[PATH_SIZE], above[PATH_SIZE], path[PATH_SIZE + 32];

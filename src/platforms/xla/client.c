@@ -28,7 +28,7 @@ hone_status hone_xla_visits(hone_platform_instance *instance, const hone_device_
 
 // Creating ------------------------------------------------------------------------------------------------------------
 
-// A client of the CPU has four devices unless it is told, and one of a GPU takes three quarters of its memory.
+// By default a client of the CPU has four devices, and one of a GPU takes three quarters of its memory.
 static size_t options_of(hone_xla_kind kind, pjrt_named_value out[1])
 {
     static const char devices[] = "cpu_device_count", at_once[] = "preallocate";

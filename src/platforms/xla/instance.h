@@ -60,7 +60,7 @@ typedef struct hone_xla_shape {
     size_t rank;
 } hone_xla_shape;
 
-// program.c: the shapes of a module's parameters, from its HloModuleProtoWithConfig. HONE_CORRUPT: it is none.
+// program.c: the shapes of a module's parameters, from its HloModuleProtoWithConfig. HONE_CORRUPT if it is not one.
 hone_status hone_xla_read_parameters(
     const char *bytes, size_t size, hone_xla_shape *out, size_t capacity, size_t *out_count, hone_error *err);
 

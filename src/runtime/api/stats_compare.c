@@ -80,7 +80,7 @@ static size_t add_key(comparison *c, const hone_store_key *key)
 
 // Rows ------------------------------------------------------------------------------------------------------------------
 
-// The call of a row; NULL where its algorithm is not here, or its text is none: then its own key is all that is known.
+// The call of a row; NULL if its algorithm is not registered or its text is not a call: then only its key is known.
 static hone_call *call_of(hone_runtime *rt, const hone_stats_row *row)
 {
     char name[HONE_NAME_SIZE + 20];

@@ -302,7 +302,7 @@ hone_status hone_runtime_tune_missing(
     const hone_device_info *device = NULL;
     bool is_there =
         status == HONE_OK && !options->fresh && hone_runtime_is_decided(op, target, &decided.decision, &device);
-    // An answer of the other regime is none; the store may have one of this.
+    // A decision of the other regime does not count; the store may have one of this regime.
     bool is_others = is_there && decided.decision.evidence.regime != options->regime;
     hone_tune_options wanted = *options;
     wanted.keep_existing = wanted.keep_existing || is_others;

@@ -85,7 +85,7 @@ static void check_platforms(hone_doctor_round *round, hone_doctor_check *out)
         check_disturbance(round->rt, devices[i], out);
 }
 
-// What somebody set is his decision: it is told, and no fault.
+// A variable that the user set is a decision: doctor reports it, and does not count it as a fault.
 static bool limits_libraries(void)
 {
     static const char *const names[] = {"OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"};

@@ -114,7 +114,7 @@ static hone_status check_stream(
     void *stream = execution != NULL ? execution->stream : NULL;
     if (stream == NULL && tensor->device.type == HONE_DEVICE_CUDA) tell_no_stream(op->rt, tensor);
     if (hone_stream_is_captured(op->rt, tensor->device, stream, &captured, &why) != HONE_OK || !captured)
-        return HONE_OK; // what is wrong with the device is told by deciding
+        return HONE_OK; // the decision of the call reports what is wrong with the device
     return hone_fail(
         err, HONE_UNSUPPORTED, where,
         "%s: %s is being captured into a graph, and no kernel is ready for this call: the first call of a kind "

@@ -84,7 +84,7 @@ struct hone_runtime {
     hone_slab entries; // memory of the plans' entries; guarded by entries_mutex
     hone_mutex entries_mutex;
     hone_tally tally;
-    char *stats_to; // what HONE_STATS says: "1", or a file; NULL: nothing is told at the end
+    char *stats_to; // the value of HONE_STATS: "1", or a file; NULL: no report at the end
     atomic_bool told_stats;
     atomic_bool recording;
     atomic_bool told_dropped;   // that the record is full

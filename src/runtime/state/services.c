@@ -1,4 +1,4 @@
-// What a runtime makes when it is first asked: its stores, its pool, its workers; and who keeps the runtime open.
+// What a runtime creates on first use: its stores, its pool, its workers; and what keeps the runtime open.
 #include "base/error.h"
 #include "runtime/state/runtime.h"
 #include "store/mirror.h"

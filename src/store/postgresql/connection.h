@@ -25,7 +25,7 @@ typedef struct hone_pg_connection {
     hone_buffer scratch, texts; // texts: of the row that was read last
     uint64_t moved;             // rows that were set aside
     uint64_t sessions;          // that were made
-    uint64_t heard;             // the session that is told of changes, by its number
+    uint64_t heard;             // the number of the session that is notified of changes
     bool is_deaf;               // it cannot be told
     uint64_t news;              // how often it was, and how often there was a new session
     uint64_t boot, boot_of;     // when the server began that the session of this number is of; 0: nobody has asked

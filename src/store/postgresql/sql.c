@@ -207,7 +207,7 @@ static void write_table(hone_pg_table table, hone_buffer *out)
         hone_buffer_format(out, "CREATE INDEX \"%s_call\" ON \"%s\"(call_id);", shape->name, shape->name);
 }
 
-// Who listens is told of changes by the schema's and the table's name.
+// Listeners are notified of changes under the name of the schema and the table.
 static const char news[] =
     "CREATE INDEX job_order ON job(device, state, priority DESC, round, weight DESC, id);"
     "CREATE FUNCTION hone_tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "

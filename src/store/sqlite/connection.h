@@ -90,7 +90,7 @@ typedef struct hone_connection {
     uint64_t moved;      // records that were
     uint64_t opened;     // how often its file was opened
     int folder;          // the file's, open; -1: none, or one that other machines change
-    int64_t still_since; // when it had changed last, as of a look that found the file in its place (moved.c)
+    int64_t still_since; // its last change, as of the last check that found the file at its path (moved.c)
     sqlite3_stmt *statements[HONE_SQL_COUNT];
 } hone_connection;
 
@@ -105,7 +105,7 @@ bool hone_sql_is_table(const char *sql, int version);
 // Opens the file at path, with its folders, creates the tables of a new one and those that an older schema lacks
 // (open.c).
 // A database of something else, or of a newer schema, is left as it was (HONE_INCOMPATIBLE). A file that is no
-// database, or damaged beyond opening, is moved aside and a new one begun (aside.c), which the log is told.
+// database, or is too damaged to open, is moved aside and a new one begun (aside.c), which is logged.
 hone_status hone_connection_open(
     hone_connection *connection,
     const hone_allocator *allocator,

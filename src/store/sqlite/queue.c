@@ -304,7 +304,7 @@ static hone_status queue_visit(
                                  " ORDER BY priority DESC, round, weight DESC LIMIT ?2";
     sqlite3 *db;
     sqlite3_stmt *statement = NULL;
-    (void)orphans; // whose lock is free is told by the lock
+    (void)orphans; // the lock shows that its holder is gone
     hone_status status = open_to_read(store, &db, err);
     if (status != HONE_OK || db == NULL) return status;
     int code = sqlite3_prepare_v2(db, device != NULL ? of_device : of_all, -1, &statement, NULL);
