@@ -44,9 +44,9 @@ typedef struct hone_code {
                          // is where they are: aligned to 256 on cuda and cute, to 64 on native, a buffer on opencl.
                          // NULL if a run needs no such memory
     const struct hone_pack_kernel *pack; // of a kernel that hone_pack_load has brought; a program leaves it NULL
-    const char *
-        finish; // a second function of the same code with the same arguments, launched when the first has ended: it adds
-                // what blocks left in scratch memory, say. On cuda and cute; NULL: none
+    // A second function of the same code, with the same arguments, launched when the first has ended: it adds up what blocks
+    // of the first left in scratch memory, for example. On cuda and cute. NULL if there is one function.
+    const char *finish;
     const char *finish_grid, *finish_block; // its launch, like grid and block
 } hone_code;
 
