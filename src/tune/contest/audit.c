@@ -1,14 +1,16 @@
-// Is a stored choice still right? It meets those that came next when it was chosen, and the default, in rounds: what
-// disturbs a round disturbs all of it, so that their ratio says more than any two times taken apart.
+// Checks whether a stored choice is still right. The choice is measured in rounds against the candidates that were next
+// best when it was chosen, and against the default. A disturbance of a round disturbs all of its samples, so the ratio
+// of two entrants says more than two times that were measured apart.
 //
 // The regret of the choice is its ratio to the fastest entrant, less 1, with the 95 % interval of statistics.c. Blocks
-// of rounds go on until that interval lies on one side of the threshold, at least two and at most five; where five
-// leave it across, nothing is claimed. The fastest is found by the same samples that give its ratio, which makes regret
-// look larger than it is by the luck of the best of several: the interval and a tie of half a percent stand against
-// that.
+// of rounds continue until that interval lies on one side of the threshold: at least two blocks and at most five. If
+// the interval still contains the threshold after five, nothing is claimed. The fastest entrant is found by the same
+// samples that give its ratio, so the regret looks larger than it is, by the luck of the best of several. The interval,
+// and a tie of half a percent, make up for that.
 //
-// Before that the choice passes alone what a contest's winner passes. One that is rejected twice is reported, to be taken back,
-// and the fastest by what is stored that passes the same takes its place: the next best.
+// Before that the choice passes alone the checks that a contest's winner passes. A choice that is rejected twice is
+// reported, so that it is taken back. Its place is taken by the next best: the candidate that is fastest by what is
+// stored and passes the same checks.
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
@@ -21,15 +23,15 @@
 
 enum {
     MOST = HONE_MAX_FINALISTS,
-    BEST_COUNT = 4, // of all kernels, by what is stored
+    BEST_COUNT = 4, // of all kernels, by the stored times
     BLOCK_ROUNDS = 8,
     LEAST_BLOCKS = 2,
     MOST_BLOCKS = 5,
     RETAKES = 2,    // of a disturbed sample
-    MOST_FALLEN = 3 // configs of a kernel, until it is no more looked at for the next best
+    MOST_FALLEN = 3 // rejected configs of a kernel after which no other config of it is tried as the next best
 };
 
-// Chosen by hand, as the finals' (finals.c).
+// Chosen by hand, like those of the finals (finals.c).
 static const double tie = 0.005;
 static const uint64_t pause_ns = 50000000;
 static const char where[] = "tune.audit";
@@ -84,7 +86,8 @@ static bool enter_choice(audit *a)
     return a->count > 0;
 }
 
-// The fastest by what is stored that has not entered; other: of a kernel of which none has.
+// The stored measurement with the least time that has not entered. other: only of kernels of which no config has
+// entered.
 static const hone_resumed *next_best(const audit *a, bool other)
 {
     const hone_resumed *best = NULL;
@@ -125,7 +128,7 @@ static void enter_rivals(audit *a)
         enter(a, rival->kernel, &rival->config, false);
     while (a->count < MOST && (rival = next_best(a, true)) != NULL)
         enter(a, rival->kernel, &rival->config, false);
-    // Kernels that nothing is known of.
+    // Kernels of which nothing is stored enter with their default.
     for (uint32_t i = 0; i < a->state->field.count; i++) {
         const hone_contestant *contestant = &a->state->field.contestants[i];
         if (contestant->space == NULL || kernel_has_entered(a, i)) continue;
@@ -139,7 +142,7 @@ static void leave(audit *a, uint32_t index)
     memmove(&a->entrants[index], &a->entrants[index + 1], (a->count - index) * sizeof a->entrants[0]);
 }
 
-// It answered right once, and is known to fail from now on.
+// The candidate was right once. From now on it is known to fail.
 static void store_failure(audit *a, const hone_candidate *candidate)
 {
     hone_known_store(&a->state->known, &a->state->question, &a->state->field, candidate);
@@ -147,7 +150,7 @@ static void store_failure(audit *a, const hone_candidate *candidate)
 
 // Measuring -----------------------------------------------------------------------------------------------------------
 
-// Who waits for an audit sees it go on, and can end it between two steps.
+// Reports progress to the caller, who can cancel the audit between two steps.
 static hone_status begin_step(const audit *a, hone_error *err)
 {
     const hone_contest_state *state = a->state;
@@ -165,7 +168,7 @@ static hone_status begin_step(const audit *a, hone_error *err)
     return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
-// Alone: that it runs, that it is right, and how long it takes.
+// Tries one candidate alone: whether it runs, whether it is right, and how long it takes.
 static hone_status try_alone(audit *a, hone_candidate *candidate, hone_error *err)
 {
     bool cut;
@@ -175,7 +178,7 @@ static hone_status try_alone(audit *a, hone_candidate *candidate, hone_error *er
     return status == HONE_OK ? hone_trials_try(&state->trials, &what, &candidate->trial, &cut, err) : status;
 }
 
-// All that a contest's winner passes.
+// Runs all checks that a contest's winner passes.
 static hone_status examine(audit *a, hone_candidate *candidate, hone_error *err)
 {
     hone_contest_state *state = a->state;
@@ -191,9 +194,10 @@ static hone_status examine(audit *a, hone_candidate *candidate, hone_error *err)
     return hone_contest_verify_first_runs(state, candidate, err);
 }
 
-// Whoever fell is looked at once more, in a new process: neither what another left in this one nor an hour in which the
-// machine was busy takes a choice back. Who was racy once is: two threads meet by chance. And so is who is wrong again
-// after another of its own calls, in a process that runs nothing else: what it keeps of one call answers another.
+// Runs the checks of a winner on the choice. A choice that is rejected is checked again in a new process, because
+// neither what another candidate left in this process nor an hour in which the machine was busy may take a choice back.
+// A failure as racy is final, because two threads collide only by chance. So is a choice that is wrong again after
+// another of its own calls in a process that runs nothing else: a value that it keeps from one call is used in another.
 static hone_status examine_choice(audit *a, hone_error *err)
 {
     hone_candidate *choice = &a->entrants[0];
@@ -214,7 +218,8 @@ static hone_status examine_choice(audit *a, hone_error *err)
     return status;
 }
 
-// An entrant's trial has failed. *out_goes_on: the choice stands; who else was rejected is gone.
+// Handles an entrant whose trial has failed. *out_goes_on: the choice is still valid. Any other rejected entrant is
+// removed.
 static hone_status fall_out(audit *a, uint32_t index, bool *out_goes_on, hone_error *err)
 {
     if (index > 0) {
@@ -236,7 +241,7 @@ static hone_status fall_out_in_rounds(audit *a, const hone_rounds_answer *block,
     return fall_out(a, block->failed, out_goes_on, err);
 }
 
-// All of one entrant, alone.
+// Runs the checks of a winner on one entrant, alone.
 static hone_status confirm(audit *a, uint32_t index, bool *out_goes_on, hone_error *err)
 {
     hone_candidate *entrant = &a->entrants[index];
@@ -281,7 +286,7 @@ static hone_status ask(audit *a, uint32_t block, hone_rounds_answer *out, hone_e
     return hone_trials_run_rounds(&state->trials, &asked, out, err);
 }
 
-// The worker was lost with all of them in it; alone, the culprit shows itself.
+// The worker was lost while all entrants ran in it. Runs each alone to find the one that caused the loss.
 static hone_status find_culprits(audit *a, bool *out_goes_on, hone_error *err)
 {
     uint32_t before = a->count;
@@ -308,7 +313,7 @@ static hone_interval regret_over(const audit *a, uint32_t rival)
     return (hone_interval){ratio.middle - 1, ratio.low - 1, ratio.high - 1};
 }
 
-// The entrant that the choice is slower than by most; the choice itself when there is none.
+// Finds the entrant to which the choice has the largest regret; the choice itself if there is none.
 static uint32_t find_fastest(const audit *a, hone_interval *out_regret)
 {
     uint32_t best = 0;
@@ -329,8 +334,8 @@ static bool is_certain(const audit *a)
     return regret.low > a->threshold || regret.high < a->threshold;
 }
 
-// Rounds until it is clear on which side of the threshold the choice stands. After a candidate was rejected they begin anew.
-// They are for times, and look at one run of each.
+// Runs rounds until it is clear on which side of the threshold the choice is. After a candidate was rejected they start
+// again. Rounds are for times, and verify one run of each entrant.
 static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
 {
     hone_rounds_answer block;
@@ -363,7 +368,7 @@ static hone_status run_rounds(audit *a, bool *out_goes_on, hone_error *err)
     return HONE_OK;
 }
 
-// Nobody is told to be faster who would win no contest: all of the fastest rival is looked at, too.
+// An entrant is not reported as faster if it would not win a contest: the fastest rival passes all checks, too.
 static hone_status compare(audit *a, bool *out_goes_on, hone_error *err)
 {
     for (uint32_t before = a->count + 1; *out_goes_on && a->count < before;) {
@@ -434,7 +439,7 @@ static uint32_t fallen_of(const audit *a, uint32_t kernel)
     return fallen;
 }
 
-// The fastest by what is stored that was not looked at; NULL: nobody is left.
+// Finds the stored measurement with the least time that was not tried yet; NULL: none is left.
 static hone_resumed *find_next(const audit *a)
 {
     hone_resumed *best = NULL;
@@ -451,7 +456,7 @@ static hone_resumed *find_next(const audit *a)
     return best;
 }
 
-// The contest's decision from now on: right as of today, and as fast as it was then.
+// Makes the candidate the contest's decision: it was verified today, and its time is the stored one.
 static void choose(audit *a, const hone_resumed *measured, hone_candidate *next)
 {
     char config[48];
@@ -503,7 +508,7 @@ bool hone_audit_takes_back(hone_failure failure)
     return failure != HONE_FAILURE_NONE && failure != HONE_FAILURE_UNSUPPORTED && failure != HONE_FAILURE_PREPARE;
 }
 
-// The choice was rejected. What could not be run may lack no more than a package, and stays.
+// Handles a rejected choice. A choice that could not be run may lack only a package, so it is kept.
 static hone_status settle_fallen(audit *a, hone_error *err)
 {
     hone_candidate *choice = &a->entrants[0];

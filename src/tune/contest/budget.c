@@ -1,16 +1,18 @@
-// What may still be spent, and on which kernel: evaluations, time, patience, and where the next step is worth most.
+// The remaining budget and how it is distributed over the kernels: evaluations, time, patience, and which kernel gets
+// the next step.
 //
-// Each kernel has a search of its own, and each search says how much its next config is expected to take off its own
-// best (expected improvement of its model). What that is worth to the contest is this gain times the chance that it
-// takes the kernel past the best of all: exp(-missing / gain), as if gains were spread exponentially about what is
-// expected, where `missing` is how far the kernel's best lies behind. The next step goes where worth times the steps
-// that there is time for is largest. Two rules keep a wrong model from starving a kernel: every kernel gets FAIR_TRIES
-// first, and one step of EXPLORE_PERIOD goes to who had fewest. A third one keeps those that are far behind from
-// taking the time of the others where there is little: together they have a share of the race. A fourth one lets a leader
-// that needs no compiler have its next config before one is compiled of anybody else: of a library's 16 configs for an H200 two
-// were tried in contests of 5 s, and the best was 1.26 times as fast as the best of those. No source: the rules are our own.
+// Each kernel has a search of its own, and each search predicts by how much its next config improves its own best
+// (expected improvement of its model). The worth of a step for the contest is this gain times the chance that it takes
+// the kernel past the best of all: exp(-missing / gain), as if gains were distributed exponentially with the expected
+// one as mean, where `missing` is how far the kernel's best lies behind. The next step goes to the kernel for which
+// worth times the number of steps that there is time for is largest. Two rules keep a wrong model from starving a
+// kernel: every kernel gets FAIR_TRIES first, and one step of EXPLORE_PERIOD goes to the kernel with the fewest. A
+// third rule keeps kernels that are far behind from taking the time of the others where there is little: together they
+// have a share of the race. By a fourth rule the next config of a leader that needs no compiler comes before a config
+// of another kernel is compiled: of a library's 16 configs for an H200 two were tried in contests of 5 s, and the best
+// was 1.26 times as fast as the best of those. No source: the rules are our own.
 //
-// Cost: one pass over the kernels a step.
+// Cost: one pass over the kernels per step.
 #include "tune/contest/budget.h"
 
 #include "base/assert.h"
@@ -20,27 +22,27 @@
 #include <math.h>
 
 enum {
-    FINALS_RUNS = 28,    // of the best: two finalists, two blocks of seven runs
-    FAIR_TRIES = 3,      // that every kernel gets before it is judged
-    EXPLORE_PERIOD = 12, // steps of which one goes to who had fewest
-    HOPELESS_TRIES = 8,  // at least, and
+    FINALS_RUNS = 28,    // of the best, for two finalists and two blocks of seven runs
+    FAIR_TRIES = 3,      // configs that every kernel gets before it is judged
+    EXPLORE_PERIOD = 12, // one of so many steps goes to the kernel with the fewest tries
+    HOPELESS_TRIES = 8,  // the least tries after which a kernel is hopeless, and the most that it needs
     MOST_HOPELESS_TRIES = 100
 };
 
-// What a winner is looked at by: some twenty kinds of values, twenty places, and what stands around both. Fewer where that takes a
-// larger share of the contest's seconds: the rest is left to a smaller call (smaller.c).
-enum { WINNERS_LOOKS = 60, WINNERS_VALUES = 15 }; // each of which has a reference
+// The checks of a winner: some twenty kinds of values, twenty places, and what belongs to both. Fewer are made where
+// that takes a larger share of the contest's seconds: the rest is left to a smaller call (smaller.c).
+enum { WINNERS_LOOKS = 60, WINNERS_VALUES = 15 }; // the reference runs for each of WINNERS_VALUES
 
 // All of these were chosen by hand.
 static const double most_finals_share = 0.5;
-static const double race_share_of_confirm = 0.7; // the rest is taken from the rounds of the finals
+static const double race_share_of_confirm = 0.7; // the rest of the checks' time is taken from the rounds of the finals
 static const double defaults_share = 0.6;        // of the race, for all defaults together
 static const double least_first_seconds = 5, least_first_share = 0.25; // of the contest
-static const double far_behind = 1.5;       // over the best, which few configs make good, and
-static const double behind_share = 0.25;    // of the race is for all such kernels, what their defaults took counted in
-static const double leader_share = 1.0 / 3; // of the race, that a leader has before others' configs are compiled
-static const double hopeless_factor = 2.0;  // over the best, and
-static const double hopeless_chance = 1e-3; // to beat it with one config more
+static const double far_behind = 1.5;       // times the best: few configs cannot make up for that
+static const double behind_share = 0.25;    // of the race, for all kernels that are far behind, with their defaults
+static const double leader_share = 1.0 / 3; // of the race, that a leader gets before configs of others are compiled
+static const double hopeless_factor = 2.0;  // times the best, for a kernel that is hopeless, and
+static const double hopeless_chance = 1e-3; // the least chance to beat the best with one more config
 static const char where[] = "tune.budget";
 
 // How long ------------------------------------------------------------------------------------------------------------
@@ -58,8 +60,9 @@ double hone_budget_confirm_ns(const hone_budget *budget)
     return fmin(looks_ns, hone_confirm_share * 1e9 * budget->question->options.seconds);
 }
 
-// On a busy machine half of what the quickest candidate took: one that begins later is likelier to end after the race than before.
-// Beside four busy processes a default took 1.5 s of a contest of 4.
+// On a busy machine, half of the time that the quickest candidate took, in ns: a candidate that begins later is
+// likelier to end after the race than before. On a machine with four busy processes a default took 1.5 s of a contest
+// of 4 s.
 static double half_of_one_ns(const hone_budget *budget)
 {
     const double busy_share = 0.1; // of disturbed samples
@@ -79,12 +82,12 @@ bool hone_budget_has_time(const hone_budget *budget)
 
 static bool is_patient(const hone_budget *budget)
 {
-    // A space that is looked through whole is worth its end, unless the caller said how patient he is.
+    // A space that can be searched completely is searched to its end, unless the caller gave a patience.
     if (budget->field->exhaustive && !budget->question->patience_given) return true;
     return budget->spending->since_gain < budget->question->options.patience;
 }
 
-// Of the first `end` kernels those that begin with a default.
+// Counts the kernels that have a default among the first `end`.
 static size_t count_defaults(const hone_budget *budget, size_t end)
 {
     size_t count = 0;
@@ -105,8 +108,8 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
 
 // Which kernel --------------------------------------------------------------------------------------------------------
 
-// That one config more of it beats the best of all: as if its gains were spread exponentially about what its search
-// expects. A kernel of which nothing has passed is ever less likely to.
+// The chance that one more config of the kernel beats the best of all, as if its gains were distributed exponentially
+// with the expected one as mean. A kernel of which no config has passed gets a lower chance with each try.
 static double chance_of(const hone_budget *budget, const hone_contestant *contestant, double gain)
 {
     if (budget->standings->best < 0) return 1;
@@ -116,8 +119,8 @@ static double chance_of(const hone_budget *budget, const hone_contestant *contes
     return gain > 0 ? exp(-missing / gain) : 0;
 }
 
-// Configs that must have been tried before their search's model is believed: of 5,400 the first 8 say little, and on a
-// GPU the best of them was 13 % ahead of all others.
+// Configs that must have been tried before the model of their search is used: the first 8 of 5,400 say little, and on a
+// GPU the best of the 5,400 was 13 % ahead of all others.
 static double hopeless_tries(const hone_contestant *contestant)
 {
     return fmin(fmax(HOPELESS_TRIES, sqrt((double)contestant->size)), MOST_HOPELESS_TRIES);
@@ -131,7 +134,7 @@ static bool is_hopeless(const hone_budget *budget, const hone_contestant *contes
     return contestant->best_ns > hopeless_factor * best_ns && chance < hopeless_chance;
 }
 
-// What a step of this kernel is expected to take off the best time of all, relative; negative: it gets none.
+// By how much a step of this kernel is expected to improve the best time of all, relative; negative: it gets none.
 static double worth_of(const hone_budget *budget, const hone_contestant *contestant)
 {
     if (!hone_contestant_is_left(contestant) || hone_family_follows(budget->field, budget->standings, contestant))
@@ -140,14 +143,14 @@ static double worth_of(const hone_budget *budget, const hone_contestant *contest
     return is_hopeless(budget, contestant, chance) ? -1 : gain * chance;
 }
 
-// Its next config was prepared together with others, and the preparing came to an end.
+// Its next config was prepared together with others, and preparing has ended.
 static bool is_ready(const hone_contestant *contestant)
 {
     return hone_contestant_is_prepared(contestant) && !contestant->prepares_alone;
 }
 
-// What is prepared already is paid for: of sixteen configs that a compiler had made ready together two were tried, since both had
-// seemed to take half a second.
+// The time of a prepared config does not include preparing, which is already done. When it did, two of sixteen configs
+// that a compiler had prepared together were tried, because both had seemed to take half a second.
 double hone_budget_cost_ns(const hone_contestant *contestant)
 {
     if (contestant->measured == 0) return 0;
@@ -156,7 +159,8 @@ double hone_budget_cost_ns(const hone_contestant *contestant)
     return run_ns + (contestant->ahead_ns > 0 ? contestant->ahead_ns : contestant->preparing_ns / contestant->measured);
 }
 
-// What takes long to prepare or to run gets no more of the time than others for being tried at all.
+// A kernel whose configs take long to prepare or to run gets no more of the time than others by the rules that let
+// every kernel try.
 static bool is_within_share(const hone_budget *budget, const hone_contestant *contestant, size_t sharers)
 {
     if (is_ready(contestant)) return true;
@@ -171,7 +175,7 @@ bool hone_budget_is_far_behind(const hone_budget *budget, const hone_contestant 
     return contestant->best_ns <= 0 || contestant->best_ns > far_behind * best_ns;
 }
 
-// What is left for those that are far behind.
+// The ns that are left for kernels that are far behind.
 static double left_behind_ns(const hone_budget *budget)
 {
     double left = behind_share * (double)(budget->trials->race_until_ns - budget->trials->started_ns);
@@ -181,7 +185,7 @@ static double left_behind_ns(const hone_budget *budget)
     return left;
 }
 
-// Makes the worth of those that are far behind negative when their share is spent and somebody else is left.
+// Makes the worth of kernels that are far behind negative when their share is spent and another kernel is left.
 static void leave_behind(const hone_budget *budget, double *worths)
 {
     bool is_near = false;
@@ -202,7 +206,7 @@ static size_t count_left(const hone_budget *budget, const double *worths)
     return left;
 }
 
-// Of those that are within their share of the time; -1: nobody is.
+// The kernel with the fewest tries of those that are within their share of the time; -1: there is none.
 static int64_t least_tried(const hone_budget *budget, const double *worths)
 {
     int64_t least = -1;
@@ -215,7 +219,7 @@ static int64_t least_tried(const hone_budget *budget, const double *worths)
     return least;
 }
 
-// How many steps of this kernel alone there is time for.
+// How many steps there is time for if all are of this kernel.
 static double steps_left(const hone_budget *budget, const hone_contestant *contestant)
 {
     double evaluations = (double)(budget->question->options.evaluations - budget->standings->count),
@@ -225,8 +229,8 @@ static double steps_left(const hone_budget *budget, const hone_contestant *conte
     return cost > 0 ? fmin(evaluations, left / cost) : evaluations;
 }
 
-// Where the steps that are left are expected to take off most: where evaluations run out first they are as many for
-// each kernel, where the time does there are more of the quick ones.
+// Finds the kernel whose remaining steps are expected to improve the best time most. If evaluations run out first, each
+// kernel has the same number of steps left; if the time runs out first, quick kernels have more.
 static int64_t worth_most(const hone_budget *budget, const double *worths)
 {
     int64_t best = -1;
@@ -253,7 +257,7 @@ static bool needs_compiler(const hone_contestant *contestant)
     return contestant->ref->kernel.code != NULL && !is_ready(contestant);
 }
 
-// Whether the leader's next config comes before what was chosen.
+// Whether the leader's next config comes before the chosen kernel's.
 static bool goes_first(const hone_budget *budget, const hone_contestant *leader, const hone_contestant *chosen)
 {
     const double race_ns = (double)(budget->trials->race_until_ns - budget->trials->started_ns);
@@ -282,7 +286,7 @@ hone_status hone_budget_choose(const hone_budget *budget, int64_t *out, hone_err
     return HONE_OK;
 }
 
-// Whether one step more costs less than it can be expected to save, where the caller said how often the call is made.
+// Whether one more step costs less than it is expected to save. Applies if the caller said how often the call is made.
 static bool is_worth_it(const hone_budget *budget)
 {
     double calls = budget->question->options.expected_calls;

@@ -1,4 +1,4 @@
-// Where a contest takes place: the best of the sandboxes that can serve it.
+// Chooses where a contest's candidates run: the best of the sandboxes that can serve it.
 #include "tune/contest/contest.h"
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 
 static const char where[] = "tune.choose_sandbox";
 
-// A spawned worker knows only what the library itself registers, and can be told code.
+// A spawned worker knows only what the library itself registers, and code that can be sent to it.
 bool hone_kernel_is_hosts(const hone_algorithm_entry *algorithm, const hone_kernel_ref *kernel)
 {
     return !hone_message_is_told(algorithm) || (!kernel->builtin && !hone_message_is_content(&kernel->kernel));
@@ -26,7 +26,7 @@ static bool any_hosts(const hone_question *question, const hone_field *field)
     return false;
 }
 
-// What is run for every candidate is a function of an interpreter.
+// Whether a function that runs for every candidate is one of an interpreter.
 static bool all_need_interpreter(const hone_question *question, const hone_field *field)
 {
     if (hone_reference_is_interpreted(question->algorithm)) return true;
@@ -42,7 +42,8 @@ static bool one_needs_interpreter(const hone_field *field)
     return false;
 }
 
-// A mistake of the program's, which it can mend: the log is told at once. kernel: index of a contestant.
+// Leaves out a kernel because of an error that the program can fix, and logs a warning at once.
+//   kernel  index of a contestant
 static void leave_out(const hone_question *question, hone_field *field, size_t kernel, const char *reason)
 {
     char words[400];
@@ -61,7 +62,7 @@ static void exclude_hosts(const hone_question *question, hone_field *field)
                 "HONE_RUNTIME_ZYGOTE while there is one thread, or consent with HONE_ISOLATION_IN_PROCESS");
 }
 
-// The zygote was forked when the runtime opened, and has no memory that was made since.
+// Excludes kernels that point to memory that the zygote does not have: it was forked when the runtime opened.
 static void exclude_loose(const hone_question *question, hone_field *field)
 {
     for (size_t i = 0; i < field->count; i++) {
@@ -80,7 +81,7 @@ static void exclude_loose(const hone_question *question, hone_field *field)
     }
 }
 
-// The sandboxes that could serve this contest, best first.
+// Lists the sandboxes that could serve this contest, best first.
 static uint32_t list_sandboxes(const hone_question *question, hone_field *field, hone_sandbox_kind out[3])
 {
     uint32_t count = 0;
@@ -98,7 +99,7 @@ static uint32_t list_sandboxes(const hone_question *question, hone_field *field,
     return count;
 }
 
-// Whether another sandbox may do what this one could not.
+// Whether another sandbox may work after this one failed.
 static bool may_another_serve(hone_status status)
 {
     return status == HONE_UNAVAILABLE || status == HONE_UNSUPPORTED || status == HONE_INCOMPATIBLE || status == HONE_IO;
@@ -120,12 +121,12 @@ hone_status hone_contest_choose_sandbox(
         if (status == HONE_OK) status = hone_trials_open(trials, &why);
         if (status == HONE_OK && kinds[i] == HONE_SANDBOX_ZYGOTE) exclude_loose(question, field);
         if (status == HONE_OK) return HONE_OK;
-        // Of sandboxes that cannot serve, what the best of them lacks is worth saying.
+        // If no sandbox works, the error of the best one is reported.
         if (i == 0 || !may_another_serve(status)) first = why;
         if (!may_another_serve(status) || i + 1 == count) break;
         hone_sandbox_deinit(&trials->sandbox);
         trials->has_sandbox = false;
     }
     if (count > 0) return hone_fail(err, first.status, where, "%s", first.message);
-    return HONE_OK; // nobody competes any more
+    return HONE_OK; // no kernel competes any more
 }

@@ -1,10 +1,10 @@
-// Which of these choices is the fastest, and by how much? They meet in rounds of random order for as long as was asked.
+// Finds which of several choices is the fastest, and by how much. They are measured in rounds of random order for the
+// seconds that were asked for.
 //
-// What others do to a busy machine is taken out sample by sample: one in which a thread of the choice waited for a
-// processor, was moved, or in which the host stole time, is taken again, and does not count when it was disturbed
-// again.
-// Then all that is left of the others' work is in both sides of a ratio, for they took turns: two are compared round by
-// round.
+// Disturbances by other work on a busy machine are removed sample by sample: a sample during which a thread of the
+// choice waited for a processor, was moved, or the host took time, is taken again, and does not count if it was
+// disturbed again. What is left of the disturbances affects both sides of a ratio, because the choices run alternately:
+// two choices are compared round by round.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -21,12 +21,12 @@ enum {
     MOST_SAMPLES = 256, // of a choice, as many as the statistics take
     LEAST_ROUNDS = 5,
     MOST_BLOCK_ROUNDS = 16,
-    EXTRA_ROUNDS = 4, // a block's runs beside its rounds: to verify before and after
+    EXTRA_ROUNDS = 4, // runs that a block needs besides its rounds: to verify before and after
     RETAKES = 2,
     LEAST_UNDISTURBED = 5
 };
 
-static const double turn_ns = 1e6; // beside its sample, until threads rest and it is warm again
+static const double turn_ns = 1e6; // in addition to a sample, until threads rest and the next choice is warm again
 static const uint64_t pause_ns = 20000000;
 static const char where[] = "tune.compare";
 
@@ -98,7 +98,7 @@ static hone_status enter_all(comparison *c, hone_error *err)
 
 // Measuring -----------------------------------------------------------------------------------------------------------
 
-// Who waits for a comparison sees it go on, and can end it between two steps.
+// Reports progress to the caller, who can cancel the comparison between two steps.
 static hone_status begin_step(const comparison *c, const char *kernel, hone_error *err)
 {
     const hone_contest_state *state = c->state;
@@ -116,7 +116,7 @@ static hone_status begin_step(const comparison *c, const char *kernel, hone_erro
     return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
-// Each alone first: that it runs, that it is right, and how long it takes.
+// Tries each choice alone first: whether it runs, whether it is right, and how long it takes.
 static hone_status try_all(comparison *c, hone_error *err)
 {
     hone_contest_state *state = c->state;
@@ -174,7 +174,7 @@ static hone_status ask(comparison *c, uint32_t number, hone_rounds_answer *out, 
     return hone_trials_run_rounds(&state->trials, &block, out, err);
 }
 
-// The worker was lost with all of them in it; alone, the culprit shows itself.
+// The worker was lost while all choices ran in it. Runs each alone to find the one that caused the loss.
 static hone_status name_culprit(comparison *c, hone_error *err)
 {
     for (uint32_t i = 0; i < c->count; i++) {
@@ -197,7 +197,7 @@ static void add_samples(comparison *c, const hone_rounds_answer *block)
                 (hone_sample){block->samples[i][r], block->waited[i][r], block->marks[i][r]};
 }
 
-// The seconds are for the rounds: a slow reference must not eat them.
+// The seconds are for the rounds: a slow reference must not use them up.
 static void start_rounds(hone_trials *trials)
 {
     trials->end_ns = hone_trials_now(trials) + (uint64_t)(fmin(trials->question->options.seconds, 3e7) * 1e9);
@@ -255,8 +255,8 @@ static double least_ratio_over(const comparison *c, uint32_t below)
     return least;
 }
 
-// The one that no other is faster than. Of three that are alike each can be faster than the next; then the one that
-// the others are faster than by the least.
+// Finds the choice that no other is faster than. Among three similar ones each can be faster than the next; then it is
+// the one that the others are faster than by the least.
 static uint32_t find_fastest(const comparison *c)
 {
     uint32_t fastest = 0;
@@ -276,7 +276,7 @@ static void fill(const comparison *c)
     for (uint32_t i = 0; i < c->count; i++) {
         fill_times(c, i);
         hone_interval ratio = i == fastest ? (hone_interval){1, 1, 1} : ratio_over(c, fastest, i);
-        // Who is faster than the fastest, in such a circle, is as fast.
+        // In such a circle, a choice that is faster than the fastest is shown as equally fast.
         c->out[i].ratio = fmax(ratio.middle, 1);
         c->out[i].low = ratio.low;
         c->out[i].high = fmax(ratio.high, 1);
@@ -289,7 +289,7 @@ static hone_status measure(hone_contest_state *state, void *ctx, hone_error *err
     c->state = state;
     hone_status status = enter_all(c, err);
     if (status == HONE_OK) status = hone_contest_choose_sandbox(&state->trials, &state->field, &state->question, err);
-    // Nobody isolates what is a function of a program with threads: it is out now.
+    // A function of a program with threads cannot be isolated: choose_sandbox excludes it, and enter_all then fails.
     if (status == HONE_OK) status = enter_all(c, err);
     if (status == HONE_OK) status = try_all(c, err);
     if (status == HONE_OK) start_rounds(&state->trials);

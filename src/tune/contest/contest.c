@@ -1,4 +1,4 @@
-// A contest from beginning to end: who competes, where, the race, the finals, what it came to.
+// A contest from beginning to end: which kernels compete, where they run, the race, the finals, the result.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -38,13 +38,13 @@ static void fill_options(hone_question *question, const hone_tune_options *optio
 static void start_clock(hone_trials *trials)
 {
     trials->started_ns = hone_trials_now(trials);
-    // A year is for ever, and no number overflows.
+    // Limited to a year, so that no number overflows.
     double seconds = fmin(trials->question->options.seconds, 3e7);
     trials->end_ns = trials->started_ns + (uint64_t)(seconds * 1e9);
     trials->race_until_ns = trials->started_ns + (uint64_t)(race_share * seconds * 1e9);
 }
 
-// A slow reference must not eat the whole time.
+// Grants the race its least share from now on, so that a slow reference does not use up its time.
 static void grant_race(hone_trials *trials)
 {
     const uint64_t least = hone_trials_until(trials, least_race_share);
@@ -58,7 +58,7 @@ static bool has_same_words(const hone_contest_kernel *a, const hone_contest_kern
     return a->tried == 0 && b->tried == 0 && a->reason[0] != '\0' && strcmp(a->reason, b->reason) == 0;
 }
 
-// A row with those that have the same reason, unless one before it has.
+// Describes a row together with later rows that have the same reason, unless an earlier row has it.
 static void describe_row(const hone_contest_state *state, size_t index, hone_buffer *out)
 {
     const hone_contest_kernel *rows = state->field.rows, *row = &rows[index];
@@ -71,7 +71,8 @@ static void describe_row(const hone_contest_state *state, size_t index, hone_buf
     if (row->reason[0]) hone_buffer_format(out, ": %s", row->reason);
 }
 
-// Nobody won: says why of each kernel that was asked for. Words about the others would take the room of these.
+// No kernel passed: reports the reason for each kernel that was asked for. The reasons of the others would take up the
+// room of these.
 static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
 {
     hone_buffer words;
@@ -96,7 +97,7 @@ static hone_status fail_nobody(const hone_contest_state *state, hone_error *err)
 
 // Running it ----------------------------------------------------------------------------------------------------------
 
-// Bytes of a call's arrays, results counted in.
+// Bytes of a call's arrays, including results.
 static double memory_of(const hone_call *call)
 {
     double total = 0;
@@ -111,7 +112,7 @@ static double memory_of(const hone_call *call)
 
 hone_status hone_call_fits(const hone_call *call, const hone_device_info *device, hone_error *err)
 {
-    // The rest is for the reference's results, packed copies, and whoever else works on the machine.
+    // The rest is for the reference's results, packed copies, and other programs on the machine.
     const double share = 0.5;
     double needed = memory_of(call), there = (double)device->memory_bytes;
     if (there <= 0 || needed <= share * there) return HONE_OK;
@@ -146,7 +147,7 @@ static hone_status check_inputs(const hone_question *question, hone_error *err)
     return status == HONE_OK ? hone_call_fits(question->call, question->environment->device, err) : status;
 }
 
-// What is asked for by a name that no kernel has is a slip, whatever else could be said of the kernels there are.
+// A name that no kernel has is an error of the caller. It is reported before anything about the kernels that exist.
 static hone_status check_kernel(const hone_contest_state *state, hone_error *err)
 {
     const char *wanted = state->question.options.kernel, *algorithm = state->question.algorithm->name;
@@ -157,7 +158,7 @@ static hone_status check_kernel(const hone_contest_state *state, hone_error *err
         err, HONE_NOT_FOUND, where, "%s has no kernel %s (hone list %s shows them)", algorithm, wanted, algorithm);
 }
 
-// Who competes.
+// Collects the kernels that compete.
 static hone_status gather(hone_contest_state *state, hone_error *err)
 {
     hone_status status = check_inputs(&state->question, err);
@@ -166,7 +167,7 @@ static hone_status gather(hone_contest_state *state, hone_error *err)
     return status == HONE_OK && !hone_field_has_anybody(&state->field) ? fail_nobody(state, err) : status;
 }
 
-// Where they run, and what is known of them.
+// Chooses where the kernels run, and loads what is known of them.
 static hone_status prepare(hone_contest_state *state, hone_error *err)
 {
     hone_field *field = &state->field;
@@ -203,14 +204,14 @@ static hone_status run_finals(hone_contest_state *state, hone_error *err)
     return status == HONE_NOT_FOUND ? fail_nobody(state, err) : status;
 }
 
-// A leader that the finals were to look at.
+// Whether the candidate was a leader whose checks were left to the finals.
 static bool is_unproven(const void *ctx, const hone_candidate *candidate)
 {
     (void)ctx;
     return candidate->trial.unproven;
 }
 
-// Broken off: the best so far that was verified, if not in the finals.
+// After a cancellation: chooses the best candidate so far that was verified, though not in the finals.
 static void settle_cancelled(hone_contest_state *state)
 {
     const hone_candidate *best = hone_standings_next_best(&state->standings, is_unproven, NULL, false);
@@ -221,7 +222,7 @@ static void settle_cancelled(hone_contest_state *state)
     (void)!hone_contest_keep_history(state, NULL, NULL);
 }
 
-// Everything that is measured, and every limit, hangs on it.
+// Checks that the clock runs: everything that is measured, and every limit, depends on it.
 static hone_status check_clock(hone_error *err)
 {
     enum { LOOKS = 1000000 };
@@ -235,7 +236,7 @@ static hone_status check_clock(hone_error *err)
         LOOKS, (unsigned long long)start);
 }
 
-// From here on the machine is the contest's, and its time begins.
+// Waits for the machine. From here on this contest alone measures on it, and the contest's time begins.
 static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
 {
     const hone_tune_environment *environment = state->question.environment;
@@ -244,7 +245,8 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
     if (status == HONE_OK && environment->begin_measuring != NULL)
         status = environment->begin_measuring(environment->measuring_ctx, err);
     if (status != HONE_OK) return status;
-    // What a kernel is tried on is not known before: a kernel that is made for the inputs of one seed shows.
+    // A random seed, so that the data that a kernel is tried on cannot be known before: a kernel that is made for the
+    // inputs of one seed is found out.
     if (state->question.options.seed == 0) state->question.options.seed = hone_os_random_seed();
     start_clock(&state->trials);
     hone_os_conditions_read("", &state->before);
@@ -254,7 +256,7 @@ static hone_status begin_measuring(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
-// Counters run since the machine started: only what they grew by says something of these times.
+// Reads the counters again. They run since the machine started, so only their growth says something of these times.
 static void end_measuring(hone_contest_state *state)
 {
     const hone_tune_environment *environment = state->question.environment;
@@ -267,7 +269,7 @@ static void end_measuring(hone_contest_state *state)
     if (environment->end_measuring != NULL) environment->end_measuring(environment->measuring_ctx);
 }
 
-// Everybody is there, and what was measured before is known.
+// Runs the race and the finals. The contestants are in the state, with what was measured before.
 static hone_status contend(hone_contest_state *state, hone_error *err)
 {
     const hone_budget budget = hone_contest_budget(state);

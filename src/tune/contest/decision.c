@@ -1,4 +1,4 @@
-// What a contest came to: a row a kernel, the decision, its evidence.
+// The result of a contest: a row per kernel, the decision, its evidence.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// A kernel's best: the one that the finals chose, else one that they timed, else the race's.
+// Whether a is shown as a kernel's best instead of b: first the winner, then candidates that the finals timed, then the
+// fastest of the race.
 static bool shows_better(const hone_contest_state *state, const hone_candidate *a, const hone_candidate *b)
 {
     if (b == NULL) return true;
@@ -46,7 +47,7 @@ static void fill_row(const hone_contest_state *state, size_t kernel)
     row->max_error = best->trial.max_error;
 }
 
-// The reference was run once, whole: tables like to show it.
+// The reference was run once, as a whole: its row shows that time.
 static void fill_reference_row(const hone_contest_state *state, size_t kernel)
 {
     hone_contest_kernel *row = &state->field.rows[kernel];
@@ -72,7 +73,7 @@ void hone_contest_fill_rows(const hone_contest_state *state)
     }
 }
 
-// The finals' samples are better than the race's: they take their place.
+// The finals' samples are better than the race's, so they replace them.
 void hone_contest_adopt_finals(hone_finals *finals)
 {
     for (uint32_t i = 0; i < finals->count; i++) {
@@ -110,7 +111,7 @@ static void fill_evidence(const hone_contest_state *state, const hone_candidate 
     evidence->high_ns = winner->trial.high_ns;
     evidence->samples = winner->trial.samples;
     evidence->regime = state->question.options.regime;
-    evidence->tolerance = 1; // errors are told in units of what is allowed
+    evidence->tolerance = 1; // errors are given in units of the tolerance
     evidence->max_error = winner->trial.max_error;
     evidence->floor_ns = state->trials.floor.ns;
     if (state->trials.has_floor) hone_floor_say(&state->trials.floor, evidence->floor, sizeof evidence->floor);

@@ -31,7 +31,7 @@ bool hone_failure_stands(
         return refuse(out_why, size, "it was of another revision of the kernel");
     if (measurement->measured == NULL || !hone_os_parse_utc(measurement->measured, &then))
         return refuse(out_why, size, "its date was not kept");
-    // From the future: the clock went backwards, or was wrong then. A minute is what clocks may differ by.
+    // A date in the future: the clock was set back, or was wrong then. Clocks may differ by a minute.
     if (then > now_utc + 60) return refuse(out_why, size, "its date is in the future");
     if (now_utc - then > hone_failure_kind_of(measurement->failure)->days * seconds_a_day)
         return refuse(out_why, size, "it is too long ago");

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// Chosen by hand. A config is tried by the others when it is so much faster than the last that they tried, and where they
-// may then be no more than so much slower than the best of all.
+// Chosen by hand. The others try a config if its time is at most clear_gain times that of the last config that they
+// tried, and if their own time is then expected to be at most near_best times the best of all.
 static const double clear_gain = 0.98, near_best = 1.05;
 
 bool hone_family_has_both(const hone_kernel *a, const hone_kernel *b)
@@ -18,7 +18,7 @@ bool hone_family_has_both(const hone_kernel *a, const hone_kernel *b)
     return a->space != NULL && b->space != NULL && strcmp(a->space, b->space) == 0;
 }
 
-// Whether a kernel differs from all that are in a family by now in instruction set alone.
+// Whether a kernel differs from all present members of a family in instruction set alone.
 static bool belongs_to(const hone_field *field, uint32_t family, uint32_t kernel)
 {
     for (uint32_t i = 0; i < kernel; i++)
@@ -40,8 +40,8 @@ void hone_family_find(hone_field *field)
     }
 }
 
-// Finds the fastest kernel of a family; on a tie, the first one. With `searching`, skips kernels whose search has ended. Returns NULL
-// when no kernel qualifies.
+// Finds the fastest kernel of a family; on a tie, the first one. With `searching`, skips kernels whose search has
+// ended. Returns NULL when no kernel qualifies.
 static const hone_contestant *find_fastest(const hone_field *field, uint32_t family, bool searching)
 {
     const hone_contestant *fastest = NULL;
@@ -88,7 +88,7 @@ void hone_family_tell(
     }
 }
 
-// Whether it may win by what is the fastest of its family.
+// Whether the contestant may win with the config that is the fastest of its family.
 static bool may_win(
     const hone_field *field,
     const hone_standings *standings,

@@ -1,5 +1,5 @@
-// Who competes, and what each kernel's search begins with: its space or explicit list, what is known from elsewhere,
-// and what an earlier contest measured.
+// Collects the kernels that compete, and begins the search of each with its space or explicit list, with configs known
+// from similar calls, and with what an earlier contest measured.
 #include "tune/contest/field.h"
 
 #include "base/assert.h"
@@ -97,7 +97,7 @@ static hone_status is_worth_timing(const hone_kernel *kernel, const hone_device_
     return why == NULL ? HONE_OK : hone_fail(err, HONE_UNSUPPORTED, where, "%s", why);
 }
 
-// Why this kernel does not compete, or its space bound to the call.
+// Decides whether this kernel competes: binds its space to the call, or returns the reason why it does not.
 static hone_status admit(const hone_question *question, hone_contestant *contestant, hone_error *err)
 {
     const hone_device_info *device = question->environment->device;
@@ -138,7 +138,7 @@ hone_status hone_field_collect(hone_field *field, const hone_question *question,
 
 // Searches ------------------------------------------------------------------------------------------------------------
 
-// An explicit list may repeat itself and may name configs that the space does not have.
+// Lists the configs of an explicit list. The list may repeat configs, and may name some that the space does not have.
 static hone_status list_explicit(
     const hone_question *question, const hone_contestant *contestant, hone_config **out, size_t *out_count)
 {
@@ -174,11 +174,11 @@ static hone_status create_search(
     return hone_search_create(&question->environment->allocator, contestant->space, &options, &contestant->search, err);
 }
 
-// *out_size: how many configs there are.
+// *out_size: number of configs.
 static hone_status begin_search(
     const hone_question *question, hone_contestant *contestant, uint64_t *out_size, hone_error *err)
 {
-    uint64_t low; // a space that cannot be counted is a large one
+    uint64_t low; // the lower bound is not used: a space that cannot be counted counts as large
     hone_config *listed = NULL;
     const hone_config *configs = contestant->configs;
     size_t count = contestant->config_count;
@@ -190,7 +190,7 @@ static hone_status begin_search(
     *out_size = count;
     if (status == HONE_OK && configs == NULL && !lists)
         status = hone_bound_space_bounds(contestant->space, &low, out_size, err);
-    // An empty list is no list to the search, and here leaves the default alone.
+    // For the search an empty list means no list. Here it means that the default is the only config.
     if (status == HONE_OK && (configs != NULL || !lists))
         status = create_search(question, contestant, configs, count, err);
     hone_free(&question->environment->allocator, listed);
@@ -228,7 +228,7 @@ hone_status hone_field_begin_searches(
     return HONE_OK;
 }
 
-// What the search cannot take (a config that its list does not have, a time of zero) it learns nothing from.
+// The search ignores what it cannot take: a config that its list does not have, or a time of zero.
 void hone_contestant_tell(
     const hone_contestant *contestant, const hone_config *config, double time_ns, hone_failure failure)
 {

@@ -1,5 +1,5 @@
-// Who meets in the finals: the race's leader, what the store answers with, the default, the best of each kernel, and the
-// next in rank. They stand in the order in which they keep their places when there is little time.
+// Chooses the finalists: the race's leader, what the store answers with, the default, the best candidate of each
+// kernel, and the next in rank. They are in the order in which they keep their places when there is little time.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -10,18 +10,18 @@
 
 enum {
     LEAST_ROUNDS = 5,
-    BEST_COUNT = 5, // next in rank, of any kernels, before the kernels' best, and as many after them
+    BEST_COUNT = 5, // next in rank, of any kernel: as many before the kernels' best as after them
     LEAST_FINALISTS = 2
 };
 
-static const double hopeless = 1.5;       // over the best: no finalist by rank
-static const double close = 1.25;         // over the best: may be the fastest for all that the race can tell
-static const double hopeless_kernel = 20; // over the best: a kernel's best is not timed once more
-static const double kernel_share = 0.05;  // of the time, for the samples of one that is hopeless but its kernel's best
+static const double hopeless = 1.5;       // times the best: no finalist by rank
+static const double close = 1.25;         // times the best: may be the fastest, as far as the race can show
+static const double hopeless_kernel = 20; // times the best: a kernel's best is not measured again
+static const double kernel_share = 0.05;  // of the time, for the samples of a kernel's best that is hopeless by rank
 static const double library_share = 0.25; // of the time, for the rounds of the fastest library
-static const double overhead_ns = 1e6;    // beside a sample, until threads rest and it is warm again
-// What is added for each disturbed sample of the contest: rests, and samples that are taken again. Seen with four busy
-// processes on two processors.
+static const double overhead_ns = 1e6;    // besides a sample, until threads rest and the next candidate is warm
+// The time that each disturbed sample of the contest adds, for rests and for samples that are taken again. Seen with
+// four busy processes on two processors.
 static const double disturbed_ns = 4e6, disturbed_runs = 2;
 
 static bool is_finalist(const void *ctx, const hone_candidate *candidate)
@@ -44,7 +44,7 @@ bool hone_incumbent_is(const hone_incumbent *incumbent, const hone_candidate *ca
            hone_config_equal(&candidate->config, &incumbent->config);
 }
 
-// What answers today.
+// Admits what answers today.
 static void admit_standing(hone_finals *out, hone_candidate *candidate)
 {
     admit(out, candidate);
@@ -60,7 +60,7 @@ static hone_candidate *find_incumbent(const hone_standings *standings, const hon
     return NULL;
 }
 
-// Adds the next in rank until there are `most`, as long as they are within `reach` of the first.
+// Adds the next in rank until there are `most`, as long as they are at most `reach` times as slow as the first.
 static void admit_best(const hone_standings *standings, hone_finals *out, uint32_t most, double reach)
 {
     hone_candidate *candidate;
@@ -72,7 +72,8 @@ static void admit_best(const hone_standings *standings, hone_finals *out, uint32
     }
 }
 
-// The first of another kernel, where it is close: the few samples of a race do not tell which of the two is faster.
+// Adds the best candidate of another kernel if it is close: the few samples of a race do not show which of the two is
+// faster.
 static void admit_close(const hone_standings *standings, hone_finals *out)
 {
     hone_candidate *candidate = hone_standings_next_best(standings, is_finalist, out, true);
@@ -85,7 +86,8 @@ static bool calls_library(const hone_field *field, const hone_candidate *candida
     return kernel->library != NULL || kernel->find_library != NULL;
 }
 
-// The fastest that calls a library keeps its place, unless its rounds would take what the others need.
+// Adds the fastest candidate that calls a library, which keeps its place, unless its rounds would take the time that
+// the others need.
 static void admit_library(const hone_field *field, const hone_standings *standings, double seconds, hone_finals *out)
 {
     hone_candidate *best = NULL;
@@ -97,8 +99,8 @@ static void admit_library(const hone_field *field, const hone_standings *standin
     if (best != NULL && HONE_SURE_ROUNDS * best->rank_ns * 1e-9 <= library_share * seconds) admit(out, best);
 }
 
-// Every kernel's best is sampled in rounds, so that none is called slower after the race's few samples, unless that
-// takes long.
+// Adds the best candidate of every kernel, so that no kernel is called slower after only the race's few samples. Those
+// that would take long are left out.
 static void admit_kernels(const hone_standings *standings, double seconds, hone_finals *out)
 {
     hone_candidate *candidate;
@@ -112,7 +114,7 @@ static void admit_kernels(const hone_standings *standings, double seconds, hone_
     }
 }
 
-// The fastest finalist of those that call a library; NULL: none does.
+// The fastest finalist that calls a library; NULL: there is none.
 static hone_finalist *find_library(const hone_field *field, hone_finals *finals)
 {
     hone_finalist *best = NULL;
@@ -133,8 +135,8 @@ static bool is_kernels_best(const hone_finals *finals, const hone_finalist *fina
     return true;
 }
 
-// What answers today and the fastest library are shown however long that takes; of the other kernels' best who takes no more of the time
-// than its share.
+// What answers today and the fastest library are shown however long that takes. The best candidates of the other
+// kernels are shown if they take no more than their share of the time.
 static void mark_shown(const hone_field *field, double seconds, hone_finals *out)
 {
     const hone_finalist *library = find_library(field, out);
@@ -206,11 +208,12 @@ double hone_finals_round_seconds(const hone_finals *finals)
     return round;
 }
 
-// With a dozen other threads ready, sixteen finalists took seven times what a quiet machine's samples take: the first block had three
-// rounds of each in place of five, and the contest ended late and left the default.
+// The pace is the time of the race's samples over their expected time. With a dozen other threads ready, sixteen
+// finalists took seven times as long as on a quiet machine: the first block had three rounds instead of five, and the
+// contest ended late and replaced the default.
 double hone_finals_first_pace(const hone_finals *finals, const hone_standings *standings, const hone_spending *spending)
 {
-    const double least_ns = 1e8; // less of samples says nothing of how busy the machine is
+    const double least_ns = 1e8; // a shorter time of samples does not show how busy the machine is
     double expected = 0;
     if (spending->sampling_ns < least_ns) return 1;
     for (size_t i = 0; i < standings->count; i++) {
@@ -221,7 +224,7 @@ double hone_finals_first_pace(const hone_finals *finals, const hone_standings *s
     return expected > 0 ? fmax(1, 1e-9 * spending->sampling_ns / expected) : 1;
 }
 
-// Runs of seconds leave time for few: better two or three finalists and ten rounds than sixteen and one.
+// Runs of seconds leave time for few rounds: two or three finalists with ten rounds are better than sixteen with one.
 void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds)
 {
     while (finals->count > finals->least && finals->pace * hone_finals_round_seconds(finals) * rounds > seconds)
@@ -234,14 +237,15 @@ uint32_t hone_finalist_missing_rounds(const hone_finalist *finalist)
     for (uint32_t i = 0; i < finalist->rounds; i++)
         alone += finalist->samples[i].marks == 0;
     if (finalist->rounds < HONE_SURE_ROUNDS) return HONE_SURE_ROUNDS - finalist->rounds;
-    // A run that is never left alone is not in more rounds.
+    // A run that was never left alone would not be left alone in more rounds either.
     if (alone == 0 || alone >= HONE_SURE_ROUNDS || finalist->rounds >= HONE_SHOWN_ROUNDS) return 0;
     const uint32_t wanted = (HONE_SURE_ROUNDS - alone) * finalist->rounds / alone + 1,
                    most = HONE_SHOWN_ROUNDS - finalist->rounds;
     return wanted < most ? wanted : most;
 }
 
-// Without whom no table has anything to compare. Who was spared before has fewer rounds, and does not come back.
+// Whether tables need the finalist for a comparison. A finalist that was spared before has fewer rounds, and stays
+// spared.
 static bool is_needed(const hone_finals *finals, uint32_t index, uint32_t fastest, const hone_finalist *library)
 {
     const hone_finalist *one = &finals->finalists[index];

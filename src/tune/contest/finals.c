@@ -1,22 +1,24 @@
-// The finals: the race's leader, the default, what the store answers with, the best of each kernel and the next in rank
-// meet in rounds of random order, in blocks apart in time, until the order is certain or the contest's time is over.
-// The race's own times would crown whoever was lucky (a median of five picks a config up to 7 % slower than the best
-// over a large space).
+// The finals: the race's leader, the default, what the store answers with, the best candidate of each kernel and the
+// next in rank are measured in rounds of random order. The rounds come in blocks with pauses between them, until the
+// order is certain or the contest's time is over. Choosing by the race's own times would choose a lucky candidate: a
+// median of five picks a config up to 7 % slower than the best over a large space.
 //
-// A round has one sample of each finalist, so that what disturbs the machine for a while disturbs all of them; the
+// A round has one sample of each finalist, so that what disturbs the machine for a while disturbs all of them. The
 // ratio of two finalists and its interval come from the rounds in which nothing disturbed either (statistics.c). Where
-// such rounds are rare, all samples of both count that were left alone, those of the race too. Who is certainly slower
-// after a block takes part no more: the many that the race could not tell apart are few after one block, and the few
-// have the rest of the time. Blocks stand apart in time because what disturbs a machine lasts longer than a round.
+// such rounds are rare, all undisturbed samples of both count, those of the race too. A finalist that is certainly
+// slower after a block is out: after one block only few are left of the many that the race could not distinguish, and
+// these few have the rest of the time. There are pauses between blocks because what disturbs a machine lasts longer
+// than a round.
 //
-// It ends when every other finalist is certainly slower than the fastest (the 95 % interval of the ratio lies above 1)
-// or so near that it does not matter (below 1.005), after at least two blocks. Where the order is not the race's the
-// blocks are spread over the time that is left, or over the larger of 2 s and four times what the race took if that is
-// less: after a race of milliseconds the rest of 30 s was slept. A winner among ties is chosen by a total
-// order that knows no times, so that a tie always ends the same, and what answers today stays where it ties.
+// The finals end, after at least two blocks, when every other finalist is certainly slower than the fastest (the 95 %
+// interval of the ratio lies above 1) or so near that it does not matter (below 1.005). Where the order is not the
+// race's, the blocks are spread over the time that is left, or over the larger of 2 s and four times the duration of
+// the race if that is less: without this limit, a contest of 30 s whose race took milliseconds slept for the rest of
+// its time. Among tied finalists the winner is chosen by a total order that does not depend on times, so that a tie
+// always ends the same, and what answers today stays if it ties.
 //
-// Looking after each block makes it likelier than 5 % that one of the looks errs.
-// bench_ab counts wrong picks between two configs that differ by 2 % (docs/benchmarks.md).
+// Testing after each block makes it likelier than 5 % that one of the tests errs. bench_ab counts wrong picks between
+// two configs that differ by 2 % (docs/benchmarks.md).
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -27,10 +29,10 @@
 
 enum {
     LEAST_BLOCK_ROUNDS = 5, // two blocks make ten rounds
-    SLOW_ROUNDS = 3,        // of a single one
+    SLOW_ROUNDS = 3,        // of a single finalist
     BLOCK_ROUNDS = 8,
     MOST_BLOCK_ROUNDS = 32,
-    EXTRA_ROUNDS = 2, // a block's runs beside its rounds: to verify before and after
+    EXTRA_ROUNDS = 2, // runs that a block needs besides its rounds: to verify before and after
     LEAST_BLOCKS = 2,
     RETAKES = 2, // of a disturbed sample
     SHOWN_BLOCKS = 2,
@@ -39,8 +41,8 @@ enum {
 
 static const double least_share = 0.15;   // of the contest's time, also when the race has spent all
 static const double first_share = 0.5;    // of the finals' time, for the block in which all take part
-static const double shown_share = 0.1;    // of the contest's time, for rounds of what is shown when that is over
-static const double block_seconds = 0.16; // of rounds: shorter ones are worth no preparing
+static const double shown_share = 0.1;    // of the contest's time, for rounds of what is shown after its end
+static const double block_seconds = 0.16; // of rounds: a shorter block is not worth the preparing
 static const uint64_t pause_ns = 20000000;
 static const uint64_t least_spread_ns = 2000000000;
 enum { SPREAD_OF_RACE = 4 }; // times as long as the race
@@ -48,7 +50,7 @@ static const char where[] = "tune.finals";
 
 // Blocks --------------------------------------------------------------------------------------------------------------
 
-// When rounds end: then the winner is looked at.
+// When the rounds end. The rest of the time is for verifying the winner.
 static uint64_t rounds_until(const hone_contest_state *state)
 {
     const hone_budget budget = hone_contest_budget(state);
@@ -67,7 +69,7 @@ static double seconds_left(const hone_contest_state *state)
     return fmax(seconds_until(&state->trials, rounds_until(state)), least_share * state->question.options.seconds);
 }
 
-// Nobody is compared with a single one. Runs of this length are hardly shorter or longer a moment later.
+// A single finalist is not compared with another one. Runs of this length vary little from one moment to the next.
 static bool is_single_and_slow(const hone_finals *finals)
 {
     const double long_ns = 10e6;
@@ -88,7 +90,7 @@ static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
     return wanted < left ? (uint32_t)wanted : left;
 }
 
-// Those that still take part, in one block.
+// A block of the finalists that still take part.
 static hone_block block_of(const hone_field *field, const hone_finals *finals, uint32_t rounds)
 {
     hone_block block = {.rounds = rounds};
@@ -124,8 +126,9 @@ static void add_samples(hone_finals *finals, const hone_block *asked, const hone
     finals->rounds += block->rounds;
 }
 
-// One of the library's own, which its tests look at: as much as there is time for, half of it on the call itself where a smaller
-// one follows. A contest beside four busy processes took 10 s in place of 4, six of them for this.
+// Verifies a winner that is a kernel of the library. The library's tests verify it too, so only as many checks are made
+// as there is time for; where a smaller call follows, the call itself gets half of that time. Without this limit, a
+// contest on a machine with four other busy processes took 10 s instead of 4 s, 6 s of them for these checks.
 static hone_status confirm_known(
     hone_contest_state *state, const hone_kernel_ref *kernel, hone_candidate *candidate, hone_error *err)
 {
@@ -141,8 +144,9 @@ static hone_status confirm_known(
     return status;
 }
 
-// Who wins, in the time that is left, and on a smaller call what there was none for. Where it takes no smaller one, in the
-// time that it takes: then the looks that differ little from each other are as many as there is time for.
+// Verifies the winner in the time that is left, and does the checks for which there was no time on a smaller call. If
+// the kernel takes no smaller call, the checks are made on the call itself however long that takes, and only checks
+// that differ little from each other are limited to the time that there is.
 static hone_status confirm_winner(
     hone_contest_state *state, const hone_kernel_ref *kernel, hone_candidate *candidate, hone_error *err)
 {
@@ -165,7 +169,7 @@ static hone_status confirm_winner(
     return status;
 }
 
-// A finalist alone, everything of it looked at. *out_stands false: it was rejected.
+// Runs all checks on one finalist alone. *out_stands false: it was rejected.
 static hone_status confirm(
     hone_contest_state *state, hone_candidate *candidate, bool wins, bool *out_stands, hone_error *err)
 {
@@ -183,8 +187,9 @@ static hone_status confirm(
     return HONE_OK;
 }
 
-// The worker was lost with all finalists in it. Alone, the culprit shows itself: in a process of its own, and prepared twice there, for
-// who is lost over what it kept of a plan that was released is right the first time. *out_found false: each of them stands alone.
+// The worker was lost while all finalists ran in it. Runs each finalist alone to find the one that caused the loss, in
+// a process of its own. Each is prepared twice there, because a kernel that crashes on what it kept of a released plan
+// is right the first time. *out_found false: each of them passes alone.
 static hone_status find_culprits(hone_contest_state *state, hone_finals *finals, bool *out_found, hone_error *err)
 {
     enum { TIMES = 2 };
@@ -201,8 +206,9 @@ static hone_status find_culprits(hone_contest_state *state, hone_finals *finals,
     return status;
 }
 
-// Who was wrong beside others that may have written where nobody looks is wrong by itself, or right, alone in a new process.
-// Where it is right each of the others is looked at so, too. It is given that chance once.
+// Runs a finalist that was wrong in a block alone in a new process: another finalist may have written into memory that
+// is not checked. If it is right alone, each of the others is checked alone too. A candidate gets this second chance
+// once.
 static hone_status doubt(hone_contest_state *state, hone_finals *finals, hone_candidate *failed, hone_error *err)
 {
     bool stands;
@@ -217,7 +223,8 @@ static hone_status doubt(hone_contest_state *state, hone_finals *finals, hone_ca
     return status;
 }
 
-// Times and what was kept are a kernel's own. The library's own write where they say.
+// Whether another finalist of the block may have caused the failure. Only results that are wrong or partial can be
+// caused by another one. Kernels of the library write only into their own arrays.
 static bool is_doubtful(const hone_block *block, const hone_rounds_answer *answer)
 {
     bool others = false;
@@ -226,18 +233,18 @@ static bool is_doubtful(const hone_block *block, const hone_rounds_answer *answe
     return others && (answer->failure == HONE_FAILURE_WRONG || answer->failure == HONE_FAILURE_PARTIAL);
 }
 
-// What one attempt came to: every block done, or a candidate was rejected and there is another attempt.
+// The result of an attempt: every block is done, or a candidate was rejected and another attempt follows.
 typedef enum attempt { ATTEMPT_DONE, ATTEMPT_FELL_OUT, ATTEMPT_LOST } attempt;
 
-// Runs of one sample. Where blocks are spread over the time that is left, most of that is runs: pauses of it alone showed
-// no more moments, and fewer runs of each.
+// The duration of the runs of one sample, in ns. Where blocks are spread over the time that is left, most of that time
+// is for runs: with pauses instead, the blocks would cover no more moments and have fewer runs in each.
 static double burst_of(const hone_block *block, uint64_t spread)
 {
     const double share = 0.6, most_ns = 10e6, samples = (double)block->rounds * block->count;
     return fmin(fmax(share * (double)spread / samples, hone_burst_ns), most_ns);
 }
 
-// The next one, of those that take part.
+// Runs the next block, of the finalists that still take part.
 //   spread  as burst_of
 static hone_status run_block(
     hone_contest_state *state,
@@ -274,7 +281,7 @@ static hone_status run_block(
     return HONE_OK;
 }
 
-// Until when unsteady times are looked at, of finals that begin now.
+// Until when blocks are spread where times are unsteady, for finals that begin now.
 static uint64_t spread_until(const hone_contest_state *state)
 {
     const hone_trials *trials = &state->trials;
@@ -284,7 +291,8 @@ static uint64_t spread_until(const hone_contest_state *state)
     return until < end_ns ? until : end_ns;
 }
 
-// The blocks that may come, over all of the time until then: what changes by the second is in some of them.
+// The ns between the starts of two blocks, so that the blocks that may follow are spread over all of the time until
+// then: some of them meet a condition that changes by the second.
 static uint64_t spread_ns(const hone_trials *trials, const hone_finals *finals, uint64_t until)
 {
     const uint64_t now = hone_trials_now(trials), left = now < until ? until - now : 0;
@@ -292,7 +300,8 @@ static uint64_t spread_ns(const hone_trials *trials, const hone_finals *finals, 
     return pause > pause_ns ? pause : pause_ns;
 }
 
-// In pieces, so that who cancels the contest is heard: where times are unsteady it is seconds.
+// Pauses in pieces of 100 ms, so that the caller can cancel the contest soon: where times are unsteady a pause takes
+// seconds.
 static hone_status pause_between(hone_contest_state *state, uint64_t ns, hone_error *err)
 {
     const uint64_t piece_ns = 100 * 1000 * 1000;
@@ -305,7 +314,7 @@ static hone_status pause_between(hone_contest_state *state, uint64_t ns, hone_er
     return hone_question_is_cancelled(&state->question) ? hone_fail(err, HONE_CANCELLED, where, "cancelled") : HONE_OK;
 }
 
-// Whether the least rounds that a block has end with the contest, as fast as those before them went.
+// Whether the smallest block would end before the contest does, at the pace of the last block.
 static bool has_time_for_block(const hone_contest_state *state, const hone_finals *finals)
 {
     const double seconds = SLOW_ROUNDS * finals->pace * hone_finals_round_seconds(finals);
@@ -316,7 +325,7 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
 {
     hone_trials *trials = &state->trials;
     const uint64_t until = spread_until(state);
-    uint64_t spread = 0; // between the begins of two blocks
+    uint64_t spread = 0; // between the starts of two blocks
     for (uint32_t b = 0; finals->rounds < HONE_MOST_FINAL_ROUNDS; b++) {
         const uint64_t start = hone_trials_now(trials);
         const double seconds = (b < LEAST_BLOCKS ? first_share : 1) * seconds_left(state);
@@ -335,7 +344,7 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
     return HONE_OK;
 }
 
-// Where the rounds ended early: nobody is called slower by one sample.
+// Runs further rounds if the rounds ended early, so that no shown candidate is called slower by one sample.
 static hone_status run_shown(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -358,7 +367,7 @@ static hone_status nobody(hone_error *err)
     return hone_fail(err, HONE_NOT_FOUND, where, "no candidate passed");
 }
 
-// What a tuner of the caller's own has chosen; NULL: nothing, or it was rejected.
+// The candidate that the caller's own tuner has chosen; NULL: there is none, or it was rejected.
 static hone_candidate *find_chosen(hone_contest_state *state)
 {
     hone_candidate *chosen = NULL;
@@ -374,7 +383,7 @@ static uint32_t choose_winner(hone_contest_state *state, hone_finals *finals)
                           : hone_finals_choose_winner(state, finals);
 }
 
-// Keeps the first finalists, and among them what the caller's own tuner has chosen, which is one of the first two.
+// Keeps the first `most` finalists. The choice of the caller's own tuner, which is one of the first two, is among them.
 static void keep_most(hone_finals *finals, uint32_t most, hone_candidate *chosen)
 {
     if (finals->count <= most) return;
@@ -402,7 +411,8 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         if (status == HONE_OK && came == ATTEMPT_DONE) status = run_shown(state, out, &came, err);
         if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;
-        // Each stands alone, so the machine is at fault: on a busy one, twelve that are prepared in a new process exceed the limit every time.
+        // If each passes alone, the machine is the cause: on a busy one, twelve finalists that are prepared in a new
+        // process exceed the limit every time.
         if (came == ATTEMPT_LOST && !found && out->count > 1) most = out->count / 2;
         if (came != ATTEMPT_DONE) continue;
         out->winner = choose_winner(state, out);

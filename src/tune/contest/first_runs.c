@@ -1,8 +1,8 @@
-// What a kernel does once for all of its calls: a number that it keeps of the first one's shape, a table that the first run
-// fills. One contest has one call, and threads meet in it when all of that is done: so the winner runs on two small calls
-// by turns, in a process that has seen none of its runs, then on calls of the first one's sizes that are transposed or masked
-// otherwise, or of another dtype, on calls whose arrays have as many elements in another shape, and its very first runs in two
-// threads at once.
+// Verifies what a kernel does once for all of its calls: for instance it keeps a number from the shape of the first
+// call, or its first run fills a table. A contest has only one call, and threads run it at once only after all of that
+// is done. So the winner runs on two small calls alternately, in a process in which it has not run before. Then it runs
+// on calls with the sizes of the first one that differ in transposition, masking or dtype, and on calls whose arrays
+// have as many elements in another shape. Last, its very first runs happen in two threads at once.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -25,11 +25,12 @@ enum {
 };
 
 static const char where[] = "tune.first_runs";
-static const double most_seconds = 10; // of one call: a compiler may be asked
-// Of the contest's seconds, for the runs of one call, and at least so many: these are the smallest calls of all, and who has not
-// returned from one by then is asked nothing more.
+static const double most_seconds = 10; // of one call: the kernel may start a compiler
+// The share of the contest's seconds for the runs of one call, and the least seconds of it. These are the smallest
+// calls of all: a kernel that has not returned from one by then is not run on any other.
 static const double runs_share = 0.5, least_runs_seconds = 2;
-// Of a function of an interpreter: one that compiles for each call takes longer than a turn, and what siblings take is bounded.
+// Of a function of an interpreter: if one call takes longer than most_turn_ns, the function probably compiles for each
+// call. The time of the siblings is limited too.
 static const uint64_t most_turn_ns = 500000000, most_siblings_ns = 3000000000;
 
 typedef struct taker {
@@ -49,7 +50,8 @@ static uint64_t runs_ns(const hone_contest_state *state)
     return (uint64_t)(1e9 * fmin(fmax(runs_share * state->question.options.seconds, least_runs_seconds), most_seconds));
 }
 
-// The same candidate for another call, in the process that there is, or in a new one. HONE_UNAVAILABLE: it did not return.
+// Runs the same candidate on another call, in the sandbox's process or in a new one. HONE_UNAVAILABLE: it did not
+// return.
 static hone_status try_on(
     hone_contest_state *state, const taker *t, const hone_call *call, double hold_ns, hone_trial *out, hone_error *err)
 {
@@ -61,7 +63,7 @@ static hone_status try_on(
     question.options.regime = HONE_WARM;
     question.options.candidate_seconds = most_seconds;
     hone_trials_init(&trials, &question, &state->field);
-    trials.has_floor = true; // no time is asked
+    trials.has_floor = true; // no time is measured
     trials.open_seconds = most_seconds;
     trials.end_ns = hone_trials_now(&trials) + runs_ns(state);
     trials.sandbox = state->trials.sandbox;
@@ -80,14 +82,14 @@ static hone_status try_on(
     state->trials.spent.verify_ns += trials.spent.verify_ns;
     state->trials.spent.run_ns += trials.spent.run_ns;
     hone_trials_deinit(&trials);
-    // Who did not return would hold each of the next ones, too.
+    // A kernel that did not return would keep each of the next calls from returning, too.
     if (status == HONE_OK && out->failure == HONE_FAILURE_TIMEOUT)
         return hone_fail(err, HONE_UNAVAILABLE, where, "%s", out->reason);
     return status;
 }
 
-// What came of a run on one of the calls counts, where it could be had. One that answers an error there gives nobody a
-// wrong result: it may be for calls of some sizes alone.
+// Whether a failure on one of the calls counts against the candidate. A kernel that reports an error there gives no
+// wrong result: it may support calls of some sizes only.
 static bool counts(const hone_trial *came)
 {
     return !came->refused && came->failure != HONE_FAILURE_NONE && came->failure != HONE_FAILURE_UNSUPPORTED &&
@@ -107,7 +109,7 @@ static void judge(hone_candidate *candidate, const hone_trial *came, const hone_
             hone_call_text(before), came->reason);
 }
 
-// out_ns: of the first run of all. out_turn_ns: what the last turn took with all that stands around its runs.
+// out_ns: duration of the first run. out_turn_ns: duration of the last call with all that is done around its runs.
 static hone_status try_by_turns(
     hone_contest_state *state,
     const taker *t,
@@ -134,8 +136,9 @@ static hone_status try_by_turns(
     return status;
 }
 
-// In a process that has run the call. What is wrong for the sibling in a process of its own as well is no answer that was kept:
-// the kernel takes calls that it does not compute, and contests of these will say so.
+// Runs a sibling in a process that has run the call. If the result is wrong for the sibling in a process of its own as
+// well, no kept value is the cause: the kernel accepts calls that it does not compute, and contests of these calls will
+// reject it.
 static hone_status try_sibling(
     hone_contest_state *state,
     const taker *t,
@@ -159,7 +162,7 @@ static hone_status try_sibling(
     return status;
 }
 
-// Whether the sibling leaves out what the call has, or has it in fewer bits.
+// Whether the sibling omits an argument that the call has, or has a tensor of fewer bits.
 static bool says_less(const hone_call *call, const hone_call *sibling)
 {
     const hone_value *given = hone_call_values(call), *left = hone_call_values(sibling);
@@ -171,9 +174,10 @@ static bool says_less(const hone_call *call, const hone_call *sibling)
     return false;
 }
 
-// The call in a process that has run the sibling alone. Who keeps that something is there by the sizes is right where it is left out
-// later; who keeps that it is left out is not right where it is there. So it is with a table in the first call's dtype. Of who
-// cannot do the sibling nothing is asked.
+// Runs the call in a process that has run the sibling alone. A kernel that keeps by the sizes that an argument is
+// present is right when the argument is omitted later, while one that keeps that it is omitted is wrong when it is
+// present later. The same holds for a table in the dtype of the first call. A kernel that cannot run the sibling is not
+// checked.
 static hone_status try_after_sibling(
     hone_contest_state *state,
     const taker *t,
@@ -193,8 +197,8 @@ static hone_status try_after_sibling(
     return status;
 }
 
-// The number-th call that differs from the first one in what a kernel that keeps by sizes may not look at: first by what
-// else the call says, then by its shape alone. NULL if there are fewer.
+// Makes the number-th call that differs from the first one in something that a kernel that keeps values by sizes may
+// ignore: make_other_kind changes what else the call says, make_other_shape its shape alone. NULL if there are fewer.
 typedef hone_status make_sibling(const taker *t, const hone_call *call, uint32_t number, hone_call **out);
 
 static hone_status make_other_kind(const taker *t, const hone_call *call, uint32_t number, hone_call **out)
@@ -228,12 +232,12 @@ static hone_status try_siblings(
         if (hone_trials_now(&state->trials) > end_ns) break;
         status = make(t, call, i, &sibling);
         if (sibling == NULL) break;
-        // Whoever was dropped has yet to run the call.
+        // A new process has yet to run the call.
         if (!hone_sandbox_is_warm(&state->trials.sandbox)) status = try_on(state, t, call, 0, &came, err);
         if (status == HONE_OK) status = try_sibling(state, t, call, sibling, candidate, err);
         if (status == HONE_OK && candidate->trial.failure == HONE_FAILURE_NONE && says_less(call, sibling) &&
             restarts > 0) {
-            restarts--; // an interpreter takes long to start again
+            restarts--; // starting an interpreter again takes long
             status = try_after_sibling(state, t, call, sibling, candidate, err);
         }
         hone_call_release(&sibling);
@@ -241,8 +245,9 @@ static hone_status try_siblings(
     return status;
 }
 
-// Where a run of run_ns stands still, by turns somewhere in one of its halves and somewhere near its begin, where most of what
-// is done once is done: however much of the run that takes, one of the holds is likely within it.
+// Chooses where in a run of run_ns to hold it, in ns: alternately anywhere in one of its halves, and near its start,
+// where most of the work that is done once is done. However much of the run that work takes, one of the holds is likely
+// within it.
 static double draw_hold(uint64_t *random, int number, double run_ns)
 {
     const double parts = HOLDS / 2, shortest_ns = fmin(1000, run_ns);
@@ -250,8 +255,8 @@ static double draw_hold(uint64_t *random, int number, double run_ns)
     return number % 2 == 0 ? at * run_ns : shortest_ns * pow(run_ns / shortest_ns, at);
 }
 
-// In a process each, until so many were held in their first run. One that was over before is asked again: it is shorter than
-// it was taken for.
+// Runs the call in a new process each time, until HOLDS first runs were held. A run that ended before it could be held
+// is repeated with half of run_ns, because it is shorter than assumed.
 static hone_status try_held(
     hone_contest_state *state,
     const taker *t,
@@ -283,20 +288,21 @@ static hone_status try_all(
     double run_ns = 0; // of the first one in a process
     uint64_t turn_ns = 0;
     hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, &turn_ns, err);
-    // A device's kernels compile for seconds for each sibling, and what they compile has no memory of another call; so do some
-    // functions of an interpreter.
+    // A device's kernels are compiled for seconds for each sibling, and the compiled code keeps nothing of another
+    // call. The same holds for some functions of an interpreter.
     const bool compiles =
         state->question.environment->device->backend == HONE_GPU || (is_interpreted && turn_ns > most_turn_ns);
     if (compiles || status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
     status = try_siblings(state, t, calls[0], make_other_kind, MOST_SIBLINGS, candidate, err);
     if (status == HONE_OK) status = try_siblings(state, t, calls[0], make_other_shape, MOST_SHAPES, candidate, err);
     if (status != HONE_OK || candidate->trial.failure != HONE_FAILURE_NONE) return status;
-    // First runs in two threads say nothing of a device that two streams do not, and nothing of an interpreter, which has one
-    // lock, that one process does not: each takes seconds to import what it needs.
+    // On a device, first runs in two threads show nothing that two streams do not show. In an interpreter, which has
+    // one lock, they show nothing that one process does not show, and each process takes seconds to import what it
+    // needs.
     return is_interpreted ? HONE_OK : try_held(state, t, calls[0], run_ns, candidate, err);
 }
 
-// Of a kernel that takes nothing smaller: the call itself, and one that is larger.
+// For a kernel that takes no smaller call: the call itself, and a larger one.
 static hone_status make_larger(const hone_contest_state *state, taker *t, hone_call *out[2])
 {
     const hone_allocator allocator = state->question.environment->allocator;
@@ -306,8 +312,8 @@ static hone_status make_larger(const hone_contest_state *state, taker *t, hone_c
     return status;
 }
 
-// The second one with those dims doubled that the first one has, too: such as no smaller call may have. Without a second one
-// that is the first one's double.
+// Replaces the second call by one in which those dims are doubled that the first call has, too: a kernel may take no
+// smaller call. If there is no second call, it becomes the double of the first one.
 static hone_status tell_apart(const hone_contest_state *state, taker *t, hone_call *out[2])
 {
     hone_call *larger = NULL;
@@ -320,7 +326,7 @@ static hone_status tell_apart(const hone_contest_state *state, taker *t, hone_ca
     return status;
 }
 
-// One that is smaller than the other in as many dims as can be, or NULL.
+// Makes two calls, one smaller than the other in as many dims as possible, or NULL.
 static hone_status make_calls(const hone_contest_state *state, taker *t, hone_call *out[2])
 {
     const hone_allocator allocator = state->question.environment->allocator;
@@ -336,13 +342,13 @@ static hone_status make_calls(const hone_contest_state *state, taker *t, hone_ca
     return tell_apart(state, t, out);
 }
 
-// The library's own are looked at by its tests.
+// Kernels of the library are not checked here: the library's tests check them.
 static bool is_looked_at(const hone_contest_state *state, const hone_kernel_ref *kernel)
 {
     return !kernel->builtin && state->trials.sandbox.kind != HONE_SANDBOX_HERE && state->trials.has_sandbox;
 }
 
-// Of what cannot be asked, nothing more is known than before.
+// If the check could not be made, nothing is known against the candidate, so only these two errors are returned.
 static hone_status pass_on(hone_status status, hone_error *err)
 {
     if (status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED) return HONE_OK;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of a processor: chosen so that the best kernels over bench/shapes stay clear of it (docs/benchmarks.md). Of a GPU, by
-// its clocks: they may run a little above the highest that the driver tells.
+// Of a processor: chosen so that the best kernels over bench/shapes stay clear of the floor (docs/benchmarks.md). Of a
+// GPU, whose peaks are computed from its clocks: these may run a little above the highest that the driver reports.
 static const double processor_margin = 2, gpu_margin = 1.25;
 
 // Peaks ---------------------------------------------------------------------------------------------------------------
@@ -18,13 +18,13 @@ bool hone_floor_is_measured_on(const hone_device_info *device)
     return device->backend == HONE_CPU;
 }
 
-// What an NVIDIA GPU does in a clock. Source: NVIDIA's whitepapers of each architecture, dense products of 16 bits on
-// tensor cores. Out of its second cache a multiprocessor reads 64 bytes a clock; of two the whole cache is known to give
-// less.
+// What an NVIDIA GPU does per clock. Source: NVIDIA's whitepapers of each architecture, dense products of 16 bits on
+// tensor cores. A multiprocessor reads 64 bytes per clock from its second cache; of two architectures the whole cache
+// is known to give less.
 typedef struct gpu_facts {
     int32_t capability;
-    double operations;  // of a multiprocessor
-    double cache_bytes; // of the whole second cache; 0: 64 of each multiprocessor
+    double operations;  // of one multiprocessor
+    double cache_bytes; // of the whole second cache; 0: 64 for each multiprocessor
 } gpu_facts;
 
 static const gpu_facts gpus[] = {
@@ -39,8 +39,8 @@ static const gpu_facts *facts_of(int32_t capability)
     return NULL;
 }
 
-// What a launch reads comes out of the second cache, and what that does not hold out of the memory. Of one that is not
-// told, all may come out of it.
+// A launch reads from the second cache, and what that does not hold from the memory. If the size of the second cache is
+// not known, all may come from it, so there is no peak of the memory.
 hone_peaks hone_peaks_of_gpu(const hone_device_info *device)
 {
     hone_peaks peaks = {.bytes[HONE_LEVEL_MEMORY] = device->l2_bytes > 0 ? device->memory_rate : 0, .reach = INFINITY};
@@ -48,8 +48,8 @@ hone_peaks hone_peaks_of_gpu(const hone_device_info *device)
     const double clocks = (double)device->clock_mhz * 1e6, sms = (double)device->sms;
     peaks.holds[HONE_LEVEL_2] = peaks.holds[HONE_LEVEL_3] = (double)device->l2_bytes;
     if (facts == NULL || !(clocks > 0)) return peaks;
-    // f32 may go through the tensor cores as TF32, at half the rate of 16 bits. What of f64 may be done by narrower numbers
-    // is not known: it counts as f32.
+    // f32 may go through the tensor cores as TF32, at half the rate of 16 bits. How much of f64 arithmetic narrower
+    // numbers can do is not known, so f64 counts as f32.
     const double of_16 = facts->operations * sms * clocks;
     const double operations[HONE_WIDTHS] = {of_16 / 2, of_16 / 2, of_16, 2 * of_16, 4 * of_16};
     memcpy(peaks.operations, operations, sizeof operations);
@@ -70,7 +70,8 @@ void hone_peaks_add(hone_peaks *peaks, const hone_peaks *more)
 
 // What must be done ---------------------------------------------------------------------------------------------------
 
-// The memory that a tensor's elements lie in: of an axis without a stride one element, of axes that overlap their span.
+// The bytes of the memory that a tensor's elements lie in. An axis with stride 0 counts as one element, and axes that
+// overlap count with their span.
 static double bytes_of(const hone_tensor *tensor)
 {
     double elements = 1, span = 1;
@@ -108,8 +109,8 @@ hone_cost hone_floor_cost(const hone_algorithm *algorithm, const hone_call *call
     return cost;
 }
 
-// Of the narrowest numbers among the inputs: with these the arithmetic may be done. Wide integers may be places of what is
-// computed in floats, and count as 32 bits.
+// The width of the narrowest numbers among the inputs: the arithmetic may be done with these. Wide integers may be
+// indices of what is computed in floats, so they count as 32 bits.
 static hone_number_width narrowest(const hone_call *call)
 {
     int bits = 0; // no input has been seen
@@ -179,7 +180,7 @@ bool hone_floor_is_broken(const hone_floor *floor, double time_ns)
 
 // Words ---------------------------------------------------------------------------------------------------------------
 
-// Three digits and a prefix: "8.39 M".
+// Formats a number with three digits and a prefix: "8.39 M".
 static const char *scaled(double value, char out[24])
 {
     static const char prefixes[] = " kMGTPE";

@@ -1,14 +1,14 @@
-// What a contest tried, in its order, as one JSON object: what reports draw and T4 results list.
+// Records what a contest tried, in its order, as one JSON object. Reports draw it, and T4 results list it.
 //
 // {"seconds":S,"evaluations":[E...],"finals":{"winner":I,"finalists":[{"evaluation":I,"samples_ns":[...],"waited":[...],
 // "marks":[...]}...]}}
-// E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples" (as
-// they came to stand: after the finals, for those that were in them),"runs_ns" (what the race sampled; "waited" and
-// "marks" where other work disturbed some of it: message.h),"max_error", or "failure" and "reason"; "default","dropped","resumed","same" (its code is an earlier one's,
-// whose times stand) when true}.
-// Beside them "roofline":{"operations","bytes" (of a run),"arithmetic" (operations a second at best),"levels":{"L1",...}
-// (bytes a second)} and "before":{"kernel","config","time_ns"}, what the store answered with when the contest began.
-// What is not known is left out.
+// E is {"kernel","config","at" (seconds),"raced_ns" (its time in the race),"time_ns","low_ns","high_ns","samples"
+// (final values: after the finals, for candidates that took part in them),"runs_ns" (the samples of the race; "waited"
+// and "marks" if other work disturbed some of them: message.h),"max_error", or "failure" and "reason";
+// "default","dropped", "resumed","same" (its code is that of an earlier config, whose times it has) when true}.
+// Optional fields beside them: "roofline":{"operations","bytes" (of a run),"arithmetic" (operations per second at
+// best), "levels":{"L1",...} (bytes per second)} and "before":{"kernel","config","time_ns"}, the store's answer when
+// the contest began. A field whose value is not known is left out.
 #include "tune/contest/contest.h"
 
 #include "base/error.h"

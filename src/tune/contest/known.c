@@ -26,7 +26,7 @@ typedef struct loader {
     bool failed;
 } loader;
 
-// "" when there is no memory for it: nothing is compared then.
+// The text of a kernel's environment; "" when there is no memory for it, and then nothing is compared.
 static const char *environment_of(const hone_question *question, hone_contestant *contestant)
 {
     if (contestant->environment != NULL) return contestant->environment;
@@ -47,23 +47,23 @@ static bool is_of_today(const loader *load, hone_contestant *contestant, const h
         return hone_failure_stands(measurement, kernel, device, hone_os_now_utc(), NULL, 0);
     if (!hone_same_revision(kernel->revision, measurement->revision)) return false;
     if (load->known->any_environment) return true;
-    // Texts first: thousands of measurements have the same.
+    // Compares the texts first: thousands of measurements have the same one.
     if (measurement->environment == NULL ||
         hone_environment_is(measurement->environment, environment_of(load->question, contestant)))
         return true;
     return hone_environment_compare(measurement->environment, device, kernel, difference) == HONE_STANDS;
 }
 
-// What was measured of another revision of the kernel, in another environment or under another regime says nothing
-// here.
+// Whether a measurement applies to this contest. It does not if it is of another revision of the kernel, another
+// environment or another regime.
 static bool applies(const loader *load, hone_contestant *contestant, const hone_store_measurement *measurement)
 {
     return contestant->space != NULL && strcmp(contestant->ref->kernel.name, measurement->kernel) == 0 &&
            measurement->regime == load->question->options.regime && is_of_today(load, contestant, measurement);
 }
 
-// The samples that were kept, so that a contest that goes on judges by all of them. What is no list of times was not
-// written by hone, and counts as none.
+// Reads the samples that were kept, so that a contest that continues uses all of them. A text that is not a list of
+// times was not written by hone, and counts as none.
 static void read_samples(const char *text, hone_trial *out)
 {
     hone_view list, key, item;
@@ -95,7 +95,7 @@ static bool read_trial(const hone_store_measurement *measurement, hone_trial *ou
     return measurement->max_error >= 0 && measurement->time_ns > 0 && measurement->samples > 0;
 }
 
-// False: no memory.
+// False: out of memory.
 static bool add(loader *load, hone_resumed *resumed, const char *config)
 {
     hone_known *known = load->known;
@@ -123,8 +123,8 @@ static bool load_one(void *ctx, const hone_store_record *record)
     return true;
 }
 
-// A config of somebody's kernel that was wrong for another call does not win this one: right for some data is what a
-// wrong kernel is, too. The library's own are verified by its tests.
+// A config of a kernel that is not the library's own, and was wrong for another call, cannot win this contest: a wrong
+// kernel may be right for some data. Kernels of the library are verified by the library's tests.
 static bool load_wrong(void *ctx, const hone_store_measured *row)
 {
     loader *load = ctx;
@@ -159,7 +159,8 @@ static bool has_foreign_kernels(const hone_field *field)
 
 // Forgetting ----------------------------------------------------------------------------------------------------------
 
-// A failure of which nobody knows when it happened keeps nothing from being tried.
+// Failures to be written again without their time, which is how they are forgotten: a failure without a time does not
+// keep its config from being tried.
 typedef struct forgotten {
     hone_arena arena;
     hone_store_measurement *failures;
@@ -195,7 +196,7 @@ static bool note_failure(void *ctx, const hone_store_record *record)
     return !list->failed;
 }
 
-// Fresh forgets all failures of the call, also those whose configs this contest will not come to.
+// options.fresh forgets all failures of the call, also those of configs that this contest will not try.
 static hone_status forget_failures(const hone_question *question, hone_error *err)
 {
     hone_store *store = question->environment->store;
@@ -231,13 +232,14 @@ static hone_status load_wrongs(loader *load, hone_error *err)
     hone_store *const stores[] = {question->environment->store, question->environment->system_store};
     const hone_store_key all = {.algorithm = question->key.algorithm, .version = question->key.version};
     for (int i = 0; i < 2 && has_foreign_kernels(load->field); i++) {
-        hone_error why = {0}; // a store that cannot be read says so elsewhere
+        hone_error why = {0}; // a store that cannot be read is reported elsewhere
         if (stores[i] != NULL) (void)!hone_store_failures(stores[i], &all, load_wrong, load, &why);
     }
     return load->failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
-// Of two measurements of one config the first is taken: what was wrong elsewhere, then the user's own.
+// If there are two measurements of one config, the first that is loaded counts: wrong results for other calls come
+// before the user's store, and that before the system's.
 hone_status hone_known_load(hone_known *known, const hone_question *question, hone_field *field, hone_error *err)
 {
     const hone_tune_environment *environment = question->environment;
@@ -262,7 +264,7 @@ static hone_contestant *find_contestant(const hone_field *field, const hone_stor
     return NULL;
 }
 
-// The contestant of a stored decision that was verified and could still be taken; NULL: there is none.
+// Finds the contestant of a stored decision that was verified and could still be taken; NULL: there is none.
 static hone_contestant *find_choice(const hone_field *field, const hone_store_decision *row, hone_config *out_config)
 {
     hone_contestant *contestant = row->verified ? find_contestant(field, row) : NULL;
@@ -345,7 +347,8 @@ const hone_resumed *hone_known_find(const hone_known *known, uint32_t kernel, co
     return NULL;
 }
 
-// Those that count, to a thousandth of a nanosecond: more is noise. NULL where none were kept, or none was left alone.
+// Writes the samples that count, to a thousandth of a nanosecond: more digits are noise. NULL if none were kept, or
+// none was undisturbed.
 static const char *write_samples(const hone_trial *trial, char out[SAMPLES_SIZE])
 {
     char number[HONE_NUMBER_SIZE];
@@ -361,7 +364,7 @@ static const char *write_samples(const hone_trial *trial, char out[SAMPLES_SIZE]
     return out;
 }
 
-// when: NULL for a record that is only shown: no contest relies on it.
+// when: NULL for a record that is only shown, and that no contest uses.
 static void store(
     hone_known *known,
     const hone_question *question,

@@ -36,7 +36,7 @@ static bool is_in_space(
     return is_in;
 }
 
-// Of a kernel with a list of its own.
+// Whether the config is in the list of a kernel that has its own list.
 static bool is_listed(const hone_kernel *kernel, const hone_call *call, const hone_config *config)
 {
     enum { MOST = 4096 };

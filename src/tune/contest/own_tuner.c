@@ -1,5 +1,5 @@
-// A tuner of the caller's own in a contest: what it is shown, what it may try, and what it chooses. All that it tries is
-// verified and timed as what hone proposes.
+// The caller's own tuner in a contest: what it can read, what it may try, and what it chooses. All that it tries is
+// verified and timed like the candidates that hone proposes.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -16,8 +16,8 @@ struct hone_tuning {
     hone_contest_state *state;
     hone_contest_try *tries;
     hone_tuning_kernel *kernels;      // [count]
-    const hone_tuning_kernel **shown; // [count] of them
-    uint32_t *contestants;            // of each kernel, its number among the field's
+    const hone_tuning_kernel **shown; // [count], pointers into kernels
+    uint32_t *contestants;            // [count], index of each kernel's contestant in the field
     size_t count;
 };
 
@@ -193,7 +193,7 @@ static hone_status open_tuning(hone_tuning *tuning, hone_error *err)
     return HONE_OK;
 }
 
-// A tuner that goes on until the budget refuses it has done all that it could.
+// A tuner that continues until the budget is spent, and then returns HONE_CANCELLED, has succeeded.
 static hone_status run(hone_tuning *tuning, hone_error *err)
 {
     const hone_question *question = &tuning->state->question;

@@ -1,6 +1,6 @@
-// Configs whose preparing takes long are prepared several at once before they are tried: compiled in parallel, timed
-// alone.
-// The worker that times them does it, so that the compiler's faults are as isolated as a kernel's.
+// Configs that take long to prepare are prepared several at once before they are tried: compiled in parallel, timed
+// alone. The worker that times them also prepares them, so that faults of the compiler are as isolated as those of a
+// kernel.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -17,7 +17,8 @@ static uint32_t most_at_once(size_t evaluations_left)
     return (uint32_t)(most < left ? most : left);
 }
 
-// Only what a platform compiles; a function of the kernel's own is tried alone, that its faults be known as its own.
+// Only code that a platform compiles is prepared ahead. A prepare function of the kernel's own runs alone, so that its
+// faults are known to be its own.
 static bool is_worth_it(const hone_trials *trials, const hone_contestant *contestant)
 {
     return trials->measurer->prepare != NULL && contestant->ref->kernel.code != NULL && !contestant->prepares_alone &&

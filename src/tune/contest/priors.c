@@ -1,5 +1,5 @@
-// What near calls chose is tried first: the best configs that the stores know of other shapes, devices and versions.
-// Each neighbour is a source of its own, so that a search can drop one that misleads.
+// Finds the configs that are tried first: the best ones that the stores have for similar calls of other shapes, devices
+// and versions. Each neighbour is a source of its own, so that a search can drop one that misleads.
 #include "tune/contest/field.h"
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ static bool admits(void *ctx, const char *kernel, const char *config, const char
     return read_config(contestant, config, &read) && hone_bound_space_check(contestant->space, &read, NULL) == HONE_OK;
 }
 
-// The configs of one kernel, neighbour by neighbour.
+// Adds the configs of one kernel, neighbour by neighbour.
 static void fill(const hone_field *field, hone_contestant *contestant, const hone_transfer_answer *answer, size_t *used)
 {
     hone_search_prior *first = field->priors + *used;
@@ -72,7 +72,7 @@ hone_status hone_field_find_priors(hone_field *field, const hone_question *quest
     hone_transfer_answer answer;
     hone_error why = {0};
     if (environment->store == NULL && environment->system_store == NULL) return HONE_OK;
-    // What was measured of the call itself is resumed.
+    // Measurements of the call itself are resumed, so only others are asked for.
     const hone_transfer_question asked = {
         .key = question->key,
         .regime = question->options.regime,

@@ -1,4 +1,4 @@
-// What a contest is asked: fixed before its first station begins, and read by all of them.
+// The inputs of a contest: fixed before its first stage begins, and read by all of them.
 #ifndef HONE_TUNE_CONTEST_QUESTION_H
 #define HONE_TUNE_CONTEST_QUESTION_H
 
@@ -20,7 +20,7 @@ static inline bool hone_question_is_cancelled(const hone_question *question)
     return question->options.cancel != NULL && *question->options.cancel;
 }
 
-// Everything of a decision but its evidence.
+// Fills all of a decision but its evidence.
 void hone_question_fill_decision(
     const hone_question *question, const hone_kernel_ref *ref, const hone_config *config, hone_decision *out);
 

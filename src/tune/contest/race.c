@@ -1,17 +1,17 @@
-// The race: candidates one after the other, until what may be spent is spent.
+// The race: tries candidates one after the other until the budget is spent.
 //
-// The order: what an earlier contest measured (resumed), each kernel's default and between them a few configs of who
-// leads, the store's choice, and then whatever config the search of the kernel with most to gain proposes (budget.c).
-// Kernels whose code is a whole program (XLA's) come in when half of that time is over: what compiles them takes seconds
-// of a processor or of the device, alone, and one that is not ready in time takes its worker with it. Each candidate is one
-// trial; the rule (rule/stopping.c) decides how many samples that has.
+// The order: what an earlier contest measured (resumed), each kernel's default and after each of them a few configs of
+// the kernel that leads, the store's choice, and then the configs that the search of the most promising kernel proposes
+// (budget.c). Kernels whose code is a whole program (XLA's) start when half of that time is over: compiling them keeps
+// a processor or the device busy for seconds, and a kernel that is not ready in time costs the contest its worker
+// process. Each candidate is one trial; the stopping rule (rule/stopping.c) decides how many samples it has.
 //
 // A config whose binary was measured before, by the digest of its code, is not run: two configs that a compiler makes
 // one program of would differ by noise alone.
 //
-// A machine's speed drifts while a contest runs, so the best is measured again now and then, and all times are compared
-// with that taken out. Least times are compared, not medians: what disturbs a sample on a shared machine makes it
-// longer.
+// A machine's speed drifts while a contest runs. So the best candidate is measured again now and then, and all times
+// are compared with the drift taken out. Least times are compared, not medians: what disturbs a sample on a shared
+// machine makes it longer.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -26,22 +26,23 @@
 #include <string.h>
 
 enum {
-    DRIFT_PERIOD = 8,  // candidates between two looks at the best
-    LOST_LIMIT = 3,    // crashes and time-outs in a row that put a kernel aside
-    LEADERS_STEPS = 3, // after another's default
-    FEW_CONFIGS = 8    // of a kernel: no other of them says much about one that other work on the machine disturbed
+    DRIFT_PERIOD = 8,  // candidates between two measurements of the reference candidate
+    LOST_LIMIT = 3,    // crashes and time-outs in a row after which a kernel is put aside
+    LEADERS_STEPS = 3, // configs of the leading kernel after another kernel's default
+    FEW_CONFIGS = 8    // of a kernel: too few to make up for a sample that other work on the machine disturbed
 };
 
-// Chosen by hand. A change within three deviations is taken for noise, and one past these factors for a measurement
-// that was disturbed.
+// Chosen by hand. A change within three deviations is taken for noise. A change beyond these factors is taken for a
+// disturbed measurement.
 static const double drift_least = 0.8, drift_most = 1.25, drift_deviations = 3;
-static const double reference_reach = 1.5; // over the best: slower ones take too long to look at
-// Of the time that defaults took, for further configs of who leads. On a GPU the compilers of seven defaults left none for
-// a library's 31 other configs: of five contests of 5 s three kept the library's default, and the best was 1.36 times as fast.
+static const double reference_reach = 1.5; // over the best: a slower candidate takes too long to measure repeatedly
+// The share of the defaults' time that is granted to further configs of the leading kernel. On a GPU, compiling seven
+// defaults left no time for the 31 other configs of a library: of five contests of 5 s, three kept the library's
+// default, and the best config was 1.36 times as fast.
 static const double leaders_part = 0.25;
-// Of the contest's seconds, for looking at leaders beyond what everybody is looked at for: the finals do it anyway.
+// The share of the contest's seconds for the checks that only a leader gets: the finals make them anyway.
 static const double proofs_share = 0.1;
-static const double gain_counts = 0.995; // of the best time: what patience waits for
+static const double gain_counts = 0.995; // of the best time: a smaller improvement does not reset the patience
 static const char where[] = "tune.race";
 
 static void say_progress(const hone_contest_state *state, const char *kernel)
@@ -100,8 +101,8 @@ static void put_aside_if_lost(hone_contestant *contestant, hone_contest_kernel *
     memcpy(row->reason, reason, sizeof row->reason);
 }
 
-// What a candidate without a gain takes of the patience. Kernels that are far behind get their fair tries too, most of a
-// usual patience where there are many: then nobody had looked at those that may win.
+// How much of the patience a candidate without a gain uses up. Kernels that are far behind are tried too; where there
+// are many, their tries would use up most of the patience before the kernels that may win were searched.
 static double patience_of(const hone_contest_state *state, const hone_contestant *contestant)
 {
     const double when_behind = 1.0 / 3;
@@ -117,7 +118,7 @@ static void note_passed(hone_contest_state *state, const hone_candidate *candida
     contestant->lost_in_row = 0;
     if (contestant->best_ns == 0 || candidate->rank_ns < contestant->best_ns) contestant->best_ns = candidate->rank_ns;
     hone_standings_update(&state->standings);
-    hone_assert(state->standings.best >= 0); // the candidate itself, if nobody else
+    hone_assert(state->standings.best >= 0); // at least the candidate itself
     double best_ns = hone_standings_best(&state->standings)->rank_ns;
     spending->since_gain += patience_of(state, contestant);
     if (spending->gain_ns > 0 && best_ns >= spending->gain_ns * gain_counts) return;
@@ -159,7 +160,8 @@ static hone_status enter(
     }
     state->spending.since_gain += patience_of(state, contestant);
     hone_field_note_failure(&state->field, kernel, trial->failure, trial->reason);
-    // Resumed failures come after all that passed, not in the order of time.
+    // Resumed failures come after all resumed candidates that passed, not in the order of time, so they are not "in a
+    // row".
     if (!resumed || contestant->passed == 0) put_aside_if_lost(contestant, &state->field.rows[kernel], trial->failure);
     return HONE_OK;
 }
@@ -178,8 +180,8 @@ static bool is_best_shared(const hone_standings *standings)
     return best != NULL && hone_trial_shared_its_device(&best->trial);
 }
 
-// Little is noise, and would put those that were tried later before or behind the others; much is no drift either: one
-// of the two measurements was disturbed.
+// A small change is noise: applying it would rank later candidates wrongly before or behind earlier ones. A large
+// change is not drift either: one of the two measurements was disturbed.
 static double believed_drift(const hone_noise *noise, double drift)
 {
     double change = fabs(drift - 1);
@@ -187,7 +189,8 @@ static double believed_drift(const hone_noise *noise, double drift)
     return is_drift ? drift : 1;
 }
 
-// Who shows the machine's speed: the same one as long as it is not far behind. True: another one from now on.
+// Chooses the candidate that shows the machine's speed: the same one as long as it is not far behind. True: another one
+// from now on.
 static bool choose_reference(const hone_standings *standings, hone_drift *drift)
 {
     const hone_candidate *best = hone_standings_best(standings);
@@ -198,9 +201,9 @@ static bool choose_reference(const hone_standings *standings, hone_drift *drift)
     return true;
 }
 
-// The machine's speed by a candidate that is measured again and again: also a second look at whether it still works.
-// What crowned it was luck in part, so that its first second look, and not its rank, is what later ones are compared
-// with.
+// Measures the machine's speed by one candidate that is measured repeatedly, which also checks again that it still
+// works. The candidate became the best partly by luck, so later measurements are compared with its first repeated
+// measurement and not with its rank.
 static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
 {
     hone_drift *drift = &state->drift;
@@ -232,8 +235,8 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
-// The worker cannot take this kernel at all, which is no failure of the kernel's. It is not stored: it ends with the
-// installation.
+// The worker cannot run this kernel at all, which is not a failure of the kernel. It is not stored, because another
+// installation may be able to.
 static void refuse(hone_field *field, const hone_question *question, uint32_t kernel, const hone_trial *trial)
 {
     hone_field_warn_left_out(field, question, kernel, trial->reason);
@@ -242,7 +245,7 @@ static void refuse(hone_field *field, const hone_question *question, uint32_t ke
     hone_words_copy(row->reason, sizeof row->reason, trial->reason);
 }
 
-// The digests of a kernel's binaries that were measured: they need not be measured once more. The caller frees the
+// Lists the digests of the kernel's binaries that were measured: these are not measured again. The caller frees the
 // list.
 static hone_status list_digests(
     const hone_standings *standings, const hone_allocator *allocator, uint32_t kernel, hone_try *what, hone_error *err)
@@ -258,7 +261,7 @@ static hone_status list_digests(
     return HONE_OK;
 }
 
-// Where the binary is that of another config, that one's measurement stands for both.
+// If the binary is that of another config, that config's measurement counts for both.
 static void take_twins_trial(const hone_standings *standings, uint32_t kernel, hone_trial *trial)
 {
     for (size_t i = 0; i < standings->count && trial->digest != 0; i++) {
@@ -290,7 +293,7 @@ static hone_status try_new(
         .may_be_cut = state->standings.best >= 0,
     };
     hone_status status = HONE_OK;
-    // Who was measured already is asked to be so again.
+    // A config that was measured before is to be measured again, so no digests are sent.
     if (!hone_standings_have(&state->standings, kernel, tried->config))
         status = list_digests(&state->standings, allocator, kernel, &what, err);
     if (status == HONE_OK) status = hone_trials_try(&state->trials, &what, out, out_cut, err);
@@ -299,7 +302,7 @@ static hone_status try_new(
     return status;
 }
 
-// beside_ns: of what it took, to prepare and to verify, the worker's opening of the call counted in.
+// beside_ns: the part of spent_ns for preparing and verifying, including the time in which the worker opened the call.
 static void note_costs(
     hone_spending *spending, hone_contestant *contestant, const hone_trial *trial, double spent_ns, double beside_ns)
 {
@@ -322,7 +325,7 @@ static hone_status measure(hone_contest_state *state, const entry *tried, hone_e
     hone_trial trial;
     bool cut;
     hone_contestant *contestant = &state->field.contestants[tried->kernel];
-    hone_assert(contestant->space != NULL); // who does not compete is not tried
+    hone_assert(contestant->space != NULL); // a kernel that does not compete is not tried
     uint64_t start = hone_trials_now(&state->trials);
     const double before_ns = beside_samples_ns(&state->trials);
     hone_status status = try_new(state, tried, &trial, &cut, err);
@@ -366,7 +369,7 @@ static hone_status try_config(hone_contest_state *state, uint32_t kernel, const 
 
 // In order ------------------------------------------------------------------------------------------------------------
 
-// What passed before what failed, the fast before the slow.
+// Candidates that passed come before those that failed, and fast ones before slow ones.
 static bool comes_before(const hone_resumed *a, const hone_resumed *b)
 {
     bool a_failed = a->trial.failure != HONE_FAILURE_NONE, b_failed = b->trial.failure != HONE_FAILURE_NONE;
@@ -386,8 +389,8 @@ static const hone_resumed *next_resumed(const hone_known *known, const hone_fiel
     return first;
 }
 
-// All that an earlier contest measured takes part again, as far as this one's evaluations go. A time that the device
-// cannot reach is measured anew.
+// Enters all candidates that an earlier contest measured, as far as this contest's evaluations go. A time that the
+// device cannot reach is measured again.
 static hone_status race_resumed(hone_contest_state *state, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -413,14 +416,14 @@ static hone_status race_resumed(hone_contest_state *state, hone_error *err)
     return status;
 }
 
-// A function of Python imports its packages, which a process that imports nothing has yet to read, and may compile.
+// A function of Python imports its packages. A new process has yet to read them, and may have to compile them.
 static double seconds_of_interpreter(const hone_contest_state *state, uint32_t kernel)
 {
     const double most = 30, seconds = 2 * state->question.options.seconds;
     return !hone_kernel_is_interpreted(state->field.contestants[kernel].ref) ? 0 : seconds < most ? seconds : most;
 }
 
-// take, of a kernel's default. What it took beyond its share is not taken from the others.
+// As take, of a kernel's default. Time that it uses beyond its share does not reduce the time of the others.
 static hone_status take_default(hone_contest_state *state, const entry *first, double share, hone_error *err)
 {
     hone_trials *trials = &state->trials;
@@ -435,7 +438,7 @@ static hone_status take_default(hone_contest_state *state, const entry *first, d
     return status;
 }
 
-// It may compile for long, or never return: this contest does not tell, and a longer one may.
+// The default may compile for long, or never return. This contest cannot tell which; a longer one may.
 static void note_unready(hone_contest_state *state, uint32_t kernel, double seconds)
 {
     hone_contestant *contestant = &state->field.contestants[kernel];
@@ -446,14 +449,16 @@ static void note_unready(hone_contest_state *state, uint32_t kernel, double seco
         "was not ready after %.3g s, its share of the contest's time: give the contest more seconds", seconds);
     contestant->put_aside = contestant->is_unready = true;
     hone_words_copy(state->field.rows[kernel].reason, sizeof state->field.rows[kernel].reason, candidate.trial.reason);
-    // A function of Python has had seconds of its own, and may never return. Of others a short contest alone is to blame.
+    // A function of Python has had seconds of its own, and may never return. For other kernels the short contest is the
+    // reason.
     if (!hone_kernel_is_interpreted(contestant->ref)) return;
     hone_field_note_failure(&state->field, kernel, HONE_FAILURE_TIMEOUT, candidate.trial.reason);
     state->field.rows[kernel].tried++;
     hone_known_store_unready(&state->known, &state->question, &state->field, &candidate);
 }
 
-// A compiler that needs minutes must not leave the others without any: in a longer contest it has more.
+// Limits the time of a default, so that a compiler that needs minutes leaves time for the others. A longer contest
+// gives it more.
 //   least   seconds that it may take to be ready, if its share is less
 static hone_status race_default(hone_contest_state *state, uint32_t kernel, double least, hone_error *err)
 {
@@ -470,8 +475,8 @@ static hone_status race_default(hone_contest_state *state, uint32_t kernel, doub
     return HONE_OK;
 }
 
-// The next config of one kernel. A constraint that cannot be evaluated for some configs ends its kernel's search, not
-// the contest: both ends are HONE_NOT_FOUND.
+// The next config of one kernel. A constraint that cannot be evaluated for some configs ends the search of its kernel,
+// not the contest: the end of a search and this error are both HONE_NOT_FOUND.
 static hone_status next_of(hone_contest_state *state, size_t kernel, hone_config *out, hone_error *err)
 {
     hone_error why = {0};
@@ -487,15 +492,15 @@ static hone_status next_of(hone_contest_state *state, size_t kernel, hone_config
     return HONE_NOT_FOUND;
 }
 
-// What a further config of who leads costs at least, as far as its first ones tell: a compiler takes as long for each, and
-// so do the runs. What a library does once, and the checks of a kernel that leads, are done.
+// The least cost of a further config of the leading kernel, in ns, estimated from its first configs: a compiler takes
+// as long for each, and so do the runs. What a library does once, and the checks of a leader, are already done.
 static double least_step_ns(const hone_contestant *leader, const hone_candidate *best)
 {
     return leader->ref->kernel.code != NULL ? hone_budget_cost_ns(leader) : best->trial.spent.run_ns;
 }
 
-// A few further configs of who leads, as long as there is credit for them, which is less by what they took then, and as
-// evaluations are left for every kernel's default.
+// Tries a few further configs of the leading kernel, as long as there is credit for them and evaluations are left for
+// the default of every kernel. The time that they take is subtracted from the credit.
 static hone_status race_leader(hone_contest_state *state, double *credit_ns, hone_error *err)
 {
     const hone_budget budget = hone_contest_budget(state);
@@ -520,8 +525,9 @@ static hone_status race_leader(hone_contest_state *state, double *credit_ns, hon
     return status == HONE_NOT_FOUND ? HONE_OK : status;
 }
 
-// What is done once, before the first default has a time (the reference, what a worker loads), must not eat what the defaults
-// of the others need: half of the contest's seconds. Returns what was added to what is left.
+// Work that is done once, before the first default has a time (the reference, what a worker loads), must not use up the
+// time that the defaults of the other kernels need: half of the contest's seconds. Returns the ns that were added to
+// the time that is left.
 static uint64_t grant_defaults(hone_trials *trials)
 {
     const uint64_t least = hone_trials_until(trials, 0.5);
@@ -532,8 +538,9 @@ static uint64_t grant_defaults(hone_trials *trials)
     return granted;
 }
 
-// What answers without tuning comes first, which need not be the registry's first: where seconds are few, who is tried last is not
-// tried at all, and nothing could be said about the default. Then the others in their order.
+// The kernel that answers without tuning comes first; it need not be the first in the registry. Where seconds are few,
+// the last kernels are not tried at all, and without a time of the default nothing could be compared with it. The
+// others follow in their order.
 static uint32_t default_at(uint32_t place, uint32_t first)
 {
     return place == 0 ? first : place <= first ? place - 1 : place;
@@ -552,7 +559,8 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
         const uint32_t i = default_at(n, first);
         hone_contestant *contestant = &state->field.contestants[i];
         const uint64_t start = hone_trials_now(&state->trials);
-        // Out of time the search for the first that works goes on, else a slow one before it would hide it.
+        // After the end of the time the search for the first default that works goes on. Otherwise a slow default
+        // before it would hide it.
         if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
         contestant->is_late = n > 0 && hone_platform_facts_of(contestant->ref->kernel.platform)->is_module;
         if (contestant->is_late) continue;
@@ -571,7 +579,7 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
     return status;
 }
 
-// What the store answers with today defends its place.
+// Enters the config that the store answers with today.
 static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
 {
     const hone_incumbent *incumbent = &state->known.incumbent;
@@ -583,8 +591,9 @@ static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
     return take(state, &(entry){incumbent->kernel, &incumbent->config, false, 0}, err);
 }
 
-// Chooses the next config to try after the defaults: the best config of another instruction set if this one may win by it, else a
-// config of the kernel where a step is worth most. Returns HONE_NOT_FOUND when no config is left.
+// Chooses the next config to try after the defaults: the best config of a kernel that differs in instruction set alone,
+// if this kernel may win by it, else a config of the most promising kernel. Returns HONE_NOT_FOUND when no config is
+// left.
 static hone_status choose_next(
     hone_contest_state *state, uint32_t *out_kernel, hone_config *out_config, hone_error *err)
 {
@@ -603,7 +612,8 @@ static hone_status choose_next(
     }
 }
 
-// What answers where nothing was tuned: by it the rest is judged. Of kernels in their order the first that is right.
+// Tries the default that answers without tuning: the other candidates are judged by it. If it fails, the kernels follow
+// in their order until one passes.
 static hone_status race_first_default(hone_contest_state *state, hone_error *err)
 {
     const hone_contestant *first = hone_field_default(&state->field);
@@ -631,7 +641,7 @@ static uint32_t count_late(const hone_field *field)
     return count;
 }
 
-// The searches, until this time at most, and as long as evaluations are left for the defaults that wait.
+// Runs the searches until until_ns at most, and as long as evaluations are left for the defaults that wait.
 static hone_status race_searches(hone_contest_state *state, uint64_t until_ns, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -644,7 +654,7 @@ static hone_status race_searches(hone_contest_state *state, uint64_t until_ns, h
         status = choose_next(state, &kernel, &config, err);
         if (status == HONE_OK) status = take(state, &(entry){kernel, &config, false, 0}, err);
     }
-    return status == HONE_NOT_FOUND ? HONE_OK : status; // every config was looked at
+    return status == HONE_NOT_FOUND ? HONE_OK : status; // every config was tried
 }
 
 static uint64_t race_left_ns(const hone_contest_state *state)
@@ -653,7 +663,7 @@ static uint64_t race_left_ns(const hone_contest_state *state)
     return now < state->trials.race_until_ns ? state->trials.race_until_ns - now : 0;
 }
 
-// The defaults that had to wait, each for half of the time that is left then.
+// Tries the defaults that had to wait, each for half of the time that is left then.
 static hone_status race_late(hone_contest_state *state, hone_error *err)
 {
     const double half = 0.5;
@@ -674,7 +684,7 @@ hone_status hone_contest_race(hone_contest_state *state, hone_error *err)
 {
     state->trials.proofs_ns = proofs_share * 1e9 * state->question.options.seconds;
     hone_status status = race_resumed(state, err);
-    state->spending.since_gain = 0; // patience is for what this contest tries
+    state->spending.since_gain = 0; // patience counts only what this contest tries
     if (status == HONE_OK && state->question.options.tuner != NULL) return race_for_tuner(state, err);
     if (status == HONE_OK) status = race_defaults(state, err);
     if (status == HONE_OK) status = race_incumbent(state, err);

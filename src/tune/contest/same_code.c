@@ -1,8 +1,8 @@
-// Whether what an earlier contest measured was measured of the code that is here now. A revision is a word, and a
-// compiler reads more than a source: the digest of what runs tells.
+// Checks whether earlier measurements are of the code that is here now. A revision is only a string, and a compiler
+// reads more than one source, so the digest of the code that runs decides.
 //
-// The fastest that was measured of each kernel is prepared once more. Where its digest is another, all that was
-// measured of the kernel under a digest is as if it had not been: it is of other code.
+// The fastest measured config of each kernel is prepared once more. If its digest has changed, all measurements of the
+// kernel that have a digest are dropped, because they are of other code.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -30,7 +30,8 @@ static void forget(hone_known *known, uint32_t kernel)
     known->count = kept;
 }
 
-// What cannot be had here says nothing of the code.
+// Prepares the config and compares the digest. A config that cannot be prepared here says nothing about the code, so
+// *out_same is true then.
 static hone_status ask(
     hone_contest_state *state, uint32_t kernel, const hone_resumed *of, bool *out_same, hone_error *err)
 {

@@ -1,7 +1,7 @@
-// Where a call is too large, or its reference too slow, for more than its ordinary inputs, the winner is verified on a
-// smaller one, too. So it is where its own runs are so slow that the contest has no time for as many as a winner is looked
-// at by: what arrays that are placed unlike each other, other threads or rows out of the ordinary show, runs of a
-// hundredth of the time show as well.
+// If a call is too large, or its reference too slow, for more than its ordinary inputs, the winner is verified on a
+// smaller call, too. The same is done if the winner's own runs are so slow that the contest has no time for all checks
+// of a winner. Errors with arrays in unusual places, with other threads or with unusual rows show in runs of a
+// hundredth of the time as well.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -13,12 +13,13 @@
 
 static const char where[] = "tune.smaller";
 
-// A call above either is verified on ordinary inputs alone (hone_session_is_quick), and a smaller one in its place.
+// A call above either size is verified on ordinary inputs alone (hone_session_is_quick), and a smaller one in its
+// place.
 enum { MANY_BYTES = 64 << 20, FEW_BYTES = 2 << 20 };
 
 static const double long_ns = 100e6, least_smaller_seconds = 0.2, most_smaller_seconds = 2;
 
-// Who takes it.
+// A kernel and a config that must take the smaller call.
 typedef struct taker {
     const hone_question *question;
     const hone_kernel_ref *kernel;
@@ -66,7 +67,7 @@ static hone_status verify_on(
         .seed = question->options.seed,
         .cancel = question->options.cancel,
         .no_store = true};
-    // What is measured is measured by the contest that asks.
+    // The contest that asks does the measuring, so this verification needs no store and no permit.
     hone_tune_environment environment = *question->environment;
     environment.store = environment.system_store = NULL;
     environment.failed = NULL;
@@ -92,13 +93,14 @@ hone_status hone_contest_verify_smaller(
         return hone_fail_memory(err, where);
     if (call == NULL) return HONE_OK;
     const uint64_t start = hone_trials_now(&state->trials), end_ns = state->trials.end_ns;
-    // The library's own are looked at in the time that is left.
+    // Kernels of the library are verified in the time that is left.
     const double left = start < end_ns ? (double)(end_ns - start) * 1e-9 : 0,
                  seconds = t.kernel->builtin ? fmax(left, least_smaller_seconds) : most_smaller_seconds;
     const hone_status status = verify_on(&t, call, seconds, &came, &why);
     state->trials.spent.verify_ns += (double)(hone_trials_now(&state->trials) - start);
     *out_done = status == HONE_OK && !came.is_brief;
-    // The library's own do not hang: the machine is too busy for their looks, which its tests have made. Others may hang to be let off.
+    // A kernel of the library does not hang: the machine is too busy for its checks, which the library's tests have
+    // made. For other kernels a time-out stays a failure, because a kernel could hang on purpose to avoid the checks.
     const bool is_late = status == HONE_OK && came.failure == HONE_FAILURE_TIMEOUT && t.kernel->builtin;
     if (status == HONE_OK && !is_late) {
         hone_trial *trial = &candidate->trial;
@@ -108,7 +110,7 @@ hone_status hone_contest_verify_smaller(
             trial->reason, sizeof trial->reason, "for the smaller %.90s: %.140s", hone_call_text(call), came.reason);
     }
     hone_call_release(&call);
-    // Of what cannot be asked, nothing more is known than before.
+    // If the check could not be made, nothing more is known than before.
     return status == HONE_OUT_OF_MEMORY || status == HONE_CANCELLED ? hone_fail(err, status, where, "%s", why.message)
                                                                     : HONE_OK;
 }

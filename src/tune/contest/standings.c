@@ -43,7 +43,7 @@ hone_candidate *hone_standings_next_best(
     hone_candidate *best = NULL;
     for (size_t i = 0; i < standings->count; i++) {
         hone_candidate *candidate = &standings->candidates[i];
-        // A twin's times are its twin's: one of the two is enough.
+        // A candidate with the same binary as another has the other's times: one of the two is enough.
         if (candidate->out || candidate->trial.same) continue;
         if (taken(ctx, candidate) || (best != NULL && candidate->rank_ns >= best->rank_ns)) continue;
         if (!other || !kernel_is_taken(standings, taken, ctx, candidate->kernel)) best = candidate;

@@ -1,4 +1,4 @@
-// Asking the sandbox, and what it means when no answer comes.
+// Asks the sandbox, and interprets an answer that does not come.
 #include "tune/contest/trial.h"
 
 #include "base/assert.h"
@@ -15,12 +15,12 @@
 
 static const char where[] = "tune.trial";
 
-// The reference may be slow. One that is not a function of an interpreter prepares nothing that could hang.
+// The limit for a slow reference. One that is not a function of an interpreter prepares nothing that could hang.
 static const double open_seconds = 120;
-// What a contest may outlive its time by, so that a candidate that is at work can finish.
+// By how much a contest may exceed its time, so that a candidate that is running can finish.
 static const double grace_seconds = 1;
 
-// Peaks are measured in a twentieth of a second.
+// The limit for measuring the peaks, which takes a twentieth of a second.
 static const double peaks_seconds = 10;
 
 static uint64_t limit_ns(double seconds)
@@ -36,7 +36,7 @@ static void describe_loss(const hone_outcome *outcome, char *out, size_t size)
         snprintf(out, size, "it ended its process with exit code %d", outcome->exit_code);
 }
 
-// What a worker that is gone says of its candidate.
+// What the end of the worker shows about its candidate.
 static hone_failure failure_of_loss(const hone_outcome *outcome, char *out, size_t size)
 {
     const bool unaligned = outcome->signal == 0 && outcome->exit_code == HONE_EXIT_UNALIGNED;
@@ -55,7 +55,7 @@ static hone_failure failure_of_loss(const hone_outcome *outcome, char *out, size
     return unaligned ? HONE_FAILURE_UNALIGNED : racy ? HONE_FAILURE_RACY : HONE_FAILURE_CRASH;
 }
 
-// What no answer says of the only candidate that was asked for. False: nothing.
+// What a missing answer shows about the only candidate that was asked for. False: nothing.
 static bool tell_loss(const hone_outcome *outcome, double seconds, hone_failure *out_failure, char *out, size_t size)
 {
     const bool is_late = outcome->kind == HONE_OUTCOME_TIMEOUT;
@@ -98,7 +98,7 @@ static const hone_tolerance *tolerance_of(const hone_question *question)
     return is_given ? given : &question->algorithm->algorithm.tolerance;
 }
 
-// Whose results everybody's must have the bits of.
+// Adds the kernel with whose results those of every other candidate must agree bit for bit.
 static void put_standard(hone_trials *trials)
 {
     const hone_contestant *standard = hone_field_default(trials->field);
@@ -145,7 +145,7 @@ static hone_outcome ask_open(hone_trials *trials, const hone_limits *limits)
     return ask(trials, HONE_MESSAGE_OPEN, limits);
 }
 
-// A function of an interpreter may not return at all: it has the time to import its packages, and a few contests' more.
+// A function of an interpreter may never return. It gets the time to import its packages, and that of a few contests.
 static double seconds_of_reference(const hone_trials *trials)
 {
     const double least = 30, contests = 4;
@@ -161,7 +161,7 @@ static hone_status open_call(hone_trials *trials, hone_error *err)
     hone_status status = hone_sandbox_start(&trials->sandbox, err);
     if (status != HONE_OK) return status;
     hone_outcome outcome = ask_open(trials, &limits);
-    // The system may have ended the process, which says nothing of the reference: a second one tells.
+    // The system may have ended the process, which does not show that the reference fails: a second process decides.
     if (outcome.kind == HONE_OUTCOME_LOST) {
         status = hone_sandbox_start(&trials->sandbox, err);
         if (status != HONE_OK) return status;
@@ -175,9 +175,10 @@ static hone_status open_call(hone_trials *trials, hone_error *err)
 
 // The floor -----------------------------------------------------------------------------------------------------------
 
-// In a process in which no candidate has run: before the first one, and again where one is below the floor. What is
-// known of the machine is the most that was ever seen. A worker that is lost over it has no peaks.
-// bytes: of the call
+// Measures the peaks in a process in which no candidate has run: before the first candidate, and again when a candidate
+// is below the floor. The peaks of the machine are the highest ever seen. If the worker is lost meanwhile, there are no
+// peaks.
+//   bytes  of the call
 static hone_status measure_peaks(hone_trials *trials, double bytes, hone_error *err)
 {
     const hone_limits limits = {limit_ns(peaks_seconds), limit_ns(peaks_seconds), 0};
@@ -215,7 +216,7 @@ static hone_status find_floor(hone_trials *trials, bool again, hone_error *err)
     return HONE_OK;
 }
 
-// Who is below the floor is believed to be when the machine cannot do better in a second look.
+// A candidate below the floor is rejected only if the peaks, measured again, confirm the floor.
 static hone_status is_impossible(hone_trials *trials, double time_ns, bool *out, hone_error *err)
 {
     enum { MOST_LOOKS = 3 };
@@ -241,7 +242,7 @@ static hone_status doubt(hone_trials *trials, hone_trial *trial, hone_error *err
     return HONE_OK;
 }
 
-// The same of each finalist of a block; the first one that is below it fails.
+// Checks each finalist of a block against the floor; the first one that is below it fails.
 static hone_status doubt_rounds(hone_trials *trials, hone_rounds_answer *answer, hone_error *err)
 {
     for (uint32_t i = 0; i < answer->count && answer->rounds > 0 && answer->failure == HONE_FAILURE_NONE; i++) {
@@ -278,13 +279,14 @@ hone_status hone_trials_open(hone_trials *trials, hone_error *err)
     trials->spent.prepare_ns += (double)(hone_trials_now(trials) - start);
     if (status != HONE_OK || trials->has_floor) return status;
     status = find_floor(trials, false, err);
-    // Who was lost over it is started once more, without a floor.
+    // A worker that was lost meanwhile is started once more, without a floor.
     return status == HONE_OK ? hone_trials_open(trials, err) : status;
 }
 
 // Trying --------------------------------------------------------------------------------------------------------------
 
-// How many threads are ready for each processor, as the last minute had it: all takes as many times as long. At least 1.
+// How many threads are ready per processor, as an average over the last minute: everything takes as many times as long.
+// At least 1.
 static double crowding(void)
 {
     hone_os_cpu cpu;
@@ -294,11 +296,13 @@ static double crowding(void)
     return load > cpu.threads ? load / cpu.threads : 1;
 }
 
-// Of the contest's seconds, for the samples of one candidate beyond two: who may win has more in the finals.
+// The share of the contest's seconds for the samples of one candidate beyond two. Candidates that may win get more
+// samples in the finals.
 static const double samples_share = 0.05;
 
-// A run is not a compilation: it has no reason to take ten seconds when the best takes a millisecond. Beside compilers, six
-// ready threads for each processor, a right kernel's phase of verifying took longer than its second.
+// The limit of a run in seconds. A run compiles nothing, so it need not take ten seconds when the best takes a
+// millisecond. While compilers kept six threads ready for each processor, verifying a right kernel took longer than the
+// second that it had.
 static double run_seconds(double limit, double best_ns)
 {
     double enough = (1 + 1e-9 * 1000 * best_ns) * crowding();
@@ -306,13 +310,13 @@ static double run_seconds(double limit, double best_ns)
 }
 
 static const double compile_seconds = 60;
-// That the first one may take to be ready in a contest that is shorter, or over.
+// The seconds that the first candidate may take to be ready in a contest that is shorter, or over.
 static const double least_ready_seconds = 10;
 
 static double candidate_seconds(const hone_question *question, const hone_kernel_ref *kernel, double best_ns)
 {
     double limit = question->options.candidate_seconds;
-    // On a machine that has other work a compiler takes many times its second.
+    // On a machine that is busy with other work a compiler takes many times its usual second.
     if (kernel->kernel.code != NULL && !question->candidate_seconds_given) limit = compile_seconds;
     return kernel->kernel.prepare != NULL || kernel->kernel.code != NULL ? limit : run_seconds(limit, best_ns);
 }
@@ -323,7 +327,7 @@ static double seconds_left(const hone_trials *trials)
     return now < trials->end_ns ? (double)(trials->end_ns - now) * 1e-9 : 0;
 }
 
-// What the contest still has for one candidate.
+// The seconds that the contest still has for one candidate.
 static double time_for(const hone_trials *trials, const hone_try *what)
 {
     double left = seconds_left(trials) + grace_seconds;
@@ -341,7 +345,7 @@ static hone_status read_trial(hone_trials *trials, hone_trial *out, hone_error *
 
 // One attempt ---------------------------------------------------------------------------------------------------------
 
-// Behind a candidate: which other scalars it is verified with.
+// Appended after a candidate: which other scalars it is verified with.
 static void put_scalars(hone_trials *trials, const hone_kernel_ref *kernel, const hone_config *config)
 {
     hone_wire_put_u8(&trials->message, hone_other_scalars_for(&trials->others, trials->question, kernel, config));
@@ -362,8 +366,9 @@ static void put_try(hone_trials *trials, const hone_try *what, const hone_stoppi
     hone_message_put_digests(&trials->message, what->digests, what->digest_count);
 }
 
-// Who was wrong may have written where nobody looks, and the next one would be wrong by it: what is held against a kernel comes
-// from a process in which no other was wrong. The library's own write where they say, as its tests know.
+// A kernel that was wrong may have written into memory that is not checked, which would make the next candidate wrong.
+// So the process is dropped: a kernel is rejected only by a process in which no other was wrong. Kernels of the library
+// write only into their own arrays, which the library's tests verify.
 static bool leaves_doubt(const hone_kernel_ref *kernel, hone_failure failure)
 {
     return !kernel->builtin && hone_failure_kind_of(failure)->is_wrong;
@@ -378,16 +383,17 @@ static hone_status take_answer(hone_trials *trials, const hone_try *what, hone_t
     return HONE_OK;
 }
 
-enum { PHASES_OF_PYTHON = 3 }; // that may take a candidate's whole limit
+enum { PHASES_OF_PYTHON = 3 }; // phases that may each take a candidate's whole limit
 
-// Compilers of functions of Python work in a run: torch.compile's in the first run of each shape, layout and alignment. So each phase
-// of such a function may take the whole limit.
+// Compilers of functions of Python compile during a run: torch.compile does so in the first run of each shape, layout
+// and alignment. So each phase of such a function may take the whole limit.
 static hone_limits limits_of(const hone_trials *trials, const hone_kernel_ref *kernel, double limit, double best_ns)
 {
     const double least = 2, part = 0.5;
     const uint64_t all_ns = limit_ns(limit);
     if (hone_kernel_is_interpreted(kernel)) return (hone_limits){all_ns, all_ns, PHASES_OF_PYTHON * all_ns};
-    // Of what nobody has run yet: who hangs leaves half of what is left to the others, on a busy machine none of it.
+    // Before any candidate has passed: a candidate that hangs leaves half of the remaining time to the others, and on a
+    // busy machine none of it.
     const double left = seconds_left(trials), half = fmax(least, fmin(part * left * crowding(), left)),
                  next = best_ns > 0 ? run_seconds(limit, best_ns) : fmin(limit, half);
     return (hone_limits){all_ns, limit_ns(next), 0};
@@ -404,9 +410,9 @@ static hone_status ask_once(
     double limit = by->limit_ns * 1e-9, left = time_for(trials, what);
     bool clamped = left < limit && what->may_be_cut;
     if (clamped) limit = left;
-    // Where nothing has passed yet, what is made ready for long may be the only one that works.
+    // Before any candidate has passed, one that takes long to be ready may be the only one that works.
     if (!clamped && is_timed(what)) limit = fmin(limit, fmax(left, least_ready_seconds));
-    // The race ends before it is ended.
+    // The sampling ends before the process is ended.
     const double race_ns = is_timed(what) ? limit * 1e9 / 2 : 1;
     const hone_stopping stopping = {
         .best_ns = by->best_ns,
@@ -420,7 +426,7 @@ static hone_status ask_once(
     put_try(trials, what, &stopping);
     hone_outcome outcome = ask(trials, HONE_MESSAGE_TRY, &limits);
     if (outcome.kind == HONE_OUTCOME_ANSWERED) return take_answer(trials, what, out, err);
-    // Before that it was its own run that took too long.
+    // If the first limit is not over, a run of the candidate itself took too long.
     const bool is_over = hone_trials_now(trials) - start >= limits.first_ns;
     *out_cut = clamped && is_over && outcome.kind == HONE_OUTCOME_TIMEOUT;
     const double waited = is_over ? limit : (double)limits.next_ns * 1e-9;
@@ -428,9 +434,8 @@ static hone_status ask_once(
     return fail_outcome(&outcome, what->kernel->kernel.name, waited, err);
 }
 
-// Failures that an earlier candidate may have brought about in the process that both were in. A wrong answer is asked
-// for twice only where a new process is opened quickly, and one that does not come where it was not waited for for
-// long.
+// Whether an earlier candidate in the same process may have caused the failure. A wrong answer is checked again in a
+// new process only if that is opened quickly, and a missing answer only if the limit was short.
 static bool may_be_anothers(const hone_opened *opened, const hone_trial *trial, double limit_seconds)
 {
     const double quick_ns = 50e6, soon_seconds = 1;
@@ -498,8 +503,8 @@ static hone_status prepare_here(
 
 // Confirming ----------------------------------------------------------------------------------------------------------
 
-// The longest that one phase of the finals can honestly take: the first one prepares all of them, in a new process perhaps, which takes
-// what it took when each was tried.
+// The longest that one phase of the finals can take without hanging. The first phase prepares all finalists, perhaps in
+// a new process, which takes as long as preparing took when each was tried.
 static hone_limits limits_of_block(const hone_trials *trials, const hone_block *block)
 {
     const double runs = 200, references = 20, others = 3, prepared = 3, late_share = 0.3;
@@ -512,8 +517,8 @@ static hone_limits limits_of_block(const hone_trials *trials, const hone_block *
     }
     const double all =
         2 * block->seconds + trials->question->options.candidate_seconds + 10 * run + prepared * prepare * crowding();
-    // All have run before. Who waits for itself in two threads, say, is waited for no longer than its looks can take, on a busy machine
-    // as long as the contest lasts.
+    // All finalists have run before. A finalist that waits for itself in two threads, for example, is waited for no
+    // longer than its checks can take, and on a busy machine as long as the contest lasts.
     const double looks = others + runs * run + references * 1e-9 * trials->opened.reference_ns,
                  left = fmax(seconds_left(trials), late_share * trials->question->options.seconds),
                  busy = fmax(looks, fmin(looks * crowding(), left)),

@@ -1,11 +1,11 @@
-// What the finals' samples say: who is certainly slower, who wins, and what they leave open.
+// What the finals' samples show: which finalists are certainly slower, which one wins, and what is left open.
 //
-// Two finalists are compared by the rounds in which nothing disturbed either of them; where those are rare, by those in
-// which a neighbour on their device disturbed both, else by all
-// their samples that were left alone, those of the race too (rule/statistics.c). The fastest wins, with two exceptions:
-// a tie goes to what answers today, else by an order that knows no times, so that a tie always ends the same; and what
-// the store answers with stays until another is certainly faster, as does the default where little was tried or little
-// is to be gained.
+// Two finalists are compared by the rounds in which nothing disturbed either of them. If those are rare, they are
+// compared by the rounds in which the same state of their device (clock, heat, power, other processes) disturbed both,
+// else by all of their undisturbed samples, those of the race too (rule/statistics.c). The fastest wins, with two
+// exceptions. A tie is won by what answers today, else it is decided by an order that does not depend on times, so that
+// a tie always ends the same. And the store's choice stays until another candidate is certainly faster, as does the
+// default if little was tried or little is to be gained.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -19,33 +19,34 @@
 #include <string.h>
 
 enum {
-    LEAST_PAIRS = 5,  // undisturbed rounds that a ratio is known by
-    LEAST_ALONE = 3,  // samples of one that were left alone, which then count without others beside them
-    MOST_LASTING = 4, // finalists beyond the first block, unless others may well be faster
+    LEAST_PAIRS = 5,  // undisturbed rounds that a ratio needs
+    LEAST_ALONE = 3,  // undisturbed samples of one finalist that count without its disturbed ones
+    MOST_LASTING = 4, // finalists that stay after the first block, unless others may well be faster
     MOST_TIMES = HONE_MOST_FINAL_ROUNDS + HONE_KEPT_SAMPLES
 };
 
-static const double told_share = 0.1; // of disturbed samples
+static const double told_share = 0.1; // of disturbed samples: from here on the machine counts as disturbed
 static const double clearly = 1.1;    // slower, and certain after a single block
-static const double hardly = 0.97;    // of the fastest: one beyond the first few stays if it may be so much faster
-static const double unsteady = 1.1;   // between how much slower two have become since the race
+static const double hardly = 0.97;    // times the fastest: one beyond the first few stays if it may be so fast
+static const double unsteady = 1.1;   // ratio of two finalists' slowdowns since the race
 // What an undecided contest must promise before it leaves the default (docs/decisions/busy-machines.md).
 static const double worth_leaving = 1.05;
-// The upper end of an interval over its lower one. Beyond it times came in two sorts, and which of them the rounds met is chance.
+// Upper end of an interval over its lower one. An interval that is wider has times of two sorts, and it is chance which
+// of them the rounds have met.
 static const double wide = 2;
-static const double hopeless_standing = 1.5; // what answers today, after however few rounds
-// Chosen by hand, wider at first: with these lab/racing has less regret (docs/benchmarks.md).
+static const double hopeless_standing = 1.5; // what answers today is out beyond this, after however few rounds
+// Chosen by hand, wider at first: with these values lab/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 
 // Ratios --------------------------------------------------------------------------------------------------------------
 
-// What two have to say about each other.
+// The samples by which two finalists are compared.
 typedef struct pairs {
     uint32_t count;
     double a[HONE_MOST_FINAL_ROUNDS], b[HONE_MOST_FINAL_ROUNDS];
 } pairs;
 
-// Rounds in which only these things disturbed the two, and both alike.
+// Finds the rounds in which nothing but `allowed` disturbed the two, and the same disturbed both.
 static void find_pairs(const hone_finalist *a, const hone_finalist *b, unsigned allowed, pairs *out)
 {
     const uint32_t end = a->rounds < b->rounds ? a->rounds : b->rounds;
@@ -58,7 +59,7 @@ static void find_pairs(const hone_finalist *a, const hone_finalist *b, unsigned 
     }
 }
 
-// All samples of one that count, those of the race and of the finals.
+// Collects all samples of a finalist that count, those of the race and of the finals.
 static uint32_t count_all(const hone_finalist *finalist, double *out_times)
 {
     hone_sample samples[MOST_TIMES];
@@ -82,7 +83,7 @@ hone_interval hone_finals_ratio(const hone_finals *finals, uint32_t a, uint32_t 
     return hone_median_ratio(a_ns, a_count, b_ns, b_count, seed);
 }
 
-// Where most were disturbed, those of the race that were not count before them.
+// If most samples of the finals were disturbed, undisturbed samples of the race count instead of the disturbed ones.
 uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times)
 {
     hone_sample samples[HONE_MOST_FINAL_ROUNDS];
@@ -94,7 +95,7 @@ uint32_t hone_finalist_times(const hone_finalist *finalist, double *out_times)
     return hone_count_samples(samples, finalist->rounds, LEAST_PAIRS, out_times);
 }
 
-// What each takes; INFINITY: it takes part no more.
+// The time of each finalist in ns; INFINITY: it no longer takes part.
 static void find_centers(const hone_finals *finals, double *out_ns)
 {
     for (uint32_t i = 0; i < finals->count; i++) {
@@ -111,7 +112,7 @@ static uint32_t least_of(const double *centers_ns, uint32_t count)
     uint32_t best = 0;
     for (uint32_t i = 1; i < count; i++)
         if (centers_ns[i] < centers_ns[best]) best = i;
-    hone_assert(isfinite(centers_ns[best])); // somebody still takes part
+    hone_assert(isfinite(centers_ns[best])); // at least one finalist still takes part
     return best;
 }
 
@@ -130,7 +131,7 @@ static uint32_t count_faster(const double *centers_ns, uint32_t count, uint32_t 
     return faster;
 }
 
-// How much slower one was in the finals than in the race; 0: the race has no samples of it that count.
+// How many times slower a finalist was in the finals than in the race; 0: the race has no samples of it that count.
 static double change_of(const hone_finalist *finalist)
 {
     double raced[HONE_KEPT_SAMPLES], times[MOST_TIMES];
@@ -152,8 +153,9 @@ bool hone_finals_are_unsteady(const hone_finals *finals)
     return most > unsteady * least;
 }
 
-// Few rounds in which it was unlucky must not replace what answers today by what is no faster: of times that come in two sorts,
-// as beside busy processes on the other half of a core, five rounds are all of the slow sort in one contest of 32.
+// A few unlucky rounds must not replace what answers today by a candidate that is no faster. Where times are of two
+// sorts, as with busy processes on the other hardware thread of a core, five rounds are all of the slow sort in one
+// contest of 32.
 static bool is_no_more_asked(const hone_finalist *standing, const hone_interval *ratio)
 {
     return ratio->low > (standing->rounds >= HONE_SURE_ROUNDS ? worth_leaving : hopeless_standing);
@@ -161,18 +163,18 @@ static bool is_no_more_asked(const hone_finalist *standing, const hone_interval 
 
 static bool is_certainly_slower(const hone_finalist *finalist, const hone_interval *ratio)
 {
-    bool slower = ratio->low > 1 && ratio->middle > near_enough; // what ties may win by being simpler
+    bool slower = ratio->low > 1 && ratio->middle > near_enough; // a candidate that ties may still win by being simpler
     if (finalist->keeps_place && !is_no_more_asked(finalist, ratio)) return false;
     return slower && (ratio->middle > clearly || finalist->rounds >= HONE_SURE_ROUNDS);
 }
 
-// Beyond the first few, one that can hardly be faster.
+// Whether a finalist beyond the first few can hardly be faster.
 static bool is_crowded_out(const hone_finalist *finalist, const hone_interval *ratio, uint32_t faster)
 {
     return !finalist->keeps_place && faster >= MOST_LASTING && ratio->low > hardly;
 }
 
-// Few rounds are no comparison to show: what tables compare the winner with has more.
+// A few rounds are not enough for a comparison that is shown: finalists that tables compare the winner with get more.
 static bool is_owed(const hone_finalist *finalist, uint32_t faster)
 {
     return (finalist->is_shown || faster == 1) && hone_finalist_missing_rounds(finalist) > 0;
@@ -209,8 +211,8 @@ static uint32_t differing(const hone_field *field, const hone_candidate *candida
     return count;
 }
 
-// Simpler: nearer to its kernel's default, of a kernel that stands earlier in the registry, of smaller values. A total
-// order, so that a tie always ends the same.
+// Whether a is simpler than b: nearer to its kernel's default, of a kernel that comes earlier in the registry, of
+// smaller values. This is a total order, so that a tie always ends the same.
 static bool is_simpler(const hone_field *field, const hone_candidate *a, const hone_candidate *b)
 {
     uint32_t a_differs = differing(field, a), b_differs = differing(field, b);
@@ -223,7 +225,7 @@ static bool is_simpler(const hone_field *field, const hone_candidate *a, const h
 
 static void count_kernels(const hone_field *field, uint32_t *out_competing, uint32_t *out_untried)
 {
-    *out_competing = *out_untried = 0; // with those that were begun
+    *out_competing = *out_untried = 0; // includes those that were begun
     for (size_t i = 0; i < field->count; i++) {
         const hone_contestant *contestant = &field->contestants[i];
         if (contestant->space == NULL || contestant->is_refused) continue;
@@ -232,7 +234,7 @@ static void count_kernels(const hone_field *field, uint32_t *out_competing, uint
     }
 }
 
-// Of those that were never tried to an end; *out: the last of them.
+// Counts the kernels whose default was begun but never ready; *out: the last of them.
 static uint32_t count_unready(const hone_field *field, const hone_contestant **out)
 {
     uint32_t count = 0;
@@ -252,7 +254,7 @@ static bool is_tried_little(const hone_field *field)
     return 2 * untried > competing;
 }
 
-// What answers without this contest: the store's choice, else the default; -1: neither takes part.
+// Finds what answers without this contest: the store's choice, else the default; -1: neither takes part.
 static int64_t find_standing(const hone_contest_state *state, const hone_finals *finals)
 {
     int64_t standing = -1;
@@ -265,14 +267,15 @@ static int64_t find_standing(const hone_contest_state *state, const hone_finals 
     return standing;
 }
 
-// A few rounds err more than their interval says: three of the fastest of many that are alike may all be lucky, on a machine that is
-// not left alone also for certain.
+// Whether there are too few rounds to replace what answers today. The error of a few rounds is larger than their
+// interval says: three of the fastest of many similar finalists may all be lucky, and on a disturbed machine their lead
+// may even look certain.
 static bool are_too_few(const hone_finals *finals, const hone_finalist *standing, bool undecided)
 {
     return standing->rounds < LEAST_PAIRS && (undecided || finals->disturbed >= told_share);
 }
 
-// Whether what answers today stays, of which the fastest is faster by this ratio.
+// Whether what answers today stays. ratio: its time over that of the fastest.
 static bool stays(
     const hone_contest_state *state,
     const hone_finals *finals,
@@ -283,7 +286,7 @@ static bool stays(
     if (ratio->middle <= tie || (undecided && ratio->middle <= undecided_tie)) return true;
     if (are_too_few(finals, standing, undecided) && !is_no_more_asked(standing, ratio)) return true;
     if (!undecided) return false;
-    if (ratio->low * ratio->high < 1) return true; // more may be lost than gained
+    if (ratio->low * ratio->high < 1) return true; // the possible loss is larger than the possible gain
     if (ratio->high > wide * ratio->low) return true;
     return hone_incumbent_is(&state->known.incumbent, standing->candidate) || is_tried_little(&state->field) ||
            ratio->middle <= worth_leaving;
@@ -295,7 +298,8 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
     hone_assert(finals->count > 0 && finals->rounds > 0);
     uint32_t best = hone_finals_fastest(finals), winner = best;
     int64_t standing = find_standing(state, finals);
-    // One that is out was certainly slower than somebody; how it stands to the present best its few rounds may not say.
+    // A finalist that is out was certainly slower than some other; its few rounds may not show its ratio to the present
+    // best.
     if (standing >= 0 && (uint32_t)standing != best && !finals->finalists[standing].out) {
         hone_interval ratio = hone_finals_ratio(finals, best, (uint32_t)standing, seed);
         if (stays(state, finals, &finals->finalists[standing], &ratio)) return (uint32_t)standing;
@@ -313,15 +317,15 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
 
 // What is open --------------------------------------------------------------------------------------------------------
 
-// Whether another may be as fast as the winner, or is faster by few rounds. One that left when others were faster has few rounds: it
-// counts where by now it may be much faster.
+// Whether another finalist may be as fast as the winner, or is faster by a few rounds. A finalist that was crowded out
+// has few rounds: it counts if by now it may be much faster.
 static bool is_equal(const hone_finalist *other, const hone_interval *ratio)
 {
     if (other->out && !(other->crowded_out && ratio->low <= hardly)) return false;
     return ratio->low <= 1 && (ratio->high > near_enough || ratio->middle < hardly);
 }
 
-// Another finalist that may be the fastest as well; its index, or -1.
+// Finds another finalist that may be the fastest as well; its index, or -1.
 static int64_t find_equal(const hone_finals *finals, uint64_t seed, hone_interval *out_ratio)
 {
     for (uint32_t i = 0; i < finals->count; i++) {
@@ -332,7 +336,7 @@ static int64_t find_equal(const hone_finals *finals, uint64_t seed, hone_interva
     return -1;
 }
 
-// Words one after the other, as far as there is room.
+// A list of phrases, as many as there is room for.
 typedef struct words {
     char *out;
     size_t size, used;
@@ -345,7 +349,7 @@ static void append(words *to, const char *text)
     to->out[to->used] = '\0';
 }
 
-// What a user can look for. On the host it is other work, without a word.
+// A cause that a user can look for. On the host it is always other work, so nothing is added.
 static const char *cause_of(unsigned marks)
 {
     if (marks & HONE_DEVICE_SHARED) return " by other processes on the device";
@@ -353,7 +357,7 @@ static const char *cause_of(unsigned marks)
     return marks & HONE_DEVICE_SLOWED ? " by a lower clock of the device" : "";
 }
 
-// Whether there was a round in which nothing disturbed either of two.
+// Whether there was a round in which neither of the two was disturbed.
 static bool were_left_alone(const hone_finalist *a, const hone_finalist *b)
 {
     pairs p;
@@ -361,8 +365,9 @@ static bool were_left_alone(const hone_finalist *a, const hone_finalist *b)
     return p.count > 0;
 }
 
-// More seconds than this contest had, and no fewer than the default, where the time ran out: finals that ended before have
-// asked all that rounds can tell, and a race that had no evaluations left tries nothing more.
+// Writes the advice to the user. More seconds than this contest had, and no fewer than the default, are advised only if
+// the time ran out: finals that ended earlier have learned all that rounds can show, and a race that had no evaluations
+// left tries nothing more.
 static void advise(const hone_contest_state *state, uint32_t untried, bool needs_quiet, char *out, size_t size)
 {
     const hone_tune_options *options = &state->question.options;
@@ -389,7 +394,7 @@ void hone_finals_say_undecided(const hone_contest_state *state, const hone_final
     int64_t equal = find_equal(finals, state->question.options.seed, &ratio);
     out[0] = '\0';
     if (untried == 0 && equal < 0) return;
-    // More of the same would tell no more.
+    // More rounds that are all disturbed would show no more.
     const bool needs_quiet =
         untried == 0 && !were_left_alone(&finals->finalists[equal], &finals->finalists[finals->winner]);
     advise(state, untried, needs_quiet, advice, sizeof advice);

@@ -1,4 +1,4 @@
-// Is this kernel right for this call? The question that a guess asks, where a contest would ask which is the fastest.
+// Verifies that a kernel is right for a call. A guess needs only this, while a contest finds the fastest kernel.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -25,7 +25,7 @@ static hone_status find(const hone_field *field, const hone_kernel_ref *kernel, 
     return hone_fail(err, HONE_UNSUPPORTED, where, "%s is of another algorithm", kernel->kernel.name);
 }
 
-// A row without a time: it was right, and nobody knows how fast. Contests take no notice of it.
+// Stores a record without a time: the kernel was right, and its speed is not known. Contests ignore such a record.
 static void keep(hone_contest_state *state, hone_candidate *candidate)
 {
     hone_trial *trial = &candidate->trial;
@@ -52,7 +52,7 @@ static hone_status verify(hone_contest_state *state, void *ctx, hone_error *err)
     state->trials.open_seconds = state->question.options.seconds;
     hone_status status = find(&state->field, v->kernel, &candidate.kernel, err);
     if (status == HONE_OK) status = hone_contest_choose_sandbox(&state->trials, &state->field, &state->question, err);
-    // Nobody isolates what is a function of a program with threads: it is out now.
+    // A function of a program with threads cannot be isolated: choose_sandbox has excluded it, and find fails then.
     if (status == HONE_OK) status = find(&state->field, v->kernel, &candidate.kernel, err);
     if (status == HONE_OK) status = try_it(state, v, &candidate, err);
     if (status != HONE_OK) return status;
@@ -62,7 +62,7 @@ static hone_status verify(hone_contest_state *state, void *ctx, hone_error *err)
     v->out->failure = candidate.trial.failure;
     v->out->is_brief = candidate.trial.unproven;
     hone_words_copy(v->out->reason, sizeof v->out->reason, candidate.trial.reason);
-    // That it cannot run the call is no fault.
+    // A kernel that cannot run the call is not at fault.
     if (v->out->failure == HONE_FAILURE_UNSUPPORTED)
         return hone_fail(err, HONE_UNSUPPORTED, where, "%s: %s", v->kernel->kernel.name, v->out->reason);
     keep(state, &candidate);
