@@ -350,7 +350,7 @@ static hone_status check_parts(
     if (status != HONE_OK || found.is_right) return status;
     return hone_fail(
         err, HONE_KERNEL_FAILED, where,
-        "independent = '%s' is not true of %s: for a part alone its reference gives another result than for the whole: %s",
+        "independent = '%s' is not true of %s: its reference gives another result for a part alone: %s",
         op->algorithm->algorithm.independent, op->algorithm->name, found.wrong);
 }
 
