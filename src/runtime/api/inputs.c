@@ -350,9 +350,7 @@ static hone_status check_parts(
     if (status != HONE_OK || found.is_right) return status;
     return hone_fail(
         err, HONE_KERNEL_FAILED, where,
-        "independent = '%s' is not true of %s: its reference gives other results for the whole call than for a part of "
-        "it "
-        "alone: %s",
+        "independent = '%s' is not true of %s: its reference gives another result for a part alone: %s",
         op->algorithm->algorithm.independent, op->algorithm->name, found.wrong);
 }
 
