@@ -67,7 +67,7 @@ static hone_status verify_on(
         .seed = question->options.seed,
         .cancel = question->options.cancel,
         .no_store = true};
-    // The contest that asks does the measuring, so this verification needs no store and no permit.
+    // The contest that asks has the permit already, and stores the result itself.
     hone_tune_environment environment = *question->environment;
     environment.store = environment.system_store = NULL;
     environment.failed = NULL;

@@ -149,7 +149,7 @@ static hone_outcome ask_process(
 hone_outcome hone_sandbox_ask(
     hone_sandbox *sandbox, const hone_worker_question *query, const volatile int *cancel, hone_buffer *answer)
 {
-    hone_assert(sandbox->now.warm); // hone_sandbox_start came before
+    hone_assert(sandbox->now.warm); // hone_sandbox_start was called before
     if (query->message->failed) return (hone_outcome){HONE_OUTCOME_MEMORY, 0, 0};
     if (sandbox->kind == HONE_SANDBOX_HERE) return ask_here(sandbox, query, answer);
     if (sandbox->kind != HONE_SANDBOX_ZYGOTE) return ask_process(sandbox, query, cancel, answer);

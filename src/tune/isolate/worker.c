@@ -22,7 +22,7 @@ typedef struct conversation {
 static void send_note(void *ctx)
 {
     conversation *with = ctx;
-    // A tuner that is gone shows at the next read.
+    // If the tuner is gone, the next read fails.
     (void)!hone_frame_write(with->fd, HONE_MESSAGE_NOTE, with->token, &with->empty, 0);
 }
 
@@ -56,16 +56,17 @@ int hone_worker_serve(int fd, hone_session *session)
     return status == HONE_IO ? 0 : 1;
 }
 
-// How long idle threads of libraries look for work before they sleep, on the processor of whoever is measured next. By themselves those of
-// OpenBLAS do so for 2^28 ticks of the processor's clock, 128 ms at 2.1 GHz, those of LLVM's and Intel's OpenMP for 200 ms, and
-// those of GNU's for 300,000 turns of a loop, some 5 ms. Runs of a sample follow each other sooner, and so do the barriers within one. A caller looks as
-// long for a thread that has no processor yet, and uses up what the scheduler owes it (docs/decisions/busy-machines.md).
+// How long idle threads of libraries spin before they sleep: they occupy a processor while the next candidate is
+// measured. By default those of OpenBLAS spin for 2^28 ticks of the processor's clock, 128 ms at 2.1 GHz, those of
+// LLVM's and Intel's OpenMP for 200 ms, and those of GNU's for 300,000 iterations of a loop, some 5 ms. Runs of a
+// sample follow each other sooner, and so do the barriers within one run. A caller spins as long while it waits for a
+// thread that has no processor yet, and uses up the time that the scheduler owes it (docs/decisions/busy-machines.md).
 static const struct patience {
     const char *variable, *value;
-    const char *unless; // who has set this has said how threads wait; NULL: nobody can
+    const char *unless; // if the user has set this, threads wait as it says; NULL: there is no such variable
 } patience[] = {
-    {"OPENBLAS_THREAD_TIMEOUT", "22", NULL},        // the power of two: 2 ms
-    {"GOMP_SPINCOUNT", "20000", "OMP_WAIT_POLICY"}, // a turn takes 3 to 47 ns
+    {"OPENBLAS_THREAD_TIMEOUT", "22", NULL},        // as a power of two of ticks: 2 ms
+    {"GOMP_SPINCOUNT", "20000", "OMP_WAIT_POLICY"}, // an iteration takes 3 to 47 ns
     {"KMP_BLOCKTIME", "1", "OMP_WAIT_POLICY"},      // ms
 };
 enum { PATIENCE = sizeof patience / sizeof patience[0] };
@@ -79,7 +80,7 @@ void hone_worker_hand_on(void)
 {
     for (int i = 0; i < PATIENCE; i++)
         if (is_to_be_told(&patience[i]))
-            (void)hone_process_hand_on(patience[i].variable, patience[i].value); // without memory contests take longer
+            (void)hone_process_hand_on(patience[i].variable, patience[i].value); // on failure contests take longer
 }
 
 static void offer_patience(void)
@@ -131,8 +132,8 @@ static hone_outcome_kind outcome_of(hone_status status)
     }
 }
 
-// Not 0, which stands for any token. No secret: it tells this question's answer from what an earlier one, or a
-// candidate that writes to every descriptor, has left in the socket.
+// Makes the token of a question; never 0, which means any token. The token is not a secret: it distinguishes the answer
+// from bytes that an earlier question, or a candidate that writes to every descriptor, has left in the socket.
 static uint64_t make_token(void)
 {
     static atomic_uint_fast64_t asked_so_far;

@@ -1,7 +1,8 @@
-// Workers that live longer than one contest: starting one costs some milliseconds, more when kernels are many, and seconds where it
-// lends an interpreter. One idle worker of each sort is kept, for contests of a process come one after another: who takes it owns its process and its socket
-// until it is given back, and a second contest at the same time starts a worker of its own, which is ended when one of its sort is
-// idle already. Before an idle one is used it is asked whether it lives (PING, answered by the library's version).
+// Workers that live longer than one contest. Starting a worker takes some milliseconds, more when kernels are many, and
+// seconds if it lends an interpreter. One idle worker of each sort is kept, because the contests of a process usually
+// run one after another. A contest that takes it owns its process and its socket until it gives it back. A second
+// contest at the same time starts a worker of its own, which is ended if one of its sort is idle already. An idle
+// worker is checked before use (PING, answered by the library's version).
 #include "tune/isolate/sandbox.h"
 
 #include "base/assert.h"
@@ -18,16 +19,16 @@
 enum { PATH_SIZE = 4096 };
 
 static const char where[] = "tune.workers";
-static const uint64_t ping_ns = 10000000000u;   // a machine at work may be slow to start a program,
-static const uint64_t start_ns = 120000000000u; // and an interpreter imports what its functions need
+static const uint64_t ping_ns = 10000000000u;   // a busy machine may be slow to start a program
+static const uint64_t start_ns = 120000000000u; // an interpreter imports what its functions need
 
 struct hone_workers {
     hone_allocator allocator;
-    char *program;        // as given or of HONE_WORKER; NULL: looked for
-    hone_mutex mutex;     // idle, peaks
-    hone_process idle[2]; // pid -1: none; the second lends an interpreter
+    char *program;        // the caller's, or HONE_WORKER's; NULL: find_program finds it
+    hone_mutex mutex;     // for idle and peaks
+    hone_process idle[2]; // pid -1: there is none; the second lends an interpreter
     hone_peaks peaks;     // of the processor; all 0: not measured yet
-    atomic_bool is_tried; // program
+    atomic_bool is_tried; // whether `program` was checked
 };
 
 hone_status hone_workers_create(
@@ -70,7 +71,7 @@ void hone_workers_destroy(hone_workers **workers)
 
 // Finding the program -------------------------------------------------------------------------------------------------
 
-// Where hone-worker stands, seen from the folder of the library: a build tree, an installed library, a program.
+// Paths of hone-worker from the folder of the library: in a build tree, of an installed library, of a program.
 static const char *const places[] = {
     "/hone-worker",      "/libexec/hone/hone-worker", "/../libexec/hone/hone-worker", "/../../libexec/hone/hone-worker",
     "/hone/hone-worker", "/../hone-worker",
@@ -91,8 +92,7 @@ static bool find_from(char path[PATH_SIZE])
 
 static bool find_program(char path[PATH_SIZE])
 {
-    // A static function of this file, since only its address matters: it lies in the library, or in the program that
-    // hone is linked into.
+    // Only the address of this function matters: it lies in the library, or in the program that hone is linked into.
     if (hone_os_object_path((const void *)(uintptr_t)find_from, path, PATH_SIZE) && find_from(path)) return true;
     char *self = realpath("/proc/self/exe", NULL);
     bool fits = self != NULL && strlen(self) < PATH_SIZE;
@@ -131,7 +131,7 @@ hone_status hone_workers_program(const hone_workers *workers, char *out, size_t 
 
 // Taking and giving ---------------------------------------------------------------------------------------------------
 
-// Whether a worker is there and speaks this library's language: its answer is its version.
+// Whether a worker answers and has this library's version.
 static hone_status greet(const hone_workers *workers, const hone_process *process, uint64_t limit_ns, hone_error *err)
 {
     hone_buffer nothing, answer;
@@ -197,7 +197,7 @@ hone_status hone_workers_take(hone_workers *workers, bool interpreted, hone_proc
     const char *const *interpreter = interpreted ? hone_interpreter_worker() : NULL;
     if (workers == NULL) return hone_fail(err, HONE_UNAVAILABLE, where, "this process keeps no workers");
     *out = take_idle(workers, interpreter != NULL);
-    // An idle one may have died meanwhile, with the thread that started it or of somebody's kill.
+    // An idle worker may have died meanwhile, with the thread that started it or because a user killed it.
     if (out->pid > 0 && greet(workers, out, ping_ns, NULL) == HONE_OK) return HONE_OK;
     end_process(out);
     return start_worker(workers, interpreter, out, err);

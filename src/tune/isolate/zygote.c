@@ -1,22 +1,23 @@
-// Isolating functions of the host program. A process with threads cannot be forked safely (a lock that some thread
-// held stays held for ever), so a small process is forked early, while there is one thread: the zygote (the name is
-// Android's for the same thing). It does nothing but fork children of itself, pass them the tuner's questions and pass
-// their answers back. A child's address space is the host's as of the fork, so kernels come as addresses, which are
+// Isolates functions of the host program. A process with threads cannot be forked safely (a lock that some thread held
+// stays locked for ever), so a small process is forked early, while there is one thread: the zygote (the name is
+// Android's for the same thing). It only forks children of itself, passes them the tuner's questions and passes their
+// answers back. A child's address space is the host's as of the fork, so kernels are sent as addresses, which are
 // checked to lie in the same library as in the host.
 //
 // The conversation, one question at a time, under the host's mutex:
 //
 //     host                       zygote                        child
 //      | ASK limits, question ->  | question, with a token  ->  |
-//      |                          |                 <- NOTE ... |  a phase has passed, the limit begins anew
+//      |                          |                 <- NOTE ... |  a phase has passed, the limit starts again
 //      |               <- NOTE    |                             |
 //      |                          |               <- ANSWER     |
 //      |             <- ANSWER    |                             |  the child waits for the next question
 //      | DROP                 ->  | ends the child              |  while a child works, LOST or ANSWER follows
-//      |               <- LOST    |                             |  the child died, or passed its limit and was ended
+//      |               <- LOST    |                             |  the child died, or exceeded its limit and was ended
 //
-// The zygote judges time limits, not the host, since only it can wait for the child. The host waits longer than all of
-// them, and takes a zygote that says nothing for gone. The zygote ends when its end of the socket does.
+// The zygote applies the time limits, not the host, because only it can wait for the child. The host waits longer than
+// all of them, and treats a zygote that does not answer by then as gone. The zygote ends when its end of the socket is
+// closed.
 #include "os/mutex.h"
 #include "tune/isolate/sandbox.h"
 #include "tune/worker/confine.h"
@@ -28,20 +29,20 @@
 
 static const char where[] = "tune.zygote";
 
-// Between host and zygote: a question travels with its limit, and what became of it comes back.
+// Frames between host and zygote: a question is sent with its limits, and its outcome comes back.
 enum { FRAME_ASK = 65, FRAME_DROP, FRAME_LOST };
 
-// The host waits longer than the zygote does, which gives the verdict: ending a child with all that it started is
-// waited for for up to 30 s (hone_process_kill), and a machine at work takes some of them.
+// The host waits longer than the zygote does, which decides the outcome. Ending a child with all that it started takes
+// up to 30 s (hone_process_kill), and a busy machine needs some of them.
 static const uint64_t grace_ns = 60000000000u;
 
 struct hone_zygote {
     hone_allocator allocator;
     hone_process process;
-    hone_mutex turn;  // one contest's child at a time: from its first question to the last
+    hone_mutex turn;  // held by one contest at a time, from its first question to its last
     hone_mutex mutex; // one question at a time
     bool gone;
-    unsigned generation; // of the process that started it: a child of a fork has none
+    unsigned generation; // of the process that started it: a fork of that process cannot use the zygote
 };
 
 // In the zygote -------------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ static void end_child(nursery *n, int *out_signal, int *out_exit)
     n->child = (hone_process){.pid = -1, .fd = -1};
 }
 
-// While a child works the host can say only one thing: stop. Any byte means that, and so does an end of the host.
+// While a child works the host can send only one thing: stop. Any byte means stop, and so does the end of the host.
 static bool host_calls(void *ctx)
 {
     nursery *n = ctx;
@@ -231,8 +232,8 @@ static hone_outcome read_lost(const hone_buffer *answer)
     return outcome;
 }
 
-// The rest of a conversation that was broken off: the zygote's verdict comes, or its answer, which just crossed the
-// wish.
+// Ends a conversation that was cancelled: reads the zygote's outcome, or its answer if that was sent at the same time
+// as the cancellation.
 static void await_verdict(hone_zygote *zygote, hone_buffer *answer)
 {
     uint8_t kind = HONE_MESSAGE_NOTE;

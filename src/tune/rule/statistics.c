@@ -1,26 +1,27 @@
 // Robust statistics of a few samples.
 //
-// Times on a shared machine are skewed: most lie close above the least, some far above. So the place of one candidate's
-// samples is their median, with the interval of the sign test (W. J. Conover, "Practical Nonparametric Statistics", on
-// intervals of quantiles), which asks nothing of their distribution. Finalists are compared by means instead: what the
-// work takes on average. What lies five deviations away is left out of the mean. The deviation is
-// 1.4826 times the median absolute deviation (P. J. Rousseeuw and C. Croux, "Alternatives to the Median Absolute
-// Deviation", 1993), which half of the samples being disturbed cannot move far.
+// Times on a shared machine are skewed: most lie close above the least, some far above. So the location of one
+// candidate's samples is their median, with the interval of the sign test (W. J. Conover, "Practical Nonparametric
+// Statistics", on intervals of quantiles), which assumes nothing about their distribution. Finalists are compared by
+// means instead: the average duration of the work. Samples more than five deviations away are left out of the mean. The
+// deviation is 1.4826 times the median absolute deviation (P. J. Rousseeuw and C. Croux, "Alternatives to the Median
+// Absolute Deviation", 1993), which does not move far even if half of the samples are disturbed.
 //
 // The interval of a ratio is the percentile bootstrap (B. Efron and R. J. Tibshirani, "An Introduction to the
 // Bootstrap", 1993, chapter 13, which asks for 1,000 resamples for an interval). Rounds are drawn, not samples: both
-// candidates of a round are drawn together, so that what disturbed the round stays in both. The seed decides the draws,
-// so that the same samples have the same interval. Each side is sorted once: a resample is how often each of the sorted
-// samples was drawn.
+// candidates of a round are drawn together, so that a disturbance of the round stays in both. The seed decides the
+// draws, so that the same samples have the same interval. Each side is sorted once: a resample is represented by how
+// often each of the sorted samples was drawn.
 //
-// A duel has many rounds, and what disturbs one of them often lasts for the next ones, too. Its ratio is the median of
-// the ratios within rounds, and its interval that of the sign test, between ranks interpolated (T. P. Hettmansperger and
-// S. J. Sheather, "Confidence Intervals Based on Interpolated Order Statistics", 1986). Of rounds that depend on each
-// other, the variance of the median is that of the sum of their signs about it (P. K. Sen, "On the Bahadur
-// Representation of Sample Quantiles for Sequences of phi-Mixing Random Variables", 1972), so that the rounds are worth
-// as many fewer as that variance is larger than of independent ones. It is measured by sums of successive signs
-// (M. S. Meketon and B. Schmeiser, "Overlapping Batch Means: Something for Nothing?", 1984). Resampling blocks of rounds
-// (H. R. Kuensch, 1989) makes the interval too short where a duel has a few dozen rounds: docs/benchmarks.md compares.
+// A comparison of two choices has many rounds, and a disturbance of one often lasts for the next ones, too. Its ratio
+// is the median of the ratios within rounds, and its interval that of the sign test, interpolated between ranks (T. P.
+// Hettmansperger and S. J. Sheather, "Confidence Intervals Based on Interpolated Order Statistics", 1986). For rounds
+// that depend on each other, the variance of the median is that of the sum of their signs about it (P. K. Sen, "On the
+// Bahadur Representation of Sample Quantiles for Sequences of phi-Mixing Random Variables", 1972). So the effective
+// number of rounds is smaller by the ratio of that variance to the variance for independent rounds. It is measured by
+// sums of successive signs (M. S. Meketon and B. Schmeiser, "Overlapping Batch Means: Something for Nothing?", 1984).
+// Resampling blocks of rounds (H. R. Kuensch, 1989) makes the interval too short where there are a few dozen rounds:
+// docs/benchmarks.md compares.
 #include "tune/rule/statistics.h"
 
 #include "base/assert.h"
@@ -34,12 +35,12 @@ enum {
     RESAMPLES = 1000,
     MAX_SAMPLES = 256,
     MOST_DEPENDENT = 16, // successive rounds, as many as are measured without a pause
-    LEAST_BATCHES = 4    // of so many, of which a variance says something
+    LEAST_BATCHES = 4    // the least number of batches from which a variance is estimated
 };
 
-// Chosen by hand; docs/benchmarks.md has the wrong picks of bench_ab with it.
+// Chosen by hand; docs/benchmarks.md has the wrong picks of bench_ab for it.
 static const double fence_deviations = 5;
-// Of two threads that share their work as they come, one that has no processor at all leaves the other twice the work.
+// If two threads share their work dynamically and one has no processor at all, the other does twice the work.
 static const double least_corrected = 0.5;
 
 static int compare(const void *a, const void *b)
@@ -63,14 +64,14 @@ hone_interval hone_median(double *samples, size_t count)
     return (hone_interval){middle_of(samples, count), samples[first], samples[count - 1 - first]};
 }
 
-// Samples by their size, some of them several times: what a resample is, without a sort of its own.
+// A resample without a sort of its own: the sorted samples, and how often each of them counts.
 typedef struct drawn {
     const double *sorted;
-    const uint16_t *times; // how often each of them counts
-    size_t count, total;   // of different samples, and of all
+    const uint16_t *times; // how often each sample counts
+    size_t count, total;   // number of different samples, and sum of times
 } drawn;
 
-// The samples that stand at the two middle ranks of all; one where their number is odd.
+// The mean of the samples at the two middle ranks, which are one sample if the total is odd.
 static double middle_of_drawn(const drawn *d)
 {
     size_t i = 0, seen = d->times[0];
@@ -82,7 +83,7 @@ static double middle_of_drawn(const drawn *d)
     return (lower + d->sorted[i]) / 2;
 }
 
-// The median of the distances from the middle: the nearest come first from both sides, in order.
+// The median of the distances from the middle. Visits the samples by increasing distance, from both sides.
 static double deviation_of_drawn(const drawn *d, double middle)
 {
     size_t above = 0;
@@ -142,7 +143,7 @@ static int by_disturbance(const void *a, const void *b)
     return (x->waited > y->waited) - (x->waited < y->waited);
 }
 
-// counted: samples before it that count.
+// counted: number of samples before this one that count.
 static bool counts(const hone_sample *sample, uint32_t counted, uint32_t least, bool is_alone)
 {
     if (sample->marks == 0 || counted < least) return true;
@@ -172,8 +173,8 @@ static double log_ratio(const hone_sample *a, const hone_sample *b)
     return above > 0 && below > 0 ? log(above / below) : 0;
 }
 
-// How many rounds are worth one that depends on no other: the variance of sums of successive signs about the middle over
-// that of independent signs, the largest of all lengths.
+// How many dependent rounds are worth an independent one: the variance of sums of successive signs about the middle,
+// over that for independent signs. The largest ratio over all lengths is taken.
 static double dependence_of(const double *values, size_t count, double middle)
 {
     double sums[MAX_SAMPLES + 1] = {0}, most = 1;
@@ -184,14 +185,14 @@ static double dependence_of(const double *values, size_t count, double middle)
         double squares = 0;
         for (size_t i = 0; i < batches; i++)
             squares += (sums[i + length] - sums[i]) * (sums[i + length] - sums[i]);
-        // All signs together are 0 about their own median, which makes the sums smaller than about the true one.
+        // All signs about their own median sum to 0, which makes the sums smaller than those about the true median.
         const double independent = (double)length * (1 - (double)length / (double)count);
         most = fmax(most, squares / (double)batches / independent);
     }
     return most;
 }
 
-// The value at a rank that may lie between two.
+// The value at a rank, interpolated if the rank lies between two samples.
 static double at_rank(const double *sorted, size_t count, double rank)
 {
     const double inside = fmin(fmax(rank, 0), (double)(count - 1));
@@ -199,7 +200,7 @@ static double at_rank(const double *sorted, size_t count, double rank)
     return sorted[below] + (inside - (double)below) * (sorted[above] - sorted[below]);
 }
 
-// The ratios of the rounds that count, in the order of these; returns how many.
+// Writes the logarithms of the ratios of the rounds that count, in the order of the rounds; returns how many.
 static size_t find_ratios(const hone_sample *a, const hone_sample *b, size_t count, size_t least, double *out)
 {
     size_t alone = 0, found = 0;
@@ -225,7 +226,7 @@ hone_interval hone_rounds_ratio(const hone_sample *a, const hone_sample *b, size
 
 // Ratios --------------------------------------------------------------------------------------------------------------
 
-// Samples in their order of size, and where each has gone.
+// Sorted samples, and the rank of each.
 typedef struct ordered {
     size_t count;
     double sorted[MAX_SAMPLES];
@@ -233,7 +234,7 @@ typedef struct ordered {
 } ordered;
 
 typedef struct placed {
-    double sample; // first: what compare sees
+    double sample; // must be first: compare reads it
     size_t index;
 } placed;
 

@@ -2,22 +2,22 @@
 //
 // The rule is a sequential test, in the manner of O. Maron and A. W. Moore, "Hoeffding Races" (1994): a candidate is
 // dropped as soon as the best value that its samples still allow is worse than the best candidate's. Theirs bounds the
-// mean of anything; this one bounds the least time of samples with normal noise:
+// mean of any distribution; this one bounds the least time of samples with normal noise:
 //
 //     dropped when  min(samples) > best * (1 + d * noise),   d = 2.33, and twice that for one sample
 //
-// where only undisturbed samples count. Of a candidate that had none it needs four times the best, with what it waited
-// for a processor taken off: it may be measured on a machine that never leaves it alone; and a kernel's default, or one
-// of few configs, is then sampled on for a while. Where the best had none either, on a device that others use all the
-// time, all samples count.
+// where only undisturbed samples count. A candidate that had none is dropped only beyond four times the best, after the
+// time that it waited for a processor is subtracted: the machine may never leave it undisturbed. A kernel's default, or
+// a config of a kernel with few, is then sampled further for a while. If the best had no undisturbed sample either, on
+// a device that others use all the time, all samples count.
 //
-// noise is the standard deviation of samples, relative, as the contest has seen it so far in candidates with several;
-// 2.33 deviations leave out one of a hundred. Least times are compared, not medians: what disturbs a sample on a shared
-// machine makes it longer. Until noise is known, fixed factors stand in its place.
+// noise is the relative standard deviation of samples, as the contest has seen it so far in candidates with several;
+// 2.33 deviations leave out one sample in a hundred. Least times are compared, not medians: what disturbs a sample on a
+// shared machine makes it longer. Until noise is known, fixed factors are used instead.
 //
-// Invariant: who is dropped has at least one sample, and a run shorter than 1 ms at least three. Cost: a look at all
-// samples after each, at most 15. What the rule saves and what it costs is in docs/benchmarks.md ("What racing saves",
-// lab/racing); how often it picks the slower of two that differ by 2 % is there, too (bench_ab).
+// Invariant: a dropped candidate has at least one sample, and at least three if its run is shorter than 1 ms. Cost: one
+// pass over all samples, at most 15, after each. What the rule saves and what it costs is in docs/benchmarks.md ("What
+// racing saves", lab/racing). How often it picks the slower of two that differ by 2 % is there, too (bench_ab).
 #include "tune/rule/stopping.h"
 
 #include "base/assert.h"
@@ -30,41 +30,43 @@
 enum {
     LEAST_SAMPLES = 5,
     LEAST_UNDISTURBED = 3, // of them
-    MOST_DISTURBED = 8,    // samples of a candidate that is hardly ever left alone
+    MOST_DISTURBED = 8,    // samples of a candidate that is hardly ever undisturbed
     MOST_SAMPLES = HONE_KEPT_SAMPLES,
     LONG_SAMPLES = 2,
     LEAST_ROUNDS = 3,
     LEAST_NOISES = 4
 };
 
-// Factors and times were chosen by hand, and kept while bench_ab and lab/racing held.
-static const double enough_ns = 2e6;    // with LEAST_SAMPLES
-static const double hopeless_warm = 4;  // over the best: no sample will mend that
-static const double hopeless_first = 2; // over the best, of one sample, when the noise is not known
+// Factors and times were chosen by hand, and kept because bench_ab and lab/racing gave good results with them.
+static const double enough_ns = 2e6;    // least time of all samples, together with LEAST_SAMPLES
+static const double hopeless_warm = 4;  // times the best: further samples cannot change the result
+static const double hopeless_first = 2; // times the best, for one sample, when the noise is not known
 static const double hopeless_later = 1.15;
-// So many standard deviations leave out one in a hundred; a single sample is given twice as many, since half of what
-// disturbs comes alone.
+// 2.33 standard deviations leave out one sample in a hundred. A single sample is allowed twice as many, because half of
+// all disturbances affect a single sample.
 static const double deviations = 2.33, first_deviations = 2 * 2.33;
 static const double least_noise = 0.002;
-// A sample this short may have been interrupted for a hundred times as long: so many are taken before one is believed
-// to be slow, which costs little.
+// A sample of less than 1 ms may have been interrupted for a hundred times as long. So SHORT_SAMPLES are taken before a
+// candidate counts as slow, which costs little.
 static const double short_ns = 1e6, short_spent_ns = 5e6;
 enum { SHORT_SAMPLES = 3 };
-// Threads that wait for each other in a loop, as OpenMP's do, stand still for a slice of the scheduler, some
-// milliseconds, when one of them has no processor: then a sample says nothing, whatever it waited. oneDNN's default,
-// the fastest by far, was dropped after one of 14 ms in place of 75 us in four of five contests on a busy machine.
+// Threads that wait for each other in a loop, as OpenMP's do, stop for a time slice of the scheduler, some
+// milliseconds, when one of them has no processor. Then a sample says nothing, however long it waited. oneDNN's
+// default, the fastest by far, was dropped after one sample of 14 ms instead of 75 us in four of five contests on a
+// busy machine.
 static const double patient_spent_ns = 100e6;
 enum { PATIENT_SAMPLES = 6 };
-// Where slow batches come at random, one in three, nine of them come before three quick ones 1 time in 10,000. No clock of
-// a thread tells that others took the shared cache from it: runs over 8 MB that nothing had disturbed took .13 to .6 ms
-// beside such others, and three right kernels of sixty were rejected when three pairs were enough for runs of .2 ms.
+// If slow batches come at random, one in three, nine of them come before three quick ones 1 time in 10,000. No clock of
+// a thread shows that other processes took the shared cache from it: undisturbed runs over 8 MB took .13 to .6 ms while
+// such processes ran, and three right kernels of sixty were rejected when three pairs were enough for runs of .2 ms.
 enum { GUILTY_PAIRS = 9, GUILTY_LONG = 3 };
-// A contest of seconds has few runs of this length. Slices of the scheduler do not make such a run four times as long, as
-// they do one of 1 ms in half of the pairs: two right kernels were rejected by three pairs in 96 contests beside fifteen compilers.
+// A contest of seconds has few runs of this length. Time slices of the scheduler do not make such a run four times as
+// long, while they do so with a run of 1 ms in half of the pairs. With three pairs, two right kernels were rejected in
+// 96 contests on a machine with fifteen compilers running.
 static const double few_runs_ns = 20e6;
 
-// By how many standard deviations the least of so many normal samples lies under their median: the expected value of
-// the largest of 0 to 5 standard normal numbers. The interval of more than five does not reach down to the least.
+// By how many standard deviations the least of 0 to 5 normal samples lies below their median: the expected value of the
+// largest of so many standard normal numbers. The interval of more than five does not reach down to the least.
 static const double depths[] = {0, 0, 0.564, 0.846, 1.029, 1.163};
 enum { DEPTHS = sizeof depths / sizeof depths[0] };
 
@@ -94,7 +96,7 @@ hone_stopping_verdict hone_stopping_judge_warm(const hone_stopping *stopping, co
     return is_beaten ? HONE_STOPPING_BEATEN : HONE_STOPPING_GOES_ON;
 }
 
-// What a candidate's least may be above the best and the candidate still win.
+// By which factor a candidate's least time may exceed the best if the candidate may still win.
 static double allowance(const hone_stopping *stopping, uint32_t count)
 {
     hone_assert(count > 0);
@@ -103,8 +105,8 @@ static double allowance(const hone_stopping *stopping, uint32_t count)
     return fmin(most, 1 + (count == 1 ? first_deviations : deviations) * stopping->noise);
 }
 
-// The least time of the undisturbed samples; of all samples, corrected, when every one was disturbed.
-// *out_undisturbed: how many samples were not disturbed.
+// The least time of the undisturbed samples; of all samples, corrected, if every one was disturbed. *out_undisturbed:
+// number of undisturbed samples.
 static double least_of(const hone_sample *samples, uint32_t count, uint32_t *out_undisturbed)
 {
     double least = INFINITY, corrected = INFINITY;
@@ -149,7 +151,7 @@ static void keep_samples(hone_trial *out, const hone_sample *samples, uint32_t c
     }
 }
 
-// What an earlier contest kept was left alone, and is not among the taken.
+// Samples that an earlier contest kept were undisturbed, and are not counted in `taken`.
 bool hone_trial_was_left_alone(const hone_trial *trial)
 {
     return trial->disturbed == 0 || trial->disturbed < trial->taken;
@@ -183,8 +185,8 @@ void hone_trial_weigh(hone_trial *trial)
     trial->high_ns = interval.high;
 }
 
-// Whether who seems to be slow may be slowed by other work alone.
-//   samples  those that were taken, or the run that was thrown away, when count is 0
+// Whether a candidate that seems slow may only have been slowed by other work on the machine.
+//   samples  those that were taken; the discarded run when count is 0
 static bool may_be_disturbed(const hone_stopping *stopping, const hone_sample *samples, uint32_t count, double spent_ns)
 {
     uint32_t undisturbed;
@@ -258,7 +260,7 @@ hone_failure hone_rounds_run(
         hone_failure failure = one_round(who, asked->count, &seed, out, err);
         if (failure != HONE_FAILURE_NONE) return failure;
         bool late = (double)(who->now_ns(who->ctx) - start) > asked->limit_ns;
-        if (late && (out->rounds >= LEAST_ROUNDS || asked->count == 1)) break; // one is compared with nobody
+        if (late && (out->rounds >= LEAST_ROUNDS || asked->count == 1)) break; // one needs no comparison
     }
     return HONE_FAILURE_NONE;
 }
