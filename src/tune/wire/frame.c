@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { HEADER_SIZE = 17 }; // frame.h has a picture
+enum { HEADER_SIZE = 17 }; // drawn in frame.h
 
 static const char where[] = "tune.wire";
 static const uint32_t null_text = UINT32_MAX;
@@ -136,7 +136,7 @@ hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_bu
     return hone_fd_write(fd, payload->data, payload->size, deadline_ns);
 }
 
-// The first byte is waited for in short steps: one byte has either come or not, so nothing is lost between steps.
+// Waits for the first byte in short steps. One byte has either come or not, so nothing is lost between steps.
 static hone_status wait_first(int fd, uint8_t *out, uint64_t deadline_ns, const hone_stop *stop)
 {
     for (;;) {

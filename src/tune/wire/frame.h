@@ -1,6 +1,6 @@
-// Bytes between processes: values one after the other in the machine's own order (both ends are the same machine and
-// the same library), in frames of a kind and a size. A reader that runs past the end fails once and for all, so that a
-// message is read without a check a field and `failed` is looked at once, at the end.
+// Bytes between processes: values one after the other in the machine's own byte order (both ends are the same machine
+// and the same library), in frames of a kind and a size. A reader that runs past the end fails and stays failed, so
+// that a message is read without a check per field, and `failed` is checked once at the end.
 #ifndef HONE_TUNE_WIRE_FRAME_H
 #define HONE_TUNE_WIRE_FRAME_H
 
@@ -19,7 +19,7 @@ typedef struct hone_wire_reader {
     const char *data;
     size_t size, position;
     hone_arena *arena; // texts are copied here
-    bool failed;       // it ended early, or there was no memory
+    bool failed;       // the message ended early, or there was no memory
     bool out_of_memory;
 } hone_wire_reader;
 
@@ -31,31 +31,30 @@ int64_t hone_wire_get_i64(hone_wire_reader *reader);
 double hone_wire_get_f64(hone_wire_reader *reader);
 const char *hone_wire_get_text(hone_wire_reader *reader); // NULL after a failure
 
-// What a failed reader means: HONE_IO or HONE_OUT_OF_MEMORY with words; HONE_OK when it did not fail.
+// The status of a reader: HONE_IO or HONE_OUT_OF_MEMORY with a message; HONE_OK when it did not fail.
 hone_status hone_wire_check(const hone_wire_reader *reader, hone_error *err);
 
-// A frame, in the machine's order of bytes:
+// A frame, in the machine's byte order:
 //
 //     0      1               9               17
 //     | kind | token, 8 bytes | size, 8 bytes | size bytes ...
 //
-// Who answers repeats the token of the question, so that what a candidate writes to the same descriptor is no answer.
-// Nothing marks a frame's end, so a reader that was broken off in the middle has lost the conversation: the process at
-// the other end is ended.
+// An answer repeats the token of its question, so that bytes that a candidate writes to the same descriptor are not
+// taken for an answer. Nothing marks a frame's end, so a reader that stopped in the middle of a frame cannot find the
+// next one: the process at the other end is ended.
 enum { HONE_FRAME_LIMIT = 64 << 20 };
 
 hone_status hone_frame_write(int fd, uint8_t kind, uint64_t token, const hone_buffer *payload, uint64_t deadline_ns);
-// Asked ten times a second while nothing has arrived: true gives up waiting.
+// Called ten times a second while nothing has arrived; true stops waiting.
 typedef struct hone_stop {
     bool (*ask)(void *ctx);
     void *ctx;
 } hone_stop;
 
-// Replaces what payload holds. stop may be NULL.
-//   token  in: what is expected, 0: any; out: what came. Another one is HONE_IO.
-// Returns: HONE_OK; HONE_BUSY (the deadline passed); HONE_CANCELLED; HONE_IO (the other end is gone, or sends no
-// frames);
-//          HONE_OUT_OF_MEMORY.
+// Replaces the contents of payload. stop may be NULL.
+//   token  in: the expected one, 0: any; out: the one that came. Another one than expected is HONE_IO.
+// Returns: HONE_OK; HONE_BUSY (the deadline passed); HONE_CANCELLED; HONE_IO (the other end is closed, or sends no
+// frames); HONE_OUT_OF_MEMORY.
 hone_status hone_frame_read(
     int fd, uint8_t *out_kind, uint64_t *token, hone_buffer *payload, uint64_t deadline_ns, const hone_stop *stop);
 

@@ -1,4 +1,4 @@
-// Kernels and algorithms on the wire: by name, by value, or as a pack's folder.
+// Kernels and algorithms in messages: by name, by value, or as a pack's folder.
 #include "tune/wire/message.h"
 
 #include "base/error.h"
@@ -8,12 +8,12 @@
 #include <string.h>
 
 enum { PATH_SIZE = 1024 };
-enum { BY_NAME, BY_VALUE, BY_PACK }; // how a kernel travels
+enum { BY_NAME, BY_VALUE, BY_PACK }; // how a kernel is sent
 
 static const char where[] = "tune.worker";
 
-// An address and the library or program that it lies in. Taken and given as an integer, since functions and data differ
-// in type only.
+// Writes an address with the library or program that it lies in. It is passed as an integer, since functions and data
+// differ in type only.
 static void put_address(hone_buffer *out, uintptr_t address)
 {
     char path[PATH_SIZE];
@@ -160,7 +160,7 @@ const char *hone_message_loose_part(const hone_kernel *kernel)
     return NULL;
 }
 
-// The texts of a hone_code, in one order for both ends. A file was read when the kernel was registered.
+// The texts of a hone_code, in the same order for both ends. A file was read when the kernel was registered.
 static const size_t code_texts[] = {
     offsetof(hone_code, source),    offsetof(hone_code, entry),       offsetof(hone_code, arguments),
     offsetof(hone_code, grid),      offsetof(hone_code, block),       offsetof(hone_code, cluster),
@@ -196,7 +196,7 @@ static const hone_code *get_code(hone_wire_reader *reader)
     code->flags = hone_wire_get_u32(reader);
     code->binary_size = hone_wire_get_u64(reader);
     if (code->binary_size == 0) return code;
-    // The reader's own size bounds what is asked for.
+    // The size of the message limits the allocation.
     char *bytes = code->binary_size < reader->size ? hone_arena_alloc(reader->arena, code->binary_size + 1) : NULL;
     if (bytes == NULL) {
         reader->failed = true;
@@ -270,7 +270,7 @@ static hone_status kernel_of_pack(
         how->packs, folder, algorithm, wanted->name, wanted->platform, wanted->revision, &found, err);
     if (status != HONE_OK) return status;
     *wanted = *found;
-    // The tuner has asked already, and lists what is tried.
+    // The tuner has called supports already, and sends only configs that are to be tried.
     wanted->supports = NULL;
     return HONE_OK;
 }

@@ -17,7 +17,7 @@ void hone_words_copy(char *out, size_t size, const char *words)
     }
     size_t kept = size - sizeof "...";
     while (kept > 0 && ((unsigned char)words[kept] & 0xc0) == 0x80)
-        kept--; // no half of a UTF-8 character
+        kept--; // does not cut a UTF-8 character
     memcpy(out, words, kept);
     memcpy(out + kept, "...", sizeof "...");
 }
@@ -176,7 +176,7 @@ void hone_message_put_peaks(hone_buffer *out, const hone_peaks *peaks)
     hone_wire_put(out, peaks, sizeof *peaks);
 }
 
-// A figure that is not a number is not known.
+// Replaces values that are not finite or are negative by 0: not known.
 static void clean(double *figures, size_t count)
 {
     for (size_t i = 0; i < count; i++)
