@@ -27,7 +27,7 @@ static bool is_missing(hone_view member)
     return member.size == 0 || hone_json_is_null(member);
 }
 
-// A member that is a text; missing: fallback. False: it is something else.
+// Reads a member that is a text; missing: fallback. False: it is something else.
 static bool get_text(
     const hone_bundle *bundle, hone_view entry, const char *name, const char *fallback, const char **out)
 {
@@ -36,7 +36,7 @@ static bool get_text(
     return is_missing(member) || *out != NULL;
 }
 
-// An object, without the space that people and other programs lay it out with: configs are compared as texts.
+// Reads an object and removes white space between its tokens, because configs are compared as texts.
 static bool get_object(
     const hone_bundle *bundle, hone_view entry, const char *name, const char *fallback, const char **out)
 {
@@ -67,7 +67,7 @@ typedef struct text_field {
     const char **out;
 } text_field;
 
-// The first field that is not a string; NULL when all are.
+// Reads texts. Returns the first field that is not a string; NULL when all are.
 static const char *get_texts(const hone_bundle *bundle, hone_view entry, const text_field *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -117,7 +117,7 @@ static const char *get_evidence(
     return NULL;
 }
 
-// What an export says of them aloud goes before what evidence says.
+// Reads `verified` and `regime` of an entry. They take precedence over the evidence.
 static const char *get_standing(const hone_bundle *bundle, hone_view entry, hone_store_decision *out)
 {
     const char *regime = NULL;
@@ -184,7 +184,7 @@ static hone_status check_texts(const hone_store_decision *decision, hone_error *
     return HONE_OK;
 }
 
-// The text proves the key. name: of the text's field.
+// Checks that the text hashes to the key. name: of the text's field.
 static hone_status check_spec(const char *name, const char *spec, const char *key, hone_error *why)
 {
     char proved[HONE_KEY_SIZE];
@@ -194,7 +194,7 @@ static hone_status check_spec(const char *name, const char *spec, const char *ke
     return hone_fail(why, HONE_CORRUPT, where, "%s hashes to %s, not to its key: one of them is damaged", name, proved);
 }
 
-// A decision may stand under the key of what stands in for its call: its bucket, for one.
+// A decision may be stored under the key of another call that stands for its call: its bucket, for example.
 static hone_status check_stand_ins(const hone_call *call, const char *key, hone_error *why)
 {
     hone_stand_ins stand_ins;
@@ -208,7 +208,7 @@ static hone_status check_stand_ins(const hone_call *call, const char *key, hone_
     return status;
 }
 
-// What reads the call, as an audit does, must look at the one that the key answers for.
+// Checks that the call is one that the key answers for: an audit, for example, runs the call.
 static hone_status check_call(
     const hone_algorithm_entry *algorithm, const hone_store_decision *decision, hone_error *why)
 {
@@ -223,7 +223,7 @@ static hone_status check_call(
     return status;
 }
 
-// One for each backend may have the name.
+// Each backend may have a kernel of this name, so the config must fit one of them.
 static hone_status check_config(
     hone_registry *registry,
     const hone_algorithm_entry *algorithm,
@@ -250,7 +250,7 @@ hone_status hone_bundle_check_decision(hone_registry *registry, const hone_store
     if (status == HONE_OK) status = check_spec("spec", decision->key.spec, decision->key.key, why);
     if (status == HONE_OK) status = hone_platform_parse(decision->platform, &platform, why);
     if (status != HONE_OK || registry == NULL) return status;
-    // What is registered is checked here; the rest by who serves it.
+    // An algorithm that is registered is checked here; others are checked when the decision is served.
     const hone_algorithm_entry *algorithm =
         hone_registry_find(registry, decision->key.algorithm, decision->key.version);
     if (algorithm == NULL) return HONE_OK;
@@ -266,7 +266,7 @@ static bool is_scheme(const hone_foreign *foreign, const char *scheme)
     return false;
 }
 
-// True also where no row says what the operation is.
+// Whether an operation of another system can be the algorithm. True also if no row describes the operation.
 static bool can_be(const hone_foreign_row *row, const char *algorithm)
 {
     bool found = row == NULL;

@@ -68,8 +68,8 @@ FACT(flags)
     return keep(HONE_BUILD_FLAGS, strlen(HONE_BUILD_FLAGS), out);
 }
 
-// The file's name has the version in it, "libopenblasp-r0.3.21.so", and the build tells two files of one name apart. Where
-// the file lies says nothing.
+// The file's name has the version in it, "libopenblasp-r0.3.21.so", and the build identifier distinguishes two files of
+// one name. The folder of the file does not matter.
 FACT(library)
 {
     char path[4096], build[HONE_LIBRARY_BUILD_SIZE];

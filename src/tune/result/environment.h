@@ -1,5 +1,5 @@
-// The environment of a measurement: what it was made with, and what it means for what was measured when that is another
-// today. One table; docs/fingerprints.md shows the same, and a test compares the two.
+// The environment of a measurement: the facts that it depends on, and what happens to a record when one of them has
+// changed since. There is one table; docs/fingerprints.md shows the same, and a test compares the two.
 #ifndef HONE_TUNE_RESULT_ENVIRONMENT_H
 #define HONE_TUNE_RESULT_ENVIRONMENT_H
 
@@ -7,20 +7,21 @@
 #include "hone/device.h"
 #include "hone/kernel.h"
 
-// What becomes of a stored decision, measurement or failure when a fact differs.
+// What happens to a stored decision, measurement or failure when a fact differs.
 typedef enum hone_standing {
-    HONE_STANDS,      // it is served: the fact is kept to be seen
-    HONE_CHECK_AGAIN, // a decision is served and noted for tuning; a measurement or failure is not believed
-    HONE_STALE        // not served and not believed
+    HONE_STANDS,      // it is served: the fact is only recorded
+    HONE_CHECK_AGAIN, // a decision is served and noted for tuning; a measurement or failure is ignored
+    HONE_STALE        // not served, or ignored
 } hone_standing;
 
 enum { HONE_FACT_SIZE = 256, HONE_DIFFERENCE_SIZE = 128 };
 
 typedef struct hone_environment_fact {
     const char *name;
-    const char *place; // where it stands: the record's key, a column, or its environment
+    const char *place; // where it is stored: the record's key, a column, or its environment
     hone_standing when_it_differs;
-    // Its value today; false: it has none here. NULL: it stands elsewhere, and is compared there.
+    // Reads its value today; false: it has none here. NULL: it is not part of the environment, and is compared
+    // elsewhere.
     bool (*read)(const hone_device_info *device, const hone_kernel *kernel, char out[HONE_FACT_SIZE]);
 } hone_environment_fact;
 
@@ -29,18 +30,18 @@ extern const size_t hone_environment_fact_count;
 // "served", "served and checked again", "not served". Static.
 const char *hone_standing_name(hone_standing standing);
 
-// The environment as it is now, as a JSON object, beside a decision. kernel may be NULL.
+// The environment as it is now, as a JSON object, which is stored with a decision. kernel may be NULL.
 void hone_environment_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
-// Only the facts that count, beside a measurement or failure.
+// Only the facts whose change matters, which are stored with a measurement or failure.
 void hone_environment_counted_json(const hone_device_info *device, const hone_kernel *kernel, hone_buffer *out);
-// Puts the digest of the code that ran into such a text, as its last fact; 0: it is not known, and left out.
+// Adds the digest of the code that ran to such a text, as its last fact; 0: not known, and left out.
 void hone_environment_add_code(hone_buffer *text, uint64_t digest);
 uint64_t hone_environment_code(const char *stored); // stored may be NULL
-// Whether a stored text says the same as one of hone_environment_counted_json, code aside.
+// Whether a stored text has the same facts as one of hone_environment_counted_json, except the digest of the code.
 bool hone_environment_is(const char *stored, const char *counted);
-// The first fact that counts and differs between a stored environment (NULL: not known) and now. A fact that one of the
-// two does not have says nothing.
-// Returns HONE_STANDS when there is none; else out says which: "compiler was gcc 12, is gcc 13".
+// Finds the first fact that matters and differs between a stored environment (NULL: not known) and now. A fact that one
+// of the two does not have is not compared.
+// Returns HONE_STANDS when there is none; else out describes it: "compiler was gcc 12, is gcc 13".
 hone_standing hone_environment_compare(
     const char *stored, const hone_device_info *device, const hone_kernel *kernel, char out[HONE_DIFFERENCE_SIZE]);
 

@@ -1,4 +1,4 @@
-// Evidence as a JSON object and back. One table says which field has which name and kind.
+// Evidence as a JSON object and back. A table has the name and kind of each field.
 #include "tune/tuner.h"
 
 #include "base/error.h"
@@ -179,7 +179,7 @@ static bool read_number(const json_t *value, double *out)
 
 static bool read_seed(const json_t *value, uint64_t *out)
 {
-    // jansson's integers are signed; a larger seed was written as an unsigned number and reads as a real.
+    // jansson's integers are signed: a larger seed is written as an unsigned number and read as a real.
     *out = json_is_integer(value) ? (uint64_t)json_integer_value(value) : (uint64_t)json_number_value(value);
     return json_is_number(value);
 }

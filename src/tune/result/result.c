@@ -106,7 +106,7 @@ static void free_failure(const hone_allocator *allocator, hone_result_failure *f
     memset(failure, 0, sizeof *failure);
 }
 
-// Texts of an alias, of which some may be NULL.
+// The texts of an alias, some of which may be NULL.
 enum { ALIAS_TEXTS = 9 };
 
 static void list_alias_texts(hone_store_alias *alias, const char **out[ALIAS_TEXTS])
@@ -189,7 +189,7 @@ static hone_claim claim_of(const hone_decision *decision, const char *revision)
     };
 }
 
-// By the rule of hone_store_merge.
+// Whether a decision replaces an entry, by the rule of hone_store_merge.
 static bool is_better(const hone_decision *coming, const char *revision, const hone_result_entry *old)
 {
     const hone_claim there = claim_of(&old->decision, old->revision), claim = claim_of(coming, revision);
@@ -399,7 +399,8 @@ static void fill_row(
     };
 }
 
-// All evidence in one buffer, a NUL between; rows are filled once it has stopped moving.
+// Puts all evidence into one buffer, with a NUL after each, and fills the rows afterwards, when the buffer moves no
+// more.
 static hone_status fill_rows(
     const hone_result *result, hone_store_decision *rows, hone_buffer *evidence, hone_error *err)
 {

@@ -1,4 +1,4 @@
-// Results from the inside.
+// The internal structure of results.
 #ifndef HONE_TUNE_RESULT_RESULT_H
 #define HONE_TUNE_RESULT_RESULT_H
 
@@ -16,11 +16,12 @@ typedef struct hone_result_entry {
     char *revision; // of the kernel; "" when not known
     char *kernels;  // JSON array of every kernel's best; "" when not known
     char *history;  // JSON object of what was tried (contest/history.c), "trail" in documents; "" when not known
-    // Of a call on another device than the first one's: fingerprint, and environment as a JSON object; "" else.
+    // If the call was on another device than the first one's: its fingerprint, and its environment as a JSON object;
+    // else "".
     char *device, *environment;
 } hone_result_entry;
 
-// What is known of an entry beside its decision, as in the entry; NULL is "".
+// The texts of an entry in addition to its decision; NULL counts as "".
 typedef struct hone_result_texts {
     const char *call, *spec, *revision, *kernels, *history, *device, *environment;
 } hone_result_texts;
@@ -29,17 +30,17 @@ typedef struct hone_result_failure {
     char *call, *key, *reason;
 } hone_result_failure;
 
-// The label that a call of the result was found under. Texts are the result's.
+// Another system's key of a call of the result. Texts belong to the result.
 typedef struct hone_result_alias {
     hone_store_alias alias;
-    char entry[20]; // key of the entry that answers the call: its own, or its bucket's
+    char entry[20]; // key of the entry that answers the call: its own, or that of its bucket
 } hone_result_alias;
 
 struct hone_result {
     atomic_size_t references;
     hone_allocator allocator;
     void *owner;
-    char *device;      // fingerprint, of all entries that have none of their own
+    char *device;      // fingerprint, of all entries without one of their own
     char *environment; // JSON object
     hone_result_entry *entries;
     size_t count, capacity;
@@ -50,7 +51,7 @@ struct hone_result {
     hone_status status; // of the last call that was tried and failed
 };
 
-// An empty one. device and environment are copied.
+// Makes an empty result. device and environment are copied.
 hone_status hone_result_new(
     hone_allocator allocator,
     const char *device,
@@ -60,17 +61,16 @@ hone_status hone_result_new(
     hone_error *err);
 // The fingerprint of an entry's device.
 const char *hone_result_entry_device(const hone_result *result, const hone_result_entry *entry);
-// Adds a copy. An entry of equal key is replaced when the new one is better by the store's rule.
+// Adds a copy. Replaces an entry of the same key if the new one is better by the store's rule.
 hone_status hone_result_add(
     hone_result *result, const hone_decision *decision, const hone_result_texts *texts, hone_error *err);
 
-// Adds a copy of another system's key of a call; one that is there is replaced. entry: key of the entry that answers it.
+// Adds a copy of another system's key of a call, and replaces an existing one. entry: key of the entry that answers it.
 hone_status hone_result_add_alias(
     hone_result *result, const hone_store_alias *alias, const char *entry, hone_error *err);
 
-// Says in the texts of an entry to come which device it is of; a result without entries becomes one of that device.
-// environment:
-// an empty buffer that the texts may point into.
+// Sets the device of an entry to be added in its texts; a result without entries gets that device.
+//   environment  an empty buffer that the texts may point into
 hone_status hone_result_of_device(
     hone_result *result,
     const hone_device_info *device,
@@ -78,10 +78,10 @@ hone_status hone_result_of_device(
     hone_buffer *environment,
     hone_error *err);
 
-// The result document. history: each entry also with what was tried for it, under "trail", as reports want it.
+// Writes the result document. history: each entry has what was tried for it, under "trail", for reports.
 void hone_result_document(const hone_result *result, bool history, hone_buffer *out);
 
-// Says that a call was tried and failed so; the last one's status is what the command leaves with. HONE_OK: none was.
+// Notes the status of a call that failed; the exit code of the command is made from the last one. HONE_OK: none failed.
 void hone_result_note_status(hone_result *result, hone_status status);
 
 #endif

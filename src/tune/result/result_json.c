@@ -1,4 +1,4 @@
-// The result document (formats.md), written.
+// Writes the result document (formats.md).
 #include "tune/result/result.h"
 
 #include "base/error.h"
@@ -112,14 +112,14 @@ hone_status hone_result_add_contest(
     return status;
 }
 
-// Every kernel's best stands inside the evidence, as its last field.
+// The best of every kernel is the last field of the evidence.
 static void put_evidence(hone_buffer *out, const hone_result_entry *entry)
 {
     hone_buffer_text(out, "\"evidence\":");
     size_t start = out->size;
     hone_evidence_json(&entry->decision.evidence, out);
     if (!entry->kernels[0] || out->failed) return;
-    out->size--; // the closing brace
+    out->size--; // removes the closing brace
     bool empty = out->size == start + 1;
     hone_buffer_format(out, "%s\"kernels\":", empty ? "" : ",");
     hone_buffer_text(out, entry->kernels);
@@ -189,7 +189,7 @@ void hone_result_document(const hone_result *result, bool history, hone_buffer *
     hone_buffer_format(out, ",\"environment\":%s}\n", result->environment[0] ? result->environment : "{}");
 }
 
-// The text is freed without a result at hand, hence the system's allocator.
+// The caller frees the text without a result, so it is from the system's allocator.
 hone_status hone_result_json(const hone_result *result, char **out_text, hone_error *err)
 {
     if (result == NULL || out_text == NULL) {

@@ -1,4 +1,4 @@
-// The result document (formats.md) read back, whole or not at all.
+// Reads the result document (formats.md), completely or not at all.
 #include "tune/result/result.h"
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ static hone_status fail_entry(const reading *r, const char *what)
     return hone_fail(r->err, HONE_CORRUPT, where, "entries[%zu]: %s", r->index, what);
 }
 
-// Texts of an entry that a decision has room for.
+// Copies the texts of an entry for which a decision has fields.
 static hone_status copy_texts(const reading *r, const hone_store_decision *row, hone_decision *out)
 {
     const struct {
@@ -50,7 +50,8 @@ static hone_status copy_texts(const reading *r, const hone_store_decision *row, 
     return HONE_OK;
 }
 
-// The config stays text: who serves it checks it against the kernels of its day. A contest has measured something.
+// Makes the decision of an entry. The config stays a text: it is checked against the registered kernels when it is
+// served. A contest has measured a time, so time_ns must be above 0.
 static hone_status make_decision(
     const reading *r, const hone_store_decision *row, const hone_evidence *evidence, hone_decision *out)
 {
@@ -59,12 +60,12 @@ static hone_status make_decision(
     if (row->time_ns <= 0) return fail_entry(r, "evidence.time_ns: more than 0 is expected");
     hone_status status = copy_texts(r, row, out);
     if (status != HONE_OK) return status;
-    (void)hone_source_by_name(row->source, &out->source); // the bundle has seen to it
+    (void)hone_source_by_name(row->source, &out->source); // the bundle has checked the name
     hone_error why = {.message = ""};
     return hone_platform_parse(row->platform, &out->platform, &why) == HONE_OK ? HONE_OK : fail_entry(r, why.message);
 }
 
-// NULL where the document says the same.
+// The text; NULL if the document has the same.
 static const char *unless(const char *text, const char *of_document)
 {
     return text == NULL || strcmp(text, of_document) == 0 ? NULL : text;
