@@ -33,7 +33,7 @@ typedef struct hone_tune_environment {
     hone_pool *pool;          // for runs in this process
     hone_store *store;        // NULL: nothing is stored
     hone_store *system_store; // its records are read, and nothing is written to it; NULL: there is none
-    bool says_who;            // evidence names user and host
+    bool says_who;            // the evidence names user and host
     hone_workers *workers;
     hone_zygote *zygote; // NULL: there is none
     // Whether the host's rules let a kernel compete: HONE_OK, or another status with the reason. NULL: all may.

@@ -384,7 +384,7 @@ static hone_status compare(audit *a, bool *out_goes_on, hone_error *err)
     return HONE_OK;
 }
 
-// What it came to -----------------------------------------------------------------------------------------------------
+// Results -------------------------------------------------------------------------------------------------------------
 
 static hone_interval time_of(const audit *a, uint32_t entrant)
 {

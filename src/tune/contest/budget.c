@@ -33,7 +33,7 @@ enum {
 // that takes a larger share of the contest's seconds: the rest is left to a smaller call (smaller.c).
 enum { WINNERS_LOOKS = 60, WINNERS_VALUES = 15 }; // the reference runs for each of WINNERS_VALUES
 
-// All of these were chosen by hand.
+// Chosen by hand.
 static const double most_finals_share = 0.5;
 static const double race_share_of_confirm = 0.7; // the rest of the checks' time is taken from the rounds of the finals
 static const double defaults_share = 0.6;        // of the race, for all defaults together
@@ -45,7 +45,7 @@ static const double hopeless_factor = 2.0;  // times the best, for a kernel that
 static const double hopeless_chance = 1e-3; // the least chance to beat the best with one more config
 static const char where[] = "tune.budget";
 
-// How long ------------------------------------------------------------------------------------------------------------
+// The time ------------------------------------------------------------------------------------------------------------
 
 bool hone_budget_has_evaluations(const hone_budget *budget)
 {
@@ -65,7 +65,7 @@ double hone_budget_confirm_ns(const hone_budget *budget)
 // of 4 s.
 static double half_of_one_ns(const hone_budget *budget)
 {
-    const double busy_share = 0.1; // of disturbed samples
+    const double busy_share = 0.1; // of the contest's samples, that other work disturbed
     return hone_trials_disturbed(budget->trials) > busy_share ? budget->spending->least_ns / 2 : 0;
 }
 
@@ -106,7 +106,7 @@ double hone_budget_first_seconds(const hone_budget *budget, size_t index)
     return fmax(defaults_share * race * part - elapsed, least);
 }
 
-// Which kernel --------------------------------------------------------------------------------------------------------
+// Choosing the kernel -------------------------------------------------------------------------------------------------
 
 // The chance that one more config of the kernel beats the best of all, as if its gains were distributed exponentially
 // with the expected one as mean. A kernel of which no config has passed gets a lower chance with each try.

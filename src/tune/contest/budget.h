@@ -21,7 +21,7 @@ typedef struct hone_spending {
 // The state that the budget is computed from: read only, but for the field's searches.
 typedef struct hone_budget {
     const hone_question *question;
-    const hone_trials *trials; // for its clock
+    const hone_trials *trials; // its clock is read
     const hone_field *field;
     const hone_standings *standings;
     const hone_spending *spending;

@@ -32,7 +32,7 @@ static const char where[] = "tune.compare";
 
 typedef struct entrant {
     hone_candidate candidate;
-    hone_sample samples[MOST_SAMPLES]; // by rounds
+    hone_sample samples[MOST_SAMPLES]; // one per round
 } entrant;
 
 typedef struct comparison {
@@ -221,7 +221,7 @@ static hone_status run_rounds(comparison *c, hone_error *err)
     return HONE_OK;
 }
 
-// What it came to -----------------------------------------------------------------------------------------------------
+// Results -------------------------------------------------------------------------------------------------------------
 
 static void fill_times(const comparison *c, uint32_t index)
 {

@@ -14,7 +14,7 @@
 enum { DEFAULT_EVALUATIONS = 500, LEAST_PATIENCE = 30 };
 
 static const double default_candidate_seconds = 10;
-// The rest of the time belongs to the finals.
+// Of the contest's time. The rest is for the finals.
 static const double race_share = 0.7, least_race_share = 0.5;
 static const char where[] = "tune.contest";
 
@@ -51,7 +51,7 @@ static void grant_race(hone_trials *trials)
     if (least > trials->race_until_ns) trials->race_until_ns = least;
 }
 
-// Words ---------------------------------------------------------------------------------------------------------------
+// Messages ------------------------------------------------------------------------------------------------------------
 
 static bool has_same_words(const hone_contest_kernel *a, const hone_contest_kernel *b)
 {

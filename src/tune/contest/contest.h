@@ -105,7 +105,7 @@ enum {
     HONE_SHOWN_ROUNDS = 20 // the most rounds made to get ten undisturbed samples
 };
 
-// One finalist with its samples, one per round that it took part in: the first `rounds` of the finals.
+// A finalist with a sample of each round that it took part in, which are the first `rounds` of the finals.
 typedef struct hone_finalist {
     hone_candidate *candidate;
     uint32_t rounds;
@@ -126,7 +126,7 @@ typedef struct hone_finals {
     uint32_t blocks, rounds;
     uint32_t winner;  // index of a finalist
     bool shows;       // the rounds are for what is shown: disturbed samples of every finalist are taken again
-    double disturbed; // share of the contest's samples when they began
+    double disturbed; // share of the contest's samples before the finals began
     // The time of the last block's rounds, with all that belongs to them, over hone_finals_round_seconds; before the
     // first block the time of the race's samples over their expected time. At least 1.
     double pace;
@@ -185,7 +185,7 @@ double hone_finals_first_pace(
 bool hone_finals_contends(const hone_finals *finals, uint32_t index);
 // The seconds that a round takes of the finalists that still take part.
 double hone_finals_round_seconds(const hone_finals *finals);
-// Whether the candidate is what the store answers with today.
+// Whether the candidate is the store's present answer.
 bool hone_incumbent_is(const hone_incumbent *incumbent, const hone_candidate *candidate);
 
 // verdict.c: the ratio of the times of finalist b over those of finalist a.

@@ -19,14 +19,14 @@ typedef struct hone_contestant {
     bool is_late;               // its default, and with it its search, waits for those of the others (race.c)
     const hone_config *configs; // its only configs, borrowed; NULL: the space, or the kernel's own list
     size_t config_count;
-    const hone_search_prior *priors; // known from elsewhere; borrowed until the search begins
+    const hone_search_prior *priors; // configs of similar calls; borrowed until the search begins
     size_t prior_count;
     uint64_t size;                            // number of configs that its search may propose
     hone_search *search;                      // NULL: there is nothing to search but the default
-    bool exhausted;                           // the search has come to its end
+    bool exhausted;                           // the search has ended
     double prepare_ns;                        // the longest time that preparing a config took
     bool prepares_alone;                      // preparing several at once failed
-    hone_config prepared[HONE_MOST_PREPARED]; // proposed, and prepared before they are tried
+    hone_config prepared[HONE_MOST_PREPARED]; // proposed by the search, and prepared before they are tried
     uint32_t prepared_count, prepared_next;
     uint32_t tried, passed;
     uint32_t measured;    // configs, of the tried, measured by this contest
@@ -60,7 +60,7 @@ typedef struct hone_field {
     size_t count;
     hone_contest_kernel *rows; // of the contest's result, one for each contestant; borrowed
     hone_search_prior *priors; // of all contestants
-    bool exhaustive;           // every config of every contestant is within the evaluations
+    bool exhaustive;           // there are evaluations for every config of every contestant
     uint32_t planned;          // number of candidates
 } hone_field;
 

@@ -45,7 +45,7 @@ static const double shown_share = 0.1;    // of the contest's time, for rounds o
 static const double block_seconds = 0.16; // of rounds: a shorter block is not worth the preparing
 static const uint64_t pause_ns = 20000000;
 static const uint64_t least_spread_ns = 2000000000;
-enum { SPREAD_OF_RACE = 4 }; // times as long as the race
+enum { SPREAD_OF_RACE = 4 }; // spreads blocks over so many times the race's duration
 static const char where[] = "tune.finals";
 
 // Blocks --------------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ static hone_status try_on(
     trials.open_seconds = most_seconds;
     trials.end_ns = hone_trials_now(&trials) + runs_ns(state);
     trials.sandbox = state->trials.sandbox;
-    trials.has_sandbox = false; // it is lent
+    trials.has_sandbox = false; // it is borrowed
     const hone_try what = {
         .kernel = t->kernel,
         .config = t->config,
@@ -285,7 +285,7 @@ static hone_status try_all(
     hone_contest_state *state, const taker *t, hone_call *const calls[2], hone_candidate *candidate, hone_error *err)
 {
     const bool is_interpreted = hone_kernel_is_interpreted(t->kernel);
-    double run_ns = 0; // of the first one in a process
+    double run_ns = 0; // of the first run in a process
     uint64_t turn_ns = 0;
     hone_status status = try_by_turns(state, t, calls, candidate, &run_ns, &turn_ns, err);
     // A device's kernels are compiled for seconds for each sibling, and the compiled code keeps nothing of another

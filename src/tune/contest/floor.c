@@ -68,7 +68,7 @@ void hone_peaks_add(hone_peaks *peaks, const hone_peaks *more)
     peaks->reach = fmax(peaks->reach, more->reach);
 }
 
-// What must be done ---------------------------------------------------------------------------------------------------
+// The cost of a call --------------------------------------------------------------------------------------------------
 
 // The bytes of the memory that a tensor's elements lie in. An axis with stride 0 counts as one element, and axes that
 // overlap count with their span.
@@ -178,7 +178,7 @@ bool hone_floor_is_broken(const hone_floor *floor, double time_ns)
     return floor->ns > 0 && time_ns < floor->ns;
 }
 
-// Words ---------------------------------------------------------------------------------------------------------------
+// Messages ------------------------------------------------------------------------------------------------------------
 
 // Formats a number with three digits and a prefix: "8.39 M".
 static const char *scaled(double value, char out[24])

@@ -157,7 +157,7 @@ static bool has_foreign_kernels(const hone_field *field)
     return false;
 }
 
-// Forgetting ----------------------------------------------------------------------------------------------------------
+// Forgetting failures -------------------------------------------------------------------------------------------------
 
 // Failures to be written again without their time, which is how they are forgotten: a failure without a time does not
 // keep its config from being tried.
@@ -250,7 +250,7 @@ hone_status hone_known_load(hone_known *known, const hone_question *question, ho
     return status == HONE_OK ? load_from(&load, environment->system_store, err) : status;
 }
 
-// Keeping what is there -----------------------------------------------------------------------------------------------
+// Keeping existing decisions ------------------------------------------------------------------------------------------
 
 static hone_contestant *find_contestant(const hone_field *field, const hone_store_decision *row)
 {

@@ -12,7 +12,7 @@ typedef struct hone_resumed {
     hone_config config;
     hone_trial trial;  // its digest is that of the measured code; 0: not known
     char measured[24]; // UTC; "" if not known
-    bool entered;      // it takes part in this contest
+    bool entered;      // this contest has taken it over
 } hone_resumed;
 
 // The store's answer when the contest begins. Only a candidate that is certainly faster replaces it.

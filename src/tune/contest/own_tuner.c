@@ -21,7 +21,7 @@ struct hone_tuning {
     size_t count;
 };
 
-// What it is shown ----------------------------------------------------------------------------------------------------
+// What the tuner can read ---------------------------------------------------------------------------------------------
 
 const hone_call *hone_tuning_call(const hone_tuning *tuning)
 {

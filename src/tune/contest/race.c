@@ -70,7 +70,7 @@ static void say_progress(const hone_contest_state *state, const char *kernel)
     options->progress(options->progress_ctx, &progress);
 }
 
-// Keeping the books ---------------------------------------------------------------------------------------------------
+// Bookkeeping ---------------------------------------------------------------------------------------------------------
 
 hone_budget hone_contest_budget(const hone_contest_state *state)
 {
@@ -277,7 +277,7 @@ static void take_twins_trial(const hone_standings *standings, uint32_t kernel, h
     }
 }
 
-// One candidate that was not tried before.
+// Tries one candidate that was not resumed.
 static hone_status try_new(
     hone_contest_state *state, const entry *tried, hone_trial *out, bool *out_cut, hone_error *err)
 {
@@ -367,7 +367,7 @@ static hone_status try_config(hone_contest_state *state, uint32_t kernel, const 
     return take(state, &(entry){kernel, config, is_default, 0}, err);
 }
 
-// In order ------------------------------------------------------------------------------------------------------------
+// The order of candidates ---------------------------------------------------------------------------------------------
 
 // Candidates that passed come before those that failed, and fast ones before slow ones.
 static bool comes_before(const hone_resumed *a, const hone_resumed *b)

@@ -67,7 +67,7 @@ static bool tell_loss(const hone_outcome *outcome, double seconds, hone_failure 
     return true;
 }
 
-// A question that was not answered, as a failure of the contest itself.
+// Returns the error of the contest for a question that was not answered.
 static hone_status fail_outcome(const hone_outcome *outcome, const char *what, double seconds, hone_error *err)
 {
     char loss[128];

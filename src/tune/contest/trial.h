@@ -59,7 +59,7 @@ typedef struct hone_block {
     const hone_candidate *finalists[HONE_MAX_TOGETHER];
     uint32_t count, rounds;
     uint64_t seed;
-    double seconds;                      // it stops early after these
+    double seconds;                      // no further round begins after these
     uint32_t retakes[HONE_MAX_TOGETHER]; // how often a disturbed sample of each may be taken again
     bool verifies;                       // all checks before and after the rounds; false: one run before them
     double burst_ns;        // duration of the runs of each sample, at least three where they are short; 0: three runs

@@ -200,7 +200,7 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed)
     return certain;
 }
 
-// Who wins ------------------------------------------------------------------------------------------------------------
+// The winner ----------------------------------------------------------------------------------------------------------
 
 static uint32_t differing(const hone_field *field, const hone_candidate *candidate)
 {
@@ -268,8 +268,8 @@ static int64_t find_standing(const hone_contest_state *state, const hone_finals 
 }
 
 // Whether there are too few rounds to replace what answers today. The error of a few rounds is larger than their
-// interval says: three of the fastest of many similar finalists may all be lucky, and on a disturbed machine their lead
-// may even look certain.
+// interval says: three samples of the fastest of many similar finalists may all be lucky, and on a disturbed machine the
+// interval may even look certain.
 static bool are_too_few(const hone_finals *finals, const hone_finalist *standing, bool undecided)
 {
     return standing->rounds < LEAST_PAIRS && (undecided || finals->disturbed >= told_share);
@@ -315,7 +315,7 @@ uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_f
     return winner;
 }
 
-// What is open --------------------------------------------------------------------------------------------------------
+// Undecided results ---------------------------------------------------------------------------------------------------
 
 // Whether another finalist may be as fast as the winner, or is faster by a few rounds. A finalist that was crowded out
 // has few rounds: it counts if by now it may be much faster.

@@ -129,7 +129,7 @@ hone_status hone_workers_program(const hone_workers *workers, char *out, size_t 
     return status;
 }
 
-// Taking and giving ---------------------------------------------------------------------------------------------------
+// Taking workers and giving them back ---------------------------------------------------------------------------------
 
 // Whether a worker answers and has this library's version.
 static hone_status greet(const hone_workers *workers, const hone_process *process, uint64_t limit_ns, hone_error *err)
@@ -217,7 +217,7 @@ void hone_workers_give(hone_workers *workers, bool interpreted, hone_process *pr
     end_process(&gone);
 }
 
-// What the processor can do ---------------------------------------------------------------------------------------------
+// Peaks of the processor ----------------------------------------------------------------------------------------------
 
 bool hone_workers_peaks(hone_workers *workers, hone_peaks *out)
 {

@@ -160,7 +160,7 @@ uint32_t hone_count_samples(hone_sample *samples, uint32_t count, uint32_t least
     return counted;
 }
 
-// Rounds of two -------------------------------------------------------------------------------------------------------
+// Rounds of two candidates --------------------------------------------------------------------------------------------
 
 static bool is_left_alone(const hone_sample *a, const hone_sample *b)
 {

@@ -38,7 +38,7 @@ enum {
 };
 
 // Factors and times were chosen by hand, and kept because bench_ab and lab/racing gave good results with them.
-static const double enough_ns = 2e6;    // least time of all samples, together with LEAST_SAMPLES
+static const double enough_ns = 2e6;    // of all runs together, besides LEAST_SAMPLES
 static const double hopeless_warm = 4;  // times the best: further samples cannot change the result
 static const double hopeless_first = 2; // times the best, for one sample, when the noise is not known
 static const double hopeless_later = 1.15;
