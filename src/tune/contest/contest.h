@@ -22,6 +22,7 @@
 //     site         where a sandbox's data lies: the host's memory, or a device's
 //     session      the worker's side: one open call, and candidates tried on it
 //     permit       the right to tune a call, and to measure on a device (config/permit.h)
+//     present choice   what answers the call without this contest: the store's choice, else the default
 #ifndef HONE_TUNE_CONTEST_CONTEST_H
 #define HONE_TUNE_CONTEST_CONTEST_H
 
@@ -109,7 +110,7 @@ enum {
 typedef struct hone_finalist {
     hone_candidate *candidate;
     uint32_t rounds;
-    bool keeps_place; // what answers today: it is out only if it is certainly slower
+    bool keeps_place; // the store's choice, or the default: it is out only if it is certainly slower
     bool out;         // certainly slower, or crowded out: it takes part no longer
     bool crowded_out; // not certainly slower, but several were faster
     bool is_shown;    // tables compare the winner with it: it has enough rounds for that before it is out
@@ -162,13 +163,13 @@ void hone_finals_choose_finalists(
     const hone_incumbent *incumbent,
     double seconds,
     hone_finals *out);
-// How many more rounds the fastest, what answers today and the fastest library need for a comparison that is shown: ten
+// How many more rounds the fastest, the present choice and the fastest library need for a comparison that is shown: ten
 // rounds, and as many undisturbed samples, unless that takes more than HONE_SHOWN_ROUNDS.
 uint32_t hone_finals_missing_rounds(hone_finals *finals, const hone_field *field, uint32_t fastest);
 uint32_t hone_finalist_missing_rounds(const hone_finalist *finalist);
-// Spares all finalists but the fastest, what answers today, the default and the fastest that calls a library, and as
-// many of the other kernels' best as there is time for in so many rounds. False: there is no time even for these, and no
-// finalist is spared.
+// Spares all finalists but the fastest, the store's choice, the default and the fastest that calls a library, and as
+// many of the other kernels' best as there is time for in so many rounds. False: there is no time even for these, and
+// no finalist is spared.
 bool hone_finals_spare(hone_finals *finals, const hone_field *field, uint32_t fastest, uint32_t rounds, double seconds);
 // Duration of the runs of a sample in the finals, where runs are short: as long as the work around a sample takes.
 static const double hone_burst_ns = 1.5e6;

@@ -1,5 +1,5 @@
-// Chooses the finalists: the race's leader, what the store answers with, the default, the best candidate of each
-// kernel, and the next in rank. They are in the order in which they keep their places when there is little time.
+// Chooses the finalists: the race's leader, the store's choice, the default, the best candidate of each kernel, and the
+// next in rank. They are in the order in which they keep their places when there is little time.
 #include "tune/contest/contest.h"
 
 #include "base/assert.h"
@@ -44,7 +44,7 @@ bool hone_incumbent_is(const hone_incumbent *incumbent, const hone_candidate *ca
            hone_config_equal(&candidate->config, &incumbent->config);
 }
 
-// Admits what answers today.
+// Admits the store's choice or the default, which keep their places.
 static void admit_standing(hone_finals *out, hone_candidate *candidate)
 {
     admit(out, candidate);
@@ -135,8 +135,8 @@ static bool is_kernels_best(const hone_finals *finals, const hone_finalist *fina
     return true;
 }
 
-// What answers today and the fastest library are shown however long that takes. The best candidates of the other
-// kernels are shown if they take no more than their share of the time.
+// The store's choice, the default and the fastest library are shown however long that takes. The best candidates of the
+// other kernels are shown if they take no more than their share of the time.
 static void mark_shown(const hone_field *field, double seconds, hone_finals *out)
 {
     const hone_finalist *library = find_library(field, out);
@@ -237,7 +237,7 @@ uint32_t hone_finalist_missing_rounds(const hone_finalist *finalist)
     for (uint32_t i = 0; i < finalist->rounds; i++)
         alone += finalist->samples[i].marks == 0;
     if (finalist->rounds < HONE_SURE_ROUNDS) return HONE_SURE_ROUNDS - finalist->rounds;
-    // A run that was never left alone would not be left alone in more rounds either.
+    // A run that was disturbed in every round would be disturbed in further rounds, too.
     if (alone == 0 || alone >= HONE_SURE_ROUNDS || finalist->rounds >= HONE_SHOWN_ROUNDS) return 0;
     const uint32_t wanted = (HONE_SURE_ROUNDS - alone) * finalist->rounds / alone + 1,
                    most = HONE_SHOWN_ROUNDS - finalist->rounds;

@@ -1,7 +1,7 @@
-// The finals: the race's leader, the default, what the store answers with, the best candidate of each kernel and the
-// next in rank are measured in rounds of random order. The rounds come in blocks with pauses between them, until the
-// order is certain or the contest's time is over. Choosing by the race's own times would choose a lucky candidate: a
-// median of five picks a config up to 7 % slower than the best over a large space.
+// The finals: the race's leader, the default, the store's choice, the best candidate of each kernel and the next in
+// rank are measured in rounds of random order. The rounds come in blocks with pauses between them, until the order is
+// certain or the contest's time is over. Choosing by the race's own times would choose a lucky candidate: a median of
+// five picks a config up to 7 % slower than the best over a large space.
 //
 // A round has one sample of each finalist, so that what disturbs the machine for a while disturbs all of them. The
 // ratio of two finalists and its interval come from the rounds in which nothing disturbed either (statistics.c). Where
@@ -15,7 +15,7 @@
 // race's, the blocks are spread over the time that is left, or over the larger of 2 s and four times the duration of
 // the race if that is less: without this limit, a contest of 30 s whose race took milliseconds slept for the rest of
 // its time. Among tied finalists the winner is chosen by a total order that does not depend on times, so that a tie
-// always ends the same, and what answers today stays if it ties.
+// always ends the same, and the present choice stays if it ties.
 //
 // Testing after each block makes it likelier than 5 % that one of the tests errs. bench_ab counts wrong picks between
 // two configs that differ by 2 % (docs/benchmarks.md).

@@ -235,8 +235,8 @@ static hone_status look_at_drift(hone_contest_state *state, hone_error *err)
     return HONE_OK;
 }
 
-// The worker cannot run this kernel at all, which is not a failure of the kernel. It is not stored, because another
-// installation may be able to.
+// The worker cannot run this kernel at all, which is not a failure of the kernel. It is not stored, because it applies
+// only to this installation.
 static void refuse(hone_field *field, const hone_question *question, uint32_t kernel, const hone_trial *trial)
 {
     hone_field_warn_left_out(field, question, kernel, trial->reason);
@@ -277,7 +277,7 @@ static void take_twins_trial(const hone_standings *standings, uint32_t kernel, h
     }
 }
 
-// Tries one candidate that was not resumed.
+// Tries one candidate. If its binary is that of another config, it takes over the trial of that config.
 static hone_status try_new(
     hone_contest_state *state, const entry *tried, hone_trial *out, bool *out_cut, hone_error *err)
 {
@@ -423,7 +423,7 @@ static double seconds_of_interpreter(const hone_contest_state *state, uint32_t k
     return !hone_kernel_is_interpreted(state->field.contestants[kernel].ref) ? 0 : seconds < most ? seconds : most;
 }
 
-// As take, of a kernel's default. Time that it uses beyond its share does not reduce the time of the others.
+// Tries a kernel's default. Time that it uses beyond its share does not reduce the time of the others.
 static hone_status take_default(hone_contest_state *state, const entry *first, double share, hone_error *err)
 {
     hone_trials *trials = &state->trials;
@@ -457,8 +457,8 @@ static void note_unready(hone_contest_state *state, uint32_t kernel, double seco
     hone_known_store_unready(&state->known, &state->question, &state->field, &candidate);
 }
 
-// Limits the time of a default, so that a compiler that needs minutes leaves time for the others. A longer contest
-// gives it more.
+// Tries a kernel's default for a limited time, so that a compiler that needs minutes leaves time for the others. A
+// longer contest gives it more.
 //   least   seconds that it may take to be ready, if its share is less
 static hone_status race_default(hone_contest_state *state, uint32_t kernel, double least, hone_error *err)
 {
@@ -559,8 +559,8 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
         const uint32_t i = default_at(n, first);
         hone_contestant *contestant = &state->field.contestants[i];
         const uint64_t start = hone_trials_now(&state->trials);
-        // After the end of the time the search for the first default that works goes on. Otherwise a slow default
-        // before it would hide it.
+        // When the time is over, the search for the first default that passes continues. Otherwise a slow default would
+        // keep the later ones from being tried, and the contest would have no candidate.
         if (contestant->space == NULL || !contestant->has_default || contestant->put_aside) continue;
         contestant->is_late = n > 0 && hone_platform_facts_of(contestant->ref->kernel.platform)->is_module;
         if (contestant->is_late) continue;
@@ -579,7 +579,7 @@ static hone_status race_defaults(hone_contest_state *state, hone_error *err)
     return status;
 }
 
-// Enters the config that the store answers with today.
+// Tries the config of the store's choice.
 static hone_status race_incumbent(hone_contest_state *state, hone_error *err)
 {
     const hone_incumbent *incumbent = &state->known.incumbent;

@@ -3,7 +3,7 @@
 // Two finalists are compared by the rounds in which nothing disturbed either of them. If those are rare, they are
 // compared by the rounds in which the same state of their device (clock, heat, power, other processes) disturbed both,
 // else by all of their undisturbed samples, those of the race too (rule/statistics.c). The fastest wins, with two
-// exceptions. A tie is won by what answers today, else it is decided by an order that does not depend on times, so that
+// exceptions. A tie is won by the present choice, else it is decided by an order that does not depend on times, so that
 // a tie always ends the same. And the store's choice stays until another candidate is certainly faster, as does the
 // default if little was tried or little is to be gained.
 #include "tune/contest/contest.h"
@@ -34,7 +34,7 @@ static const double worth_leaving = 1.05;
 // Upper end of an interval over its lower one. An interval that is wider has times of two sorts, and it is chance which
 // of them the rounds have met.
 static const double wide = 2;
-static const double hopeless_standing = 1.5; // what answers today is out beyond this, after however few rounds
+static const double hopeless_standing = 1.5; // the present choice is out beyond this, after however few rounds
 // Chosen by hand, wider at first: with these values lab/racing has less regret (docs/benchmarks.md).
 static const double tie = 1.002, undecided_tie = 1.005, near_enough = 1.005;
 
@@ -153,7 +153,7 @@ bool hone_finals_are_unsteady(const hone_finals *finals)
     return most > unsteady * least;
 }
 
-// A few unlucky rounds must not replace what answers today by a candidate that is no faster. Where times are of two
+// A few unlucky rounds must not replace the present choice by a candidate that is no faster. Where times are of two
 // sorts, as with busy processes on the other hardware thread of a core, five rounds are all of the slow sort in one
 // contest of 32.
 static bool is_no_more_asked(const hone_finalist *standing, const hone_interval *ratio)
@@ -267,15 +267,15 @@ static int64_t find_standing(const hone_contest_state *state, const hone_finals 
     return standing;
 }
 
-// Whether there are too few rounds to replace what answers today. The error of a few rounds is larger than their
-// interval says: three samples of the fastest of many similar finalists may all be lucky, and on a disturbed machine the
-// interval may even look certain.
+// Whether there are too few rounds to replace the present choice. The error of a few rounds is larger than their
+// interval says: three samples of the fastest of many similar finalists may all be lucky, and on a disturbed machine
+// the interval may even look certain.
 static bool are_too_few(const hone_finals *finals, const hone_finalist *standing, bool undecided)
 {
     return standing->rounds < LEAST_PAIRS && (undecided || finals->disturbed >= told_share);
 }
 
-// Whether what answers today stays. ratio: its time over that of the fastest.
+// Whether the present choice stays. ratio: its time over that of the fastest.
 static bool stays(
     const hone_contest_state *state,
     const hone_finals *finals,
