@@ -175,7 +175,7 @@ bool hone_finals_spare(hone_finals *finals, const hone_field *field, uint32_t fa
 static const double hone_burst_ns = 1.5e6;
 // Makes a candidate a finalist that keeps its place.
 void hone_finals_admit(hone_finals *finals, hone_candidate *candidate);
-// Removes the last finalists until so many rounds fit into the seconds at the finals' pace; two stay.
+// Removes the last finalists until so many rounds fit into the seconds at the finals' pace; `least` of them stay.
 void hone_finals_fit(hone_finals *finals, uint32_t rounds, double seconds);
 // The pace of the finals before their first block.
 double hone_finals_first_pace(

@@ -312,8 +312,8 @@ static hone_status make_larger(const hone_contest_state *state, taker *t, hone_c
     return status;
 }
 
-// Replaces the second call by one in which those dims are doubled that the first call has, too: a kernel may take no
-// smaller call. If there is no second call, it becomes the double of the first one.
+// Replaces the second call by one in which those dims are doubled that have the same size in the first call, because
+// the kernel may take no smaller size of them. If there is no second call, it becomes the double of the first one.
 static hone_status tell_apart(const hone_contest_state *state, taker *t, hone_call *out[2])
 {
     hone_call *larger = NULL;

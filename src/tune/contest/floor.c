@@ -19,8 +19,8 @@ bool hone_floor_is_measured_on(const hone_device_info *device)
 }
 
 // What an NVIDIA GPU does per clock. Source: NVIDIA's whitepapers of each architecture, dense products of 16 bits on
-// tensor cores. A multiprocessor reads 64 bytes per clock from its second cache; of two architectures the whole cache
-// is known to give less.
+// tensor cores. A multiprocessor reads 64 bytes per clock from its second cache; for some architectures the whole
+// cache is known to give less.
 typedef struct gpu_facts {
     int32_t capability;
     double operations;  // of one multiprocessor

@@ -1,7 +1,7 @@
 // The process in which a contest's candidates run: a spawned worker, a fork of this process, a child of the zygote, or,
 // with the caller's consent, this process. A contest has one sandbox, so that all its candidates run in one process.
-// The exception are functions of an interpreter among other candidates: their worker lends an interpreter and takes
-// seconds to start, and the others get a worker without one.
+// Functions of an interpreter among other candidates are the exception: their worker lends an interpreter, which takes
+// seconds to start, and the other candidates get a worker without one.
 #ifndef HONE_TUNE_ISOLATE_SANDBOX_H
 #define HONE_TUNE_ISOLATE_SANDBOX_H
 

@@ -32,8 +32,8 @@ static const char where[] = "tune.zygote";
 // Frames between host and zygote: a question is sent with its limits, and its outcome comes back.
 enum { FRAME_ASK = 65, FRAME_DROP, FRAME_LOST };
 
-// The host waits longer than the zygote does, which decides the outcome. Ending a child with all that it started takes
-// up to 30 s (hone_process_kill), and a busy machine needs some of them.
+// The host waits longer than the zygote does, because the zygote decides the outcome. Ending a child with all that it
+// started may take up to 30 s (hone_process_kill), and takes seconds on a busy machine.
 static const uint64_t grace_ns = 60000000000u;
 
 struct hone_zygote {
