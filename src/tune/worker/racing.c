@@ -365,7 +365,7 @@ static hone_failure race_threads(hone_runner *runner, hone_buffers *others, bool
     return failure;
 }
 
-// First runs -----------------------------------------------------------------------------------------------------------
+// First runs ----------------------------------------------------------------------------------------------------------
 
 // A library may do something once for all of its calls, such as filling a table in the first call, and two threads may
 // do that at once. In one process both threads begin at the same moment; in the next process one of them is stopped

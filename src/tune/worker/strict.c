@@ -355,7 +355,7 @@ hone_failure hone_runner_verify_placed(
     return failure;
 }
 
-// A small stack --------------------------------------------------------------------------------------------------------
+// A small stack -------------------------------------------------------------------------------------------------------
 
 typedef struct small_run {
     hone_runner *runner;
@@ -387,7 +387,7 @@ hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error
     return failure;
 }
 
-// A host's threads ------------------------------------------------------------------------------------------------------
+// A host's threads ----------------------------------------------------------------------------------------------------
 
 // A number that rows are no multiple of, to detect a kernel that gives each thread as many rows and forgets the rest.
 // It is also larger than the threads of this machine, and than a buffer for the threads of most machines.
