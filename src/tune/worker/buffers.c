@@ -964,8 +964,8 @@ static void widen_row(evening *e, char *row)
     }
 }
 
-// Of six rows, on average, one becomes zero if zeros are generated, one its first element throughout, two are padded,
-// and one gets wide numbers.
+// Of six rows, on average, two become their first element throughout, or one of them zero if zeros are generated; two
+// are padded; and one gets wide numbers.
 static void even_row(void *ctx, int64_t offset, int64_t index)
 {
     enum { ZERO, FIRST, PADDED, PADDED_BEHIND, WIDE, KINDS_OF_ROWS = 6 };

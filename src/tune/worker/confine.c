@@ -175,7 +175,7 @@ static bool is_asked_for(void)
     return word == NULL || strcmp(word, "off") != 0;
 }
 
-static bool gave_up; // rights, in this process
+static bool gave_up; // this process has given up rights
 
 void hone_worker_explain_refusal(char *reason, size_t size)
 {

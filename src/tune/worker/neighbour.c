@@ -1,4 +1,4 @@
-// Verifies a candidate beside other plans of its kernel, for the call that this process was asked about before: what
+// Verifies a candidate beside other plans of its kernel, for the call of an earlier request to this process: what
 // prepare keeps outside of its plan may be overwritten by the latest plan, and what release frees may be in use by all
 // plans.
 #include "tune/worker/session.h"

@@ -4,11 +4,11 @@
 // Kernels round. Let e = c - a b be what a kernel is off by, and r be of +1 and -1, each with probability 1/2 and
 // independent of e: it is drawn after the kernel ran. Then row i of e r has mean 0 and variance |e_i|^2, the sum of the
 // squares of the row's errors, and by Hoeffding's inequality (Probability inequalities for sums of bounded random
-// variables, JASA 58, 1963) |e r|_i > t |e_i| with probability at most 2 exp(-t^2 / 2). An honest kernel's rows
-// stay below t sqrt(n) times its root mean square error, which is far below the tolerance; a row left at zero has
-// |e_i| = |c_i|, and one element that is off by x has |e r|_i >= x - t sqrt(n) rms. By Littlewood and Offord
-// (Erdos 1945) a wrong row's sum lies within one error's size of 0 with probability at most about sqrt(2 / (pi w)), w its
-// wrong elements; with several vectors the probability is multiplied.
+// variables, JASA 58, 1963) |e r|_i > t |e_i| with probability at most 2 exp(-t^2 / 2). An honest kernel's rows stay
+// below t sqrt(n) times its root mean square error, which is far below the tolerance; a row left at zero has |e_i| =
+// |c_i|, and one element that is off by x has |e r|_i >= x - t sqrt(n) rms. By Littlewood and Offord (Erdos 1945) a
+// wrong row's sum lies within one error's size of 0 with probability at most about sqrt(2 / (pi w)), where w is the
+// number of its wrong elements; with several vectors the probabilities are multiplied.
 //
 // How large the rms of an honest kernel is cannot be known beforehand: it depends on the order of its sums, and on the
 // format that it adds in. A bound would raise a false alarm or let errors pass. So the check decides nothing by itself.

@@ -100,7 +100,7 @@ static bool make_others(const hone_runner *runner, hone_buffers *out)
 // A scheduler may do the same at any time. After that both run freely.
 typedef struct meeting {
     atomic_int arrived;         // arrivals at gates, of both threads
-    atomic_bool inside;         // the thread that is to be stopped is in its run
+    atomic_bool inside;         // the thread that will be stopped is in its run
     atomic_bool over;           // no thread is stopped any more in this round
     int holds;                  // number of stops that were within a run
     uint64_t spent_ns;          // since begin_ns

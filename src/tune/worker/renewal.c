@@ -1,4 +1,4 @@
-// Does a candidate compute all of its results anew when all of its inputs have changed?
+// Does a candidate take as long when all of its inputs have changed as when none has? If not, it keeps results.
 //
 // The probe changes few elements between runs. A kernel that keeps a copy of each row then computes few rows, and one
 // that checks which of its results were overwritten writes few. So single runs are timed alternately after all inputs

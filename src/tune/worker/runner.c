@@ -321,7 +321,7 @@ hone_failure hone_runner_verify_variants(
         hone_session_pass_phase(session);
     }
     if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return failure;
-    // An earlier failure is the one to tell.
+    // An earlier failure takes precedence.
     hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
     hone_status status = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
     return failure == HONE_FAILURE_NONE && status != HONE_OK ? HONE_FAILURE_RUN : failure;

@@ -339,10 +339,10 @@ static hone_sample middle_of(hone_sample *samples, uint32_t count)
     return samples[counted / 2];
 }
 
-// For short runs, the median of a burst of samples: a disturbance makes a sample longer. Before a burst the threads
-// come to rest and are woken, which takes some milliseconds on a busy machine, so a burst may take as long. It ends
-// before the time that the scheduler owes for a rest is used up. At a random position in the burst are the two batches
-// of a pair (pairs.c), through the same calls.
+// For short runs, the median of a burst of samples: a disturbance makes a sample longer. Before a burst other threads
+// go to sleep and the pool's are woken, which takes some milliseconds on a busy machine, so a burst may take as long.
+// It ends before the time that the scheduler owes for a rest is used up. At a random position in the burst are the two
+// batches of a pair (pairs.c), through the same calls.
 static hone_failure sample_warm(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
@@ -444,7 +444,7 @@ void hone_runner_rest(const hone_runner *runner)
     gather(runner);
 }
 
-// Takes a sample after the threads of the process have come to rest and, if `rests`, the caller has slept. A thread
+// Takes a sample after the threads of the process have gone to sleep and, if `rests`, the caller has slept. A thread
 // that has just used its share of a processor is the first to lose it. One that slept is owed some time, and keeps its
 // processor for the next milliseconds. Then the pool's threads are woken before the sample begins: on a busy machine
 // they come milliseconds late, and the caller would do their part.

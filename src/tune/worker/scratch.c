@@ -97,7 +97,7 @@ static hone_status take_host(
     hone_guarded_scratch *scratch, size_t size, uint32_t places, hone_execution *execution, hone_error *err)
 {
     const size_t more =
-        2 * GUARD_SIZE + (size_t)places * HONE_SCRATCH_ALIGN; // of the last place's what alignment takes
+        2 * GUARD_SIZE + (size_t)places * HONE_SCRATCH_ALIGN; // the last place's line is for the alignment
     if (size <= SIZE_MAX - more) scratch->block = hone_alloc(&scratch->allocator, size + more);
     if (scratch->block == NULL)
         return hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);

@@ -98,7 +98,7 @@ static const struct {
     // of their subtraction. The errors that these inputs must reveal, an overflow or a limit, are far larger.
     double slack;
     hone_status (*change)(
-        const hone_buffers *buffers, uint64_t seed, hone_error *err); // what was filled; NULL: nothing
+        const hone_buffers *buffers, uint64_t seed, hone_error *err); // changes what was made; NULL: nothing
 } kinds[] = {
     [HONE_VARIANT_ORIGINAL] = {.words = "the first made-up inputs", .slack = 1},
     [HONE_VARIANT_NEAR] = NEAR,
