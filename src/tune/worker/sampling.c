@@ -281,8 +281,8 @@ static uint32_t batch_for(const hone_session *session, double run_ns)
 // before its worker began 128 ms. They would take a processor from the next candidate, or stand in its queue all the
 // while, and a sample that nothing disturbed would be marked. hone's own threads are sent to sleep, so the first check
 // comes soon. A thread that still runs after 300 ms of pauses is taken to spin for ever, and is not waited for again.
-// So is one that runs after four times as long on a busy machine, where pauses end 5 ms late, and .3 s of them took 2.5
-// s.
+// So is one that runs after four times as long on a busy machine, where pauses end 5 ms late: there .3 s of pauses took
+// 2.5 s.
 // Returns how long it slept, in ns: on a busy machine many times what it requested.
 uint64_t hone_session_settle(hone_session *session)
 {

@@ -111,9 +111,9 @@ static inline void hone_session_pass_phase(const hone_session *session)
 {
     if (session->note != NULL) session->note(session->note_ctx);
 }
-// measure.c: the first function reads what advice the system was given on the memory of the open call's arguments
-// (hone_os_advice); 0 unless the process is the session's own, on the host. The second returns TRACES when there is
-// more advice than before any candidate ran. Each takes about half a millisecond.
+// measure.c: hone_session_read_advice reads what advice the system was given on the memory of the open call's arguments
+// (hone_os_advice); 0 unless the process is the session's own, on the host. hone_session_check_advice returns TRACES
+// when there is more advice than before any candidate ran. Each takes about half a millisecond.
 uint32_t hone_session_read_advice(const hone_session *session);
 hone_failure hone_session_check_advice(hone_session *session, hone_error *err);
 // measure.c: checks what finished candidates have left in this process. An earlier failure takes precedence.
@@ -185,7 +185,7 @@ struct hone_runner {
     hone_config config;
     hone_plan plan;
     bool prepared;
-    hone_platform_instance *instance; // the instance that prepared it; NULL: none
+    hone_platform_instance *instance; // that prepared it; NULL: none
     hone_guarded_scratch scratch;
     hone_execution execution;
     uint32_t batch;          // runs per sample
@@ -196,7 +196,7 @@ struct hone_runner {
     double verify_ns;        // duration of the last verified run
     double look_ns;          // the same, with the time to overwrite its results before it and to compare them after it
     bool is_known;           // one of the library's own, which its tests have checked
-    uint64_t looks_until_ns; // then checks that a smaller call can cover are left out; 0: never
+    uint64_t looks_until_ns; // from then on checks that a smaller call can cover are left out; 0: never
     bool left_out;           // a check was left out
     uint64_t
         repeats_until_ns; // then checks that differ little from earlier ones are left out (hone_runner_repeats); 0: no
@@ -238,7 +238,7 @@ void hone_runner_write_elsewhere(hone_runner *runner);
 
 // A verified run of at least this duration warms the candidate up, too.
 static const double hone_warmed_ns = 20e6;
-// Checks shorter than this are never too many, except for kernels of the library: beside a dozen busy threads sixty of
+// Checks shorter than this are never left out, except for kernels of the library: beside a dozen busy threads sixty of
 // them took two seconds.
 static const double hone_short_look_ns = 1e6;
 
@@ -251,8 +251,8 @@ static inline bool hone_runner_has_time(hone_runner *runner)
     return has_time;
 }
 
-// Whether to make a check that is made whatever the time is. For kernels of the library it depends on the time, since
-// their tests have made it.
+// Whether to make a check that other kernels get whatever the time is. For kernels of the library it depends on the
+// time, since their tests have made the check.
 static inline bool hone_runner_must_look(hone_runner *runner)
 {
     return !runner->is_known || hone_runner_has_time(runner);
