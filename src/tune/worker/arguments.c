@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-// What is const to a kernel is not to who lends it.
+// Arguments are const for the kernel, but not for their owner.
 static void write(const void *to, const void *from, size_t size)
 {
     memcpy((void *)(uintptr_t)to, from, size);
 }
 
-// Whether it was changed.
+// Returns whether it was changed.
 static bool restore(const void *now, const void *before, size_t size)
 {
     if (memcmp(now, before, size) == 0) return false;
@@ -24,7 +24,7 @@ static size_t bytes_of_dims(const hone_tensor *tensor)
     return (size_t)tensor->ndim * sizeof tensor->shape[0];
 }
 
-// memcpy, as what is between the fields is compared, too: an assignment need not bring it along.
+// memcpy, because the bytes between the fields are compared, too, and an assignment need not copy these.
 void hone_arguments_keep(hone_arguments *kept, const hone_runner *runner, const hone_value *values)
 {
     for (size_t i = 0; i < runner->session->buffers.count; i++) {
@@ -80,7 +80,7 @@ const char *hone_arguments_put_back(
 static uint64_t add_tensor(uint64_t digest, const hone_tensor *tensor)
 {
     digest = hone_hash64_add(digest, tensor, sizeof *tensor);
-    // What is no rank of a tensor was written by a kernel, which the digest has by now.
+    // A value that cannot be a tensor's rank was written by a kernel, and is in the digest by now.
     if (tensor->ndim < 0 || tensor->ndim > HONE_MAX_RANK) return digest;
     if (tensor->shape != NULL) digest = hone_hash64_add(digest, tensor->shape, bytes_of_dims(tensor));
     return tensor->strides != NULL ? hone_hash64_add(digest, tensor->strides, bytes_of_dims(tensor)) : digest;

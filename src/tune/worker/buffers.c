@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    GUARD_SIZE = 4096, // before and behind each tensor: a kernel that is off by a row is seen
+    GUARD_SIZE = 4096, // before and after each tensor: detects a kernel that is off by a row
     ALIGNMENT = 64
 };
 
@@ -25,7 +25,7 @@ static bool is_result(const hone_buffers *buffers, size_t index)
 
 // Memory and place ----------------------------------------------------------------------------------------------------
 
-// Where the span begins, so that element [0, 0, ...] has exactly the alignment asked for (0: 64).
+// Start of the span, such that element [0, 0, ...] has exactly the requested alignment (0: 64).
 static char *place(char *block, size_t below, uint32_t align)
 {
     uintptr_t first = (uintptr_t)block + GUARD_SIZE + below;
@@ -69,7 +69,7 @@ static hone_place on_host(const hone_fenced *fenced)
     return (hone_place){fenced->block, 0};
 }
 
-// The same block in the device's memory, where kernels run on one.
+// Makes the same block in the device's memory, if kernels run on a device.
 static hone_status mirror_tensor(
     const hone_buffers *buffers, const hone_tensor *tensor, hone_fenced *fenced, hone_error *err)
 {
@@ -152,7 +152,7 @@ hone_status hone_buffers_read(
 
 void hone_fenced_deinit(const hone_allocator *allocator, hone_fenced *fenced)
 {
-    // What cannot be opened again is no memory to give back.
+    // Memory that cannot be made writable again is not freed.
     if (hone_os_guard_open(&fenced->guard)) hone_free(allocator, fenced->block);
     hone_free(allocator, fenced->holes);
     memset(fenced, 0, sizeof *fenced);
@@ -221,7 +221,7 @@ static bool is_ordinary(const hone_generator_call *generator)
     return generator == NULL || is_called(generator, "normal") || is_called(generator, "bias");
 }
 
-// An input of floats of 16 bits or more.
+// Whether a value is an input of floats of 16 bits or more.
 static bool is_float_input(const hone_buffers *buffers, size_t index)
 {
     const uint8_t code = buffers->sets[0].fenced[index].tensor.dtype.code;
@@ -233,7 +233,7 @@ static bool may_vary(const hone_buffers *buffers, size_t index)
     return is_float_input(buffers, index) && is_ordinary(buffers->signature->parameters[index].generator);
 }
 
-// The first array of floats that is made as numbers around 0 usually are: others may mean probabilities or decays.
+// Index of the first array of floats that is made as ordinary numbers around 0: others may be probabilities or decays.
 static int find_varied(const hone_buffers *buffers)
 {
     if (buffers->algorithm->make_input != NULL) return -1;
@@ -351,7 +351,7 @@ hone_status hone_buffers_open_input(hone_fenced *fenced, hone_error *err)
     return hone_os_guard_open(&fenced->guard) ? HONE_OK : hone_fail_memory(err, where);
 }
 
-// A guard's pages hold the whole span: the edges of the block around them are as wide as a page of this size.
+// A guard must cover the whole span. The edges of the block around the span are as wide as a page of GUARD_SIZE.
 static bool close_guard(const hone_buffers *buffers, hone_fenced *fenced)
 {
     if (!buffers->guards || !hone_os_guard_close(&fenced->guard, fenced->block, fenced->size)) return false;
@@ -406,7 +406,7 @@ static void scatter(void *ctx, int64_t offset, int64_t index)
     memcpy(walk->to + offset, walk->from + (size_t)index * walk->size, walk->size);
 }
 
-// Generators see a dense tensor, whatever the strides: equal calls of other layouts get equal data.
+// Generators get a dense tensor, whatever the strides are: equal calls with other layouts get equal data.
 static hone_status generate_strided(
     const hone_buffers *buffers, const hone_call *call, size_t index, hone_fenced *fenced, hone_error *err)
 {
@@ -427,7 +427,7 @@ static hone_status generate_strided(
     return status;
 }
 
-// What lies between elements is NaN: who fills a row up with it times zero shows.
+// Bytes between elements become NaN: this detects a kernel that fills up a row with them times zero.
 static hone_status fill_input(
     const hone_buffers *buffers, const hone_call *call, size_t index, hone_fenced *fenced, hone_error *err)
 {
@@ -492,7 +492,7 @@ hone_status hone_buffers_set_input(
     return hone_buffers_send(buffers, fenced, err);
 }
 
-// Of the real numbers that an element begins with; HONE_DTYPE_COUNT: it holds none.
+// The dtype of the real numbers that an element begins with; HONE_DTYPE_COUNT: it has none.
 static hone_dtype_id real_id(hone_dtype dtype)
 {
     const hone_dtype_info *info = hone_dtype_find(dtype);
@@ -532,7 +532,7 @@ static hone_status change_inputs(
     return status;
 }
 
-// Values that some elements are given.
+// Values that are given to some elements.
 typedef struct scattering {
     char *data;
     hone_dtype_id id;
@@ -547,7 +547,7 @@ static void scatter_element(void *ctx, int64_t offset, int64_t index)
     scattering *s = ctx;
     (void)index;
     if (s->gap-- > 0) return;
-    s->gap = hone_random_below(s->random, 2 * s->one_in - 1); // a number for each gap, not for each element
+    s->gap = hone_random_below(s->random, 2 * s->one_in - 1); // one draw for each gap, not for each element
     hone_element_store(s->id, s->data + offset, 0, s->values[hone_random_below(s->random, s->count)]);
 }
 
@@ -596,7 +596,7 @@ hone_status hone_buffers_put_zeros(const hone_buffers *buffers, bool varied, uin
 
 static void change_few(const hone_tensor *tensor, hone_dtype_id id, uint64_t *random)
 {
-    enum { WIDE_BITS = 32, FEW_WIDE = 1, FEW = 8 }; // one of 16 bits is lost in the rounding of a long sum
+    enum { WIDE_BITS = 32, FEW_WIDE = 1, FEW = 8 }; // a single change of 16 bits is lost in the rounding of a long sum
     const int64_t count = hone_tensor_elements(tensor), size = tensor->dtype.bits / 8;
     const int64_t few = tensor->dtype.bits >= WIDE_BITS ? FEW_WIDE : FEW;
     (void)id;
@@ -614,7 +614,7 @@ hone_status hone_buffers_change_few(const hone_buffers *buffers, uint64_t seed, 
     return change_inputs(buffers, is_any, change_few, seed, err);
 }
 
-// A row's special elements. One that is lowest throughout is a row that was masked whole.
+// The special elements of a row. A row that is lowest throughout is a row that was masked whole.
 typedef struct sprinkling {
     char *data;
     hone_dtype_id id;
@@ -622,7 +622,7 @@ typedef struct sprinkling {
     int64_t count;
     uint64_t random;
     double lowest;
-    uint64_t first; // kind of the rows that are made uneven
+    uint64_t first; // kind of the first row, for rows that are made uneven
 } sprinkling;
 
 static void sprinkle_each(sprinkling *s, char *row, const double *values, uint32_t count, uint32_t one_in)
@@ -632,7 +632,7 @@ static void sprinkle_each(sprinkling *s, char *row, const double *values, uint32
             hone_element_store(s->id, row + i * s->step, 0, values[hone_random_below(&s->random, count)]);
 }
 
-// An element of a row.
+// Index of a random element of a row.
 static int64_t draw_place(sprinkling *s)
 {
     return hone_random_below(&s->random, (uint32_t)(s->count < INT32_MAX ? s->count : INT32_MAX));
@@ -647,8 +647,8 @@ static void sprinkle_one(sprinkling *s, char *row, double value)
     hone_element_store(s->id, row + at * s->step, 0, value);
 }
 
-// Of what gives zeros a meaning, a kind of its own: a row of nothing else, as padding is, has no largest number and no norm to
-// divide by.
+// A kind of its own, where zeros have a meaning: a row of zeros only, as padding is, has no largest number and no norm
+// to divide by.
 enum { KINDS = 5, PADDING = 1 << 6, ONE_ROW_IN = 3 };
 static_assert((PADDING & (HONE_SPECIAL_EVERYWHERE | ((1 << KINDS) - 1))) == 0, "the algorithm's kinds are others");
 
@@ -672,9 +672,9 @@ static double lowest_of(hone_dtype_id id)
 
 typedef struct row_chooser {
     sprinkling *sprinkling;
-    uint32_t kinds[KINDS + 1], count; // that the operation defines
-    uint32_t one_in, chosen;          // of so many rows the one of this number
-    uint32_t next;                    // kind
+    uint32_t kinds[KINDS + 1], count; // those that the operation defines
+    uint32_t one_in, chosen;          // the row with this number among so many
+    uint32_t next;                    // index of the next kind
 } row_chooser;
 
 static row_chooser choose_rows(sprinkling *s, uint32_t defined, int64_t rows, uint32_t first)
@@ -702,7 +702,7 @@ uint32_t hone_buffers_special_kinds(uint32_t defined)
     return (uint32_t)__builtin_popcount(defined & ((1u << KINDS) - 1)) + has_padding;
 }
 
-// An array without its last axis, along which a row lies. strides: room for its own.
+// An array without its last axis, along which a row lies. strides: memory for its strides.
 static hone_tensor rows_of(const hone_tensor *tensor, int64_t strides[HONE_MAX_RANK], sprinkling *out)
 {
     hone_tensor rows = *tensor;
@@ -746,19 +746,20 @@ hone_status hone_buffers_sprinkle(
     return hone_buffers_send(buffers, fenced, err);
 }
 
-// Rows unlike each other -----------------------------------------------------------------------------------------------
+// Rows unlike each other ----------------------------------------------------------------------------------------------
 
-enum { ROW_WITH_OUTLIER, ROW_BELOW, ROW_LARGE, ROW_KINDS = 4 }; // and one that is left as it is
+enum { ROW_WITH_OUTLIER, ROW_BELOW, ROW_LARGE, ROW_KINDS = 4 }; // the last one is left as it is
 
-// Close enough for what lies behind the end of a narrow range to count. A large one hides the rest of its row from a softmax, so that a
-// row has one. Negative ones hide nothing, and an error in one shows only where what it is multiplied by is not small: several of each.
+// Outliers are close enough that what lies behind the end of a narrow range counts. A large one hides the rest of its
+// row from a softmax, so a row has one of them. Negative ones hide nothing, and an error in one shows only where its
+// factor is not small, so a row has several of each.
 static void put_outlier(void *ctx, int64_t offset, int64_t index)
 {
     static const double outliers[] = {9, 11, 13, 30};
     const uint32_t sizes = sizeof outliers / sizeof outliers[0];
-    const int64_t room_for_one = 16, most = 8; // elements of a row for each of a size, and of a size in a row
+    const int64_t room_for_one = 16, most = 8; // elements of a row per outlier; most outliers of a size in a row
     sprinkling *s = ctx;
-    if (((uint64_t)index + s->first) % 2 != 0 && index > 0) return; // one row has them, too
+    if (((uint64_t)index + s->first) % 2 != 0 && index > 0) return; // a single row has them, too
     const int64_t room = s->count / (room_for_one * (int64_t)sizes), each = room < most ? room : most;
     for (size_t i = 0; i < sizes; i++)
         for (int64_t repeat = 0; repeat < each; repeat++)
@@ -769,7 +770,7 @@ static void put_outlier(void *ctx, int64_t offset, int64_t index)
 
 static void make_uneven(void *ctx, int64_t offset, int64_t index)
 {
-    const double far = 100, large = 0x1p5; // so far that an exponential of it overflows
+    const double far = 100, large = 0x1p5; // an exponential of 100 overflows
     sprinkling *s = ctx;
     char *row = s->data + offset;
     const int64_t kind = (index + (int64_t)s->first) % ROW_KINDS;
@@ -781,8 +782,8 @@ static void make_uneven(void *ctx, int64_t offset, int64_t index)
     }
 }
 
-// What lies around its mean by nothing but rounding is divided by an eps: a sum of such numbers is to have no error of its own, and
-// powers of two times 1/n round as 1/n does.
+// Numbers that differ from their mean only by rounding are divided by an eps. So a sum of such numbers must have no
+// error of its own: these are powers of two, whose products with 1/n round as 1/n does.
 static void level_row(void *ctx, int64_t offset, int64_t index)
 {
     static const double ordinary[] = {0.5, -0.25, 1, -2, 4, -1}, large[] = {16, -32, 32, -16};
@@ -795,7 +796,7 @@ static void level_row(void *ctx, int64_t offset, int64_t index)
         hone_element_store(s->id, s->data + offset + i * s->step, 0, number);
 }
 
-// Such that neither the first row nor the last one, which lie at the ends of the array, is left as it is.
+// A first kind such that neither the first nor the last row, which lie at the ends of the array, is left as it is.
 static uint64_t first_kind(uint64_t seed, int64_t rows)
 {
     uint64_t first = seed % ROW_KINDS;
@@ -838,16 +839,16 @@ hone_status hone_buffers_put_outliers(const hone_buffers *buffers, uint64_t seed
     return change_rows(buffers, put_outlier, seed, err);
 }
 
-// Rows that begin and end alike ----------------------------------------------------------------------------------------
+// Rows that begin and end alike ---------------------------------------------------------------------------------------
 
 typedef struct guise {
     sprinkling rows;
-    int64_t elements;  // of a row's beginning and of its end
-    uint64_t previous; // bytes from the row before, as the last visit had it
+    int64_t elements;  // at a row's beginning, and at its end
+    uint64_t previous; // offset in bytes of the row that was visited last
 } guise;
 
-// Of four rows one is left as it is, one begins and ends as the row before it, one with zeros, which also stand in its middle, and one
-// with ones. One row alone, as weights are, has zeros or ones.
+// Of four rows one is left as it is, one begins and ends as the row before it, one with zeros, with another zero in its
+// middle, and one with ones. A single row, as weights have, has zeros or ones.
 static void disguise_row(void *ctx, int64_t offset, int64_t index)
 {
     enum { AS_IT_IS, AS_BEFORE, WITH_ZEROS, WITH_ONES, SORTS };
@@ -867,7 +868,7 @@ static void disguise_row(void *ctx, int64_t offset, int64_t index)
     g->previous = (uint64_t)offset;
 }
 
-// Numbers on both sides of 0 that reach 1: others, of which 0 may be none, stay as they are.
+// Whether numbers lie on both sides of 0 and reach 1. Other arrays, in which 0 may not occur, stay as they are.
 static bool has_zero_and_one(const hone_tensor *tensor, hone_dtype_id id)
 {
     enum { ENOUGH = 256 };
@@ -884,7 +885,7 @@ static bool has_zero_and_one(const hone_tensor *tensor, hone_dtype_id id)
 
 hone_status hone_buffers_disguise_rows(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
-    enum { MOST = 4, SHARE = 4, SORTS_OF_ONE = 2 }; // elements, and of so many of a row one
+    enum { MOST = 4, SHARE = 4, SORTS_OF_ONE = 2 }; // elements: at most MOST, and one of SHARE in a row
     hone_status status = HONE_OK;
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
         hone_fenced *fenced = &buffers->sets[0].fenced[i];
@@ -893,7 +894,7 @@ hone_status hone_buffers_disguise_rows(const hone_buffers *buffers, uint64_t see
         guise g = {.rows = {.id = hone_dtype_find(fenced->tensor.dtype)->id}};
         const hone_tensor rows = rows_of(&fenced->tensor, strides, &g.rows);
         g.elements = g.rows.count / SHARE < MOST ? g.rows.count / SHARE : MOST;
-        // Two tables that are looked at together, cosines and sines, are not alike.
+        // Two tables that are read together, such as cosines and sines, must not become alike.
         g.rows.first = seed + HONE_MAX_VALUES - i;
         if (hone_tensor_elements(&rows) == 1) g.rows.first = SORTS_OF_ONE + g.rows.first % SORTS_OF_ONE;
         if (g.elements == 0 || !has_zero_and_one(&fenced->tensor, g.rows.id)) continue;
@@ -906,10 +907,10 @@ hone_status hone_buffers_disguise_rows(const hone_buffers *buffers, uint64_t see
     return status;
 }
 
-// Rows of one value ----------------------------------------------------------------------------------------------------
+// Rows of one value ---------------------------------------------------------------------------------------------------
 
-// What every element of an array may be without its meaning being known: 0, where that is among what is made up, or one
-// of the ends of what the signature says.
+// Whether each element of an array may become 0, if 0 is among the generated values, or one of the ends of what the
+// signature says, although the meaning of the array is unknown.
 static bool is_choice(const hone_buffers *buffers, size_t index)
 {
     const hone_fenced *fenced = &buffers->sets[0].fenced[index];
@@ -920,7 +921,7 @@ static bool is_choice(const hone_buffers *buffers, size_t index)
     return generator == NULL || is_called(generator, "uniform");
 }
 
-// Numbers that are added to others, the lowest of the dtype to those that are to count for nothing.
+// Whether an array has numbers that are added to others: the lowest of the dtype marks those that must not count.
 static bool is_bias(const hone_buffers *buffers, size_t index)
 {
     return is_float_input(buffers, index) && is_called(buffers->signature->parameters[index].generator, "bias");
@@ -937,10 +938,10 @@ typedef struct evening {
     sprinkling rows;
     size_t size; // bytes of an element
     bool has_zero;
-    bool has_wide; // numbers of more than a byte: signed ones, of which some are below 0, are no indices
+    bool has_wide; // wide numbers may be put in: signed arrays, which have numbers below 0, are no indices
 } evening;
 
-// Zero before a place, or from there on: an outer block of a mask leaves out all that it covers.
+// Puts zeros before a place, or from there on: an outer block of a mask leaves out everything that it covers.
 static void pad_row(evening *e, char *row, bool is_behind)
 {
     const int64_t count = e->rows.count,
@@ -949,7 +950,8 @@ static void pad_row(evening *e, char *row, bool is_behind)
         memset(row + i * e->rows.step, 0, e->size);
 }
 
-// What is not 0 becomes 256: of integers wider than a byte the lowest byte is 0 then, and a mask stays what it is.
+// Turns numbers other than 0 into 256: in integers wider than a byte the lowest byte is then 0, and a mask keeps its
+// meaning.
 static void widen_row(evening *e, char *row)
 {
     static const uint16_t wide = 256;
@@ -962,8 +964,8 @@ static void widen_row(evening *e, char *row)
     }
 }
 
-// One row in three is its first element all along, and one in two of these zero, where zero is made up; one is padded there, and
-// one has wide numbers.
+// Of six rows, on average, two become their first element throughout, or one of them zero if zeros are generated; two
+// are padded; and one gets wide numbers.
 static void even_row(void *ctx, int64_t offset, int64_t index)
 {
     enum { ZERO, FIRST, PADDED, PADDED_BEHIND, WIDE, KINDS_OF_ROWS = 6 };
@@ -979,8 +981,9 @@ static void even_row(void *ctx, int64_t offset, int64_t index)
         memcpy(row + i * e->rows.step, row, e->size);
 }
 
-// One row in six is masked whole, one in six before a place, one from there on, and one here and there. Not whole in f16, where the
-// numbers that -65504 is added to still count: a kernel that adds in floats keeps few of their bits.
+// Of six rows, on average, one is masked whole, one before a place, one from a place on, and one here and there. In f16
+// none is masked whole: the numbers that -65504 is added to still count there, and a kernel that adds in floats keeps
+// few of their bits.
 static void mask_row(void *ctx, int64_t offset, int64_t index)
 {
     enum { WHOLE, BEFORE, BEHIND, SOME, KINDS_OF_ROWS = 6, ONE_IN = 4 };
@@ -1022,7 +1025,7 @@ hone_status hone_buffers_even_rows(const hone_buffers *buffers, uint64_t seed, h
     return status;
 }
 
-// Alignment may place a copy elsewhere in its block, so spans are copied, not blocks.
+// Copies spans and not blocks: alignment may place a copy elsewhere in its block.
 static hone_status copy_inputs(hone_buffers *buffers, size_t set, hone_error *err)
 {
     for (size_t i = 0; i < buffers->count; i++) {
@@ -1069,7 +1072,7 @@ hone_status hone_buffers_restore(hone_buffers *buffers, const hone_call *call, h
     return status;
 }
 
-// What lies between elements keeps the pattern, which shows who writes there.
+// If there are bytes between elements, results keep the pattern, which shows writes there.
 static unsigned char byte_of_results(const hone_buffers *buffers, const hone_fenced *fenced)
 {
     return buffers->clears && fenced->holes == NULL ? 0 : HONE_POISON_BYTE;
@@ -1103,7 +1106,7 @@ hone_status hone_buffers_poison(hone_buffers *buffers, size_t set, hone_error *e
 
 // Checks --------------------------------------------------------------------------------------------------------------
 
-// The first byte in [from, to) that is not `byte`; NULL when all are: then they equal themselves, moved by one.
+// The first byte in [from, to) that is not `byte`; NULL: none. If all bytes are, they equal themselves, moved by one.
 static const char *first_other(const char *from, const char *to, unsigned char byte)
 {
     if (from < to && (unsigned char)*from == byte && memcmp(from, from + 1, (size_t)(to - from) - 1) == 0) return NULL;
@@ -1122,7 +1125,7 @@ static hone_status fail_guard(
         before ? "before the start of" : "past the end of", parameter->name);
 }
 
-// The first byte around a span that is not as it was.
+// The first byte around a span that has changed; NULL: none.
 static const char *touched_fence(const hone_fenced *fenced)
 {
     const char *touched = first_other(fenced->block, fenced->low, HONE_GUARD_BYTE);
@@ -1141,7 +1144,8 @@ static hone_status check_result(const hone_parameter *parameter, const hone_fenc
     return HONE_OK;
 }
 
-// A guard sees also what was written and put back, and, as it is open while hone itself writes, not all of the fence.
+// A guard also detects what was written and put back, but not all writes to the fence, since it is open while hone
+// itself writes.
 static bool is_intact(const hone_buffers *buffers, const hone_fenced *fenced)
 {
     if (fenced->guard.size > 0) return !hone_os_guard_was_written(&fenced->guard) && touched_fence(fenced) == NULL;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// A piece is worth waking a thread for.
+// Bytes of a piece: enough to be worth waking a thread for.
 enum { LEAST_PIECE = 256 << 10, MOST_PIECES = 64 };
 
 typedef struct bulk {
@@ -40,7 +40,7 @@ static void hash(void *ctx, int64_t index)
     b->hashes[index] = hone_hash64(b->from + (size_t)index * b->piece, size_of(b, index));
 }
 
-// How many pieces there were.
+// Returns the number of pieces.
 static int64_t run(hone_pool *pool, bulk *b, void (*body)(void *ctx, int64_t index))
 {
     b->piece = b->size / MOST_PIECES + 1;

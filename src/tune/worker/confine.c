@@ -1,4 +1,4 @@
-// How a process becomes a worker that can do its host no harm. The one file of this folder that speaks to Linux itself.
+// Makes a process a worker that cannot harm its host. The only file of this folder that uses Linux directly.
 #include "tune/worker/confine.h"
 
 #include "os/limits.h"
@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// A host's own handlers (of crashes, say) have no business in a worker: it is to die of what kills it.
+// Removes the host's own handlers, of crashes for example: a worker must die of what kills it.
 static void forget_handlers(void)
 {
     sigset_t none;
@@ -28,7 +28,7 @@ static void close_others(int fd)
     close_range(kept >= first ? kept + 1 : first, ~0u, 0);
 }
 
-// What libraries print would land in the host's terminal.
+// What libraries print must not appear in the host's terminal.
 static void be_silent(int kept)
 {
     int nothing = open("/dev/null", O_RDWR);
@@ -48,13 +48,13 @@ static void write_text(const char *path, const char *text)
 
 static bool is_bounded; // by hone_worker_bound_memory
 
-// The shadows of sanitizers are larger than any memory.
+// The shadow memory of sanitizers is larger than any limit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 void hone_worker_bound_memory(void)
 {
 }
 #else
-// What counts against RLIMIT_DATA by now: also what a driver has only reserved.
+// What counts against RLIMIT_DATA now, in bytes, with what a driver has only reserved.
 static rlim_t data_bytes(void)
 {
     char text[HONE_OS_TEXT_SIZE];
@@ -63,7 +63,7 @@ static rlim_t data_bytes(void)
     return line != NULL && sscanf(line, "VmData: %llu", &kibibytes) == 1 ? (rlim_t)kibibytes * 1024 : 0;
 }
 
-// A candidate that allocates without end fails by itself.
+// Limits memory, so that a candidate that allocates without end fails by itself.
 void hone_worker_bound_memory(void)
 {
     int64_t bytes = hone_os_memory_bytes();
@@ -111,12 +111,12 @@ static const char *add_path(paths *all, const char *folder, const char *name)
     return all->list[all->count++] = path;
 }
 
-// Where compilers and drivers keep what they have made, so that the next process need not. One whose owner is here is
-// made: what is not there when a worker starts cannot be allowed.
+// Folders in which compilers and drivers keep what they have made, for later processes. A folder is created if its
+// owner is here: one that does not exist when a worker starts cannot be allowed.
 static const struct {
-    const char *variable;           // names the folder
-    const char *of_cache, *of_home; // else it lies in the user's folder of caches, or at home
-    const char *owner;              // a file that tells that it may be needed; "": always, NULL: only what is there
+    const char *variable;           // the environment variable with the folder
+    const char *of_cache, *of_home; // otherwise: its name in the user's folder of caches, or in the home folder
+    const char *owner;              // a file that shows that it may be needed; "": always; NULL: only used if it exists
 } kept[] = {
     {"HONE_COMPILE_CACHE", "hone/compiled", NULL, ""},
     {"POCL_CACHE_DIR", "pocl", NULL, "/etc/OpenCL/vendors/pocl.icd"},
@@ -165,7 +165,7 @@ static void add_devices(paths *devices)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         (void)!add_path(devices, "/dev", names[i]);
     (void)!hone_os_list_folder("/dev", add_gpu, devices, NULL);
-    // CUDA names its threads there, and gives up where it cannot.
+    // CUDA names its threads there, and fails if it cannot.
     if (access(nvidia, F_OK) == 0) (void)!add_path(devices, "/proc/self", "");
 }
 
@@ -175,7 +175,7 @@ static bool is_asked_for(void)
     return word == NULL || strcmp(word, "off") != 0;
 }
 
-static bool gave_up; // rights, in this process
+static bool gave_up; // this process has given up rights
 
 void hone_worker_explain_refusal(char *reason, size_t size)
 {
@@ -186,7 +186,7 @@ void hone_worker_explain_refusal(char *reason, size_t size)
         " (a worker writes temporary files and caches alone, and has no network; HONE_WORKER_CONFINE=off lifts that)");
 }
 
-// Drivers of NVIDIA's talk to their own services.
+// NVIDIA's drivers communicate with their own services.
 void hone_worker_give_up_rights(void)
 {
     static paths folders, devices; // too large for a stack
@@ -227,7 +227,7 @@ void hone_worker_confine(int fd)
     hone_process_keep();
     isolate(fd);
     hone_worker_bound_memory();
-    // Where the machine runs out first, the system ends the worker rather than its host.
+    // If the machine runs out of memory first, the system ends the worker rather than its host.
     write_text("/proc/self/oom_score_adj", "500");
     hone_worker_give_up_rights();
 }

@@ -1,5 +1,6 @@
-// How long does it take? The rule of rule/stopping.c, and rounds in which every finalist is sampled once, on kernels
-// that run: on a shared machine separate blocks of samples drift apart by several percent, interleaved ones by one.
+// How long does a candidate take? Applies the stopping rule of rule/stopping.c, and rounds in which every finalist is
+// sampled once, to kernels that run: on a shared machine separate blocks of samples drift apart by several percent,
+// interleaved ones by one.
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
@@ -9,9 +10,9 @@
 
 static const char where[] = "tune.measure";
 
-enum { RACE_RETAKES = 2 }; // of a disturbed sample
+enum { RACE_RETAKES = 2 }; // for a disturbed sample
 
-// What a device's driver holds more of from run to run is not the candidate's.
+// Not on a device: what its driver holds more of from run to run is not the candidate's.
 static void look(const hone_runner *runner)
 {
     if (runner->session->site.instance == NULL) hone_side_effects_look(&runner->session->effects, runner->batch);
@@ -20,11 +21,11 @@ static void look(const hone_runner *runner)
 // One candidate in the race.
 typedef struct racer {
     hone_runner *runner;
-    double best_ns; // the stopping rule's
+    double best_ns; // the best time so far, for the stopping rule
 } racer;
 
-// Whether the run that was verified has warmed it: one so long has no use for another. Who would be dropped for how long that took
-// has a run whose waits are known.
+// Whether the verified run has warmed the candidate up: a run so long needs no other. A candidate that would be dropped
+// for the time of that run gets a run whose waits are known.
 static bool is_warm(const racer *r)
 {
     const bool is_near = r->best_ns <= 0 || r->runner->verify_ns < 2 * r->best_ns;
@@ -76,13 +77,15 @@ static hone_failure run_on(hone_runner *runner, uint32_t samples, hone_error *er
     return failure;
 }
 
-// Longer and longer: what a runtime or the C library keeps for its threads has an end, a leak goes on. Where the time
-// ends before enough of it was seen the candidate is taken for innocent, and before all of it was where it grew unevenly.
+// Runs it for longer and longer: what a runtime or the C library keeps for its threads has an end, a leak goes on. If
+// the time ends before enough samples were taken, the candidate is acquitted; if it ends before all were taken, it is
+// acquitted of what grew unevenly.
 hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping, double run_ns, hone_error *err)
 {
     enum { LEAST_FIRST = 8, FIRST_SAMPLES = 16, ENOUGH_SAMPLES = 32, MOST_SAMPLES = 256, MANY_RUNS = 8192 };
-    const double first_ns = 100e6; // of the first look: of what takes long fewer runs show as well that nothing grows
-    // Who allocates pieces of other sizes in each run fills what the C library keeps of each size for some thousand runs.
+    const double first_ns = 100e6; // of the first piece: for slow candidates fewer runs show as well that nothing grows
+    // A candidate that allocates pieces of other sizes in each run needs some thousand runs to fill what the C library
+    // keeps of each size.
     const double many_ns = 500e6;
     hone_side_effects *effects = &runner->session->effects;
     hone_assert(run_ns >= 0 && runner->batch >= 1);
@@ -110,10 +113,10 @@ hone_failure hone_pursue_leak(hone_runner *runner, const hone_stopping *stopping
     return failure;
 }
 
-// A cache that fills grows in one of the pieces, and not in all of them.
+// A cache that fills grows in one of the pieces, a leak in all of them.
 hone_failure hone_pursue_slow_leak(hone_runner *runner, hone_error *err)
 {
-    enum { PIECES = 4 }; // each as many runs as all before it, and so many, or that long
+    enum { PIECES = 4 }; // each has as many runs as all before it, and at least `least`; the first also takes first_ns
     const uint64_t first_ns = 100000000;
     const double most_run_ns = 1e6, least_runs = 4000, least_ns = 2e8;
     hone_side_effects *effects = &runner->session->effects;
@@ -139,8 +142,8 @@ hone_failure hone_pursue_slow_leak(hone_runner *runner, hone_error *err)
 
 typedef struct interleaved {
     hone_runner *const *runners;
-    const uint32_t *retakes; // of each
-    uint64_t until_ns;       // from then on nothing is taken again: three rounds took four times a block's seconds
+    const uint32_t *retakes; // of each runner
+    uint64_t until_ns;       // then nothing is taken again: three rounds took four times a block's seconds
 } interleaved;
 
 static hone_failure sample_in_round(void *ctx, uint32_t index, hone_sample *out, hone_error *err)
@@ -191,7 +194,7 @@ hone_failure hone_session_look_after(hone_session *session, hone_failure failure
 {
     hone_error why = {0};
     hone_failure left = hone_side_effects_end(&session->effects, session->own_pool, &why);
-    bool wrote = failure == HONE_FAILURE_BOUNDS; // nobody knows where else
+    bool wrote = failure == HONE_FAILURE_BOUNDS; // it is unknown where else it wrote
     session->spoiled =
         session->spoiled || wrote || left != HONE_FAILURE_NONE || hone_side_effects_bloated(&session->effects);
     if (failure != HONE_FAILURE_NONE || left == HONE_FAILURE_NONE) return failure;

@@ -1,10 +1,12 @@
-// A candidate beside another plan of its kernel, for the call that this process was asked about before: what prepare keeps
-// outside of its plan is the latest plan's, and what release lets go of may be everybody's.
+// Verifies a candidate beside other plans of its kernel, for the call of an earlier request to this process: what
+// prepare keeps outside of its plan may be overwritten by the latest plan, and what release frees may be in use by all
+// plans.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
 
-// What this one cannot be made ready for it does not answer, and why is nobody's to hear: kernels write it all the same.
+// False: the kernel does not support that call, which is allowed. The message is dropped: kernels write one all the
+// same.
 static bool prepare_neighbour(const hone_runner *runner, const hone_call *call, hone_plan *out)
 {
     const hone_kernel *kernel = &runner->kernel;
@@ -27,7 +29,7 @@ static hone_failure verify(hone_runner *runner, const char *when, double *out_ma
     return failure;
 }
 
-// As many plans as a table of theirs may have room for by which some take turns, where they are made in no time.
+// As many plans as may fill a table that a kernel keeps its plans in, if preparing them takes next to no time.
 enum { MOST_NEIGHBOURS = 66 };
 static const uint64_t neighbours_ns = 1000 * 1000;
 

@@ -1,5 +1,5 @@
-// Other values for the open call than its ordinary ones: which are made, and when, with references of their own; by
-// what references compute.
+// Values for the open call other than its ordinary ones: which are made, when, and with which references; and what
+// references are computed with.
 #include "tune/worker/session.h"
 
 #include "os/limits.h"
@@ -26,7 +26,8 @@ bool hone_session_is_quick(const hone_session *session)
            hone_reference_has_quick_parts(&session->algorithm, session->call, use.seconds);
 }
 
-// A result near the end of its dtype's range is infinite by one rounding, and finite by another.
+// Whether results stay well below the end of their dtype's range: there a result is infinite by one rounding, and
+// finite by another.
 static bool stays_in_range(const hone_reference *reference)
 {
     const double most_of_half = 0x1p14;
@@ -38,7 +39,7 @@ static bool stays_in_range(const hone_reference *reference)
     return true;
 }
 
-// Where the reference gives NaN for large numbers, say, nothing is said of them.
+// If the reference gives NaN, for large numbers for example, the variant has no reference.
 static void add_reference(hone_session *session, hone_variant_kind kind)
 {
     hone_variant *variant = &session->variants.variants[kind];
@@ -52,9 +53,9 @@ static void add_reference(hone_session *session, hone_variant_kind kind)
     if (!session->stable) variant->there = variant->has_reference;
 }
 
-// Who looks at one element in ten finds one of the few that differ in one call of ten: so it is asked again. The fewer
-// elements there are the more it can look at in no time, and the quicker is a reference. Few rows hold few kinds of special
-// values, and are asked again with the others.
+// A kernel that checks one element in ten sees one of the few that differ in one call of ten, so there are several such
+// variants. The fewer elements there are, the more of them a kernel can check in no time, and the quicker is a
+// reference. Few rows hold few kinds of special values: further variants have the other kinds.
 static bool is_asked_again(const hone_session *session, hone_variant_kind kind)
 {
     const double most_ns = 5e6;
@@ -86,8 +87,8 @@ hone_status hone_session_make_variants(
     return status == HONE_OK ? back : status;
 }
 
-// A copy of the inputs for each of the three kinds, and their own pages, which count once more when they are written.
-// Where there is less, what is made up of ordinary numbers is all that is looked at.
+// Whether there is memory for a copy of the inputs for each of the three kinds, and for their own pages, which count
+// once more when they are written. With less memory, only inputs of ordinary numbers are verified.
 static bool has_room(size_t bytes)
 {
     const char *unused_by;
@@ -95,7 +96,7 @@ static bool has_room(size_t bytes)
     return left / 4 >= bytes;
 }
 
-// Of a call that is not quick large and tiny inputs alone, where they can be had.
+// For a call that is not quick only large and tiny inputs are made, if time and memory allow them.
 static bool is_worth_it(const hone_session *session, hone_variant_kind kind)
 {
     const size_t most_bytes = 256u << 20;
@@ -119,7 +120,7 @@ hone_status hone_runner_make_all_variants(hone_runner *runner, hone_error *err)
     if (session->has_all_variants) return HONE_OK;
     for (int kind = 0; kind < HONE_VARIANT_COUNT && status == HONE_OK && has_time; kind++) {
         if (!is_worth_it(session, (hone_variant_kind)kind)) continue;
-        // Nobody would look at what is made later: a smaller call's are looked at in its place.
+        // What is made later would not be used: a smaller call's variants are verified instead.
         has_time = (kind <= HONE_VARIANT_OTHER && !runner->is_known) || hone_runner_has_time(runner);
         if (has_time) status = make_variant(session, (hone_variant_kind)kind, true, err);
     }

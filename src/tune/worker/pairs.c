@@ -1,13 +1,13 @@
 // Does a candidate do its work in the very runs that are timed?
 //
-// The probe and the renewal look at runs of their own. A kernel that keeps its results may tell these from its samples: by how
-// deep the stack is, or by how long ago it returned. So within the samples of a round, through the same functions, two more
-// batches are taken: before each run of the one a number of the inputs gets other last bits, in the other the same numbers are
-// written as they are. All batches write before each run, those that are samples elsewhere, so that the time between two runs
-// tells nothing. An honest kernel takes as long in both, by its least times; who keeps what it has computed has to compute it in
-// the first.
+// The probe and the renewal make runs of their own. A kernel that keeps its results may tell these from its samples, by
+// the depth of the stack or by the time since it last returned. So within the samples of a round, through the same
+// functions, two more batches are taken. In one of them a number of the inputs gets other last bits before each run; in
+// the other the same numbers are written unchanged. All batches write before each run, ordinary samples to other
+// memory, so that the time between two runs shows nothing. The least times of an honest kernel are equal in both. A
+// kernel that keeps results has to compute them in the first.
 //
-// Last bits alone: other numbers may lead through other branches, whose order a processor learns (probe.c).
+// Only last bits are changed: other numbers may lead through other branches, whose order a processor learns (probe.c).
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
@@ -18,19 +18,21 @@
 #include <string.h>
 
 enum {
-    INNOCENT = 2, // undisturbed pairs after which nothing more is asked
+    INNOCENT = 2, // undisturbed innocent pairs after which no more are taken
     GUILTY =
-        12, // and of which nearly all must say the contrary: a run of 50 us may take 48 or 66 by what the cache holds
-    TRIES = 16 // to find a number with last bits
+        12,    // and guilty ones, if INNOCENT are not reached: a run of 50 us may take 48 or 66 us by the cache's state
+    TRIES = 16 // to find a number whose last bits can change
 };
 
-// Who keeps a fifth of what it computes is seen by what is renewed (renewal.c): one number touches few of its rows.
+// A candidate that keeps a fifth of what it computes is found by the renewal (renewal.c): one number touches few of its
+// rows.
 static const double suspect = 1.25, least_gain_ns = 8;
-// Of a longer run a pair takes most of a round's time: who wins has some, when it is looked at alone.
+// The longest runs that get pairs: beside longer ones a pair takes most of a round's time. A winner, which is sampled
+// alone, has time for longer ones.
 static const double longest_ns = 1e6, longest_alone_ns = 5e6;
 static const char where[] = "tune.pairs";
 
-// Without the system's guard, what closes an input is a pass over all of it.
+// Without the system's guard, closing an input takes a pass over all of it.
 static bool is_changed(const hone_buffers *buffers, size_t index)
 {
     uint64_t low, exponent;
@@ -69,7 +71,7 @@ void hone_runner_write_elsewhere(hone_runner *runner)
         runner->writes.at[i] = &runner->pairs.sink[i];
 }
 
-// One of the inputs, each as likely.
+// Draws one of the inputs, each with the same probability.
 static const hone_fenced *draw_input(const hone_buffers *buffers, uint32_t count, uint64_t *random)
 {
     uint32_t left = hone_random_below(random, count);
@@ -79,7 +81,8 @@ static const hone_fenced *draw_input(const hone_buffers *buffers, uint32_t count
     return NULL;
 }
 
-// A number that is neither 0, subnormal, infinite nor NaN, and which of its last bits change. False: none was found.
+// Draws a number that is neither 0, subnormal, infinite nor NaN, and which of its last bits change. False: none was
+// found.
 static bool draw_number(const hone_fenced *fenced, uint64_t *random, void **out_at, uint64_t *out_mask)
 {
     uint64_t low = 0, exponent = 0;
@@ -100,7 +103,7 @@ static bool draw_number(const hone_fenced *fenced, uint64_t *random, void **out_
     return false;
 }
 
-// All of one width: what a loop writes in one way.
+// All numbers of a batch have the same width, so that every run writes in the same way.
 static bool plan_writes(hone_runner *runner)
 {
     hone_session *session = runner->session;
@@ -126,9 +129,9 @@ static void stop(hone_runner *runner)
 
 hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_error *err)
 {
-    if (!runner->pairs.are_taken) return HONE_FAILURE_NONE; // the pair's first batch has found no number
+    if (!runner->pairs.are_taken) return HONE_FAILURE_NONE; // the pair's first batch found no number
     if (!plan_writes(runner)) {
-        stop(runner); // rows of zeros
+        stop(runner); // rows of zeros, for example
         return HONE_FAILURE_NONE;
     }
     for (uint32_t i = 0; i < HONE_WRITES && !changes; i++)
@@ -136,7 +139,7 @@ hone_failure hone_runner_begin_pair(hone_runner *runner, bool changes, hone_erro
     if (runner->pairs.are_open) return HONE_FAILURE_NONE;
     runner->pairs.are_open = hone_buffers_open_inputs(&runner->session->buffers, is_changed, err) == HONE_OK;
     if (runner->pairs.are_open) return HONE_FAILURE_NONE;
-    stop(runner); // what is closed is not to be written
+    stop(runner); // closed inputs must not be written
     return HONE_FAILURE_RUN;
 }
 

@@ -1,8 +1,8 @@
-// A call falls apart along a dim when every tensor that has the dim has it bare, once: then a part is a view of each
+// A call can be cut along a dim if every tensor that has the dim has it alone, and once: then a part is a view of each
 // tensor with that axis cut, and nothing is copied. Dims that are cut together (rows of a and of out) form a group,
-// with the greatest common divisor of their sizes as the number of pieces. Parts are numbered as digits of a number in
-// mixed base, a digit a group. A group that leaves some result uncut is not taken: two of its parts would write the
-// same elements.
+// with the greatest common divisor of their sizes as the number of pieces. Parts are numbered in a mixed base, with a
+// digit for each group. A group that leaves some result uncut is not used: two of its parts would write the same
+// elements.
 #include "tune/worker/partition.h"
 
 #include "base/assert.h"
@@ -20,7 +20,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-// How a dim's name stands in a shape.
+// How a dim's name occurs in a shape: not at all, alone and once, or in another way.
 typedef enum standing { ABSENT, BARE, TANGLED } standing;
 
 typedef struct mention {
@@ -88,7 +88,7 @@ static bool add_name(hone_part_group *group, const hone_call *call, hone_view na
     return true;
 }
 
-// The leading dims are the same wherever "..." stands; the largest of them is cut.
+// The leading dims are the same for every "..."; the largest of them is cut.
 static int32_t largest_leading(const hone_tensor *tensor, uint32_t named)
 {
     int32_t best = -1;
@@ -97,7 +97,7 @@ static int32_t largest_leading(const hone_tensor *tensor, uint32_t named)
     return best;
 }
 
-// Where a shape depends on a condition, "..." and as many dims behind it stand in each of its forms.
+// Whether all forms of a shape that depends on a condition have "..." and as many dims after it.
 static bool leads_everywhere(const hone_shape_pattern *of)
 {
     for (const hone_shape_pattern *s = of->otherwise; s != NULL; s = s->otherwise)

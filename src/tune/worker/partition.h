@@ -1,7 +1,7 @@
-// Parts of a call that do not touch each other: rows of a product, heads of an attention. A reference that would take
-// minutes for a whole call is computed for some of its parts, each a smaller call over views of the same data.
+// Parts of a call that are independent of each other: rows of a product, heads of an attention. A reference that would
+// take minutes for a whole call is computed for some of its parts, each a smaller call over views of the same data.
 //
-// Which dims a call falls apart along is the algorithm's to say (hone_algorithm.independent).
+// The algorithm says along which dims a call can be cut (hone_algorithm.independent).
 #ifndef HONE_TUNE_WORKER_PARTITION_H
 #define HONE_TUNE_WORKER_PARTITION_H
 
@@ -9,7 +9,7 @@
 
 enum { HONE_MAX_PART_GROUPS = 4, HONE_MAX_PART_AXES = 64 };
 
-// One axis of one value that is cut.
+// An axis of a value that is cut.
 typedef struct hone_part_axis {
     uint32_t value;
     int32_t axis;
@@ -24,17 +24,16 @@ typedef struct hone_part_group {
 } hone_part_group;
 
 typedef struct hone_parting {
-    uint32_t groups; // 0: the call does not fall apart
+    uint32_t groups; // 0: the call cannot be cut
     hone_part_group group[HONE_MAX_PART_GROUPS];
     uint64_t count; // parts in all, at least 1
 } hone_parting;
 
-// Finds how a call falls apart. A dim that stands in an expression, or in one of two shapes ("if ... else"), is not
-// cut.
+// Finds how a call can be cut. A dim that occurs in an expression, or in one of two shapes ("if ... else"), is not cut.
 void hone_parting_find(const char *independent, const hone_call *call, hone_parting *out);
-// Puts neighbouring parts together until there are at most `most`, at least 1.
+// Merges neighbouring parts until there are at most `most`, which is at least 1.
 void hone_parting_coarsen(hone_parting *parting, uint64_t most);
-// The part that an element of a result is in; its index is in row-major order.
+// The part that holds an element of a result, whose index is in row-major order.
 uint64_t hone_part_of(const hone_parting *parting, uint32_t value, const hone_tensor *whole, int64_t index);
 // One part's view of a tensor. shape and strides are the caller's, HONE_MAX_RANK each; out points to them.
 void hone_part_view(

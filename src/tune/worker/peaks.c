@@ -1,15 +1,15 @@
-// What the processor can do at best, for the floor of contest/floor.c: the fastest reading of each level of memory and
-// the fastest fused multiply-adds, of all its threads together.
+// Upper bounds of what the processor can do, for the floor of contest/floor.c: the fastest reading of each level of
+// memory and the fastest fused multiply-adds, of all its threads together.
 //
-// What is measured here must not be less than what the best kernel reaches, whatever else the machine does. So each
-// thread reads in pieces that take some microseconds, its fastest piece counts, and the rates of all threads are added:
-// a thread that waits for a processor in between, or reads while the others wait, makes the sum larger and never smaller.
-// Of memory, of which some pieces may lie in a cache, the fastest but a tenth counts.
+// The measured rates must not be less than what the best kernel reaches, whatever else the machine does. So each thread
+// reads in pieces that take some microseconds, its fastest piece counts, and the rates of all threads are added: a
+// thread that waits for a processor in between, or reads while the others wait, makes the sum larger and never smaller.
+// Some pieces of memory may lie in a cache, so the fastest tenth of them does not count.
 //
-// What a processor is said to hold is not always so: a virtual machine may name caches that are none of its host's, or
-// none at all. So the data of a level is no larger than it needs to be to lie beyond the levels before it: where those
-// hold more than is said, a nearer level is measured, which is faster. And no level is measured where the size of one
-// before it, or its own, is not known: data that lies in a cache that nobody knows of would come too fast.
+// The reported sizes of caches may be wrong: a virtual machine may report caches that its host does not have, or none
+// at all. So the data of a level is no larger than it needs to be to lie beyond the levels before it: if those hold
+// more than reported, a nearer level is measured, which is faster. A level is not measured if its own size or that of a
+// level before it is unknown: data that lies in an unknown cache would be read too fast.
 #include "tune/worker/session.h"
 
 #include "os/limits.h"
@@ -19,11 +19,11 @@
 
 enum {
     LINE = 64,
-    PIECE = 1 << 20,  // bytes that are read between two looks at the clock
-    PIECES = 64,      // of a cache
-    SUMS = 12,        // of multiply-adds: more than latency times units of any processor so far
-    ROUNDS = 4096,    // of them
-    IN_L1 = 16 << 10, // every first cache holds that much
+    PIECE = 1 << 20,  // bytes that are read between two readings of the clock
+    PIECES = 64,      // per cache
+    SUMS = 12,        // independent multiply-adds: more than latency times units of any processor so far
+    ROUNDS = 4096,    // of SUMS multiply-adds, between two readings of the clock
+    IN_L1 = 16 << 10, // every first-level cache holds that much
     BEYOND_L1 = 128 << 10,
     USUAL_MEMORY = 64 << 20,
     MOST_MEMORY = 256 << 20,
@@ -35,7 +35,7 @@ enum {
 typedef uint64_t read_loop(const char *from, size_t bytes);
 typedef float add_loop(int rounds);
 
-// A compiler may not know what becomes of a sum here: it keeps every round.
+// Hides from the compiler what becomes of a sum, so that it keeps every round.
 #if defined(__x86_64__)
 #    define KEEP(sum) __asm__ volatile("" : "+x"(sum))
 #elif defined(__aarch64__)
@@ -44,10 +44,10 @@ typedef float add_loop(int rounds);
 #    define KEEP(sum) (void)(sum)
 #endif
 
-// Every index of a sum is known when it is compiled: sums stay in registers.
+// Unrolled, every index of a sum is a constant, so that the sums stay in registers.
 #define UNROLL _Pragma("GCC unroll 16")
 
-// Eight vectors at a time, each into its own sum: no operation waits for another.
+// Reads eight vectors at a time, each into its own sum, so that no operation waits for another.
 #define LOOPS(name, width, attributes)                                                                                 \
     attributes __attribute__((noinline)) static uint64_t read_##name(const char *from, size_t bytes)                   \
     {                                                                                                                  \
@@ -88,7 +88,7 @@ typedef struct loops {
     int width; // bytes of a vector
 } loops;
 
-// The widest first; the last needs nothing.
+// The widest first. The last one needs no feature.
 static const loops all_loops[] = {
 #if defined(__x86_64__)
     {HONE_CPU_AVX512F, read_avx512, add_avx512, 64},
@@ -109,14 +109,14 @@ static const loops *widest(uint64_t features)
 
 typedef struct thread_rates {
     double operations, bytes[HONE_LEVELS];
-    uint64_t unused; // what the loops gave: they are not left out
+    uint64_t unused; // results of the loops, so that the compiler keeps them
     char apart[LINE];
 } thread_rates;
 
 typedef struct job {
     const loops *with;
     char *memory;
-    size_t slice;              // of it, for each thread
+    size_t slice;              // bytes for each thread
     size_t spans[HONE_LEVELS]; // bytes that are read of each level; 0: it is not measured
     thread_rates *rates;       // of each thread
 } job;
@@ -127,7 +127,7 @@ static double seconds_since(uint64_t start)
     return (double)(now > start ? now - start : 1) * 1e-9;
 }
 
-// Bytes a second of one piece: a span, again and again.
+// Bytes per second of one piece: a span that is read repeatedly.
 static double read_piece(const job *j, const char *from, size_t span, thread_rates *out)
 {
     const size_t times = span < PIECE ? PIECE / span : 1;
@@ -178,7 +178,7 @@ static double rate_of_sums(const job *j, thread_rates *out)
     return best;
 }
 
-// Written first, so that every page is there, and near this thread.
+// The slice is written first, so that every page exists, near this thread.
 static void measure_thread(void *ctx, int64_t index)
 {
     const job *j = ctx;
@@ -199,7 +199,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// In whole pages: loops read lines of several vectors.
+// Rounds down to whole pages or pieces: the loops read several vectors at a time.
 static size_t whole(size_t bytes, size_t of)
 {
     return bytes / of * of;
@@ -222,20 +222,21 @@ void hone_peaks_choose_spans(
     out_spans[HONE_LEVEL_MEMORY] = whole(memory / threads, PIECE);
 }
 
-// Not measured: Intel's AMX does 1,024 operations of bf16 and 2,048 of int8 a clock and core (a TDPBF16PS of 16,384 and a TDPBSSD of
-// 32,768 each 16 clocks; on an Emerald Rapids tiles in a loop came to 2,725 and 5,514 GFLOP/s a core), where two units of AVX-512 do 64 of
-// f32, and nearly f32 as three products of bf16; AVX512_BF16 and AVX512-FP16 do twice as many as of f32, AVX512_VNNI four times.
+// These rates are not measured. Per clock and core, Intel's AMX does 1,024 operations of bf16 and 2,048 of int8 (a
+// TDPBF16PS of 16,384 and a TDPBSSD of 32,768 take 16 clocks each; on an Emerald Rapids, tiles in a loop reached 2,725
+// and 5,514 GFLOP/s per core), while two units of AVX-512 do 64 of f32. Three products of bf16 give nearly f32.
+// AVX512_BF16 and AVX512-FP16 do twice as many operations as f32, AVX512_VNNI four times as many.
 void hone_peaks_fill_operations(double of_32, bool has_matrix_unit, hone_peaks *out)
 {
     const double of_16 = (has_matrix_unit ? 16 : 4) * of_32;
-    out->operations[HONE_WIDTH_64] = of_32 / 2; // half as many fill a vector
+    out->operations[HONE_WIDTH_64] = of_32 / 2; // half as many numbers fit into a vector
     out->operations[HONE_WIDTH_32] = has_matrix_unit ? of_16 / 3 : of_32;
     out->operations[HONE_WIDTH_16] = of_16;
     out->operations[HONE_WIDTH_8] = 2 * of_16;
     out->operations[HONE_WIDTH_4] = 4 * of_16;
 }
 
-// Of outer caches that nobody counts each thread may have one.
+// If the number of outer caches is unknown, each thread may have one.
 static void choose_holds(const hone_os_cpu *cpu, int caches, double threads, hone_peaks *out)
 {
     double sum = 0;
@@ -245,7 +246,7 @@ static void choose_holds(const hone_os_cpu *cpu, int caches, double threads, hon
         out->holds[level] = sum += own[level];
 }
 
-// scale: threads that there are for each that measures.
+// scale: usable threads per thread that measures.
 static void add_rates(const job *j, size_t threads, double scale, hone_peaks *out)
 {
     double operations = 0;
@@ -257,20 +258,20 @@ static void add_rates(const job *j, size_t threads, double scale, hone_peaks *ou
     hone_peaks_fill_operations(operations, hone_os_has_matrix_unit(), out);
 }
 
-// Out of levels beyond those that hold so many bytes nothing of them need come. Writing and reading the large block that
-// tells the memory's rate is most of what all this takes.
+// Skips levels behind those that hold all bytes of the call: none of them need come from there. Most of the time of
+// this measurement goes into writing and reading the large block for the rate of memory.
 static void leave_far_levels(const hone_peaks *peaks, size_t spans[HONE_LEVELS])
 {
     for (int level = HONE_LEVEL_2; level < HONE_LEVELS; level++)
         if (peaks->holds[level - 1] >= peaks->reach) spans[level] = 0;
 }
 
-// reach: bytes of the call
+// reach: bytes of the call.
 static bool measure(const hone_allocator *allocator, hone_pool *pool, double reach, hone_peaks *out)
 {
     hone_os_cpu cpu;
     hone_os_cpu_read(&cpu);
-    // All that the process may run on: a quota lets it run on more of them for a moment.
+    // All processors that the process may run on: a quota lets it run on more of them for a moment.
     const int32_t usable = hone_os_affinity_threads();
     const size_t threads = pool != NULL ? (size_t)hone_pool_threads(pool) : 1;
     const int caches = hone_os_outer_caches("");

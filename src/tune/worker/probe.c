@@ -1,19 +1,20 @@
-// Does a candidate do its work in every run, or only where it sees that something has changed?
+// Does a candidate do its work in every run, or only when it sees that something has changed?
 //
-// What is timed is mostly the same call again and again. A kernel that keeps its results, by the pointers or by a digest
-// of its inputs, or that looks whether they are there already, is fast then and slow in a program. So batches of runs
-// are timed in two ways, in turn: between the runs of the one, elements of the inputs and spots of the results are
-// changed; in the other the same places are written with what they hold. Both write as much to the same memory, so that
-// an honest kernel takes as long. The least of each is
-// compared, since what disturbs makes a batch longer. Libraries whose threads meet at a barrier have fast and slow
-// batches for no reason of the inputs: so it is a replay only where nearly every pair says so, too.
+// Timed runs are mostly the same call again and again. A kernel that keeps its results, by the pointers or by a digest
+// of its inputs, or that checks whether they are there already, is fast then and slow in a program. So batches of runs
+// are timed in two ways, alternately. In one, elements of the inputs and spots of the results are changed between the
+// runs. In the other, the same places are written with what they hold. Both write as much to the same memory, so that
+// an honest kernel takes equally long. The least times of each are compared, since a disturbance makes a batch longer.
+// Libraries whose threads meet at a barrier have fast and slow batches whatever the inputs are: so a candidate is
+// rejected only if nearly every pair of batches agrees, too.
 //
-// Who takes other branches on other numbers, as a sort does, is as slow after a change as who keeps results: the processor has
-// learnt the branches of numbers that come again and again. Changes of the last bits of numbers tell them apart: they lead
-// to other results and, nearly always, through the same branches. Who learns is timed on other numbers in each run (renewal.c).
+// A kernel that takes other branches on other numbers, as a sort does, is as slow after a change as one that keeps
+// results: the processor has learned the branches of numbers that come again and again. Changes of the last bits of
+// numbers tell the two apart: they lead to other results and, nearly always, through the same branches. A kernel that
+// depends on learned branches is timed on other numbers in each run (renewal.c).
 //
-// The clock is asked twice around each batch, by the C library's function and, inside of that, by the system's own
-// call: the inner span cannot be longer, unless the function was replaced.
+// The clock is read twice around each batch, by the C library's function and, inside of that, by the system's own call:
+// the inner span cannot be longer, unless the function was replaced.
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
@@ -25,7 +26,7 @@
 #include <string.h>
 
 enum {
-    MOST_RUNS = 64, // of a batch
+    MOST_RUNS = 64, // per batch
     MOST_INPUTS = 8,
     SPOTS = 4,
     ROW = MOST_INPUTS + SPOTS, // changes before one run
@@ -34,12 +35,13 @@ enum {
     MOST_PAIRS = 32
 };
 
-static const double suspect = 1.5; // how many times longer
-// The same on a busy machine, which takes a thread its processor for a part of any batch.
+static const double suspect = 1.5; // ratio of the times
+// The same on a busy machine, which may preempt a thread in any batch.
 static const double suspect_disturbed = 4;
-static const double least_gain_ns = 150; // of a run: below, it is not worth a trick
+static const double least_gain_ns = 150; // per run: a smaller gain is not worth a trick
 static const double device_gain_ns = 5e3;
-// A contest of seconds has few runs of this length, and such a run is hardly ever undisturbed on a busy machine.
+// For runs longer than long_ns one innocent pair suffices: a contest of seconds has few of them, and on a busy machine
+// such a run is hardly ever undisturbed. After patient_ns disturbed pairs count, too.
 static const double long_ns = 2e6, patient_ns = 10e6;
 
 static const char where[] = "tune.probe";
@@ -57,13 +59,13 @@ typedef enum probe_mode { CHANGE_NOTHING, CHANGE_INPUTS, CHANGE_ALL, MODE_COUNT 
 typedef struct probe {
     probe_mode mode;
     uint32_t runs, per_run;
-    uint32_t settling; // runs before a batch
-    hone_spots last;   // of the last run
+    uint32_t settling; // untimed runs before a batch
+    hone_spots last;   // spots of the last run
     bool clock_lies;
     bool rests;   // before each batch
-    bool is_near; // inputs change in their last bits alone
+    bool is_near; // only the last bits of inputs change
     double least_ns[MODE_COUNT], total_ns[MODE_COUNT];
-    uint32_t taken[MODE_COUNT]; // batches
+    uint32_t taken[MODE_COUNT]; // number of batches
     change changes[MOST_RUNS][ROW];
 } probe;
 
@@ -82,7 +84,7 @@ static int64_t random_offset(const hone_tensor *tensor, uint64_t *random)
     return hone_tensor_offset(tensor, (int64_t)(hone_random_next(random) % (uint64_t)hone_tensor_elements(tensor)));
 }
 
-// Other last bits, of a number that is neither 0, subnormal, infinite nor NaN.
+// Changes the last bits of a number that is neither 0, subnormal, infinite nor NaN.
 static void change_last_bits(change *c, uint64_t *random)
 {
     uint64_t low = 0, exponent = 0, number = 0;
@@ -94,7 +96,7 @@ static void change_last_bits(change *c, uint64_t *random)
     memcpy(c->after, &number, c->size);
 }
 
-// An element gets the value of another one of its tensor, so that what is changed is as likely as what was there.
+// Gives an element the value of another element of its tensor, so that the new value is as likely as the old one.
 static hone_status change_input(
     change *out,
     const probe *p,
@@ -160,7 +162,7 @@ static hone_status apply(const hone_runner *runner, const probe *p, uint32_t run
     return status;
 }
 
-// Backwards: where a place was changed twice, what it held first is what stays.
+// Backwards: where a place was changed twice, its first contents must stay.
 static hone_status undo(const hone_runner *runner, const probe *p, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -175,7 +177,7 @@ static hone_status undo(const hone_runner *runner, const probe *p, hone_error *e
 
 // Times ---------------------------------------------------------------------------------------------------------------
 
-// A batch on the host, with its changes inside of the time.
+// Times a batch on the host, including its changes.
 static hone_failure time_on_host(hone_runner *runner, probe *p, double *out_ns, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -207,12 +209,12 @@ static hone_failure run_mode(hone_runner *runner, probe_mode mode, hone_sample *
 {
     probe *p = runner->probe;
     p->mode = mode;
-    // The last run before a batch had what the batch begins with: else the first of its runs is on other inputs for
-    // everybody, and a batch may have but one.
+    // The last run before a batch has the inputs that the batch begins with. Otherwise the first run of a batch would
+    // be on other inputs for every candidate, and a batch may have only one run.
     for (uint32_t i = 0; i < p->settling; i++)
         if (hone_runner_run_on(runner, 0) != HONE_OK) return HONE_FAILURE_RUN;
     if (hone_site_wait(&runner->session->site, err) != HONE_OK) return HONE_FAILURE_RUN;
-    // Anew for each batch: what a batch has computed once may be kept for the next one.
+    // Makes new changes for each batch: a candidate may keep for the next batch what it has computed in this one.
     if (plan_changes(runner, p, err) != HONE_OK) return HONE_FAILURE_RUN;
     if (p->rests) hone_runner_rest(runner);
     hone_failure failure = hone_runner_sample_of(runner, run_changed, out, err);
@@ -234,8 +236,8 @@ static bool is_suspect(const hone_runner *runner, double changed_ns, double same
     return changed_ns > least * same_ns && changed_ns - same_ns > gain_ns;
 }
 
-// A batch without changes and one with all of them, in random order: the later one finds the machine otherwise. Where
-// that is suspicious, one with those of inputs alone.
+// Times a batch without changes and one with all of them, in random order: the later one finds the machine in another
+// state. If the pair is suspicious, also times a batch with changes of the inputs alone.
 static hone_failure run_pair(hone_runner *runner, bool *out_suspect, bool *out_disturbed, hone_error *err)
 {
     const probe_mode first = hone_random_next(&runner->session->random) % 2 == 0 ? CHANGE_NOTHING : CHANGE_ALL;
@@ -261,7 +263,7 @@ static hone_failure compare(hone_runner *runner, bool *out_replays, hone_error *
         bool suspects = false, disturbed;
         failure = run_pair(runner, &suspects, &disturbed, err);
         if (failure != HONE_FAILURE_NONE) return failure;
-        // By the least time: on a busy machine a single run says nothing of how long it is.
+        // Uses the least time: on a busy machine a single run does not show how long runs are.
         const bool is_long = least_ns[CHANGE_ALL] > long_ns;
         enough_innocent = is_long ? 1 : INNOCENT_PAIRS;
         runner->probe->rests = hone_site_is_host(&runner->session->site) && (runner->probe->rests || disturbed);
@@ -285,7 +287,7 @@ static void forget_times(probe *p)
     }
 }
 
-// On a device a run alone takes longer than one of a batch for everybody.
+// Not on a device, where a single run takes longer than one of a batch for every candidate.
 static bool takes_longer_than_its_samples(const hone_runner *runner)
 {
     const double changed_ns = runner->probe->least_ns[CHANGE_ALL];
@@ -295,7 +297,7 @@ static bool takes_longer_than_its_samples(const hone_runner *runner)
 
 // The verdict ---------------------------------------------------------------------------------------------------------
 
-// Whether it is as fast where the last bits of inputs change as where nothing does.
+// Whether it is slow only after changes of more than the last bits of inputs: then it depends on learned branches.
 static hone_failure compare_near(hone_runner *runner, bool *out_learns, hone_error *err)
 {
     uint64_t low, exponent;
@@ -346,7 +348,7 @@ static hone_failure judge(hone_runner *runner, hone_error *err)
         return HONE_FAILURE_HIDDEN;
     }
     if (!replays) return HONE_FAILURE_NONE;
-    // Who looks at some of the elements sees a change of them now and then: the mean shows that.
+    // A candidate that checks some of the elements sees a change now and then: the mean shows that.
     hone_assert(p->taken[CHANGE_INPUTS] > 0);
     const double by_inputs_ns = p->total_ns[CHANGE_INPUTS] / p->taken[CHANGE_INPUTS];
     const double same_ns = least_ns[CHANGE_NOTHING], all_ns = least_ns[CHANGE_ALL];

@@ -4,16 +4,16 @@
 // Kernels round. Let e = c - a b be what a kernel is off by, and r be of +1 and -1, each with probability 1/2 and
 // independent of e: it is drawn after the kernel ran. Then row i of e r has mean 0 and variance |e_i|^2, the sum of the
 // squares of the row's errors, and by Hoeffding's inequality (Probability inequalities for sums of bounded random
-// variables, JASA 58, 1963) |e r|_i > t |e_i| with probability at most 2 exp(-t^2 / 2). An honest kernel's rows
-// stay below t sqrt(n) times its root mean square error, which is far below the tolerance; a row left at zero has
-// |e_i| = |c_i|, and one element that is off by x has |e r|_i >= x - t sqrt(n) rms. By Littlewood and Offord
-// (Erdos 1945) a wrong row's sum lies within one error's size of 0 with probability at most about sqrt(2 / (pi w)), w its
-// wrong elements; with several vectors the probability is multiplied.
+// variables, JASA 58, 1963) |e r|_i > t |e_i| with probability at most 2 exp(-t^2 / 2). An honest kernel's rows stay
+// below t sqrt(n) times its root mean square error, which is far below the tolerance; a row left at zero has |e_i| =
+// |c_i|, and one element that is off by x has |e r|_i >= x - t sqrt(n) rms. By Littlewood and Offord (Erdos 1945) a
+// wrong row's sum lies within one error's size of 0 with probability at most about sqrt(2 / (pi w)), where w is the
+// number of its wrong elements; with several vectors the probabilities are multiplied.
 //
-// How large the rms of an honest kernel is, nobody knows beforehand: it depends on the order of its sums, and on the
+// How large the rms of an honest kernel is cannot be known beforehand: it depends on the order of its sums, and on the
 // format that it adds in. A bound would raise a false alarm or let errors pass. So the check decides nothing by itself.
 // It orders the rows by |c r - a (b r)|, and the first ones are computed in double precision and compared element by
-// element by the tolerance rule, as everywhere. What is right by the rule is never refused; what is wrong and stands
+// element by the tolerance rule, as everywhere. What is right by the rule is never rejected; what is wrong and stands
 // out of the rounding of the other rows is found.
 #include "tune/worker/product.h"
 
@@ -27,19 +27,19 @@
 
 enum { VECTORS = 3, LOOKED_AT = 3, PIECES = 64 };
 
-// Elements: some 10 us by one thread.
+// Elements above which threads share the work: some 10 us by one thread.
 static const double worth_a_pool = 1 << 16;
 
 static const char where[] = "tune.product";
 
-// The last two axes of a tensor as a matrix, of rows that lie `row` elements apart. Of leading axes, the matrix at hand.
+// The last two axes of a tensor as a matrix whose rows lie `row` elements apart. With leading axes: the current matrix.
 typedef struct matrix {
     const char *data;
     hone_dtype_id id;
     int64_t rows, columns, row, column;
 } matrix;
 
-// rows: one of the last two axes.
+// rows: which of the last two axes counts the rows.
 static matrix matrix_of(const hone_tensor *tensor, int32_t rows)
 {
     int64_t strides[HONE_MAX_RANK];
@@ -54,7 +54,7 @@ static matrix matrix_of(const hone_tensor *tensor, int32_t rows)
         strides[columns]};
 }
 
-// Where matrix `index` lies, in row-major order of the leading axes.
+// Start of matrix `index`, in row-major order of the leading axes.
 static const char *data_at(const hone_tensor *tensor, int64_t index)
 {
     int64_t strides[HONE_MAX_RANK];
@@ -69,17 +69,17 @@ typedef struct check {
     hone_pool *pool;
     const char *name;
     matrix a, b, out;
-    bool b_rows;        // rows of b lie apart by more than its columns do
+    bool b_rows;        // rows of b lie at least as far apart as its columns
     double *signs;      // [VECTORS][n]
     double *mixed;      // [VECTORS][k], b times signs
-    double *partial;    // [PIECES][VECTORS][k], where pieces of b's columns are added
+    double *partial;    // [PIECES][VECTORS][k], sums of pieces of b's columns
     double *suspicions; // [m]
-    double *exact;      // [n], of one row
-    double *lines;      // [PIECES][longest], what each piece reads
+    double *exact;      // [n], one row in double precision
+    double *lines;      // [PIECES + 1][longest], what each piece reads, and a row of a
     int64_t longest;
-    int64_t row;              // that is computed
+    int64_t row;              // the row that is computed
     const hone_tensor *whole; // the results, for messages
-    int64_t index;            // of the product in a batch
+    int64_t index;            // of the product within a batch
 } check;
 
 static void each_piece(check *c, void (*body)(void *ctx, int64_t index))
@@ -124,7 +124,7 @@ static void read_column(const matrix *from, int64_t column, double *out)
     read_line(from, column * from->column, from->row, from->rows, out);
 }
 
-// In eight sums, so that the compiler's vectors can add them.
+// Adds in eight sums, which the compiler can put into vectors.
 static double dot(const double *a, const double *b, int64_t count)
 {
     double sums[8] = {0}, sum = 0;
@@ -151,7 +151,7 @@ static void piece_of(int64_t count, int64_t index, int64_t *out_from, int64_t *o
     *out_to = count * (index + 1) / PIECES;
 }
 
-// b times the signs: rows of b one by one, or its columns added up.
+// Multiplies b by the signs: row by row, or by adding up its columns.
 static void mix_rows(void *ctx, int64_t index)
 {
     check *c = ctx;
@@ -208,7 +208,7 @@ static void suspect_rows(void *ctx, int64_t index)
     }
 }
 
-// Some columns of one row, in double.
+// Computes some columns of one row in double precision.
 static void compute_columns(void *ctx, int64_t index)
 {
     check *c = ctx;
@@ -309,7 +309,8 @@ static void free_room(check *c, const hone_allocator *allocator)
     hone_free(allocator, c->lines);
 }
 
-// One product. Its signs are drawn anew, so that what is wrong with two of a batch is not missed by chance in both.
+// Checks one product. Its signs are drawn again, so that errors in two products of a batch are not missed by the same
+// chance.
 static hone_status check_one(check *c, const hone_yardstick *yardstick, double *max_error, hone_error *err)
 {
     draw_signs(c);
@@ -320,7 +321,7 @@ static hone_status check_one(check *c, const hone_yardstick *yardstick, double *
     return look_at_rows(c, yardstick, max_error, err);
 }
 
-// Product by product.
+// Checks the products of a batch one by one.
 static hone_status check_all(
     check *c,
     const hone_tensor *a,
@@ -361,7 +362,7 @@ hone_status hone_product_check(
         .b = matrix_of(b, which->b_rows),
         .out = matrix_of(out, out->ndim - 2),
         .whole = out};
-    // Below, handing it out takes longer than doing it.
+    // For less, sharing the work takes longer than doing it.
     if ((double)c.b.rows * (double)c.b.columns + (double)c.out.rows * (double)c.out.columns > worth_a_pool)
         c.pool = pool;
     c.b_rows = c.b.column <= c.b.row;

@@ -1,5 +1,5 @@
-// Is all of a product right, where computing it by plain loops would take minutes? Freivalds' check finds the rows that
-// are most likely wrong in the time that reading the matrices takes; these are computed and compared element by element.
+// Checks all of a product that plain loops would take minutes to compute. Freivalds' check finds the rows that are most
+// likely wrong in the time that reading the matrices takes; these rows are computed and compared element by element.
 #ifndef HONE_TUNE_WORKER_PRODUCT_H
 #define HONE_TUNE_WORKER_PRODUCT_H
 
@@ -9,8 +9,8 @@
 
 // Compares out with a times b: tensors of the host, of one dtype.
 //   which          the axes (hone_product)
-//   yardstick      of the algorithm's tolerance
-//   out_max_error  of the rows that were computed, as hone_verify_compare's
+//   yardstick      from the algorithm's tolerance
+//   out_max_error  for the rows that were computed, as in hone_verify_compare
 // Returns: HONE_OK; HONE_KERNEL_FAILED naming the first element that is wrong; HONE_OUT_OF_MEMORY.
 hone_status hone_product_check(
     hone_pool *pool,

@@ -1,8 +1,8 @@
-// A candidate that was right alone, beside another run of its own: in two threads at once, and for a device on two streams.
-// What two runs share that should be each one's own (a static buffer, a counter) shows there.
+// Runs a candidate that was right alone beside another run of its own: in two threads at once, and on a device on two
+// streams. This detects state that two runs share and that each should have for itself (a static buffer, a counter).
 //
-// Each run has arrays and scratch memory of its own, with other numbers than the other's: what one leaves where both
-// work is wrong for the other. Results are compared with what the same run left alone.
+// Each run has arrays and scratch memory of its own, with other numbers than the other run: what one run leaves in
+// shared state is wrong for the other. Results are compared with what the same run left alone.
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
@@ -53,7 +53,7 @@ static bool is_one_as_alone(
     if (memcmp(fenced->low, expected, fenced->span) == 0) return true;
     hone_tensor alone = fenced->tensor;
     alone.data = expected + ((char *)fenced->tensor.data - fenced->low);
-    // Both runs may be off by the tolerance, to either side.
+    // Both runs may be off by the tolerance, in opposite directions.
     hone_reference *reference = hone_session_reference(runner->session);
     hone_reference_use use;
     (void)hone_variant_use(session->variants.loaded, NULL, &use);
@@ -74,7 +74,7 @@ static bool is_as_alone(
     return true;
 }
 
-// False: there is no room, or no way to look.
+// False: there is no memory, or no way to check.
 static bool make_others(const hone_runner *runner, hone_buffers *out)
 {
     const hone_session *session = runner->session;
@@ -95,27 +95,28 @@ static bool make_others(const hone_runner *runner, hone_buffers *out)
 
 // Two threads ---------------------------------------------------------------------------------------------------------
 
-// By chance two runs overlap, or do not: on a busy machine one thread may well run while the other waits. So first one
-// thread is stopped in the middle of its run, and stands still while the other one does a whole run; then the other way
-// round, again and again. A scheduler may do the same at any time. After that both run as they like.
+// By chance two runs overlap or do not: on a busy machine one thread may run while the other waits. So first one thread
+// is stopped in the middle of its run while the other one does a whole run; then the other way round, again and again.
+// A scheduler may do the same at any time. After that both run freely.
 typedef struct meeting {
-    atomic_int arrived;         // at its gates, by both threads
-    atomic_bool inside;         // the one that is to be held is in its run
-    atomic_bool over;           // nobody is held any more
-    int holds;                  // that were within a run
-    uint64_t spent_ns;          // since it began
-    int threads[2];             // of the racers
-    uint64_t begin_ns, most_ns; // when it began; what a thread stands still for at most
+    atomic_int arrived;         // arrivals at gates, of both threads
+    atomic_bool inside;         // the thread that will be stopped is in its run
+    atomic_bool over;           // no thread is stopped any more in this round
+    int holds;                  // number of stops that were within a run
+    uint64_t spent_ns;          // since begin_ns
+    int threads[2];             // ids of the racers' threads
+    uint64_t begin_ns, most_ns; // start; longest time for which a thread is stopped
     double run_ns;
-    bool prepares; // and does not run
+    bool prepares; // the threads prepare plans, and do not run them
     uint64_t random;
 } meeting;
 
-// A thread with arrays of its own, of other numbers than the other thread's: what one leaves where both work shows.
+// A thread with arrays of its own, whose numbers differ from those of the other thread: shared state shows in its
+// results.
 typedef struct racer {
     hone_runner *runner;
-    hone_plan own;         // that it prepares again and again; no run: it runs the runner's
-    bool is_other;         // that is one for another call, which nobody runs
+    hone_plan own;         // a plan that is prepared again and again; run NULL: the racer runs the runner's plan
+    bool is_other;         // the own plan is for another call, and is not run
     hone_buffers *buffers; // its first set
     hone_execution execution;
     char *scratch;
@@ -127,10 +128,10 @@ typedef struct racer {
 } racer;
 
 enum { LEAST_RUNS = 2, LEAST_HOLDS = 12, LEAST_LONG_HOLDS = 2, MOST_HOLDS = 32, MOST_PREPARED = 96 };
-static const uint64_t hold_ns = 10000000, race_ns = 20000000; // when each of the two ends
-static const uint64_t prepare_ns = 40000000;                  // of who prepares
-static const uint64_t patient_ns = 400000000;                 // the first of them, where threads wait for a processor
-// Long runs overlap also when they run as they like.
+static const uint64_t hold_ns = 10000000, race_ns = 20000000; // the ends of the two phases, since begin_ns
+static const uint64_t prepare_ns = 40000000;                  // end of the stops if plans are prepared
+static const uint64_t patient_ns = 400000000;                 // end of the first phase if threads wait for a processor
+// Longer runs overlap in the second phase, too, and need fewer stops.
 static const double long_run_ns = 200e3;
 
 static void poison_results(const hone_buffers *buffers)
@@ -165,7 +166,7 @@ static hone_status prepare_own(racer *r)
     return hone_platform_prepare(r->runner->instance, &r->own, &r->own.state, &r->own.scratch_bytes, &unheard);
 }
 
-// What the other one does while one stands still in the same.
+// What one thread does while the other one is stopped in the same.
 static hone_status act(racer *r)
 {
     return r->own.run != NULL ? prepare_own(r) : run_racer(r);
@@ -182,7 +183,7 @@ static void judge_racer(racer *r, hone_status status)
         r->failure = HONE_FAILURE_RACY;
 }
 
-// Nobody goes on before both are here.
+// Waits until both threads have arrived.
 static void meet(meeting *m, int *gate)
 {
     atomic_fetch_add(&m->arrived, 1);
@@ -191,7 +192,7 @@ static void meet(meeting *m, int *gate)
         hone_os_yield();
 }
 
-// Runs until it was held in the middle of one, whose results count.
+// Runs until it was stopped in the middle of a run, whose results count.
 static void run_held(racer *r)
 {
     meeting *m = r->meeting;
@@ -205,7 +206,7 @@ static void run_held(racer *r)
     judge_racer(r, status);
 }
 
-// At a place of its run that nobody knows. False: it was between two of them.
+// Stops a thread at a random place of its run. False: it was between two runs.
 static bool hold_inside(meeting *m, int thread)
 {
     const uint64_t most_wait_ns = 1000000, patience_ns = 30000000, begin_ns = hone_os_now_ns();
@@ -221,11 +222,12 @@ static bool hold_inside(meeting *m, int thread)
     return false;
 }
 
-// A whole run while the other thread stands still, and often some more: buffers that are taken by turns meet then, too.
+// Stops the other thread, does a whole run meanwhile and often some more: this also detects buffers that are used
+// alternately.
 static void run_holding(racer *r)
 {
     enum { TRIES = 16, MOST_MORE = 8 };
-    const double most_more_ns = 100e3; // of a run
+    const double most_more_ns = 100e3; // runs longer than this are not repeated
     meeting *m = r->meeting;
     bool holds = false;
     for (int i = 0; i < TRIES && !holds && m->threads[1 - r->number] != 0; i++)
@@ -240,7 +242,7 @@ static void run_holding(racer *r)
     judge_racer(r, status);
 }
 
-// Both threads agree: what they decide by is written before a gate and read behind it.
+// Both threads decide alike: what they decide by is written before a gate and read after it.
 static bool is_held_again(const meeting *m, int round)
 {
     if (m->prepares) return round < MOST_PREPARED && m->spent_ns < prepare_ns;
@@ -252,7 +254,7 @@ static void race_held(racer *r)
 {
     meeting *m = r->meeting;
     int gate = 0;
-    meet(m, &gate); // also where the threads' numbers are known
+    meet(m, &gate); // also until the threads' ids are known
     for (int round = 0; is_held_again(m, round); round++) {
         if (r->number == 0) atomic_store(&m->over, false);
         meet(m, &gate);
@@ -284,7 +286,7 @@ static void *race(void *ctx)
     return NULL;
 }
 
-// A thread that ends soon: who was kept from blocking signals once is so for good.
+// In a thread that ends soon: once a thread is kept from blocking signals, it is kept so for good.
 static void *race_in_thread(void *ctx)
 {
     (void)hone_os_hold_insist();
@@ -303,7 +305,7 @@ static bool make_idle_racer(racer *r, int number, hone_runner *runner, hone_buff
     return true;
 }
 
-// Of who prepares *out_ns becomes what that took, if it took longer.
+// Raises *out_ns to the time that prepare took, if the racer prepares.
 static bool make_racer(
     racer *r, int number, hone_runner *runner, hone_buffers *buffers, meeting *m, bool prepares, double *out_ns)
 {
@@ -331,7 +333,7 @@ static void free_racer(racer *r)
 
 static hone_failure race_threads(hone_runner *runner, hone_buffers *others, bool prepares, hone_error *err)
 {
-    const double most_prepare_ns = 10e6; // who takes longer compiles, say
+    const double most_prepare_ns = 10e6; // a kernel that takes longer probably compiles
     racer racers[2] = {{.runner = runner}, {.runner = runner}};
     const double most_hold_ns = 50e6, least_hold_ns = 1e6;
     meeting m = {.run_ns = prepares ? 0 : runner->verify_ns, .prepares = prepares, .random = hone_os_random_seed()};
@@ -363,18 +365,19 @@ static hone_failure race_threads(hone_runner *runner, hone_buffers *others, bool
     return failure;
 }
 
-// First runs -----------------------------------------------------------------------------------------------------------
+// First runs ----------------------------------------------------------------------------------------------------------
 
-// What a library does once for all of its calls, a table that the first one fills, say, two threads may do at once. In
-// one process both begin at the same moment, in the next one the first is held somewhere in its run.
+// A library may do something once for all of its calls, such as filling a table in the first call, and two threads may
+// do that at once. In one process both threads begin at the same moment; in the next process one of them is stopped
+// within its run.
 typedef struct first_runs {
     racer racers[2];
     meeting meeting;
-    hone_reference reference; // of the second one's arrays
-    double hold_ns;           // after which the second one stands still in its run; 0: it does not
+    hone_reference reference; // for the second racer's arrays
+    double hold_ns;           // time after which the second thread is stopped in its run; 0: it is not stopped
     bool was_held;
     hone_status statuses[2];
-    double times_ns[2]; // of processor: who waits for one has not come further in its run
+    double times_ns[2]; // of processor time: a thread that waits for a processor gets no further in its run
 } first_runs;
 
 static void run_timed(first_runs *f, int number)
@@ -390,7 +393,7 @@ static void run_first(first_runs *f)
     int gate = 0;
     meet(&f->meeting, &gate);
     if (f->hold_ns > 0) {
-        meet(&f->meeting, &gate); // the alarm is set
+        meet(&f->meeting, &gate); // until the alarm is set
         f->was_held = hone_os_alarm_await(patience_ns);
     }
     run_timed(f, 0);
@@ -408,14 +411,14 @@ static void *run_second(void *ctx)
     const bool can = hone_os_hold_join(&self) != 0 && f->hold_ns > 0;
     meet(&f->meeting, &gate);
     if (can) (void)!hone_os_alarm_set(&alarm, (uint64_t)f->hold_ns, most_ns);
-    if (f->hold_ns > 0) atomic_fetch_add(&f->meeting.arrived, 1); // and goes on
+    if (f->hold_ns > 0) atomic_fetch_add(&f->meeting.arrived, 1); // without waiting
     run_timed(f, 1);
     if (can) hone_os_alarm_end(&alarm);
     hone_os_hold_leave(&self);
     return NULL;
 }
 
-// Who answers that it cannot is told so when it runs alone.
+// A run that returns an error is skipped: it is judged when it runs alone.
 static bool are_right(first_runs *f, hone_error *err)
 {
     hone_session *session = f->racers[0].runner->session;
@@ -470,7 +473,7 @@ static hone_failure race_first_runs(hone_runner *runner, double after_ns, double
     hone_failure failure = HONE_FAILURE_NONE;
     if (!hone_site_is_host(&runner->session->site) || !make_others(runner, &others)) return HONE_FAILURE_NONE;
     if (begin_first_runs(&f, runner, &others, after_ns)) failure = race_first(&f, err);
-    // The longer one did what is done once; held, it took what it stood still for, too.
+    // The longer run did what is done once. If a thread was stopped, its time would include the stop.
     *out_ns = after_ns > 0 ? f.was_held : fmax(f.times_ns[0], f.times_ns[1]);
     hone_reference_deinit(&f.reference);
     free_racer(&f.racers[0]);
@@ -484,10 +487,10 @@ hone_failure hone_runner_verify_first(
 {
     hone_error why = {0};
     const hone_failure racy = race_first_runs(runner, after_ns, out_ns, &why);
-    // Who is wrong alone, too, is not racy.
+    // A candidate that is wrong alone, too, is not reported as racy.
     const hone_failure alone = hone_runner_verify(runner, out_max_error, err);
     if (alone != HONE_FAILURE_NONE) return alone;
-    // On a device runs of a large call fill it, one after the other: those of a small one meet.
+    // On a device, runs of a large call fill it and follow each other, while those of a small call overlap.
     if (!hone_site_is_host(&runner->session->site)) return hone_runner_verify_racing(runner, err);
     if (racy != HONE_FAILURE_NONE) *err = why;
     return racy;
@@ -495,11 +498,11 @@ hone_failure hone_runner_verify_first(
 
 // Two streams ---------------------------------------------------------------------------------------------------------
 
-// Runs are started on both, a few at a time, so that the device has both to do; then what the last of each left is
-// compared. How many, in which order and how soon after each other is drawn: who is wrong in every eighth run is not always
-// so in one that nobody looks at, and what lasts a few us between a write and a read would else be missed or met always.
-// Short runs end before the host has started the next one: in every other round both streams are held until all are
-// queued.
+// Starts runs on both streams, a few at a time, so that the device has both to do, and then compares what the last run
+// of each has left. The number of runs, their order and the gaps between them are random: a kernel that is wrong in
+// every eighth run may otherwise be wrong only in runs that are not compared, and an overlap of a few us between a
+// write and a read would be missed always or hit always. Short runs end before the host has started the next one, so in
+// every other round both streams are held until all runs are queued.
 enum { LEAST_ROUNDS = 8, MOST_ROUNDS = 40, MOST_STARTED = 6 };
 static const uint64_t lanes_ns = 100000000, longest_gap_ns = 20000, held_ns = 100000;
 
@@ -556,7 +559,7 @@ static bool is_right(const lane *l, hone_error *err)
     return hone_buffers_fetch(l->buffers, 0, err) == HONE_OK && is_as_alone(l->runner, l->buffers, l->expected, err);
 }
 
-// Some time below that of a run.
+// Waits for a random time below that of a run.
 static void leave_gap(const lane *l, uint64_t *random)
 {
     const double run_ns = fmin(l->runner->verify_ns, (double)longest_gap_ns);
@@ -581,11 +584,11 @@ static bool run_round(lane lanes[2], bool is_held, hone_error *err)
         status = hone_buffers_poison(lanes[i].buffers, 0, err);
     if (status == HONE_OK && is_held) status = hold_streams(&lanes[0], err);
     for (int run = 0; run < runs && status == HONE_OK; run++) {
-        const lane *next = &lanes[run < 2 ? (uint64_t)run : hone_random_next(random) >> 63]; // each has one
+        const lane *next = &lanes[run < 2 ? (uint64_t)run : hone_random_next(random) >> 63]; // at least one each
         if (!is_held) leave_gap(next, random);
         status = start_run(next);
     }
-    // Nobody reads what a stream still writes, and both are waited for in any case.
+    // No results are read while a stream still writes, and both streams are waited for in any case.
     for (int i = 0; i < 2; i++) {
         const hone_status waited = wait_for(&lanes[i], err);
         if (status == HONE_OK) status = waited;
@@ -625,7 +628,7 @@ static hone_failure race_streams(hone_runner *runner, hone_buffers *others, hone
     return failure;
 }
 
-// Without room, or a second stream, nothing is said.
+// Without memory for the arrays, or a second stream, it returns NONE.
 hone_failure hone_runner_verify_racing(hone_runner *runner, hone_error *err)
 {
     const hone_session *session = runner->session;
@@ -644,7 +647,8 @@ hone_failure hone_runner_verify_preparing(hone_runner *runner, hone_error *err)
     const hone_call *call = runner->session->neighbour;
     hone_error unheard = {.message = ""};
     hone_buffers others;
-    // Interpreters and compilers prepare one at a time. Once in a process: what is shared is so for all calls.
+    // Interpreters and compilers prepare one plan at a time. Once per process is enough: what plans share, they share
+    // for all calls.
     if (call == NULL || runner->session->prepared_by_two || !hone_site_is_host(&runner->session->site) ||
         facts->is_interpreted || facts->is_module ||
         (kernel->supports != NULL && !kernel->supports(kernel, call, &unheard)) || !make_others(runner, &others))

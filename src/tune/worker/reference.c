@@ -13,19 +13,21 @@
 #include <stdio.h>
 #include <string.h>
 
-// What a plain reference does in a second. More than its seconds take is computed in parts, further ones for this share.
+// Operations per second of a plain reference. A call of more than its seconds is computed in parts. Beyond the first
+// parts, further ones are computed for this share of the seconds.
 static const double operations_a_second = 1e9, parts_share = 0.75;
-// Of a product, all of which is looked at beside its parts.
+// The same share for a product, all of which is checked beside its parts.
 static const double product_parts_share = 0.125;
-// Of the largest result: what slack may make of a tolerance.
+// Largest tolerance that slack may lead to, as a share of the largest result.
 static const double most_slack = 0.25;
 const hone_reference_use hone_reference_ordinary = {.seconds = 2, .slack = 1};
-// A first run in between may have imported packages, or compiled: a second one counts. Who takes longer is not run again.
+// A first run that takes longer than quick_first_ns may have imported packages, or compiled: a second run is timed,
+// too. One that takes longer than slow_first_ns is not repeated.
 static const double quick_first_ns = 5e6, slow_first_ns = 2e9;
 enum { LEAST_PARTS = 2, SCRATCH_ALIGN = 64, MOST_JUDGED = 8, MOST_AT_ONCE = 64 };
-// What is quicker is not worth the calls that threads would share.
+// With fewer operations, sharing the work among threads is not worth the calls.
 static const double least_shared_operations = 1e6;
-// Results are kept as a witness up to so many bytes.
+// Results of up to so many bytes are kept as a witness.
 static const size_t most_witness_bytes = (size_t)1 << 30;
 
 static const char where[] = "tune.reference";
@@ -62,8 +64,8 @@ bool hone_reference_has_quick_parts(const hone_algorithm *algorithm, const hone_
            LEAST_PARTS * cost.operations / (double)parting.count <= LEAST_PARTS * seconds * operations_a_second;
 }
 
-// First and last, then at random: time may end the list early, and then what stands in front must serve. A part may be
-// drawn twice, which costs little where there are many.
+// Chooses the first and the last part, then random ones: time may end the list early, and then those in front must
+// suffice. A part may be drawn twice, which costs little where there are many.
 static void choose_parts(hone_reference *reference, const hone_call *call, uint64_t seed)
 {
     const hone_cost cost = cost_of(reference->means.algorithm, call);
@@ -82,7 +84,7 @@ static void choose_parts(hone_reference *reference, const hone_call *call, uint6
     reference->part_count = (uint32_t)count;
 }
 
-// A kernel that stands for the reference's function has to be prepared.
+// Prepares and runs: a kernel that stands in for the reference's function needs its preparation.
 static hone_status run_prepared(
     hone_platform_instance *instance, hone_plan *plan, const hone_value *values, double *out_ns, hone_error *err)
 {
@@ -103,7 +105,7 @@ static hone_status run_prepared(
     return status;
 }
 
-// A module needs its platform's instance, which opens its plugin for the run alone.
+// A module needs its platform's instance, which opens its plugin. It is opened for this run only.
 static hone_status run_plan(hone_plan *plan, const hone_value *values, double *out_ns, hone_error *err)
 {
     static const hone_log silent = {0};
@@ -118,7 +120,7 @@ static hone_status run_plan(hone_plan *plan, const hone_value *values, double *o
     return status;
 }
 
-// pool: what the function may share its work among; NULL: the calling thread works alone.
+// pool: threads that the function may share its work among; NULL: the calling thread works alone.
 static hone_status run_call(
     const hone_reference *reference,
     hone_pool *pool,
@@ -209,7 +211,7 @@ static hone_status compute_part(
     return status;
 }
 
-// Several parts at once, each by one thread.
+// Several parts that are computed at once, each by one thread.
 typedef struct parts_job {
     const hone_reference *reference;
     const hone_parting *parting;
@@ -229,7 +231,7 @@ static void compute_one(void *ctx, int64_t index)
         &job->errors[index]);
 }
 
-// *out_ns: what all of them took together.
+// *out_ns: the time of all of them together.
 static hone_status compute_at_once(
     const hone_reference *reference,
     const hone_parting *parting,
@@ -262,7 +264,7 @@ static uint32_t threads_of(const hone_reference *reference)
     return is_concurrent && reference->means.pool != NULL ? (uint32_t)hone_pool_threads(reference->means.pool) : 1;
 }
 
-// Some pieces for each thread, where that is worth their calls.
+// Cuts a call into some pieces for each thread, if that is worth their calls.
 static bool cut_for_threads(const hone_reference *reference, const hone_call *call, hone_parting *out)
 {
     const uint32_t threads = threads_of(reference), pieces = threads * 4;
@@ -272,7 +274,7 @@ static bool cut_for_threads(const hone_reference *reference, const hone_call *ca
     return out->count > 1;
 }
 
-// Of hone's own, and of functions of the program, the first run is as long as the others.
+// Whether to time a second run. For functions of hone and of the program the first run takes as long as the others.
 static bool is_timed_again(const hone_reference *reference)
 {
     return reference->use.is_timed && reference->means.stand_in != NULL && reference->time_ns > quick_first_ns &&
@@ -328,7 +330,7 @@ static hone_status compute(
     return status;
 }
 
-// A tensor or, of a call that was computed in parts, one part of it.
+// A tensor or, if the call was computed in parts, one part of it.
 typedef struct view {
     hone_tensor tensor;
     int64_t shape[HONE_MAX_RANK], strides[HONE_MAX_RANK];
@@ -398,7 +400,7 @@ hone_status hone_reference_compute(
     reference->signature = buffers->signature;
     reference->call = call;
     choose_parts(reference, call, seed);
-    // Beside an infinity every row is suspicious.
+    // Beside an infinity every row would be suspicious.
     reference->is_product = !is_whole(reference) && use->largest == NULL && means->algorithm->product != NULL &&
                             means->algorithm->product(call, &reference->product);
     hone_status status = make_results(reference, buffers, err);
@@ -422,7 +424,7 @@ void hone_reference_deinit(hone_reference *reference)
     reference->witness = (hone_witness){.judged = 0};
 }
 
-// What was not computed is at least looked through for NaN, which also shows what was never written.
+// Searches for NaN in what was not computed, which also finds results that were never written.
 static hone_status check_rest(
     const hone_reference *reference, const char *name, const hone_tensor *tensor, hone_error *err)
 {
@@ -469,11 +471,11 @@ static hone_yardstick yardstick_of(
     hone_yardstick yardstick = hone_verify_yardstick(tolerance, dtype, reference->largest[value]);
     const double largest = reference->largest[value], ordinary = yardstick.base + yardstick.relative * largest;
     double slack = reference->use.slack;
-    // Of narrow numbers many times the tolerance would take zeros for the largest.
+    // For narrow numbers many times the tolerance would accept zeros in place of the largest.
     if (ordinary * slack > most_slack * largest && ordinary > 0) slack = fmax(1, most_slack * largest / ordinary);
     yardstick.takes_nan = reference->use.largest != NULL;
-    // The largest is that of ordinary inputs, and special ones may give more, as a gradient does beside a row of zeros: what
-    // is off by the rounding of a narrow result is right.
+    // The largest is that of ordinary inputs. Special ones may give larger results, as a gradient does beside a row of
+    // zeros: an error within the rounding of a narrow result is right.
     if (yardstick.takes_nan) yardstick.relative = fmax(yardstick.relative, hone_verify_eps(dtype));
     yardstick.base *= times * slack;
     yardstick.relative *= times * slack;
@@ -516,7 +518,7 @@ static const hone_right_result *find_right(const hone_reference *reference, uint
     return NULL;
 }
 
-// A digest of all bytes is read at half the cost of a comparison, and says as much where one came out well.
+// A digest of all bytes takes half the time of a comparison, and is enough if the same bytes were right before.
 static hone_status check_bytes(
     hone_reference *reference,
     const hone_buffer_set *set,
@@ -596,7 +598,8 @@ static bool has_witness(const hone_reference *reference)
     return reference->witness.name[0] != '\0';
 }
 
-// Where a whole result may be right in the parts that were computed and wrong in others.
+// Whether a whole result may be right in the parts that were computed and wrong in others, and there is memory to keep
+// one.
 static bool needs_witness(const hone_reference *reference, const hone_buffers *buffers)
 {
     size_t bytes = 0;
@@ -606,7 +609,7 @@ static bool needs_witness(const hone_reference *reference, const hone_buffers *b
     return bytes <= most_witness_bytes && reference->witness.judged < MOST_JUDGED;
 }
 
-// Without memory for it there is no witness.
+// Keeps results as the witness. Without memory for them there is no witness.
 static void keep_witness(hone_reference *reference, const hone_buffer_set *set, size_t count, const char *who)
 {
     hone_witness *witness = &reference->witness;
@@ -623,7 +626,7 @@ static void keep_witness(hone_reference *reference, const hone_buffer_set *set, 
     snprintf(witness->name, sizeof witness->name, "%s", who);
 }
 
-// The first place where results differ from the witness's by more than two right ones may. False: there is none.
+// Finds the first place where results differ from the witness's by more than two right ones may. False: there is none.
 static bool find_dispute(
     const hone_reference *reference,
     const hone_buffer_set *set,
@@ -646,7 +649,8 @@ static bool find_dispute(
     return false;
 }
 
-// One part more: from now on everybody is compared with it. False: the reference has no answer there, and nothing changed.
+// Computes one more part, which every candidate is compared with from now on. False: the reference gives no result for
+// it, and nothing has changed.
 static bool add_part(hone_reference *reference, const hone_buffers *buffers, uint64_t part)
 {
     const uint32_t count = reference->part_count, at = count < HONE_MAX_PARTS ? count : HONE_MAX_PARTS - 1;
@@ -665,8 +669,8 @@ static bool add_part(hone_reference *reference, const hone_buffers *buffers, uin
     return false;
 }
 
-// Right in all parts. Who differs from the witness is right or wrong in the part where they differ; where the witness is
-// the wrong one, who was right takes its place.
+// For results that are right in all computed parts. If they differ from the witness's, the part where they differ is
+// computed and checked. If they are right there, the witness is wrong, and they replace it.
 static hone_status hear_witness(
     hone_reference *reference,
     const hone_buffers *buffers,
@@ -719,7 +723,7 @@ hone_status hone_reference_check(
 
 // Never written -------------------------------------------------------------------------------------------------------
 
-// Rows of `bytes` each, one behind the other, of one byte throughout: how many, and which is the first.
+// Rows of `bytes` each, contiguous, whose bytes are all the same: their number, and the index of the first one.
 typedef struct plain_rows {
     int64_t count, first;
 } plain_rows;
@@ -729,7 +733,7 @@ static bool is_plain(const char *row, size_t bytes, char byte)
     return bytes > 0 && row[0] == byte && memcmp(row, row + 1, bytes - 1) == 0;
 }
 
-// right: rows of this byte there are meant; NULL: none are.
+// right: correct results, in which rows of this byte are allowed; NULL: none are.
 static plain_rows find_plain(const char *data, const char *right, int64_t rows, size_t bytes, char byte)
 {
     plain_rows found = {0, -1};
@@ -770,7 +774,7 @@ static bool is_unwritten(const hone_reference *reference, uint32_t value, const 
     if (say_unwritten(name, came, poison.first, &poison, "was never written", err)) return true;
     const char *known = is_whole(reference) ? hone_tensor_data(right) : NULL;
     const plain_rows zeros = find_plain(data, known, elements / length, (size_t)length * element, 0);
-    // A result that is zero everywhere was written so.
+    // A result that is zero everywhere was written that way.
     if (length < 2 || zeros.count == elements / length) return false;
     return say_unwritten(name, came, zeros.first * length, &zeros, "begins a row that was left at zero", err);
 }

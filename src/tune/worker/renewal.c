@@ -1,13 +1,14 @@
-// Does a candidate compute its results anew where all of its inputs are others, as it does where none is?
+// Does a candidate take as long when all of its inputs have changed as when none has? If not, it keeps results.
 //
-// The probe changes few elements between runs: who keeps a copy of each row computes few rows, and who looks which of
-// its results were overwritten writes few. So single runs are timed by turns after all inputs of floats and all results
-// were renewed, each number changed in its last bits, and after the same memory was written with what it held. An
-// honest kernel takes as long, and finds the caches alike. The inputs are closed while it runs, as they are when it
-// is timed. Which of the two comes first is drawn, and after a disturbed pair the caller rests before each run: who has
-// just written megabytes has used up its slice of a busy processor, and the same of the two was preempted again and again.
-// Who keeps what has come several times takes the time of fresh contents also for the second of a pair: where that is
-// more than its samples said, runs on what is there come before each.
+// The probe changes few elements between runs. A kernel that keeps a copy of each row then computes few rows, and one
+// that checks which of its results were overwritten writes few. So single runs are timed alternately after all inputs
+// of floats and all results were renewed, each number changed in its last bits, and after the same memory was written
+// with what it held. An honest kernel takes equally long, and finds the caches in the same state. The inputs are closed
+// while it runs, as they are when it is timed. Which of the two comes first is drawn at random, and after a disturbed
+// pair the caller rests before each run: a thread that has just written megabytes has used up its slice of a busy
+// processor, and the same one of the two was preempted again and again. A kernel that keeps what has come several times
+// takes the time of new contents also for the second run of a pair: if that is more than the time of its samples, runs
+// without a change come before each timed run.
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
@@ -20,36 +21,38 @@
 
 enum { INNOCENT = 2, PATIENT = 12, MOST = 32 };
 
-// How many times longer: who keeps a fifth of what it computes takes 1.25 times as long on what is new.
+// Ratio of the times from which a pair is suspicious: a kernel that keeps a fifth of what it computes takes 1.25 times
+// as long on new contents.
 static const double suspect = 1.25, suspect_disturbed = 4;
 static const double least_gain_ns = 150;
-// A pass over large arrays takes long, and finds few moments without other work.
+// For runs longer than long_ns one innocent pair suffices, and after most_ns disturbed pairs count: a pass over large
+// arrays takes long, and is seldom without other work beside it.
 static const double long_ns = 200e3, most_ns = 20e6;
-// Who takes longer than its samples said, with changes and without, keeps what has come again and again: so many runs
-// without a change come first then.
+// A candidate that takes longer than in its samples, with changes and without, keeps what has come again and again.
+// Then runs without a change come first: as many as take settling_ns, within these limits.
 enum { MOST_SETTLING = 16, LEAST_SETTLING = 4 };
 static const double settling_ns = 50e6;
-// What is renewed of all arrays together, and those of which a part is.
+// How many bytes of all arrays together are renewed, and up to how many bytes of arrays a part of each is renewed.
 static const size_t most_renewed = 64u << 20, most_bytes = 256u << 20;
 
 static const char where[] = "tune.renewal";
 
-// What a run finds: everything as the last one left it, or other inputs, or results that were overwritten, too.
+// What a run finds: everything as the last run left it, other inputs, or also overwritten results.
 typedef enum renewal_mode { SAME, NEW_INPUTS, NEW_ALL, MODES } renewal_mode;
 
 typedef struct renewal {
     hone_runner *runner;
     renewal_mode mode;
     bool rests;                   // before each run
-    uint32_t settling;            // runs before each that is timed
-    char *low[HONE_MAX_VALUES];   // of the part of each array that is renewed
-    size_t size[HONE_MAX_VALUES]; // of it
+    uint32_t settling;            // untimed runs before each timed one
+    char *low[HONE_MAX_VALUES];   // the renewed part of each array
+    size_t size[HONE_MAX_VALUES]; // its bytes
     char *saved[HONE_MAX_VALUES];
 } renewal;
 
 // Writing -------------------------------------------------------------------------------------------------------------
 
-// Written so that a compiler takes many numbers at once; in SAME mode low is 0, and all else is the same.
+// Written so that a compiler can vectorise it. In SAME mode low is 0, and everything else is the same.
 #define RENEW(type)                                                                                                    \
     static void renew_##type(type *data, size_t count, type low, type exponent, uint32_t seed)                         \
     {                                                                                                                  \
@@ -92,7 +95,7 @@ static void overwrite_result(char *low, size_t size, bool changes)
         low[i] = (char)(((unsigned char)low[i] & keep) | poison);
 }
 
-// All of each array, or as much of each somewhere in it.
+// Chooses what is renewed: all of each array, or the same share of each at a random place.
 static void choose_parts(renewal *r)
 {
     const size_t grain = 16;
@@ -160,11 +163,11 @@ static bool is_suspect(double new_ns, double same_ns, bool disturbed)
     return new_ns > (disturbed ? suspect_disturbed : suspect) * same_ns && new_ns - same_ns > least_gain_ns;
 }
 
-// What came of pairs: a run on what is new, and one on what that left.
+// The result of several pairs of runs, each with one run on new contents and one on unchanged contents.
 typedef struct tally {
-    double new_ns, same_ns; // the least of each
+    double new_ns, same_ns; // the least times of each
     int innocent, guilty;
-    bool disturbed; // a pair that counted
+    bool disturbed; // a pair that counted was disturbed
 } tally;
 
 static hone_failure count_pairs(renewal *r, renewal_mode mode, tally *t, bool *out_guilty, hone_error *err)
@@ -173,7 +176,7 @@ static hone_failure count_pairs(renewal *r, renewal_mode mode, tally *t, bool *o
     int innocent = INNOCENT, guilty = MOST;
     *t = (tally){.new_ns = INFINITY, .same_ns = INFINITY};
     r->rests = false;
-    hone_status status = hone_runner_run_on(r->runner, 0); // what is the same is that of a run on these inputs
+    hone_status status = hone_runner_run_on(r->runner, 0); // so that SAME repeats a run on these inputs
     if (status != HONE_OK) return hone_runner_fail(r->runner, status, err);
     for (int pair = 0; pair < MOST && t->innocent < innocent && t->guilty < guilty; pair++) {
         hone_sample fresh, same;
@@ -254,7 +257,7 @@ static hone_status put_inputs_back(renewal *r, hone_error *err)
     return status;
 }
 
-// Without room nothing is said.
+// Without memory for a copy of the inputs there is no verdict.
 hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_verify_depth depth, hone_error *err)
 {
     const hone_session *session = runner->session;
@@ -278,9 +281,10 @@ hone_failure hone_runner_probe_renewed(hone_runner *runner, hone_verify_depth de
     return failure;
 }
 
-// Samples of who learns -----------------------------------------------------------------------------------------------
+// Samples with learned branches ---------------------------------------------------------------------------------------
 
-// Each number goes to another place: what was learnt of their order is of no use, nor what was kept of any row.
+// Rotates the numbers of each input: what was learned of their order is of no use then, nor is what was kept of any
+// row.
 static hone_status move_numbers(const renewal *r, hone_error *err)
 {
     hone_session *session = r->runner->session;

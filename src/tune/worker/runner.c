@@ -1,9 +1,9 @@
-// One candidate in the worker: prepared by hand as the runtime would prepare it, run, verified.
+// One candidate in the worker: prepared by hand as the runtime would prepare it, run, and verified.
 //
-// A verified run writes over results that were filled with a pattern, between guard bytes: what is not written shows,
-// and what is written elsewhere, too. Then its results are compared with the reference's under the tolerance
+// A verified run writes over results that were filled with a pattern, between guard bytes: this detects results that
+// are not written, and writes elsewhere. Then its results are compared with the reference's under the tolerance
 // (docs/tolerance.md), and under a stable regime with the default's, bit by bit. It is verified on other values as
-// well, since a kernel may keep its answers, and before and after timing, since the thousandth run may differ from the
+// well, since a kernel may keep its results, and before and after timing, since the thousandth run may differ from the
 // first.
 #include "tune/worker/session.h"
 
@@ -44,7 +44,7 @@ hone_failure hone_runner_init(
         .pool = pool,
     };
     hone_error why = {0};
-    // Also where the tuner has asked already: a kernel may load its library here, and this is another process.
+    // Asked again although the tuner has asked: a kernel may load its library here, and this is another process.
     if (kernel->supports != NULL && !kernel->supports(&runner->kernel, call, &why)) {
         hone_fail(
             err, why.status == HONE_UNAVAILABLE ? HONE_UNAVAILABLE : HONE_UNSUPPORTED, where, "%s",
@@ -145,7 +145,7 @@ static int run_marked(void *ctx)
     return (int)run_values(run->runner, run->values);
 }
 
-// Runs and waits until it is done. A device says only then what went wrong.
+// Runs and waits for the end. A device reports errors only then.
 static hone_status wait_whole(hone_runner *runner, const hone_value *values, hone_error *err)
 {
     hone_status status = (hone_status)hone_os_call_marked(run_marked, &(marked_run){runner, values}, &runner->lost);
@@ -154,7 +154,7 @@ static hone_status wait_whole(hone_runner *runner, const hone_value *values, hon
     return status != HONE_OK ? status : waited;
 }
 
-// What it changed of its arguments is put back before anybody looks at what it left.
+// Restores what the run changed of its arguments before anything else is checked.
 static hone_status run_whole(hone_runner *runner, const hone_value *values, double *out_ns, hone_error *err)
 {
     hone_arguments *kept = &runner->session->arguments;
@@ -179,7 +179,7 @@ hone_failure hone_runner_fail(const hone_runner *runner, hone_status status, hon
     return hone_failure_of(status);
 }
 
-// What is not written shows.
+// Fills results and scratch memory with a pattern, to detect what is not written.
 static hone_status poison(const hone_runner *runner, hone_error *err)
 {
     hone_buffers *buffers = &runner->session->buffers;
@@ -187,7 +187,7 @@ static hone_status poison(const hone_runner *runner, hone_error *err)
     return status == HONE_OK ? hone_guarded_scratch_poison(&runner->scratch, buffers->pool, err) : status;
 }
 
-// A check that fails leaves the data in doubt, so it is made anew for whoever comes next.
+// A check that fails leaves the data in doubt, so it is made again for the next candidate.
 static hone_failure check_set(hone_runner *runner, size_t set, hone_error *err)
 {
     hone_session *session = runner->session;
@@ -216,7 +216,7 @@ hone_reference *hone_session_reference(hone_session *session)
     return variant->has_reference ? &variant->reference : NULL;
 }
 
-// What a run on the first set has left: everything in its place, and right.
+// The verdict on what a run on the first set has left: first what it wrote elsewhere, then its results.
 hone_failure hone_runner_judge(
     hone_runner *runner, hone_status status, const hone_error *why, double *out_max_error, hone_error *err)
 {
@@ -262,7 +262,7 @@ hone_failure hone_runner_verify(hone_runner *runner, double *out_max_error, hone
     return failure;
 }
 
-// Wrong on inputs that are nearly the original's, with the very answers that were right for those.
+// Whether results that are wrong on inputs near the original's are the right ones for the original's.
 static bool is_replay(const hone_runner *runner, hone_variant_kind kind)
 {
     double unused;
@@ -272,20 +272,21 @@ static bool is_replay(const hone_runner *runner, hone_variant_kind kind)
                HONE_OK;
 }
 
-// Those that are not there yet, where there is no time those that show who keeps its answers. Of a call that is not quick, winners
-// have a few, and leaders none.
+// Makes missing variants: all of them if there is time, otherwise those that detect kept results. For a call that is
+// not quick winners get a few, and leaders none.
 static hone_status make_variants(hone_runner *runner, hone_verify_depth depth, hone_error *err)
 {
     hone_session *session = runner->session;
     const bool is_in_time = depth == HONE_FOR_WINNERS && hone_runner_has_time(runner);
     if (is_in_time) return hone_runner_make_all_variants(runner, err);
-    if (!hone_runner_must_look(runner)) return HONE_OK; // what was made for everybody is there
+    if (!hone_runner_must_look(runner)) return HONE_OK; // variants for all candidates are there
     if (depth < HONE_FOR_LEADERS || session->has_leaders_variants || !session->variants.shares) return HONE_OK;
     const hone_variant_kind last = depth == HONE_FOR_LEADERS ? HONE_VARIANT_COUNT - 1 : HONE_VARIANT_OTHER;
     return hone_session_make_variants(session, HONE_FOR_LEADERS, last, err);
 }
 
-// On the second made-up inputs results are zeros before the run, as those of programs are: who takes these for results is wrong.
+// On the second made-up inputs results are zeros before the run, as in programs: this detects a kernel that takes them
+// for its results.
 static hone_failure verify_variant(hone_runner *runner, hone_variant_kind kind, double *out_max_error, hone_error *err)
 {
     hone_buffers *buffers = &runner->session->buffers;
@@ -305,7 +306,7 @@ hone_failure hone_runner_verify_variants(
         double error = 0;
         if (!session->variants.variants[kind].there) continue;
         if (!hone_variant_is_for((hone_variant_kind)kind, depth)) continue;
-        // Who keeps its answers, or is right for one set of values, shows on the call itself.
+        // Kept results, and kernels that are right for one set of values only, show on the call itself.
         if (kind < HONE_VARIANT_OTHER && !hone_runner_must_look(runner)) continue;
         if (kind > HONE_VARIANT_OTHER && !hone_runner_has_time(runner)) break;
         if (hone_variants_load(&session->variants, (hone_variant_kind)kind, &session->buffers, err) != HONE_OK)
@@ -320,7 +321,7 @@ hone_failure hone_runner_verify_variants(
         hone_session_pass_phase(session);
     }
     if (session->variants.loaded == HONE_VARIANT_ORIGINAL) return failure;
-    // An earlier failure is the one to tell.
+    // An earlier failure takes precedence.
     hone_error *told = failure == HONE_FAILURE_NONE ? err : NULL;
     hone_status status = hone_variants_load(&session->variants, HONE_VARIANT_ORIGINAL, &session->buffers, told);
     return failure == HONE_FAILURE_NONE && status != HONE_OK ? HONE_FAILURE_RUN : failure;
@@ -346,7 +347,7 @@ static bool same_layout(const hone_tensor *a, const hone_tensor *b)
     return hone_tensor_is_row_major(a) && hone_tensor_is_row_major(b);
 }
 
-// The parameter whose memory an inout result could have; -1: none.
+// The parameter whose memory an inout result can have; -1: none.
 static int find_host(const hone_buffers *buffers, size_t result)
 {
     const hone_fenced *fenced = buffers->sets[0].fenced;
@@ -358,7 +359,7 @@ static int find_host(const hone_buffers *buffers, size_t result)
     return -1;
 }
 
-// Runs with the result in the host's memory, then puts what came where the checks look for it.
+// Runs with the result in the memory of parameter `host`, then copies it to where it is checked.
 static hone_failure run_in_place(
     hone_runner *runner, size_t result, size_t host, double *out_max_error, hone_error *err)
 {

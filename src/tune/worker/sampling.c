@@ -1,12 +1,14 @@
 // How long a candidate's runs take: samples by the host's or the device's clock, warm or after a flood of the caches.
 //
-// A sample is a batch of runs between two readings of the clock, divided by their number: a batch so long that the
-// clock's own cost and grain do not count. Before each, places of the results are overwritten, and looked at right after
-// it (spots.h): what was not written did not belong to the time. In batches that only make warm they are overwritten
-// between two runs, so that one that rests right after another does not get away with the first of each batch. Before the first sample, the candidate runs until it is warm: for a while at least,
-// and on while each run is faster than the one before. Cold runs go round through sets of buffers that exceed the
-// last-level cache, or read a block of that size between samples. Of a device's runs the regime graph takes replays of a
-// graph that holds the batch, and eager each run by itself, with its start and the wait for its end.
+// A sample is a batch of runs between two readings of the clock, divided by their number. The batch is long enough that
+// the cost and the resolution of the clock do not count. Before each batch places of the results are overwritten, and
+// right after it they are checked (spots.h): a result that was not written by then was not part of the timed work. In
+// batches that only warm up, places are overwritten between two runs, so that a kernel that skips a run right after
+// another one is not rescued by the first run of each batch. Before the first sample the candidate runs until it is
+// warm: for a minimum time, and on while each run is faster than the one before. Cold runs rotate through sets of
+// buffers that exceed the last-level cache, or a block of that size is read between samples. On a device, the regime
+// graph times replays of a graph that holds the batch, and the regime eager times each run by itself, with its start
+// and the wait for its end.
 #include "tune/worker/session.h"
 
 #include "base/assert.h"
@@ -21,52 +23,56 @@
 enum {
     MAX_BATCH = 1 << 20,
     FUTILE_RETAKES = 4,
-    SPOTS = 4,         // of a sample on the host
-    GRAPH_RUNS = 4,    // at least, of a sample: what stands between two runs in a graph is part of the time
-    GRAPH_REPLAYS = 1, // before a graph is timed: the first one brings it to the device
-    DEVICE_SPOTS = 1   // each is two copies, of some 10 us
+    SPOTS = 4,         // per sample on the host
+    GRAPH_RUNS = 4,    // at least, per sample: the gaps between runs in a graph are part of the time
+    GRAPH_REPLAYS = 1, // before a graph is timed: the first one uploads it to the device
+    DEVICE_SPOTS = 1   // each takes two copies of about 10 us
 };
 
 static const char where[] = "tune.sample";
-// What a thread may go on working for after its run has returned, to be told from one that left its work.
+// How long a write may come after the run has returned and still count as late instead of missing, and the pause
+// between two checks for it.
 static const uint64_t late_ns = 100 * 1000 * 1000, late_look_ns = 500 * 1000;
 
-// A sample shorter than this is made of several runs: the clock itself takes some 20 ns.
+// A sample shorter than this consists of several runs: the clock itself takes some 20 ns.
 static const double sample_ns = 20e3;
-// One of a duel: what the first run of a batch takes more than the others, some us behind what was overwritten, is in all samples of a
-// block alike, and of two equal choices one may have batches of two runs and the other of three.
+// The same in a duel. The first run of a batch takes some us longer than the others, after places were overwritten. All
+// samples of a block have that share alike, and of two equal candidates one may have batches of two runs and the other
+// of three.
 static const double duel_sample_ns = 100e3;
-// Events of a device add some 2 us to what they stand around.
+// Events of a device add some 2 us to the runs between them.
 static const double device_sample_ns = 200e3;
-// Everybody is warmed up for so long: the first runs after a pause take half as long again.
+// Every candidate is warmed up at least this long: the first runs after a pause take 1.5 times as long.
 static const double warm_ns = 300e3;
-// And for longer while each run is faster than the one before: megabytes come into the last cache run by run.
+// The warm-up goes on, up to most_warm_ns, while a run takes less than still_gains times the one before it: megabytes
+// come into the last-level cache run by run.
 static const double still_gains = 0.95, most_warm_ns = 20e6;
-// After another candidate's sample: its data has gone from the inner caches, its own pool's threads sleep.
+// Warm-up after another candidate's sample: the data has left the inner caches, and the pool's threads sleep.
 static const double warm_again_ns = 200e3;
 // Chosen by measurement on Linux 6.18 (EEVDF) with four busy processes on each processor: after such a rest 90 to
 // 100 % of samples of up to 3 ms were undisturbed, without it 22 to 76 %.
 static const uint64_t rest_ns = 1000000;
-// Of runs, that follow a rest before the next one: below the 3 ms that a slept thread keeps its processor for.
+// Run time between two rests: below the 3 ms for which a thread that slept keeps its processor.
 static const double owed_ns = 2e6;
-// Two slices of the scheduler and some. Of samples of 20 us on two threads, beside 17 busy processes on two processors, 11 to 20 of
-// 100 were undisturbed without it, 57 to 70 with 5 to 20 ms.
+// How long to wait for the pool's threads: a little more than two slices of the scheduler. With samples of 20 us on two
+// threads, beside 17 busy processes on two processors, 11 to 20 of 100 were undisturbed without the wait, 57 to 70 with
+// 5 to 20 ms.
 static const uint64_t gather_ns = 8 * 1000 * 1000;
-static const double busy_share = 0.2; // of the latest samples that were disturbed
-// What a neighbour on a device disturbs all the time, no second sample mends.
+static const double busy_share = 0.2; // share of disturbed samples above which the machine counts as busy
+// On a device, above this share of disturbed samples none is taken again: a neighbour disturbs the next one as well.
 static const double shared_share = 0.9;
-// Longer samples have no processor to themselves on a machine that others use, however often they are taken: beside four
-// busy processes none above 6 to 12 ms had.
+// Longer samples are not taken again: on a machine that others use they never have a processor to themselves. Beside
+// four busy processes no sample above 6 to 12 ms had.
 static const double most_retaken_ns = 25e6;
 
-// What the threads of this process waited for beside the runs of one sample.
+// What the threads of this process waited for during the runs of one sample.
 struct watched {
     const hone_os_waits *waits;
     hone_os_waits_reading before, after;
-    bool has_own; // of `after`: the others are read when the results were looked at, which must not come late
+    bool has_own; // `after` has the caller's waits; the others' are read after the check of spots, which is urgent
 };
 
-// Reads a block larger than the last-level cache, so that nothing of the data stays in it.
+// Reads a block larger than the last-level cache, so that none of the data stays in it.
 static void flood(const hone_session *session)
 {
     const volatile char *bytes = session->flood;
@@ -83,7 +89,7 @@ static hone_status run_next(void *ctx)
     return hone_runner_run_on(runner, set);
 }
 
-// By the device's own clock.
+// Times a batch by the device's own clock.
 static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_error *err)
 {
     const hone_session *session = runner->session;
@@ -111,7 +117,7 @@ static hone_failure sample_on_device(hone_runner *runner, double *out_ns, hone_e
     return status == HONE_OK ? HONE_FAILURE_NONE : hone_failure_of(status);
 }
 
-// Each run is started and waited for before the next, by the host's clock.
+// Times each run by the host's clock: starts it and waits for its end before the next one.
 static hone_failure time_eager(hone_runner *runner, double *out_ns, hone_error *err)
 {
     const hone_session *session = runner->session;
@@ -197,20 +203,21 @@ hone_failure hone_runner_check_spots(const hone_runner *runner, const hone_spots
     return fail_spot(runner, &spot, left == 0, err);
 }
 
-// The set that the last run of the next sample takes.
+// The set that the last run of the next sample uses.
 static size_t last_set(const hone_runner *runner)
 {
     const hone_session *session = runner->session;
     return (session->next_set + runner->batch - 1) % session->buffers.set_count;
 }
 
-// With a flood, a sample must not come back to data that it has itself brought into the cache.
+// With a flood, a sample must not reuse data that it has brought into the cache itself.
 static uint32_t largest_batch(const hone_session *session)
 {
     return session->flood != NULL || session->floods ? (uint32_t)session->buffers.set_count : MAX_BATCH;
 }
 
-// Up to a quarter more: the last run of a batch is looked at, and nobody is to know beforehand which one that is.
+// Adds up to a quarter to the batch, at random: the last run of a batch is checked, and a kernel must not know
+// beforehand which run that is.
 static uint32_t vary(hone_session *session, uint32_t batch)
 {
     const uint32_t most = largest_batch(session), more = hone_random_below(&session->random, batch / 4 + 1);
@@ -222,7 +229,8 @@ static hone_status prepare_spots(hone_runner *runner, hone_spots *out, hone_erro
     hone_session *session = runner->session;
     const bool is_host = session->site.instance == NULL,
                within = is_host && runner->spoils_within && runner->batch >= 2;
-    // Within a batch a single one: who rests while less than some 50 ns have passed is not to be woken by the writing.
+    // Within a batch a single spot: the writes must not take the 50 ns after which a kernel that skips early runs works
+    // again.
     const uint32_t most = !is_host ? DEVICE_SPOTS : within ? 1 : SPOTS;
     hone_status status = hone_spots_choose(out, &session->buffers, last_set(runner), most, &session->random, err);
     if (status != HONE_OK) return status;
@@ -240,7 +248,7 @@ static hone_failure sample_batch(hone_runner *runner, double *out_ns, hone_error
     hone_failure failure = hone_runner_time(runner, out_ns, err);
     runner->workers = hone_pool_take_asked(runner->session->own_pool);
     runner->spoils = NULL;
-    runner->pairs.are_last = false; // until its end says so
+    runner->pairs.are_last = false; // hone_runner_end_pair sets it for a pair
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check_spots(runner, &spots, err);
     if (failure == HONE_FAILURE_NONE) runner->run_ns += *out_ns * runner->batch;
     return failure;
@@ -269,12 +277,13 @@ static uint32_t batch_for(const hone_session *session, double run_ns)
     return wanted > most ? most : (uint32_t)wanted;
 }
 
-// Threads that a library lets spin after its work, some 5 ms those of OpenMP, 200 ms those of Intel's, 128 ms those of an
-// OpenBLAS that was loaded before its worker began, would take a processor from whoever runs next, or stand in its
-// queue all the while: a sample that nothing disturbed would be marked. hone's own are sent to sleep, and are looked for
-// soon. Who has not come to rest by then never does, and is not waited for again; nor who has not in four times as long on a busy
-// machine, where looks come 5 ms late, and .3 s of them took 2.5.
-// Answers how long it slept: on a busy machine many times what it asked for.
+// A library may let its threads spin after its work: OpenMP some 5 ms, Intel's 200 ms, an OpenBLAS that was loaded
+// before its worker began 128 ms. They would take a processor from the next candidate, or stand in its queue all the
+// while, and a sample that nothing disturbed would be marked. hone's own threads are sent to sleep, so the first check
+// comes soon. A thread that still runs after 300 ms of pauses is taken to spin for ever, and is not waited for again.
+// So is one that runs after four times as long on a busy machine, where pauses end 5 ms late: there .3 s of pauses took
+// 2.5 s.
+// Returns how long it slept, in ns: on a busy machine many times what it requested.
 uint64_t hone_session_settle(hone_session *session)
 {
     enum { FIRST_LOOK_NS = 20 * 1000, MOST_LOOK_NS = 500 * 1000, MOST_NS = 300 * 1000 * 1000, MOST_LATE = 4 };
@@ -291,8 +300,9 @@ uint64_t hone_session_settle(hone_session *session)
     return slept_ns;
 }
 
-// Runs between two looks at what the threads of this process waited for. waits NULL: nobody looks. Where runs are timed one by
-// one, the looks are around all that belongs to the sample, and what its preparing waited counts, too.
+// Takes two readings of what the threads of this process waited for, around the runs. waits NULL: takes none. Runs that
+// are timed one by one do not read the waits themselves: then the readings are around all of the sample, and what its
+// preparation waited counts, too.
 static hone_failure run_marked(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
@@ -318,7 +328,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The middle one of those that nothing disturbed; of all, with its own marks, where there are none.
+// The median of the undisturbed samples. If there are none: the median of all, with its own marks.
 static hone_sample middle_of(hone_sample *samples, uint32_t count)
 {
     uint32_t alone = 0;
@@ -329,9 +339,10 @@ static hone_sample middle_of(hone_sample *samples, uint32_t count)
     return samples[counted / 2];
 }
 
-// Of a short run the middle one of a burst of samples: what disturbs a sample makes it longer. Before a burst threads come to rest and
-// are woken, some milliseconds on a busy machine, and it is worth as long: it ends before what a rest is worth to the scheduler does.
-// Somewhere among them are the two batches of a pair (pairs.c), through the same calls.
+// For short runs, the median of a burst of samples: a disturbance makes a sample longer. Before a burst other threads
+// go to sleep and the pool's are woken, which takes some milliseconds on a busy machine, so a burst may take as long.
+// It ends before the time that the scheduler owes for a rest is used up. At a random position in the burst are the two
+// batches of a pair (pairs.c), through the same calls.
 static hone_failure sample_warm(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {
@@ -347,10 +358,10 @@ static hone_failure sample_warm(
     runner->spoils_within = true;
     while (is_short && failure == HONE_FAILURE_NONE && spent < warm_again_ns) {
         failure = runs(runner, &unused_ns, err);
-        spent += fmax(unused_ns * runner->batch, 1000); // a clock that stands still ends too
+        spent += fmax(unused_ns * runner->batch, 1000); // ends also when the clock stands still
     }
     runner->spoils_within = false;
-    // The waits are read around each: some 20 us.
+    // The waits are read around each sample, which takes some 20 us.
     const double most = each_ns < duel_sample_ns ? MOST_SHORT : MOST;
     const uint32_t fit = (uint32_t)fmin(fmax(runner->burst_ns / each_ns, LEAST), most), wanted = is_short ? fit : 0;
     const uint32_t at = has_pair ? hone_random_below(&runner->session->random, wanted + 1) : wanted + 1;
@@ -370,11 +381,11 @@ static hone_failure sample_warm(
     return HONE_FAILURE_NONE;
 }
 
-// run_marked, or more than it.
+// run_marked, or a function that calls it.
 typedef hone_failure watched_runs(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err);
 
-// The host's steal is counted in ticks of 10 ms: it is read around all that belongs to the sample.
+// Steal time of the host is counted in ticks of 10 ms, so it is read around everything that belongs to the sample.
 static hone_failure watch_host(
     hone_runner *runner, watched_runs *watched, hone_runs *runs, hone_sample *out, hone_error *err)
 {
@@ -386,8 +397,8 @@ static hone_failure watch_host(
     return failure;
 }
 
-// A device's clock sees nothing of what the host's threads wait for: its platform says what moved its times. An eager
-// run's time has what both do.
+// A device's clock does not see what the host's threads wait for: its platform reports what disturbed its times. The
+// time of an eager run contains both.
 static hone_failure watch(
     hone_runner *runner, watched_runs *watched, hone_runs *runs, hone_sample *out, hone_error *err)
 {
@@ -401,7 +412,7 @@ static hone_failure watch(
     return failure;
 }
 
-// Whether the machine has other work: then a sample is worth a rest before it.
+// Whether the machine has other work: then a rest before a sample pays off.
 static bool is_busy(const hone_session *session)
 {
     return session->disturbed > busy_share;
@@ -414,7 +425,7 @@ static void note_disturbance(hone_session *session, const hone_sample *sample)
     if (session->site.instance == NULL) hone_pool_note_crowd(session->own_pool, is_busy(session));
 }
 
-// A sample while the candidate is warm and its threads are awake.
+// Takes a sample while the candidate is warm and its threads are awake.
 static hone_failure sample_now(hone_runner *runner, hone_sample *out, hone_error *err)
 {
     hone_failure failure = watch(runner, run_marked, hone_runner_sample, out, err);
@@ -433,9 +444,10 @@ void hone_runner_rest(const hone_runner *runner)
     gather(runner);
 }
 
-// One after its threads have come to rest, and where it rests itself: a thread that has just used its share of a
-// processor is the first to lose it. One that slept is owed some, and its next milliseconds are its own. Then the pool's
-// threads come before it begins: on a busy machine they come milliseconds late, and the caller would do their part.
+// Takes a sample after the threads of the process have gone to sleep and, if `rests`, the caller has slept. A thread
+// that has just used its share of a processor is the first to lose it. One that slept is owed some time, and keeps its
+// processor for the next milliseconds. Then the pool's threads are woken before the sample begins: on a busy machine
+// they come milliseconds late, and the caller would do their part.
 static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample *out, hone_error *err)
 {
     const uint64_t slept_ns = hone_session_settle(runner->session);
@@ -446,7 +458,7 @@ static hone_failure sample_settled(hone_runner *runner, bool rests, hone_sample 
     return failure;
 }
 
-// One while the threads that a library has in this process keep off the caller's processor.
+// Takes a sample while the threads that a library has in this process are kept off the caller's processor.
 static hone_failure sample_apart(hone_runner *runner, hone_sample *out, hone_error *err)
 {
     const hone_session *session = runner->session;
@@ -463,7 +475,7 @@ static bool is_less_disturbed(const hone_sample *a, const hone_sample *b)
     return a->waited < b->waited;
 }
 
-// Runs so long that every sample is disturbed are not taken again and again.
+// When every sample is disturbed, as with long runs, samples are not taken again.
 static bool is_futile(const hone_runner *runner)
 {
     const hone_session *session = runner->session;
@@ -486,7 +498,7 @@ static hone_failure take_again(hone_runner *runner, uint32_t retakes, hone_sampl
     return failure;
 }
 
-// What a rest is worth is not used up, and nobody has taken the processor since.
+// Whether the time that the scheduler owes for the last rest is not used up, and no sample since was disturbed.
 static bool is_rested(const hone_runner *runner)
 {
     return runner->is_rested && runner->run_ns - runner->rested_at_ns < owed_ns;
@@ -508,7 +520,7 @@ hone_failure hone_runner_sample_in_round(hone_runner *runner, uint32_t retakes, 
     return failure == HONE_FAILURE_NONE ? take_again(runner, retakes, out, err) : failure;
 }
 
-// Zeros that the system is to make when somebody looks at them.
+// Finds results without memory: the system would make their zeros only when the caller reads them.
 static hone_failure find_absent(const hone_runner *runner, size_t set, hone_error *err)
 {
     const hone_buffers *buffers = &runner->session->buffers;
@@ -523,8 +535,9 @@ static hone_failure find_absent(const hone_runner *runner, size_t set, hone_erro
     return HONE_FAILURE_NONE;
 }
 
-// Spots say that a run wrote, and not what: who sees that its results were not overwritten as they are before a run that is verified
-// may add up fewer terms. The runs of a pair, and of who learns, are on other numbers.
+// Spots show that a run wrote a result, and not what. A kernel that sees that its results were not overwritten, as they
+// are before a verified run, may add up fewer terms. So results of samples are compared, too. Runs of a pair, and those
+// of a candidate that learns branches, are on other numbers and have no reference.
 hone_failure hone_runner_judge_sample(hone_runner *runner, hone_error *err)
 {
     const double most_share = 1.0 / 64;
@@ -541,7 +554,8 @@ hone_failure hone_runner_judge_sample(hone_runner *runner, hone_error *err)
         hone_reference_check(reference, &session->buffers, set, &session->tolerance, runner->kernel.name, &unused, err);
     runner->judged_ns += (double)(hone_os_now_ns() - start);
     if (status == HONE_OK) return HONE_FAILURE_NONE;
-    // Who wrote into an input has other results, too, and leaves an input that the next candidate would be blamed for.
+    // A candidate that wrote into an input has other results, too, and the next candidate would be blamed for that
+    // input.
     hone_error why = {.message = ""};
     const hone_failure wrote = hone_runner_check(runner, &why);
     if (wrote != HONE_FAILURE_NONE && err != NULL) *err = why;
@@ -550,8 +564,8 @@ hone_failure hone_runner_judge_sample(hone_runner *runner, hone_error *err)
     return HONE_FAILURE_WRONG;
 }
 
-// An interpreter takes longer to start a run on a device than the run takes: one alone would show the host's time, and
-// two are captured into a graph.
+// An interpreter takes longer to start a run on a device than the run takes: a single run would show the host's time,
+// while two are captured into a graph.
 static uint32_t first_batch(const hone_runner *runner)
 {
     const hone_session *session = runner->session;
@@ -570,7 +584,7 @@ static hone_failure warm_up(hone_runner *runner, double *out_ns, hone_error *err
         hone_failure failure = hone_runner_sample(runner, &run_ns, err);
         if (failure != HONE_FAILURE_NONE) return failure;
         *out_ns = run_ns;
-        // A clock that stands still would keep us here for ever, hence at least 1 us a round.
+        // At least 1 us per round is counted, so that the loop ends also when the clock stands still.
         double took = run_ns * runner->batch;
         spent += took > 1000 ? took : 1000;
         uint32_t batch = batch_for(runner->session, run_ns);
@@ -578,7 +592,7 @@ static hone_failure warm_up(hone_runner *runner, double *out_ns, hone_error *err
              gains = run_ns < still_gains * before_ns;
         if (enough && spent >= warm_ns && (!gains || spent >= most_warm_ns)) return HONE_FAILURE_NONE;
         before_ns = run_ns;
-        // Grown step by step: the first run after a pause tells little.
+        // The batch grows step by step, because the first run after a pause says little.
         if (batch > runner->batch * 16) batch = runner->batch * 16;
         if (batch > runner->batch) runner->batch = batch;
     }
@@ -602,8 +616,8 @@ hone_failure hone_runner_begin_duel(hone_runner *runner, double run_ns, hone_err
     return HONE_FAILURE_NONE;
 }
 
-// Where runs are timed one by one what it waited may have come in any of them: all is taken for the last one's, which is then
-// not believed to be slow.
+// Where runs are timed one by one, the waiting may have been in any of them. All of it is attributed to the last one,
+// which is then not believed to be slow.
 static hone_failure warm_marked(
     hone_runner *runner, hone_runs *runs, const hone_os_waits *waits, hone_sample *out, hone_error *err)
 {

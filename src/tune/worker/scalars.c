@@ -1,5 +1,6 @@
-// A candidate on the same inputs with other scalars: one that ignores a scale, or takes its default for the only one,
-// shows. The plan is another one, for a kernel may work out in prepare what depends on its scalars.
+// Verifies a candidate on the same inputs with other scalars: this detects a kernel that ignores a scale, or takes its
+// default for the only value. Each call gets its own plan, because a kernel may compute in prepare what depends on its
+// scalars.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
@@ -28,7 +29,7 @@ void hone_session_forget_scalars(hone_session *session)
     memset(session->known_with_others, 0, sizeof session->known_with_others);
 }
 
-// Scalars come to a kernel by its call and by its arguments.
+// A kernel gets scalars from its call and from its arguments, so both are exchanged.
 static void swap_values(hone_session *session, hone_changed_call *changed)
 {
     hone_call *call = session->call;
@@ -56,7 +57,7 @@ static void use_own(hone_session *session)
     swap_values(session, changed);
 }
 
-// Arguments that are left out have their defaults in the call.
+// Arguments that were omitted have their defaults in the call.
 static hone_status bind_changed(hone_session *session, hone_scalar_change change, hone_changed_call *out)
 {
     const hone_value *given = session->buffers.sets[0].values, *filled = hone_call_values(session->call);
@@ -69,7 +70,7 @@ static hone_status bind_changed(hone_session *session, hone_scalar_change change
     return status;
 }
 
-// Where the algorithm refuses such a call, or its reference gives NaN, nothing is verified with it.
+// If the algorithm refuses such a call, or its reference gives NaN, nothing is verified with it.
 static void make_changed(hone_session *session, hone_scalar_change change)
 {
     hone_changed_call *changed = &session->changed[change];
@@ -108,7 +109,7 @@ static hone_failure run_changed(hone_runner *runner, hone_changed_call *changed,
     hone_error why = {0};
     use_others(session, changed);
     hone_failure failure = hone_runner_init(&other, session, &runner->kernel, &runner->config, &why);
-    // What it cannot be made ready for it does not answer.
+    // A kernel that cannot be prepared for the changed call refuses it, which is allowed.
     if (failure != HONE_FAILURE_NONE)
         failure = HONE_FAILURE_NONE;
     else
@@ -142,7 +143,8 @@ static bool is_known(const hone_session *session, uint64_t identity)
     return false;
 }
 
-// One plan is for all values of scalars that are no part of the key: who fixes them when it is prepared, or in its first run, shows.
+// One plan is for all values of scalars that are not part of the key: this detects a kernel that fixes them in prepare
+// or in its first run.
 static hone_failure verify_ignored(hone_runner *runner, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;

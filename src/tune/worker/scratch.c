@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-// The guard on a device is as wide as what views begin at multiples of (hone_platform_ops.view_align).
+// The guard's size. On a device views begin at multiples of hone_platform_ops.view_align, which is not larger.
 enum { GUARD_SIZE = 4096 };
-// Lines at which one that roams may begin: those of 256 pages, which lie anywhere in the memory.
+// Number of cache lines at which one that roams may begin: those of 256 pages, which lie anywhere in the memory.
 enum { PLACES = 256 * 4096 / HONE_SCRATCH_ALIGN };
 
 static const char where[] = "tune.scratch";
@@ -54,13 +54,13 @@ static hone_status make(hone_guarded_scratch *scratch, size_t size)
     return status == HONE_OK ? fill(scratch, NULL) : status;
 }
 
-// Memory of its own may not be made while the stream is captured.
+// While the stream is captured no memory may be allocated.
 static bool is_captured(const hone_site *site)
 {
     return site->ops->is_capturing != NULL && site->ops->is_capturing(site->instance, site->device, site->stream);
 }
 
-// A run that finds none here has the driver's, without guards.
+// Gives a run its memory. NULL: the run uses the driver's memory, without guards.
 static void *take(void *memory, size_t size)
 {
     hone_guarded_scratch *scratch = memory;
@@ -74,7 +74,7 @@ static void *take(void *memory, size_t size)
     return NULL;
 }
 
-// Behind the launch; the next run of the candidate comes later on the same stream.
+// Called after the launch. The candidate's next run comes later on the same stream.
 static void give_back(void *memory, void *taken, size_t size)
 {
     hone_guarded_scratch *scratch = memory;
@@ -97,7 +97,7 @@ static hone_status take_host(
     hone_guarded_scratch *scratch, size_t size, uint32_t places, hone_execution *execution, hone_error *err)
 {
     const size_t more =
-        2 * GUARD_SIZE + (size_t)places * HONE_SCRATCH_ALIGN; // of the last place's what alignment takes
+        2 * GUARD_SIZE + (size_t)places * HONE_SCRATCH_ALIGN; // the last place's line is for the alignment
     if (size <= SIZE_MAX - more) scratch->block = hone_alloc(&scratch->allocator, size + more);
     if (scratch->block == NULL)
         return hone_fail(err, HONE_OUT_OF_MEMORY, where, "no memory for %zu bytes of scratch", size);
@@ -158,7 +158,8 @@ bool hone_guarded_scratch_is_untouched(const hone_guarded_scratch *scratch)
     return true;
 }
 
-// How far into the guard that begins at guard, and goes on in steps of `step`, the farthest byte lies that was written.
+// Distance of the farthest byte that was written, into the guard that begins at `guard` and goes on in steps of `step`;
+// 0: none.
 static size_t reach_of(const char *guard, ptrdiff_t step)
 {
     const char *low = step > 0 ? guard : guard - (GUARD_SIZE - 1);

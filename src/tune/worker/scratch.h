@@ -1,7 +1,7 @@
-// Scratch memory of one candidate, between guard bytes: the host's, and on a device what its runs take there.
+// Scratch memory of one candidate, between guard bytes: on the host, and on a device what its runs request there.
 //
-// Between runs it is nobody's, so a verified run finds it full of a pattern: who counts on zeros, or on what the run
-// before it left, is wrong there as it will be wrong in a program.
+// Its contents are undefined between runs, so it is filled with a pattern before a verified run: a kernel that relies
+// on zeros, or on what the run before left, is wrong there as it would be in a program.
 #ifndef HONE_TUNE_WORKER_SCRATCH_H
 #define HONE_TUNE_WORKER_SCRATCH_H
 
@@ -11,24 +11,24 @@
 
 #include <stdatomic.h>
 
-enum { HONE_SCRATCH_ALIGN = 64 }; // bytes: what a run may count on
+enum { HONE_SCRATCH_ALIGN = 64 }; // bytes: the alignment that a run may rely on
 
-// Zeroed: there is none.
+// Zeroed: there is no scratch memory.
 typedef struct hone_guarded_scratch {
     hone_allocator allocator;
     const hone_site *site;
-    char *block, *data; // of the host; NULL: it asks for none
+    char *block, *data; // on the host; NULL: the candidate requests none
     size_t size;
-    uint32_t places; // lines at which it may begin: 1, or those that it roams
-    // Of the device: what a run takes, there from the first run that took some. NULL: no run did.
+    uint32_t places; // cache lines at which it may begin: 1, or those that it roams
+    // On the device: what a run requested, from the first such run on. NULL: no run did.
     void *memory; // guard, bytes, guard
     void *inner;  // what a run gets: an address, or the handle of a view
     size_t taken_size;
-    atomic_bool taken; // a run has it
+    atomic_bool taken; // a run uses it
 } hone_guarded_scratch;
 
-// size bytes of the host, and on a site with memory of its own what gives the runs theirs: both go into `execution`.
-// The site stays where it is. Deinitialised in any case.
+// Allocates `size` bytes on the host, and for a site with memory of its own provides what gives the runs theirs: both
+// are put into `execution`. The site must not move. hone_guarded_scratch_deinit must be called in any case.
 hone_status hone_guarded_scratch_init(
     hone_guarded_scratch *scratch,
     const hone_allocator *allocator,
@@ -37,18 +37,18 @@ hone_status hone_guarded_scratch_init(
     hone_execution *execution,
     hone_error *err);
 void hone_guarded_scratch_deinit(hone_guarded_scratch *scratch);
-// Before a run that is verified.
+// Fills it with the pattern, before a verified run.
 hone_status hone_guarded_scratch_poison(const hone_guarded_scratch *scratch, hone_pool *pool, hone_error *err);
-// For a duel: the host's is exchanged for room in which it goes from page to page. Which of its lines share a set of a cache with
-// those of the arrays is decided by the page that the system has put it on, and a run of 10 us takes 15 on some pages: no
-// choice is to be the faster one by its page. After HONE_OUT_OF_MEMORY it stays where it is.
+// For a duel, on the host: exchanges it for memory in which it moves from page to page. The page that the system chose
+// decides which of its cache lines share a set of a cache with those of the arrays, and a run of 10 us takes 15 us on
+// some pages: no candidate must be faster because of its page. After HONE_OUT_OF_MEMORY it stays where it is.
 hone_status hone_guarded_scratch_roam(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err);
-// Before a sample: one that roams goes to another place, drawn at random. HONE_FAILURE_NONE; HONE_FAILURE_BOUNDS where the
-// guards were written.
+// Before a sample: moves one that roams to a random place. HONE_FAILURE_NONE, or HONE_FAILURE_BOUNDS if the guards were
+// written.
 hone_failure hone_guarded_scratch_move(hone_guarded_scratch *scratch, hone_execution *execution, hone_error *err);
-// After a run that was given other scratch: whether the host's is as hone_guarded_scratch_poison left it.
+// After a run with other scratch memory: whether the host's is as hone_guarded_scratch_poison left it.
 bool hone_guarded_scratch_is_untouched(const hone_guarded_scratch *scratch);
-// HONE_FAILURE_NONE when the guards are as they were; else HONE_FAILURE_BOUNDS with what was written.
+// HONE_FAILURE_NONE if the guards are intact; else HONE_FAILURE_BOUNDS with what was written.
 hone_failure hone_guarded_scratch_check(const hone_guarded_scratch *scratch, hone_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-// The worker's side of PREPARE: configs of one kernel, prepared all at once and let go of again, so that what was
-// compiled lies in the cache when they are tried and nothing is compiled beside what is timed.
+// The worker's side of PREPARE: prepares configs of one kernel all at once and releases them again, so that compiled
+// code is in the cache when they are tried, and nothing is compiled beside timed runs.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
@@ -40,7 +40,7 @@ static hone_status run_batch(batch *b)
     hone_pool *pool = NULL;
     hone_os_cpu cpu;
     hone_os_cpu_read(&cpu);
-    hone_platform_instance *instance; // opened here, not by several at once
+    hone_platform_instance *instance; // opened here, and not by several threads at once
     hone_status status = hone_site_instance_for(&b->session->site, b->kernel.platform, &instance, NULL);
     if (status != HONE_OK) return status;
     status = hone_pool_create(&b->session->allocator, cpu.threads, &pool, NULL);
@@ -56,7 +56,7 @@ void hone_session_answer_prepare(hone_session *session, hone_wire_reader *reader
     if (read_batch(session, reader, &b, NULL) == HONE_OK && run_batch(&b) == HONE_OK)
         for (uint32_t i = 0; i < b.count; i++)
             prepared += b.prepared[i];
-    // Compilers keep memory and threads of their own, which are no candidate's.
+    // Compilers keep memory and threads of their own, which are not attributed to a candidate.
     hone_side_effects_init(&session->effects, session->effects.shared, session->effects.driven);
     hone_wire_put_u32(answer, prepared);
 }

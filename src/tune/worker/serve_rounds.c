@@ -1,14 +1,15 @@
-// The worker's side of ROUNDS: finalists, interleaved.
+// The worker's side of ROUNDS: measures finalists, interleaved.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
 
 #include <math.h>
 
-// Runs that are compared before and after the rounds.
+// Up to so many runs are compared before and after the rounds, for about finals_verified_ns.
 enum { FINALS_VERIFIED = 64 };
 static const double finals_verified_ns = 10e6;
-// On a device, where each takes a copy and a wait, of all finalists together, and at least that of one on the host.
+// On a device, where each run takes a copy and a wait: for all finalists together. Each gets at least
+// finals_verified_ns.
 static const double device_verified_ns = 200e6;
 
 static const char where[] = "tune.worker";
@@ -16,13 +17,13 @@ static const char where[] = "tune.worker";
 typedef struct finals {
     hone_session *session;
     hone_rounds asked;
-    bool verifies;               // in full, before and after
-    double looks_ns, repeats_ns; // that pass before hone_runner_has_time and hone_runner_repeats end; 0: they do not
-    double burst_ns;             // a runner\'s
+    bool verifies;               // all checks, before and after the rounds
+    double looks_ns, repeats_ns; // time until hone_runner_has_time and hone_runner_repeats return false; 0: for ever
+    double burst_ns;             // hone_runner.burst_ns
     hone_kernel kernels[HONE_MAX_TOGETHER];
     hone_config configs[HONE_MAX_TOGETHER];
-    uint8_t changes[HONE_MAX_TOGETHER]; // of scalars, a bit for each
-    bool is_known[HONE_MAX_TOGETHER];   // of the library's own: its tests look at them
+    uint8_t changes[HONE_MAX_TOGETHER]; // of scalars to verify with, a bit for each
+    bool is_known[HONE_MAX_TOGETHER];   // a kernel of the library, which its tests check
     hone_runner runners[HONE_MAX_TOGETHER];
 } finals;
 
@@ -49,7 +50,8 @@ static hone_status read_finals(finals *f, hone_wire_reader *reader, hone_error *
     return status != HONE_OK || f->session->open ? status : hone_fail(err, HONE_IO, where, "no call is open");
 }
 
-// Who is to win: everything of it is looked at, leaks of one run in thousands, too.
+// Whether there is one finalist, the winner, and it is not a kernel of the library: then leaks in one run of thousands
+// are searched, too.
 static bool is_winner_of_others(const finals *f)
 {
     return f->verifies && f->asked.count == 1 && !f->is_known[0];
@@ -61,7 +63,8 @@ static double most_verified_ns(const finals *f, bool after)
     return fmax(device_verified_ns / f->asked.count, finals_verified_ns);
 }
 
-// Who keeps its results: some ten runs. Of the library's own none does, and they come second, where there is time for them.
+// Detects a kernel that returns results it has kept, in about ten runs. Kernels of the library do not keep results, so
+// this check comes second for them, and only when there is time.
 static hone_failure probe(hone_runner *runner, hone_error *err)
 {
     const double probes_ns = 12 * runner->look_ns;
@@ -74,7 +77,7 @@ static hone_failure probe(hone_runner *runner, hone_error *err)
     return failure == HONE_FAILURE_NONE ? hone_runner_probe_renewed(runner, HONE_FOR_LEADERS, err) : failure;
 }
 
-// Other values say the same after the rounds as before them, and so does a probe.
+// Other values and a probe would give the same after the rounds as before them, so these checks are made before.
 static hone_failure verify_one(const finals *f, hone_runner *runner, bool after, double *out_max_error, hone_error *err)
 {
     const double often_ns = most_verified_ns(f, after);
@@ -87,7 +90,7 @@ static hone_failure verify_one(const finals *f, hone_runner *runner, bool after,
     return hone_runner_verify_variants(runner, HONE_FOR_WINNERS, out_max_error, err);
 }
 
-// Every finalist in turn; out->failed is the one that failed.
+// Verifies every finalist; out->failed is the index of the one that failed.
 static hone_failure verify_all(finals *f, bool after, hone_rounds_answer *out, hone_error *err)
 {
     const uint64_t start = hone_os_now_ns();
@@ -105,14 +108,14 @@ static hone_failure verify_all(finals *f, bool after, hone_rounds_answer *out, h
     return failure;
 }
 
-// That nobody wrote where nothing is to be written. Who it was nobody knows, unless there is but one.
+// Checks that no finalist wrote where none may write. Which one did is unknown, unless there is only one.
 static hone_failure check_all(finals *f, hone_rounds_answer *out, hone_error *err)
 {
     out->failed = f->asked.count > 1 ? f->asked.count : 0;
     return f->asked.count > 0 ? hone_runner_check(&f->runners[0], err) : HONE_FAILURE_NONE;
 }
 
-// With other scalars, in places that the call allows, and in two threads: who is to win.
+// Verifies winners with other scalars, in places that the call allows, and in two threads.
 static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_error *err)
 {
     const uint64_t start = hone_os_now_ns();
@@ -166,8 +169,8 @@ static hone_failure warm_all(finals *f, uint32_t *out_failed, hone_error *err)
     return HONE_FAILURE_NONE;
 }
 
-// Who is looked at in full, or was suspicious in all of its rounds, has as many samples more as it takes to know, beside other
-// work up to so many.
+// Takes further samples, up to MOST_SAMPLES, until pairs allow a verdict: for finalists that get all checks, or that
+// were suspicious in all of their rounds. Other work on the machine may make more samples necessary.
 static hone_failure judge_pairs(finals *f, uint32_t *out_failed, hone_error *err)
 {
     enum { MOST_SAMPLES = 24, SUSPICIOUS = 3 };
@@ -197,8 +200,8 @@ static hone_failure pursue_leak(finals *f, hone_error *err)
     return hone_runner_check_arguments(&f->runners[0], arguments, failure, err);
 }
 
-// The round of who wins is for its pairs, which runs this long have none of. What its samples leave was compared in the rounds
-// before.
+// The round of a single winner is for its pairs, and runs longer than longest_ns get none. The results of its samples
+// were compared in the rounds before.
 static bool is_sampled(const finals *f)
 {
     const double longest_ns = 5e6;
@@ -220,8 +223,9 @@ static hone_failure sample_all(finals *f, hone_rounds_answer *out, hone_error *e
     return f->verifies ? verify_all(f, true, out, err) : check_all(f, out, err);
 }
 
-// Where that is asked for they are verified before and after, for what was right in its first run may be wrong in its
-// thousandth. Else one run of each is looked at before the rounds, and whether anybody wrote elsewhere after them.
+// If all checks are requested, finalists are verified before and after the rounds, because a kernel that is right in
+// its first run may be wrong in its thousandth. Otherwise one run of each is compared before the rounds, and after them
+// only writes outside of the results are checked.
 static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *err)
 {
     const uint64_t begin_ns = hone_os_now_ns();
@@ -247,8 +251,8 @@ static hone_failure run_finals(finals *f, hone_rounds_answer *out, hone_error *e
         out->is_brief = out->is_brief || f->runners[i].is_brief;
         hone_runner_deinit(&f->runners[i]);
     }
-    // What is left behind in the end is nobody's in particular, when there are several: each is looked at alone where it
-    // has made all times doubtful.
+    // With several finalists, what is left behind at the end cannot be attributed to one of them. It is reported only
+    // if it makes all times doubtful (HIDDEN); then each finalist is checked alone.
     hone_error why = {0};
     hone_failure left = hone_session_look_after(f->session, failure, &why);
     const bool is_told = f->asked.count == 1 || left == HONE_FAILURE_HIDDEN;

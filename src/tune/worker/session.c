@@ -10,12 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-// Runs that are compared after a candidate was timed.
+// After a candidate was timed, up to so many further runs are compared, for about race_verified_ns. With runs longer
+// than long_verified_ns none are, if samples were compared.
 enum { RACE_VERIFIED = 8 };
 static const double race_verified_ns = 1e6, long_verified_ns = 5e6;
-// What looking at a leader takes: on some ten kinds of values, in three places, and two times nine runs of probes.
+// Duration of the checks for a leader, in verified runs: on some ten kinds of values, in three places, and two times
+// nine runs of probes.
 enum { LOOKS_AT_LEADER = 30 };
-// What making those values takes: as long as so many looks, and as many times the reference.
+// Duration of making those values: so many verified runs and as many runs of the reference.
 enum { LOOKS_OF_VALUES = 12 };
 
 static const double most_proof_ns = 1e15;
@@ -67,7 +69,7 @@ void hone_session_deinit(hone_session *session)
     hone_pack_shelf_empty(&session->packs);
 }
 
-// With a host, whose threads and handlers are not the session's.
+// Whether the session runs in the host process, whose threads and handlers are not its own.
 static bool is_shared(const hone_session *session)
 {
     return session->given_pool != NULL || session->note == NULL;
@@ -75,7 +77,7 @@ static bool is_shared(const hone_session *session)
 
 // Open ----------------------------------------------------------------------------------------------------------------
 
-// The processors work for a device of another kind, too: references, inputs and comparisons are computed by them.
+// For a device of another kind, the processors work too: they compute references, inputs and comparisons.
 static int32_t threads_beside(const hone_device_info *device)
 {
     enum { MOST = 32 }; // more would wait for memory
@@ -94,7 +96,7 @@ static hone_status take_pool(hone_session *session, hone_error *err)
     return hone_pool_create(&session->allocator, threads, &session->own_pool, err);
 }
 
-// All sets together must not fit the last-level cache. Where 64 of them do, a flood does the rest.
+// All sets together must not fit the last-level cache. If HONE_MAX_SETS of them do, a flood is used as well.
 static hone_status make_cold(hone_session *session, hone_error *err)
 {
     if (session->regime != HONE_COLD) return HONE_OK;
@@ -135,7 +137,7 @@ static hone_status make_call(hone_session *session, const char *key, hone_error 
     return hone_buffers_fill(&session->buffers, session->call, session->seed, err);
 }
 
-// Of the library's own the tests know it. A module would be compiled anew for a part.
+// For the library's own algorithms their tests check this. A module would be compiled again for a part.
 static bool parts_are_checked(const hone_session *session)
 {
     const double most_ns = 20e6;
@@ -161,7 +163,7 @@ static hone_status make_data(hone_session *session, const char *key, hone_error 
 
 // Other values --------------------------------------------------------------------------------------------------------
 
-// The default's results on the values that are loaded, which must be the same twice.
+// Keeps the default's results on the values that are loaded. They must be the same in two runs.
 static hone_status keep_standard(hone_session *session, hone_runner *runner, hone_error *err)
 {
     hone_failure failure = hone_runner_run(runner, err);
@@ -213,7 +215,8 @@ static hone_status open_site(hone_session *session, hone_error *err)
     return hone_site_open(&session->site, &session->allocator, wanted, err);
 }
 
-// The first time that a kernel is tried, so that what it leaves is not found beside another one. To ask takes a part of a millisecond.
+// Checks a kernel the first time that it is tried, before advice that it left could be attributed to another one. A
+// check takes a part of a millisecond.
 static hone_failure check_advice_once(hone_session *session, const hone_kernel *kernel, hone_error *err)
 {
     const uint64_t identity = hone_kernel_identity(kernel);
@@ -296,17 +299,17 @@ static double since(uint64_t start)
     return (double)(hone_os_now_ns() - start);
 }
 
-// What one TRY asks.
+// The request of one TRY.
 typedef struct try_request {
     hone_kernel kernel;
     hone_config config;
-    uint8_t changes; // of scalars that it is verified with, a bit for each
+    uint8_t changes; // of scalars to verify it with, a bit for each
     hone_stopping stopping;
     hone_try_sort sort;
-    double proof_ns;             // that looking at it as at a leader may take, where it leads
-    bool is_known;               // one of the library's own
-    double looks_ns, repeats_ns; // that pass before hone_runner_has_time and hone_runner_repeats end; 0: they do not
-    const uint64_t *known;       // digests of this kernel's that were measured
+    double proof_ns;             // longest time for the checks for a leader, if it leads
+    bool is_known;               // a kernel of the library
+    double looks_ns, repeats_ns; // time until hone_runner_has_time and hone_runner_repeats return false; 0: for ever
+    const uint64_t *known;       // digests of this kernel's code that were measured
     uint32_t known_count;
 } try_request;
 
@@ -316,8 +319,8 @@ static hone_failure verify_first(hone_runner *runner, double *max_error, hone_er
     return failure == HONE_FAILURE_NONE ? hone_runner_verify_in_place(runner, max_error, err) : failure;
 }
 
-// What takes long says of one config what it says of the kernel's others, nearly always. The config that wins is looked
-// at in the finals.
+// Checks that take long nearly always have the same result for all configs of a kernel, so one config is checked. The
+// config that wins is checked in the finals.
 static bool has_led(const hone_runner *runner)
 {
     const uint64_t identity = hone_kernel_identity(&runner->kernel);
@@ -332,14 +335,14 @@ static void note_leader(hone_runner *runner)
     session->led[session->next_led++ % HONE_KNOWN_WITH_OTHERS] = hone_kernel_identity(&runner->kernel);
 }
 
-// What may win is looked at again: what was right in its first run may be wrong in its thousandth, or on other values.
-// Who leads now may be what answers in the end.
+// Verifies a candidate that may win again: a kernel that is right in its first run may be wrong in its thousandth, or
+// on other values. The current leader may be the final winner.
 static hone_failure verify_last(
     hone_runner *runner, hone_verify_depth depth, uint8_t changes, double *max_error, hone_error *err)
 {
     const bool leads = depth > HONE_FOR_ALL;
     hone_failure failure = leads && hone_runner_must_look(runner) ? hone_runner_probe(runner, err) : HONE_FAILURE_NONE;
-    // A sample of a long run is a run whose results were compared, too.
+    // A sample of a long run was a run whose results were compared, too.
     if (failure == HONE_FAILURE_NONE && !(runner->verify_ns > long_verified_ns && runner->judged_ns > 0))
         failure = hone_runner_verify_often(runner, RACE_VERIFIED, race_verified_ns, max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_variants(runner, depth, max_error, err);
@@ -353,8 +356,9 @@ static hone_failure verify_last(
     return failure;
 }
 
-// In stages: all results of its first run, then its times, and the rest only of what they have not shown to be slower
-// than the best. Who is resumed with such a time wins only by the finals, which look at everything.
+// In stages: first all results of its first run, then its times, and the other checks only if these do not show that it
+// is slower than the best. A candidate that is resumed with such a time wins only through the finals, which make all
+// checks.
 static hone_failure measure(hone_runner *runner, const try_request *q, hone_trial *out, hone_error *err)
 {
     const hone_stopping *stopping = &q->stopping;
@@ -375,7 +379,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     start = hone_os_now_ns();
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_check(runner, err);
     const bool leads = q->sort != HONE_TRY_AGAIN && (stopping->best_ns == 0 || out->time_ns < stopping->best_ns);
-    // The finals look at all of it: a slow run is not repeated here as often as a contest has no time for.
+    // The finals make all checks: a slow run is not repeated here more often than the contest has time for.
     const hone_session *session = runner->session;
     const double looks = has_led(runner) ? LOOKS_AT_LEADER / 2 : LOOKS_AT_LEADER,
                  values_ns = LOOKS_OF_VALUES * (out->look_ns + session->reference.time_ns),
@@ -384,7 +388,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     const hone_verify_depth depth = q->sort == HONE_TRY_VERIFIES ? HONE_FOR_WINNERS
                                     : leads && !out->unproven    ? HONE_FOR_LEADERS
                                                                  : HONE_FOR_ALL;
-    // On a busy machine a look takes a hundred times as long as the last one.
+    // On a busy machine a check may take a hundred times as long as the last one.
     if (runner->is_known && depth == HONE_FOR_LEADERS)
         runner->looks_until_ns = start + (uint64_t)fmin(q->proof_ns, most_proof_ns);
     if (failure == HONE_FAILURE_NONE && !out->dropped)
@@ -393,7 +397,7 @@ static hone_failure measure(hone_runner *runner, const try_request *q, hone_tria
     out->spent.verify_ns += took_ns;
     if (depth == HONE_FOR_LEADERS) out->proof_ns = took_ns;
     if (depth > HONE_FOR_ALL) out->unproven = runner->left_out;
-    // What its samples said so far is the time of numbers that it knew.
+    // Its samples so far have the time of numbers whose branches were learned.
     return failure == HONE_FAILURE_NONE && runner->learns != NULL && !learnt
                ? hone_measure_candidate(runner, stopping, out, err)
                : failure;
@@ -412,7 +416,8 @@ static hone_failure verify_first_runs(hone_runner *runner, double after_ns, hone
     hone_failure failure = hone_runner_verify_first(runner, after_ns, &out->time_ns, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_beside(runner, &out->max_error, err);
     if (failure == HONE_FAILURE_NONE && after_ns == 0) failure = hone_runner_verify_preparing(runner, err);
-    // Small calls may go another way than the contest's. Which one is held in its run says nothing of addresses.
+    // Small calls may take another path than the contest's call. The process in which a run is stopped need not check
+    // placements again.
     if (failure == HONE_FAILURE_NONE && after_ns == 0)
         failure = hone_runner_verify_placed(runner, HONE_FOR_WINNERS, true, &out->max_error, err);
     hone_session_keep_neighbour(runner->session);
@@ -426,7 +431,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
     hone_side_effects_begin(&session->effects);
     const hone_platform_facts *facts = hone_platform_facts_of(q->kernel.platform);
     session->effects.is_known = q->is_known;
-    session->effects.interpreted = facts->is_interpreted || facts->is_module; // XLA's threads free what they please
+    session->effects.interpreted = facts->is_interpreted || facts->is_module; // XLA's threads free memory at any time
     uint64_t start = hone_os_now_ns();
     hone_failure failure = hone_runner_init(&runner, session, &q->kernel, &q->config, err);
     out->spent.prepare_ns = since(start);
@@ -444,7 +449,7 @@ static hone_failure try_candidate(hone_session *session, const try_request *q, h
         failure = measure(&runner, q, out, err);
     failure = hone_runner_check_arguments(&runner, arguments, failure, err);
     if (failure == HONE_FAILURE_NONE && !out->same) failure = check_advice_once(session, &q->kernel, err);
-    // A run is the candidate's, whatever it is for: verifying is what stands around it.
+    // Every run counts as the candidate's run time, whatever it is for; the time to verify is the rest.
     out->spent.verify_ns -= runner.verified_ns;
     out->spent.run_ns = runner.run_ns + runner.verified_ns;
     hone_runner_deinit(&runner);
@@ -479,7 +484,7 @@ static void handle_try(hone_session *session, hone_wire_reader *reader, hone_buf
         trial.failure = HONE_FAILURE_PREPARE;
     else
         trial.failure = try_candidate(session, &q, &trial, &err);
-    // What is not installed here says nothing of the kernel, and is no more true once it is.
+    // If something is not installed here, the kernel is refused and not failed: it may work once that is installed.
     if (trial.failure == HONE_FAILURE_UNSUPPORTED || trial.failure == HONE_FAILURE_PREPARE)
         trial.refused = trial.refused || err.status == HONE_UNAVAILABLE;
     trial.spoiled = session->spoiled;

@@ -10,25 +10,27 @@
 #include <string.h>
 
 // The method: what the process holds (heap, mapped memory, descriptors, threads) is read between equal pieces of a
-// candidate's work. A leak grows in every piece, a cache fills once. Who grew in two pieces is suspected, and is run on
-// for twice as long again and again (hone_pursue_leak); who does not grow in one of those is acquitted, and where there is little
-// time who does not grow evenly.
+// candidate's work. A leak grows in every piece, a cache fills once. What grew in two pieces is suspected, and the
+// candidate runs on, twice as long again and again (hone_pursue_leak). What does not grow in one of these pieces is
+// acquitted; where there is little time, so is what does not grow evenly.
 //
 // Growth in so many intervals may be a leak. It may also be a cache that fills: the C library keeps up to seven freed
-// pieces of each size for each thread and counts them as in use, and a runtime's threads come by theirs one after
-// another. What leaks takes such pieces first, and does not grow meanwhile.
+// pieces of each size for each thread and counts them as in use, and a runtime's threads get theirs one after another.
+// A leak takes such pieces first, and does not grow meanwhile.
 enum { SUSPECT_INTERVALS = 2 };
 
-// Between two looks: a pool that was told to rest sleeps after some us, a library's threads after a while.
+// Pause between two checks: a pool that was told to rest sleeps after some us, a library's threads after a while.
 static const uint64_t first_look_ns = 20 * 1000, look_ns = 500 * 1000;
-// Some libraries let their threads spin for 200 ms after their work. This is time on a processor: on a busy machine a
+// Some libraries let their threads spin for 200 ms after their work. The limit is processor time: on a busy machine a
 // thread that is about to sleep may wait longer than that for its turn.
 static const uint64_t rest_ns = 250 * 1000 * 1000, most_rest_ns = UINT64_C(5) * 1000 * 1000 * 1000;
-// How long nobody is to be at work, and of who may win; of that time threads that rest may take one part in so many.
+// How long the process must be idle, ordinarily and for a candidate that may win. Threads at rest may use 1 /
+// IDLE_SHARE of that time.
 static const uint64_t watch_ns = 1000 * 1000, long_watch_ns = 20 * 1000 * 1000;
 enum { IDLE_SHARE = 10 };
 static const double clock_slack = 1e-3;
-// Between what leaks in a run of one interval and of the next. In the first of them it still takes pieces that were kept.
+// Largest ratio between a leak's growth per run in one interval and the next. In the first interval it still takes
+// pieces that were kept.
 static const double even = 2;
 static const uint64_t bloated_bytes = 256u << 20;
 
@@ -36,10 +38,10 @@ static const char where[] = "tune.side_effects";
 
 static const struct {
     const char *what, *unit;
-    uint64_t least; // growth that counts, a run
+    uint64_t least; // the least growth per run that counts
     uint64_t least_interpreted;
 } held[HONE_HELD_COUNT] = {
-    // An interpreter frees what it no longer needs now and then, and keeps memory for what it makes next.
+    // An interpreter frees now and then what it no longer needs, and keeps memory for what it makes next.
     [HONE_HELD_HEAP] = {"memory that it does not free", " bytes", 8, 4096},
     [HONE_HELD_MAPPED] = {"memory that it mapped", " bytes", 4096, 65536},
     [HONE_HELD_DESCRIPTORS] = {"open files", "", 1, 1},
@@ -47,11 +49,12 @@ static const struct {
     [HONE_HELD_KEYS] = {"keys for thread-local data", "", 1, 1},
 };
 
-// Of so many runs.
+// The least growth that counts, for so many runs.
 static uint64_t least_growth(const hone_side_effects *effects, int what, uint32_t runs)
 {
     const bool is_memory = what == HONE_HELD_HEAP || what == HONE_HELD_MAPPED;
-    // In so many runs a leak of one in thousands is one of less: as much memory as one of a few bytes in each, or a file.
+    // In so many runs a leak that occurs in one of thousands grows less: it counts with as much memory as a few bytes
+    // in each run, or with one file.
     if (effects->slow && !effects->interpreted) return is_memory ? held[HONE_HELD_HEAP].least * runs : 1;
     return (effects->interpreted ? held[what].least_interpreted : held[what].least) * runs;
 }
@@ -160,7 +163,7 @@ hone_failure hone_side_effects_compare(const hone_side_effects *effects, hone_er
 {
     hone_os_state before = effects->before, now;
     hone_os_state_read(&now);
-    // A function of Python is compiled at its first run of a shape, and LLVM in it sets handlers.
+    // A Python function is compiled at its first run of a shape, and LLVM sets handlers then.
     if (effects->interpreted) hone_os_state_adopt_loading(&before);
     const char *changed = hone_os_state_changed(&before, &now, effects->shared);
     if (changed == NULL) return HONE_FAILURE_NONE;
@@ -190,7 +193,7 @@ static hone_failure compare_pool(const hone_pool *pool, hone_error *err)
     return HONE_FAILURE_TRACES;
 }
 
-// Where users ask for it, OpenMP binds the thread that calls it with its first work, and again.
+// If users request it, OpenMP binds the thread that calls it with its first work, and again later.
 static bool binds_by_openmp(void)
 {
     return getenv("OMP_PROC_BIND") != NULL || getenv("GOMP_CPU_AFFINITY") != NULL || getenv("KMP_AFFINITY") != NULL;
@@ -203,22 +206,23 @@ static hone_failure compare_processors(const hone_side_effects *effects, hone_er
     return HONE_FAILURE_TRACES;
 }
 
-// By other threads, and by processes that it left behind and that are no children of this one any more.
+// Processor time of other threads, and of processes that it left behind and that are no longer children of this one.
 static uint64_t spent_elsewhere(hone_os_orphans *out_orphans)
 {
     return hone_os_orphans_ns(out_orphans) + hone_os_others_ns();
 }
 
-// A thread that sleeps now and then is not seen running at every look: what all of them take of processors while nobody is at work says it.
-// One that works after a pause alone harms who runs meanwhile as much.
-// The library's own are looked at by its tests, and a millisecond is a third of what a candidate of a short run takes.
+// Number of threads or processes that still work. A thread that sleeps now and then is not seen running in every check,
+// so the processor time of all of them is measured while the process is idle. A thread that works only after a pause
+// harms the next candidate as much. Kernels of the library are exempt: their tests check this, and a millisecond is a
+// third of the time of a candidate with short runs.
 static int count_restless(const hone_side_effects *effects, uint64_t watch)
 {
     hone_os_orphans orphans;
     const int running = hone_os_others_run();
     if (running > 0 || effects->is_known) return running;
     const uint64_t start = hone_os_now_ns(), spent = spent_elsewhere(&orphans);
-    // On a busy machine one that is ready may have no processor all the while.
+    // On a busy machine one that is ready may get no processor all the while.
     if (orphans.running > 0) return orphans.running;
     if (hone_os_thread_count() == 1 && orphans.count == 0) return running;
     hone_os_sleep_ns(watch);
@@ -242,7 +246,7 @@ static hone_failure await_rest(const hone_side_effects *effects, hone_error *err
     return HONE_FAILURE_NONE;
 }
 
-// A clock that was made slower makes everybody fast who comes after its maker, who need not have been.
+// A clock that was slowed makes all candidates after the one that slowed it seem fast, which itself need not have been.
 static hone_failure compare_clocks(const hone_side_effects *effects, hone_error *err)
 {
     const double least = (double)(hone_os_true_now_ns() - effects->true_after_ns);
@@ -253,7 +257,7 @@ static hone_failure compare_clocks(const hone_side_effects *effects, hone_error 
     return HONE_FAILURE_HIDDEN;
 }
 
-// A setting, or another's function: a candidate that slows down numpy's sine wins by it.
+// Finds a changed setting or function of the interpreter: a candidate that slows down numpy's sine wins by that.
 static hone_failure compare_interpreter(hone_error *err)
 {
     char words[256] = "";
@@ -286,7 +290,8 @@ hone_failure hone_side_effects_end(hone_side_effects *effects, hone_pool *pool, 
     return failure;
 }
 
-// A device's libraries load code when it is first needed, hundreds of megabytes of it, and a new process would again.
+// A device's libraries load hundreds of megabytes of code when it is first needed, and a new process would load it
+// again.
 static uint64_t most_growth(const hone_side_effects *effects)
 {
     int64_t eighth = effects->driven ? hone_os_memory_bytes() / 8 : 0;

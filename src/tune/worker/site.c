@@ -23,7 +23,8 @@ bool hone_site_is_lost(const hone_site *site)
     return site->instance != NULL && site->ops->is_lost != NULL && site->ops->is_lost(site->instance);
 }
 
-// A driver that shows its devices to the program need not do so to another process: what is seen there is told.
+// A driver that shows its devices to the program need not show them to another process: the message says what it shows
+// there.
 static hone_status fail_missing(hone_site *site, const hone_device_info *wanted, size_t count, hone_error *err)
 {
     hone_buffer words;
@@ -36,7 +37,7 @@ static hone_status fail_missing(hone_site *site, const hone_device_info *wanted,
     return status;
 }
 
-// The device that a description from another process means.
+// Finds the device that a description from another process means.
 static hone_status find_device(hone_site *site, const hone_device_info *wanted, hone_error *err)
 {
     size_t count = 0;
@@ -66,7 +67,7 @@ hone_status hone_site_open(
     if (status == HONE_OK && site->ops->create_stream != NULL)
         status = site->ops->create_stream(site->instance, site->device, &site->stream, err);
     if (status != HONE_OK) hone_site_close(site);
-    if (status == HONE_OK) hone_site_forget_marks(site); // what it opens is no candidate's
+    if (status == HONE_OK) hone_site_forget_marks(site); // opening is not attributed to a candidate
     return status;
 }
 
@@ -140,7 +141,7 @@ hone_status hone_site_mirror(
     hone_error *err)
 {
     hone_assert(site->instance != NULL && first >= block && (size_t)(first - block) <= size);
-    // Behind a handle there is no address: where its memory begins is a multiple of everything.
+    // A handle has no address: its memory begins at a multiple of any alignment.
     const size_t views = site->ops->view_align, step = views > 0 ? views : ALIGNMENT;
     void *memory = NULL;
     *out_block = NULL;
@@ -152,7 +153,7 @@ hone_status hone_site_mirror(
     const size_t wanted = (uintptr_t)first % ALIGNMENT, unmoved = base + (size_t)(first - block);
     *out_block = memory;
     hone_assert((step & (step - 1)) == 0);
-    *out_skip = (wanted - unmoved) % step; // step is a power of two: a difference below 0 has the same rest
+    *out_skip = (wanted - unmoved) % step; // step is a power of two: a negative difference has the same remainder
     return HONE_OK;
 }
 

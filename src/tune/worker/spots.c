@@ -13,7 +13,8 @@ static bool is_real(hone_dtype dtype)
     return dtype.code != HONE_CODE_INT && dtype.code != HONE_CODE_UINT && dtype.code != HONE_CODE_BOOL;
 }
 
-// A small integer may well be what its place was overwritten with, where inputs have changed.
+// Whether a result can be distinguished from what its place was overwritten with. A small integer may be equal to that
+// when inputs have changed.
 static bool is_told_apart(hone_dtype dtype)
 {
     return is_real(dtype) || dtype.code == HONE_CODE_BOOL || dtype.bits >= 32;

@@ -1,11 +1,11 @@
-// A candidate that was right on memory that suits it, in places that its call allows: on arrays that are aligned no
-// better than the call's key says, with a wall right behind them and then right before them. Its scratch memory lies so,
-// too.
+// Verifies a candidate that was right on memory that suits it in other places that its call allows: on arrays that are
+// aligned no better than the call's key says, with a wall right behind them and then right before them. Its scratch
+// memory is placed in the same way.
 //
-// And in a thread whose stack is the least that is promised.
+// The candidate also runs in a thread with the smallest stack that is promised.
 //
-// A wall's fault is noted and goes on (os/walls.h), and what was touched is told by the array's name. Any other fault
-// ends the process with an exit code that says which of these it died of.
+// An access to a wall is recorded and the run goes on (os/walls.h); the message names the array beside it. Any other
+// fault ends the process with an exit code that says which of these checks it was.
 #include "tune/worker/session.h"
 
 #include "base/error.h"
@@ -16,43 +16,44 @@
 static const char where[] = "tune.strict";
 static const size_t most_bytes = 256u << 20;
 
-// Where in its room an array lies.
-// BADLY: as near to its end as the alignment allows, and no better aligned than that. TIGHTLY: nearer, where a better
-// alignment comes of it, and with its strides said. AT_START: with a byte_offset. APART: some arrays with addresses of
-// their own, the rest at the start, for who looks at one array's alignment alone.
+// Where an array lies in its room.
+// BADLY: as near to the end as the alignment allows, and no better aligned than that. TIGHTLY: nearer, if a better
+// alignment comes of it, and with explicit strides. AT_START: at the start, with a byte_offset. APART: some arrays have
+// the alignment of `half`, the others lie at the start: this detects a kernel that checks the alignment of one array
+// only.
 typedef enum placing_sort { BADLY, TIGHTLY, AT_START, APART } placing_sort;
 
 typedef struct placing {
     placing_sort sort;
-    uint32_t half;   // bytes that an address is past a multiple of 64; 0: what the call's key says, and no better
-    uint32_t bit;    // APART: of an array's number, which decides whether it is among those
-    bool is_flipped; // APART: those whose bit is 0
+    uint32_t half;   // bytes that an address is past a multiple of 64; 0: aligned as the call's key says, and no better
+    uint32_t bit;    // APART: the bit of an array's number that selects the former
+    bool is_flipped; // APART: selects those whose bit is 0
 } placing;
 
-enum { LINE = 64, HALF = 32 }; // bytes: what vectors of 64 want, and what is enough for those of 32
+enum { LINE = 64, HALF = 32 }; // bytes: the alignment for vectors of 64, and the one that suffices for those of 32
 static const uint64_t other_offset = LINE;
 
 typedef struct strict_arrays {
     hone_os_walled walled[HONE_MAX_VALUES];
-    size_t count;                      // of those that have room
-    uint32_t numbers[HONE_MAX_VALUES]; // of these, from 0 on
-    char *low[HONE_MAX_VALUES];        // of the span
+    size_t count;                      // number of arrays that have room
+    uint32_t numbers[HONE_MAX_VALUES]; // of these arrays, from 0 on
+    char *low[HONE_MAX_VALUES];        // start of the span
     hone_tensor tensors[HONE_MAX_VALUES];
     int64_t strides[HONE_MAX_VALUES][HONE_MAX_RANK];
     hone_value values[HONE_MAX_VALUES];
     hone_os_guard guards[HONE_MAX_VALUES]; // of inputs
-    hone_os_walled scratch;                // no room: there is none
+    hone_os_walled scratch;                // without room: the candidate has none
     char *scratch_low;
 } strict_arrays;
 
-// What a call says of an array's alignment, and not more.
+// The alignment that a call promises for an array.
 static uint32_t least_align(const hone_session *session, size_t index)
 {
     const uint32_t align = hone_call_align(session->call, index);
     return align > 0 ? align : HONE_ORDINARY_ALIGN;
 }
 
-// Past a multiple of LINE by so much. Of what the key allows both odd multiples come, by turns.
+// The distance past a multiple of LINE. Of what the key allows, both odd multiples are used, depending on is_flipped.
 static uint32_t residue_of(placing where_to, uint32_t align)
 {
     if (where_to.half >= align) return where_to.half;
@@ -107,7 +108,7 @@ static bool make_room(const hone_runner *runner, strict_arrays *arrays)
     return true;
 }
 
-// The same array, described in the other way that a host may choose.
+// Describes the same array in the other way that a host may choose.
 static void describe_otherwise(hone_tensor *tensor, int64_t strides[HONE_MAX_RANK], placing where_to)
 {
     if (where_to.sort == AT_START) {
@@ -176,7 +177,7 @@ static bool is_slack(const char *from, const char *to)
     return true;
 }
 
-// What a run did around what lies at `low`, in words; NULL: nothing.
+// What a run did around the span at `low`, for a message; NULL: nothing.
 static const char *fault_around(const hone_os_walled *walled, const char *low, size_t span)
 {
     if (hone_os_guard_was_written(&walled->behind)) return "read or wrote past the end of";
@@ -216,8 +217,8 @@ static hone_failure check_arrays(const hone_runner *runner, const strict_arrays 
     return check_scratch(runner, arrays, err);
 }
 
-// To where the checks look for them. A host may have other names for the pages of its results, a file or another process: who puts
-// pages of its own in their place has written nothing there.
+// Copies results to where they are checked. A host may have mapped the pages of its results elsewhere too, in a file or
+// in another process: a kernel that puts pages of its own in their place has written nothing there.
 static void take_results(const hone_session *session, const strict_arrays *arrays)
 {
     const hone_buffers *buffers = &session->buffers;
@@ -288,7 +289,7 @@ static bool has_walls(const hone_session *session)
     return session->buffers.guards && hone_buffers_bytes(&session->buffers) <= most_bytes;
 }
 
-// Who is wrong now and then is so wherever the arrays lie.
+// A kernel that is wrong now and then is wrong wherever the arrays lie.
 static bool is_right_again(hone_runner *runner, strict_arrays *arrays, placing at)
 {
     double unused = 0;
@@ -296,8 +297,8 @@ static bool is_right_again(hone_runner *runner, strict_arrays *arrays, placing a
     return run_placed(runner, arrays, at, &unused, NULL) == HONE_FAILURE_NONE;
 }
 
-// Two bits of numbers tell four arrays apart: for any two there is a placing in which the first one's address is better than
-// the second one's, and one the other way round.
+// Number of bits that distinguish `count` arrays: two bits distinguish four. For any two arrays there is a placing in
+// which the first one's address is better than the second one's, and one the other way round.
 static uint32_t bits_of(size_t count)
 {
     uint32_t bits = 0;
@@ -308,8 +309,8 @@ static uint32_t bits_of(size_t count)
 
 enum { FIRSTS = 3 };
 
-// How many placings there are. All meet the first ones, in which plain mistakes fail; who is to win also those of arrays that are
-// aligned unlike each other, and with is_whole also those that matter to vectors of 64 bytes alone.
+// Number of placings. All candidates get the first ones, in which simple mistakes fail. Winners also get those of
+// arrays with different alignments and, with is_whole, those that matter only to vectors of 64 bytes.
 static uint32_t count_placings(const strict_arrays *arrays, hone_verify_depth depth, bool is_whole)
 {
     const uint32_t apart = 2 * bits_of(arrays->count);
@@ -335,7 +336,7 @@ hone_failure hone_runner_verify_placed(
     hone_failure failure = HONE_FAILURE_NONE;
     if (!has_walls(session)) return HONE_FAILURE_NONE;
     strict_arrays *arrays = hone_alloc(&session->allocator, sizeof *arrays);
-    const bool has_room = arrays != NULL && make_room(runner, arrays); // without room nothing is said
+    const bool has_room = arrays != NULL && make_room(runner, arrays); // without memory it returns NONE
     const uint32_t count = has_room ? count_placings(arrays, depth, is_whole) : 0;
     for (uint32_t i = 0; failure == HONE_FAILURE_NONE && i < count; i++) {
         const placing at = placing_at(arrays, i);
@@ -354,7 +355,7 @@ hone_failure hone_runner_verify_placed(
     return failure;
 }
 
-// A small stack --------------------------------------------------------------------------------------------------------
+// A small stack -------------------------------------------------------------------------------------------------------
 
 typedef struct small_run {
     hone_runner *runner;
@@ -378,7 +379,7 @@ hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error
     hone_os_exit_on_fault(HONE_EXIT_STACK);
     const bool ran = hone_os_run_on_stack(HONE_LEAST_STACK, run_once, &r);
     hone_os_exit_on_fault(0);
-    if (!ran) return HONE_FAILURE_NONE; // there is no room: nothing is said
+    if (!ran) return HONE_FAILURE_NONE; // no memory for the stack
     const hone_failure failure = hone_runner_judge(runner, r.status, &r.why, &error, err);
     if (error > *out_max_error) *out_max_error = error;
     if (failure != HONE_FAILURE_NONE)
@@ -386,10 +387,10 @@ hone_failure hone_runner_verify_stack(hone_runner *runner, double *out_max_error
     return failure;
 }
 
-// A host's threads ------------------------------------------------------------------------------------------------------
+// A host's threads ----------------------------------------------------------------------------------------------------
 
-// More than rows are a multiple of: who gives each thread as many, and forgets the rest. And more than this machine has, or a
-// buffer for the threads of most machines: who has room for so many alone.
+// A number that rows are no multiple of, to detect a kernel that gives each thread as many rows and forgets the rest.
+// It is also larger than the threads of this machine, and than a buffer for the threads of most machines.
 static int32_t odd_threads(const hone_session *session)
 {
     enum { LEAST = 67 };
@@ -397,7 +398,7 @@ static int32_t odd_threads(const hone_session *session)
     return own < LEAST ? LEAST : 2 * own + 1;
 }
 
-// What hone_parallel_for allows, and hone's own pool never does.
+// hone_parallel_for allows this order, and hone's own pool never uses it.
 static void run_backwards(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx)
 {
     (void)pool;
@@ -427,15 +428,15 @@ hone_failure hone_runner_verify_order(hone_runner *runner, double *out_max_error
     return failure;
 }
 
-// Without one: a plan may come without threads. It is prepared so, for what a kernel makes ready may be for threads. Who refuses that
-// answers nothing.
+// Verifies without a pool: a plan may come without threads. It is prepared so, too, because what a kernel prepares may
+// be for threads. A kernel may refuse.
 hone_failure hone_runner_verify_alone(hone_runner *runner, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;
     hone_pool *const given = session->given_pool, *const own = session->own_pool;
     hone_runner other;
     double error = 0;
-    // Who calls what is not there ends the process.
+    // In a process of the session's own: a kernel that calls the missing function ends the process.
     if (runner->plan.parallel_for == NULL || !session->buffers.guards || !hone_site_is_host(&session->site) ||
         hone_platform_facts_of(runner->kernel.platform)->is_interpreted)
         return HONE_FAILURE_NONE;
@@ -462,7 +463,7 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
     hone_failure failure = hone_runner_verify_placed(runner, depth, is_whole, out_max_error, err);
     hone_session_pass_phase(session);
     if (depth != HONE_FOR_WINNERS || failure != HONE_FAILURE_NONE || !hone_runner_has_time(runner)) return failure;
-    // Both take one thread's time, which is a phase's on a machine of many.
+    // Each of the two takes one thread's time, which is that of a phase on a machine with many threads.
     failure = hone_runner_verify_order(runner, out_max_error, err);
     hone_session_pass_phase(session);
     if (failure == HONE_FAILURE_NONE && hone_runner_has_time(runner))
@@ -474,7 +475,7 @@ static hone_failure verify_loaded(hone_runner *runner, hone_verify_depth depth, 
     return failure;
 }
 
-// A kernel may have another way for rows that are out of the ordinary, with mistakes of its own.
+// A kernel may have a separate path for unusual rows, with mistakes of its own.
 static hone_failure verify_uneven(hone_runner *runner, double *out_max_error, hone_error *err)
 {
     hone_session *session = runner->session;

@@ -46,7 +46,7 @@ static hone_status sprinkle(const hone_buffers *buffers, uint64_t seed, hone_err
     return status == HONE_OK && has_zeros ? hone_buffers_put_zeros(buffers, false, seed, err) : status;
 }
 
-// A zero meets an infinity and a NaN here, too.
+// Here a zero may meet an infinity or a NaN, too.
 static hone_status sprinkle_others(const hone_buffers *buffers, uint64_t seed, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -81,33 +81,33 @@ static hone_status disguise(const hone_buffers *buffers, uint64_t seed, hone_err
         .has_nan = true, .turn = number, .slack = 4, .change = sprinkle                                                \
     }
 
-// The kinds. To add one: a value of hone_variant_kind, its row, and what changes its values.
+// The kinds. To add one: a value of hone_variant_kind, its row here, and a function that changes its values.
 static const struct {
     const char *words;
-    hone_verify_depth depth; // of who is verified on it
-    bool is_filled;          // with values of a seed of its own; else they are those that are there
-    bool is_stable;          // asked for in stable mode alone: the reference says nothing of it
-    bool is_varied;          // asked for where there is a varied value
-    bool is_others;          // of the other arrays of floats
-    bool is_rows;            // asked for where there are bools or integers
-    bool is_wide;            // asked for where integers may be large
+    hone_verify_depth depth; // the candidates that are verified on it
+    bool is_filled;          // made with a seed of its own; otherwise the values that are there
+    bool is_stable;          // only in stable mode: the reference says nothing about it
+    bool is_varied;          // only if there is a varied value
+    bool is_others;          // changes the other arrays of floats
+    bool is_rows;            // only if there are bools or integers
+    bool is_wide;            // only if there are arrays with limits
     bool has_nan;
-    uint32_t turn;            // of those that give one kind of special values after the other
-    double scale, half_scale; // of the varied value, and where that is f16; 0: 1
-    // What computes with large numbers multiplies their rounding errors: a softmax of logits of a hundred those of their
-    // subtraction. What these inputs are to show, an overflow or a limit, is far off.
+    uint32_t turn;            // number among the kinds that continue the special values of each other
+    double scale, half_scale; // factor of the varied value, and of one in f16; 0: 1
+    // Computing with large numbers multiplies their rounding errors: a softmax of logits of a hundred multiplies those
+    // of their subtraction. The errors that these inputs must reveal, an overflow or a limit, are far larger.
     double slack;
     hone_status (*change)(
-        const hone_buffers *buffers, uint64_t seed, hone_error *err); // what was filled; NULL: nothing
+        const hone_buffers *buffers, uint64_t seed, hone_error *err); // changes what was made; NULL: nothing
 } kinds[] = {
     [HONE_VARIANT_ORIGINAL] = {.words = "the first made-up inputs", .slack = 1},
     [HONE_VARIANT_NEAR] = NEAR,
     [HONE_VARIANT_NEAR_2] = NEAR,
-    // Of two seeds, one of which is odd: an array of one row has zeros in one of them, and ones in the other.
+    // With two seeds, one of which is odd: an array of one row has zeros with one of them, and ones with the other.
     [HONE_VARIANT_NEAR_3] = DISGUISED,
     [HONE_VARIANT_NEAR_4] = DISGUISED,
     [HONE_VARIANT_OTHER] = {.words = "the second made-up inputs", .is_filled = true, .slack = 1},
-    // Normal numbers end at 3.5: 112 is beyond where exp leaves the range of f32 (88).
+    // Normal numbers end at 3.5, which becomes 112: beyond 88, where exp leaves the range of f32.
     [HONE_VARIANT_LARGE] =
         {.words = "large inputs",
          .depth = HONE_FOR_LEADERS,
@@ -143,7 +143,8 @@ static const struct {
          .depth = HONE_FOR_LEADERS,
          .is_filled = true,
          .is_varied = true,
-         // Where n times the rounded 1/n is not 1, as of 41 * 64, a mean is off by its last bit, which a small eps divides.
+         // If n times the rounded 1/n is not 1, as for 41 * 64, a mean is off by its last bit, which is divided by a
+         // small eps.
          .slack = 4096,
          .change = hone_buffers_level_rows},
     [HONE_VARIANT_DEFINED] = DEFINED(0),
@@ -152,7 +153,7 @@ static const struct {
     [HONE_VARIANT_DEFINED_4] = DEFINED(3),
     [HONE_VARIANT_DEFINED_5] = DEFINED(4),
     [HONE_VARIANT_DEFINED_6] = DEFINED(5),
-    // Two large arrays multiply each other's: of attention the errors of its logits, and what they are the weights of.
+    // Two large arrays multiply each other's errors: in attention those of the logits and those of the weighted values.
     [HONE_VARIANT_LARGE_OTHERS] =
         {.words = "large inputs beside the first",
          .depth = HONE_FOR_WINNERS,
@@ -177,7 +178,8 @@ static const struct {
          .is_rows = true,
          .slack = 1,
          .change = hone_buffers_even_rows},
-    // Who adds up in too few bits is right for small numbers, and who has another way for the last index for all others.
+    // A kernel that sums in too few bits is right for small numbers, and one with a separate path for the last index
+    // for all others.
     [HONE_VARIANT_WIDE] =
         {.words = "inputs at their limits", .depth = HONE_FOR_LEADERS, .is_filled = true, .is_wide = true, .slack = 1},
     [HONE_VARIANT_SPECIAL] =
@@ -233,7 +235,8 @@ static double scale_of(hone_variant_kind kind, const hone_buffers *buffers)
     return scale == 0 ? 1 : is_half && half != 0 ? half : scale;
 }
 
-// Which arrays a kind makes anew. The rest begins as the first's: of a large weight beside few rows that is most of the work.
+// Whether a kind makes an array anew. The others begin as the first kind's: this saves most of the work for a large
+// weight beside few rows.
 static bool is_made(const hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, size_t index)
 {
     if (hone_variant_is_near(kind)) return false;
@@ -241,13 +244,13 @@ static bool is_made(const hone_variants *variants, hone_variant_kind kind, const
     return kinds[kind].is_others ? hone_buffers_is_other(buffers, index) : (int)index == buffers->varied;
 }
 
-// Which arrays are not the first's: beside infinities and NaN others may get zeros.
+// Whether an array is not the first kind's: beside infinities and NaN other arrays may get zeros.
 static bool is_own(const hone_variants *variants, hone_variant_kind kind, const hone_buffers *buffers, size_t index)
 {
     return hone_variant_is_near(kind) || kinds[kind].has_nan || is_made(variants, kind, buffers, index);
 }
 
-// Puts the first's into an array. Where one kind follows another that has them, they lie there.
+// Puts the first kind's values into an array, unless the kind that was loaded before has left them there.
 static hone_status set_first(
     const hone_variants *variants, hone_variant_kind before, const hone_buffers *buffers, size_t index, hone_error *err)
 {
@@ -271,7 +274,7 @@ static hone_status make_values(
     buffers->scales_others = kinds[kind].is_others;
     buffers->widens = kinds[kind].is_wide;
     buffers->seed = own;
-    buffers->first_special = (uint32_t)(seed % 60); // a multiple of each number of kinds
+    buffers->first_special = (uint32_t)(seed % 60); // 60: a multiple of each number of kinds
     if (kinds[kind].turn > 0)
         buffers->first_special +=
             kinds[kind].turn * (uint32_t)hone_buffers_special_rows(buffers, (size_t)buffers->varied);
@@ -284,7 +287,7 @@ static hone_status make_values(
     buffers->scale = 1;
     buffers->scales_others = buffers->widens = false;
     if (status == HONE_OK && kinds[kind].change != NULL) status = kinds[kind].change(buffers, own, err);
-    buffers->seed = original; // what restoring makes
+    buffers->seed = original; // for hone_buffers_restore
     return status;
 }
 
@@ -302,12 +305,13 @@ hone_status hone_variants_make(
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++)
         if (hone_buffers_is_input(buffers, i) && is_own(variants, kind, buffers, i)) {
             status = copy_span(variants, buffers, i, &variant->inputs[i], err);
-            // What is timed is guarded. Guards cost as much as a hash to open and to close, and others come and go.
+            // Timed inputs are guarded. The others change often, and opening and closing a guard costs as much as a
+            // hash.
             const bool is_timed = kind == HONE_VARIANT_ORIGINAL;
             variant->checksums[i] = is_timed ? buffers->sets[0].fenced[i].checksum : hone_buffers_checksum(buffers, i);
         }
     variant->there = status == HONE_OK;
-    variants->loaded = kind; // also half of it
+    variants->loaded = kind; // even if only a part of it was made
     return status;
 }
 
@@ -318,7 +322,7 @@ hone_status hone_variants_load(
     const hone_variant_kind before = variants->loaded;
     hone_status status = HONE_OK;
     if (!variant->there) return HONE_OK;
-    variants->loaded = kind; // also half of it
+    variants->loaded = kind; // even if only a part of it is loaded
     for (size_t i = 0; i < buffers->count && status == HONE_OK; i++) {
         if (!hone_buffers_is_input(buffers, i)) continue;
         status = is_own(variants, kind, buffers, i)

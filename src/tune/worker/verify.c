@@ -11,9 +11,10 @@
 
 static const char where[] = "tune.verify";
 
-// What a kernel may be off by when its algorithm does not say: a few roundings of every element, and of the largest
-// one the roundings of a long sum. eps is the distance from 1 to the next number of the dtype, least that from 0: where all of
-// a result lies near there, neighbours of 16 and 8 bits are further apart than a share of the largest. Of longer ones it is 0.
+// The default tolerance, for algorithms that do not state one: a few roundings of every element and, relative to the
+// largest element, the roundings of a long sum. eps is the distance from 1 to the next number of the dtype, least the
+// distance from 0: if all of a result lies near 0, neighbouring numbers of 16 and 8 bits are further apart than a share
+// of the largest. For longer dtypes least is 0.
 typedef struct dtype_rule {
     hone_dtype_id id;
     double eps, relative, scale, least;
@@ -101,7 +102,8 @@ static int64_t row_stride(const row_walk *walk, const hone_tensor *tensor)
     return tensor->ndim > 0 ? walk->strides[tensor->ndim - 1] : 1;
 }
 
-// Element at offset, real or imaginary part. f32 and f64 are read here: they are most of what is compared.
+// Element at offset, or its real or imaginary part. f32 and f64 are read here: most results that are compared have
+// them.
 static inline double load(hone_dtype_id id, const void *data, int64_t offset)
 {
     if (id == HONE_F32) return (double)((const float *)data)[offset];
@@ -109,7 +111,8 @@ static inline double load(hone_dtype_id id, const void *data, int64_t offset)
     return hone_element_load(id, data, offset);
 }
 
-// Reals [from, to) of a row. *out_nan is that of the first NaN, where false comes; the largest is that of the others.
+// Finds the largest of reals [from, to) of a row. False: there is a NaN, *out_nan is the index of the first one, and
+// the largest is that of the others.
 static bool largest_of_reals(
     const hone_tensor *tensor, const row_walk *walk, int64_t from, int64_t to, double *largest, int64_t *out_nan)
 {
@@ -128,7 +131,7 @@ static bool largest_of_reals(
     return !has_nan;
 }
 
-// A row; one whose elements lie side by side is looked at by vectors first.
+// The same for a whole row. If its elements are contiguous, vectors search it first.
 static bool largest_of_row(
     const hone_tensor *tensor, const row_walk *walk, int64_t count, double *largest, int64_t *out_nan)
 {
@@ -160,7 +163,7 @@ bool hone_verify_largest(const hone_tensor *tensor, double *out_largest, int64_t
 
 // Comparing -----------------------------------------------------------------------------------------------------------
 
-// How far `out` is from `reference`, over what is allowed.
+// The distance of `out` from `reference`, divided by what is allowed.
 static inline double error_of(double out, double reference, const hone_yardstick *yardstick)
 {
     if (out == reference || (yardstick->takes_nan && isnan(out) && isnan(reference))) return 0;
@@ -174,7 +177,7 @@ double hone_verify_error(double out, double reference, const hone_yardstick *yar
     return error_of(out, reference, yardstick);
 }
 
-// Integers beyond 2^53 that a double does not tell apart.
+// Whether integers beyond 2^53 differ although they are equal as doubles.
 static inline bool differ_unseen(
     hone_dtype_id id, const void *a, int64_t a_at, const void *b, int64_t b_at, const hone_yardstick *yardstick)
 {
@@ -190,7 +193,7 @@ typedef struct comparison {
     double came, expected;
 } comparison;
 
-// Some of a row, reals [from, to).
+// Compares reals [from, to) of a row.
 static void compare_reals(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t from, int64_t to)
 {
     const hone_dtype_id id = real_id(c->out->dtype);
@@ -218,8 +221,8 @@ static bool is_blocked(const comparison *c, const row_walk *a, const row_walk *b
            hone_verify_block_takes(real_id(c->out->dtype));
 }
 
-// Some of a row whose elements lie side by side, reals [from, to). The largest error so far is the bound of the quick
-// look: a block within it can neither be wrong nor raise it, and few blocks raise it.
+// Compares reals [from, to) of a row whose elements are contiguous. The largest error so far is the bound of the quick
+// comparison: a block within it can neither be wrong nor raise it, and few blocks raise it.
 static void compare_blocks(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t from, int64_t to)
 {
     const hone_dtype_id id = real_id(c->out->dtype);
@@ -237,7 +240,7 @@ static void compare_blocks(comparison *c, int64_t first, const row_walk *a, cons
     }
 }
 
-// A row of `size` elements; the index of its first in row-major order is `first`.
+// Compares a row of `size` elements, the first of which has the row-major index `first`.
 static void compare_row(comparison *c, int64_t first, const row_walk *a, const row_walk *b, int64_t size)
 {
     const int64_t count = size * reals(c->out->dtype);
@@ -260,14 +263,14 @@ void hone_verify_format_index(const hone_tensor *tensor, int64_t index, char *ou
     if (used < size) snprintf(out + used, size - used, "]");
 }
 
-// All of one dense row, in pieces.
+// One dense row, cut into pieces.
 enum { LEAST_PIECE = 128 * HONE_VERIFY_BLOCK, MOST_PIECES = 16 };
 
 typedef struct pieces {
     const row_walk *out_walk, *reference_walk;
-    int64_t count, size; // reals; of a piece
+    int64_t count, size; // reals in all; reals per piece
     comparison each[MOST_PIECES];
-    _Atomic double max_error; // what the pieces that are done have found
+    _Atomic double max_error; // of the pieces that are done
 } pieces;
 
 static void compare_piece(void *ctx, int64_t index)
@@ -276,7 +279,7 @@ static void compare_piece(void *ctx, int64_t index)
     comparison *c = &all->each[index];
     const int64_t from = index * all->size, rest = all->count - from;
     const double before = atomic_load_explicit(&all->max_error, memory_order_relaxed);
-    c->max_error = fmin(before, 1); // of other pieces; more would hide what is wrong here
+    c->max_error = fmin(before, 1); // of other pieces; more than 1 would hide what is wrong here
     compare_blocks(c, 0, all->out_walk, all->reference_walk, from, from + (rest < all->size ? rest : all->size));
     double seen = before;
     while (c->max_error > seen && !atomic_compare_exchange_weak(&all->max_error, &seen, c->max_error))
@@ -320,7 +323,7 @@ static comparison compare(
     walk_start(&a, out);
     walk_start(&b, reference);
     const int64_t elements = hone_tensor_elements(out), count = elements * reals(out->dtype);
-    // Without gaps all of it is one row.
+    // Without gaps the whole tensor is one row.
     const bool dense = row_stride(&a, out) == 1 && row_stride(&b, reference) == 1 && hone_tensor_is_row_major(out) &&
                        hone_tensor_is_row_major(reference);
     if (pool != NULL && dense && is_blocked(&c, &a, &b) && count > LEAST_PIECE)

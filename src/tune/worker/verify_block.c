@@ -1,6 +1,6 @@
-// Each loop is compiled for three instruction sets and leaves its vectors to the compiler: no branch, one flag for all.
-// A division for each element would take most of the time, so the bound is multiplied out:
-// |out - reference| <= most * (base + relative * |reference|). Four million f32 that are in the last cache take 1 ms.
+// Each loop is compiled for three instruction sets, and the compiler vectorises it: it has no branch, and one flag for
+// all elements. A division for each element would take most of the time, so the bound is multiplied out: |out -
+// reference| <= most * (base + relative * |reference|). Four million f32 that are in the last-level cache take 1 ms.
 #include "tune/worker/verify_block.h"
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// The product rounds otherwise than the quotient does: what is so near to the bound is not taken for certain.
+// The product is rounded differently from the quotient: an error so near to the bound is not taken for certain.
 static const double margin = 1 - 1e-12;
 
 typedef struct bound {
@@ -40,8 +40,8 @@ static inline double read_bf16(const void *data, size_t i)
     return (double)value;
 }
 
-// Numbers of at least 2^-14 differ from an f32's in the width of their fields, smaller ones count steps of 2^-24. What is
-// no number is taken for NaN, infinities too: they are looked at one by one.
+// Numbers of at least 2^-14 differ from an f32's in the width of their fields, smaller ones count steps of 2^-24.
+// Infinities are read as NaN, too: their blocks are compared element by element.
 static inline double read_f16(const void *data, size_t i)
 {
     const uint32_t bits = ((const uint16_t *)data)[i], magnitude = bits & 0x7fff;
@@ -62,7 +62,7 @@ static inline double read_f16(const void *data, size_t i)
         }                                                                                                              \
         return beyond == 0;                                                                                            \
     }
-// Magnitudes are ordered as their bits are, NaN behind infinity.
+// Magnitudes are ordered as their bits are, with NaN above infinity.
 #define LARGEST(TYPE, INFINITE, NAME, TARGET)                                                                          \
     TARGET static uint64_t NAME(const void *data, size_t count)                                                        \
     {                                                                                                                  \
@@ -106,7 +106,7 @@ LARGEST(uint16_t, 0x7f80, bf16_largest_avx512, AVX512)
 LARGEST(uint16_t, 0x7c00, f16_largest_avx512, AVX512)
 #endif
 
-// A loop for each instruction set, the widest first; the last one runs everywhere.
+// A loop for each instruction set, the widest first. The last one runs everywhere.
 typedef struct dtype_loops {
     hone_dtype_id id;
     size_t bytes;

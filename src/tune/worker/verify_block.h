@@ -1,5 +1,5 @@
-// The quick look at results: whether a block of elements is surely right, by vectors of this processor. What is not is
-// looked at element by element.
+// The quick comparison of results: decides with the processor's vectors whether a block of elements is certainly right.
+// Other blocks are compared element by element.
 #ifndef HONE_TUNE_WORKER_VERIFY_BLOCK_H
 #define HONE_TUNE_WORKER_VERIFY_BLOCK_H
 
@@ -10,10 +10,11 @@
 
 enum { HONE_VERIFY_BLOCK = 512 };
 
-// Whether blocks of this dtype can be looked at.
+// Whether blocks of this dtype can be compared.
 bool hone_verify_block_takes(hone_dtype_id id);
-// Whether every |out - reference| is at most `most` of what is allowed: NaN and infinities never are. False may also
-// mean that one of them is only just so. Both hold count elements side by side, and hone_verify_block_takes(id).
+// Whether every |out - reference| is at most `most` times what is allowed; NaN and infinities never are. False may also
+// mean that an element is barely within the bound. Both hold count contiguous elements, and
+// hone_verify_block_takes(id).
 bool hone_verify_block_within(
     hone_dtype_id id,
     const void *out,
