@@ -1,5 +1,5 @@
-// Attention for many queries, over the vectors of the including file and its words, the elements of a query and a key that a product
-// takes together:
+// Attention for many queries, over the vectors of the including file and its words. A word holds the elements of a
+// query or a key that a product takes together:
 //
 //   WORD                             how many they are: 1 (tiles_of_floats.h), or 2 of bf16 (avx512_bf16.c)
 //   words_of_row(row, dtype, ...)    a vector of words of a row
