@@ -14,7 +14,7 @@ enum {
 
 // The rights that remain. Everything that the user can read stays readable.
 typedef struct hone_os_rights {
-    // whose files may be created, written and removed; folders that do not exist are skipped
+    // Whose files may be created, written and removed; folders that do not exist are skipped
     const char *const *folders;
     size_t folder_count;
     const char *const *devices; // files, or folders of files, that may be written

@@ -34,7 +34,7 @@ typedef struct hone_timed_runs {
     hone_status (*run)(void *ctx); // starts the next run
     void *ctx;
     void *
-        // memory of the device that is overwritten first, so that the caches hold nothing else; NULL: the caches stay
+        // Memory of the device that is overwritten first, so that the caches hold nothing else; NULL: the caches stay
         // as they are
         flood;
     size_t flood_bytes;

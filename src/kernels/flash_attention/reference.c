@@ -52,7 +52,7 @@ static void weigh(const reference *r, int64_t position, int64_t *out_first, int6
         sum += r->weights[j];
     }
     for (int64_t j = 0; j < p->kv_len; j++)
-        // keys outside of the range have weight 0 even next to NaN
+        // Keys outside of the range have weight 0 even next to NaN
         if (blind || (j >= first && j < last)) r->weights[j] /= sum;
     *out_first = blind ? 0 : first;
     *out_last = blind ? p->kv_len : last;

@@ -170,7 +170,7 @@ static void sleep_until_woken(worker *self)
 {
     hone_pool *pool = self->pool;
     pthread_mutex_lock(&pool->mutex);
-    // before the last check: a caller that misses this has published its tickets earlier
+    // Before the last check: a caller that misses this has published its tickets earlier
     atomic_fetch_add(&pool->sleepers, 1);
     self->asleep = true;
     while (!worth_waking(pool))

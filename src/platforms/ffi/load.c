@@ -92,7 +92,7 @@ static hone_status load(loaded_function *made, const hone_plan *plan, hone_error
         status = hone_ffi_find_function(made->library, variant->file, variant->code.entry, &made->function, err);
     if (status != HONE_OK) return status;
     made->digest = digest_of(&made->list, variant);
-    // so that a run allocates only when a second thread runs at the same time
+    // So that a run allocates only when a second thread runs at the same time
     hone_ffi_frame *first = hone_ffi_frame_take(&made->list);
     if (first == NULL) return hone_fail_memory(err, where);
     uint32_t unused;
@@ -131,7 +131,7 @@ hone_status hone_ffi_prepare(
         return status;
     }
     *out_state = made;
-    // a GPU's scratch memory is borrowed for each run
+    // A GPU's scratch memory is borrowed for each run
     if (made->gpu == NULL) *out_scratch_bytes = made->list.scratch_bytes;
     return HONE_OK;
 }

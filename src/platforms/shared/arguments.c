@@ -259,7 +259,7 @@ static hone_status read_view(hone_launch_reader *r, hone_argument *argument, hon
     if (status != HONE_OK) return status;
     if (!hone_lexer_accept(&r->lexer, ",")) return hone_launch_expected(r, "',' and dims", err);
     status = read_numbers(r, ")", shape, &count, err);
-    // the tensor is omitted and has no shape
+    // The tensor is omitted and has no shape
     if (status != HONE_OK || argument->kind != HONE_ARGUMENT_TENSOR) return status;
     status = check_view(r, argument->value, shape, count, err);
     argument->type = HONE_ARGUMENT_INTEGERS;

@@ -65,7 +65,7 @@ static _Atomic(const char *) lent;
 void hone_packages_lend(const char *folders)
 {
     atomic_store(&lent, folders);
-    // without memory a worker searches the default folders
+    // Without memory a worker searches the default folders
     if (folders != NULL) (void)hone_process_hand_on(variable, folders);
 }
 

@@ -18,7 +18,7 @@ static const char where[] = "work";
 static const double bytes_per_ns = 10, least_ns = 1000; // for calls without a measured time
 // While idle: intervals of the checks for new jobs, and for newly recorded calls.
 static const uint64_t look_ns = 100000000, ask_ns = 1000000000, fill_pause_ns = UINT64_C(5000000000);
-// time limit, in ns, for a store that other processes keep busy
+// Time limit, in ns, for a store that other processes keep busy
 static const uint64_t store_again_ns = UINT64_C(30000000000);
 
 // Weights -------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ struct hone_request {
     const hone_op *op;
     const hone_call *call;
     const hone_call *bucket; // NULL: no parameter is bucketed
-    // the calls under whose keys the answer may be stored: the call first, the bucket among them
+    // The calls under whose keys the answer may be stored: the call first, the bucket among them
     hone_stand_ins stand_ins;
     const hone_device_info *device;
     hone_context *context;
