@@ -49,9 +49,9 @@ void hone_os_waits_read_others(const hone_os_waits *waits, hone_os_waits_reading
 unsigned hone_os_waits_end(hone_os_waits *waits);
 // Returns what disturbed the time between two readings that are elapsed_ns apart: of HONE_OS_WAITED, PREEMPTED and
 // MIGRATED.
-//   out_waited_ns  the wait of the thread that waited longest: where threads share the work evenly, the work took longer
-//                  by that much. For a thread that still waits, all the time that it did not run. 0 where that is not
-//                  known
+//   out_waited_ns  the wait of the thread that waited longest: where threads share the work evenly, the work took
+//                  longer by that much. For a thread that still waits, all the time that it did not run. 0 where that
+//                  is not known
 unsigned hone_os_waits_between(
     const hone_os_waits_reading *before, const hone_os_waits_reading *after, double elapsed_ns, double *out_waited_ns);
 

@@ -208,8 +208,8 @@ void hone_platform_release(hone_platform_instance *instance, const hone_kernel *
 uint64_t hone_platform_digest(const hone_plan *plan);
 // hone_plan.say of every plan.
 hone_status hone_platform_say(const hone_plan *plan, hone_status status, const char *words);
-// Why a run of the kernel failed, from the kernel, else from its platform; "run answered 'kernel failed'" if neither has
-// a message. On the thread that ran it. instance: the one with which the plan was prepared.
+// Why a run of the kernel failed, from the kernel, else from its platform; "run answered 'kernel failed'" if neither
+// has a message. On the thread that ran it. instance: the one with which the plan was prepared.
 void hone_platform_run_words(
     hone_platform_instance *instance, const hone_kernel *kernel, hone_status status, hone_error *out);
 

@@ -159,7 +159,7 @@ uint64_t hone_os_orphans_ns(hone_os_orphans *out)
     hone_process_state parent;
     const pid_t above = getppid();
     *out = (hone_os_orphans){0};
-    // Without a keeper the orphans cannot be told from those of other processes.
+    // Without a keeper the orphans cannot be distinguished from those of other processes.
     if (!hone_process_state_read(above, &parent) || strcmp(parent.name, HONE_KEEPER_NAME) != 0) return 0;
     return spent_below(above, getpid(), DEPTH, out);
 }

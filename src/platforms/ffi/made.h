@@ -1,5 +1,5 @@
-// Tensors that a function requests from tvm-ffi's environment while it runs: in the host's memory, or on a GPU in device
-// memory in the order of the call's stream. All of them must be released before the call ends.
+// Tensors that a function requests from tvm-ffi's environment while it runs: in the host's memory, or on a GPU in
+// device memory in the order of the call's stream. All of them must be released before the call ends.
 #ifndef HONE_PLATFORMS_FFI_MADE_H
 #define HONE_PLATFORMS_FFI_MADE_H
 

@@ -2,7 +2,7 @@
 //
 //     thread 1   0 | 17 | 4 | 0 | ...       a number has one writer: a load, an addition and a store, none of them atomic
 //     thread 2   0 |  9 | 0 | 2 | ...       as a whole, and no cache line that another thread writes to
-//                     plan 1                17 + 9 runs: whoever asks adds the threads up
+//                     plan 1                17 + 9 runs: a reader adds up the threads
 //
 // Source of the method: P. McKenney, "Is Parallel Programming Hard, And, If So, What Can You Do About It?", 5.2.
 #ifndef HONE_RUNTIME_STATE_COUNTERS_H
