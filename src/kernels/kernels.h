@@ -1,4 +1,4 @@
-// The built-in algorithms: a folder each, which its kernel.cmake makes part of the library (folders.cmake).
+// The built-in algorithms: a folder for each, whose kernel.cmake adds it to the library (folders.cmake).
 #ifndef HONE_KERNELS_KERNELS_H
 #define HONE_KERNELS_KERNELS_H
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// A pointer to data becomes one to a function by its bytes: C has no cast between them, POSIX makes their sizes equal.
+// Copies the bytes of a pointer to data into a pointer to a function: C has no cast between them, and POSIX makes their
+// sizes equal.
 const char *hone_library_functions(
     hone_library *library, const hone_library_function *functions, size_t count, void *out)
 {

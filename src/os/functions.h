@@ -1,4 +1,4 @@
-// The functions of a library that is opened when hone runs, into a struct of pointers.
+// Looks up the functions of a library that is opened at run time, and stores them in a struct of pointers.
 #ifndef HONE_OS_FUNCTIONS_H
 #define HONE_OS_FUNCTIONS_H
 
@@ -10,8 +10,8 @@ typedef struct hone_library_function {
     bool optional;    // older libraries lack it: the pointer is NULL then
 } hone_library_function;
 
-// Fills the pointers of a struct. Returns the name of the first function that is neither there nor optional; NULL:
-// there is none.
+// Fills the pointers of a struct. Returns the name of the first required function that the library lacks, NULL if it
+// lacks none.
 const char *hone_library_functions(
     hone_library *library, const hone_library_function *functions, size_t count, void *out);
 

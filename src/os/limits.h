@@ -1,5 +1,5 @@
-// What the system lets this process use, read from the text files of /proc and /sys. The root of both is a
-// parameter, so that tests hand in folders with the real texts of other machines.
+// Reads from the text files of /proc and /sys what the system lets this process use. The root of both is a parameter,
+// so that tests can pass folders with the texts of other machines.
 #ifndef HONE_OS_LIMITS_H
 #define HONE_OS_LIMITS_H
 
@@ -15,21 +15,22 @@ bool hone_os_read_text(const char *root, const char *path, char out[HONE_OS_TEXT
 int32_t hone_os_cgroup_threads(const char *root);
 // Threads that sched_getaffinity allows, at least 1.
 int32_t hone_os_affinity_threads(void);
-// Fills the sizes of the two inner caches, which the C library knows from its own start, at no cost. (Of the
-// outer one it has the sum over a package, where hone wants what one core can reach.)
+// Fills the sizes of the two inner caches from the C library, which reads them when it starts, so this costs nothing.
+// The library reports the outer cache as a sum over the package, but hone needs what one core can reach.
 void hone_os_cache_sizes_from_libc(hone_os_cpu *cpu);
 // Fills the sizes that are still 0 from /sys/devices/system/cpu/cpu0/cache.
 void hone_os_cache_sizes(const char *root, hone_os_cpu *cpu);
 int64_t hone_os_memory_bytes(void);
-// HONE_CPU_AMX_*: what of AMX a process may use, by what the processor has and which states of it the system lends.
+// Returns HONE_CPU_AMX_*: the parts of AMX that a process may use, given the processor's features and the states that
+// the system lends.
 //   states  bits of XCR0
 uint64_t hone_os_matrix_features(bool has_tiles, bool has_bf16, bool has_int8, uint64_t states);
-// How many outer caches the processors have that this process may run on; 0: not known.
+// Returns the number of outer caches of the processors that this process may run on, 0 if it is not known.
 int hone_os_outer_caches(const char *root);
-// Bytes that this process may take still before somebody is in need: what the machine has available, what the control
-// group and all above it leave (maximum or high mark less what is used, but for pages of files that nobody reads;
-// version 2 or 1), and RLIMIT_AS and RLIMIT_DATA. INT64_MAX: nobody says. *out_by: who leaves the least, for messages;
-// static.
+// Returns the bytes that this process may still allocate without exhausting memory: the least of what the machine has
+// available, what the control group and all groups above it leave, and what RLIMIT_AS and RLIMIT_DATA leave. A group
+// (version 2 or 1) leaves its maximum or high mark minus what is used; inactive pages of files do not count as used.
+// INT64_MAX if there is no limit. *out_by is the name of the tightest limit, for messages; it is static.
 int64_t hone_os_memory_left(const char *root, const char **out_by);
 
 #endif

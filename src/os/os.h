@@ -6,139 +6,145 @@
 
 // Time ----------------------------------------------------------------------------------------------------------------
 uint64_t hone_os_now_ns(void); // monotonic
-// The same clock, asked of the system without the C library's function, which code of this process may have replaced.
+// The same clock, read with the system call itself: code of this process may have replaced the C library's function.
 uint64_t hone_os_true_now_ns(void);
 double hone_os_now_utc(void);                          // seconds since 1970
 void hone_os_format_utc(double seconds, char out[24]); // "2026-11-20T12:34:56Z"
-// Of the system's randomness, so that nobody knows it before: 1 to 2^52, which every reader of JSON keeps as it is.
+// A random number from the system, so that no code can predict it. It lies in 1 to 2^52, which every JSON reader
+// represents exactly.
 uint64_t hone_os_random_seed(void);
-bool hone_os_parse_utc(const char *text, double *out); // exactly that; false for anything else
+bool hone_os_parse_utc(const char *text, double *out); // this format exactly; false for anything else
 double hone_os_load(void);                             // load average of the last minute; negative when not known
 void hone_os_sleep_ns(uint64_t nanoseconds);
 
-// A variable of the environment; NULL when it is not set, and for every name in a program that runs with more rights
-// than who started it has (setuid, setgid, capabilities of the file): what loads code or names files to write is not
-// that one's to say.
-// Nobody else in hone reads the environment.
+// Returns a variable of the environment, NULL if it is not set. Returns NULL for every name in a program that runs with
+// more rights than the user who started it (setuid, setgid, capabilities of the file): that user must not choose which
+// code is loaded or which files are written. No other function of hone reads the environment.
 const char *hone_os_variable(const char *name);
-// Sets it where it is not set. Of a process that has one thread: the others may be reading.
+// Sets a variable that is not set yet. Only for a process with one thread: other threads may be reading the
+// environment.
 void hone_os_offer_variable(const char *name, const char *value);
-// The first of these names, which NULL ends, that is set in such a program: a library of others may heed it there.
-// NULL: none is set, or the program has no more rights than who started it.
+// In a program with such extra rights, returns the first of these names (a NULL-ended list) that is set: other
+// libraries may still obey it there. NULL if none is set, or if the program has no extra rights.
 const char *hone_os_withheld_variable(const char *const *names);
 
 // Files ---------------------------------------------------------------------------------------------------------------
 
-// Between the two a file of the calling thread that would grow beyond its limit (RLIMIT_FSIZE) is a failed write, and no SIGXFSZ, which
-// ends the process. They may be nested.
+// Between hold and release, a write of the calling thread that would exceed the file size limit (RLIMIT_FSIZE) fails,
+// instead of raising SIGXFSZ, which ends the process. The pairs may be nested.
 void hone_os_size_signal_hold(void);
 void hone_os_size_signal_release(void);
-// Creates a folder and its parents (mode 0777 less umask). HONE_OK also when it is there.
+// Creates a folder and its parents (mode 0777 less umask). HONE_OK also if it exists.
 hone_status hone_os_make_folders(const char *path, hone_error *err);
 // Reads a whole file of at most limit bytes into buffer; "-" reads standard input. HONE_NOT_FOUND, HONE_IO,
 // HONE_INVALID_ARGUMENT (too large).
 hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, hone_error *err);
-// Replaces a file, or makes it, in one step and on the disk: readers see the old bytes or the new, and after a failure
-// the old ones stand. A mode that was there is kept; a link is followed; a device or a pipe is written to. HONE_IO.
+// Replaces or creates a file in one step, and syncs it to disk: readers see the old bytes or the new, and after a
+// failure the old bytes remain. The mode of an existing file is kept; a link is followed; a device or a pipe is written
+// to. HONE_IO.
 hone_status hone_os_replace_file(const char *path, const void *bytes, size_t size, hone_error *err);
-// Appends to a file, or makes it, in one write: what processes append at once stands behind each other, on a file system
-// of this machine. A device or a pipe is written to. HONE_IO, also when a part alone could be written.
+// Appends to a file, or creates it, in one write: simultaneous appends of several processes do not interleave, on a
+// local file system. A device or a pipe is written to. HONE_IO, also if only a part could be written.
 hone_status hone_os_append_file(const char *path, const void *bytes, size_t size, hone_error *err);
-// To standard error: for what a user asked for who has no other way to hear it.
+// Writes to standard error: for output that a user asked for and that has no other destination.
 void hone_os_tell(const char *text, size_t size);
 
-// Steps of replacing several files together (store/json). A new file that takes a target's mode, on the disk; what
-// stood under its name is gone. HONE_IO.
+// Steps of replacing several files together (store/json). Writes a new file with the target's mode and syncs it to
+// disk. Any file that had the temporary name is removed. HONE_IO.
 hone_status hone_os_write_beside(
     const char *target, const char *temporary, const void *bytes, size_t size, hone_error *err);
 hone_status hone_os_rename(const char *from, const char *to, hone_error *err);
-// A second name for a file. HONE_IO, also where the file system has no such names.
+// Creates a second name (a hard link) for a file. HONE_IO, also if the file system has no hard links.
 hone_status hone_os_link(const char *from, const char *to, hone_error *err);
-// Brings new names in a folder to the disk.
+// Syncs the names in a folder to disk.
 hone_status hone_os_sync_folder(const char *folder, hone_error *err);
 void hone_os_remove_file(const char *path);
 
-// What tells whether a file is still the one that was read. All zero: there is none.
+// Identifies a version of a file, to detect that it changed after it was read. All zero if there is no file.
 typedef struct hone_file_stamp {
     uint64_t device, inode, size;
     int64_t time_ns;
 } hone_file_stamp;
 hone_file_stamp hone_os_file_stamp(const char *path);
 bool hone_os_is_folder(const char *path);
-bool hone_os_is_plain_file(const char *path); // and no link to one
+bool hone_os_is_plain_file(const char *path); // false for a link
 // Whether an open file is the one that a path names.
 bool hone_os_is_file_at(int fd, const char *path);
-bool hone_os_is_file(const char *path);    // a plain one, or a link to it
-bool hone_os_is_free(const char *path);    // nothing is there, nor in the way of making it
-bool hone_os_is_special(const char *path); // something that is neither: a folder, a pipe, a device
-// The folder that path stands in, "." for a bare name; false when it does not fit.
+bool hone_os_is_file(const char *path);    // a regular file, or a link to one
+bool hone_os_is_free(const char *path);    // nothing exists at path, and it could be created
+bool hone_os_is_special(const char *path); // exists and is not a regular file: a folder, a pipe, a device
+// The folder that contains path, "." for a bare name; false if it does not fit.
 bool hone_os_folder_of(const char *path, char *out, size_t out_size);
-// An open folder, for who asks again and again whether something in it changed; -1 when it cannot be opened.
+// Opens a folder whose changes are polled with hone_os_folder_changed; -1 if it cannot be opened.
 int hone_os_folder_open(const char *path);
-void hone_os_folder_close(int *folder); // which is -1 then, and may be before
-// When something in it was made, renamed or removed last, as coarse as its file system's times are. False: nobody can
-// tell.
+void hone_os_folder_close(int *folder); // sets it to -1, and accepts -1
+// The time of the last creation, renaming or removal in the folder, with the resolution of its file system's times.
+// False if that is not known.
 bool hone_os_folder_changed(int folder, int64_t *out_ns);
-// Whether files can be made in it.
+// Whether files can be created in the folder that contains path.
 bool hone_os_may_make_files_beside(const char *path);
-// Whether path lies, or would lie, where other machines may write to it too: on NFS, SMB and the like, and on any FUSE.
+// Whether path lies, or would lie, on a file system that other machines may write to: NFS, SMB and the like, and any
+// FUSE.
 bool hone_os_is_network_file(const char *path);
-// Bytes that are free for this user on the file system of a folder. False: there is no such folder.
+// Free bytes for this user on the file system of a folder. False if there is no such folder.
 bool hone_os_free_bytes(const char *folder, double *out);
-// The path without links in it; false when there is no such file or the path does not fit.
+// Resolves all links of path; false if there is no such file or the result does not fit.
 bool hone_os_real_path(const char *path, char *out, size_t size);
-// Visits the names in a folder, in no order, but for "." and "..", until visit returns false. HONE_NOT_FOUND, HONE_IO.
+// Visits the names in a folder, in no particular order, except "." and "..", until visit returns false. HONE_NOT_FOUND,
+// HONE_IO.
 hone_status hone_os_list_folder(
     const char *folder, bool (*visit)(void *ctx, const char *name), void *ctx, hone_error *err);
 
 // Path of the loaded object (library or program) that address lies in; false when not known.
 bool hone_os_object_path(const void *address, char *out, size_t size);
-// Of this library, or of the program that it is linked into.
+// The path of this library, or of the program that it is linked into.
 bool hone_os_own_path(char *out, size_t size);
 bool hone_os_is_executable(const char *path);
 
-// A new folder of this process's own in TMPDIR, else /tmp (mode 0700); and its removal with the files in it. The first
-// of a process also removes those of this user whose processes were killed.
-//   out_hold    a descriptor that tells others that the folder is in use, for the removal
+// Creates a new folder in TMPDIR, else /tmp (mode 0700), for this process alone, and removes it together with its
+// files. The first call of a process also removes such folders of this user whose processes were killed.
+//   out_hold    a descriptor that marks the folder as in use; pass it to the removal
 bool hone_os_make_private_folder(char *out, size_t size, int *out_hold);
 void hone_os_remove_private_folder(const char *folder, int *hold);
 
 // Creates a folder with mode 0700, or accepts one that exists. HONE_IO when the path is a link, belongs to another
 // user, or is open to other users.
 hone_status hone_os_make_own_folder(const char *path, hone_error *err);
-// The folder for what processes of this user share while the machine runs: hone's of XDG_RUNTIME_DIR, else of
-// /run/user, else in /tmp. HONE_IO with why there is none that is safe.
+// The folder for what processes of this user share while the machine is up: hone's in XDG_RUNTIME_DIR, else in
+// /run/user, else in /tmp. HONE_IO with the reason if none of them is safe.
 hone_status hone_os_runtime_folder(char *out, size_t size, hone_error *err);
-bool hone_os_is_own_process(int pid); // one that lives, and is this user's
+bool hone_os_is_own_process(int pid); // a live process of this user
 
-// The permission bits of a file; `otherwise` when there is none.
+// The permission bits of a file; `otherwise` if there is no such file.
 unsigned hone_os_file_mode(const char *path, unsigned otherwise);
 
 // Locks between processes ---------------------------------------------------------------------------------------------
-// A file whose bytes are locked one by one. A lock belongs to the open file: it is gone when that is closed, and when
-// the process ends, however it ends.
-// Opens a lock file, made with these permission bits, whatever the umask, when there is none; 0: as the umask says. A
-// link, or anything but a plain file, is refused. HONE_IO.
+// A file whose bytes are locked one by one. A lock belongs to the open file: it is released when the file is closed and
+// when the process ends, however it ends.
+// Opens a lock file. If there is none, creates it with these permission bits whatever the umask is; mode 0 leaves the
+// bits to the umask. Refuses a link and anything but a regular file. HONE_IO.
 hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone_error *err);
-// Whether nobody but this user, and root, can open it and so hold its locks.
+// Whether only this user, and root, can open the file and so hold its locks.
 bool hone_os_lock_is_private(int fd);
 void hone_os_lock_close(int *fd);
-// Never waits. HONE_BUSY: another open file has the byte, be it of this process; HONE_IO: there are no locks there.
+// Never waits. HONE_BUSY if another open file, also one of this process, has the byte; HONE_IO if locks are not
+// supported there.
 hone_status hone_os_lock_try(int fd, uint64_t byte, hone_error *err);
 void hone_os_lock_leave(int fd, uint64_t byte);
-// Text in the file, for people and hints: it proves nothing. False: it was not written, or is not there.
+// Writes or reads text in the file, as a hint for people: it proves nothing. False if it was not written, or is not
+// there.
 bool hone_os_lock_note(int fd, uint64_t offset, const char *text, size_t size);
 bool hone_os_lock_read_note(int fd, uint64_t offset, char *out, size_t size);
 
 // Dynamic libraries ---------------------------------------------------------------------------------------------------
 typedef struct hone_library hone_library;
-// Opens the first of a NULL-ended list of names. Never closed again by hone when it starts threads.
-// HONE_UNAVAILABLE with the loader's words for each name.
+// Opens the first of a NULL-ended list of names that loads. A library stays loaded after hone closes it, since it may
+// have started threads. HONE_UNAVAILABLE with the loader's message for each name.
 hone_status hone_library_open(
     const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
-// The same with a variable in the environment while the library is loaded, and only then; value NULL: as
-// hone_library_open. Threads that read the environment meanwhile see it as it was or with the variable. One that is
-// loaded already has read it before.
+// Like hone_library_open, with a variable set in the environment while the library is loaded, and only then; value NULL
+// sets none. Other threads that read the environment meanwhile see it with or without the variable. It has no effect on
+// a library that is already loaded.
 hone_status hone_library_open_under(
     const hone_allocator *allocator,
     const char *const *names,
@@ -146,18 +152,18 @@ hone_status hone_library_open_under(
     const char *value,
     hone_library **out,
     hone_error *err);
-// The same; what the library sets as handler of SIGSEGV when it is loaded is put back.
+// Like hone_library_open, but restores the handler of SIGSEGV if loading the library replaces it.
 hone_status hone_library_open_quietly(
     const hone_allocator *allocator, const char *const *names, hone_library **out, hone_error *err);
-// A library that is unmapped when it is closed: its file may be gone by then. The libraries that it needs stay.
+// Opens a library that is unmapped when it is closed; its file may have been removed by then. The libraries that it
+// depends on stay mapped.
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err);
-// Path of the library that the loader would take for a soname, links followed, so that the file's name tells its
-// version.
-// Loads nothing. False: there is none.
+// Finds the path of the library that the loader would load for a soname, with links resolved, so that the file name
+// shows the version. Loads nothing. False if there is none.
 bool hone_library_find(const char *soname, char *out, size_t size);
-// What tells one build of a library from another, wherever its file lies: digits of the build id that the linker wrote,
-// else of a digest of the file's size and its two ends. False: there is no such file.
+// Writes digits that distinguish one build of a library from another, wherever its file lies: those of the linker's
+// build id, else of a digest of the file's size and its two ends. False if there is no such file.
 enum { HONE_LIBRARY_BUILD_SIZE = 17 };
 bool hone_library_build(const char *path, char out[HONE_LIBRARY_BUILD_SIZE]);
 // Finds a library that this process has loaded, by the beginning of its file name, and writes its path with links
@@ -182,16 +188,17 @@ typedef struct hone_os_cpu {
     int64_t l1_bytes, l2_bytes, l3_bytes;
     int64_t memory_bytes;
 } hone_os_cpu;
-// Reads once a call; allocates nothing. About 50 us.
+// Reads the CPU at every call; allocates nothing. Takes about 50 us.
 void hone_os_cpu_read(hone_os_cpu *out);
-bool hone_os_has_matrix_unit(void); // products of tiles of narrow numbers: AMX
-int hone_os_thread_count(void);     // threads of this process now, but for tickers; 0 when not known
-// How many other threads of this process are running, or wait for a processor to run on. Some 10 us a thread.
+bool hone_os_has_matrix_unit(void); // whether there is a unit for products of tiles of narrow numbers: AMX
+int hone_os_thread_count(void);     // threads of this process now, not counting tickers; 0 if not known
+// How many other threads of this process run, or are ready and wait for a processor. Takes about 10 us per thread.
 int hone_os_others_run(void);
-// Keeps the other threads of this process that may use the caller's processors off the one that it is on, until the end.
-// A thread that a virtual machine wakes beside its caller waits there for a slice of the scheduler, some milliseconds,
-// and where the caller waits for it in a loop so does that. A pool's workers keep off by themselves. Some 10 us a thread.
-//   but  a pool whose workers are left alone; may be NULL
+// Moves the other threads of this process that may use the caller's processors away from the processor that the caller
+// runs on, until the end. A virtual machine may wake a thread on its caller's processor; the thread then waits there
+// for a scheduler slice, some milliseconds, and a caller that waits for it in a loop loses the same time. A pool's
+// workers avoid this by themselves. Takes about 10 us per thread.
+//   but  a pool whose workers are not moved; may be NULL
 typedef struct hone_pool hone_pool;
 enum { HONE_OS_MOST_KEPT_OFF = 64 };
 typedef struct hone_os_kept_off {
@@ -199,36 +206,43 @@ typedef struct hone_os_kept_off {
 } hone_os_kept_off;
 void hone_os_keep_off_begin(const hone_pool *but, hone_os_kept_off *out);
 void hone_os_keep_off_end(hone_os_kept_off *kept);
-// Of a thread of this process by its number: 'R' runs or is ready, 'S' sleeps, ...; '?': not known. Some 5 us.
+// The state of a thread of this process by its number: 'R' runs or is ready, 'S' sleeps, ...; '?' if not known. Takes
+// about 5 us.
 char hone_os_thread_state(const char *thread);
-// Processor time that all other threads of this process have had, those that ended included; exact to some us.
+// Processor time of all other threads of this process, including threads that have ended; exact to some us.
 uint64_t hone_os_others_ns(void);
-// Processor time of processes that this one, a worker, has started and that live on below its keeper: who started them has
-// ended. Exact to some us. *out: how many there are, and how many of them run or are ready to. Some 20 us.
+// Processor time of the orphans of this process, which is a worker: processes that it started, directly or not, whose
+// own parent has ended, and that live on below its keeper. Exact to some us. *out: how many there are, and how many of
+// them run or are ready to. Takes about 20 us.
 typedef struct hone_os_orphans {
     int count, running;
 } hone_os_orphans;
 uint64_t hone_os_orphans_ns(hone_os_orphans *out);
-uint64_t hone_os_own_ns(void); // of processor time that the calling thread has taken
+uint64_t hone_os_own_ns(void); // processor time that the calling thread has used
 
 // What code leaves in its process -------------------------------------------------------------------------------------
-// Signal mask and handlers, floating-point mode, x87 registers, folder, environment, locale, limits, priority, what the
-// kernel was told (prctl), user, standard files, rules of threads, timers, child processes, whether a key for thread-local data is left: each as one number. Those of a thread are the calling thread's. Some 40 us.
+// The state that code can leave changed in its process, each fact as one number: signal mask and handlers,
+// floating-point mode, x87 registers, folder, environment, locale, limits, priority, settings of the kernel for this
+// process (prctl), user, standard files, attributes of threads, timers, child processes, the keys for thread-local
+// data. Facts of a thread are those of the calling thread. Takes about 40 us.
 enum { HONE_OS_FACTS = 18 };
 typedef struct hone_os_state {
     uint64_t facts[HONE_OS_FACTS];
 } hone_os_state;
 void hone_os_state_read(hone_os_state *out);
-// The first fact that differs, in words; NULL: none does. Static. of_thread: only facts of the calling thread.
+// Describes the first fact that differs, NULL if none does. The text is static. of_thread: compares only facts of the
+// calling thread.
 const char *hone_os_state_changed(const hone_os_state *before, const hone_os_state *now, bool of_thread);
-// Takes what libraries set when they are loaded, handlers and variables of the environment, as it is now.
+// Accepts in *state the current signal handlers and environment variables, which libraries set when they are loaded.
 void hone_os_state_adopt_loading(hone_os_state *state);
-// Rounding, trapping exceptions and flushing of the calling thread, as one number.
+// Rounding, trapped exceptions and flushing of subnormal numbers of the calling thread, as one number.
 uint64_t hone_os_float_mode(void);
-// Signal mask, priority, scheduler, processors and x87 registers in use of the calling thread, as one number. Some us.
+// Signal mask, priority, scheduler, processors and x87 registers in use of the calling thread, as one number. Takes
+// some us.
 uint64_t hone_os_thread_settings(void);
-// Calls a function, and returns what that does. *out_changed, in words: a register that it has to keep for its caller came back
-// with another number (System V's ABI of x86-64); NULL: none, or another processor, where nobody looks. The caller's own are as they were.
+// Calls a function and returns its result. *out_changed names a register that the function must preserve for its caller
+// (System V's ABI of x86-64) but changed; NULL if it preserved all of them, or on other processors, where this is not
+// checked. The caller's own registers are restored.
 int hone_os_call_marked(int (*call)(void *ctx), void *ctx, const char **out_changed);
 // Floating-point environment, signal mask and processors of the calling thread.
 typedef struct hone_os_thread_mode {
@@ -236,30 +250,32 @@ typedef struct hone_os_thread_mode {
 } hone_os_thread_mode;
 void hone_os_thread_mode_save(hone_os_thread_mode *out);
 void hone_os_thread_mode_restore(const hone_os_thread_mode *mode);
-// Of its processors alone: puts them back. True: they were others.
+// Restores the processors that the thread may use, and nothing else. True if they had been changed.
 bool hone_os_thread_come_back(const hone_os_thread_mode *mode);
-// Whether all whole pages of some memory are there, in memory or swapped out: one that was given back is made when it is next touched.
-// True where that cannot be asked. Some 20 ns a page.
+// Whether all whole pages of some memory exist, in memory or swapped out. A page that was given back to the system is
+// created again at its next use. True where the system cannot report this. Takes about 20 ns per page.
 bool hone_os_has_memory(const void *from, size_t size);
-// What the system was told of the pages that some memory lies in (madvise, mlock): a bit for each thing, whose words are below.
-// 0 where that cannot be asked. Some 10 us for each mapping of the process, and what its pages take to be counted.
+// The advice that was given to the system for the pages of some memory (madvise, mlock): one bit for each kind,
+// described by hone_os_advice_words. 0 where the system cannot report this. Takes about 10 us for each mapping of the
+// process, plus the time to count its pages.
 typedef struct hone_os_span {
     const void *from;
     size_t size;
 } hone_os_span;
 uint32_t hone_os_advice(const hone_os_span *spans, size_t count);
-const char *hone_os_advice_words(uint32_t advice); // of the first one
-// Whether the heap of the C library's main thread is in order: who writes past the end of what it allocated writes over sizes that stand
-// there. False also where its form is not known (glibc's is). Some 10 ns for each piece of it.
+const char *hone_os_advice_words(uint32_t advice); // describes the first bit
+// Whether the heap of the C library's main thread is consistent: code that writes past the end of an allocation
+// overwrites the sizes stored there. False also where the heap's layout is not known (glibc's is). Takes about 10 ns
+// for each chunk of the heap.
 bool hone_os_heap_is_whole(void);
-// What this process holds now. Some 30 us.
+// What this process holds now. Takes about 30 us.
 typedef enum hone_os_held {
-    HONE_HELD_HEAP,     // bytes that were allocated and not freed, those of the C library's allocator
+    HONE_HELD_HEAP,     // bytes allocated with the C library's allocator and not freed
     HONE_HELD_MAPPED,   // bytes of address space
     HONE_HELD_RESIDENT, // bytes of memory
     HONE_HELD_DESCRIPTORS,
     HONE_HELD_THREADS,
-    HONE_HELD_KEYS, // for thread-local data (pthread_key_create), of which a process has some thousand
+    HONE_HELD_KEYS, // keys for thread-local data (pthread_key_create), of which a process has about a thousand
     HONE_HELD_COUNT
 } hone_os_held;
 typedef struct hone_os_holdings {
@@ -267,107 +283,120 @@ typedef struct hone_os_holdings {
 } hone_os_holdings;
 void hone_os_holdings_read(hone_os_holdings *out);
 
-// Zeros, on pages that take memory when they are first written. They are never given back. NULL: there is no room.
+// Zeroed pages, which take memory when they are first written. They are never released. NULL if there is no memory.
 void *hone_os_zero_pages(size_t size);
 
-// Memory that is not to be written: a write is noted and goes on. Of one thread's use, in a process of its own.
-// Begins with a handler of SIGSEGV. What a library sets in its place later has the faults, those of guards too.
+// Memory that must not be written: a write is recorded and then proceeds. For use by one thread, in a process of its
+// own.
+// Installs a handler of SIGSEGV. If a library replaces it later, the library's handler receives the faults, also those
+// of guards.
 bool hone_os_guard_begin(void);
 typedef struct hone_os_guard {
     char *from;  // whole pages
     size_t size; // 0: nothing is guarded
     int place;
 } hone_os_guard;
-// Guards the whole pages inside a block; *guard is zero before. False: it cannot, and nothing has changed.
+// Guards the whole pages inside a block; *guard must be zero. False if that fails; nothing has changed then.
 bool hone_os_guard_close(hone_os_guard *guard, char *block, size_t size);
 bool hone_os_guard_was_written(const hone_os_guard *guard);
-// The block may be written and freed again. False: the system has no memory for it, and the guard stays.
+// Makes the block writable again, so that it can be freed. False if the system has no memory for that; the guard stays.
 bool hone_os_guard_open(hone_os_guard *guard);
 
 // Threads -------------------------------------------------------------------------------------------------------------
-void hone_os_yield(void); // the processor, to whoever waits for it
-// A thread is stopped in the middle of whatever it does, as a scheduler may stop it. One at a time in a process; takes
-// SIGURG between begin and end. False: it cannot.
+void hone_os_yield(void); // gives the processor to another thread that waits for it
+// Stops a thread in the middle of its work, as a scheduler may. One thread at a time in a process; uses SIGURG between
+// begin and end. False if holds are not possible.
 bool hone_os_hold_begin(void);
 void hone_os_hold_end(void);
-// The calling thread may be held from now on until it leaves. It stands still on a stack of its own: code that a library
-// generates may keep numbers below the stack's end, or use its register for others. Its number; 0: no memory.
+// Allows the calling thread to be held until it leaves. While held it runs on a separate signal stack: code that a
+// library generates may keep data below the end of the stack, or use the stack register for something else. Returns the
+// thread's number, 0 if there is no memory.
 typedef struct hone_os_holdable {
-    void *stack, *before; // before: the one that the thread had
+    void *stack, *before; // before: the signal stack that the thread had
     size_t size, before_size;
 } hone_os_holdable;
 int hone_os_hold_join(hone_os_holdable *out);
 void hone_os_hold_leave(hone_os_holdable *holdable);
-// Waits until the thread stands still, at most patience_ns. It goes on when it is released, or after most_ns. False: it
-// goes on as it did.
+// Waits at most patience_ns until the thread stands still. The thread continues when it is released, or after most_ns.
+// False if it did not stop.
 bool hone_os_hold(int thread, uint64_t patience_ns, uint64_t most_ns);
 void hone_os_hold_release(void);
-// A pool that works together with the caller: threads counts the caller. Threads start at the first parallel_for.
+// A pool that shares each job with its caller: threads includes the caller. The threads are started by the first
+// parallel_for.
 hone_status hone_pool_create(const hone_allocator *allocator, int32_t threads, hone_pool **out, hone_error *err);
 void hone_pool_destroy(hone_pool **pool);
 int32_t hone_pool_threads(const hone_pool *pool);
-// hone_parallel_for's shape. Allocates nothing, also when it is called from inside a body (then it runs the bodies
-// itself).
-// Workers spin for 200 us before they sleep: the next call of a loop finds them awake, on processors of their own.
+// Has the signature of hone_parallel_for. Allocates nothing, also when it is called inside a body (it runs the bodies
+// itself then). Workers spin for 200 us before they sleep, so that the next call of a loop finds them awake, each on
+// its own processor.
 void hone_pool_run(void *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
-// The same with at most limit threads at work.
+// The same, with at most limit threads.
 void hone_pool_run_limited(
     hone_pool *pool, int32_t limit, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
-// The same of a pass of microseconds to a few milliseconds beside what is timed: by the caller alone while the pool is crowded.
+// The same, for a pass of microseconds to a few milliseconds that runs beside what is timed. The caller runs it alone
+// while the pool is crowded.
 void hone_pool_share(hone_pool *pool, int64_t count, void (*body)(void *ctx, int64_t index), void *ctx);
-// Whether other work on the machine takes the workers their processors: who waits for one that has taken an index and lost its
-// processor waits for a slice or more of the scheduler, up to .2 s beside a dozen busy threads, for a pass of a millisecond.
+// Records whether other work on the machine takes processors from the workers. A caller must wait for a worker that has
+// taken an index and then lost its processor: a scheduler slice or more, up to .2 s beside a dozen busy threads, for a
+// pass of a millisecond.
 void hone_pool_note_crowd(hone_pool *pool, bool is_crowded);
-// Workers that spin go to sleep now, so that nothing runs beside what comes next. Of who runs the pool's jobs.
+// Sends spinning workers to sleep now, so that they do not disturb what comes next. Call it from the thread that runs
+// the pool's jobs.
 void hone_pool_rest(hone_pool *pool);
-// The other way round: wakes so many of them, and sleeps until all have come, at most limit_ns, so that what begins within
-// 200 us has them beside it. On a busy machine a worker that is woken waits for a slice of the scheduler, some milliseconds;
-// a caller that works meanwhile does it all alone, and uses up its own claim. False: not all came; or a job is at work.
+// The opposite: wakes that many workers, and sleeps until all have arrived, at most limit_ns, so that a job that begins
+// within 200 us has them. On a busy machine a worker that is woken waits for a scheduler slice, some milliseconds; a
+// caller that worked meanwhile would do all of the work alone, and use up its own share of the processor. False if not
+// all arrived, or if a job is running.
 bool hone_pool_gather(hone_pool *pool, int32_t workers, uint64_t limit_ns);
-// The most workers that a job was put out to since this was last asked.
+// The largest number of workers that a job requested since the last call of this function.
 int32_t hone_pool_take_asked(hone_pool *pool);
-// Whether a body has ever left a worker in another floating-point mode than the pool was made in, or, known once the
-// pool rests, with other settings (hone_os_thread_settings) than it began with.
+// Whether a body has ever left a worker with another floating-point mode than the one that the pool was created in, or
+// with other thread settings (hone_os_thread_settings) than it started with. The settings are checked only once the
+// pool rests.
 bool hone_pool_changed_worker(const hone_pool *pool);
-bool hone_pool_has_worker(const hone_pool *pool, int thread); // the system's number of it
-// A thread that calls tick(ctx), then sleeps as many nanoseconds as that says, until it is stopped. No fork has to fear
-// it, so that hone_os_thread_count leaves it out. HONE_UNAVAILABLE: there is no thread to be had.
+bool hone_pool_has_worker(const hone_pool *pool, int thread); // thread: the system's number of it
+// A thread that calls tick(ctx), sleeps for the number of nanoseconds that tick returns, and repeats this until it is
+// stopped. It does not make a fork unsafe, so hone_os_thread_count does not count it. HONE_UNAVAILABLE if no thread can
+// be created.
 typedef struct hone_ticker hone_ticker;
 hone_status hone_ticker_start(
     const hone_allocator *allocator, uint64_t (*tick)(void *ctx), void *ctx, hone_ticker **out, hone_error *err);
-// Waits for a tick that goes on. Not from inside of one. *ticker NULL: nothing.
+// Waits for a tick in progress. Must not be called inside a tick. Does nothing if *ticker is NULL.
 void hone_ticker_stop(hone_ticker **ticker);
-// Starts it in a child, too, where it is as it was in the parent; allocates nothing. NULL: nothing.
+// Starts the ticker in a child process, where its memory is a copy of the parent's; allocates nothing. Does nothing for
+// NULL.
 void hone_ticker_in_child(hone_ticker *ticker);
-int hone_ticker_count(void); // that run in this process
+int hone_ticker_count(void); // tickers that run in this process
 
 // Processes -----------------------------------------------------------------------------------------------------------
 int hone_os_process_id(void);
-// "user@host"; numbers or "?" where there are no names.
+// "user@host"; numbers or "?" where names are not known.
 void hone_os_who(char *out, size_t size);
 
-// A child that talks over a pair of pipes (or one socket pair), dies with its parent, and leads its own process group.
+// A child that communicates over a pair of pipes (or one socket pair), ends with its parent, and leads its own process
+// group.
 typedef struct hone_process {
     int pid;
     int fd;              // read and write, close-on-exec
-    unsigned generation; // of the process whose child it is (os/mutex.h): a fork of that one only closes fd
+    unsigned generation; // of the process whose child it is (os/mutex.h): in a fork of that process only fd is closed
 } hone_process;
-// Starts program with arguments (NULL-ended, first is the program's name); the child finds its end as file descriptor
-// 3.
+// Starts program with arguments (NULL-ended, the first is the program's name). In the child, file descriptor 3 is its
+// end of the pair.
 hone_status hone_process_spawn(const char *program, const char *const *arguments, hone_process *out, hone_error *err);
-// Processes that are started from now on have the variable too, where this one's own environment lacks it: what one
-// process knows and another has to know. Of one name the last value counts.
+// Adds a variable to the environment of processes that are started from now on, unless this process's own environment
+// has it: this passes on what one process knows and another needs. The last value of a name counts.
 hone_status hone_process_hand_on(const char *name, const char *value);
-// Runs a program to its end, found as a shell finds it, and appends what it prints, at most limit bytes.
+// Runs a program to its end, and appends its output to out, at most limit bytes. The program is searched for as a shell
+// does.
 //   arguments    NULL-ended, the program first
-//   out_exit     its exit code; 127: it was not found
-// Returns: HONE_OK; HONE_BUSY: the deadline passed, and it was ended; HONE_KERNEL_FAILED: a signal (err->system_code)
-// ended it; HONE_IO.
+//   out_exit     its exit code; 127 if it was not found
+// Returns HONE_OK; HONE_BUSY if the deadline passed and the program was ended; HONE_KERNEL_FAILED if a signal
+// (err->system_code) ended it; HONE_IO.
 hone_status hone_process_run(
     const char *const *arguments, uint64_t deadline_ns, size_t limit, hone_buffer *out, int *out_exit, hone_error *err);
-// Path of a program that a shell would find, without links; false when there is none.
+// The path of a program as a shell would find it, with links resolved; false if there is none.
 bool hone_os_find_program(const char *name, char *out, size_t size);
-// Forks; the child calls body(ctx, fd) and leaves with its return value. Only from a single-threaded process.
+// Forks; the child calls body(ctx, fd) and exits with its return value. Only from a single-threaded process.
 hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_process *out, hone_error *err);
 // Splits the calling process, which has one thread, into a keeper and its child, and returns in the child only. When
 // the child has ended, when SIGTERM comes or when the keeper's parent is gone, the keeper ends everything that descends

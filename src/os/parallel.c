@@ -1,5 +1,6 @@
-// What kernels split their runs with: the execution's pool, else hone's. A limit on a foreign pool, which knows no
-// limits, is kept by handing it as many strands as may work, each taking indices until none is left.
+// Divides the runs of kernels among threads: those of the execution's pool, else of hone's. A foreign pool has no limit
+// on threads, so a limit is kept by passing it only as many strands as threads may work, each of which takes indices
+// until none is left.
 #include "hone/kernel.h"
 #include "os/os.h"
 
@@ -89,7 +90,7 @@ static void work_as(void *ctx, int64_t worker)
     }
 }
 
-// A worker is an index of an outer loop: who runs it is the only one with its number, whatever the pool does.
+// A worker is an index of an outer loop: only one thread at a time has its number, whatever the pool does.
 void hone_plan_parallel_workers(
     const hone_plan *plan,
     const hone_execution *execution,

@@ -1,6 +1,6 @@
-// Rights that a process gives up for good, and all that it starts after it: to write files elsewhere than it must, to
-// reach the network, to change the limits and the priority of other processes than the caller, and calls that no kernel of anybody's
-// needs. Linux: Landlock and seccomp.
+// Removes rights of a process, and of all processes that it starts, for good: the right to write files outside of given
+// folders, to reach the network, to change the limits and the priority of other processes, and to make system calls
+// that no kernel needs. Linux: Landlock and seccomp.
 #ifndef HONE_OS_RESTRICT_H
 #define HONE_OS_RESTRICT_H
 
@@ -12,21 +12,24 @@ enum {
     HONE_OS_RESTRICTS_CALLS = 2, // seccomp
 };
 
-// What may still be done. Everything can be read that the user can read.
+// The rights that remain. Everything that the user can read stays readable.
 typedef struct hone_os_rights {
-    const char *const *folders; // whose files may be made, written and removed; what is not there is passed by
+    // Whose files may be created, written and removed; folders that do not exist are skipped
+    const char *const *folders;
     size_t folder_count;
     const char *const *devices; // files, or folders of files, that may be written
     size_t device_count;
     bool local_sockets; // of the machine itself (AF_UNIX)
 } hone_os_rights;
 
-// What this system can do of it.
+// Returns which restrictions this system supports.
 unsigned hone_os_can_restrict(void);
-// For the calling thread, which should be the only one, and those that it starts. Returns what holds from here on.
+// Restricts the calling thread, which should be the only one, and the threads and processes that it starts. Returns the
+// restrictions that are in force afterwards.
 unsigned hone_os_restrict(const hone_os_rights *rights);
-// For the calling thread and those that it starts, for good: they can neither block signals nor change the action of this one;
-// the system call reports success. False: the system has no filters, or this process may not set one.
+// Restricts the calling thread and the threads and processes that it starts, for good: they can neither block signals
+// nor change the action of this one, though the system call reports success. False if the system has no filters, or
+// this process may not set one.
 bool hone_os_keep_signals_open(int signal);
 
 #endif

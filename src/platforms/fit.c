@@ -1,8 +1,8 @@
-// The texts of a kernel of a pack beside the signature of its algorithm: what of them can fit no call.
+// Compares the texts of a pack's kernel with the signature of its algorithm, and refuses texts that can fit no call.
 //
-// There is no call yet. Each text is read with the names that calls of the signature have, and every value counts as 1.
-// So what is refused is wrong for all calls (an unknown name, text where a number belongs, a result that is never
-// written), and what depends on values waits for a plan: nothing that some call could run is refused.
+// There is no call yet. Each text is read with the names of the signature, and every value counts as 1. So what is
+// refused is wrong for all calls (an unknown name, text where a number belongs, a result that is never written), and
+// checks that depend on values happen when a plan is made: nothing that some call could run is refused.
 #include "platforms/shared/launch_reader.h"
 
 #include "base/error.h"
@@ -28,8 +28,7 @@ static hone_status check_condition(hone_launch_reader *r, const char *text, hone
     return status == HONE_OK && !hone_launch_at_end(r) ? hone_launch_expected(r, "the end", err) : status;
 }
 
-// The platform's own rules, else its home's. Where there are none a launch is not said, or bounded by what it is
-// written in.
+// The platform's own rules, else its home's. A platform without rules has no launches, or its sources bound them.
 static const hone_launch_rules *rules_of(hone_platform platform)
 {
     enum { MOST = INT32_MAX };
@@ -60,7 +59,7 @@ static bool is_written(const hone_argument *argument)
            argument->kind == HONE_ARGUMENT_MAP;
 }
 
-// A result that is in no list is never written. Modules give theirs back.
+// A result that is in no list is never written. Modules return their results.
 static hone_status check_results(
     const hone_signature *signature, const hone_argument *arguments, uint32_t count, hone_error *err)
 {

@@ -1,4 +1,4 @@
-// Every platform in one table. A new one is a folder beside null/ and a line of the table.
+// The table of all platforms. A new platform is a folder beside null/ and a line of the table.
 #include "platforms/cuda/cuda.h"
 #include "platforms/cute/cute.h"
 #include "platforms/ffi/ffi.h"
@@ -28,7 +28,7 @@ const hone_platform_ops *const hone_platforms[HONE_PLATFORM_COUNT] = {
     [HONE_OPENCL] = &hone_opencl_platform,     [HONE_CUDA] = &hone_cuda_platform,
     [HONE_TRITON] = &hone_triton_platform,     // over CUDA's driver
     [HONE_CUTE] = &hone_cute_platform,         // over CUDA's driver
-    [HONE_TILELANG] = &hone_tilelang_platform, // C that it writes, on the CPU
+    [HONE_TILELANG] = &hone_tilelang_platform, // C that TileLang writes, on the CPU
     [HONE_XLA] = &hone_xla_platform,           // modules of StableHLO
     [HONE_PALLAS] = &hone_pallas_platform,
     [HONE_NULL] = &hone_null_platform, // the skeleton
@@ -45,7 +45,8 @@ const hone_platform_ops *hone_platform_ops_of(hone_platform platform)
     return (unsigned)platform < HONE_PLATFORM_COUNT ? hone_platforms[platform] : NULL;
 }
 
-// Where packs look for a GPU; opened for the question, since a pack may be read before the platforms are.
+// Finds the GPU for which packs are read. Opens the driver for this query, since a pack may be read before the
+// platforms are opened.
 static hone_pack_gpu first_gpu(void)
 {
     const hone_allocator system = hone_allocator_system();
@@ -126,7 +127,7 @@ hone_status hone_platform_check(const hone_pack_kernel *kernel, const hone_pack_
         hone_platform_name(kernel->platform));
 }
 
-// A variant's own condition may read its config, so it is asked for when there is one.
+// A variant's condition may read its config, so it is checked only once there is a config.
 static hone_status check_variant(const hone_plan *plan, hone_error *err)
 {
     static const char where[] = "platforms.prepare";
@@ -191,7 +192,7 @@ uint64_t hone_platform_digest(const hone_plan *plan)
     return kernel->code != NULL && ops != NULL && ops->digest != NULL ? ops->digest(plan) : 0;
 }
 
-// What the kernel that failed last on this thread said of it.
+// The message of the kernel that failed last on this thread.
 static _Thread_local struct {
     const hone_kernel *kernel; // NULL: nothing was said
     hone_status status;
@@ -212,7 +213,7 @@ void hone_platform_run_words(
 {
     if (said.kernel == kernel && said.status == status) {
         hone_fail(out, status, "platforms.run", "%s", said.words);
-        said.kernel = NULL; // it is not said of the next failure
+        said.kernel = NULL; // the message must not be used for the next failure
         return;
     }
     const hone_platform_ops *ops = hone_platform_ops_of(hone_platform_home(kernel->platform));

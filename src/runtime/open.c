@@ -1,4 +1,4 @@
-// Opening and closing: what one program's registry, devices, caches and store are, and who gives them back.
+// Opens and closes a runtime: its registry, devices, caches and stores.
 #include "runtime/api/stats.h"
 #include "runtime/links/follow.h"
 #include "runtime/links/trust.h"
@@ -25,7 +25,7 @@ static hone_status open_parts(hone_runtime *rt, const hone_runtime_options *opti
 {
     hone_status status = hone_runtime_read_environment(rt, options, err);
     if (status != HONE_OK) return status;
-    // The zygote goes first: nothing that hone opens later must live on in it.
+    // The zygote is started first, so that it has no copy of what hone opens later.
     if ((options->flags & HONE_RUNTIME_ZYGOTE) != 0) {
         status = hone_zygote_start(&rt->allocator, &rt->zygote, err);
         if (status != HONE_OK) return status;
@@ -62,10 +62,10 @@ static void free_ops(hone_runtime *rt)
     }
 }
 
-// What was to be recorded, and goes with the process.
+// Logs the recorded calls that are lost with the process.
 static void tell_lost(hone_runtime *rt)
 {
-    (void)!hone_record_flush(rt, NULL); // collects, and without a store nothing moves
+    (void)!hone_record_flush(rt, NULL); // collects the counts; without a store nothing is written
     const uint64_t dropped = hone_recorder_dropped(rt->recorder);
     const size_t count = hone_recorder_count(rt->recorder);
     if (count == 0 && dropped == 0) return;
@@ -77,7 +77,7 @@ static void tell_lost(hone_runtime *rt)
         count, dropped);
 }
 
-// What only the user's own reference keeps open.
+// Closes what only the user's own reference keeps open.
 static void close_outside(hone_runtime *rt)
 {
     if (rt->recorder != NULL && rt->store.url == NULL && atomic_load(&rt->recording)) tell_lost(rt);

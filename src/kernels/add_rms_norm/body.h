@@ -1,5 +1,6 @@
-// The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set. It is
-// rms_norm's, but for the first pass over a row, which adds, stores the sum, and sums the squares of what it stored.
+// The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set. It
+// is rms_norm's, except for the first pass over a row, which adds, stores the sum, and sums the squares of the stored
+// values.
 #include "kernels/add_rms_norm/add_rms_norm.h"
 #include "kernels/rms_norm/row.h"
 
@@ -13,7 +14,7 @@ HONE_INLINE vec square_of_sum(const addition *row, hone_dtype_id dtype, int64_t 
 {
     vec sum = vec_add(vec_load(row->x, dtype, i), vec_load(row->residual, dtype, i));
     vec_store(row->sum, dtype, i, sum);
-    if (dtype != HONE_F32) sum = vec_load(row->sum, dtype, i); // as it was rounded
+    if (dtype != HONE_F32) sum = vec_load(row->sum, dtype, i); // the stored value, which is rounded
     return vec_fma(sum, sum, squares);
 }
 

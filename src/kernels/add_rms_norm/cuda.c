@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what add_rms_norm.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how add_rms_norm.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/add_rms_norm/add_rms_norm.h"
 #include "kernels/sources.h"

@@ -1,4 +1,4 @@
-// add_rms_norm: its signature, its kernels, and what is known of them without running them.
+// add_rms_norm: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/add_rms_norm/add_rms_norm.h"
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
@@ -29,8 +29,8 @@ static bool heuristic(
     return true;
 }
 
-// The sum of two floats is the double's, rounded, so that all kernels have one sum, and y is off by what rms_norm's may
-// be. A kernel of others that normalises the sum before it is rounded is off by half an eps of y more: one eps in all.
+// The sum of two floats is computed in double and rounded, so all kernels have the same sum, and y has the error of
+// rms_norm. A foreign kernel that normalises the sum before it is rounded has half an eps of y more: one eps in all.
 #define SIGNATURE(DTYPES)                                                                                              \
     "add_rms_norm(x: T[..., dim], residual: T[..., dim], weight: T[dim], *, eps: f64 = 1e-6 #any) -> "                 \
     "(sum: T[..., dim], y: T[..., dim]) where T in " DTYPES

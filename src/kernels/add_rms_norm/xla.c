@@ -1,4 +1,4 @@
-// The kernel of XLA: what add_rms_norm.mlir is compiled with.
+// The kernel of XLA: how add_rms_norm.mlir is compiled.
 #include "kernels/add_rms_norm/add_rms_norm.h"
 #include "kernels/sources.h"
 

@@ -1,16 +1,16 @@
-// The kernel over the vectors of the including file: a few queries of a kv_head at a time, all their logits at once,
-// because the weights that leave must be the final ones.
+// The kernel over the vectors of the including file: a few queries of a kv_head at a time, with all their logits at
+// once, because the weights that are returned must be the final ones.
 #include "kernels/attention/attention.h"
 #include "kernels/flash_attention/stream.h"
 
 typedef struct weights_job {
-    stream form;          // batch, kv_head and first_row still open
+    stream form;          // batch, kv_head and first_row are not set yet
     int64_t rows, blocks; // queries of a kv_head, and tasks of it
     _Atomic bool out_of_memory;
 } weights_job;
 
-// The weights of the keys that the row sees, which stand in its scores from key `from` on, and zeros for the others. A
-// query that sees no key weighs all keys the same.
+// Writes the weights of the keys that the row sees, which are in its scores from key `from` on, and zeros for the
+// others. A query that sees no key has equal weights for all keys.
 HONE_INLINE void put_weights_as(const stream *s, int64_t row, int64_t from, hone_dtype_id dtype)
 {
     const hone_attention *p = s->problem;

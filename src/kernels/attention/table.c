@@ -20,7 +20,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     hone_attention_model(call, &form, out_cost);
 }
 
-// Four rows fill the registers that their products need; one query has no more than its group.
+// Four rows fill the registers that their products need; a single query has at most as many rows as its group.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

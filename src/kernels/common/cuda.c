@@ -1,4 +1,4 @@
-// The config of kernels over rows that a GPU is likely to do well with.
+// Chooses a config for kernels over rows that is likely to be fast on a GPU.
 #include "kernels/common/cuda.h"
 
 #include "kernels/vector/arguments.h"
@@ -13,7 +13,8 @@ int64_t hone_cuda_vector(int64_t dim, const hone_dtype_info *dtype)
     return vector;
 }
 
-// Two to four packs for each thread; one where a few threads do, or rows are too few for the multiprocessors.
+// Two to four packs for each thread; one if a few threads are enough, or if there are too few rows for the
+// multiprocessors.
 static int64_t threads_of(int64_t packs, bool is_few, int64_t most)
 {
     int64_t threads = 4;
@@ -27,7 +28,7 @@ static bool has_clusters(const hone_device_info *device)
     return device != NULL && device->capability >= 90;
 }
 
-// Of a row that is too long for the threads of one block.
+// The size of a cluster, for a row that is too long for the threads of one block.
 static int64_t cluster_of(int64_t packs, int64_t threads, const hone_device_info *device)
 {
     int64_t cluster = 1;
@@ -36,7 +37,7 @@ static int64_t cluster_of(int64_t packs, int64_t threads, const hone_device_info
     return cluster;
 }
 
-// The least power of two that covers the row; 0: the registers do not hold it.
+// The least power of two that covers the row; 0 if it does not fit into registers.
 static int64_t kept_of(int64_t packs, int64_t threads, int64_t vector)
 {
     int64_t keep = 1;
@@ -45,14 +46,15 @@ static int64_t kept_of(int64_t packs, int64_t threads, int64_t vector)
     return keep <= 16 && keep * vector <= 64 && (threads < 1024 || keep * vector <= 32) ? keep : 0;
 }
 
-// A row of few that is longer than what a cluster's registers hold well: read twice, the second time from L2.
+// Whether a row, one of few, is longer than what a cluster's registers hold well: it is then read twice, the second
+// time from L2.
 static bool is_read_twice(int64_t packs, bool is_few, const hone_device_info *device)
 {
     return is_few && cluster_of(packs, 512, device) == 8;
 }
 
-// Half an access of 16 bytes by twice the threads, where rows fill the device and a warp's worth of work is in each: blocks of
-// more than 256 threads need more rows.
+// Halves an access of 16 bytes and doubles the threads, if rows fill the device and each has enough work for a warp:
+// blocks of more than 256 threads need more rows.
 static int64_t narrowed(
     int64_t vector, int64_t dim, int64_t rows, const hone_dtype_info *dtype, const hone_device_info *device)
 {
@@ -61,7 +63,7 @@ static int64_t narrowed(
     return vector * dtype->bits == 128 && packs >= 128 && rows >= least ? vector / 2 : vector;
 }
 
-// What is read again where registers do not hold a row, and what is read beside it.
+// How often a row is read if it does not fit into registers, and whether other arrays are read too.
 typedef enum rows_sort {
     READ_OFTEN, // three times
     READ_TWICE,
@@ -82,7 +84,7 @@ static bool choose_rows(
                            : rows_are != READ_WIDE ? narrowed(widest, dim, rows, dtype, device)
                                                    : widest;
     const int64_t packs = dim / vector;
-    // Two blocks of 512 threads fit a multiprocessor, which one of 1,024 may fill with registers alone.
+    // Two blocks of 512 threads fit into a multiprocessor, while one of 1,024 may use up its registers alone.
     const bool is_long = dim / widest > 4096 && has_clusters(device);
     const int64_t threads = is_twice ? 256 : threads_of(packs, is_few, is_long ? 512 : 1024);
     const int64_t cluster = cluster_of(packs, threads, device);

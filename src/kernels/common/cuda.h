@@ -1,13 +1,14 @@
-// The kernels of NVIDIA's GPUs, which each folder's cuda.c says how to launch, and what those over rows share (row.cuh).
+// The kernels of NVIDIA's GPUs, whose launches are in each folder's cuda.c, and what kernels over rows share (row.cuh).
 #ifndef HONE_KERNELS_COMMON_CUDA_H
 #define HONE_KERNELS_COMMON_CUDA_H
 
 #include "hone/kernel.h"
 
-// Of kernels over rows, whose signature has the rows' length as `dim` and their dtype as T. Blocks are whole warps. A row is
-// held as a whole or not at all, and shared by no more threads than have work. Then: what the registers of a
-// multiprocessor hold. At last: a config that leaves three quarters of the device's threads idle while there is work for them
-// is not worth a try (32 rows of 128,256 elements by one warp each took 100 times as long as by the best config).
+// The space of kernels over rows, whose signature has the rows' length as `dim` and their dtype as T. Blocks are whole
+// warps. A row is held completely or not at all, and is shared by at most as many threads as have work. Then come the
+// limits of a multiprocessor's registers. The last condition excludes configs that leave three quarters of the device's
+// threads idle while there is work for them (32 rows of 128,256 elements by one warp each took 100 times as long as by
+// the best config).
 #define HONE_ROWS_CUDA_SPACE_OF(X)                                                                                     \
     "threads_per_row: 4..1024 *2 default 256\n"                                                                        \
     "rows_per_block: 1..64 *2\n"                                                                                       \
@@ -25,7 +26,7 @@
     "where 4 * threads_per_row * cluster * " X ".size / max(dim, 1) >= min(" X ".size / vector, 1024 * device.sms)\n"
 #define HONE_ROWS_CUDA_SPACE HONE_ROWS_CUDA_SPACE_OF("x")
 
-// Blocks of all rows of an array, x.
+// The number of blocks for all rows of an array, x.
 #define HONE_ROWS_CUDA_GRID_OF(X) "max(1, ceildiv(" X ".size / max(dim, 1), rows_per_block)) * cluster"
 #define HONE_ROWS_CUDA_GRID       HONE_ROWS_CUDA_GRID_OF("x")
 #define HONE_ROWS_CUDA_BLOCK      "threads_per_row, rows_per_block"
@@ -33,11 +34,11 @@
 typedef bool hone_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config);
 
-// Elements of one access: of 16 bytes where dim, a row's length, is a multiple of as many, else fewer.
+// Elements of one access: 16 bytes if dim, a row's length, is a multiple of that, else fewer.
 int64_t hone_cuda_vector(int64_t dim, const hone_dtype_info *dtype);
 
-// Of kernels over rows, of rms_norm's kind, and of layer_norm: the times that chose them are in docs/gpu.md, "Defaults of kernels over
-// rows".
+// For kernels over rows, for kernels like rms_norm, and for layer_norm. docs/gpu.md, "Defaults of kernels over rows",
+// has the times by which they were chosen.
 hone_cuda_heuristic hone_rows_cuda_heuristic, hone_rms_rows_cuda_heuristic, hone_rows_cuda_wide_heuristic;
 extern const hone_code hone_softmax_cuda_code, hone_layer_norm_cuda_code, hone_add_rms_norm_cuda_code;
 
@@ -47,16 +48,16 @@ extern const hone_code hone_mean_pooling_cuda_code, hone_rwkv4_cuda_code;
 extern const char hone_silu_mul_cuda_space[], hone_rope_cuda_space[], hone_mean_pooling_cuda_space[];
 extern const char hone_rwkv4_cuda_space[];
 
-// Of the gradients of norms: src/kernels/norm_vjp/norm_vjp.cu.
+// For the gradients of norms: src/kernels/norm_vjp/norm_vjp.cu.
 hone_cuda_heuristic hone_norm_vjp_cuda_heuristic;
 extern const hone_code hone_rms_norm_vjp_cuda_code, hone_add_rms_norm_vjp_cuda_code, hone_layer_norm_vjp_cuda_code;
 extern const char hone_rms_norm_vjp_cuda_space[], hone_add_rms_norm_vjp_cuda_space[];
 extern const hone_code hone_softmax_vjp_cuda_code;
 
-// Of flash_attention and its forms: kernel->user is a hone_attention_choice.
+// For flash_attention and its forms: kernel->user is a hone_attention_choice.
 hone_cuda_heuristic hone_attention_cuda_heuristic, hone_attention_wgmma_heuristic;
 bool hone_attention_cuda_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
-// A window or a cap is given, and each query sees a key.
+// Supports calls with a window or a cap in which each query sees a key.
 bool hone_attention_cuda_ranged_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
 extern const hone_code hone_attention_cuda_code, hone_attention_cuda_ranged_code, hone_attention_cuda_window_code,
     hone_attention_wgmma_code;

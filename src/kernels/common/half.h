@@ -1,5 +1,6 @@
-// The 16 bit floats, one element at a time: nearest even on the way down, NaN kept. The vector forms are in
-// simd_avx2.h and simd_avx512.h; these serve references, portable kernels and tails. The 8 bit floats on the way up.
+// The 16-bit floats, one element at a time: conversion to them rounds to nearest even and keeps NaN. The vector forms
+// are in simd_avx2.h and simd_avx512.h; these serve references, portable kernels and tails. Also conversion from the
+// 8-bit floats.
 #ifndef HONE_KERNELS_COMMON_HALF_H
 #define HONE_KERNELS_COMMON_HALF_H
 
@@ -43,7 +44,8 @@ static inline float hone_float_of_f16(uint16_t half)
     return sign ? -small : small;
 }
 
-// FP8 of the OCP: e5m2 is the upper half of an f16; e4m3fn has a bit less of exponent than an f16, no infinity, and all ones for NaN.
+// FP8 of the OCP: e5m2 is the upper half of an f16. e4m3fn has one exponent bit less than an f16, no infinity, and all
+// ones for NaN.
 static inline float hone_float_of_f8_e5m2(uint8_t byte)
 {
     return hone_float_of_f16((uint16_t)(byte << 8));
@@ -58,7 +60,8 @@ static inline float hone_float_of_f8_e4m3fn(uint8_t byte)
     return sign ? -small : small;
 }
 
-// The significand's bits that are lost are rounded by an addition whose last place is the subnormals' step.
+// The addition rounds the significand's bits that are lost, since the last place of its result is the step of
+// subnormals.
 static inline uint16_t hone_f16_subnormal(uint32_t magnitude)
 {
     float sum = hone_float_of_bits(magnitude) + 0.5f; // steps of 2^-24 in [0.5, 1)
@@ -76,7 +79,7 @@ static inline uint16_t hone_f16_of_float(float value)
     return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1)) >> 13);
 }
 
-// Element `index` of an array of f32, f16 or bf16. With a constant dtype the branches vanish.
+// Element `index` of an array of f32, f16 or bf16. With a constant dtype the branches are optimised away.
 static inline float hone_element_get(const void *data, hone_dtype_id dtype, int64_t index)
 {
     if (dtype == HONE_F32) return ((const float *)data)[index];
@@ -92,7 +95,7 @@ static inline void hone_element_put(void *data, hone_dtype_id dtype, int64_t ind
         ((uint16_t *)data)[index] = dtype == HONE_BF16 ? hone_bf16_of_float(value) : hone_f16_of_float(value);
 }
 
-// The same of f64, too.
+// The same, also for f64.
 static inline double hone_element_get_double(const void *data, hone_dtype_id dtype, int64_t index)
 {
     return dtype == HONE_F64 ? ((const double *)data)[index] : (double)hone_element_get(data, dtype, index);
@@ -106,7 +109,7 @@ static inline void hone_element_put_double(void *data, hone_dtype_id dtype, int6
         hone_element_put(data, dtype, index, (float)value);
 }
 
-// Bytes of one f64, f32, f16 or bf16.
+// The size in bytes of one element: f64, f32, i8, or else 16 bits.
 static inline int64_t hone_element_size(hone_dtype_id dtype)
 {
     return dtype == HONE_F64 ? 8 : dtype == HONE_F32 ? 4 : dtype == HONE_I8 ? 1 : 2;

@@ -1,4 +1,4 @@
-// Tensors as kernels like to see them.
+// Views of tensors for kernels.
 #ifndef HONE_KERNELS_COMMON_MATRIX_H
 #define HONE_KERNELS_COMMON_MATRIX_H
 
@@ -23,7 +23,7 @@ static inline int64_t hone_axis_stride(const hone_tensor *tensor, int32_t axis)
     return stride;
 }
 
-// Of leading axes the first matrix.
+// The first matrix along the leading axes.
 static inline hone_matrix hone_matrix_of(const hone_tensor *tensor)
 {
     const int32_t rows = tensor->ndim - 2, columns = tensor->ndim - 1;
@@ -42,14 +42,14 @@ static inline hone_matrix hone_matrix_transposed(hone_matrix matrix)
     return (hone_matrix){matrix.data, matrix.columns, matrix.rows, matrix.column_stride, matrix.row_stride};
 }
 
-// The elements of a row lie side by side, and rows one after another.
+// The elements of a row are adjacent, and rows do not overlap.
 static inline bool hone_matrix_has_dense_rows(const hone_matrix *matrix)
 {
     return (matrix->columns <= 1 || matrix->column_stride == 1) &&
            (matrix->rows <= 1 || matrix->row_stride >= matrix->columns);
 }
 
-// Elements from a batch's first matrix to matrix `index`, which is counted as the leading axes lie in C order.
+// The distance in elements from a batch's first matrix to matrix `index`, counted in C order over the leading axes.
 static inline int64_t hone_matrix_offset(const hone_tensor *tensor, int32_t leading, int64_t index)
 {
     int64_t elements = 0;
@@ -60,11 +60,12 @@ static inline int64_t hone_matrix_offset(const hone_tensor *tensor, int32_t lead
     return elements;
 }
 
-// Of signatures: what kernels take, and what references, which compute in double, take as well.
+// Dtypes in signatures: those that kernels accept, and those that references, which compute in double, accept in
+// addition.
 #define HONE_FLOATS         "f32, f16, bf16"
 #define HONE_FLOATS_AND_F64 HONE_FLOATS ", f64"
 
-// The id of one of the float types that kernels know; HONE_DTYPE_COUNT for any other.
+// The id of one of the float types that kernels support; HONE_DTYPE_COUNT for any other.
 static inline hone_dtype_id hone_float_id(hone_dtype dtype)
 {
     if (dtype.lanes > 1) return HONE_DTYPE_COUNT;

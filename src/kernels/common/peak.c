@@ -1,8 +1,8 @@
-// The two roofs of a machine (Williams, Waterman and Patterson, "Roofline", 2009): operations a second of a loop whose
-// sums stay in registers, over floats and over pairs of bf16, and bytes a second of reading memory that no cache holds. The least time of many counts for
-// the first, for whatever disturbs it makes it longer, and a clock that rises under load is met at its best; of few for
-// the second, since one reading is long. All threads do the same work at once, each on its own memory and sums, and the
-// time is that until the last has done.
+// The two roofs of a machine (Williams, Waterman and Patterson, "Roofline", 2009): operations per second of a loop
+// whose sums stay in registers, over floats and over pairs of bf16, and bytes per second of reading memory that is in
+// no cache. For the first, the least time of many repeats counts, since every disturbance makes it longer, and a clock
+// that rises under load reaches its maximum; for the second, the least of a few, since one reading is long. All threads
+// do the same work at once, each on its own memory and sums, and the time ends when the last thread has finished.
 #include "kernels/common/peak.h"
 
 #include "base/error.h"
@@ -11,8 +11,8 @@
 #include "os/tiles.h"
 
 enum {
-    ROUNDS = 100000,        // of a loop: some 300 us, longer than a thread of the pool takes to wake
-    REPEATS = 400,          // of a loop, of which the best counts
+    ROUNDS = 100000,        // of a loop: about 300 us, longer than a thread of the pool takes to wake
+    REPEATS = 400,          // of a loop; the best counts
     READS = 4,              // of the memory
     USUAL_BYTES = 64 << 20, // read
     MOST_BYTES = 1 << 30,
@@ -22,7 +22,7 @@ enum {
 
 static const char where[] = "peak.measure";
 
-// The widest first; the last needs nothing.
+// The widest first; the last one needs no features.
 static const hone_peak_set sets[] = {
     {HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ, hone_peak_loop_avx512, 16},
     {HONE_CPU_AVX2 | HONE_CPU_FMA | HONE_CPU_F16C, hone_peak_loop_avx2, 8},
@@ -44,7 +44,7 @@ double hone_peak_of_bf16(uint64_t features, double of_floats, double of_pairs)
     return of_pairs > of_floats ? of_pairs : of_floats;
 }
 
-// The search ends: the last set needs nothing.
+// The search always ends, since the last set needs no features.
 const hone_peak_set *hone_peak_widest(uint64_t features)
 {
     const hone_peak_set *set = sets;
@@ -60,7 +60,7 @@ typedef struct peak_job {
     hone_peak_loop *loop;
     const unsigned char *memory;
     size_t bytes;   // of memory, for each thread
-    uint64_t *sums; // of each thread, a line apart
+    uint64_t *sums; // of each thread, a cache line apart
 } peak_job;
 
 static void work(const peak_job *job, void (*body)(void *ctx, int64_t index))
@@ -71,7 +71,7 @@ static void work(const peak_job *job, void (*body)(void *ctx, int64_t index))
         job->parallel_for(job->pool, job->threads, body, (void *)job);
 }
 
-// The least time of repeats, in seconds.
+// The least time of the repeats, in seconds.
 static double time_of(const peak_job *job, void (*body)(void *ctx, int64_t index), int repeats)
 {
     uint64_t least = UINT64_MAX;
@@ -90,7 +90,7 @@ static void compute(void *ctx, int64_t index)
     job->sums[index * LINE] += (uint64_t)job->loop(ROUNDS);
 }
 
-// Two lines at a time, each word into its own sum: no addition waits for another.
+// Reads two cache lines at a time, and adds each word to a separate sum, so that no addition waits for another.
 static void read_memory(void *ctx, int64_t index)
 {
     const peak_job *job = ctx;
@@ -103,9 +103,8 @@ static void read_memory(void *ctx, int64_t index)
         job->sums[index * LINE] += sums[j];
 }
 
-// Twice the last cache, so that reading it from end to end finds nothing there; more, where there is room, for a
-// steadier time.
-// Half of what is left stays for others.
+// Twice the size of the last cache, so that reading the memory from end to end finds nothing in the cache; more, if
+// there is room, for a steadier time. At most half of the free memory, which leaves the rest to others.
 size_t hone_peak_memory(int64_t cache_bytes, int64_t left_bytes)
 {
     const int64_t twice = cache_bytes > MOST_BYTES / 2 ? MOST_BYTES : cache_bytes * 2;
@@ -143,7 +142,7 @@ hone_status hone_peak_measure(
         return hone_fail(err, HONE_INVALID_ARGUMENT, where, "threads is %d, expected 1 to 1024", threads);
     peak_job job = {.parallel_for = parallel_for, .pool = pool, .threads = parallel_for != NULL ? threads : 1};
     job.bytes = memory_bytes / (size_t)job.threads / 4096 * 4096;
-    // Zeroed, so that every page is there.
+    // Zeroed, so that every page exists.
     void *memory = job.bytes > 0 ? hone_alloc(allocator, job.bytes * (size_t)job.threads) : NULL;
     job.memory = memory;
     job.sums = hone_alloc_array(allocator, (size_t)job.threads * LINE, sizeof *job.sums);

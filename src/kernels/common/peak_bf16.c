@@ -1,8 +1,8 @@
-// The loop of peak.h over pairs of bf16: sixteen sums of two products each an instruction.
+// The loop of peak.h over pairs of bf16: an instruction adds two products to each of sixteen sums.
 #include "kernels/common/peak.h"
 #include "kernels/vector/avx512.h"
 
-// The products of a pair cancel, so that no sum grows out of its range.
+// The products of a pair cancel, so that no sum overflows.
 float hone_peak_loop_avx512_bf16(int64_t rounds)
 {
     enum { ONE = 0x3f80, MINUS_ONE = 0xbf80 };

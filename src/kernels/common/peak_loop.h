@@ -4,7 +4,7 @@
 
 #include "kernels/common/peak.h"
 
-// The empty assembler text keeps every round: a compiler may not know what becomes of a sum there.
+// The empty assembler text keeps every round: the compiler cannot know what it does with a sum.
 float VEC_NAME(hone_peak_loop)(int64_t rounds)
 {
     vec sums[HONE_PEAK_SUMS], factor = vec_set(0.999f), term = vec_set(0.001f), total = vec_set(0.0f);

@@ -1,6 +1,6 @@
-// Memory that a kernel's worker needs while it runs: one block a thread, kept for its next run and freed with the
-// thread, so that a run asks the allocator only where it needs more than any before it. Blocks grow by steps of 64 KiB,
-// and a larger one replaces the old: what was in it is lost, and a thread never holds two.
+// Memory that a kernel's worker needs while it runs: one block per thread, which is kept for its next run and freed
+// with the thread, so that a run allocates only if it needs more than any run before it. Blocks grow in steps of 64
+// KiB, and a larger block replaces the old one: its contents are lost, and a thread never holds two.
 #include "kernels/common/scratch.h"
 
 #include "base/assert.h"
@@ -15,7 +15,7 @@ typedef struct block {
     size_t size;
 } block;
 
-// One for each thread. The key only brings the destructor: a thread-local struct is quicker to reach.
+// One for each thread. The key is only needed for its destructor: a thread-local struct is faster to access.
 static _Thread_local block own;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -37,7 +37,7 @@ static size_t round_up(size_t size, size_t step)
     return (size + step - 1) / step * step;
 }
 
-// The old block goes first, so that a thread never holds two.
+// Frees the old block first, so that a thread never holds two.
 static void *grow(size_t size)
 {
     pthread_once(&once, create_key);

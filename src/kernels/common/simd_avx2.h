@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 
-// Lanes below count are -1 (taken), the others 0. count 0 to 8.
+// Lanes below count are -1 (selected), the others 0. count 0 to 8.
 static inline __m256i hone_mask8(int64_t count)
 {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -19,7 +19,7 @@ static inline __m256 hone_widen8(__m128i half, hone_dtype_id dtype)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
 
-// To bf16 in the upper halves: nearest even; NaN stays NaN.
+// Rounds to bf16 in the upper halves: to nearest even; NaN stays NaN.
 static inline __m256i hone_round8(__m256 value)
 {
     __m256i bits = _mm256_castps_si256(value);
@@ -41,7 +41,7 @@ static inline __m128i hone_narrow8(__m256 value, hone_dtype_id dtype)
     return dtype == HONE_F16 ? _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT) : hone_bf16x8(value);
 }
 
-// dtype is a constant at every call, so that one branch is left.
+// dtype is a constant at every call, so that only one branch remains.
 static inline __m256 hone_load8(const void *data, hone_dtype_id dtype, int64_t index)
 {
     if (dtype == HONE_F32) return _mm256_loadu_ps((const float *)data + index);
@@ -56,7 +56,7 @@ static inline void hone_store8(void *data, hone_dtype_id dtype, int64_t index, _
         _mm_storeu_si128((__m128i *)((uint16_t *)data + index), hone_narrow8(value, dtype));
 }
 
-// The first count (0 to 8) elements; the other lanes are 0. Reads nothing behind them.
+// The first count (0 to 8) elements; the other lanes are 0. Reads no memory after them.
 static inline __m256 hone_load8_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
 {
     if (count >= 8) return hone_load8(data, dtype, index);

@@ -20,7 +20,7 @@ static inline __m512 hone_widen16(__m256i half, hone_dtype_id dtype)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-// To bf16 in the upper halves: nearest even; NaN stays NaN.
+// Rounds to bf16 in the upper halves: to nearest even; NaN stays NaN.
 static inline __m512i hone_round16(__m512 value)
 {
     const __m512i bits = _mm512_castps_si512(value);
@@ -31,7 +31,7 @@ static inline __m512i hone_round16(__m512 value)
     return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
 }
 
-// The upper halves are picked by one permutation, a shift and a conversion take three steps.
+// One permutation selects the upper halves; a shift and a conversion take three steps.
 static inline __m256i hone_bf16x16(__m512 value)
 {
     static const uint16_t upper[32] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
@@ -43,7 +43,7 @@ static inline __m256i hone_narrow16(__m512 value, hone_dtype_id dtype)
     return dtype == HONE_F16 ? _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT) : hone_bf16x16(value);
 }
 
-// Lanes outside the mask are 0 and their memory is not touched. dtype is a constant at every call.
+// Lanes outside the mask are 0 and their memory is not read. dtype is a constant at every call.
 static inline __m512 hone_load16(const void *data, hone_dtype_id dtype, int64_t index, __mmask16 mask)
 {
     if (dtype == HONE_F32) return _mm512_maskz_loadu_ps(mask, (const float *)data + index);

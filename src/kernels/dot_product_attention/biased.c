@@ -11,7 +11,7 @@ static hone_dtype_id id_of(hone_dtype dtype)
     return info != NULL ? info->id : HONE_F32;
 }
 
-// The stride of an axis; 0 where its one element stands for all.
+// The stride of an axis; 0 if it has one element, which is broadcast.
 static int64_t stride_of(const hone_tensor *tensor, int32_t axis)
 {
     return tensor->shape[axis] == 1 ? 0 : hone_axis_stride(tensor, axis);
@@ -45,7 +45,7 @@ static hone_biased_array segments_of(const hone_value *value)
     };
 }
 
-// So far that positions can be added to it.
+// Limited so that positions can be added to it.
 static int64_t clamped(int64_t window)
 {
     const int64_t most = INT64_C(1) << 61;
@@ -74,7 +74,7 @@ static hone_attention_array weights_of(const hone_tensor *tensor)
     };
 }
 
-// fixed: so that the scalars stand where they do without weights.
+// fixed: the scalars, without weights among the results.
 static hone_attention attention_of(const hone_value *args, const hone_value *fixed, bool has_weights)
 {
     const hone_tensor *query = args[BIASED_QUERY].as.tensor, *key = args[BIASED_KEY].as.tensor,

@@ -1,12 +1,12 @@
-// Attention with all that other libraries say of it: a bias on the logits, a mask, segments, a window of two sides.
+// Attention with the options of other libraries: a bias on the logits, a mask, segments, a two-sided window.
 //
-//   logit = cap(scale q k^T + bias); a key counts where causal, window, mask and segments let the query see it
+//   logit = cap(scale q k^T + bias); a key counts if causal, window, mask and segments let the query see it
 //
-// A query that sees no key gets the mean of all values, as a softmax over equal logits gives it; one whose segment is
-// below 0 gets zeros. Dims of 1 of bias and mask stand for all.
+// A query that sees no key gets the mean of all values, as a softmax over equal logits gives it; a query whose segment
+// is below 0 gets zeros. Dims of 1 in bias and mask are broadcast.
 //
 // biased_attention has the weights as a second result, and ejkernel's rules for them: the bias is added to the capped
-// logit, and where there is one the mask says nothing.
+// logit, and if there is a bias the mask is ignored.
 #ifndef HONE_KERNELS_DOT_PRODUCT_ATTENTION_H
 #define HONE_KERNELS_DOT_PRODUCT_ATTENTION_H
 
@@ -29,12 +29,12 @@ enum {
     BIASED_LOGITS_SOFT_CAP,
     BIASED_COUNT
 };
-// With weights, which stand behind out, what comes behind it does so one place later.
+// The weights are a second result, after out, so all later values are one place further on.
 enum { BIASED_WEIGHTS = BIASED_OUT + 1 };
 // The parameters of the space.
 enum { BIASED_ROWS, BIASED_THREADS };
 
-// An array [batch, heads, q_len, kv_len]; strides in elements, 0 where one stands for all.
+// An array [batch, heads, q_len, kv_len]; strides in elements, 0 for a broadcast axis.
 typedef struct hone_biased_array {
     const char *data; // NULL: there is none
     hone_dtype_id dtype;
@@ -42,7 +42,7 @@ typedef struct hone_biased_array {
 } hone_biased_array;
 
 typedef struct hone_biased {
-    hone_attention attention; // without window and causal, of which `range` knows
+    hone_attention attention; // without window and causal, which are in `range`
     bool has_weights;
     hone_biased_array bias, mask;
     hone_biased_array q_segments, kv_segments; // [batch, ..., position] and [batch, ..., key]
@@ -52,7 +52,7 @@ typedef struct hone_biased {
 
 hone_biased hone_biased_of(const hone_plan *plan, const hone_value *args);
 hone_biased hone_biased_of_call(const hone_call *call);
-// The keys [*out_first, *out_last) that causal and window let a position see; both 0 when there are none.
+// The keys [*out_first, *out_last) that causal and window let a position see; both 0 if there are none.
 void hone_biased_range(const hone_biased *problem, int64_t position, int64_t *out_first, int64_t *out_last);
 // Whether mask and segments let a query see a key.
 bool hone_biased_sees(const hone_biased *problem, int64_t batch, int64_t head, int64_t position, int64_t key);

@@ -1,5 +1,5 @@
-// The kernel over the vectors of the including file: a few queries of a kv_head at a time, all their logits at once, so
-// that bias and mask are read once, row by row.
+// The kernel over the vectors of the including file: a few queries of a kv_head at a time, with all their logits at
+// once, so that bias and mask are read once, row by row.
 #include "kernels/dot_product_attention/biased.h"
 #include "kernels/flash_attention/stream.h"
 
@@ -7,19 +7,19 @@ enum { BIASED_MAX_ROWS = 16 };
 
 typedef struct biased_job {
     const hone_biased *problem;
-    stream form;          // batch, kv_head and first_row still open
+    stream form;          // batch, kv_head and first_row are not set yet
     int64_t rows, blocks; // queries of a kv_head, and tasks of it
     _Atomic bool out_of_memory;
 } biased_job;
 
-// What a row of a task is.
+// A row of a task.
 typedef struct biased_row {
     int64_t index, head, position;
     float *scores; // of the keys from `first` on
     int64_t first, last;
 } biased_row;
 
-// Scores come divided by the cap, and so does a bias that is added before it.
+// Scores are divided by the cap already, so a bias that is added before it is divided too.
 HONE_INLINE void add_bias(const biased_job *job, const stream *s, const biased_row *r)
 {
     const hone_biased_array *bias = &job->problem->bias;
@@ -39,7 +39,7 @@ HONE_INLINE void cap_scores(const stream *s, const biased_row *r)
         vec_store(r->scores, HONE_F32, j, vec_mul(vec_tanh(vec_load(r->scores, HONE_F32, j)), vec_set(s->cap)));
 }
 
-// Minus infinity where the query sees no key, and up to a whole vector. Returns whether it sees any.
+// Writes minus infinity where the query sees no key, and up to a whole vector. Returns whether it sees any key.
 static bool mask_scores(const biased_job *job, const stream *s, const biased_row *r)
 {
     const hone_biased *b = job->problem;
@@ -74,8 +74,8 @@ HONE_INLINE void weigh_scores(const stream *s, const biased_row *r)
     s->sum[r->index] = vec_sum(sum);
 }
 
-// The weights of a row: its scores by their sum, and zeros for the keys that no row sees. One that sees no key weighs all
-// the same.
+// Writes the weights of a row: its scores divided by their sum, and zeros for the keys that no row sees. A row that
+// sees no key has equal weights.
 HONE_INLINE void put_weights_as(
     const biased_job *job, const stream *s, const biased_row *r, bool blind, hone_dtype_id dtype)
 {
@@ -109,7 +109,7 @@ static void put_weights(const biased_job *job, const stream *s, const biased_row
     }
 }
 
-// The keys that some row's causal mask and window show.
+// The keys that some row sees, by its causal mask and window.
 static void keys_of(const biased_job *job, const stream *s, int64_t *out_first, int64_t *out_last)
 {
     *out_first = s->problem->kv_len;

@@ -45,7 +45,7 @@ static double logit(const reference *r, int64_t batch, int64_t head, int64_t pos
     return b->has_weights ? p->cap * tanh(sum / p->cap) + bias : p->cap * tanh((sum + bias) / p->cap);
 }
 
-// The weights of all keys. A query that sees none weighs them all the same.
+// Computes the weights of all keys, which are equal for a query that sees no key.
 static void weigh(const reference *r, int64_t batch, int64_t head, int64_t position)
 {
     const hone_attention *p = &r->problem->attention;

@@ -7,7 +7,7 @@
 
 static const char space[] = "rows: 1..16 *2 default 4\n" HONE_THREADS_SPACE;
 
-// The products of every query and key that causal and window leave; what a mask leaves out is data.
+// Counts the products of every query and key that causal and window leave; what a mask excludes depends on data.
 static void model(const hone_call *call, hone_cost *out_cost)
 {
     const hone_biased b = hone_biased_of_call(call);

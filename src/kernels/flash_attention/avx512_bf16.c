@@ -1,5 +1,6 @@
-// Attention of bf16 on AVX512_BF16: words of two elements of a query and a key. Values are multiplied as floats: weights that are rounded
-// to bf16 make results that are wrong by more than hone allows, where few values of different signs are weighed alike.
+// Attention of bf16 on AVX512_BF16: a word is two elements of a query or a key. Values are multiplied as floats: if
+// weights are rounded to bf16, results exceed hone's tolerance where a few values of different signs have similar
+// weights.
 #include "kernels/vector/bf16.h"
 
 #include "kernels/flash_attention/flash_attention.h"

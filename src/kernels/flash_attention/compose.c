@@ -1,5 +1,5 @@
-// Attention as a user of a matrix library would write it: a product, a softmax over its rows, a product, head by head.
-// It shows what a kernel of one piece gains, and wins where it does not.
+// Attention as composed from a matrix library: a product, a softmax over its rows, a product, head by head. It shows
+// what a fused kernel gains, and wins where that is slower.
 #include "base/memory.h"
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
@@ -26,7 +26,7 @@ typedef struct composed_job {
     _Atomic hone_status status;
 } composed_job;
 
-// One query: a product takes the group's heads together, else the positions of one head.
+// For one query: a product computes the group's heads together; otherwise the positions of one head.
 static bool grouped(const hone_attention *problem)
 {
     return problem->q_len == 1;
@@ -136,7 +136,7 @@ hone_status hone_composed_prepare(const hone_plan *plan, void **out_state, size_
     return HONE_OK;
 }
 
-// What a query does not see weighs nothing; one that sees no key weighs all the same.
+// Keys that a query does not see have weight 0; a query that sees no key has equal weights.
 static void weigh_row(const composed_job *job, float *logits, int64_t position)
 {
     const hone_attention *p = job->problem;

@@ -1,4 +1,4 @@
-// The kernels of NVIDIA's GPUs: what flash_attention.cu and wgmma.cu are compiled and launched with, for each form of the
+// The kernels of NVIDIA's GPUs: how flash_attention.cu and wgmma.cu are compiled and launched, for each form of the
 // operation.
 #include "kernels/common/cuda.h"
 #include "base/error.h"
@@ -12,7 +12,7 @@ enum { GROUPS, KEYS, WGMMA_STAGES, TURNS, SPREAD, COPIERS, WGMMA_SPLITS, AHEAD, 
 // Rows are queries of a head of keys.
 #define ROWS "query.shape[1] * (heads / max(kv_heads, 1))"
 #define TILE "keys_per_warp * warps_n"
-// Tiles of keys and values, or the queries, or what warps have found.
+// The size of the tiles of keys and values, of the queries, or of the warps' results.
 #define SHARED                                                                                                         \
     "max(max(16 * warps_m * (dim + 8) * 2, stages * 2 * " TILE " * (dim + 8) * 2), warps_m * warps_n * 64 * (dim + "   \
     "2))"
@@ -40,7 +40,7 @@ const char hone_attention_cuda_space[] =
 
 const hone_code hone_attention_cuda_code = {
     TENSOR_CORE, .arguments = ARGUMENTS, .constants = "DIM = dim, CAUSAL = causal, RANGED = 0"};
-// Of an operation that has both a window and a cap, and of one that has no cap.
+// For an operation that has both a window and a cap, and for one that has no cap.
 const hone_code hone_attention_cuda_ranged_code = {
     TENSOR_CORE, .arguments = ARGUMENTS ", i64(sliding_window, -1), f64(logits_soft_cap, 0)",
     .constants = "DIM = dim, CAUSAL = causal, RANGED = 1"};
@@ -109,13 +109,13 @@ bool hone_attention_cuda_ranged_supports(const hone_kernel *kernel, const hone_c
     return false;
 }
 
-// Of the tiles of a block.
+// The size of a block's tiles.
 static int64_t bytes_of(const int64_t *values, int64_t dim)
 {
     return values[STAGES] * 4 * values[KEYS_PER_WARP] * values[WARPS_N] * (dim + 8);
 }
 
-// Many rows: 64 or 128 of them a block. Few, as in decoding: warps and blocks share the keys.
+// With many rows, a block has 64 or 128 of them. With few, as in decoding, warps and blocks share the keys.
 bool hone_attention_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -143,8 +143,9 @@ bool hone_attention_cuda_heuristic(
     return true;
 }
 
-// Whether clusters of one block a multiprocessor are likely to run at once. A cluster lies within a group of 16 or 18 multiprocessors,
-// of which large ones leave some idle; those of more than eight blocks are not for every GPU.
+// Whether clusters of one block per multiprocessor are likely to run at once. A cluster lies within a group of 16 or 18
+// multiprocessors, and large clusters leave some of them idle; not every GPU supports clusters of more than eight
+// blocks.
 static bool is_resident(int64_t clusters, int64_t size, int64_t multiprocessors)
 {
     return clusters * size <= (size > 2 ? multiprocessors * 7 / 8 : multiprocessors);
@@ -158,7 +159,7 @@ bool hone_attention_wgmma_heuristic(
     int64_t *values = out_config->values;
     const int64_t seen = p.causal && p.q_len < p.kv_len ? p.q_len : p.kv_len;
     const bool is_low = rows <= 64 || (device != NULL && 2 * blocks <= device->sms);
-    // By what was fastest at fourteen shapes on an H200 (docs/gpu.md).
+    // Chosen by the fastest configs at fourteen shapes on an H200 (docs/gpu.md).
     const bool is_narrow = p.dim <= 64 && rows >= 2048;
     out_config->count = WGMMA_PARAMETERS;
     values[GROUPS] = is_low ? 1 : is_narrow ? 3 : 2;
@@ -169,12 +170,13 @@ bool hone_attention_wgmma_heuristic(
     values[COPIERS] = 0;
     values[WGMMA_SPLITS] = 1;
     values[AHEAD] = 0;
-    // What many rows have found is put together in some 10 us (H200).
+    // Combining the results of many rows takes about 10 us (H200).
     const int64_t least_keys = rows > 16 ? 8 * values[KEYS] : values[KEYS] / 2;
     while (is_low && device != NULL && values[WGMMA_SPLITS] < 8 &&
            is_resident(blocks, values[WGMMA_SPLITS] * 2, device->sms) && values[WGMMA_SPLITS] * 2 * least_keys <= seen)
         values[WGMMA_SPLITS] *= 2;
-    // Threads that copy read more of memory at a time than the copy engine, where there are as many blocks as multiprocessors.
+    // Threads that copy have more memory accesses in flight than the copy engine, if there are as many blocks as
+    // multiprocessors.
     if (is_low && (device == NULL || 2 * blocks * values[WGMMA_SPLITS] > device->sms)) {
         values[COPIERS] = 2;
         values[AHEAD] = 1;

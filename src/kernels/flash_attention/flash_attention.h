@@ -20,12 +20,13 @@ enum { STREAM_BLOCK_KV, STREAM_SPLITS, STREAM_PREFETCH, STREAM_THREADS };
     "prefetch: 0 | 4 | 8 | 16 | 32\n" HONE_THREADS_SPACE "\n"                                                          \
     "where splits == 1 or (splits <= 2 * threads and splits * 64 <= kv_len)"
 
-// The parameters of the compositions' space. `parallel` says whose the threads are: over heads, or inside the library.
+// The parameters of the compositions' space. `parallel` selects where the threads are used: over heads, or inside the
+// library.
 enum { COMPOSED_PARALLEL, COMPOSED_THREADS };
 enum { COMPOSED_OVER_HEADS, COMPOSED_IN_LIBRARY };
 #define COMPOSED_SPACE "parallel: heads | library\n" HONE_THREADS_SPACE
 
-// Queries of one kv_head that a stream takes at most.
+// The most queries of one kv_head that a stream processes together.
 enum { STREAM_MAX_ROWS = 16 };
 
 typedef hone_status hone_attention_function(
@@ -39,16 +40,16 @@ hone_attention_function hone_attention_stream_portable, hone_attention_stream_av
 // Double, for any strides.
 hone_attention_function hone_attention_in_double;
 
-// count logits become weights of a softmax: cap * tanh(scale * x / cap) when cap is not 0, else scale * x.
+// Converts count logits to weights of a softmax: cap * tanh(scale * x / cap) if cap is not 0, else scale * x.
 typedef void hone_attention_weigh(float *logits, int64_t count, double scale, double cap);
 hone_attention_weigh hone_attention_weigh_portable, hone_attention_weigh_avx2, hone_attention_weigh_avx512;
 
-// What a kernel's `user` points to: the operation's form, and the function or the library that does the work.
+// A kernel's `user`: the operation's form, and the function or the library that does the work.
 typedef struct hone_attention_choice {
     const hone_attention_form *form;
     hone_attention_function *function;
     const struct hone_rival *rival; // of a composition
-    bool transposes_key;            // the library multiplies [m, k] [k, n] alone
+    bool transposes_key;            // the library only multiplies [m, k] [k, n]
 } hone_attention_choice;
 
 // The functions of a kernel's table.

@@ -1,11 +1,12 @@
-// The kernels of an algorithm that is flash attention under some name: what a table.c includes behind its form. It
-// defines ATTENTION_ALGORITHM, the algorithm's name, ATTENTION_SIGNATURE(DTYPES), its signature, ATTENTION_RANGED_CODE, the code of a GPU's kernel with
-// what of a window and a cap it has, and `form`, where in its arguments everything stands.
+// The kernels of an algorithm that is flash attention under some name: a table.c includes this after its form. The
+// table.c defines ATTENTION_ALGORITHM, the algorithm's name, ATTENTION_SIGNATURE(DTYPES), its signature,
+// ATTENTION_RANGED_CODE, the code of a GPU's kernel with its window and cap, and `form`, the positions of its
+// arguments.
 #include "kernels/common/cuda.h"
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/rivals/rivals.h"
 
-// As algorithm->reference, which has no kernel of its own to say the form.
+// algorithm->reference, which has no kernel from which to get the form.
 static hone_status reference(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     hone_attention problem = hone_attention_of(plan, args, &form);

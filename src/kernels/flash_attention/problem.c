@@ -32,7 +32,7 @@ static void fill_sizes(
     problem->dtype = hone_float_id(query->dtype);
 }
 
-// So far that positions can be added to it, and farther than any position.
+// Limited so that positions can be added to it, but beyond any position.
 static int64_t clamped(int64_t window)
 {
     const int64_t most = INT64_C(1) << 61;
@@ -60,7 +60,7 @@ static hone_attention problem_of(const hone_value *args, const hone_value *fixed
     problem.out = array_of(args[3].as.tensor);
     if (form->results == 2) {
         problem.weights = array_of(args[4].as.tensor);
-        int64_t head = problem.weights.position; // [batch, heads, q_len, kv_len]: the axes in another order
+        int64_t head = problem.weights.position; // [batch, heads, q_len, kv_len]: the axes are in another order
         problem.weights.position = problem.weights.head;
         problem.weights.head = head;
     }
@@ -115,12 +115,13 @@ bool hone_attention_supports(const hone_call *call, const hone_attention_form *f
     return false;
 }
 
-// The (query, key) pairs that are not masked, times what each costs. Keys that are masked for all are not read.
+// Counts the (query, key) pairs that are not masked, times the cost of each. Keys that are masked for all queries are
+// not read.
 void hone_attention_model(const hone_call *call, const hone_attention_form *form, hone_cost *out_cost)
 {
     hone_attention problem = hone_attention_of_call(call, form);
     double pairs = 0, dims = (double)(problem.dim + problem.value_dim);
-    int64_t least = problem.kv_len, most = 0; // keys that some query looks at
+    int64_t least = problem.kv_len, most = 0; // keys that some query sees
     for (int64_t i = 0; i < problem.q_len; i++) {
         int64_t first, last;
         hone_attention_range(&problem, i, &first, &last);

@@ -1,4 +1,4 @@
-// Attention as its kernels see it, whichever operation asked: out = softmax(mask(cap(scale q k^T))) v.
+// Attention as its kernels see it, for all operations: out = softmax(mask(cap(scale q k^T))) v.
 //
 // The rules are ejkernel's. Positions of queries and keys both count from 0, also when q_len differs from kv_len:
 //   causal          query i sees keys 0 to i
@@ -18,7 +18,7 @@ typedef struct hone_attention_array {
 
 typedef struct hone_attention {
     hone_attention_array query, key, value, out;
-    hone_attention_array weights; // [batch, heads, q_len, kv_len]; data NULL when nobody asked for them
+    hone_attention_array weights; // [batch, heads, q_len, kv_len]; data NULL if they are not a result
     hone_dtype_id dtype;
     int64_t batch, q_len, heads, kv_heads, group, kv_len, dim, value_dim; // group = heads / kv_heads
     double scale, cap;
@@ -26,7 +26,7 @@ typedef struct hone_attention {
     int64_t window;
 } hone_attention;
 
-// Where an operation keeps its scalars among its values; -1 where it has none.
+// The positions of an operation's scalars among its values; -1 for one that it lacks.
 typedef struct hone_attention_form {
     int results; // 1: out; 2: out and weights
     int causal, softmax_scale, sliding_window, logits_soft_cap;
@@ -34,10 +34,10 @@ typedef struct hone_attention_form {
 
 // Order of values: query, key, value, results, scalars.
 hone_attention hone_attention_of(const hone_plan *plan, const hone_value *args, const hone_attention_form *form);
-// The same of a call, whose pointers mean nothing.
+// The same from a call, whose pointers are not valid.
 hone_attention hone_attention_of_call(const hone_call *call, const hone_attention_form *form);
 
-// The keys [*out_first, *out_last) that the query at a position sees; both 0 when there are none.
+// The keys [*out_first, *out_last) that the query at a position sees; both 0 if there are none.
 static inline void hone_attention_range(
     const hone_attention *problem, int64_t position, int64_t *out_first, int64_t *out_last)
 {
@@ -57,8 +57,8 @@ static inline char *hone_attention_at(
     return array->data + (batch * array->batch + position * array->position + head * array->head) * size;
 }
 
-// out[batch, position of row, head of row] = mean of the values of kv_head. Rows count the queries of one kv_head:
-// position by position, heads of the group inside.
+// out[batch, position of row, head of row] = mean of the values of kv_head. Rows are the queries of one kv_head:
+// position by position, with the heads of the group inside.
 void hone_attention_mean(const hone_attention *problem, int64_t batch, int64_t kv_head, int64_t row);
 
 // What the tables of the operations share.

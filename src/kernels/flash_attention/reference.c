@@ -33,7 +33,7 @@ static double dot(const double *a, const double *b, int64_t count)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// The weights of all keys, and which of them count. A query that sees none weighs them all the same.
+// Computes the weights of all keys, and the range of keys with weight. A query that sees no key has equal weights.
 static void weigh(const reference *r, int64_t position, int64_t *out_first, int64_t *out_last)
 {
     const hone_attention *p = r->problem;
@@ -52,7 +52,8 @@ static void weigh(const reference *r, int64_t position, int64_t *out_first, int6
         sum += r->weights[j];
     }
     for (int64_t j = 0; j < p->kv_len; j++)
-        if (blind || (j >= first && j < last)) r->weights[j] /= sum; // what is not seen weighs nothing beside NaN, too
+        // Keys outside of the range have weight 0 even next to NaN
+        if (blind || (j >= first && j < last)) r->weights[j] /= sum;
     *out_first = blind ? 0 : first;
     *out_last = blind ? p->kv_len : last;
 }

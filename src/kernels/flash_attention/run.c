@@ -1,4 +1,4 @@
-// What the tables of the attention operations point to.
+// The functions in the tables of the attention operations.
 #include "kernels/flash_attention/flash_attention.h"
 #include "kernels/vector/arguments.h"
 
@@ -48,7 +48,7 @@ static int64_t useful_threads(const hone_call *call, const hone_attention_form *
     return parts < 64 ? (int64_t)parts : 64;
 }
 
-// Tasks of four tiles keep K and V's copies cheap, as long as there are two for each thread.
+// Tasks of four tiles keep the copies of K and V cheap, as long as there are two tasks for each thread.
 bool hone_tiles_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -61,14 +61,14 @@ bool hone_tiles_heuristic(
     out_config->count = 4;
     out_config->values[TILES_LANES] = rows <= 16 ? 1 : 2;
     out_config->values[TILES_TILES] = tiles;
-    // Of a block that a mask cuts through all is computed: shorter ones are 1.04 to 1.16 times as fast there (Xeon, Sapphire
-    // Rapids, causal, 256 to 2048 keys), and as fast elsewhere.
+    // A block that a mask cuts is computed completely: shorter blocks are 1.04 to 1.16 times as fast there (Xeon,
+    // Sapphire Rapids, causal, 256 to 2048 keys), and as fast elsewhere.
     out_config->values[TILES_BLOCK_KV] = problem.causal || problem.has_window ? 32 : 64;
     out_config->values[TILES_THREADS] = threads;
     return true;
 }
 
-// There an instruction that multiplies pairs takes as long as four that multiply floats.
+// On these processors an instruction that multiplies pairs takes as long as four that multiply floats.
 bool hone_tiles_of_bf16_yield(const hone_kernel *kernel, const hone_call *call, const hone_device_info *device)
 {
     (void)kernel;
@@ -76,7 +76,7 @@ bool hone_tiles_of_bf16_yield(const hone_kernel *kernel, const hone_call *call, 
     return hone_is_processor(device, "GenuineIntel");
 }
 
-// Keys are split only where heads alone do not keep the threads busy.
+// Keys are split only if the heads alone do not keep the threads busy.
 bool hone_stream_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

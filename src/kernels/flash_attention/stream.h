@@ -1,11 +1,10 @@
 // Attention for few queries, over the vectors of the including file: each key and value is read once, in vectors along
-// its elements, and serves all rows (queries of its kv_head) from registers and the nearest cache.
+// its elements, and is used for all rows (queries of its kv_head) from registers and the first-level cache.
 //
-// A block of keys gives its logits, these become weights, and the block's values are added up: the online softmax
-// again.
-// Long sequences can be split over threads; each split keeps its own maximum, sum and result, which are joined at the
-// end: with most = max of theirs, sum = sum of sum_i exp(most_i - most), and out likewise ("Flash-Decoding", Dao et
-// al., 2023). With few queries the bytes of K and V bound the time, so that each is read once and fetched `prefetch`
+// A block of keys gives its logits, these become weights, and the block's values are added up: the online softmax. Long
+// sequences can be split over threads; each split keeps its own maximum, sum and result, which are joined at the end:
+// with most = max of the splits' maxima, sum = sum of sum_i exp(most_i - most), and out likewise ("Flash-Decoding", Dao
+// et al., 2023). With few queries the bytes of K and V bound the time, so each is read once and prefetched `prefetch`
 // keys ahead.
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention/flash_attention.h"
@@ -44,7 +43,7 @@ static void stream_sizes(stream *s)
     s->cap = (float)p->cap;
 }
 
-// Gives the stream its memory, stream_floats of it, and an empty softmax.
+// Assigns the stream its memory, stream_floats of it, and an empty softmax.
 static void stream_place(stream *s, float *memory)
 {
     s->query = memory;
@@ -93,15 +92,15 @@ HONE_INLINE void stream_range(const stream *s, int64_t *out_first, int64_t *out_
     if (*out_first > *out_last) *out_first = *out_last;
 }
 
-// The steps of a stream: streams.h has them, compiled once for a set.
+// The steps of a stream: they are in streams.h, compiled once for an instruction set.
 
-// Rows of the query, scaled.
+// Loads the rows of the query, scaled.
 void VEC_NAME(hone_stream_load_queries)(const stream *s);
-// Logits of all rows and keys [from, from + count).
+// Computes the logits of all rows and keys [from, from + count).
 void VEC_NAME(hone_stream_scores)(const stream *s, int64_t from, int64_t count);
-// Logits of a row become weights.
+// Converts the logits of a row to weights.
 void VEC_NAME(hone_stream_weigh)(const stream *s, int64_t row, int64_t from, int64_t count);
-// Adds the values of keys [from, from + count), weighed.
+// Adds the weighted values of keys [from, from + count).
 void VEC_NAME(hone_stream_values)(const stream *s, int64_t from, int64_t count);
 // Divides by the sums and stores the results; a row that sees no key has the mean of all values.
 void VEC_NAME(hone_stream_store)(const stream *s);

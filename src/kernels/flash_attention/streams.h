@@ -1,5 +1,5 @@
-// The kernel for few queries: one task for a kv_head, or several with a split of the keys each. And the steps of a stream,
-// compiled here alone: attention and dot_product_attention call them.
+// The kernel for few queries: one task for a kv_head, or several, each with a split of the keys. Also the steps of a
+// stream, compiled only here: attention and dot_product_attention call them.
 #include "kernels/flash_attention/stream.h"
 
 // Steps ---------------------------------------------------------------------------------------------------------------
@@ -37,8 +37,8 @@ HONE_INLINE void prefetch_bytes(const char *from, int64_t size)
         __builtin_prefetch(from + i);
 }
 
-// VEC_WIDTH products, of VEC_WIDTH / rows keys, `step` bytes apart, with `rows` rows: the lane of a product is
-// key * rows + row. Four keys at a time, as many as there are registers for their addresses.
+// VEC_WIDTH products, of VEC_WIDTH / rows keys, `step` bytes apart, with `rows` rows: the lane of a product is key *
+// rows + row. Handles four keys at a time, as many as there are registers for their addresses.
 HONE_INLINE vec stream_products(
     const char *key, int64_t step, const float *query, int64_t query_stride, int64_t dim, hone_dtype_id dtype, int rows)
 {
@@ -96,8 +96,8 @@ HONE_INLINE void stream_score(
             scores[r * s->block + k] = lanes[k * rows + r];
 }
 
-// Logits of `rows` rows and the keys [j, last) of a block. A group that is not whole starts earlier and finds again
-// what was found; when there are too few keys for one group, they come one by one.
+// Logits of `rows` rows and the keys [j, last) of a block. An incomplete group starts earlier and computes some logits
+// again; if there are too few keys for one group, they are computed one by one.
 HONE_INLINE void stream_score_rows(
     const stream *s, int64_t row, int64_t from, int64_t j, int64_t last, hone_dtype_id dtype, int rows)
 {
@@ -111,8 +111,8 @@ HONE_INLINE void stream_score_rows(
         stream_score(s, row, from, j + keys <= last ? j : last - keys, step, dtype, rows);
 }
 
-// Logits of all rows and keys [from, from + count), a vector's width of keys after the other, which all rows find in
-// the nearest cache.
+// Logits of all rows and keys [from, from + count), one vector width of keys after another, so that all rows find the
+// keys in the first-level cache.
 HONE_INLINE void stream_scores(const stream *s, int64_t from, int64_t count, hone_dtype_id dtype)
 {
     for (int64_t j = 0; j < count; j += VEC_WIDTH) {
@@ -140,7 +140,7 @@ void VEC_NAME(hone_stream_scores)(const stream *s, int64_t from, int64_t count)
     }
 }
 
-// Minus infinity where a row sees no key, and up to a whole vector.
+// Writes minus infinity where a row sees no key, and up to a whole vector.
 static void stream_mask(const stream *s, int64_t row, int64_t from, int64_t count)
 {
     int64_t first, last, padded = (count + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
@@ -154,7 +154,7 @@ static void stream_mask(const stream *s, int64_t row, int64_t from, int64_t coun
         scores[j] = -INFINITY;
 }
 
-// Logits of a row become weights.
+// Converts the logits of a row to weights.
 void VEC_NAME(hone_stream_weigh)(const stream *s, int64_t row, int64_t from, int64_t count)
 {
     float *scores = s->scores + row * s->block;
@@ -219,7 +219,7 @@ HONE_INLINE void stream_add(
     }
 }
 
-// As many whole groups of `vectors` vectors as there are from element x on; the element behind them.
+// Adds as many whole groups of `vectors` vectors as remain from element x on; returns the next element.
 HONE_INLINE int64_t stream_add_groups(
     const stream *s, int64_t row, int64_t from, int64_t count, int64_t x, hone_dtype_id dtype, int rows, int vectors)
 {
@@ -314,9 +314,9 @@ static void stream_attend(const stream *s, int64_t from, int64_t last)
 }
 
 typedef struct streams_job {
-    stream form; // batch and kv_head still open
+    stream form; // batch and kv_head are not set yet
     int64_t splits;
-    float *shared; // of all tasks, when there are splits: they are joined by another thread
+    float *shared; // of all tasks, if there are splits: another thread joins them
     int64_t piece; // floats of a task
     _Atomic bool out_of_memory;
 } streams_job;
@@ -330,7 +330,7 @@ static stream streams_part(const streams_job *job, int64_t index)
     return s;
 }
 
-// The keys of a split: whole vectors, but for the last.
+// The keys of a split: whole vectors, except in the last split.
 static void split_range(const streams_job *job, const stream *s, int64_t split, int64_t *out_first, int64_t *out_last)
 {
     int64_t first, last;
@@ -358,7 +358,7 @@ static void streams_task(void *ctx, int64_t index)
     if (!job->shared) VEC_NAME(hone_stream_store)(&s);
 }
 
-// The stream of a task that has run, as stream_place laid it out.
+// The stream of a finished task, as stream_place laid it out.
 static stream streams_done(const streams_job *job, int64_t index)
 {
     stream s = streams_part(job, index);

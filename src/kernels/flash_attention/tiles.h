@@ -1,5 +1,5 @@
-// Attention for many queries, over the vectors of the including file and its words, the elements of a query and a key that a product
-// takes together:
+// Attention for many queries, over the vectors of the including file and its words. A word holds the elements of a
+// query or a key that a product takes together:
 //
 //   WORD                             how many they are: 1 (tiles_of_floats.h), or 2 of bf16 (avx512_bf16.c)
 //   words_of_row(row, dtype, ...)    a vector of words of a row
@@ -25,7 +25,7 @@
 #include <float.h>
 #include <math.h>
 
-// Lower than any other logit, yet finite: minus infinity (a masked logit) less this is minus infinity, not NaN.
+// Lower than any other logit, yet finite: minus infinity (a masked logit) minus this is minus infinity, not NaN.
 #define TILE_LOWEST -FLT_MAX
 
 typedef struct tiles_job {
@@ -67,7 +67,7 @@ HONE_INLINE int64_t tile_row(const tile *t, int64_t lane)
     return t->first_row + (lane < t->count ? lane : t->count - 1);
 }
 
-// Lanes behind the last row repeat it.
+// Lanes after the last row repeat it.
 static void set_ranges(const hone_attention *p, tile *t, int64_t lanes)
 {
     t->first = t->all_last = p->kv_len;
@@ -115,7 +115,7 @@ HONE_INLINE void load_queries(const tiles_task *task, tile *t, hone_dtype_id dty
     }
 }
 
-// Keys behind `count`, up to a whole register tile, become zeros.
+// Keys after `count`, up to a whole register tile, become zeros.
 HONE_INLINE void copy_keys(const tiles_task *task, int64_t from, int64_t count, hone_dtype_id dtype)
 {
     const hone_attention *p = task->job->problem;
@@ -199,8 +199,8 @@ HONE_INLINE void score(const tiles_task *task, const tile *t, int64_t from, int6
     }
 }
 
-// Logits become weights; the sum so far is corrected for the new maximum, and so will be O^T by `factor`. log2 e comes
-// after the difference, whose rounding it would add to.
+// Converts logits to weights; corrects the sum for the new maximum, and computes the `factor` that corrects O^T.
+// Multiplies by log2 e after the subtraction, since its rounding would add to the difference.
 HONE_INLINE void weigh(const tiles_task *task, tile *t, int64_t count, int vectors, const vec most[3])
 {
     vec sum[3], log2_e = vec_set(0x1.715476p0f);
@@ -258,7 +258,7 @@ HONE_INLINE void multiply_values(
     }
 }
 
-// One block of keys and values that has been copied, for one tile.
+// Processes one copied block of keys and values for one tile.
 HONE_INLINE void attend_block(const tiles_task *task, tile *t, int64_t from, int64_t count, int vectors)
 {
     vec most[3];
@@ -273,7 +273,7 @@ HONE_INLINE void attend_block(const tiles_task *task, tile *t, int64_t from, int
             t->out + x * lanes, task->factor, task->values + x / VEC_TILE * panel, task->scores, count, vectors);
 }
 
-// O^T over its sums, back to rows.
+// Divides O^T by its sums and stores it as rows.
 HONE_INLINE void store_tile(const tiles_task *task, const tile *t, hone_dtype_id dtype)
 {
     const hone_attention *p = task->job->problem;
@@ -410,7 +410,7 @@ hone_status VEC_NAME(hone_attention_tiles)(
     job.tiles = config[TILES_TILES];
     job.row_blocks = (job.rows + job.lanes * job.tiles - 1) / (job.lanes * job.tiles);
     job.dim_words = (problem->dim + WORD - 1) / WORD;
-    // An odd number of cache lines, so that the rows of a register tile do not fall into one set of a cache.
+    // An odd number of cache lines, so that the rows of a register tile do not map to the same set of a cache.
     job.key_stride = (job.dim_words + 15) / 16 * 16 + (job.dim_words + 15) / 16 % 2 * 16 + 16;
     job.value_padded = (problem->value_dim + VEC_TILE - 1) / VEC_TILE * VEC_TILE;
     job.query_scale = (float)(problem->has_cap ? problem->scale / problem->cap : problem->scale);

@@ -1,11 +1,12 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// A task has the queries of one kv_head, ROWS at a time: their logits over all keys that one of them sees, the weights, the
-// products of d_out with the values, and with these what they add to d_query, d_key and d_value. Keys and values are made
-// floats once a task, also transposed, so that each of the five products has keys or elements in the lanes of vectors.
+// A task has the queries of one kv_head, ROWS at a time. It computes their logits over all keys that one of them sees,
+// the weights, the products of d_out with the values, and from these the terms of d_query, d_key and d_value. Keys and
+// values are converted to floats once per task, also transposed, so that each of the five products has keys or elements
+// in the lanes of vectors.
 //
-// d_key and d_value are the same whatever the threads: with `splits` the queries of a kv_head are cut into as many parts, by
-// the config, each with sums of its own, which are added in order.
+// d_key and d_value do not depend on the number of threads: with `splits` the queries of a kv_head are cut into that
+// many parts, each with its own sums, which are added in order.
 #include "kernels/common/scratch.h"
 #include "kernels/flash_attention_vjp/flash_attention_vjp.h"
 
@@ -18,11 +19,11 @@ typedef struct job {
     hone_attention_vjp all;
     int64_t splits, rows;    // queries of a kv_head
     int64_t width, keys;     // dim and kv_len as whole vectors
-    float *shared, *workers; // sums of all tasks, where there are splits; of each worker
+    float *shared, *workers; // shared: sums of all tasks, if there are splits; workers: memory of each worker
     int64_t sums, piece;     // floats of a task's sums, of a worker's memory
 } job;
 
-// A worker's memory. Rows of ROWS queries are `width` or `keys` apart.
+// A worker's memory. The rows of ROWS queries are `width` or `keys` apart.
 typedef struct workspace {
     float *key, *value;               // [kv_len][width]
     float *turned_key, *turned_value; // [dim][keys]
@@ -95,7 +96,7 @@ static void store_row(char *to, const float *row, hone_dtype_id dtype, int64_t d
         store_row_of(to, row, HONE_F16, dim);
 }
 
-// Behind the keys there are zeros.
+// Zeros follow the keys.
 static void turn(const job *own, const float *rows, float *out)
 {
     const hone_attention *p = &own->all.of;
@@ -133,7 +134,8 @@ static void store_head(const job *own, const float *d_key, const float *d_value,
 
 // Products --------------------------------------------------------------------------------------------------------------
 
-// Vectors side by side that a broadcast number is multiplied with: as many as there are registers for, beside ROWS sums.
+// The number of adjacent vectors that a broadcast number is multiplied with: as many as fit into registers beside ROWS
+// sums.
 enum { SIDE_BY_SIDE = VEC_WIDTH >= 16 ? 2 : 1, MOST_VECTORS = ROWS * SIDE_BY_SIDE };
 
 // out[r][i] = sum over k from first to last of left[r][k] right[k][i], for `columns` vectors of elements from i on. left and
@@ -265,8 +267,9 @@ static void clear(float *row, int64_t first, int64_t last)
     if (first < last) memset(row + first, 0, (size_t)(last - first) * sizeof *row);
 }
 
-// What a weight's error is multiplied by on its way to a product of query and key; before the logits become weights. 1 -
-// tanh^2 x is 4 e / (1 + e)^2 with e = exp(-2 |x|), of which nothing is lost where tanh is 1 but for its rounding.
+// Computes the factor of a weight's error in the gradient of a product of query and key; called before the logits
+// become weights. 1 - tanh^2 x is computed as 4 e / (1 + e)^2 with e = exp(-2 |x|), which loses no precision where tanh
+// is 1 except for rounding.
 static void set_slopes(const hone_attention *p, const float *logits, float *slopes, int64_t count)
 {
     const vec zero = vec_set(0.0f), one = vec_set(1.0f), scale = vec_set((float)p->scale);
@@ -290,16 +293,16 @@ static int64_t heaviest(const float *weights, int64_t count)
     return at;
 }
 
-// errors[j] = weights[j] (errors[j] - sum of weights errors) slopes[j]. Weights sum to 1, so that what is taken from all
-// errors changes nothing: without that of the heaviest key, its own is 0, and where it has nearly all of the weight no sum is
-// a difference of what floats have rounded away.
+// errors[j] = weights[j] (errors[j] - sum of weights errors) slopes[j]. Weights sum to 1, so subtracting the same
+// number from all errors changes nothing. Subtracting the error of the heaviest key makes that key's error 0, so that
+// no sum is a difference of rounded numbers if it has nearly all of the weight.
 static void set_errors(const float *weights, float *errors, const float *slopes, int64_t count)
 {
     const vec most = vec_set(errors[heaviest(weights, count)]);
     vec sum = vec_set(0.0f);
     for (int64_t i = 0; i < count; i += VEC_WIDTH) {
         const vec apart = vec_sub(part_of(errors, i, count - i), most);
-        sum = vec_fma(part_of(weights, i, count - i), apart, sum); // weights are 0 behind the end
+        sum = vec_fma(part_of(weights, i, count - i), apart, sum); // weights are 0 after the end
         put_part(errors, i, count - i, apart);
     }
     const vec mean = vec_set(vec_sum(sum));
@@ -310,7 +313,7 @@ static void set_errors(const float *weights, float *errors, const float *slopes,
     }
 }
 
-// Of all keys from `first` to `last` those count that the query sees.
+// Of the keys from `first` to `last`, only those that the query sees have weight.
 static void weigh_query(const job *own, const workspace *m, int64_t r, int64_t first, int64_t last)
 {
     const hone_attention *p = &own->all.of;
@@ -349,7 +352,7 @@ static void differentiate(const job *own, workspace *m)
     multiply_turned(own, m->d_out, m->turned_value, m->errors, first, last);
     for (int64_t r = 0; r < ROWS; r++)
         weigh_query(own, m, r, first, last);
-    // Of one that is not finite nothing reaches the keys that it does not see.
+    // A query that is not finite must not affect the keys that it does not see.
     if (m->count == 1) first = m->first[0];
     add_queries(own, m->weights, m->d_out, m->d_value, first, last);
     if (m->count == 1 && m->is_blind[0]) last = first;
@@ -362,7 +365,7 @@ static bool is_finite(const float *row, int64_t width)
     vec sum = vec_set(0.0f);
     const vec zero = vec_set(0.0f);
     for (int64_t i = 0; i < width; i += VEC_WIDTH)
-        sum = vec_fma(vec_load(row, HONE_F32, i), zero, sum); // NaN of infinity, too
+        sum = vec_fma(vec_load(row, HONE_F32, i), zero, sum); // infinity gives NaN too
     return vec_sum(sum) == 0;
 }
 
@@ -372,7 +375,7 @@ static void load_queries(const job *own, workspace *m, int64_t batch, int64_t kv
     const hone_attention *p = &own->all.of;
     const int64_t size = hone_element_size(p->dtype);
     m->count = count;
-    memset(m->query, 0, (size_t)(2 * ROWS * own->width) * sizeof *m->query); // d_out lies behind
+    memset(m->query, 0, (size_t)(2 * ROWS * own->width) * sizeof *m->query); // d_out follows in memory
     for (int64_t r = 0; r < count; r++) {
         const int64_t position = (row + r) / p->group, head = kv_head * p->group + (row + r) % p->group;
         load_row(
@@ -427,7 +430,7 @@ static void run_task(void *ctx, int64_t index, int32_t worker)
     if (own->shared == NULL) store_head(own, m.d_key, m.d_value, batch, kv_head);
 }
 
-// The sums of all splits of a kv_head, in their order.
+// Adds the sums of all splits of a kv_head, in their order.
 static void join_splits(void *ctx, int64_t head)
 {
     const job *own = ctx;

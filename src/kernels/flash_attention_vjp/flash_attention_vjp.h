@@ -1,10 +1,11 @@
-// The gradient of flash_attention, of its arguments alone: the weights are computed again. With p the weights of a query
-// over the keys that it sees, and slope = scale, or scale (1 - tanh^2) under a soft cap:
+// The gradient of flash_attention, from its arguments alone: the weights are computed again. With p the weights of a
+// query over the keys that it sees, and slope = scale, or scale (1 - tanh^2) under a soft cap:
 //   d_value[j] = sum over the queries of p[j] d_out
 //   e[j]       = p[j] (d_out . value[j] - sum over k of p[k] d_out . value[k]) slope[j]
 //   d_query    = sum over the keys of e[j] key[j]
 //   d_key[j]   = sum over the queries of e[j] query
-// A query that sees no key weighs all values the same, whatever it is: its own gradient is 0, and it adds to d_value alone.
+// A query that sees no key has equal weights for all values, whatever its elements are: its own gradient is 0, and it
+// only adds to d_value.
 #ifndef HONE_KERNELS_FLASH_ATTENTION_VJP_H
 #define HONE_KERNELS_FLASH_ATTENTION_VJP_H
 

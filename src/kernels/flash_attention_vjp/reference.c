@@ -43,7 +43,7 @@ typedef struct reference {
     double *weights, *slopes, *errors; // [kv_len]
 } reference;
 
-// One row of an array: an element each `array->element`.
+// Converts one row of an array, whose elements are `array->element` apart.
 static void convert(double *out, const hone_attention *p, const hone_attention_array *array, const char *from)
 {
     for (int64_t i = 0; i < p->dim; i++)
@@ -71,7 +71,7 @@ static void weigh(const reference *r, int64_t first, int64_t last)
     for (int64_t j = first; j < last; j++) {
         const double logit = p->scale * dot(r->query, r->keys + j * p->dim, p->dim);
         const double bent = p->has_cap ? tanh(logit / p->cap) : 0, open = p->has_cap ? 1 / cosh(logit / p->cap) : 1;
-        r->slopes[j] = p->scale * open * open; // 1 - tanh^2, of which nothing is lost where tanh is nearly 1
+        r->slopes[j] = p->scale * open * open; // 1 - tanh^2, without loss of precision where tanh is nearly 1
         r->weights[j] = p->has_cap ? p->cap * bent : logit;
         highest = fmax(highest, r->weights[j]);
     }
@@ -132,7 +132,7 @@ static void differentiate_head(const reference *r, int64_t batch, int64_t kv_hea
         convert(r->keys + j * p->dim, p, &p->key, hone_attention_at(&p->key, size, batch, j, kv_head));
         convert(r->values + j * p->dim, p, &p->value, hone_attention_at(&p->value, size, batch, j, kv_head));
     }
-    memset(r->d_keys, 0, (size_t)(2 * p->kv_len * p->dim) * sizeof *r->d_keys); // d_values lie behind
+    memset(r->d_keys, 0, (size_t)(2 * p->kv_len * p->dim) * sizeof *r->d_keys); // d_values follow in memory
     for (int64_t position = 0; position < p->q_len; position++)
         for (int64_t i = 0; i < p->group; i++)
             differentiate(r, batch, position, kv_head * p->group + i);

@@ -1,4 +1,4 @@
-// flash_attention_vjp: its signature, its kernels, and what is known of them without running them.
+// flash_attention_vjp: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/common/matrix.h"
 #include "kernels/flash_attention_vjp/flash_attention_vjp.h"
 #include "kernels/tables.h"
@@ -23,7 +23,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->bytes = 2 * out_cost->bytes - (double)hone_tensor_elements(query) * query->dtype.bits / 8.0;
 }
 
-// Queries are split only where heads alone do not keep the threads busy.
+// Queries are split only if the heads alone do not keep the threads busy.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -42,9 +42,10 @@ static bool heuristic(
     return true;
 }
 
-// As flash_attention, whose logits and weights are the same: 2e-5 for what exponentials of logits in f32 are off by. What a
-// weight is off by is multiplied by differences of products with d_out, and elements of d_key and d_value are sums over the
-// queries, eight at a time in f32: their error is in units of the largest ones, which 16 bit floats round by more.
+// The tolerance is that of flash_attention, which has the same logits and weights: 2e-5 for the error of exponentials
+// of logits in f32. A weight's error is multiplied by differences of products with d_out, and elements of d_key and
+// d_value are sums over the queries, eight at a time in f32: their error is relative to the largest elements, and
+// 16-bit floats round by more than that.
 #define SIGNATURE(DTYPES)                                                                                              \
     "flash_attention_vjp(query: T[batch, q_len, heads, dim], key: T[batch, kv_len, kv_heads, dim], "                   \
     "value: T[batch, kv_len, kv_heads, dim], d_out: T[batch, q_len, heads, dim], *, causal: bool = false, "            \

@@ -1,5 +1,5 @@
 // The kernel over the vectors of the including file: some rows and vectors of results stay in registers while their
-// products are added up, so that each weight is read once for all rows of a task.
+// products are added up, so each weight is read once for all rows of a task.
 #include "kernels/common/half.h"
 #include "kernels/gated_linear_unit/gated_linear_unit.h"
 #include "kernels/vector/arguments.h"
@@ -16,7 +16,7 @@ typedef struct gated {
     int64_t rows, vectors;
 } gated;
 
-// 1 / (1 + e^-x). The exponent is never positive, so that nothing overflows.
+// 1 / (1 + e^-x). The exponent is never positive, so nothing overflows.
 HONE_INLINE vec gated_sigmoid(vec x)
 {
     const vec one = vec_set(1.0f), zero = vec_set(0.0f);
@@ -45,7 +45,7 @@ HONE_INLINE vec gated_activate(hone_activation activation, vec x)
     }
 }
 
-// The results of a tile from its sums, a row of `vectors` vectors after the other.
+// Stores the results of a tile from its sums, one row of `vectors` vectors after another.
 HONE_OUTLINE void gated_put(
     const gated *g, int64_t row, int64_t n, int64_t count, int rows, int vectors, const vec *gates, const vec *ups)
 {
@@ -64,7 +64,7 @@ HONE_OUTLINE void gated_put(
     }
 }
 
-// Results of `rows` rows from `row` on and `vectors` vectors from n on, of which `count` elements are there.
+// Results of `rows` rows from `row` on and `vectors` vectors from n on, of which `count` elements exist.
 HONE_INLINE void gated_tile(
     const gated *g, int64_t row, int64_t n, int64_t count, hone_dtype_id dtype, int rows, int vectors)
 {

@@ -13,12 +13,12 @@ typedef enum hone_activation {
     ACTIVATION_SILU,
     ACTIVATION_SIGMOID,
     ACTIVATION_RELU,
-    ACTIVATION_GELU, // by tanh
+    ACTIVATION_GELU, // in its tanh form
     ACTIVATION_TANH,
     ACTIVATION_COUNT
 } hone_activation;
 
-// ACTIVATION_COUNT: there is none of that name.
+// ACTIVATION_COUNT if there is none with that name.
 hone_activation hone_activation_of(const hone_value *value);
 
 hone_run_function hone_gated_linear_unit_reference, hone_gated_linear_unit_portable, hone_gated_linear_unit_avx2,

@@ -33,7 +33,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = 4 * y * (double)hone_dim_of(call, "deep");
 }
 
-// A task's rows share what is read of the weights.
+// The rows of a task share the weights that they read.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

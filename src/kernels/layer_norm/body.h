@@ -1,9 +1,10 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// Two passes over a row, which stays in the nearest cache between them: the squares around the mean of its first elements,
-// with what that mean is off; the products. The mean is that float and the rest. Where it is off by more than the row is
-// wide, the difference of two large squares would say how wide: the squares are then summed again around the mean. A row
-// that leaves the range of floats is computed in double. Weight and bias are made floats once a run.
+// Two passes over a row, which stays in the first-level cache between them. The first sums the squares around the mean
+// of the row's first elements, and the error of that mean; the mean is then that float and a rest. The second computes
+// the products. If the error is larger than the spread of the row, the variance would be a difference of two large
+// squares: the squares are then summed again around the mean. A row that exceeds the range of floats is computed in
+// double. Weight and bias are converted to floats once per run.
 #include "kernels/common/scratch.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/vector/arguments.h"
@@ -12,9 +13,9 @@
 #include <float.h>
 #include <math.h>
 
-// Below, the squares of elements may have been too small for floats.
+// Below this, the squares of elements may have been too small for floats.
 #define LEAST_SQUARE 0x1p-80f
-// The square of how far the first mean may be off, over the variance: two bits of that are lost.
+// The largest squared error of the first mean, relative to the variance: this loses two bits of the variance.
 #define MOST_OFF 3.0f
 
 enum { UNROLL = 4 };
@@ -56,7 +57,7 @@ HONE_INLINE void add_square(vec away, vec *square, vec *rest)
     if (rest != NULL) *rest = vec_add(*rest, away);
 }
 
-// The sum of what is left of the elements without the mean, and of its squares. Behind the end nothing is left.
+// The sum of the elements minus the mean, and of its squares. Lanes after the end add nothing.
 HONE_INLINE float squares_around(
     const void *x, hone_dtype_id dtype, int64_t length, float mean, bool has_mean, float *out_rest)
 {
@@ -110,7 +111,7 @@ HONE_INLINE void weigh_two(const norm *job, hone_dtype_id dtype, vec value[2], i
     }
 }
 
-// Elements without the mean and what is left of it, which is taken off where they are scaled.
+// Elements minus the mean; the rest of the mean is subtracted when they are scaled.
 typedef struct centre {
     vec mean, scale, left; // left: minus the rest, scaled
 } centre;
@@ -160,7 +161,7 @@ HONE_INLINE void normalise(const norm *job, int64_t row, hone_dtype_id dtype)
     if (square >= LEAST_SQUARE && square <= FLT_MAX)
         multiply(job, y, x, dtype, mean, rest, 1.0f / sqrtf(square));
     else
-        hone_layer_norm_row(of, row); // also where it is NaN
+        hone_layer_norm_row(of, row); // also if it is NaN
 }
 
 static void run_task(void *ctx, int64_t index)
@@ -191,7 +192,7 @@ HONE_INLINE void widen(float *to, const void *from, hone_dtype_id dtype, float o
     }
 }
 
-// A vector with the offset as floats: where it lies if that is what it is, else in `memory`.
+// A vector with its offset as floats: the vector's own data if they are that already, else a copy in `memory`.
 static const float *floats_of(const hone_layer_norm_vector *of, double offset, int64_t length, float *memory)
 {
     if (of->data == NULL) return NULL;
@@ -214,7 +215,7 @@ static const float *floats_of(const hone_layer_norm_vector *of, double offset, i
     }
 }
 
-// In the memory of the calling thread, which other threads read while it waits for them.
+// Uses the memory of the calling thread, which other threads read while it waits for them.
 static bool make_floats(norm *job)
 {
     const hone_layer_norm *of = &job->of;

@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what layer_norm.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how layer_norm.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/sources.h"

@@ -1,5 +1,5 @@
-// Layer norm over the last axis: y = (x - mean) / sqrt(variance + eps) * (weight + weight_offset) + bias. Without a weight
-// it counts as 1, and weight_offset for nothing; without subtract_mean the mean counts as 0, as in RMS norm.
+// Layer norm over the last axis: y = (x - mean) / sqrt(variance + eps) * (weight + weight_offset) + bias. Without a
+// weight the factor is 1, and weight_offset is ignored; without subtract_mean the mean is taken as 0, as in RMS norm.
 #ifndef HONE_KERNELS_LAYER_NORM_H
 #define HONE_KERNELS_LAYER_NORM_H
 
@@ -20,7 +20,7 @@ enum {
 enum { LAYER_NORM_ROWS_PER_TASK, LAYER_NORM_THREADS };
 
 typedef struct hone_layer_norm_vector {
-    const void *data; // NULL: there is none
+    const void *data; // NULL: absent
     int64_t step;
     hone_dtype_id dtype;
 } hone_layer_norm_vector;
@@ -34,10 +34,11 @@ typedef struct hone_layer_norm {
 } hone_layer_norm;
 
 hone_layer_norm hone_layer_norm_of(const hone_plan *plan, const hone_value *args);
-// What an element is multiplied by, and what is added to it.
+// The factor of an element, and the term that is added to it.
 double hone_layer_norm_weight(const hone_layer_norm *norm, int64_t index);
 double hone_layer_norm_bias(const hone_layer_norm *norm, int64_t index);
-// One row in double: the reference, and what a kernel does where a row's squares leave the range of floats.
+// Computes one row in double: the reference, and the fallback of a kernel if a row's squares exceed the range of
+// floats.
 void hone_layer_norm_row(const hone_layer_norm *norm, int64_t row);
 
 hone_run_function hone_layer_norm_reference, hone_layer_norm_portable, hone_layer_norm_avx2, hone_layer_norm_avx512;

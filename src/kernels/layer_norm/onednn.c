@@ -8,7 +8,7 @@
 
 static const char where[] = "rivals.onednn";
 
-// oneDNN 2.6 takes rows that lie apart, and writes between them.
+// oneDNN 2.6 accepts rows with gaps between them, but writes into the gaps.
 static bool is_dense(const hone_tensor *tensor)
 {
     int64_t stride = 1;
@@ -41,7 +41,7 @@ bool hone_layer_norm_onednn_supports(const hone_kernel *kernel, const hone_call 
         reason = "oneDNN's layer normalization subtracts the mean";
     else if (hone_number_of(&values[LAYER_NORM_WEIGHT_OFFSET], 0) != 0)
         reason = "oneDNN's layer normalization has no weight_offset";
-    else if (x->shape[x->ndim - 1] < 16) // some of many lie so close around a large mean that f32 loses them
+    else if (x->shape[x->ndim - 1] < 16) // of many such rows some lie so close to a large mean that f32 loses them
         reason = "oneDNN's layer normalization is too coarse for rows of fewer than 16 elements";
     else if (!is_dense(x) || !is_dense(hone_call_tensor(call, LAYER_NORM_Y)))
         reason = "oneDNN 2.6 writes between rows that lie apart";
@@ -52,7 +52,7 @@ bool hone_layer_norm_onednn_supports(const hone_kernel *kernel, const hone_call 
            hone_last_axis_is_dense(call, LAYER_NORM_BIAS, why);
 }
 
-// The tensors that the call has, in the order in which a run gives their data, and oneDNN's names for them.
+// The tensors of the call, in the order of the data in a run, and oneDNN's names for them.
 typedef struct operands {
     dnnl_memory_desc_t descriptors[HONE_ONEDNN_OPERANDS];
     int arguments[HONE_ONEDNN_OPERANDS], count;

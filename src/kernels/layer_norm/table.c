@@ -1,4 +1,4 @@
-// layer_norm: its signature, its kernels, and what is known of them without running them.
+// layer_norm: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/layer_norm/layer_norm.h"
@@ -22,7 +22,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = 6 * elements;
 }
 
-// A task worth the price of handing it over is some 64 KiB.
+// A task is worth its overhead from about 64 KiB on.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

@@ -1,12 +1,13 @@
-// Products of tiles on AMX: one instruction multiplies 16 rows of 16 words by 16 words of 16 columns and adds to 16 x 16 sums.
-// The including file has brought the vectors of AVX-512, WORD (elements in a word), AMX_DOT (the instruction), and
+// Products of tiles on AMX: one instruction multiplies 16 rows of 16 words by 16 words of 16 columns and adds the
+// products to 16 x 16 sums. The including file provides the vectors of AVX-512, WORD (elements in a word), AMX_DOT (the
+// instruction), and
 //
-//   vec line(strip, row, k)     the words of a row from element k on; those behind the strip's end are zero
+//   vec line(strip, row, k)     the words of a row from element k on; those after the strip's end are zero
 //   vec column(strip, k, from)  the words of 16 columns from `from` on, of the rows from k on
 //
-// Eight registers are tiles of 1 KiB: four hold sums, two words of a, two of b. All tiles are whole, so that one
-// configuration serves a worker from its first to its last: packers fill with zeros, and sums behind the product's last
-// row or column are formed and left.
+// Eight registers are tiles of 1 KiB: four hold sums, two hold words of a, two hold words of b. All tiles are whole, so
+// one configuration serves a worker for its whole run: packers pad with zeros, and sums after the product's last row or
+// column are computed and ignored.
 #ifndef HONE_KERNELS_MATMUL_AMX_H
 #define HONE_KERNELS_MATMUL_AMX_H
 
@@ -14,14 +15,14 @@
 
 enum { LINE = 16 }; // a line of a tile: words, and its rows
 
-// Source: Intel's architecture manual, volume 1, chapter 18: what LDTILECFG reads.
+// The operand of LDTILECFG. Source: Intel's architecture manual, volume 1, chapter 18.
 typedef struct shapes {
     uint8_t palette, start_row, reserved[14];
     uint16_t bytes[16]; // of a row
     uint8_t rows[16];
 } shapes;
 
-// The compiler does not know that tiles are read from memory and written there.
+// Prevents reordering: the compiler does not know that tiles are loaded from memory and stored to it.
 HONE_INLINE void order_memory(void)
 {
     __asm__ volatile("" ::: "memory");
@@ -126,7 +127,7 @@ static void tile(const hone_gemm_tile *work, int32_t rows)
 
 // Packing -------------------------------------------------------------------------------------------------------------
 
-// Tiles of a one after the other, in the order of k: 16 rows of 16 words each.
+// Stores tiles of a one after another, in the order of k: 16 rows of 16 words each.
 static void rows_of_a(const hone_gemm_strip *strip)
 {
     float *out = strip->out;
@@ -136,7 +137,7 @@ static void rows_of_a(const hone_gemm_strip *strip)
                 vec_store(out, HONE_F32, 0, i < strip->count ? line(strip, i, k) : vec_set(0.0f));
 }
 
-// Words behind those that pack_lines fills.
+// Zeroes the words after those that pack_lines fills.
 HONE_INLINE void clear_rest(const hone_gemm_strip *strip)
 {
     const int64_t words = (strip->size + WORD - 1) / WORD;
@@ -144,7 +145,7 @@ HONE_INLINE void clear_rest(const hone_gemm_strip *strip)
         (float *)strip->out + words * strip->width, 0, (size_t)((strip->depth - words) * strip->width) * sizeof(float));
 }
 
-// The rows that are packed next are fetched: each may be a line of another page.
+// Prefetches the rows that are packed next: each may be on another page.
 static void columns(const hone_gemm_strip *strip)
 {
     float *out = strip->out;

@@ -1,4 +1,4 @@
-// Words of two bf16 on AMX. It takes subnormal numbers for zero and rounds to nearest, as AVX512_BF16 does.
+// Words of two bf16 on AMX. It treats subnormal numbers as zero and rounds to nearest, like AVX512_BF16.
 #include "kernels/vector/bf16.h"
 
 #include "kernels/matmul/sets.h"
@@ -31,7 +31,7 @@ static void lines(const hone_gemm_strip *strip)
     clear_rest(strip);
 }
 
-// Sums lie in whole tiles, so that all of a panel's row can be read.
+// Sums are in whole tiles, so all of a panel's row can be read.
 static void narrow(const float *from, void *to, hone_dtype_id dtype, int64_t count)
 {
     (void)dtype;
@@ -60,7 +60,7 @@ const hone_gemm_set hone_gemm_amx_bf16 = {
 
 #else
 
-// A compiler that does not know the instructions: the kernel says so of every call.
+// The compiler does not know the instructions: the kernel refuses every call.
 const hone_gemm_set hone_gemm_amx_bf16 = {.vector = VEC_WIDTH, .word = WORD, .row_unit = 16, .depth_unit = 16};
 
 #endif

@@ -17,15 +17,15 @@ HONE_INLINE vec across(const void *data, int64_t index, int64_t stride, int64_t 
     return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
 
-// Subnormal results are 0, as subnormal operands are.
+// Subnormal results are flushed to 0, as subnormal operands are.
 HONE_INLINE void round_sums(void *to, int64_t index, int64_t count, vec sums)
 {
     const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(sums);
     _mm256_mask_storeu_epi16((uint16_t *)to + index, hone_mask16(count), rounded);
 }
 
-// The words of two vectors of columns, joined within each 128 bits: four columns of every eight in the first, four in the
-// second. One step a vector, where `across` takes four.
+// The words of two vectors of columns, joined within each 128 bits: four of every eight columns are in the first, four
+// in the second. One step per vector, while `across` takes four.
 HONE_INLINE void across_two(const void *data, int64_t index, int64_t stride, int64_t left, int64_t count, vec out[2])
 {
     const uint16_t *from = (const uint16_t *)data + index;
@@ -36,7 +36,7 @@ HONE_INLINE void across_two(const void *data, int64_t index, int64_t stride, int
     out[1] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(upper, lower));
 }
 
-// Two vectors of sums as across_two gave their columns, from left to right.
+// Puts two vectors of sums, whose columns are in across_two's order, in order from left to right.
 HONE_INLINE void put_in_line(float *sums)
 {
     static const int32_t places[2][VEC_WIDTH] = {
@@ -75,7 +75,8 @@ static void lines(const hone_gemm_strip *strip)
     pack_lines(strip, WORD, line);
 }
 
-// Of 32 columns two rows are joined by a permutation for each half; fewer, and a last row alone, are widened.
+// With 32 columns, two rows are joined by a permutation for each half; fewer columns, and a single last row, are
+// widened.
 static void columns(const hone_gemm_strip *strip)
 {
     enum { WIDE = 2 * VEC_WIDTH };

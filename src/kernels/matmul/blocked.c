@@ -1,4 +1,4 @@
-// The kernels of the blocked product: how a table's row becomes a run of gemm.h.
+// The kernels of the blocked product: convert a table's row into a run of gemm.h.
 #include "kernels/matmul/kernels.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ static const hone_gemm_set *set_of(const hone_blocked *kernel, const hone_matmul
     return product->dtype == HONE_F64 ? kernel->f64 : kernel->set;
 }
 
-// Of f64 half as many columns are a tile, whose sums fill as many registers.
+// A tile of f64 has half as many columns, whose sums fill as many registers.
 static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const hone_matmul *product, const int64_t *config)
 {
     return (hone_gemm_blocking){
@@ -28,7 +28,7 @@ static hone_gemm_blocking blocking_of(const hone_blocked *kernel, const hone_mat
     };
 }
 
-// Rows of a can be read as they lie: their elements are words of the kernel's, or halves of these.
+// Whether rows of a can be read in place: their elements are the kernel's words, or halves of them.
 static bool reads_a_in_place(const hone_blocked *blocked, const hone_matmul *product, hone_error *why)
 {
     if (blocked->bf16_only || product->dtype == HONE_F32 || product->dtype == HONE_F64) return true;
@@ -76,8 +76,8 @@ bool hone_blocked_supports(const hone_kernel *kernel, const hone_call *call, hon
     return !blocked->tiles || has_tiles(kernel, blocked, why);
 }
 
-// Whether the wide tile fills up so many more columns than the narrow one that what it gains is lost: 1.19 to 1.25 times as slow with
-// 24 columns for n = 16 and 32, and no slower from 64 on (docs/benchmarks.md).
+// Whether padding to the wide tile adds so many more columns than padding to the narrow one that the wide tile is
+// slower: 1.19 to 1.25 times as slow with 24 columns for n = 16 and 32, and no slower from 64 on (docs/benchmarks.md).
 static bool is_narrow(const hone_blocked *blocked, const hone_matmul *product)
 {
     const int64_t part = product->dtype == HONE_F64 ? 2 : 1;
@@ -86,9 +86,10 @@ static bool is_narrow(const hone_blocked *blocked, const hone_matmul *product)
     return 20 * hone_gemm_round_up(product->n, wide) > 23 * hone_gemm_round_up(product->n, narrow);
 }
 
-// Whether the product is rounded up to so many more rows by tiles of one kind than of the other that what it gains is lost: 8 rows
-// are 12 in tiles of 6, which takes 1.1 to 1.3 times as long as in tiles of 9 (docs/benchmarks.md). Of b that takes more than half of the
-// last cache the memory's speed decides, and wide tiles read it faster: there those of 9 rows take 1.3 to 1.4 times as long.
+// Whether padding to tiles of one kind adds so many more rows than padding to the other that it is slower: 8 rows
+// become 12 in tiles of 6, which takes 1.1 to 1.3 times as long as tiles of 9 (docs/benchmarks.md). If b takes more
+// than half of the last cache, the memory's speed decides, and wide tiles read it faster: there tiles of 9 rows take
+// 1.3 to 1.4 times as long.
 static bool is_low(const hone_blocked *blocked, const hone_matmul *product, const hone_device_info *device)
 {
     const int64_t size = product->dtype == HONE_F64 ? 8 : 4, part = size / 4;
@@ -98,7 +99,7 @@ static bool is_low(const hone_blocked *blocked, const hone_matmul *product, cons
                hone_gemm_round_up(product->n, blocked->low_nr / part);
 }
 
-// The tile that was fastest at most shapes.
+// Chooses the tile that was fastest at most shapes.
 bool hone_blocked_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -114,8 +115,8 @@ bool hone_blocked_heuristic(
     return true;
 }
 
-// Xeon, Emerald Rapids: packing takes 1.07 to 1.7 times the time of what packs nothing where b takes half of the second cache at most,
-// and .54 where it takes twice that cache (docs/benchmarks.md).
+// Whether packing is slower than not packing. Xeon, Emerald Rapids: packing takes 1.07 to 1.7 times as long if b takes
+// at most half of the second cache, and .54 of the time if it takes twice that cache (docs/benchmarks.md).
 static bool packs_in_vain(const hone_matmul *product, const hone_device_info *device)
 {
     const int64_t bytes = product->k * product->n * hone_element_size(product->dtype);
@@ -145,7 +146,7 @@ hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t
     return HONE_OK;
 }
 
-// A small product has few ways to be cut: blocks larger than it are all the same.
+// Blocks larger than a small product are all equivalent, so many configs have the same digest.
 uint64_t hone_blocked_digest(const hone_plan *plan)
 {
     const hone_blocked *blocked = plan->kernel->user;

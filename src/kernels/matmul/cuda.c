@@ -1,4 +1,4 @@
-// The kernels of NVIDIA's GPUs: what simt.cu, tensor_core.cu and wgmma.cu are compiled and launched with.
+// The kernels of NVIDIA's GPUs: how simt.cu, tensor_core.cu and wgmma.cu are compiled and launched.
 #include "kernels/matmul/kernels.h"
 #include "kernels/sources.h"
 #include "kernels/vector/arguments.h"
@@ -42,7 +42,7 @@ const hone_code hone_wgmma_code = {
     .align = 16,
 };
 
-// What is taken without measuring, by what was fastest at 24 shapes on an H200 (docs/gpu.md).
+// The config that is used without measuring, chosen by the fastest configs at 24 shapes on an H200 (docs/gpu.md).
 bool hone_wgmma_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -58,7 +58,7 @@ bool hone_wgmma_heuristic(
     (void)kernel;
     values[BLOCK_M] = is_low ? 64 : 128;
     values[BLOCK_N] = is_low || is_small || n <= 64 ? 64 : is_wide ? 256 : 128;
-    // Of three stages of 128 columns two blocks share a multiprocessor.
+    // With three stages of 128 columns two blocks fit into a multiprocessor.
     values[STAGES] = values[BLOCK_N] == 64                                                ? 8
                      : a->dtype.code == HONE_CODE_INT && tiles > 2 * (int64_t)device->sms ? 3
                                                                                           : 4;
@@ -72,8 +72,9 @@ bool hone_wgmma_heuristic(
     return values[STAGES] * ((values[BLOCK_M] + values[BLOCK_N]) * 128 + 16) <= device->smem_bytes;
 }
 
-// A product of few tiles is over before several of them could overlap: it wants as many blocks as there can be, each with
-// deep tiles. At f16[130,72] x [72,200] such a block takes 3.07 us on an H200 where the space's default takes 5.8 (docs/gpu.md).
+// A product of few tiles ends before several of them could overlap: it needs as many blocks as possible, each with deep
+// tiles. At f16[130,72] x [72,200] such a block takes 3.07 us on an H200, while the space's default takes 5.8 us
+// (docs/gpu.md).
 bool hone_tensor_core_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

@@ -5,14 +5,14 @@
 
 #include <stdatomic.h>
 
-enum { GRANULE = 64 }; // columns and steps of k are shared out in multiples of it
+enum { GRANULE = 64 }; // columns and steps of k are divided among workers in multiples of it
 
 typedef struct decode_job {
     const hone_decode_set *set;
     const hone_decode_shape *shape;
     const hone_matmul *product;
     int64_t workers;
-    const void *a; // of the product, or widened
+    const void *a; // of the product, or widened to floats
     int64_t a_stride;
     char *sums; // sweep: workers x sums_rows x sums_stride when k is split, else m x sums_stride
     int64_t sums_stride;
@@ -28,7 +28,7 @@ static int64_t groups(int64_t total)
     return (total + GRANULE - 1) / GRANULE;
 }
 
-// Where worker `index` begins in a range that is shared out.
+// The start of the share of worker `index` in a range.
 static int64_t share_begin(int64_t total, int64_t index, int64_t workers)
 {
     return smaller(total, hone_matmul_piece(groups(total), index, workers) * GRANULE);
@@ -155,7 +155,8 @@ static decode_job job_of(const hone_decode_set *set, const hone_decode_shape *sh
     return job;
 }
 
-// Workers that each compute whole products of a batch, where there is one for every thread; else all work on one.
+// The number of workers that each compute whole products of a batch, if there is a product for every thread; else 1:
+// all threads work on one product.
 static int64_t ways(const hone_decode_shape *shape, const hone_matmul *product)
 {
     return product->leading > 0 && product->batch >= shape->threads ? shape->threads : 1;
@@ -200,7 +201,7 @@ static void multiply_one(decode_job *job, const hone_plan *plan, const hone_exec
     }
 }
 
-// A run of a batch, shared by its ways.
+// A run of a batch, divided among its ways.
 typedef struct decode_batch {
     const hone_decode_set *set;
     const hone_decode_shape *shape; // of a way

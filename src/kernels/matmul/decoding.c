@@ -1,11 +1,12 @@
-// The kernels of the product of a few rows: how a table's row becomes a run of decode.h.
+// The kernels of the product of a few rows: convert a table's row into a run of decode.h.
 #include "kernels/matmul/kernels.h"
 
 #include "base/error.h"
 #include "kernels/vector/arguments.h"
 #include "os/tiles.h"
 
-// Rows of b side by side, bytes fetched ahead in each, and whether threads share k instead of the columns of c.
+// Rows of b that are read together, the prefetch distance in bytes, and whether threads divide k instead of the columns
+// of c.
 const char hone_decoding_space[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
                                    "ahead: 0 | 512 | 1024 | 2048 default 1024\n"
                                    "split_k: 0 | 1\n"
@@ -15,7 +16,7 @@ const char hone_decoding_space[] = "streams: 1 | 4 | 8 | 16 | 32 default 8\n"
                                    "where split_k == 0 or threads > 1\n"
                                    "where threads <= device.threads\n";
 
-enum { MOST_ROWS = 32 }; // from here on the blocked product is faster by far
+enum { MOST_ROWS = 32 }; // with more rows the blocked product is much faster
 
 static hone_decode_shape shape_of(const int64_t *config)
 {
@@ -55,8 +56,8 @@ bool hone_decoding_heuristic(
     hone_matmul product = decoding->form->of_call(call);
     int64_t threads = hone_matmul_threads(&product, device);
     out_config->count = DECODING_PARAMETERS;
-    // Of b in rows the processor fetches ahead by itself, and more of them at a time are summed in registers (Xeon, Sapphire
-    // Rapids: 1.1 to 1.4 times as fast as 16 rows, 1024 bytes and columns shared).
+    // If b is read in rows, the processor prefetches by itself, and more rows at a time are summed in registers (Xeon,
+    // Sapphire Rapids: 1.1 to 1.4 times as fast as 16 rows, 1024 bytes and divided columns).
     const int64_t rows = product.m > 8 ? 32 : product.m > 4 ? 16 : 8, columns = product.m > 4 ? 4 : 8;
     out_config->values[DECODING_STREAMS] = product.transpose_b ? columns : rows;
     out_config->values[DECODING_AHEAD] = product.transpose_b ? 1024 : 0;

@@ -1,5 +1,5 @@
-// What follows the sums of a product, over the including file's vectors: activation(sum + bias) + residual, in float, before
-// the result is rounded to its dtype.
+// The epilogue of a product, over the including file's vectors: activation(sum + bias) + residual, in float, before the
+// result is rounded to its dtype.
 #ifndef HONE_KERNELS_MATMUL_EPILOGUE_H
 #define HONE_KERNELS_MATMUL_EPILOGUE_H
 
@@ -8,13 +8,13 @@
 
 #include <math.h>
 
-// The same results for the lanes that are not below 0, and for the others, NaN among them.
+// `positive` for the lanes that are at least 0, `negative` for the others, including NaN.
 HONE_INLINE vec epilogue_by_sign(vec x, vec positive, vec negative)
 {
     return vec_within(vec_set(0.0f), x, vec_set(INFINITY), positive, negative);
 }
 
-// x / (1 + e^-u). The exponent is never positive, so that nothing overflows, and small results keep their digits.
+// x / (1 + e^-u). The exponent is never positive, so nothing overflows, and small results keep their precision.
 HONE_INLINE vec epilogue_gated(vec x, vec u)
 {
     const vec one = vec_set(1.0f), power = vec_exp(vec_min(u, vec_sub(vec_set(0.0f), u)));
@@ -53,7 +53,7 @@ HONE_INLINE vec epilogue_activate(hone_matmul_activation activation, vec x)
 {
     switch (activation) {
     case MATMUL_RELU:
-        return vec_max(vec_set(0.0f), x); // a NaN stays one
+        return vec_max(vec_set(0.0f), x); // NaN stays NaN
     case MATMUL_GELU_TANH:
         return epilogue_gelu_tanh(x);
     case MATMUL_GELU_ERF:

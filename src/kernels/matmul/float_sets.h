@@ -18,7 +18,7 @@ void FINISH(const hone_matmul *product, void *sums, int64_t row, int64_t column,
 
 #endif
 
-// Only vectors of 512 bits read rows in place, whose ends they mask.
+// Only vectors of 512 bits read rows in place, since they can mask the end of a row.
 static void tile_in_place(const hone_gemm_tile *work, int32_t rows)
 {
     const tile_form form = {.word = 1, .product = vec_fma, .in_place = true};

@@ -1,5 +1,5 @@
-// Words of one float, f32 as it lies, f16 and bf16 widened as they are read; or, over vectors of doubles, of one double.
-// Gives the including file, which has brought its vectors, all that hone_gemm_set and hone_decode_set ask for.
+// Words of one float: f32 in place, f16 and bf16 widened as they are read; or, over vectors of doubles, of one double.
+// Gives the including file, which provides its vectors, all members of hone_gemm_set and hone_decode_set.
 #ifndef HONE_KERNELS_MATMUL_FLOATS_H
 #define HONE_KERNELS_MATMUL_FLOATS_H
 

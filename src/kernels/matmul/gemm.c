@@ -8,12 +8,12 @@
 #include <stdatomic.h>
 
 enum {
-    KEPT = 1 << 20, // bytes of a that stay packed: half of a second cache
-    SLACK = 64,     // words behind a packed block: packers store whole vectors
-    PACKED_ROWS = 8 // of a [k, n] matrix, packed together
+    KEPT = 1 << 20, // bytes of a that stay packed: half of a second-level cache
+    SLACK = 64,     // words after a packed block, since packers store whole vectors
+    PACKED_ROWS = 8 // of a [k, n] matrix, which are packed together
 };
 
-// One run, shared by its workers.
+// One run, which its workers share.
 typedef struct gemm_job {
     const hone_gemm_set *set;
     const hone_gemm_blocking *blocking;
@@ -26,19 +26,19 @@ typedef struct gemm_job {
 // One worker's part of c, [rows) x [columns), and its memory.
 typedef struct gemm_part {
     const gemm_job *job;
-    const hone_matmul *product; // of a batch the one at hand
+    const hone_matmul *product; // of a batch, the current product
     int64_t row_begin, row_end, column_begin, column_end;
-    char *a, *b, *c; // packed blocks; c: sums that are narrowed
+    char *a, *b, *c; // packed blocks; c: sums that are still to be narrowed
     int64_t c_stride;
 } gemm_part;
 
-// What stands packed while micro-kernels run.
+// The block that is packed while micro-kernels run.
 typedef struct gemm_block {
     int64_t row, rows, column, columns;
     int64_t depth, k_begin;   // words, elements
-    bool first, last;         // of k: c is overwritten; c is complete
-    bool packs;               // b's panels are packed as they are met
-    int64_t next_row, next_k; // of a: what will be packed next; next_row is the part's end when nothing will
+    bool first, last;         // whether it is the first (c is overwritten) or last (c is complete) block of k
+    bool packs;               // b's panels are packed at their first use
+    int64_t next_row, next_k; // of a: the next rows to be packed; next_row is the part's end if there are none
 } gemm_block;
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -51,13 +51,13 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-// Where piece `index` of `count` begins when pieces begin at multiples of a unit: columns at those of nr.
+// The start of piece `index` of `count` if pieces begin at multiples of a unit; columns at multiples of nr.
 static int64_t unit_piece(int64_t total, int64_t unit, int64_t index, int64_t count)
 {
     return smaller(total, hone_matmul_piece(divide_up(total, unit), index, count) * unit);
 }
 
-// The size of the largest of them, with a last unit that is not full as a whole one.
+// The size of the largest piece, with a partial last unit counted as whole.
 static int64_t largest_piece(int64_t total, int64_t unit, int64_t count)
 {
     return divide_up(divide_up(total, unit), count) * unit;
@@ -102,20 +102,21 @@ static int64_t block_words(const gemm_job *job)
     return largest_piece(divide_up(job->product->k, job->set->word), depth_unit(job->set), k_blocks(job));
 }
 
-// Sums are results, and are formed in c.
+// Whether the sums are the results, and are computed in c.
 static bool sums_in_place(const gemm_job *job)
 {
     const hone_dtype_id dtype = job->product->dtype;
     return !job->set->whole_tiles && (dtype == HONE_F32 || dtype == HONE_F64);
 }
 
-// Bytes of so many words, or sums.
+// Bytes of that many words, or sums.
 static int64_t words_size(const gemm_job *job, int64_t words)
 {
     return words * job->set->lane;
 }
 
-// Sums that are narrowed: of one tile when k is one block, else of all the worker's rows, panel by panel.
+// The number of rows of sums that are narrowed: one tile's if k is one block, else all of the worker's rows, panel by
+// panel.
 static int64_t sum_rows(const gemm_job *job)
 {
     if (sums_in_place(job)) return 0;
@@ -137,7 +138,7 @@ static int64_t all_words(const gemm_job *job)
     return hone_gemm_round_up(divide_up(job->product->k, job->set->word), depth_unit(job->set));
 }
 
-// All of a worker's a stays packed from its first columns on.
+// Whether all of a worker's a stays packed after its first columns.
 static bool keeps_a(const gemm_job *job)
 {
     return part_rows(job) <= job->blocking->mc && words_size(job, part_rows(job) * all_words(job)) <= KEPT;
@@ -150,13 +151,13 @@ static size_t a_words(const gemm_job *job)
     return (size_t)hone_gemm_round_up(block_rows(job) * words + SLACK, SLACK);
 }
 
-// Panels of b are packed as they are met, not ahead of the first product.
+// Whether panels of b are packed at their first use, instead of before the first product.
 static bool packs_panels(const gemm_job *job)
 {
     return job->blocking->pack_b && job->product->transpose_b;
 }
 
-// Nothing comes back to a panel: all are packed to the same place, which stays in the first caches.
+// Whether no panel is used again: then all are packed to the same memory, which stays in the first caches.
 static bool keeps_one_panel(const gemm_job *job)
 {
     return packs_panels(job) && part_rows(job) <= job->blocking->mc;
@@ -210,7 +211,7 @@ static char *panel_of(const gemm_part *part, const gemm_block *block, int64_t co
 
 static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t column, int64_t word, int64_t words)
 {
-    hone_assert(part->b != NULL && column % part->job->blocking->nr == 0); // panels stand side by side
+    hone_assert(part->b != NULL && column % part->job->blocking->nr == 0); // panels are adjacent
     const hone_matmul *product = part->product;
     const hone_gemm_set *set = part->job->set;
     int64_t nr = part->job->blocking->nr, stride = product->b_stride;
@@ -229,9 +230,9 @@ static void pack_panel(const gemm_part *part, const gemm_block *block, int64_t c
     (product->transpose_b ? set->pack_lines : set->pack_columns)(&strip);
 }
 
-// Of a [k, n] matrix a few rows are read from end to end, since a walk down one panel's columns would meet a new page
-// at every step (measured at 4096 x 4096: 17 GB/s, 6 GB/s down the columns). A panel of a [n, k] one is packed when it
-// is met.
+// For a [k, n] matrix, a few rows are read from end to end, since reading down one panel's columns would touch a new
+// page at every step (measured at 4096 x 4096: 17 GB/s, 6 GB/s down the columns). A panel of a [n, k] matrix is packed
+// at its first use.
 static void pack_rows_of_b(const gemm_part *part, const gemm_block *block)
 {
     for (int64_t word = 0; word < block->depth; word += PACKED_ROWS)
@@ -239,7 +240,7 @@ static void pack_rows_of_b(const gemm_part *part, const gemm_block *block)
             pack_panel(part, block, column, word, smaller(PACKED_ROWS, block->depth - word));
 }
 
-// Where rows of A are read, from row `from` of the block on: packed, or in place.
+// Sets where rows of A are read, from row `from` of the block on: packed, or in place.
 static void place_a(const gemm_part *part, const gemm_block *block, int64_t from, hone_gemm_tile *tile)
 {
     const hone_matmul *product = part->product;
@@ -252,7 +253,7 @@ static void place_a(const gemm_part *part, const gemm_block *block, int64_t from
     tile->a_is_cut = block->k_begin + block->depth * part->job->set->word > product->k;
 }
 
-// Where a panel of B is read: packed, or in place.
+// Sets where a panel of B is read: packed, or in place.
 static void place_b(const gemm_part *part, const gemm_block *block, int64_t column, hone_gemm_tile *tile)
 {
     const hone_matmul *product = part->product;
@@ -266,7 +267,7 @@ static void place_b(const gemm_part *part, const gemm_block *block, int64_t colu
     }
 }
 
-// Where sums of row `row` and of the block's column `column` stand.
+// The place of the sums of row `row` and of the block's column `column`.
 static void *place_c(const gemm_part *part, const gemm_block *block, int64_t row, int64_t column)
 {
     const hone_matmul *product = part->product;
@@ -277,14 +278,14 @@ static void *place_c(const gemm_part *part, const gemm_block *block, int64_t row
     return part->c + words_size(job, column * sum_rows(job) + (row - part->row_begin) * part->c_stride);
 }
 
-// Where the result of row `row` and of the block's column `column` goes.
+// The place of the result of row `row` and of the block's column `column`.
 static char *result_at(const gemm_part *part, const gemm_block *block, int64_t row, int64_t column)
 {
     const hone_matmul *product = part->product;
     return (char *)product->c + (row * product->c_stride + block->column + column) * hone_element_size(product->dtype);
 }
 
-// They go to c while they are in the first cache.
+// Sums are written to c while they are in the first-level cache.
 static void narrow_tile(
     const gemm_part *part,
     const gemm_block *block,
@@ -300,7 +301,7 @@ static void narrow_tile(
         part->job->set->narrow((const float *)tile->c + i * tile->c_stride, to, product->dtype, tile->columns);
 }
 
-// Sums become results while they are in the first cache.
+// Sums become results while they are in the first-level cache.
 static void finish_tile(
     const gemm_part *part,
     const gemm_block *block,
@@ -315,7 +316,7 @@ static void finish_tile(
             tile->columns);
 }
 
-// Its lines come while the tile is multiplied.
+// Prefetches the cache lines of the result while the tile is multiplied.
 static void fetch_result(const gemm_part *part, const gemm_block *block, int64_t row, int64_t rows, int64_t column)
 {
     const hone_matmul *product = part->product;
@@ -332,7 +333,7 @@ static int64_t fetched_rows(const gemm_part *part)
     return HONE_FETCH_BYTES / part->job->set->lane;
 }
 
-// Nothing to fetch: the same line again and again.
+// If there is nothing to prefetch, the same line is prefetched each time.
 static void fetch_nothing(hone_gemm_tile *tile)
 {
     tile->fetch = (const char *)tile->a;
@@ -347,7 +348,7 @@ static void fetch_rows(const gemm_part *part, hone_gemm_tile *tile, const void *
     tile->fetch_step = fetched_rows(part) * part->job->set->word * size;
 }
 
-// The next panel of a transposed b while this one is multiplied, then the next rows of a.
+// Prefetches the next panel of a transposed b while this one is multiplied, then the next rows of a.
 static void choose_fetch(
     const gemm_part *part, const gemm_block *block, int64_t column, int64_t t, hone_gemm_tile *tile)
 {
@@ -402,7 +403,7 @@ static void multiply_block(const gemm_part *part, const gemm_block *block, int64
     }
 }
 
-// All row blocks over one block of B.
+// Multiplies all row blocks by one block of B.
 static void multiply_rows(const gemm_part *part, gemm_block *block)
 {
     int64_t total = part->row_end - part->row_begin, count = divide_up(total, part->job->blocking->mc);
@@ -449,7 +450,7 @@ static void multiply_part(gemm_part *part)
     }
 }
 
-// The same part of each product of a worker's share of the batch.
+// Computes the same part of each product of a worker's share of the batch.
 static void multiply_share(gemm_part *part, int64_t way)
 {
     const gemm_job *job = part->job;
@@ -501,11 +502,11 @@ static void work(void *ctx, int64_t index)
     if (job->set->end != NULL) job->set->end();
 }
 
-// What the largest part of a grid takes, in multiply-adds for a step of k: an element that is packed takes as long as
-// some sixteen, one that is read in place a quarter of that. A part of height x width multiplies height * width and
-// reads height + width, which several parts read again: a square grid shares most, a grid along m packs b once for each
-// thread. Every grid of threads is tried, which are its divisors: at most threads steps a run. Whole products of a batch
-// are one part as long as there are enough of them.
+// The cost of the largest part of a grid, in multiply-adds per step of k: packing an element costs as much as about
+// sixteen, reading one in place a quarter of that. A part of height x width multiplies height * width and reads height
+// + width, which several parts read again: a square grid shares most, while a grid along m packs b once for each
+// thread. Every grid of threads is tried, that is, their divisors: at most `threads` steps per run. Whole products of a
+// batch are one part each as long as there are enough of them.
 static int64_t grid_cost(const gemm_job *job, int64_t ways, int64_t rows, int64_t columns)
 {
     const hone_gemm_blocking *blocking = job->blocking;
@@ -517,7 +518,7 @@ static int64_t grid_cost(const gemm_job *job, int64_t ways, int64_t rows, int64_
             width * (blocking->pack_b ? packed : in_place));
 }
 
-// Splits each product over so many workers; returns the cost, or `best` where no grid is below it.
+// Splits each product over that many workers; returns the cost, or `best` if no grid costs less.
 static int64_t choose_parts(gemm_job *job, int64_t ways, int64_t workers_of_one, int64_t best)
 {
     int64_t m = job->product->m, n = job->product->n;
@@ -535,7 +536,7 @@ static int64_t choose_parts(gemm_job *job, int64_t ways, int64_t workers_of_one,
     return best;
 }
 
-// Splits c over the workers so that the one with the largest part is done soonest.
+// Splits c over the workers so that the worker with the largest part ends as early as possible.
 static void choose_grid(gemm_job *job)
 {
     const int64_t threads = job->blocking->threads, batch = hone_matmul_batch(job->product);
@@ -554,7 +555,7 @@ size_t hone_gemm_scratch(const hone_gemm_set *set, const hone_gemm_blocking *blo
     return (size_t)workers(&job) * (piece_bytes(&job) + 64);
 }
 
-// How a part of so many rows falls into blocks and tiles: sizes follow from the counts.
+// The numbers of blocks and tiles in a part of that many rows, which determine their sizes.
 static void describe_rows(const gemm_job *job, int64_t rows, int64_t out[3])
 {
     int64_t blocks = divide_up(rows, job->blocking->mc), mr = job->blocking->mr, unit = row_unit(job->set);

@@ -1,4 +1,4 @@
-// The functions behind the rows of table.c.
+// The functions that the rows of table.c refer to.
 #ifndef HONE_KERNELS_MATMUL_KERNELS_H
 #define HONE_KERNELS_MATMUL_KERNELS_H
 
@@ -14,33 +14,33 @@ typedef struct hone_blocked {
     const hone_gemm_set *set, *f64; // f64: NULL, none
     bool a_in_place, b_in_place;    // not packed
     bool bf16_only, tiles;          // tiles: of AMX
-    int64_t mr, nr, kc, mc;         // the heuristic's
-    int64_t narrow_mr, narrow_nr;   // the same of a tile of fewer columns; 0: none
-    int64_t low_mr, low_nr;         // the same of a tile that a product of few rows fills; 0: none
-    int64_t columns;                // of b that are packed together
+    int64_t mr, nr, kc, mc;         // the heuristic's values
+    int64_t narrow_mr, narrow_nr;   // the same for a tile of fewer columns; 0: none
+    int64_t low_mr, low_nr;         // the same for a tile that a product of few rows fills; 0: none
+    int64_t columns;                // of b, packed together
     const char *slow_on;            // processors on which the next kernel is faster, for hone_is_processor; NULL: none
-    bool slow_in_place;             // there it is only where one that packs less can run the product
+    bool slow_in_place;             // only slower there if a kernel that packs less can run the product
 } hone_blocked;
 
-// Whether a product's operands can be read as they lie.
+// Whether a product's operands can be read in place.
 bool hone_blocked_reads_in_place(const hone_matmul *product, hone_error *why);
 
 typedef struct hone_decoding {
     const hone_matmul_form *form;
     const hone_decode_set *set, *f64; // f64: NULL, none
     bool bf16_only;
-    // Rows from which on others are faster (docs/bf16-on-a-cpu.md), to which it then yields: the tiles of AMX for the same
-    // operands, and the blocked kernel of the same instructions. 0: none.
+    // The numbers of rows from which other kernels are faster (docs/bf16-on-a-cpu.md), so that this one yields to them:
+    // the AMX kernel for the same operands, and the blocked kernel of the same instructions. 0: none.
     const hone_blocked *tiles;
     int64_t tiles_from, blocked_from;
-    // Processors on which others are faster from slow_from rows on: of bf16 what widens it, else the blocked kernel that packs nothing,
-    // where it takes the call.
+    // Processors on which other kernels are faster from slow_from rows on: for bf16 the one that widens it, else the
+    // blocked kernel that packs nothing, if it supports the call.
     const char *slow_on;
     int64_t slow_from;
-    int64_t split_until; // rows up to which threads share k and not columns, by default; 0: any number
+    int64_t split_until; // by default threads divide k instead of columns up to this number of rows; 0: for any number
 } hone_decoding;
 
-// What a table's row says of each, besides its name, needs, space and user.
+// The fields of each row of a table, besides name, needs, space and user.
 #define HONE_BLOCKED_KERNEL                                                                                            \
     .supports = hone_blocked_supports, .heuristic = hone_blocked_heuristic, .prepare = hone_blocked_prepare,           \
     .run = hone_blocked_run, .digest = hone_blocked_digest, .yields = hone_blocked_yields
@@ -58,7 +58,7 @@ hone_status hone_blocked_prepare(const hone_plan *plan, void **out_state, size_t
 uint64_t hone_blocked_digest(const hone_plan *plan);
 hone_status hone_blocked_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
-// Whether AMX is in the compiler and lent by the system.
+// Whether the compiler supports AMX and the system lends it.
 bool hone_blocked_has_tiles(const hone_blocked *blocked);
 
 bool hone_decoding_supports(const hone_kernel *kernel, const hone_call *call, hone_error *why);
@@ -78,13 +78,13 @@ bool hone_rival_kernel_find_library(const hone_kernel *kernel, char *path, size_
 hone_status hone_rival_kernel_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 
 // cuda.c: the kernels of NVIDIA's GPUs.
-// Of c, each a block's or a cluster's.
+// The number of tiles of c, each computed by a block or a cluster.
 #define HONE_PRODUCT_TILES "ceildiv(m, block_m) * ceildiv(n, block_n)"
-// The spaces of tensor_core.cu and wgmma.cu, whose operands differ in size.
-//   depths, size   what block_k may be, and the text behind it that makes bytes of elements: " * 2", or "" of bytes
-//   columns        what block_n may be
-// Of tensor_core.cu a thread has at most 128 sums, and a warp no fewer than a tile's worth of work. No fewer blocks than a quarter of
-// the multiprocessors work where smaller tiles would give them work.
+// The spaces of tensor_core.cu and wgmma.cu, for operands of different sizes.
+//   depths, size   values of block_k, and the text after it that converts elements to bytes: " * 2", or "" for bytes
+//   columns        values of block_n
+// In tensor_core.cu a thread has at most 128 sums, and a warp at least one tile's work. At least a quarter of the
+// multiprocessors get a block, if smaller tiles would give them one.
 #define HONE_TENSOR_CORE_SPACE(depths, size)                                                                           \
     "block_m: 16 | 32 | 64 | 128 | 256 default 128\n"                                                                  \
     "block_n: 32 | 64 | 128 | 256 default 128\n"                                                                       \

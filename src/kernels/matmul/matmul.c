@@ -13,10 +13,10 @@ const char hone_matmul_plain_signature[] =
     "matmul(a: T[m, k], b: T[n, k] if transpose_b else [k, n], *, transpose_b: bool = false) -> c: T[m, n] "
     "where T in f32, f16, bf16";
 
-// Multiply-adds that a thread should have before handing work to it pays: some 5 us.
+// The least multiply-adds per thread for which using another thread pays: about 5 us.
 static const double worth_a_thread = 1 << 18;
 
-// Rows of the next place of the axis follow those of this one.
+// Whether the rows of the next index of the axis follow those of this one.
 static bool goes_on(const hone_tensor *tensor, int32_t axis, const hone_matrix *matrix, int64_t *out_stride)
 {
     const int64_t stride = hone_axis_stride(tensor, axis);
@@ -24,8 +24,8 @@ static bool goes_on(const hone_tensor *tensor, int32_t axis, const hone_matrix *
     return matrix->columns > 0 && stride >= matrix->columns && stride == matrix->rows * *out_stride;
 }
 
-// A batch of products with one b is a product of more rows, where those of a, c and the residual go on from product to
-// product: nothing of b is read or packed twice. Axes of 1 are none.
+// A batch of products with a single b is one product of more rows, if the rows of a, c and the residual continue from
+// product to product: b is then read and packed only once. Axes of size 1 are ignored.
 static void join_rows(hone_matmul *product)
 {
     const hone_tensor *a = product->batched[MATMUL_A], *b = product->batched[MATMUL_B], *c = product->batched[MATMUL_C],
@@ -77,7 +77,7 @@ hone_matmul hone_matmul_of_matrices(const hone_tensor *a, const hone_tensor *b, 
     };
 }
 
-// tensors  in the order of the signature's values; NULL for an argument that was left out
+// tensors  in the order of the signature's values; NULL for an omitted argument
 // scalars  the values of the call
 static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], const hone_value *scalars)
 {
@@ -99,7 +99,7 @@ static hone_matmul product_of(const hone_tensor *const tensors[MATMUL_VALUES], c
 
 hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args)
 {
-    // Scalars are read from the plan's call, since a run's arguments may leave a default out.
+    // Scalars are read from the plan's call, since a run's arguments may omit a default.
     const hone_tensor *tensors[MATMUL_VALUES];
     for (size_t i = 0; i < MATMUL_VALUES; i++)
         tensors[i] = args[i].tag == HONE_VALUE_TENSOR ? args[i].as.tensor : NULL;
@@ -119,7 +119,7 @@ bool hone_matmul_transposes(const hone_plan *plan)
     return hone_call_values(plan->call)[MATMUL_TRANSPOSE_B].as.i64 != 0;
 }
 
-// Bytes from the first matrix of a batch's array to that of a product.
+// Bytes from the first matrix of a batch's array to that of product `index`.
 static int64_t offset_of(const hone_matmul *product, size_t value, int64_t index)
 {
     return hone_matrix_offset(product->batched[value], product->leading, index) * hone_element_size(product->dtype);
@@ -151,7 +151,7 @@ void hone_matmul_leading_axes(const hone_matmul *product, size_t value, int64_t 
 bool hone_matmul_is_strided(const hone_matmul *product, size_t value, int64_t *out_stride)
 {
     const hone_tensor *tensor = product->batched[value];
-    int64_t next = 0; // what the stride of the axis at hand is to be
+    int64_t next = 0; // the expected stride of the current axis
     bool known = false;
     *out_stride = 0;
     for (int32_t axis = product->leading - 1; axis >= 0; axis--) {
@@ -165,12 +165,12 @@ bool hone_matmul_is_strided(const hone_matmul *product, size_t value, int64_t *o
     return true;
 }
 
-// The product over an empty k: sums of 0, finished.
+// The product with k = 0: sums of 0, with the epilogue.
 static void clear_one(const hone_matmul *product)
 {
     for (int64_t i = 0; i < product->m; i++)
         for (int64_t j = 0; j < product->n; j++) {
-            double sum = 0; // times scales that are NaN or infinite it is NaN
+            double sum = 0; // times scales that are NaN or infinite gives NaN
             if (product->is_scaled)
                 sum *= (double)product->a_scale[i * product->a_scale_stride] *
                        (double)product->b_scale[j * product->b_scale_stride];
@@ -209,7 +209,7 @@ hone_matmul_activation hone_matmul_activation_of(const hone_value *value)
     return (hone_matmul_activation)i;
 }
 
-// A NaN stays one.
+// NaN stays NaN.
 double hone_matmul_activate(hone_matmul_activation activation, double x)
 {
     switch (activation) {

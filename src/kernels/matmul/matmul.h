@@ -1,4 +1,4 @@
-// What the kernels of matmul share: their arguments, and what a table asks of a call.
+// Declarations that the kernels of matmul share: their arguments, and the checks of a call.
 #ifndef HONE_KERNELS_MATMUL_MATMUL_H
 #define HONE_KERNELS_MATMUL_MATMUL_H
 
@@ -27,8 +27,8 @@ typedef enum hone_matmul_activation {
     MATMUL_ACTIVATIONS
 } hone_matmul_activation;
 
-// One product c = activation(a b + bias) + residual whose rows are dense. Strides are in elements, from one row to the
-// next as the array lies. Of a batch it is the first one, and hone_matmul_at gives the others.
+// One product c = activation(a b + bias) + residual whose rows are dense. Strides are in elements, between consecutive
+// rows of the stored array. For a batch this is the first product, and hone_matmul_at gives the others.
 typedef struct hone_matmul {
     const void *a, *b;
     void *c;
@@ -37,62 +37,62 @@ typedef struct hone_matmul {
     bool transpose_b;       // b is [n, k]
     hone_dtype_id dtype;    // of c, the bias and the residual
     hone_dtype_id operands; // of a and b: the dtype, or that of the integers
-    // The epilogue: what is done with a sum before it is rounded to the dtype. A call's pointers mean nothing, so that
-    // flags say what there is.
+    // The epilogue: applied to a sum before it is rounded to the dtype. The pointers of a call are not valid, so flags
+    // say which arrays there are.
     bool has_bias, has_residual;
     hone_matmul_activation activation;
     const void *bias;     // n elements
     const void *residual; // m rows
     int64_t residual_stride;
-    // Of integers: a sum is first multiplied by the f32 scales of its row and of its column. A stride of 0 is one scale for
-    // all.
+    // For integers: a sum is first multiplied by the f32 scales of its row and of its column. A stride of 0 means one
+    // scale for all.
     bool is_scaled;
     const float *a_scale, *b_scale;
     int64_t a_scale_stride, b_scale_stride;
-    // The batch: the first `leading` axes of a, b, c and the residual, which are borrowed; 0: there is one product.
+    // The batch: the first `leading` axes of a, b, c and the residual, which are borrowed; 0: a single product.
     int32_t leading;
-    int64_t batch; // products, where leading is not 0
+    int64_t batch; // products, if leading is not 0
     const hone_tensor *batched[MATMUL_VALUES];
 } hone_matmul;
 
-// Finishes `count` sums of c's row from `column` on, in place: an instruction set's, of floats, or that of doubles, which
-// calls the C library.
+// Applies the epilogue to `count` sums of c's row from `column` on, in place: an instruction set's for floats, or the
+// one for doubles, which calls the C library.
 typedef void hone_matmul_finish(const hone_matmul *product, void *sums, int64_t row, int64_t column, int64_t count);
 hone_matmul_finish hone_matmul_finish_portable, hone_matmul_finish_avx2, hone_matmul_finish_avx512,
     hone_matmul_finish_f64;
 
-// How a call of an algorithm is a product: matmul's, and that of others whose kernels share these loops.
+// How a call of an algorithm is converted to a product: matmul's, and other algorithms whose kernels share these loops.
 typedef struct hone_matmul_form {
     hone_matmul (*of)(const hone_plan *plan, const hone_value *args);
     hone_matmul (*of_call)(const hone_call *call);
-    // What all blocked and decoding kernels ask of a call; else why says what they lack.
+    // The requirements of all blocked and decoding kernels; if a call fails them, why gives the reason.
     bool (*is_plain)(const hone_call *call, hone_error *why);
 } hone_matmul_form;
 
 extern const hone_matmul_form hone_matmul_form_plain;
 
-// The product of three matrices, of leading axes the first: their data, sizes and strides. The rest is the caller's to say.
+// The product of three matrices, the first along leading axes: their data, sizes and strides. The caller sets the rest.
 hone_matmul hone_matmul_of_matrices(const hone_tensor *a, const hone_tensor *b, const hone_tensor *c);
 // The product of a run's arguments.
 hone_matmul hone_matmul_of(const hone_plan *plan, const hone_value *args);
-// The product that a call describes; its pointers mean nothing.
+// The product that a call describes; its pointers are not valid.
 hone_matmul hone_matmul_of_call(const hone_call *call);
-// Whether b is [n, k]: read from the plan's call, since a run's arguments may leave a default out.
+// Whether b is [n, k]: read from the plan's call, since a run's arguments may omit a default.
 bool hone_matmul_transposes(const hone_plan *plan);
 
-// How many products there are.
+// The number of products.
 static inline int64_t hone_matmul_batch(const hone_matmul *product)
 {
     return product->leading == 0 ? 1 : product->batch;
 }
 
-// Some sum has a term: no size is 0.
+// Whether the sums have terms: no size is 0.
 static inline bool hone_matmul_has_terms(const hone_matmul *product)
 {
     return product->m != 0 && product->n != 0 && product->k != 0 && hone_matmul_batch(product) != 0;
 }
 
-// Where piece `index` of `count` nearly equal ones begins: sizes differ by at most one.
+// The start of piece `index` of `count` nearly equal pieces: sizes differ by at most one.
 static inline int64_t hone_matmul_piece(int64_t total, int64_t index, int64_t count)
 {
     hone_assert(count > 0 && index >= 0 && index <= count);
@@ -100,14 +100,14 @@ static inline int64_t hone_matmul_piece(int64_t total, int64_t index, int64_t co
     return total / count * index + (index < rest ? index : rest);
 }
 
-// Product `index` of a batch, a batch of itself no more. This is the one place that knows where it lies.
+// Product `index` of a batch, as a single product. Only this function knows where it lies.
 hone_matmul hone_matmul_at(const hone_matmul *product, int64_t index);
-// The sizes and strides of its leading axes, as libraries take them: an axis that goes on in one place (stride 0) has size
-// 1 there.
+// The sizes and strides of its leading axes, in the form that libraries expect: an axis of stride 0 has size 1.
 void hone_matmul_leading_axes(const hone_matmul *product, size_t value, int64_t *out_sizes, int64_t *out_strides);
-// Whether the matrices of a batch's array lie in one line, *out_stride elements apart: what libraries call a strided batch.
+// Whether the matrices of a batch's array are equally spaced, *out_stride elements apart: libraries call this a strided
+// batch.
 bool hone_matmul_is_strided(const hone_matmul *product, size_t value, int64_t *out_stride);
-// There is nothing to compute, or k is 0 and the results have been written.
+// Whether nothing has to be computed; if k is 0 the results have been written.
 bool hone_matmul_is_done(const hone_matmul *product);
 
 static inline bool hone_matmul_has_epilogue(const hone_matmul *product)

@@ -1,4 +1,4 @@
-// The kernel of OpenCL's devices: what matmul.cl is compiled and launched with.
+// The kernel of OpenCL's devices: how matmul.cl is compiled and launched.
 #include "kernels/matmul/kernels.h"
 #include "kernels/sources.h"
 

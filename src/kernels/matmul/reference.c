@@ -1,4 +1,4 @@
-// The product and what follows it in double, of f64 in long double, one element of c at a time, for any strides.
+// The product and its epilogue in double, for f64 in long double, one element of c at a time, for any strides.
 #include "kernels/common/half.h"
 #include "kernels/common/matrix.h"
 #include "kernels/matmul/matmul.h"
@@ -11,7 +11,7 @@ static double double_at(const hone_matrix *matrix, int64_t row, int64_t column)
     return ((const double *)matrix->data)[row * matrix->row_stride + column * matrix->column_stride];
 }
 
-// As below.
+// The same as sum_columns, for doubles.
 static void sum_doubles(
     const hone_matrix *a, const hone_matrix *b, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
 {
@@ -25,7 +25,7 @@ static void sum_doubles(
         sums[j] = (double)wide[j];
 }
 
-// Sums of c[row, column .. column + count): the columns side by side, since b's rows are what lies together.
+// Sums of c[row, column .. column + count): the columns together, since the elements of b's rows are adjacent.
 static void sum_columns(
     const hone_matrix *a,
     const hone_matrix *b,
@@ -49,7 +49,7 @@ static void sum_columns(
     }
 }
 
-// What follows the sums; NULL: there is no such array.
+// The epilogue; NULL for an absent array.
 typedef struct epilogue {
     const hone_tensor *bias;
     const hone_matrix *residual;
@@ -73,7 +73,7 @@ typedef struct product {
     int64_t blocks; // of columns
 } product;
 
-// A block of columns of a row, so that one row is work for several threads.
+// Computes a block of columns of a row, so that one row is work for several threads.
 static void multiply_block(void *ctx, int64_t index)
 {
     const product *p = ctx;

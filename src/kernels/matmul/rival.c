@@ -55,12 +55,12 @@ void hone_rival_kernel_release(const hone_kernel *kernel, void *state)
     rival->destroy(state);
 }
 
-// A run of a batch by a library that multiplies two matrices at a time.
+// A run of a batch by a library that only multiplies two matrices.
 typedef struct rival_batch {
     const hone_plan *plan;
     const hone_matmul *product;
     int32_t threads;   // of one product
-    atomic_int status; // of one that failed
+    atomic_int status; // of a product that failed
 } rival_batch;
 
 static void run_one(void *ctx, int64_t index)
@@ -72,7 +72,7 @@ static void run_one(void *ctx, int64_t index)
     if (status != HONE_OK) atomic_store_explicit(&all->status, (int)status, memory_order_relaxed);
 }
 
-// Where there is one for every thread, hone's threads run a product each; else the library's all run one.
+// If there is a product for every thread, each of hone's threads runs one; else the library's threads all work on one.
 static hone_status run_batch(const hone_plan *plan, const hone_matmul *product, const hone_execution *execution)
 {
     int32_t threads =

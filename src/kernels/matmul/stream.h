@@ -7,8 +7,8 @@
 
 enum { DOT_ROWS = 6, DOT_STREAMS = 8, SWEEP_ROWS = 6, SWEEP_VECTORS = 4, SWEEP_DEPTH = 8, LINE_BYTES = 64 };
 
-// How words are read and multiplied. Every member is a constant where it is used, so that all of it is inlined.
-// `left` is how many elements of k are there from the index on; those behind them count as zero.
+// How words are read and multiplied. Every member is a constant where it is used, so that all of it is inlined. `left`
+// is the number of elements of k from the index on; elements after them count as zero.
 typedef struct stream_words {
     int64_t word;    // elements of k in a word
     int64_t a_bytes; // of an element of a
@@ -16,14 +16,14 @@ typedef struct stream_words {
     vec (*a_words)(const void *a, int64_t index, int64_t left);
     vec (*b_words)(const void *b, hone_dtype_id dtype, int64_t index, int64_t left);
     vec (*a_word)(const void *a, int64_t index, int64_t left); // one word in all lanes
-    // a word of each of `count` columns from `index` on; its elements lie below each other
+    // a word of each of `count` columns from `index` on; its elements are in consecutive rows
     vec (*b_columns)(const void *b, hone_dtype_id dtype, int64_t index, int64_t stride, int64_t left, int64_t count);
-    // NULL, or in its place the words of two vectors of columns in an order of their own, to which sums are kept
+    // if not NULL, used instead: the words of two vectors of columns in the set's own order, in which sums are kept
     void (*b_two)(const void *b, int64_t index, int64_t stride, int64_t left, int64_t count, vec out[2]);
 } stream_words;
 
-// Towards the second cache: what comes into the first is too early there (measured at 4096 x 4096 on Zen 4: 38 GB/s, 23
-// to 27 GB/s into the first or by none).
+// Prefetches to the second-level cache: prefetching to the first is too early (measured at 4096 x 4096 on Zen 4: 38
+// GB/s, 23 to 27 GB/s into the first or without prefetching).
 HONE_INLINE void fetch(const void *b, hone_dtype_id dtype, int64_t index)
 {
     __builtin_prefetch((const char *)b + index * hone_element_size(dtype), 0, 2);
@@ -31,7 +31,7 @@ HONE_INLINE void fetch(const void *b, hone_dtype_id dtype, int64_t index)
 
 // dot -----------------------------------------------------------------------------------------------------------------
 
-// left: elements of k that are there; a constant but at the end.
+// left: the number of elements of k; a constant except at the end.
 HONE_INLINE void dot_step(
     const hone_decode_part *part,
     const void *a,
@@ -98,7 +98,7 @@ HONE_INLINE void dot_tile(
     }
 }
 
-// All rows of a over one group of b's rows, which stay in the cache.
+// Multiplies all rows of a by one group of b's rows, which stay in the cache.
 HONE_INLINE void dot_rows(
     const hone_decode_part *part, int64_t column, int streams, hone_dtype_id dtype, const stream_words words)
 {
@@ -126,7 +126,7 @@ HONE_INLINE void dot_all(const hone_decode_part *part, hone_dtype_id dtype, cons
 
 // sweep ---------------------------------------------------------------------------------------------------------------
 
-// One word of k. whole: the tile's columns, and both elements of a word of two, are there.
+// Processes one word of k. whole: all of the tile's columns, and both elements of a word of two, exist.
 HONE_INLINE void sweep_step(
     const hone_decode_part *part,
     int64_t row,
@@ -178,7 +178,7 @@ HONE_INLINE void sweep_store(const hone_decode_part *part, LANE *sums, vec sum[S
     }
 }
 
-// sums[row .. row + rows)[column ..) += a[.., k ..) b[k .., ..), `depth` words of k; from k = 0 on they are made.
+// sums[row .. row + rows)[column ..) += a[.., k ..) b[k .., ..), `depth` words of k; from k = 0 on the sums are set.
 HONE_INLINE void sweep_tile(
     const hone_decode_part *part,
     int64_t row,
@@ -198,8 +198,8 @@ HONE_INLINE void sweep_tile(
     sweep_store(part, sums, sum, rows);
 }
 
-// The same for one row and a depth that is known: each row of b has its own instructions, from which a prefetcher
-// learns its stride.
+// The same for one row and a constant depth: each row of b has its own instructions, from which a prefetcher learns its
+// stride.
 HONE_INLINE void sweep_row(
     const hone_decode_part *part, int64_t row, int64_t column, int64_t k, hone_dtype_id dtype, const stream_words words)
 {
@@ -212,7 +212,7 @@ HONE_INLINE void sweep_row(
     sweep_store(part, sums, sum, 1);
 }
 
-// `rows` rows of b, as wide as a tile, part->ahead elements further on.
+// Prefetches `rows` rows of b, as wide as a tile, part->ahead elements further on.
 HONE_INLINE void sweep_fetch(const hone_decode_part *part, int64_t column, int64_t k, int64_t rows, hone_dtype_id dtype)
 {
     if (part->ahead == 0) return;
@@ -243,7 +243,7 @@ HONE_INLINE void sweep_rows(
         sweep_tile(part, row, column, k, depth, 1, true, dtype, words);
 }
 
-// A tile that is cut on the right or below.
+// A tile that is partial on the right or at the bottom.
 HONE_INLINE void sweep_edge(
     const hone_decode_part *part,
     int64_t column,
@@ -256,7 +256,7 @@ HONE_INLINE void sweep_edge(
         sweep_tile(part, row, column, k, depth, 1, false, dtype, words);
 }
 
-// From end to end over `depth` rows of words of b.
+// Processes `depth` rows of words of b from end to end.
 HONE_INLINE void sweep_pass(
     const hone_decode_part *part, int64_t k, int64_t depth, hone_dtype_id dtype, const stream_words words)
 {
@@ -267,7 +267,7 @@ HONE_INLINE void sweep_pass(
         sweep_edge(part, column, k, depth, dtype, words);
 }
 
-// As many rows of b in a pass as there are streams; a word that is cut has its own.
+// Processes as many rows of b in a pass as there are streams; a partial word has its own pass.
 HONE_INLINE void sweep_all(const hone_decode_part *part, hone_dtype_id dtype, const stream_words words)
 {
     int64_t total = part->k / words.word, p = 0;

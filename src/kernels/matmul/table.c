@@ -13,7 +13,7 @@ enum {
     AVX512 = HONE_CPU_AVX512F | HONE_CPU_AVX512BW | HONE_CPU_AVX512VL | HONE_CPU_AVX512DQ
 };
 
-// Elements that lie in places of their own.
+// The number of elements with distinct addresses.
 static double elements_of(const hone_call *call, size_t value)
 {
     const hone_tensor *tensor = hone_call_tensor(call, value);
@@ -31,7 +31,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     double m = (double)hone_matmul_batch(&product) * (double)product.m, n = (double)product.n, k = (double)product.k;
     double elements = elements_of(call, MATMUL_A) + elements_of(call, MATMUL_B) + elements_of(call, MATMUL_C) +
                       elements_of(call, MATMUL_BIAS) + elements_of(call, MATMUL_RESIDUAL);
-    // An activation is one operation, as it is at the least.
+    // An activation counts as one operation, its minimum.
     double epilogue = product.has_bias + product.has_residual + (product.activation != MATMUL_NONE);
     out_cost->bytes = elements * (double)hone_element_size(product.dtype);
     out_cost->operations = 2 * m * n * k + m * n * epilogue;
@@ -56,7 +56,7 @@ static const hone_algorithm algorithm = {
     .reference = hone_matmul_reference,
     .model = model,
     .independent = "... m",
-    // Not infinities: oneDNN pads short rows of bf16 with zeros, and makes NaN of them.
+    // Excludes infinities: oneDNN pads short rows of bf16 with zeros, and infinity times zero is NaN.
     .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
     .product = product,
 };
@@ -69,7 +69,7 @@ static const char tiles_of_32_registers[] = "mr: 6 | 8 | 9 | 12 | 14 default 9\n
                                             "threads: 1..64 *2\n"
                                             "where 384 <= mr * nr <= 448\n"
                                             "where threads <= device.threads\n";
-// Two tiles of AMX by two.
+// Two by two tiles of AMX.
 static const char tiles_of_amx[] = "mr: 16 | 32 default 32\n"
                                    "nr: 32\n"
                                    "kc: 256 | 512 | 1024 | 2048 default 512\n"
@@ -106,15 +106,16 @@ static const char tiles_of_any_machine[] = "mr: 4 | 6 default 6\n"
                                            "where threads <= device.threads\n";
 static const char threads_alone[] = HONE_THREADS_SPACE;
 
-// Of b that are packed together: with kc rows they stay within the last cache; where the products are quicker, within
-// the second, and beside rows of a that are not packed, in half of it.
+// Columns of b that are packed together: with kc rows they fit into the last cache; if the products are faster, into
+// the second, and beside rows of a that are not packed, into half of it.
 enum { COLUMNS = 4096, NEAR_COLUMNS = 512, NEAREST_COLUMNS = 256 };
-// Rows from which on AMX is faster than what reads b as it lies: 1.0 to 1.6 times at 8, 1.4 to 2.3 at 12, 2.7 to 4.6 at 32 (Xeon,
-// Sapphire Rapids).
+// Rows from which on AMX is faster than a kernel that reads b in place: 1.0 to 1.6 times at 8, 1.4 to 2.3 at 12, 2.7 to
+// 4.6 at 32 (Xeon, Sapphire Rapids).
 enum { TILES_FROM = 8 };
 
-// EPYC, Zen 5: what packs nothing takes .62 to 1.00 of the time of what does at 13 shapes of f32 and f64, and from four rows on .12
-// to 1.00 of that of few rows, .96 to 1.4 below (docs/benchmarks.md). Of Intel's processors blocked.c has what was measured.
+// EPYC, Zen 5: the kernel that packs nothing takes .62 to 1.00 of the time of the one that packs at 13 shapes of f32
+// and f64, and from four rows on .12 to 1.00 of the time of the kernel for few rows, .96 to 1.4 below
+// (docs/benchmarks.md). blocked.c has the measurements for Intel's processors.
 static const char packing_is_slow_on[] = "AuthenticAMD,zen5";
 
 static const hone_blocked blocked_avx512 = {
@@ -228,8 +229,8 @@ static const hone_decoding decoding_bf16 = {
     .form = &hone_matmul_form_plain,
     .set = &hone_decode_avx512_bf16,
     .bf16_only = true,
-    // An instruction that multiplies pairs takes as long as four that multiply floats there: .96 to 1.28 times the time of avx512_decode
-    // from 8 rows on, .65 to .74 with one (docs/bf16-on-a-cpu.md).
+    // An instruction that multiplies pairs takes as long as four that multiply floats there: this takes .96 to 1.28
+    // times the time of avx512_decode from 8 rows on, .65 to .74 with one (docs/bf16-on-a-cpu.md).
     .slow_on = "GenuineIntel",
     .slow_from = 8,
     .tiles = &blocked_amx,
@@ -238,14 +239,14 @@ static const hone_decoding decoding_avx2 = {
     .form = &hone_matmul_form_plain,
     .set = &hone_decode_avx2,
     .f64 = &hone_decode_avx2_f64,
-    // EPYC, Zen 3: the blocked kernel takes .88 of the time at 18 rows of f32 and .70 at 24, 1.0 and more at 12 to 16; with 16 sums in
-    // registers k in parts takes 1.1 to 1.25 times as long at 8 rows, and .72 of the time at 4.
+    // EPYC, Zen 3: the blocked kernel takes .88 of the time at 18 rows of f32 and .70 at 24, 1.0 and more at 12 to 16;
+    // with 16 sums in registers, dividing k takes 1.1 to 1.25 times as long at 8 rows, and .72 of the time at 4.
     .blocked_from = 18,
     .split_until = 4};
 static const hone_decoding decoding_portable = {
     .form = &hone_matmul_form_plain, .set = &hone_decode_portable, .f64 = &hone_decode_portable_f64};
 
-// What every row has: a native kernel of the CPU.
+// The common fields of every row: a native kernel of the CPU.
 #define NATIVE HONE_KERNEL, .algorithm = "matmul", .platform = HONE_NATIVE, .backend = HONE_CPU
 #define RIVAL                                                                                                          \
     .supports = hone_rival_kernel_supports, .prepare = hone_rival_kernel_prepare,                                      \
@@ -297,7 +298,7 @@ static const hone_kernel kernels[] = {
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_tensor_core", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 60, .signature = hone_tensor_core_signature, .space = hone_tensor_core_space,
      .heuristic = hone_tensor_core_heuristic, .code = &hone_tensor_core_code},
-    // Where it can run it is the faster of hone's own but for the smallest products (docs/gpu.md).
+    // If it can run the call it is the fastest of hone's own, except for the smallest products (docs/gpu.md).
     {HONE_KERNEL, .algorithm = "matmul", .name = "cuda_wgmma", .platform = HONE_CUDA, .backend = HONE_GPU,
      .priority = 61, .signature = hone_tensor_core_signature, .space = hone_wgmma_space,
      .heuristic = hone_wgmma_heuristic, .code = &hone_wgmma_code},

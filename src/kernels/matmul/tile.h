@@ -1,5 +1,5 @@
-// The register tile and the packers of the blocked product, over the including file's vectors and words: a word is
-// one lane: a float, two bf16 that follow each other in k, or a double.
+// The register tile and the packers of the blocked product, over the including file's vectors and words. A word is one
+// lane: a float, two bf16 that are adjacent in k, or a double.
 #ifndef HONE_KERNELS_MATMUL_TILE_H
 #define HONE_KERNELS_MATMUL_TILE_H
 
@@ -8,14 +8,15 @@
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 4, TILE_FETCH = HONE_FETCH_BYTES / sizeof(LANE) };
 
-// What a set's tiles are of. Every member is a constant where it is used, so that all of it is inlined.
+// The properties of a set's tiles. Every member is a constant where it is used, so that all of it is inlined.
 typedef struct tile_form {
     int word; // elements of a in a word
     word_product *product;
-    // Rounds the first `count` sums to results and stores them from element `index` of `to` on; NULL: sums are stored alone.
+    // Rounds the first `count` sums to results and stores them from element `index` of `to` on; NULL: only sums are
+    // stored.
     void (*round)(void *to, int64_t index, int64_t count, vec sums);
-    bool in_place; // a is read as it lies
-    bool packs_b;  // always, so that its rows are whole vectors
+    bool in_place; // a is not packed
+    bool packs_b;  // always packs b, so that its rows are whole vectors
 } tile_form;
 
 HONE_INLINE void tile_load_row(vec row[TILE_VECTORS], const LANE *b, int64_t last, int vectors, const tile_form form)
@@ -51,7 +52,7 @@ HONE_INLINE void tile_step(
         tile_add_row(sum[i], vec_set(a[i]), row, vectors, form.product);
 }
 
-// A word where it lies, in all lanes; of `bytes` the first alone, the others are zero.
+// A word in all lanes, loaded from any address; only its first `bytes` bytes are read, the others are zero.
 HONE_INLINE vec tile_word(const char *from, size_t bytes)
 {
     LANE word = 0;
@@ -59,7 +60,7 @@ HONE_INLINE vec tile_word(const char *from, size_t bytes)
     return vec_set(word);
 }
 
-// The same with the rows of a where they lie. They are addressed from every third one: nine rows take three pointers.
+// The same, with the rows of a in place. They are addressed from every third row: nine rows need three pointers.
 HONE_INLINE void tile_step_in_place(
     vec sum[TILE_ROWS][TILE_VECTORS],
     const char *const thirds[3],
@@ -78,7 +79,7 @@ HONE_INLINE void tile_step_in_place(
         tile_add_row(sum[i], tile_word(thirds[i / 3] + i % 3 * a_stride, bytes), row, vectors, form.product);
 }
 
-// What the tile adds to.
+// Adds the tile's previous sums.
 HONE_INLINE void tile_add(
     const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_VECTORS], int64_t last, int rows, int vectors)
 {
@@ -93,7 +94,7 @@ HONE_INLINE void tile_add(
     }
 }
 
-// rounds: whether the results are stored, else the sums. adds: whether they are added to first, asked at each vector.
+// rounds: whether results are stored instead of sums. adds: whether previous sums are added, tested at each vector.
 HONE_INLINE void tile_put(
     const hone_gemm_tile *tile,
     vec sum[TILE_ROWS][TILE_VECTORS],
@@ -122,9 +123,10 @@ HONE_INLINE void tile_put(
     }
 }
 
-// Whether the sums are added to is asked once: a store may change the tile, as far as the compiler knows, so that it would ask again at
-// each vector and have code for both answers there, a third of a set's tiles. The portable set asks again: with code of its own for the
-// addition gcc keeps the sums in memory during the product, which takes 1.15 to 1.4 times as long.
+// Tests only once whether previous sums are added: as far as the compiler knows, a store may change the tile, so it
+// would test again at each vector and have code for both cases there, a third of a set's code. The portable set does
+// test again: with separate code for the addition gcc keeps the sums in memory during the product, which takes 1.15 to
+// 1.4 times as long.
 HONE_INLINE void tile_store(
     const hone_gemm_tile *tile,
     vec sum[TILE_ROWS][TILE_VECTORS],
@@ -154,7 +156,7 @@ HONE_INLINE void tile_clear(const hone_gemm_tile *tile, vec sum[TILE_ROWS][TILE_
     }
 }
 
-// Fetches a line in step p; returns where that of the next step lies.
+// Prefetches a line in step p; returns the address for the next step.
 HONE_INLINE const char *tile_fetch(const hone_gemm_tile *tile, const char *line, int64_t p)
 {
     const int64_t down = tile->fetch_stride, on = tile->fetch_step - (TILE_FETCH - 1) * down;
@@ -176,7 +178,7 @@ HONE_INLINE void tile_product(const hone_gemm_tile *tile, int rows, int vectors,
     tile_store(tile, sum, last, rows, vectors, form);
 }
 
-// Of a word of two elements the last may hold one.
+// The last word of two elements may hold only one.
 HONE_INLINE void tile_product_in_place(const hone_gemm_tile *tile, int rows, int vectors, const tile_form form)
 {
     vec sum[TILE_ROWS][TILE_VECTORS];
@@ -196,7 +198,7 @@ HONE_INLINE void tile_product_in_place(const hone_gemm_tile *tile, int rows, int
     tile_store(tile, sum, last, rows, vectors, form);
 }
 
-// Only tiles whose sums stay in registers exist: the others are no code.
+// Compiles only tiles whose sums fit into registers.
 HONE_INLINE void tile_that_fits(const hone_gemm_tile *tile, int rows, int vectors, const tile_form form)
 {
     if (form.in_place && rows <= 9 && fits(rows, vectors))
@@ -205,7 +207,7 @@ HONE_INLINE void tile_that_fits(const hone_gemm_tile *tile, int rows, int vector
         tile_product(tile, rows, vectors, form);
 }
 
-// Each count of rows is compiled for itself.
+// Compiles a separate version for each number of rows.
 HONE_INLINE void tile_rows(const hone_gemm_tile *tile, int32_t rows, int vectors, const tile_form form)
 {
     switch (rows) {
@@ -272,11 +274,11 @@ HONE_INLINE void tile_any(const hone_gemm_tile *tile, int32_t rows, const tile_f
     }
 }
 
-// A vector of words of a row of the source, from element k on; those behind the strip's end are zero.
+// A vector of words of a row of the source, from element k on; words after the strip's end are zero.
 typedef vec strip_load(const hone_gemm_strip *strip, int64_t row, int64_t k);
 
-// Whole vectors are stored, in the order of k: what a store puts behind the strip's width is overwritten by the next
-// one. That holds for a single group of lines; of several, the last is cut.
+// Whole vectors are stored, in the order of k: the next store overwrites what a store writes beyond the strip's width.
+// This holds for a single group of lines; of several groups, the last is truncated.
 HONE_INLINE void pack_square(const hone_gemm_strip *strip, int64_t line, int64_t k, int64_t word, strip_load *load)
 {
     vec square[VEC_WIDTH];
@@ -292,7 +294,7 @@ HONE_INLINE void pack_square(const hone_gemm_strip *strip, int64_t line, int64_t
         if (i < steps) store_left(out + i * strip->width, LANE_DTYPE, 0, count, square[i]);
 }
 
-// A vector's width of rows at a time: of more streams the prefetchers lose count (measured: 17 GB/s with 16 rows, 5
+// Packs one vector width of rows at a time: prefetchers cannot follow more streams (measured: 17 GB/s with 16 rows, 5
 // GB/s with 32).
 HONE_INLINE void pack_lines(const hone_gemm_strip *strip, int64_t word, strip_load *load)
 {

@@ -1,11 +1,11 @@
-// Words: what the registers of a matrix product hold in a lane. The including file has brought its vectors.
+// Words: the contents of a lane in the registers of a matrix product. The including file provides its vectors.
 #ifndef HONE_KERNELS_MATMUL_WORDS_H
 #define HONE_KERNELS_MATMUL_WORDS_H
 
 #include "hone/tensor.h"
 #include "kernels/common/unroll.h"
 
-// What a lane holds.
+// The type of a lane.
 #ifdef VEC_F64
 #    define LANE       double
 #    define LANE_DTYPE HONE_F64
@@ -14,8 +14,8 @@
 #    define LANE_DTYPE HONE_F32
 #endif
 
-// Sums of lanes, and of the lanes of one. Of integers a lane's bits move as those of a float, and whoever has brought the vectors
-// says how they are added.
+// Sums of lanes, and the sum over the lanes of one vector. Lanes of integers are moved as the bits of floats, and the
+// file that provides the vectors defines how they are added.
 #ifndef LANE_ADD
 #    define LANE_ADD vec_add
 #    define LANE_SUM vec_sum
@@ -24,14 +24,14 @@
 // sum + the product of two vectors of words.
 typedef vec word_product(vec a, vec b, vec sum);
 
-// Sums of rows x vectors, a row of vectors and a factor, all in registers.
+// Whether the sums of rows x vectors, a row of vectors and a factor all fit into registers.
 HONE_INLINE bool fits(int rows, int vectors)
 {
     return rows * vectors + vectors + 1 <= (sizeof(vec) == 64 ? 32 : 16);
 }
 
-// At most a vector of what is left from the index on: all lanes, some, or none, which are then 0. Masks take any count,
-// and a constant one needs none.
+// Loads at most a vector of the elements that are left from the index on: all lanes, some, or none; the other lanes are
+// 0. Masks accept any count, and a constant count needs none.
 HONE_INLINE vec load_left(const void *data, hone_dtype_id dtype, int64_t index, int64_t left)
 {
     if (__builtin_constant_p(left) && left >= VEC_WIDTH) return vec_load(data, dtype, index);
@@ -48,8 +48,8 @@ HONE_INLINE void store_left(void *data, hone_dtype_id dtype, int64_t index, int6
         vec_store_part(data, dtype, index, left, value);
 }
 
-// The last vector of a row of b, of which count lanes are there. Only 512 bit vectors read b in place, where what is
-// behind the row may not be touched; a packed row is whole.
+// The last vector of a row of b, of which count lanes exist. Only 512-bit vectors read b in place, where memory after
+// the row must not be read; a packed row is whole.
 HONE_INLINE vec load_last(const LANE *from, int64_t count)
 {
     return sizeof(vec) == 64 ? load_left(from, LANE_DTYPE, 0, count) : vec_load(from, LANE_DTYPE, 0);

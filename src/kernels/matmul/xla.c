@@ -1,4 +1,4 @@
-// The kernels of XLA: what matmul.mlir is compiled with.
+// The kernels of XLA: how matmul.mlir is compiled.
 #include "kernels/matmul/kernels.h"
 #include "kernels/sources.h"
 

@@ -1,11 +1,11 @@
-// The kernel over the vectors of the including file. Channels are lanes; a task sums a block of them, whose sums stay
-// in the nearest cache while `rows` rows at a time stream past in the order in which they lie in memory.
+// The kernel over the vectors of the including file. Channels are lanes. A task sums a block of channels, whose sums
+// stay in the first-level cache while `rows` rows at a time are read in the order of memory.
 #include "kernels/common/scratch.h"
 #include "kernels/mean_pooling/mean_pooling.h"
 
 #include <math.h>
 
-// Rows summed before they go to the total: a long sum of sums rounds less.
+// Rows that are summed before they are added to the total: a sum of sums rounds less than one long sum.
 enum { POOLING_SPAN = 64 };
 
 typedef struct pooling_job {

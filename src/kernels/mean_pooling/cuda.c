@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what mean_pooling.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how mean_pooling.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/mean_pooling/mean_pooling.h"
 #include "kernels/sources.h"
@@ -29,7 +29,7 @@ const hone_code hone_mean_pooling_cuda_code = {
     .align = 16,
 };
 
-// Blocks of 512 threads, and as many of them for a sequence as give all multiprocessors work.
+// Blocks of 512 threads, and enough blocks per sequence to give work to all multiprocessors.
 bool hone_mean_pooling_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

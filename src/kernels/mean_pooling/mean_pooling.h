@@ -38,7 +38,7 @@ static inline hone_pooling hone_pooling_of(const hone_value *args)
     return pooling;
 }
 
-// One mean in double: the reference, and what a kernel does where a sum of floats left their range.
+// Computes one mean in double: the reference, and the fallback of a kernel if a sum of floats exceeds their range.
 double hone_pooling_mean(const hone_pooling *pooling, int64_t batch, int64_t channel);
 
 hone_run_function hone_mean_pooling_reference, hone_mean_pooling_portable, hone_mean_pooling_avx2,

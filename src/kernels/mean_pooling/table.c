@@ -28,8 +28,8 @@ static bool heuristic(
     int64_t threads = hone_threads_for(device, hone_tensor_elements(hone_call_tensor(call, MEAN_POOLING_X)) >> 16);
     while (block > 64 && batch * ((channels + block - 1) / block) < threads)
         block /= 4;
-    // EPYC, Zen 3: eight rows at a time take .86 to .95 of the time of four in f32, .99 and 1.09 where numbers are widened. With AVX-512
-    // they are alike (EPYC, Zen 5), and four stay.
+    // EPYC, Zen 3: eight rows at a time take .86 to .95 of the time of four in f32, .99 and 1.09 if numbers are
+    // widened. With AVX-512 both take the same time (EPYC, Zen 5), so four are used.
     const bool takes_eight =
         hone_call_tensor(call, MEAN_POOLING_X)->dtype.bits >= 32 && (kernel->needs & HONE_CPU_AVX512F) == 0;
     out_config->count = 3;

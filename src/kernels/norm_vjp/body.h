@@ -1,14 +1,14 @@
 // The kernels over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// Three passes over a row, which stays in the nearest cache between them: the sum of x (of layer_norm alone), the sums
-// around the mean, and d_x. In the last one d_y h goes to the sums of the columns as well.
+// Three passes over a row, which stays in the first-level cache between them: the sum of x (only for layer_norm), the
+// sums around the mean, and d_x. The last pass also adds d_y h to the sums of the columns.
 //
-// The sums of the columns are the same whatever the threads: rows are cut into `parts`, by the config, each part has sums
-// of its own, and these are added in order. Within a part BLOCK rows are summed in floats, and blocks in doubles, so that
-// the error does not grow with the rows.
+// The sums of the columns do not depend on the number of threads: rows are cut into `parts`, by the config, each part
+// has its own sums, and these are added in order. Within a part BLOCK rows are summed in floats, and blocks in doubles,
+// so that the error does not grow with the number of rows.
 //
-// Rows are computed in double where floats would leave too little: short ones, those that leave the range of floats, and
-// those where most of g lies along h and cancels, of which three quarters is the measure.
+// Rows are computed in double if floats would be too inexact: short rows, rows that exceed the range of floats, and
+// rows in which most of g is parallel to h and cancels; the limit is three quarters of its squares.
 #include "kernels/common/scratch.h"
 #include "kernels/norm_vjp/norm_vjp.h"
 #include "kernels/vector/arguments.h"
@@ -17,9 +17,9 @@
 #include <math.h>
 #include <string.h>
 
-// Below, the squares of elements may have been too small for floats.
+// Below this, the squares of elements may have been too small for floats.
 #define LEAST_SQUARE 0x1p-80f
-// Of the squares of g, at least so much is left in d_x.
+// The least share of the squares of g that must be left in d_x.
 #define LEAST_LEFT 0.25f
 
 enum { SHORT_ROW = 16, BLOCK = 64, COLUMNS = 512 };
@@ -28,16 +28,16 @@ typedef struct job {
     hone_norm_vjp of;
     const float *weight; // with its offset; NULL: 1
     double *sums;        // [parts][2][length]: of the weight, of the bias
-    float *blocks;       // the same, of the rows since sums were added to
+    float *blocks;       // the same, of the rows that are not in sums yet
     int64_t parts;
 } job;
 
-// One row, and where its columns are summed.
+// One row, and the sums of its columns.
 typedef struct row {
     const char *x, *d_y, *d_sum;
     char *d_x;
     const float *weight;
-    float *weights, *biases; // biases NULL: not asked for
+    float *weights, *biases; // biases is NULL if they are not requested
     int64_t length;
 } row;
 
@@ -68,7 +68,7 @@ HONE_INLINE float sum_of(const row *r, hone_dtype_id dtype)
     return vec_sum(vec_add(one, other));
 }
 
-// Behind the row's end nothing is away from the mean.
+// Lanes after the row's end have no distance from the mean.
 HONE_INLINE vec away_from(vec x, vec middle, int64_t count, bool centred)
 {
     if (!centred) return x;
@@ -108,7 +108,7 @@ HONE_INLINE moments measure_row(const row *r, hone_dtype_id dtype, float mean, b
     return one;
 }
 
-// What a row is multiplied by and what is taken from it.
+// The factor of a row, and the terms that are subtracted from it.
 typedef struct factors {
     vec middle, rest, factor, gradient, along;
 } factors;
@@ -140,7 +140,7 @@ HONE_INLINE void put(const row *r, hone_dtype_id dtype, const factors *f, int64_
         vec_store_part(r->biases, HONE_F32, at, count, biases);
 }
 
-// False: floats do not do for this row, and nothing was written.
+// Returns false if floats are too inexact for this row; nothing was written then.
 HONE_INLINE bool differentiate(const job *own, const row *r, hone_dtype_id dtype, bool centred)
 {
     const float count = (float)r->length, mean = centred ? sum_of(r, dtype) / count : 0;
@@ -214,7 +214,7 @@ static void run_part(void *ctx, int64_t part)
     }
 }
 
-// The sums of all parts, in their order, of some columns.
+// Adds the sums of all parts, in their order, for some columns.
 static void add_parts(void *ctx, int64_t index)
 {
     const job *own = ctx;
@@ -231,7 +231,7 @@ static void add_parts(void *ctx, int64_t index)
     }
 }
 
-// In the memory of the calling thread, which waits for the others.
+// Uses the memory of the calling thread, which waits for the others.
 static bool take_memory(job *own)
 {
     const int64_t length = own->of.x.length, columns = own->parts * 2 * length;

@@ -1,4 +1,4 @@
-// The kernels of NVIDIA's GPUs: what norm_vjp.cu is compiled and launched with.
+// The kernels of NVIDIA's GPUs: how norm_vjp.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/norm_vjp/norm_vjp.h"
 #include "kernels/sources.h"
@@ -8,7 +8,7 @@
 
 enum { THREADS_PER_ROW, ROWS_PER_BLOCK, VECTOR, KEEP, BLOCKS_PER_SM, AHEAD, PARAMETERS };
 
-// A row is shared by some threads of a warp, or by a block. What of a row is held, and the sums of its columns, are in the
+// Some threads of a warp, or a block, share a row. The held part of a row, and the sums of its columns, are in the
 // registers of its threads.
 #define ROWS(X) X ".size / max(dim, 1)"
 #define SPACE(X)                                                                                                       \
@@ -31,7 +31,7 @@ enum { THREADS_PER_ROW, ROWS_PER_BLOCK, VECTOR, KEEP, BLOCKS_PER_SM, AHEAD, PARA
 
 #define GRID(X)  "max(1, min(ceildiv(" ROWS(X) ", rows_per_block), blocks_per_sm * device.sms))"
 #define SIZES(X) "i64(" ROWS(X) "), i32(dim), i32(" GRID(X) "), f64(eps), "
-// Columns are summed in double where there are more rows to a part than are summed in registers.
+// Columns are summed in double if a part has more rows than are summed in registers.
 #define CONSTANTS(X, MEAN, SUM, BIAS)                                                                                  \
     "SUBTRACT_MEAN = " MEAN ", HAS_SUM = " SUM ", HAS_BIAS = " BIAS ", "                                               \
     "WIDE_SUMS = " ROWS(X) " > 64 * rows_per_block * " GRID(X)
@@ -45,7 +45,7 @@ enum { THREADS_PER_ROW, ROWS_PER_BLOCK, VECTOR, KEEP, BLOCKS_PER_SM, AHEAD, PARA
 const char hone_rms_norm_vjp_cuda_space[] = SPACE("x");
 const char hone_add_rms_norm_vjp_cuda_space[] = SPACE("sum");
 
-// u64(0): an array that this algorithm does not have.
+// u64(0): an array that this algorithm lacks.
 const hone_code hone_rms_norm_vjp_cuda_code = {
     CODE("x", "1"),
     .arguments = "x, weight, d_y, u64(0), d_x, d_weight, u64(0), scratch, " SIZES("x") "f64(0)",
@@ -64,9 +64,10 @@ const hone_code hone_layer_norm_vjp_cuda_code = {
     .constants = CONSTANTS("x", "subtract_mean", "0", "1"),
 };
 
-// Two accesses of 16 bytes to a thread and a quarter of the threads that a multiprocessor has room for, since what a row adds to
-// the columns is in registers, too. Of layer_norm, which has twice as many columns, in 16 bits twice as much to half as many
-// threads, and in f32 to twice as many without a row ahead (by what was fastest at nine shapes on an H200, docs/gpu.md).
+// Two accesses of 16 bytes per thread, and a quarter of the threads that fit into a multiprocessor, since the sums of a
+// row's columns are in registers, too. layer_norm has twice as many columns: in 16 bits it uses twice as much per
+// thread and half as many threads, in f32 up to twice as many threads without a row ahead (chosen by the fastest
+// configs at nine shapes on an H200, docs/gpu.md).
 bool hone_norm_vjp_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

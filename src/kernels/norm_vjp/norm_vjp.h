@@ -3,8 +3,8 @@
 //   d_x      = f (g - mean(g) - h mean(g h)), where layer_norm alone has means of x and of g
 //   d_weight = sum over the rows of d_y h
 //   d_bias   = sum over the rows of d_y, of layer_norm
-// add_rms_norm's x is the sum that it gave, and what comes back of the sum is added: d_x + d_sum is the gradient of x and
-// of the residual.
+// add_rms_norm's x is the sum that it returned, and the gradient of that sum is added: d_x + d_sum is the gradient of x
+// and of the residual.
 #ifndef HONE_KERNELS_NORM_VJP_H
 #define HONE_KERNELS_NORM_VJP_H
 
@@ -43,7 +43,7 @@ enum {
 };
 enum { NORM_VJP_PARTS, NORM_VJP_THREADS };
 
-// A vector over a row's elements. data NULL: there is none.
+// A vector over a row's elements. data is NULL if it is absent.
 typedef struct hone_norm_vjp_vector {
     void *data;
     int64_t step;
@@ -63,10 +63,11 @@ hone_norm_vjp hone_add_rms_norm_vjp_of(const hone_plan *plan, const hone_value *
 hone_norm_vjp hone_layer_norm_vjp_of(const hone_plan *plan, const hone_value *args);
 
 double hone_norm_vjp_weight(const hone_norm_vjp *norm, int64_t index);
-// One row of d_x in double, and what it adds to the sums of the columns, weights [length] and biases [length] or NULL: the
-// reference, and what a kernel does with short rows and with those whose elements cancel or leave the range of floats.
+// Computes one row of d_x in double, and its terms of the sums of the columns, weights [length] and biases [length] or
+// NULL: the reference, and the fallback of a kernel for short rows and for rows whose elements cancel or exceed the
+// range of floats.
 void hone_norm_vjp_row(const hone_norm_vjp *norm, int64_t row, double *weights, double *biases);
-// Element i of d_weight and d_bias.
+// Stores element i of d_weight or d_bias.
 void hone_norm_vjp_put(const hone_norm_vjp_vector *vector, int64_t index, double value);
 
 hone_run_function hone_rms_norm_vjp_reference, hone_rms_norm_vjp_portable, hone_rms_norm_vjp_avx2,

@@ -1,5 +1,5 @@
-// rms_norm_vjp, add_rms_norm_vjp and layer_norm_vjp: their signatures, their kernels, and what is known of them without
-// running them.
+// rms_norm_vjp, add_rms_norm_vjp and layer_norm_vjp: their signatures, their kernels, and their cost models and
+// heuristics.
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/norm_vjp/norm_vjp.h"
@@ -23,7 +23,7 @@ static bool supports(const hone_kernel *kernel, const hone_call *call, hone_erro
     return true;
 }
 
-// x, d_y and d_x, with what else has their shape.
+// Counts x, d_y and d_x, and the other arrays of their shape.
 static void count_work(const hone_call *call, double arrays, double operations, hone_cost *out_cost)
 {
     double elements = (double)hone_tensor_elements(hone_call_tensor(call, 0));
@@ -59,10 +59,11 @@ static bool heuristic(
     return true;
 }
 
-// Where less than a quarter of the squares of g is left in d_x, a kernel computes in double; elsewhere the largest element
-// that comes out is at least half of the root of mean(g^2), times f, and an element is off by some three roundings of f g,
-// of which four eps of the largest element are enough in rows of 16 and more. The sums of columns are off by a block of 64
-// rows in floats. 16 bit floats are held to four of their eps as well: nothing but the last rounding comes to half of one.
+// If less than a quarter of the squares of g is left in d_x, a kernel computes in double. Otherwise the largest element
+// of the result is at least half of the root of mean(g^2), times f, and the error of an element is about three
+// roundings of f g: four eps of the largest element are enough in rows of 16 and more. The sums of columns have the
+// error of a block of 64 rows in floats. The tolerance of 16-bit floats is also four of their eps: only the last
+// rounding contributes half of one.
 #define RULES                                                                                                          \
     .tolerance = {.relative = 1e-5, .scale = 4},                                                                       \
     .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE

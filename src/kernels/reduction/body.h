@@ -1,7 +1,7 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
 // A task sums some rows, block by block of their columns, several rows at once, each in `unroll` independent vectors. A
-// block's sum is added to the row's, so that a long row loses less than one long chain of additions would.
+// block's sum is added to the row's, so a long row loses less precision than in one long chain of additions.
 #include "kernels/common/matrix.h"
 #include "kernels/reduction/reduction.h"
 

@@ -15,7 +15,7 @@ enum {
     REDUCTION_THREADS
 };
 
-// A row's sum in double: the reference, and what a kernel does where a sum of floats left their range.
+// Computes a row's sum in double: the reference, and the fallback of a kernel if a sum of floats exceeds their range.
 double hone_reduction_sum(const float *x, int64_t length, int64_t step);
 
 hone_run_function hone_reduction_reference, hone_reduction_portable, hone_reduction_avx2, hone_reduction_avx512;

@@ -1,4 +1,4 @@
-// reduction: its signature, its kernels, and what is known of them without running them.
+// reduction: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/reduction/reduction.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
@@ -24,9 +24,9 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = elements;
 }
 
-// A task worth the price of handing it over is some 64 KiB. Four rows at a time hide each other's sums (EPYC, Zen 3: .71 to .97 of
-// the time of one, and 1.08 where rows are of 300). With AVX-512 they do from some MB on (EPYC, Zen 5: .86 to .99 of the time beyond
-// 8 MB, 1.68 for 1 MB).
+// A task is worth its overhead from about 64 KiB on. Four rows at a time overlap the latencies of their sums (EPYC, Zen
+// 3: .71 to .97 of the time of one, and 1.08 if rows have 300 elements). With AVX-512 this pays from some MB on (EPYC,
+// Zen 5: .86 to .99 of the time beyond 8 MB, 1.68 for 1 MB).
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

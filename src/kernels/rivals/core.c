@@ -35,8 +35,8 @@ const char *hone_isa_name(hone_isa_level level)
     return level < 0 ? "unknown instructions" : names[level];
 }
 
-// For f32 the cores behind SkylakeX (Cooperlake, SapphireRapids) have the same kernels as it. AMD's processors with
-// AVX-512 are taken for Zen or Haswell by an OpenBLAS of before them.
+// For f32, OpenBLAS's later cores (Cooperlake, SapphireRapids) have the same kernels as SkylakeX. An OpenBLAS that is
+// older than AMD's processors with AVX-512 takes them for Zen or Haswell.
 const char *hone_openblas_core(const char *vendor, uint64_t features)
 {
     const bool intel = strcmp(vendor, "GenuineIntel") == 0, amd = strcmp(vendor, "AuthenticAMD") == 0;
@@ -68,7 +68,7 @@ hone_isa_level hone_isa_of_core(const char *core)
     return HONE_ISA_UNKNOWN;
 }
 
-// dnnl_cpu_isa_t of oneDNN 2.x: a bit more for each step, from 0x27 on with AVX-512 (0xf and 0x1f are Xeon Phi's).
+// dnnl_cpu_isa_t of oneDNN 2.x: each step sets one more bit; from 0x27 on it has AVX-512 (0xf and 0x1f are Xeon Phi's).
 hone_isa_level hone_isa_of_onednn(int isa, const char **out_name)
 {
     static const struct {
@@ -84,7 +84,7 @@ hone_isa_level hone_isa_of_onednn(int isa, const char **out_name)
         {0x67, "AVX512_CORE_VNNI", HONE_ISA_AVX512},
         {0xe7, "AVX512_CORE_BF16", HONE_ISA_AVX512},
         {0x3e7, "AVX512_CORE_AMX", HONE_ISA_AVX512},
-        {0xfef, "AVX512_CORE_AMX", HONE_ISA_AVX512}, // what 3.2 answers
+        {0xfef, "AVX512_CORE_AMX", HONE_ISA_AVX512}, // the value that 3.2 returns
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (steps[i].isa != isa) continue;
@@ -144,7 +144,7 @@ bool hone_openblas_function(const hone_openblas *build, hone_library *library, c
 static bool read_openblas(const hone_openblas *build, hone_rival_facts *out)
 {
     const hone_allocator allocator = hone_allocator_system();
-    hone_library *library = NULL; // never closed: it has started threads
+    hone_library *library = NULL; // never closed, since it has started threads
     char *(*config)(void), *(*core)(void);
     int (*threads)(void);
     if (hone_openblas_open(build, &allocator, &library, NULL) != HONE_OK) return false;
@@ -163,7 +163,7 @@ typedef struct onednn_version {
     int major, minor, patch;
 } onednn_version;
 
-// Of either version: what is asked is the same in both. file: a soname or a path.
+// For both versions: the functions called are the same. file: a soname or a path.
 static bool read_onednn(const char *name, const char *file, hone_rival_facts *out)
 {
     static const char *const openmp_names[] = {"libgomp.so.1", NULL};

@@ -1,4 +1,4 @@
-// A product of row-major matrices is one of column-major matrices the other way round: c' = b' a'.
+// A product of row-major matrices is a product of column-major matrices in reverse order: c' = b' a'.
 #include "kernels/rivals/cublaslt.h"
 
 #include "base/error.h"
@@ -24,7 +24,8 @@ const char hone_cublaslt_signature[] =
     "bias: T[n]? = none #given, activation: str? = none #given, residual: T[..., m, n]? = none #given) -> "
     "c: T[..., m, n] where T in f32, f16, bf16, f64";
 
-// Which of its proposals, the one that it thinks the fastest first; and how much memory it may take for parts of sums.
+// The index of its proposal, beginning with the one that it expects to be the fastest; and how much memory it may use
+// for partial sums.
 const char hone_cublaslt_space[] = "algorithm: 0..15\n"
                                    "workspace_mib: 0 | 32 default 32\n";
 
@@ -35,18 +36,18 @@ typedef struct state {
     cuda_context *context;
     cublaslt_handle *handle;
     cublaslt_product *product;
-    cublaslt_layout *a, *b, *c, *residual; // residual: c where there is none
+    cublaslt_layout *a, *b, *c, *residual; // residual: c if there is none
     bool is_f64;
-    hone_mutex describing; // the addresses of bias and scales are parts of the product's description
+    hone_mutex describing; // guards the addresses of bias and scales, which are part of the product's description
     cublaslt_preference *preference;
     cublaslt_proposal proposal;
     cuda_address workspace;
-    // The stream that the workspace is for: runs on one stream follow each other, those on another borrow.
-    atomic_uintptr_t owner; // 0: nobody yet
+    // The stream that uses the workspace: runs on one stream are ordered; runs on other streams borrow memory.
+    atomic_uintptr_t owner; // 0: none yet
 } state;
 
-// Its gelu is the form by tanh, and its relu makes 0 of NaN, where hone's stays NaN. A residual is its C, which it adds before
-// the activation.
+// Its gelu is the tanh form, and its relu converts NaN to 0, while hone's keeps NaN. A residual is its C, which it adds
+// before the activation.
 static bool has_epilogue(const hone_matmul *product, hone_error *why)
 {
     const hone_matmul_activation activation = product->activation;
@@ -122,13 +123,13 @@ static int type_of(hone_dtype_id dtype)
     return dtype == HONE_F32 ? CUBLASLT_F32 : dtype == HONE_F16 ? CUBLASLT_F16 : CUBLASLT_BF16;
 }
 
-// One that is accepted also for a matrix of one row, whose stride says nothing.
+// A leading dimension that is also accepted for a matrix of one row, whose stride is arbitrary.
 static int64_t leading(int64_t stride, int64_t columns)
 {
     return stride > columns ? stride : columns;
 }
 
-// Of all arrays, and of the matrices of a batch that are not the first.
+// The least alignment of all arrays, and of the later matrices of a batch.
 static uint32_t least_alignment(const hone_call *call, const hone_matmul *product)
 {
     uint32_t least = HONE_ORDINARY_ALIGN;
@@ -146,7 +147,7 @@ static uint32_t least_alignment(const hone_call *call, const hone_matmul *produc
     return least;
 }
 
-// One matrix, or those of a batch.
+// Describes one matrix, or those of a batch.
 static int describe_matrix(
     state *s,
     const hone_matmul *product,
@@ -167,8 +168,8 @@ static int describe_matrix(
     return result == 0 ? s->library.layout_set(*out, CUBLASLT_BATCH_STRIDE, &stride, sizeof stride) : result;
 }
 
-// A description without an epilogue is left as it was made. What is proposed for one with a bias may depend on the bias's
-// address, which is not known yet: one that is aligned no better stands for it, of memory that nobody has.
+// Sets nothing if there is no epilogue. The proposals for a product with a bias may depend on the bias's address, which
+// is not known yet: an invented address with the least alignment stands in for it.
 static int describe_epilogue(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const uintptr_t some_bias = 4096 + alignment;
@@ -185,7 +186,7 @@ bool hone_cublaslt_has_scales_of_each(const hone_matmul *product)
     return (product->m == 1 || product->a_scale_stride == 1) && (product->n == 1 || product->b_scale_stride == 1);
 }
 
-// Its first matrix is hone's b.
+// cuBLASLt's first matrix is hone's b.
 static int set_scales(state *s, const float *a_scale, const float *b_scale)
 {
     int result = s->library.product_set(s->product, CUBLASLT_SCALE_POINTER_A, &b_scale, sizeof b_scale);
@@ -193,7 +194,8 @@ static int set_scales(state *s, const float *a_scale, const float *b_scale)
     return s->library.product_set(s->product, CUBLASLT_SCALE_POINTER_B, &a_scale, sizeof a_scale);
 }
 
-// One scale for all is what it takes unless it is told otherwise. A library that knows no such mode has no such product.
+// One scale for each matrix is its default. A library that does not know the other mode does not support such a
+// product.
 static int describe_scales(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const int32_t mode = CUBLASLT_SCALE_OF_EACH;
@@ -205,7 +207,7 @@ static int describe_scales(state *s, const hone_matmul *product, uint32_t alignm
     return set_scales(s, some_scale, some_scale);
 }
 
-// Its first matrix is hone's b, its second a. A bias goes along its rows, which are hone's columns.
+// cuBLASLt's first matrix is hone's b, its second a. A bias runs along its rows, which are hone's columns.
 static int describe(state *s, const hone_matmul *product, uint32_t alignment)
 {
     const int32_t form = product->transpose_b ? CUBLASLT_TRANSPOSED : CUBLASLT_PLAIN;
@@ -289,7 +291,7 @@ static hone_status make_ready(state *s, const hone_plan *plan, hone_error *err)
     return status == HONE_OK ? take_workspace(s, err) : status;
 }
 
-// Makes the state's context this thread's; false when that fails.
+// Makes the state's context current on this thread; false if that fails.
 static bool enter(const state *s, cuda_context **out_before)
 {
     *out_before = NULL;
@@ -343,7 +345,7 @@ void hone_cublaslt_release(const hone_kernel *kernel, void *given)
     if (given != NULL) destroy(given);
 }
 
-// Whose proposals are the same runs the same.
+// Configs with the same proposal have the same digest.
 uint64_t hone_cublaslt_digest(const hone_plan *plan)
 {
     const state *s = plan->state;
@@ -370,7 +372,7 @@ static int multiply_described(const state *s, const hone_matmul *product, cuda_a
         s->proposal.workspace_bytes, stream);
 }
 
-// A description is read while its product is queued, and no longer.
+// cuBLASLt reads a description only while its product is queued.
 static int multiply(state *s, const hone_matmul *product, cuda_address workspace, void *stream)
 {
     int result = CUBLASLT_SUCCESS;

@@ -1,4 +1,4 @@
-// The part of cuBLASLt that a product needs, declared in hone's own words.
+// hone's own declarations of the part of cuBLASLt that a product needs.
 #ifndef HONE_KERNELS_RIVALS_CUBLASLT_LIBRARY_H
 #define HONE_KERNELS_RIVALS_CUBLASLT_LIBRARY_H
 
@@ -23,7 +23,7 @@ enum {
     CUBLASLT_SCALE_POINTER_B = 18,
     CUBLASLT_SCALE_MODE_A = 31,
     CUBLASLT_SCALE_MODE_B = 32,
-    CUBLASLT_WITH_BIAS = 4, // values of an epilogue; what has a bias, too, is the sum of both
+    CUBLASLT_WITH_BIAS = 4, // values of an epilogue; one with a bias and more is the sum of both
     CUBLASLT_WITH_GELU_TANH = 32,
     CUBLASLT_SCALE_OF_EACH = 3, // a mode: a scale for each row of A, or column of B; from CUDA 12.9 on
     CUBLASLT_PLAIN = 0,         // forms of a matrix
@@ -98,10 +98,10 @@ typedef struct cublaslt {
         void *stream);
 } cublaslt;
 
-// HONE_UNAVAILABLE with what is missing and the package that brings it.
+// HONE_UNAVAILABLE with what is missing and the package that provides it.
 hone_status hone_cublaslt_open(const hone_allocator *allocator, cublaslt *out, hone_error *err);
 void hone_cublaslt_close(const hone_allocator *allocator, cublaslt *library);
-// Whether it is there to be opened; if not, why says so. Opens nothing.
+// Whether the library can be opened; if not, why says so. Opens nothing.
 bool hone_cublaslt_is_here(hone_error *why);
 
 #endif

@@ -10,7 +10,7 @@
 
 static const char where[] = "rivals.libxsmm";
 
-// Beyond this libxsmm itself hands over to a BLAS: nothing is blocked for the caches.
+// For larger products libxsmm itself calls a BLAS, since it does not block for the caches.
 static const double most_terms = 512.0 * 512 * 512;
 
 typedef struct libxsmm_product {

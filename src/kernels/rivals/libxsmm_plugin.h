@@ -1,5 +1,5 @@
-// What the plugin around libxsmm gives. Debian has libxsmm as a static library only: as a shared object of its own it
-// stays out of hone and is loaded only by a plan that asks for it.
+// The interface of the plugin around libxsmm. Debian has libxsmm only as a static library: in a separate shared object
+// it is not part of hone, and is loaded only by a plan that uses it.
 #ifndef HONE_KERNELS_RIVALS_LIBXSMM_PLUGIN_H
 #define HONE_KERNELS_RIVALS_LIBXSMM_PLUGIN_H
 
@@ -10,11 +10,11 @@
 
 // c = a b for column-major a [m, k], b [k, n], c [m, n], libxsmm's own order, of floats or doubles.
 typedef void hone_libxsmm_kernel(const void *a, const void *b, void *c);
-// A kernel for these sizes and leading dimensions; NULL when libxsmm makes none. It lives as long as the process.
+// A kernel for these sizes and leading dimensions; NULL if libxsmm makes none. It is never freed.
 typedef hone_libxsmm_kernel *hone_libxsmm_dispatch_function(
     int m, int n, int k, int a_stride, int b_stride, int c_stride);
-// Calls it. What libxsmm generates leaves the upper halves of the registers dirty, and SSE code that follows then takes
-// six times as long (measured on Zen 4): they are cleared here. Needs AVX.
+// Calls it. libxsmm's code leaves the upper halves of the registers dirty, and SSE code that follows then takes six
+// times as long (measured on Zen 4), so they are cleared here. Needs AVX.
 typedef void hone_libxsmm_run_function(hone_libxsmm_kernel *kernel, const void *a, const void *b, void *c);
 
 #endif

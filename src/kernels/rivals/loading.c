@@ -51,7 +51,7 @@ bool hone_rival_function(hone_library *library, const char *name, void *out_func
 
 typedef struct folder_search {
     const hone_packaged_library *library;
-    char file[256]; // the last in the order of names: which one is found does not hang on the file system
+    char file[256]; // the last in the order of names, so that the result does not depend on the file system
     char *path;
     size_t size;
 } folder_search;
@@ -95,7 +95,7 @@ bool hone_rival_find_packaged(const hone_packaged_library *library, char *path, 
         return false;
     }
     if (hone_library_loaded(library->beginning, path, size)) {
-        // A worker, which has not imported the package, is to measure this file and no other.
+        // A worker, which has not imported the package, must measure this very file.
         (void)hone_process_hand_on(library->variable, path);
         return true;
     }

@@ -13,9 +13,9 @@
 
 static const char soname[] = HONE_ONEDNN_SONAME, package[] = "libdnnl2", where[] = "rivals.onednn";
 
-enum { SLOTS = 4 }; // runs at the same time that need no memory of their own
+enum { SLOTS = 4 }; // simultaneous runs that allocate nothing
 
-// The functions of hone_onednn and where they stand in it.
+// The functions of hone_onednn and their offsets in it.
 static const struct {
     const char *name;
     size_t offset;
@@ -38,7 +38,7 @@ static const struct {
 #undef FUNCTION
 };
 
-// What one run uses: a stream, memory objects for the operands and one for the primitive's scratchpad.
+// The objects of one run: a stream, memory objects for the operands and one for the primitive's scratchpad.
 typedef struct slot {
     atomic_bool taken;
     dnnl_stream_t stream;
@@ -72,7 +72,7 @@ static hone_status find_functions(hone_onednn *onednn, hone_error *err)
     return HONE_OK;
 }
 
-// oneDNN takes its threads from OpenMP, which it has loaded.
+// oneDNN uses the threads of OpenMP, which it has loaded.
 static void find_openmp(hone_onednn *onednn)
 {
     static const char *const names[] = {"libgomp.so.1", NULL};
@@ -121,7 +121,7 @@ bool hone_onednn_describe(const hone_onednn *onednn, dnnl_memory_desc_t *out, co
     return onednn->memory_desc_init_by_strides(out, tensor->ndim, sizes, type, strides) == dnnl_success;
 }
 
-// The calling thread's OpenMP threads; returns how many they were, 0 when there is no OpenMP.
+// Sets the number of the calling thread's OpenMP threads; returns the previous number, 0 if there is no OpenMP.
 static int swap_threads(const hone_onednn *onednn, int threads)
 {
     if (onednn->get_threads == NULL || onednn->set_threads == NULL || threads <= 0) return 0;
@@ -154,7 +154,7 @@ static bool slot_init(const hone_onednn_primitive *primitive, slot *own)
     return made;
 }
 
-// A slot that nobody else uses; NULL when all are taken.
+// Takes a slot that no other run uses; NULL if all are taken.
 static slot *take_slot(hone_onednn_primitive *primitive)
 {
     for (int i = 0; i < SLOTS; i++)
@@ -228,7 +228,7 @@ hone_status hone_onednn_primitive_create(
     own->threads = threads;
     memcpy(own->descriptors, operands, (size_t)count * sizeof *operands);
     memcpy(own->arguments, arguments, (size_t)count * sizeof *arguments);
-    int before = swap_threads(&own->onednn, threads); // the primitive is generated for as many as there are now
+    int before = swap_threads(&own->onednn, threads); // the primitive is generated for the present number of threads
     hone_status status = make_primitive(own, operation, err);
     swap_threads(&own->onednn, before);
     for (int i = 0; status == HONE_OK && i < SLOTS; i++)

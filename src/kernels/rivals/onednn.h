@@ -1,4 +1,4 @@
-// oneDNN (2.x), loaded when the program runs: its functions, an engine, and how many threads it may use.
+// oneDNN (2.x), loaded at run time: its functions, an engine, and the number of its threads.
 #ifndef HONE_KERNELS_RIVALS_ONEDNN_H
 #define HONE_KERNELS_RIVALS_ONEDNN_H
 
@@ -9,7 +9,7 @@
 
 typedef struct hone_onednn {
     hone_library *library, *openmp;
-    int (*get_threads)(void); // OpenMP's, of the calling thread; NULL: this oneDNN does without
+    int (*get_threads)(void); // OpenMP's, of the calling thread; NULL: this oneDNN does not use OpenMP
     void (*set_threads)(int);
     dnnl_engine_t engine;
     // The functions that hone uses, by their own names.
@@ -37,16 +37,16 @@ typedef struct hone_onednn {
     __typeof__(dnnl_primitive_destroy) *primitive_destroy;
 } hone_onednn;
 
-// Is the library here? Loads nothing.
+// Whether the library is installed. Loads nothing.
 bool hone_onednn_is_here(hone_error *why);
 // Returns: HONE_OK; HONE_UNAVAILABLE.
 hone_status hone_onednn_open(hone_onednn *out, hone_error *err);
 void hone_onednn_close(hone_onednn *onednn);
 
-// Describes a tensor of f32 or bf16, by its strides. Returns false when oneDNN refuses them.
+// Describes a tensor of f32 or bf16, by its strides. Returns false if oneDNN refuses them.
 bool hone_onednn_describe(const hone_onednn *onednn, dnnl_memory_desc_t *out, const hone_tensor *tensor);
 
-// A primitive with as many sets of memory objects as run at the same time, so that runs share nothing.
+// A primitive with a set of memory objects for each simultaneous run, so that runs share nothing.
 enum { HONE_ONEDNN_OPERANDS = 4 };
 typedef struct hone_onednn_primitive hone_onednn_primitive;
 
@@ -62,9 +62,9 @@ hone_status hone_onednn_primitive_create(
     int32_t threads,
     hone_onednn_primitive **out,
     hone_error *err);
-// Runs it on count addresses. threads: the most; 0: as many as it was made for.
+// Runs it with count addresses. threads: the maximum; 0: as many as it was made for.
 // Returns: HONE_OK; HONE_OUT_OF_MEMORY; HONE_KERNEL_FAILED.
 hone_status hone_onednn_primitive_run(hone_onednn_primitive *primitive, void *const *data, int32_t threads);
-void hone_onednn_primitive_destroy(hone_onednn_primitive *primitive); // NULL is fine
+void hone_onednn_primitive_destroy(hone_onednn_primitive *primitive); // accepts NULL
 
 #endif

@@ -1,5 +1,5 @@
-// oneDNN 3's matrix product. Version 3 shares no interface with version 2 (onednn.c): memory descriptors are objects, and
-// operations have no descriptors of their own. What is called of it is declared here, so that no headers are needed: the
+// oneDNN 3's matrix product. Version 3 shares no interface with version 2 (onednn.c): memory descriptors are objects,
+// and operations have no descriptors. The functions that are called are declared here, so no headers are needed: the
 // library of Debian 13 or of a package of PyPI is enough. Numbers and types are those of its dnnl_types.h.
 #include "base/error.h"
 #include "base/memory.h"
@@ -26,8 +26,8 @@ enum {
 };
 enum { SRC = 1, DST = 17, WEIGHTS = 33, BIAS = 41, SCRATCHPAD = 80 };
 enum { GELU_TANH = 0x2b, SWISH = 0x2c, GELU_ERF = 0x31, BINARY_ADD = 0x1fff0 };
-enum { MOST_AXES = 12, SLOTS = 4 }; // runs at the same time that need no memory of their own
-// The first three are always there.
+enum { MOST_AXES = 12, SLOTS = 4 }; // SLOTS: simultaneous runs that allocate nothing
+// The first three always exist.
 enum { OF_A, OF_B, OF_C, OF_BIAS, OF_RESIDUAL, OPERANDS, OF_SCRATCHPAD = OPERANDS, MEMORIES };
 
 typedef struct argument {
@@ -37,7 +37,7 @@ typedef struct argument {
 
 typedef struct onednn3 {
     hone_library *library, *openmp;
-    int (*get_threads)(void); // OpenMP's, of the calling thread; NULL: this oneDNN does without
+    int (*get_threads)(void); // OpenMP's, of the calling thread; NULL: this oneDNN does not use OpenMP
     void (*set_threads)(int);
     void *engine;
     int (*engine_create)(void **out, int kind, size_t index);
@@ -96,7 +96,7 @@ static const struct {
 #undef FUNCTION
 };
 
-// What one run uses: memory objects for the operands, and one for the primitive's scratchpad.
+// The objects of one run: memory objects for the operands, and one for the primitive's scratchpad.
 typedef struct slot {
     atomic_bool taken;
     void *stream;
@@ -105,9 +105,9 @@ typedef struct slot {
 
 typedef struct product {
     onednn3 onednn;
-    void *operands[OPERANDS]; // descriptions; NULL: it has no such operand
-    int residual_at;          // the place of its addition among the operations behind the product
-    void *description;        // of the primitive, whose the scratchpad's is
+    void *operands[OPERANDS]; // descriptions; NULL for an absent operand
+    int residual_at;          // the index of its addition among the post-operations
+    void *description;        // of the primitive, which owns the scratchpad's description
     void *primitive;
     int32_t threads;
     slot slots[SLOTS];
@@ -115,7 +115,7 @@ typedef struct product {
 
 // Loading -------------------------------------------------------------------------------------------------------------
 
-// pip puts it into the environment's lib, two folders above the packages.
+// pip installs it into the environment's lib, two folders above the packages.
 static const hone_packaged_library of_pypi = {"HONE_ONEDNN3", "onednn-cpu-gomp", "../..", HONE_ONEDNN3_SONAME};
 
 static bool find_file(char *path, size_t size, hone_error *why)
@@ -123,7 +123,7 @@ static bool find_file(char *path, size_t size, hone_error *why)
     const char *named = hone_os_variable(of_pypi.variable);
     if ((named == NULL || named[0] == '\0') && hone_library_find(HONE_ONEDNN3_SONAME, path, size)) return true;
     if (hone_rival_find_packaged(&of_pypi, path, size, why)) return true;
-    if (named != NULL && named[0] != '\0') return false; // the words are about what it names
+    if (named != NULL && named[0] != '\0') return false; // the message is about the file that the variable names
     hone_fail(
         why, HONE_UNAVAILABLE, where,
         "%s is not installed: install libdnnl3 (Debian 13) or PyPI's onednn-cpu-gomp, or name the file in HONE_ONEDNN3",
@@ -169,7 +169,7 @@ static hone_status open_library(onednn3 *out, hone_error *err)
     return status;
 }
 
-// The calling thread's OpenMP threads; returns how many they were, 0 when there is no OpenMP.
+// Sets the number of the calling thread's OpenMP threads; returns the previous number, 0 if there is no OpenMP.
 static int swap_threads(const onednn3 *onednn, int threads)
 {
     if (onednn->get_threads == NULL || onednn->set_threads == NULL || threads <= 0) return 0;
@@ -205,7 +205,7 @@ static bool slot_init(const product *p, slot *own)
     return made;
 }
 
-// A slot that nobody else uses; NULL when all are taken.
+// Takes a slot that no other run uses; NULL if all are taken.
 static slot *take_slot(product *p)
 {
     for (int i = 0; i < SLOTS; i++)
@@ -218,9 +218,9 @@ static hone_status status_of(int status)
     return status == SUCCESS ? HONE_OK : status == OUT_OF_MEMORY ? HONE_OUT_OF_MEMORY : HONE_KERNEL_FAILED;
 }
 
-// Arguments of operations behind the product are numbered from a base on that later releases have doubled
-// (DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE). The residual is given under both numbers: there are at most two operations and one of
-// them has an argument, so that under the other release's number no operation looks for one.
+// Arguments of post-operations are numbered from a base that later releases have doubled
+// (DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE). The residual is passed under both numbers: there are at most two
+// post-operations and one of them has an argument, so no operation looks for the other release's number.
 enum { base = 16384, later_base = 32768, SRC_1 = 2 };
 
 static int residual_argument(const product *p, int first)
@@ -281,7 +281,7 @@ static int type_of(hone_dtype_id dtype)
     return dtype == HONE_F32 ? F32 : dtype == HONE_I8 ? S8 : dtype == HONE_I32 ? S32 : BF16;
 }
 
-// rows x columns, of which the columns lie side by side, or (transposed) the rows. A bias is the same for all of a batch.
+// rows x columns, with adjacent elements along the columns, or (transposed) along the rows. A batch shares one bias.
 static bool describe(
     product *p, const hone_matmul *of, int operand, int64_t rows, int64_t columns, int64_t stride, bool transposed)
 {
@@ -312,7 +312,7 @@ static bool describe_operands(product *p, const hone_matmul *of)
            (!of->has_residual || describe(p, of, OF_RESIDUAL, of->m, of->n, of->residual_stride, false));
 }
 
-// The activation, then the residual; a bias is the product's own.
+// The activation, then the residual; a bias is part of the product.
 static int add_operations(product *p, const hone_matmul *of, void *attributes)
 {
     static const int kinds[MATMUL_ACTIVATIONS] = {
@@ -323,7 +323,7 @@ static int add_operations(product *p, const hone_matmul *of, void *attributes)
     if (!activates && !of->has_residual) return SUCCESS;
     p->residual_at = activates;
     int status = onednn->post_ops_create(&operations);
-    if (status == SUCCESS && activates) // of swish alpha is the factor within
+    if (status == SUCCESS && activates) // for swish, alpha is the inner factor
         status = onednn->post_ops_append_eltwise(
             operations, kinds[of->activation], of->activation == MATMUL_SILU ? 1.0f : 0.0f, 0.0f);
     if (status == SUCCESS && of->has_residual)
@@ -377,7 +377,7 @@ static hone_status create(const hone_rival *rival, const hone_matmul *of, int32_
     if (status == HONE_OK && !describe_operands(p, of))
         status = hone_fail(err, HONE_UNSUPPORTED, where, "oneDNN refuses these sizes or strides");
     if (status == HONE_OK) {
-        int before = swap_threads(&p->onednn, threads); // the primitive is generated for as many as there are now
+        int before = swap_threads(&p->onednn, threads); // the primitive is generated for the present number of threads
         status = make_primitive(p, of, err);
         swap_threads(&p->onednn, before);
     }

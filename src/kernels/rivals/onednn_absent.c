@@ -1,4 +1,4 @@
-// Stands in for oneDNN where its headers were not there when hone was built.
+// Replaces oneDNN's files if its headers were not found when hone was built.
 #include "base/error.h"
 #include "kernels/rivals/rivals.h"
 
@@ -12,7 +12,7 @@ hone_status hone_onednn_is_absent(hone_error *err)
 void hone_onednn_release(const hone_kernel *kernel, void *state)
 {
     (void)kernel;
-    (void)state; // no plan has one
+    (void)state; // no plan has any
 }
 
 static bool supports(const hone_rival *rival, const hone_matmul *product, hone_error *why)

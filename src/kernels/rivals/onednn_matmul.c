@@ -18,7 +18,7 @@ static bool supports(const hone_rival *rival, const hone_matmul *product, hone_e
     return false;
 }
 
-// rows x columns, of which the columns lie side by side, or (transposed) the rows.
+// rows x columns, with adjacent elements along the columns, or (transposed) along the rows.
 static bool describe(
     const hone_onednn *onednn,
     const hone_matmul *product,

@@ -1,4 +1,5 @@
-// The products of OpenBLAS's builds in single and double precision, and their matrix-vector product where there is one row.
+// The products of OpenBLAS's builds in single and double precision, and their matrix-vector product if there is one
+// row.
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/rivals/core.h"
@@ -12,8 +13,8 @@ static const char where[] = "rivals.openblas";
 // CBLAS's numbers.
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
-// Products of float or double, with integers of 32 bits or of 64. Which of them a build has its functions take is said by
-// its `most`.
+// Products of float or double, with integers of 32 bits or of 64. The build's `most` determines which of them its
+// functions accept.
 #define GEMM(name, number, integer)                                                                                    \
     typedef void name(                                                                                                 \
         int, int, int, integer, integer, integer, number, const number *, integer, const number *, integer, number,    \
@@ -96,7 +97,7 @@ static hone_status find(openblas_product *own, hone_error *err)
         build->prefix, build->suffix, build->packaged->beginning, build->packaged->package);
 }
 
-// A leading dimension that BLAS accepts, also for a matrix of one row, whose stride says nothing.
+// A leading dimension that BLAS also accepts for a matrix of one row, whose stride is arbitrary.
 static int64_t leading(int64_t stride, int64_t columns)
 {
     return stride > columns ? stride : columns;
@@ -160,13 +161,13 @@ static void multiply(const openblas_product *own, const void *a, const void *b, 
 #undef MULTIPLY
 }
 
-// The count of threads is the process's: two products with different ones may run with either, and are right with both.
-// Where Python uses the library too, its own count is put back when the last of these runs is over: numpy's products
-// would go on with hone's.
+// The number of threads is global to the process: two products with different numbers may run with either, and both are
+// correct. If Python uses the library too, its number is restored when the last of these runs has ended: otherwise
+// numpy's products would continue with hone's.
 typedef struct lent_threads {
     hone_mutex mutex;
-    uint32_t runs; // that have changed it
-    int own;       // as it was before the first of them
+    uint32_t runs; // that have changed the number
+    int own;       // the number before the first of them
 } lent_threads;
 
 static lent_threads lent[HONE_OPENBLAS_BUILDS] = {
@@ -174,7 +175,7 @@ static lent_threads lent[HONE_OPENBLAS_BUILDS] = {
     [HONE_OPENBLAS_OF_SCIPY] = {.mutex = {.mutex = PTHREAD_MUTEX_INITIALIZER}},
 };
 
-// NULL: there is nothing to put back.
+// NULL: nothing has to be restored.
 static lent_threads *take_threads(const openblas_product *own, int wanted)
 {
     if (own->get_threads() == wanted) return NULL;

@@ -1,8 +1,8 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// Two passes over a row, which stays in the nearest cache between them: the sum of squares in `unroll` independent
-// accumulators, then the products. Rows are grouped into tasks, so that small ones do not pay for a task each. A row
-// whose mean square leaves the range of floats, as one of 1e25 does, is computed in double.
+// Two passes over a row, which stays in the first-level cache between them: the sum of squares in `unroll` independent
+// accumulators, then the products. Rows are grouped into tasks, so that short rows do not have the overhead of a task
+// each. A row whose mean square exceeds the range of floats, such as one of 1e25, is computed in double.
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rms_norm/row.h"
 

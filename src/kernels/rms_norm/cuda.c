@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what rms_norm.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how rms_norm.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/sources.h"

@@ -1,8 +1,8 @@
-// The kernel of OpenCL's devices: what rms_norm.cl is compiled and launched with.
+// The kernel of OpenCL's devices: how rms_norm.cl is compiled and launched.
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/sources.h"
 
-// A CPU does best with few items to a row and its loops unrolled, a GPU with many.
+// A CPU is fastest with few items per row and unrolled loops, a GPU with many items.
 const char hone_rms_norm_opencl_space[] = "items: 1..256 *4 default 64\n"
                                           "rows_per_group: 1 | 2 | 4 | 8\n"
                                           "vector: 1 | 4 | 8 | 16\n"

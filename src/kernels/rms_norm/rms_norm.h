@@ -19,7 +19,8 @@ typedef struct hone_rms_norm {
 } hone_rms_norm;
 
 hone_rms_norm hone_rms_norm_of(const hone_plan *plan, const hone_value *args);
-// One row in double: the reference, and what a kernel does where the squares of a row leave the range of floats.
+// Computes one row in double: the reference, and the fallback of a kernel if the squares of a row exceed the range of
+// floats.
 void hone_rms_norm_row(const hone_rms_norm *norm, int64_t row);
 
 // The space of the processor's kernels and its config by heuristic; add_rms_norm has the same.

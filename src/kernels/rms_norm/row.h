@@ -1,5 +1,5 @@
-// What the kernels of RMS norms share, over the vectors of the including file (kernels/vector/*.h): rows in tasks, the
-// products of a row whose squares are summed, and the row that leaves the range of floats.
+// Shared by the kernels of RMS norms, over the vectors of the including file (kernels/vector/*.h): rows in tasks, the
+// products of a row whose squares are summed, and the row that exceeds the range of floats.
 #ifndef HONE_KERNELS_RMS_NORM_ROW_H
 #define HONE_KERNELS_RMS_NORM_ROW_H
 
@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-// Below, the squares of elements may have been too small for floats.
+// Below this, the squares of elements may have been too small for floats.
 #define LEAST_SQUARE 0x1p-80f
 
 enum { MOST_UNROLL = 8 };
@@ -54,7 +54,7 @@ HONE_INLINE void multiply(
     vec_store_part(y, dtype, i, length - i, vec_mul(value, vec_load_part(weight, dtype, i, length - i)));
 }
 
-// Row `row` of x, whose squares sum to `squares`, becomes that of y.
+// Computes row `row` of y from that of x, whose squares sum to `squares`.
 HONE_INLINE void scale_row(const norm *job, int64_t row, float squares, hone_dtype_id dtype, int unroll)
 {
     const hone_rms_norm *of = &job->of;
@@ -62,7 +62,7 @@ HONE_INLINE void scale_row(const norm *job, int64_t row, float squares, hone_dty
     const char *x = of->x.data + hone_rows_offset(&of->x, row) * size;
     char *y = of->y.data + hone_rows_offset(&of->y, row) * size;
     float square = squares / (float)length + (float)of->eps;
-    if (square < LEAST_SQUARE || square > FLT_MAX) { // not where it is NaN, which all of y becomes
+    if (square < LEAST_SQUARE || square > FLT_MAX) { // not if it is NaN, which makes all of y NaN
         hone_rms_norm_row(of, row);
         return;
     }

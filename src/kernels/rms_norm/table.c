@@ -1,4 +1,4 @@
-// rms_norm: its signature, its kernels, and what is known of them without running them.
+// rms_norm: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/rms_norm/rms_norm.h"
@@ -24,7 +24,8 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = 4 * elements;
 }
 
-// A task worth the price of handing it over is some 64 KiB, and a thread some 5 us, which 32768 elements take; what is larger than the last cache need not go through it.
+// A task is worth its overhead from about 64 KiB on, and a thread from about 5 us, the time for 32768 elements. Results
+// that exceed the last cache are stored past it.
 void hone_rms_norm_config(
     const hone_tensor *x, int64_t element_bytes, const hone_device_info *device, hone_config *out_config)
 {

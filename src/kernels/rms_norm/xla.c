@@ -1,4 +1,4 @@
-// The kernels of XLA: what rms_norm.mlir is compiled with.
+// The kernels of XLA: how rms_norm.mlir is compiled.
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/sources.h"
 

@@ -1,6 +1,7 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// A token at a time: its cosines and sines are made floats once, in pieces that the nearest cache holds, for all heads.
+// One token at a time: its cosines and sines are converted to floats once for all heads, in pieces that fit into the
+// first-level cache.
 #include "kernels/rope/rope.h"
 #include "kernels/vector/pairs.h"
 
@@ -20,7 +21,7 @@ typedef struct piece {
     int64_t first, count;
 } piece;
 
-// One head: the start of its elements, and of those that the second elements of pairs begin with where they are apart.
+// One head: the start of its elements, and, if the elements of pairs are apart, the start of their second elements.
 typedef struct head {
     const char *x;
     char *y;
@@ -44,7 +45,7 @@ HONE_INLINE void put(const head *h, hone_dtype_id dtype, int64_t at, int64_t cou
         vec_store_part(h->y, dtype, at, count, value);
 }
 
-// The pairs (a, b) from pair i of the piece on.
+// Rotates the pairs (a, b) from pair i of the piece on.
 HONE_INLINE void turn(const piece *p, int64_t i, int64_t count, vec *a, vec *b)
 {
     const vec cos = get((const char *)p->cos, HONE_F32, i, count), sin = get((const char *)p->sin, HONE_F32, i, count);
@@ -62,7 +63,7 @@ HONE_INLINE void turn_vector(
     vec a = get(h->x, dtype, one, lanes), b = get(h->x, dtype, other, rest);
     if (interleaved) vec_unzip(&a, &b);
     if (h->is_back)
-        turn(p, i, count, &b, &a); // (b, a) turned is (a, b) turned back
+        turn(p, i, count, &b, &a); // rotating (b, a) is rotating (a, b) back
     else
         turn(p, i, count, &a, &b);
     if (interleaved) vec_zip(&a, &b);
@@ -105,7 +106,7 @@ HONE_INLINE void copy_rest(const job *own, const char *x, char *y, int64_t size)
         memcpy(y + i * of->y.head * size + turned, x + i * of->x.head * size + turned, (size_t)left);
 }
 
-// `count` elements of a table as floats: where they are, or in memory.
+// `count` elements of a table as floats: the table's own data, or a copy in memory.
 HONE_INLINE const float *floats_of(
     const hone_rope *of, const hone_rope_angles *table, int64_t position, const piece *p, float *memory)
 {

@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what rope.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how rope.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/rope/rope.h"
 #include "kernels/sources.h"
@@ -12,7 +12,7 @@ const char hone_rope_cuda_space[] = "threads: 64..512 *2 default 256\n"
                                     "where half % vector == 0 and dim % vector == 0\n"
                                     "where heads_per_thread <= 1 or heads_per_thread <= heads\n";
 
-// A thread for `vector` pairs, or elements behind the pairs, of heads_per_thread heads.
+// A thread handles `vector` pairs, or elements after the pairs, of heads_per_thread heads.
 #define ITEMS "x.size / max(dim * heads, 1) * ((dim - half) // vector) * ceildiv(heads, heads_per_thread)"
 
 const hone_code hone_rope_cuda_code = {
@@ -27,7 +27,7 @@ const hone_code hone_rope_cuda_code = {
     .align = 16,
 };
 
-// Accesses of 16 bytes where heads allow them, and angles that are read once for several heads of many.
+// Accesses of 16 bytes if heads allow them; with many heads, angles are read once for several of them.
 bool hone_rope_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

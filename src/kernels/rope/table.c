@@ -1,4 +1,4 @@
-// rope and rope_vjp: their signatures, their kernels, and what is known of them without running them.
+// rope and rope_vjp: their signatures, their kernels, and their cost models and heuristics.
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/rope/rope.h"
@@ -26,7 +26,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = dim > 0 ? 6 * elements / dim * (double)hone_dim_of(call, "half") : 0;
 }
 
-// A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
+// A task is worth its overhead from about 64 KiB on; results that exceed the last cache are stored past it.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -58,7 +58,7 @@ static const hone_algorithm algorithm = {
     .special = HONE_SPECIAL_SMALL | HONE_SPECIAL_INFINITY | HONE_SPECIAL_NAN | HONE_SPECIAL_EVERYWHERE,
 };
 
-// As rope: to turn back is to turn.
+// The same as rope: rotating back has the same error.
 #define SIGNATURE_VJP(DTYPES)                                                                                          \
     "rope_vjp(d_y: T[..., seq, heads, dim], cos: C[seq, half] ~ uniform(-1, 1), "                                      \
     "sin: C[seq, half] ~ uniform(-1, 1), *, interleaved: bool = false) -> d_x: T[..., seq, heads, dim] "               \

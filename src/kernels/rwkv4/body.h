@@ -1,14 +1,14 @@
-// The kernel over the vectors of the including file. Channels are lanes. Each step waits for the one before, so that a
-// task goes through time with several vectors of channels at once, whose steps overlap.
+// The kernel over the vectors of the including file. Channels are lanes. Each step depends on the one before, so a task
+// processes several vectors of channels together, whose steps overlap.
 //
 // The recurrence (Peng et al., "RWKV: Reinventing RNNs for the Transformer Era", 2023), for each channel with decay
 // exp(w) and bonus u:
 //   wkv_t = (a + exp(u + k_t) v_t) / (b + exp(u + k_t))
 //   a     = exp(-decay) a + exp(k_t) v_t,    b = exp(-decay) b + exp(k_t)
-// The sums would overflow, so that both are kept relative to an exponent e: the true ones are a exp(e) and b exp(e),
-// and e is the largest exponent so far, decayed. Invariant: every weight is at most 1, and one of each two is 1. So of
-// the two exponentials of a step's maximum only exp(-|difference|) is computed: two exponentials and a division a step,
-// and one pass over k and v.
+// The sums would overflow, so both are kept relative to an exponent e: the true sums are a exp(e) and b exp(e), and e
+// is the largest exponent so far, decayed. Invariant: every weight is at most 1, and one of each pair is 1. So for the
+// larger exponent of a step no exponential is needed, only exp(-|difference|) for the other: two exponentials and a
+// division per step, and one pass over k and v.
 #include "kernels/rwkv4/rwkv4.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct mixture {
     vec a, b, e, decay, bonus;
 } mixture;
 
-// The weights of what comes with exponent `old` and with exponent `new`, relative to the larger.
+// The weights of the terms with exponent `old` and with exponent `new`, relative to the larger exponent.
 HONE_INLINE void relate(vec old, vec new, vec *out_old, vec *out_new)
 {
     vec difference = vec_sub(new, old), zero = vec_set(0.0f), one = vec_set(1.0f), all = vec_set(INFINITY);
@@ -71,13 +71,14 @@ HONE_OUTLINE mixture begin_once(const hone_rwkv4 *p, int64_t batch, int64_t chan
     return begin(p, batch, channel, count);
 }
 
-// The other sets have one copy of it: portable takes .53 to .66 of the time with it. With AVX-512 f32 takes 1.05 times as long.
+// The other sets share one copy of it: portable takes .53 to .66 of the time with it. With AVX-512 f32 would take 1.05
+// times as long.
 HONE_INLINE mixture begin_channels(const hone_rwkv4 *p, int64_t batch, int64_t channel, int64_t count)
 {
     return VEC_WIDTH == 16 ? begin(p, batch, channel, count) : begin_once(p, batch, channel, count);
 }
 
-// All steps of `vectors` vectors of channels, the last of which has `tail` channels.
+// Computes all steps of `vectors` vectors of channels, the last of which has `tail` channels.
 HONE_INLINE void mix(
     const hone_rwkv4 *p, int64_t batch, int64_t channel, int64_t tail, hone_dtype_id dtype, int vectors)
 {

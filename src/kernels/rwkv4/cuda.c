@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what rwkv4.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how rwkv4.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/rwkv4/rwkv4.h"
 #include "kernels/sources.h"

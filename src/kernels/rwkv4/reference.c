@@ -1,4 +1,4 @@
-// In double, for any strides; and the arguments as all kernels read them.
+// Computes in double, for any strides; also reads the arguments for all kernels.
 #include "kernels/common/half.h"
 #include "kernels/rwkv4/rwkv4.h"
 
@@ -37,7 +37,8 @@ static double get(const hone_rwkv4_array *array, int64_t batch, int64_t step, in
     return (double)hone_element_get(at, array->dtype, 0);
 }
 
-// The weights of what comes with exponent `old` and with exponent `new`: of the larger 1, were it infinite.
+// The weights of the terms with exponent `old` and with exponent `new`: that of the larger is 1, even if it is
+// infinite.
 static void relate(double old, double new, double *out_old, double *out_new)
 {
     double smaller = exp(-fabs(new - old));

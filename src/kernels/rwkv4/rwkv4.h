@@ -1,7 +1,7 @@
 // RWKV-4's time mix. For each batch and channel, with decay = exp(w), from (a, b, e) = state or (0, 0, minus infinity):
 //   wkv[t] = (exp(e) a + exp(u + k[t]) v[t]) / (exp(e) b + exp(u + k[t]))
 //   (a, b) = exp(e - decay - e') (a, b) + exp(k[t] - e') (v[t], 1), e = e' with e' = max(e - decay, k[t])
-// where e is the exponent that a and b have been divided by, so that nothing overflows.
+// where a and b have been divided by exp(e), so that nothing overflows.
 #ifndef HONE_KERNELS_RWKV4_H
 #define HONE_KERNELS_RWKV4_H
 

@@ -49,7 +49,7 @@ const hone_gemm_set hone_scaled_gemm_amx_int8 = {
 
 #else
 
-// A compiler that does not know the instructions: the kernel says so of every call.
+// The compiler does not know the instructions: the kernel refuses every call.
 const hone_gemm_set hone_scaled_gemm_amx_int8 = {.vector = VEC_WIDTH, .word = WORD, .row_unit = 16, .depth_unit = 16};
 
 #endif

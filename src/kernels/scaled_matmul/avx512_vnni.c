@@ -1,7 +1,7 @@
-// Words of four integers on AVX512_VNNI: one instruction multiplies four unsigned integers by four signed ones and adds the
-// products to a sum. b is the unsigned one: 128 is added to its elements as they are read (their highest bit is flipped), and
-// what that adds to a sum, 128 times the sum of a's row, is subtracted when the sum is finished. Sums may exceed 32 bits in
-// between: they wrap, and wrap back.
+// Words of four integers on AVX512_VNNI: one instruction multiplies four unsigned integers by four signed ones and adds
+// the products to a sum. b is the unsigned operand: 128 is added to its elements as they are read (their highest bit is
+// flipped), which adds 128 times the sum of a's row to a sum; this is subtracted in the epilogue. Sums may exceed 32
+// bits in between: they wrap around, and back.
 #include "kernels/vector/avx512.h"
 
 #include "kernels/scaled_matmul/quads.h"
@@ -57,7 +57,7 @@ static void columns(const hone_gemm_strip *strip)
     pack_columns(strip, WORD, column);
 }
 
-// Formed once for each row and panel of b: as many steps as one in nr of the panel's products.
+// Computed once for each row and panel of b: one in nr of the steps of the panel's products.
 static int32_t sum_of_row(const hone_matmul *product, int64_t row)
 {
     const int8_t *a = (const int8_t *)product->a + row * product->a_stride;

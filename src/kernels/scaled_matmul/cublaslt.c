@@ -1,6 +1,7 @@
-// cuBLASLt's product of 8 bit floats. It takes two matrices of f8_e4m3fn, b transposed, and either a scale for each row of a and each
-// column of b or one for each matrix ("Narrow Precision Data Types Usage" of cuBLAS's documentation). A bias has 16 bits, and a result
-// of f16 that is too large becomes 65504, where hone's is infinity: so results are of bf16.
+// cuBLASLt's product of 8-bit floats. It accepts two matrices of f8_e4m3fn, b transposed, and either a scale for each
+// row of a and each column of b, or one for each matrix ("Narrow Precision Data Types Usage" in cuBLAS's
+// documentation). A bias has 16 bits. A result of f16 that is too large becomes 65504, while hone's is infinity, so
+// only results of bf16 are supported.
 #include "kernels/rivals/cublaslt.h"
 
 #include "base/error.h"
@@ -8,7 +9,7 @@
 #include "kernels/rivals/cublaslt_library.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 
-// Rows of a and b are whole chunks of 16 bytes, and c has as many columns.
+// Rows of a and b must be whole chunks of 16 bytes, and c must have a multiple of as many columns.
 enum { CHUNK = 16 };
 
 const char hone_scaled_cublaslt_signature[] =
@@ -21,7 +22,8 @@ static bool refuse(const char *expected, hone_error *why)
     return false;
 }
 
-// At HONE_ORDINARY_ALIGN bytes, which are a chunk: its heuristic answers CUBLAS_STATUS_INVALID_VALUE of others.
+// Whether all arrays are aligned to HONE_ORDINARY_ALIGN bytes, which are a chunk: for others its heuristic returns
+// CUBLAS_STATUS_INVALID_VALUE.
 static bool is_aligned(const hone_call *call)
 {
     for (size_t i = SCALED_MATMUL_A; i <= SCALED_MATMUL_C; i++)

@@ -1,7 +1,7 @@
-// The kernels of NVIDIA's GPUs: what the sources of matmul's are compiled and launched with for operands of bytes.
+// The kernels of NVIDIA's GPUs: how matmul's sources are compiled and launched for operands of bytes.
 //
-// The tensor cores read bytes along k alone, so b is given transposed; simt.cu takes it either way. Kernels of integers and of floats
-// are two, for the GPUs that have them are not the same.
+// The tensor cores read bytes only along k, so b must be transposed; simt.cu accepts both forms. There are separate
+// kernels for integers and for floats, because different GPUs support them.
 #include "kernels/matmul/kernels.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 #include "kernels/sources.h"
@@ -18,14 +18,14 @@ static_assert(
 #define F8 "f8_e4m3fn, f8_e5m2"
 const char hone_scaled_tensor_core_signature[] = SIGNATURE("i8", "f32, f16, bf16");
 const char hone_scaled_tensor_core_f8_signature[] = SIGNATURE(F8, "f32, f16, bf16");
-// wgmma of 8 bit floats keeps too few bits of a sum for more: on an H200 sums of 208 products are off by 1 in 600 of c where terms of
-// 384 cancel each other.
+// wgmma of 8-bit floats keeps too few bits of a sum for more: on an H200 sums of 208 products are off by 1 in 600 of c
+// if terms of 384 cancel each other.
 const char hone_scaled_wgmma_f8_signature[] = SIGNATURE(F8, "bf16");
 
 #define ARGUMENTS "a, b, a_scale, b_scale, bias, c, i32(m), i32(n), i32(k)"
 // Whole chunks of 16 bytes along the rows of a and b.
 #define ALONG_K "transpose_b and k % 16 == 0 and m > 0 and n > 0 and k > 0"
-#define EXACT   " and k < 131072" // sums of 32 bits hold as many products
+#define EXACT   " and k < 131072" // a 32-bit sum can hold that many products
 
 const char hone_scaled_tensor_core_space[] = HONE_TENSOR_CORE_SPACE("64 | 128 | 256 default 64", "");
 
@@ -37,7 +37,7 @@ const hone_code hone_scaled_tensor_core_code = {TENSOR_CORE, .condition = ALONG_
 const hone_code hone_scaled_tensor_core_f8_code = {TENSOR_CORE, .condition = ALONG_K, .target = "sm_89"};
 
 const char hone_scaled_wgmma_space[] = HONE_WGMMA_SPACE("64 | 128 | 256");
-// The totals of 256 columns would not fit into registers beside the sums.
+// The totals of 256 columns would not fit into registers together with the sums.
 const char hone_scaled_wgmma_f8_space[] = HONE_WGMMA_SPACE("64 | 128") "promote_every: 1 | 2 | 4 default 2\n";
 
 #define WGMMA                                                                                                          \

@@ -1,5 +1,5 @@
-// Lanes of 32 bit integers in the including file's vectors, which has brought them: their bits move as those of floats. Gives what
-// words.h, gemm.h and decode.h ask of sums that are integers.
+// Lanes of 32-bit integers in the including file's vectors: their bits are moved as those of floats. Provides what
+// words.h, gemm.h and decode.h need for integer sums.
 #ifndef HONE_KERNELS_SCALED_MATMUL_INTEGERS_H
 #define HONE_KERNELS_SCALED_MATMUL_INTEGERS_H
 
@@ -25,7 +25,7 @@ HONE_INLINE vec add_lanes(vec a, vec b)
     return of_lanes(_mm512_add_epi32(lanes_of(a), lanes_of(b)));
 }
 
-// The sums less an integer, as floats.
+// The sums minus an integer, as floats.
 HONE_INLINE vec floats_of(vec sums, int32_t less)
 {
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(lanes_of(sums), _mm512_set1_epi32(less)));
@@ -57,7 +57,7 @@ HONE_INLINE vec floats_of(vec sums, int32_t less)
 
 #endif
 
-// Vectors wrap where integers overflow; C's own sums may not.
+// Vectors wrap on integer overflow; in C it is undefined.
 HONE_INLINE int32_t sum_integers(vec a)
 {
 #ifdef __AVX512F__
@@ -82,7 +82,7 @@ HONE_INLINE float sum_lanes(vec a)
 #include "kernels/matmul/stream.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 
-// Sums less an integer become floats, times both scales.
+// Subtracts an integer from sums, converts them to floats, and multiplies by both scales.
 HONE_INLINE void scale_row(
     const hone_matmul *product, float *sums, int64_t row, int64_t column, int64_t count, int32_t less)
 {

@@ -1,15 +1,16 @@
-// oneDNN 3's product of integers. It has no scale for each row of a (3.2: operations behind the product that scale rows run in its
-// reference code). So it gives sums, as PyTorch's _int_mm uses it, and the scales and the bias follow here.
+// oneDNN 3's product of integers. It supports no scale for each row of a (3.2: post-operations that scale rows run in
+// its reference code). So it computes the sums, as PyTorch's _int_mm uses it, and the scales and the bias are applied
+// here.
 #include "kernels/common/half.h"
 #include "kernels/common/scratch.h"
 #include "kernels/rivals/rivals.h"
 #include "kernels/scaled_matmul/scaled_matmul.h"
 
-// Threads of OpenMP look for work for a while behind the product, and take processors from the pool's: the caller alone finishes less
-// than WORTH_A_POOL results, some 100 us.
+// OpenMP's threads spin for a while after the product, and take processors from the pool's: for fewer than WORTH_A_POOL
+// results, about 100 us, the caller finishes alone.
 enum { TASK_ROWS = 8, WORTH_A_POOL = 1 << 20 };
 
-// The product without what follows it. Of f32 the sums are formed in c, else in memory of their own.
+// The product without its epilogue. For f32 the sums are computed in c, else in separate memory.
 static hone_matmul sums_of(const hone_matmul *product)
 {
     return (hone_matmul){

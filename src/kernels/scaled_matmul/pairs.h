@@ -1,5 +1,5 @@
-// Words of two integers that are widened to 16 bits: one instruction multiplies pairs and adds both products, another adds
-// to the sum. For processors without instructions for four integers of 8 bits.
+// Words of two integers that are widened to 16 bits: one instruction multiplies pairs and adds both products, another
+// adds to the sum. For processors without instructions for four 8-bit integers.
 #include "kernels/scaled_matmul/integers.h"
 
 #include "kernels/matmul/stream.h"
@@ -19,7 +19,7 @@ HONE_INLINE vec widen_pairs(const int8_t *from)
     return of_lanes(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)from)));
 }
 
-// The words of columns: a row in the low halves, the next in the high ones.
+// The words of columns: one row in the low halves, the next in the high halves.
 HONE_INLINE vec join_rows(const int8_t *row, const int8_t *next)
 {
     const __m512i low = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)row)),
@@ -58,7 +58,7 @@ HONE_INLINE vec same_pair(uint32_t pair)
 
 #endif
 
-// At most `most` elements that are there, then zeros.
+// The existing elements, at most `most`, followed by zeros.
 HONE_INLINE const int8_t *padded(const int8_t *from, int64_t left, int8_t *room, int64_t most)
 {
     memset(room, 0, (size_t)most);

@@ -1,5 +1,5 @@
-// Plain C for any strides: sums in blocks of columns, of integers exactly, of 8 bit floats in float. They are scaled in float. The
-// reference does the latter two in double.
+// Plain C for any strides: sums in blocks of columns, exact for integers, in float for 8-bit floats. They are scaled in
+// float. The reference does the latter two in double.
 #include "kernels/common/half.h"
 #include "kernels/common/matrix.h"
 #include "kernels/matmul/matmul.h"
@@ -8,13 +8,13 @@
 // STEPS of k are summed in 32 bits: products of two integers are at most 2^14.
 enum { BLOCK = 64, STEPS = 1 << 16, BYTES = 256 };
 
-// A run, shared by its workers, each of which has some of the rows or, of few rows, of the blocks of columns.
+// A run, which its workers share: each has some of the rows or, if there are few rows, of the blocks of columns.
 typedef struct scaled_job {
     hone_matrix a, b, c; // b as [k, n]
     const hone_tensor *a_scale, *b_scale, *bias;
     hone_dtype_id operands, dtype; // of a and b, of c
-    const float *numbers;          // that the 256 bytes of 8 bit floats stand for
-    bool in_double;                // what is not of integers
+    const float *numbers;          // the values of the 256 bytes of 8-bit floats
+    bool in_double;                // for everything but integer sums
     int64_t rows_of_task, blocks_of_task, tasks_across;
 } scaled_job;
 
@@ -23,7 +23,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-// Rows of b side by side.
+// Rows of b together.
 static void add_across(
     const scaled_job *job, const int8_t *a, int64_t p, int64_t end, int64_t column, int64_t count, int32_t *sums)
 {
@@ -35,7 +35,7 @@ static void add_across(
     }
 }
 
-// One column after the other, which lie side by side where b is given transposed.
+// One column after another: the elements of a column are adjacent if b is transposed.
 static void add_along(
     const scaled_job *job, const int8_t *a, int64_t p, int64_t end, int64_t column, int64_t count, int32_t *sums)
 {
@@ -65,8 +65,8 @@ static void sum_block(const scaled_job *job, int64_t row, int64_t column, int64_
     }
 }
 
-// Floats: rows of b side by side, or one column after the other. A product of two is exact. Sums are formed in double: in float one of
-// a million terms of one sign would be off by 10 times what is allowed.
+// Floats: rows of b together, or one column after another. A product of two elements is exact. Sums are computed in
+// double: in float, a sum of a million terms of one sign would have 10 times the allowed error.
 static void sum_floats(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
 {
     const uint8_t *a = (const uint8_t *)job->a.data + row * job->a.row_stride;
@@ -80,7 +80,7 @@ static void sum_floats(const scaled_job *job, int64_t row, int64_t column, int64
     }
 }
 
-// Integers are sums without an error in double too: they stay below 2^53.
+// Sums of integers are exact in double too: they stay below 2^53.
 static void sum_any(const scaled_job *job, int64_t row, int64_t column, int64_t count, double sums[BLOCK])
 {
     int64_t totals[BLOCK];
@@ -136,7 +136,7 @@ static void list_numbers(hone_dtype_id operands, float numbers[BYTES])
         numbers[i] = operands == HONE_F8_E5M2 ? hone_float_of_f8_e5m2((uint8_t)i) : hone_float_of_f8_e4m3fn((uint8_t)i);
 }
 
-// numbers  which the job borrows, and this fills
+// numbers  memory that the job borrows, and that this function fills
 static scaled_job job_of(const hone_plan *plan, const hone_value *args, float numbers[BYTES])
 {
     const hone_matrix b = hone_matrix_of(args[SCALED_MATMUL_B].as.tensor);
@@ -156,7 +156,7 @@ static scaled_job job_of(const hone_plan *plan, const hone_value *args, float nu
     };
 }
 
-// So that each of the workers has some four tasks; of few rows blocks of columns are shared out.
+// Each worker gets about four tasks; with few rows, the blocks of columns are divided.
 hone_status hone_scaled_matmul_portable(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     float numbers[BYTES];

@@ -1,4 +1,4 @@
-// Words of four integers as AVX-512 reads them: of a row, and of four rows below each other.
+// Words of four integers as AVX-512 reads them: from a row, and from four consecutive rows.
 #ifndef HONE_KERNELS_SCALED_MATMUL_QUADS_H
 #define HONE_KERNELS_SCALED_MATMUL_QUADS_H
 
@@ -11,7 +11,7 @@ HONE_INLINE __mmask64 mask64(int64_t count)
     return count >= 64 ? ~UINT64_C(0) : count <= 0 ? 0 : (UINT64_C(1) << count) - 1;
 }
 
-// The words of a row: as they lie.
+// The words of a row, without rearrangement.
 HONE_INLINE vec along(const void *data, int64_t index, int64_t left)
 {
     const int8_t *from = (const int8_t *)data + index;
@@ -19,7 +19,7 @@ HONE_INLINE vec along(const void *data, int64_t index, int64_t left)
     return of_lanes(_mm512_maskz_loadu_epi8(mask64(left), from));
 }
 
-// Four rows of 16 columns become 16 words.
+// Interleaves four rows of 16 columns into 16 words.
 HONE_INLINE vec interleave(__m128i first, __m128i second, __m128i third, __m128i fourth)
 {
     const __m128i low = _mm_unpacklo_epi8(first, second), high = _mm_unpackhi_epi8(first, second);

@@ -26,7 +26,7 @@ static hone_matmul product_of(const hone_tensor *const tensors[SCALED_MATMUL_VAL
     return product;
 }
 
-// Scalars are read from the plan's call, since a run's arguments may leave a default out.
+// Scalars are read from the plan's call, since a run's arguments may omit a default.
 static hone_matmul product_of_args(const hone_plan *plan, const hone_value *args)
 {
     const hone_tensor *tensors[SCALED_MATMUL_VALUES] = {0};

@@ -10,7 +10,7 @@
 
 enum { AVX2 = HONE_SCALED_AVX2, AVX512 = HONE_SCALED_AVX512 };
 
-// Each array read once, the result written once. Operations are those on integers.
+// Each array read once, the result written once. Counts operations on integers.
 static void model(const hone_call *call, hone_cost *out_cost)
 {
     const hone_matmul product = hone_scaled_matmul_form.of_call(call);
@@ -55,10 +55,11 @@ static const char tiles_of_16_registers[] = "mr: 4 | 6 default 6\n"
                                             "where threads <= device.threads\n";
 static const char threads_alone[] = HONE_THREADS_SPACE;
 
-// Of b that are packed together: with kc rows they stay within the second cache.
+// Columns of b that are packed together: with kc rows they fit into the second-level cache.
 enum { NEAR_COLUMNS = 512, COLUMNS = 4096 };
-// Rows from which on packed operands are faster than b as it lies: by AMX 1.2 to 1.3 times at 12 and 2.2 to 2.6 at 32, by VNNI 1.0
-// to 1.4 times at 16 and 1.3 to 2.0 at 32, by AVX-512 alone 1.0 to 1.1 and 1.1 to 1.3 (Xeon, Sapphire Rapids).
+// Rows from which on packed operands are faster than b in place: AMX is 1.2 to 1.3 times as fast at 12 and 2.2 to 2.6
+// at 32, VNNI 1.0 to 1.4 times at 16 and 1.3 to 2.0 at 32, AVX-512 alone 1.0 to 1.1 and 1.1 to 1.3 (Xeon, Sapphire
+// Rapids).
 enum { TILES_FROM = 10, BLOCKED_FROM = 14 };
 
 static const hone_blocked blocked_amx = {
@@ -135,7 +136,7 @@ static const hone_kernel kernels[] = {
      .user = (void *)&decoding_avx2, HONE_DECODING_KERNEL},
     {NATIVE, .name = "avx2", .priority = 22, .needs = AVX2, .space = tiles_of_16_registers,
      .user = (void *)&blocked_avx2, HONE_BLOCKED_KERNEL},
-    // Without VNNI oneDNN adds pairs of products in 16 bits, which saturate (its "Nuances of int8 Computations").
+    // Without VNNI oneDNN adds pairs of products in 16 bits, which saturates (its "Nuances of int8 Computations").
     {NATIVE, .name = "onednn3", .priority = 19, .needs = AVX512 | HONE_CPU_AVX512_VNNI, .space = threads_alone,
      .user = (void *)&hone_rival_onednn3, .supports = hone_scaled_onednn3_supports, .heuristic = choose_threads,
      .prepare = hone_scaled_onednn3_prepare, .release = hone_rival_kernel_release, .run = hone_scaled_onednn3_run,

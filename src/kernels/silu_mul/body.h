@@ -20,7 +20,7 @@ typedef struct row {
     bool stream;
 } row;
 
-// Where elements stand, and how many of them are there.
+// The position of elements, and their number.
 typedef struct place {
     int64_t index, count;
 } place;
@@ -41,7 +41,7 @@ HONE_INLINE void put(const row *r, int array, hone_dtype_id dtype, place at, vec
         vec_store(r->arrays[array], dtype, at.index, value);
 }
 
-// 1 / (1 + e^-x), and what it lacks to 1. The exponent is never positive, so that nothing overflows.
+// 1 / (1 + e^-x), and 1 minus that. The exponent is never positive, so nothing overflows.
 HONE_INLINE vec sigmoid(vec x, vec *out_rest)
 {
     vec one = vec_set(1.0f), zero = vec_set(0.0f), far = vec_set(INFINITY);
@@ -56,8 +56,8 @@ HONE_INLINE vec magnitude(vec x)
     return vec_max(x, vec_sub(vec_set(0.0f), x));
 }
 
-// factor a b, with the larger of a and b first: a factor below 1 times a subnormal number may be 0, and 0 times an infinity
-// is NaN.
+// factor a b, multiplying the larger of a and b first: a factor below 1 times a subnormal number may be 0, and 0 times
+// infinity is NaN.
 HONE_INLINE vec times_both(vec factor, vec a, vec b)
 {
     const vec zero = vec_set(0.0f), far = vec_set(INFINITY), more = vec_sub(magnitude(a), magnitude(b));
@@ -97,7 +97,7 @@ HONE_OUTLINE void backward_rest(const row *r, hone_dtype_id dtype, int64_t i)
     each_rest(r, dtype, i, backward);
 }
 
-// A vector, and from element i on what the unrolled loop leaves of a row.
+// The function for a vector, and the function for the rest of a row, from element i on, after the unrolled loop.
 typedef struct direction {
     vector_function *vector;
     void (*rest)(const row *r, hone_dtype_id dtype, int64_t i);

@@ -1,4 +1,4 @@
-// The kernels of NVIDIA's GPUs: what silu_mul.cu is compiled and launched with.
+// The kernels of NVIDIA's GPUs: how silu_mul.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/silu_mul/silu_mul.h"
 #include "kernels/sources.h"
@@ -30,7 +30,7 @@ const hone_code hone_silu_mul_vjp_cuda_code = {
     .align = 16,
 };
 
-// Accesses of 16 bytes; more than one pack a thread where there is work for all multiprocessors.
+// Accesses of 16 bytes; more than one pack per thread if there is work for all multiprocessors.
 bool hone_silu_mul_cuda_heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

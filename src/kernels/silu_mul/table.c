@@ -1,4 +1,4 @@
-// silu_mul and silu_mul_vjp: their signatures, their kernels, and what is known of them without running them.
+// silu_mul and silu_mul_vjp: their signatures, their kernels, and their cost models and heuristics.
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/silu_mul/silu_mul.h"
@@ -18,7 +18,7 @@ static bool supports(const hone_kernel *kernel, const hone_call *call, hone_erro
     return true;
 }
 
-// The exponential counted as one.
+// Counts an exponential as one operation.
 static void count_work(const hone_call *call, double operations, hone_cost *out_cost)
 {
     double elements = (double)hone_tensor_elements(hone_call_tensor(call, SILU_MUL_GATE));
@@ -37,7 +37,7 @@ static void model_vjp(const hone_call *call, hone_cost *out_cost)
     count_work(call, 10, out_cost);
 }
 
-// A task worth the price of handing it over is some 32 KiB; what is larger than the last cache need not go through it.
+// A task is worth its overhead from about 32 KiB on; results that exceed the last cache are stored past it.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

@@ -1,17 +1,19 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
 // Exponents are of 2: t = (u - m) * factor, where u = x * sign, m is the largest u of the row, and sign * factor is
-// scale * log2 e. sign is a power of two, so that u is exact, and its sign is that of scale, so that the largest u has
-// the largest weight. The difference comes first: t of the largest element is 0 whatever its size, and no t is above 0.
-// Were the product rounded first, as in fma(x, factor, -m * factor), an element of 1e10 would be off by hundreds.
-// A row of up to eight vectors stays in registers: one read, one exponential, one write of each element. Longer ones go
-// the way that the config's method says:
-//   recomputed   maximum; sum of 2^t; 2^t again, times 1 / sum: x is read three times, two exponentials, nothing is kept
-//   buffered     2^t is kept as floats (in y, where y holds floats and is not streamed past the caches): one exponential, and in
-//                place of the third reading of x a writing and a reading of the buffer
-//   online       maximum and sum in one pass, then as recomputed: x is read twice, two exponentials, and a correction for a group
-// Which wins depends on whether a row stays in a cache and on what an exponential costs beside a read, so that it is
-// measured.
+// scale * log2 e. sign is a power of two, so u is exact, with the sign of scale, so that the largest u has the largest
+// weight. The subtraction comes first: t of the largest element is 0 whatever its size, and no t is above 0. If the
+// product were rounded first, as in fma(x, factor, -m * factor), an element of 1e10 would be off by hundreds. A row of
+// up to eight vectors stays in registers: one read, one exponential, one write of each element. For longer rows the
+// config's method determines the computation:
+//   recomputed   maximum; sum of 2^t; 2^t again, times 1 / sum: x is read three times, two exponentials, nothing is
+//                stored
+//   buffered     2^t is stored as floats (in y, if y holds floats and is not streamed past the caches): one
+//                exponential, and instead of the third read of x a write and a read of the buffer
+//   online       maximum and sum in one pass, then as recomputed: x is read twice, two exponentials, and a correction
+//                per group
+// Which is fastest depends on whether a row stays in a cache, and on the cost of an exponential relative to a read, so
+// this is measured.
 #include "kernels/common/scratch.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/vector/arguments.h"
@@ -34,13 +36,13 @@ typedef struct softmax {
 typedef struct row {
     const void *x;
     void *y;
-    float *buffer; // length floats; y itself where that holds floats
+    float *buffer; // length floats; y itself if that holds floats
     int64_t length;
     vec sign, factor;
     bool stream;
 } row;
 
-// u, where lanes behind the row's end hold minus infinity, which is no maximum.
+// u; lanes after the row's end hold minus infinity, which is never the maximum.
 HONE_INLINE vec signed_value(const row *r, hone_dtype_id dtype, int64_t i)
 {
     return vec_mul(vec_load(r->x, dtype, i), r->sign);
@@ -58,13 +60,13 @@ HONE_INLINE vec weight(const row *r, vec difference)
     return vec_exp2(vec_mul(difference, r->factor));
 }
 
-// The product with sign is exact, so that this is u - m, rounded once.
+// The product with sign is exact, so this is u - m, rounded once.
 HONE_INLINE vec power(const row *r, hone_dtype_id dtype, int64_t i, vec minus_most)
 {
     return weight(r, vec_fma(vec_load(r->x, dtype, i), r->sign, minus_most));
 }
 
-// Lanes behind the row's end hold 0, which adds nothing to a sum.
+// Lanes after the row's end hold 0, which adds nothing to a sum.
 HONE_INLINE vec power_part(const row *r, hone_dtype_id dtype, int64_t i, vec minus_most)
 {
     int64_t rest = r->length - i;
@@ -92,7 +94,7 @@ HONE_INLINE float highest(const row *r, hone_dtype_id dtype, int unroll)
     return vec_highest(most[0]);
 }
 
-// The sum of the exponentials, kept in the buffer when there is one.
+// The sum of the exponentials, which are stored in the buffer if there is one.
 HONE_INLINE float sum_of_powers(const row *r, hone_dtype_id dtype, float most, int unroll, bool keep)
 {
     vec sums[8], minus_most = vec_set(-most);
@@ -119,7 +121,7 @@ HONE_INLINE float sum_of_powers(const row *r, hone_dtype_id dtype, float most, i
     return vec_sum(sums[0]);
 }
 
-// A group of vectors from i on, the last of which may be part of one, or none, when it is not whole.
+// Adds a group of vectors from i on. If it is not whole, its last vector may be partial or missing.
 HONE_INLINE void add_group(const row *r, hone_dtype_id dtype, int64_t i, int unroll, bool whole, vec *most, vec *sum)
 {
     vec group[8], top = *most;
@@ -143,11 +145,10 @@ HONE_INLINE void add_group(const row *r, hone_dtype_id dtype, int64_t i, int unr
 }
 
 // Maximum and sum in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). Invariant:
-// after a group,
-// *sum = sum of 2^((u - *most) * factor) over what the lane has seen; a larger maximum scales the sum so far by 2^((old
-// - new) * factor). Each lane keeps its own, so that nothing crosses lanes until the end, and a group of vectors shares
-// one correction. The first maximum
-// is the lowest finite u: minus infinity never meets itself in a difference, nor an infinite difference a factor of 0.
+// after a group, *sum = sum of 2^((u - *most) * factor) over the elements that the lane has processed; a larger maximum
+// scales the sum so far by 2^((old - new) * factor). Each lane has its own maximum and sum, so nothing crosses lanes
+// until the end, and a group of vectors shares one correction. The first maximum is the lowest finite u: so minus
+// infinity is never subtracted from itself, and an infinite difference is never multiplied by a factor of 0.
 HONE_INLINE float sum_online(const row *r, hone_dtype_id dtype, int unroll, float *out_most)
 {
     vec sum = vec_set(0.0f), most = vec_mul(vec_set(-FLT_MAX), vec_max(r->sign, vec_sub(sum, r->sign)));
@@ -215,7 +216,7 @@ HONE_INLINE void long_row(const row *r, hone_dtype_id dtype, int64_t method, int
     multiply_powers(r, dtype, most, sum, unroll);
 }
 
-// A row of `vectors` vectors, the last of them perhaps not full.
+// A row of `vectors` vectors, the last of which may be partial.
 HONE_INLINE void short_row(const row *r, hone_dtype_id dtype, int vectors)
 {
     vec values[SHORT_ROW], zero = vec_set(0.0f);
@@ -325,8 +326,8 @@ static void run_task(void *ctx, int64_t index)
     if (job->stream) vec_stream_end();
 }
 
-// A factor so small that even the farthest elements of a row have weights that are not 0 must not meet an infinite
-// difference: halves have none. Where factor is larger, 2 to minus infinity is the right weight.
+// If factor is so small that even the smallest elements of a row have weights other than 0, differences must not become
+// infinite: with sign .5 they do not. If factor is larger, 2 to minus infinity is the correct weight.
 static void set_scale(softmax *job, double scale)
 {
     double factor = fabs(scale) * 1.4426950408889634, sign = factor < 0x1p-120 ? 0.5 : 1;

@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what softmax.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how softmax.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/sources.h"

@@ -1,4 +1,4 @@
-// In place of onednn.c where oneDNN's headers were not found when hone was built.
+// Replaces onednn.c if oneDNN's headers were not found when hone was built.
 #include "kernels/softmax/onednn.h"
 
 #include "kernels/rivals/rivals.h"

@@ -17,13 +17,14 @@ static double element(const softmax *job, int64_t offset, int64_t i)
     return hone_element_get_double(job->x.data, job->dtype, offset + i * job->x.step);
 }
 
-// The difference comes before the scale, whose product with an element could be infinite where the difference is not.
+// Subtracts before scaling: the product of the scale and an element could be infinite while that of the difference is
+// not.
 static void normalise(const softmax *job, int64_t row)
 {
     int64_t from = hone_rows_offset(&job->x, row), to = hone_rows_offset(&job->y, row), length = job->x.length;
     double sign = job->scale < 0 ? -1 : 1, most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < length; i++)
-        most = fmax(most, sign * element(job, from, i)); // leaves NaN to the sum
+        most = fmax(most, sign * element(job, from, i)); // ignores NaN, which reaches the sum
     for (int64_t i = 0; i < length; i++)
         sum += exp(job->scale * (element(job, from, i) - sign * most));
     for (int64_t i = 0; i < length; i++) {

@@ -1,5 +1,5 @@
 // Softmax over the last axis: y = exp(scale (x - m)) / sum(exp(scale (x - m))), where scale m is the largest scale x.
-// docs/special-values.md says what comes of elements that are large, infinite or NaN.
+// docs/special-values.md describes the results for elements that are large, infinite or NaN.
 #ifndef HONE_KERNELS_SOFTMAX_H
 #define HONE_KERNELS_SOFTMAX_H
 
@@ -9,7 +9,7 @@
 enum { SOFTMAX_X, SOFTMAX_Y, SOFTMAX_SCALE };
 enum { SOFTMAX_METHOD, SOFTMAX_UNROLL, SOFTMAX_ROWS_PER_TASK, SOFTMAX_STORE, SOFTMAX_THREADS };
 
-// The largest scale whose product with log2 e is a float.
+// The largest scale whose product with log2 e is a finite float.
 #define SOFTMAX_MOST_SCALE 1e38
 
 // The values of `method`.

@@ -1,4 +1,4 @@
-// softmax: its signature, its kernels, and what is known of them without running them.
+// softmax: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/rivals/rivals.h"
@@ -37,10 +37,10 @@ static void model(const hone_call *call, hone_cost *out_cost)
 {
     double elements = (double)hone_tensor_elements(hone_call_tensor(call, SOFTMAX_X));
     out_cost->bytes = 2 * elements * hone_call_dtype(call, "T")->bits / 8.0;
-    out_cost->operations = 5 * elements; // the exponential counted as one
+    out_cost->operations = 5 * elements; // counts an exponential as one
 }
 
-// A task worth the price of handing it over is some 32 KiB; what is larger than the last cache need not go through it.
+// A task is worth its overhead from about 32 KiB on; results that exceed the last cache are stored past it.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {

@@ -1,7 +1,8 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// Two passes over a row, which stays in the nearest cache between them: the sum of products, then what is left of each
-// element. In a short row a few large elements may cancel to what floats have rounded away: it is computed in double.
+// Two passes over a row, which stays in the first-level cache between them: the sum of products, then the result of
+// each element. In a short row a few large elements may cancel to less than floats resolve, so it is computed in
+// double.
 #include "kernels/softmax_vjp/softmax_vjp.h"
 #include "kernels/vector/arguments.h"
 
@@ -46,7 +47,8 @@ HONE_INLINE float sum_of_products(const row *r, hone_dtype_id dtype, int unroll)
     return vec_sum(sums[0]);
 }
 
-// The scale comes last: before it nothing is smaller than it need be, so that infinities meet no 0 that was no 0.
+// The scale is applied last: before that no number is smaller than necessary, so an infinity is not multiplied by a
+// number that underflowed to 0.
 HONE_INLINE vec apart(vec y, vec d_y, vec sum, vec scale)
 {
     return vec_mul(vec_mul(y, vec_sub(d_y, sum)), scale);

@@ -1,4 +1,4 @@
-// The kernel of NVIDIA's GPUs: what softmax_vjp.cu is compiled and launched with.
+// The kernel of NVIDIA's GPUs: how softmax_vjp.cu is compiled and launched.
 #include "kernels/common/cuda.h"
 #include "kernels/softmax_vjp/softmax_vjp.h"
 #include "kernels/sources.h"

@@ -1,4 +1,4 @@
-// The gradient of softmax, of what softmax gave: d_x = scale y (d_y - sum(y d_y)) over the last axis.
+// The gradient of softmax, from softmax's result y: d_x = scale y (d_y - sum(y d_y)) over the last axis.
 #ifndef HONE_KERNELS_SOFTMAX_VJP_H
 #define HONE_KERNELS_SOFTMAX_VJP_H
 
@@ -17,7 +17,7 @@ typedef struct hone_softmax_vjp {
 } hone_softmax_vjp;
 
 hone_softmax_vjp hone_softmax_vjp_of(const hone_plan *plan, const hone_value *args);
-// One row in double: the reference, and what a kernel does with short rows, whose elements may cancel.
+// Computes one row in double: the reference, and the fallback of a kernel for short rows, whose elements may cancel.
 void hone_softmax_vjp_row(const hone_softmax_vjp *job, int64_t row);
 
 hone_run_function hone_softmax_vjp_reference, hone_softmax_vjp_portable, hone_softmax_vjp_avx2, hone_softmax_vjp_avx512;

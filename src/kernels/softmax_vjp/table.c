@@ -1,4 +1,4 @@
-// softmax_vjp: its signature, its kernels, and what is known of them without running them.
+// softmax_vjp: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/common/cuda.h"
 #include "kernels/common/matrix.h"
 #include "kernels/softmax/softmax.h"
@@ -40,7 +40,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = 5 * elements;
 }
 
-// A task worth the price of handing it over is some 64 KiB; what is larger than the last cache need not go through it.
+// A task is worth its overhead from about 64 KiB on; results that exceed the last cache are stored past it.
 static bool heuristic(
     const hone_kernel *kernel, const hone_call *call, const hone_device_info *device, hone_config *out_config)
 {
@@ -54,10 +54,10 @@ static bool heuristic(
     return true;
 }
 
-// An element is y (d - s) scale: the products round by half an eps of it, the difference by half an eps of |d| + |s|, of
-// which y |d| is no more than the largest element that comes out as long as y is spread over the row, as it is in rows of
-// 16 and more that are made up; shorter ones are computed in double. s is a sum of products in f32 whose error is some
-// eps of sum(|y d|). Elements of y are made up so that a row sums to 1.
+// An element is y (d - s) scale: the products round by half an eps of it, the difference by half an eps of |d| + |s|. y
+// |d| is at most the largest element of the result as long as y is spread over the row, as it is in generated rows of
+// 16 and more; shorter ones are computed in double. s is a sum of products in f32 whose error is some eps of sum(|y
+// d|). Elements of y are generated so that a row sums to 1.
 #define SIGNATURE(DTYPES)                                                                                              \
     "softmax_vjp(y: T[..., dim] ~ uniform(0, 2.0 / max(dim, 1)), d_y: T[..., dim], *, "                                \
     "scale: f64 = 1.0 #any) -> d_x: T[..., dim] where T in " DTYPES

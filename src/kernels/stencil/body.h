@@ -1,7 +1,7 @@
 // The kernel over the vectors of the including file (kernels/vector/*.h), which is compiled for one instruction set.
 //
-// The volume is cut into tiles, a task each. In a tile several rows are computed at once: the row between two of them
-// is loaded once for both. What lies beyond an edge is a row of zeros, so that the inner loop asks nothing.
+// The volume is cut into tiles, a task each. In a tile several rows are computed at once: a row between two of them is
+// loaded once for both. Outside of the volume a row of zeros is used, so the inner loop has no conditions.
 #include "kernels/stencil/stencil.h"
 #include "kernels/vector/arguments.h"
 
@@ -16,13 +16,13 @@ typedef struct tiling {
     bool by_columns, stream;
 } tiling;
 
-// Rows of one plane that are computed together, from column `first` on. Index 0 of every pointer is that column.
+// Rows of one plane that are computed together, from column `first` on, to which index 0 of every pointer refers.
 typedef struct group {
     const tiling *job;
     int64_t first, count;               // columns
-    const float *centre[MOST_ROWS + 2]; // the row before, the rows, the row behind
+    const float *centre[MOST_ROWS + 2]; // the row before, the rows, the row after
     const float *below[MOST_ROWS], *above[MOST_ROWS];
-    const float *ahead[MOST_ROWS]; // what is wanted soon; NULL: nothing is fetched early
+    const float *ahead[MOST_ROWS]; // to prefetch; NULL: nothing
     float *out[MOST_ROWS];
 } group;
 
@@ -33,7 +33,7 @@ static const float *row_at(const tiling *job, int64_t z, int64_t y, int64_t x)
     return inside ? v->x + z * v->x_plane + y * v->x_row + x : zeros;
 }
 
-// One row by itself at one column, with what lies beyond the left and right edges.
+// Computes a single row at one column, with zeros beyond the left and right edges.
 static void set_point(const group *g, int row, int64_t i)
 {
     const hone_stencil *v = &g->job->volume;
@@ -50,7 +50,7 @@ HONE_INLINE vec part_of(const float *row, int64_t i, int64_t count)
     return count < VEC_WIDTH ? vec_load_part(row, HONE_F32, i, count) : vec_load(row, HONE_F32, i);
 }
 
-// Sums of `count` columns of all rows, at most a vector of them.
+// Computes the sums of `count` columns, at most a vector, of all rows.
 HONE_INLINE void sums_of(const group *g, const vec *w, int64_t i, int64_t count, int rows, vec *sums)
 {
     vec centre[MOST_ROWS + 2];
@@ -108,8 +108,8 @@ HONE_OUTLINE void set_parts_once(const group *g, int64_t i, int64_t to, int rows
     }
 }
 
-// What the unrolled loop leaves of columns [i, to), before it and behind it. With AVX2 calls would make rows of 100 columns take 1.11 times as
-// long; the other sets have one copy of it.
+// Computes the columns [i, to) that the unrolled loop leaves before and after it. With AVX2 calls would make rows of
+// 100 columns take 1.11 times as long; the other sets share one copy of it.
 HONE_INLINE void set_parts(const group *g, const vec *w, int64_t i, int64_t to, int rows)
 {
     if (VEC_WIDTH == 8)
@@ -125,7 +125,7 @@ HONE_INLINE void fetch(const group *g, int64_t i, int rows)
         __builtin_prefetch(g->ahead[r] + i);
 }
 
-// Columns [from, to), whose neighbours left and right are all there.
+// Columns [from, to), whose left and right neighbours all exist.
 HONE_INLINE void set_columns(const group *g, int64_t from, int64_t to, int rows, int unroll, bool stream)
 {
     vec w[STENCIL_POINTS];
@@ -154,7 +154,7 @@ HONE_INLINE void set_columns(const group *g, int64_t from, int64_t to, int rows,
     if (i < to) set_parts(g, w, i, to, rows);
 }
 
-// Streamed stores are aligned in every row, or in none.
+// Whether streamed stores are aligned in all rows.
 static bool can_stream(const group *g, int rows)
 {
     const uintptr_t bytes = VEC_WIDTH * sizeof(float);
@@ -190,7 +190,7 @@ HONE_INLINE void set_unrolled(const group *g, int rows)
     }
 }
 
-// What comes next and is in no cache yet: in the next plane, further rows of it; or the same rows, planes further.
+// The next data that are not in a cache yet: in the next plane, rows further on; or the same rows, planes further on.
 static const float *ahead_of(const tiling *job, int64_t z, int64_t y, int64_t x)
 {
     const hone_stencil *v = &job->volume;
@@ -237,7 +237,7 @@ static void run_task(void *ctx, int64_t index)
     int64_t y_first = rest % job->across_y * job->tile_y, z_first = rest / job->across_y * job->tile_z;
     int64_t y_last = least(y_first + job->tile_y, v->height), z_last = least(z_first + job->tile_z, v->depth);
     int64_t count = least(job->tile_x, v->width - x), planes = z_last - z_first;
-    // Whole groups, then what is left of them row by row.
+    // Whole groups, then the remaining rows one by one.
     int64_t whole = (y_last - y_first) / job->rows, groups = whole + (y_last - y_first) % job->rows;
     for (int64_t i = 0; i < groups * planes; i++) {
         int64_t z = z_first + (job->by_columns ? i % planes : i / groups);

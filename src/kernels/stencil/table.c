@@ -1,4 +1,4 @@
-// stencil: its signature, its kernels, and what is known of them without running them.
+// stencil: its signature, its kernels, and their cost model and heuristics.
 #include "kernels/stencil/stencil.h"
 #include "kernels/tables.h"
 #include "kernels/vector/arguments.h"
@@ -28,7 +28,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = (2 * STENCIL_POINTS - 1) * points;
 }
 
-// The largest tile of a list that a dim still fills to more than a quarter, or half; the first when none does.
+// The largest tile of a list of which a dim fills more than a quarter, or half; the first if there is none.
 static int64_t tile_for(int64_t tile, int64_t least, int64_t step, int64_t size)
 {
     while (tile > least && tile >= step * size)

@@ -1,4 +1,5 @@
-// What the functions of a kernel's table ask of a call and of a device: scalars, dense axes, threads, the processor.
+// Helpers for the functions of a kernel's table, about a call and a device: scalars, dense axes, threads, the
+// processor.
 #ifndef HONE_KERNELS_VECTOR_ARGUMENTS_H
 #define HONE_KERNELS_VECTOR_ARGUMENTS_H
 
@@ -9,12 +10,12 @@
 
 #include <string.h>
 
-// The parameter of kernels that share their work among threads.
+// The space of kernels that divide their work among threads.
 #define HONE_THREADS_SPACE                                                                                             \
     "threads: 1..64 *2\n"                                                                                              \
     "where threads <= device.threads"
 
-// A number given as a float or an integer; `otherwise` when none was given.
+// A number given as a float or an integer; `otherwise` if none was given.
 static inline double hone_number_of(const hone_value *value, double otherwise)
 {
     if (value->tag == HONE_VALUE_FLOAT) return value->as.f64;
@@ -22,7 +23,7 @@ static inline double hone_number_of(const hone_value *value, double otherwise)
     return otherwise;
 }
 
-// The elements of the tensor's last axis lie side by side, as vector loads need them.
+// Whether the elements of the tensor's last axis are adjacent, as vector loads require.
 static inline bool hone_last_axis_is_dense(const hone_call *call, size_t index, hone_error *why)
 {
     const hone_tensor *tensor = hone_call_tensor(call, index);
@@ -46,8 +47,8 @@ static inline int64_t hone_threads_for(const hone_device_info *device, int64_t u
     return threads;
 }
 
-// Whether a device is a processor of a vendor, "GenuineIntel", or of one of its kinds, "AuthenticAMD,zen5": a fingerprint of a CPU
-// begins "cpu|GenuineIntel,sapphire_rapids,".
+// Whether a device is a processor of a vendor, "GenuineIntel", or of one of its microarchitectures,
+// "AuthenticAMD,zen5": a fingerprint of a CPU begins with "cpu|GenuineIntel,sapphire_rapids,".
 static inline bool hone_is_processor(const hone_device_info *device, const char *beginning)
 {
     static const char of_cpu[] = "cpu|";
@@ -56,7 +57,7 @@ static inline bool hone_is_processor(const hone_device_info *device, const char 
     return strncmp(device->fingerprint + begin, beginning, size) == 0 && device->fingerprint[begin + size] == ',';
 }
 
-// Rows of so many bytes that make a task worth its price: a power of four, at most `most`.
+// The number of rows that give a task about task_bytes bytes: a power of four, at most `most`.
 static inline int64_t hone_rows_per_task(int64_t row_bytes, int64_t task_bytes, int64_t most)
 {
     int64_t rows = 1;
@@ -65,10 +66,10 @@ static inline int64_t hone_rows_per_task(int64_t row_bytes, int64_t task_bytes, 
     return rows;
 }
 
-// A result of so many bytes need not go through the last cache: its inputs are as large. What a machine calls its last
-// cache may serve threads that are not ours, as on a part of a server: 4 MiB of results are one thread's share (Xeon, Sapphire
-// Rapids, a cache of 300 MiB and two threads: rms_norm of f32 is 1.7 times as slow streamed with 1 MiB, as fast with 2, 1.07 to 1.14 times
-// as fast with 4 and 8, 1.8 times with 16).
+// Whether a result of this size should be stored past the last cache; its inputs are as large. A machine's last cache
+// may also serve threads of others, as on a part of a server, so 4 MiB of results count as one thread's share (Xeon,
+// Sapphire Rapids, a cache of 300 MiB and two threads: rms_norm of f32 with streamed stores is 1.7 times as slow with 1
+// MiB, as fast with 2, 1.07 to 1.14 times as fast with 4 and 8, 1.8 times with 16).
 static inline bool hone_exceeds_cache(const hone_device_info *device, int64_t bytes)
 {
     const int64_t share = (int64_t)4 << 20;
@@ -76,7 +77,7 @@ static inline bool hone_exceeds_cache(const hone_device_info *device, int64_t by
     return bytes > device->l3_bytes || bytes > share * (device->threads > 1 ? device->threads : 1);
 }
 
-// The value of a named dim; 0 when the call has none of this name.
+// The value of a named dim; 0 if the call has none with this name.
 static inline int64_t hone_dim_of(const hone_call *call, const char *name)
 {
     int64_t value = 0;

@@ -54,7 +54,7 @@ HONE_INLINE vec vec_round(vec a)
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-// The exponent of -127 is that of zero, so that what is smaller than a normal float becomes 0.
+// The exponent -127 is that of zero, so numbers smaller than a normal float become 0.
 HONE_INLINE vec vec_scale(vec a, vec n)
 {
     __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));

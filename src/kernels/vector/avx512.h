@@ -1,5 +1,5 @@
-// Sixteen floats as `vec`: the vectors that the row and attention kernels are written over. For files compiled with
-// AVX-512 F, BW, VL and DQ. avx2.h and portable.h give the same functions.
+// Sixteen floats as `vec`: the vectors of the row and attention kernels. For files compiled with AVX-512 F, BW, VL and
+// DQ. avx2.h and portable.h provide the same functions.
 #ifndef HONE_KERNELS_VECTOR_H
 #define HONE_KERNELS_VECTOR_H
 
@@ -8,7 +8,8 @@
 
 typedef __m512 vec;
 
-// VEC_TILE: rows of a register tile whose columns are up to three vectors. VEC_LOWEST: 2 to this power is given as 0.
+// VEC_TILE: rows of a register tile whose columns are up to three vectors. VEC_LOWEST: 2 to this power and below is
+// computed as 0.
 enum { VEC_WIDTH = 16, VEC_TILE = 8, VEC_LOWEST = -160, VEC_STREAMS = 1 };
 
 HONE_INLINE vec vec_set(float value)
@@ -42,13 +43,13 @@ HONE_INLINE vec vec_fma(vec a, vec b, vec c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
-// The larger; b when either is NaN.
+// The larger; b if either is NaN.
 HONE_INLINE vec vec_max(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
 }
 
-// The smaller; b when either is NaN.
+// The smaller; b if either is NaN.
 HONE_INLINE vec vec_min(vec a, vec b)
 {
     return _mm512_min_ps(a, b);
@@ -79,14 +80,14 @@ HONE_INLINE vec vec_first(int64_t count, vec a, vec b)
     return _mm512_mask_blend_ps(hone_mask16(count), b, a);
 }
 
-// dtype is a constant at every call of the loads and stores, so that one branch is left.
+// dtype is a constant at every call of the loads and stores, so only one branch remains.
 HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
 {
     if (dtype == HONE_F32) return _mm512_loadu_ps((const float *)data + index);
     return hone_widen16(_mm256_loadu_si256((const __m256i *)(const void *)((const uint16_t *)data + index)), dtype);
 }
 
-// Two vectors of elements in any order, as sums ask for them: bf16 need not be put in line.
+// Two vectors of elements in any order, which is enough for sums: bf16 need not be reordered.
 HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t index, vec out[2])
 {
     if (dtype == HONE_BF16) {
@@ -99,7 +100,7 @@ HONE_INLINE void vec_load_two(const void *data, hone_dtype_id dtype, int64_t ind
     }
 }
 
-// Floats in the order in which vec_load_two gives elements of a dtype.
+// Floats in the order in which vec_load_two returns elements of a dtype.
 HONE_INLINE void vec_floats_of_two(const float *from, hone_dtype_id dtype, int64_t index, vec out[2])
 {
     static const int32_t places[32] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
@@ -117,7 +118,7 @@ HONE_INLINE void vec_store(void *data, hone_dtype_id dtype, int64_t index, vec v
         _mm256_storeu_si256((__m256i *)(void *)((uint16_t *)data + index), hone_narrow16(value, dtype));
 }
 
-// Two vectors in the order in which vec_load_two gave them.
+// Stores two vectors in the order in which vec_load_two returned them.
 HONE_INLINE void vec_store_two(void *data, hone_dtype_id dtype, int64_t index, const vec two[2])
 {
     if (dtype == HONE_BF16) {
@@ -129,7 +130,7 @@ HONE_INLINE void vec_store_two(void *data, hone_dtype_id dtype, int64_t index, c
     }
 }
 
-// Past the caches. The address is a multiple of VEC_WIDTH elements.
+// Stores past the caches. The address is a multiple of VEC_WIDTH elements.
 HONE_INLINE void vec_stream(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     if (dtype == HONE_F32)
@@ -144,7 +145,7 @@ HONE_INLINE void vec_stream_end(void)
     _mm_sfence();
 }
 
-// The first count elements (all, when there are more than lanes), 0 in the other lanes; nothing behind is touched.
+// The first count elements (all, if there are more than lanes), 0 in the other lanes; reads no memory after them.
 HONE_INLINE vec vec_load_part(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
 {
     return hone_load16(data, dtype, index, hone_mask16(count));
@@ -195,8 +196,8 @@ HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
     }
 }
 
-// Lane i is the sum of rows[i]: halves are added as they are shuffled together, which takes half of what a
-// transposition does. Destroys rows.
+// Lane i is the sum of rows[i]: halves are added as they are shuffled together, which takes half as many steps as a
+// transposition. Destroys rows.
 HONE_INLINE vec vec_sums(vec rows[VEC_WIDTH])
 {
     HONE_UNROLL

@@ -1,5 +1,5 @@
 // Words of two bf16, for files compiled with AVX512_BF16: one instruction multiplies pairs and adds both products to a
-// float. It takes subnormal bf16 for zero; a float sum of normal products does not notice.
+// float. It treats subnormal bf16 as zero; this does not affect a float sum of normal products.
 #ifndef HONE_KERNELS_VECTOR_BF16_H
 #define HONE_KERNELS_VECTOR_BF16_H
 
@@ -15,7 +15,7 @@ HONE_INLINE __mmask32 mask32(int64_t count)
     return count >= 32 ? 0xffffffffu : count <= 0 ? 0 : (1u << count) - 1;
 }
 
-// The words of a row: as they lie.
+// The words of a row, without rearrangement.
 HONE_INLINE vec along(const void *data, int64_t index, int64_t left)
 {
     const uint16_t *from = (const uint16_t *)data + index;

@@ -17,7 +17,7 @@ HONE_INLINE vec vec_exp2_minus_one(vec r)
     return vec_mul(p, r);
 }
 
-// 2^x for x below 128; 0 from VEC_LOWEST down, minus infinity included; NaN stays.
+// 2^x for x below 128; 0 from VEC_LOWEST down, including minus infinity; NaN stays NaN.
 HONE_INLINE vec vec_exp2(vec x)
 {
     x = vec_max(vec_set((float)VEC_LOWEST), x);
@@ -25,7 +25,7 @@ HONE_INLINE vec vec_exp2(vec x)
     return vec_scale(vec_add(vec_exp2_minus_one(vec_sub(x, n)), vec_set(1.0f)), n);
 }
 
-// e^x for x <= 0. ln 2 in two parts, the first with so few bits that its product with n is exact.
+// e^x for x <= 0. ln 2 is split into two parts, the first with so few bits that its product with n is exact.
 HONE_INLINE vec vec_exp(vec x)
 {
     x = vec_max(vec_set((float)VEC_LOWEST * 0.693147f), x);
@@ -36,11 +36,11 @@ HONE_INLINE vec vec_exp(vec x)
     return vec_scale(vec_add(vec_exp2_minus_one(r), vec_set(1.0f)), n);
 }
 
-// tanh x = t / (t + 2) with t = e^(2x) - 1, which keeps its digits for small x.
+// tanh x = t / (t + 2) with t = e^(2x) - 1, which keeps its precision for small x.
 HONE_INLINE vec vec_tanh(vec x)
 {
     vec y = vec_mul(x, vec_set(0x1.715476p1f));
-    y = vec_max(vec_set(-30.0f), vec_min(vec_set(30.0f), y)); // beyond, tanh is 1 to the last place
+    y = vec_max(vec_set(-30.0f), vec_min(vec_set(30.0f), y)); // beyond this, tanh is 1 in float
     vec n = vec_round(y);
     vec power = vec_scale(vec_set(1.0f), n);
     vec t = vec_fma(power, vec_exp2_minus_one(vec_sub(y, n)), vec_sub(power, vec_set(1.0f)));

@@ -1,5 +1,5 @@
-// Doubles as `vec`, for products of f64: eight with AVX-512, four with AVX2, else two, by the flags of the including file.
-// What they do is described in avx512.h; every array that they take is of f64.
+// Doubles as `vec`, for products of f64: eight with AVX-512, four with AVX2, else two, depending on the flags of the
+// including file. avx512.h describes the functions; all arrays are of f64.
 #ifndef HONE_KERNELS_VECTOR_H
 #define HONE_KERNELS_VECTOR_H
 
@@ -65,7 +65,7 @@ HONE_INLINE double vec_sum(vec a)
     return _mm512_reduce_add_pd(a);
 }
 
-// Pairs of rows, then their 128 bit lanes, of which each shuffle takes two of either operand.
+// Exchanges pairs of rows, then their 128-bit lanes, of which each shuffle takes two from either operand.
 HONE_INLINE void vec_transpose(vec rows[VEC_WIDTH])
 {
     vec pairs[VEC_WIDTH], lanes[4];
@@ -172,7 +172,7 @@ HONE_INLINE vec vec_add(vec a, vec b)
     return a + b;
 }
 
-// Rounded twice: there may be no fused instruction.
+// Rounds twice, since there may be no fused instruction.
 HONE_INLINE vec vec_fma(vec a, vec b, vec c)
 {
     return a * b + c;

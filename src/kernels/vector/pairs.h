@@ -1,14 +1,15 @@
-// Lanes in pairs, for the vectors of the including file: beside its set's header, for the kernels that turn pairs alone.
+// Pairs of lanes, for the vectors of the including file: separate from its set's header, since only the kernels that
+// rotate pairs need it.
 #ifndef HONE_KERNELS_VECTOR_PAIRS_H
 #define HONE_KERNELS_VECTOR_PAIRS_H
 
-// Which set the file is compiled for: VEC_NAME makes one of these names of hone_set.
+// The set that the file is compiled for: VEC_NAME makes one of these names of hone_set.
 #define hone_set_portable 1
 #define hone_set_avx2     2
 #define hone_set_avx512   3
 
-// vec_unzip: of the lanes of a, and of b behind them, a gets those at even places and b those at odd ones.
-// vec_zip: the other way, a lane of a, a lane of b, and so on.
+// vec_unzip: of the lanes of a, followed by those of b, a gets the even ones and b the odd ones. vec_zip: the reverse,
+// a lane of a, a lane of b, and so on.
 #if VEC_NAME(hone_set) == hone_set_avx512
 HONE_INLINE void vec_unzip(vec *a, vec *b)
 {

@@ -1,5 +1,5 @@
-// Four floats as `vec`, in the vector extension that gcc and clang share, for any machine; the functions are described
-// in avx512.h.
+// Four floats as `vec`, in the vector extension that gcc and clang share, for any machine; avx512.h describes the
+// functions.
 #ifndef HONE_KERNELS_VECTOR_H
 #define HONE_KERNELS_VECTOR_H
 
@@ -8,7 +8,7 @@
 
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t vec_bits __attribute__((vector_size(16)));
-typedef uint32_t vec_words __attribute__((vector_size(16))); // bits that may wrap around, as those of NaN do
+typedef uint32_t vec_words __attribute__((vector_size(16))); // bits that may wrap around, such as those of NaN
 typedef uint16_t vec_halves __attribute__((vector_size(8)));
 
 enum { VEC_WIDTH = 4, VEC_TILE = 4, VEC_LOWEST = -127, VEC_STREAMS = 0 };
@@ -38,7 +38,7 @@ HONE_INLINE vec vec_div(vec a, vec b)
     return a / b;
 }
 
-// Rounded twice: there may be no fused instruction.
+// Rounds twice, since there may be no fused instruction.
 HONE_INLINE vec vec_fma(vec a, vec b, vec c)
 {
     return a * b + c;
@@ -60,14 +60,14 @@ HONE_INLINE vec vec_min(vec a, vec b)
     return vec_choose(a < b, a, b);
 }
 
-// Adding 1.5 * 2^23 leaves no place for a fraction. |a| < 2^22.
+// Adding 1.5 * 2^23 leaves no bits for a fraction. |a| < 2^22.
 HONE_INLINE vec vec_round(vec a)
 {
     vec shift = vec_set(0x1.8p23f);
     return (a + shift) - shift;
 }
 
-// The exponent of -127 is that of zero. A NaN in n has one in a.
+// The exponent -127 is that of zero. A NaN in n means a NaN in a.
 HONE_INLINE vec vec_scale(vec a, vec n)
 {
     vec_words exponent = (vec_words)(n + vec_set(0x1.8p23f)) << 23;
@@ -99,7 +99,7 @@ HONE_INLINE void vec_store_elements(void *data, hone_dtype_id dtype, int64_t ind
         hone_element_put(data, dtype, index + i, value[i]);
 }
 
-// Each of their elements takes a dozen instructions and more.
+// Not inlined, since each element takes a dozen instructions and more.
 HONE_OUTLINE vec vec_load_few_halves(const void *data, hone_dtype_id dtype, int64_t index, int64_t count)
 {
     return vec_load_elements(data, dtype, index, count);
@@ -118,7 +118,7 @@ HONE_INLINE vec_bits vec_load_halves(const void *data, int64_t index)
     return __builtin_convertvector(halves, vec_bits);
 }
 
-// The bits of an f16 moved to their places are the number over 2^112, subnormals too.
+// The shifted bits of an f16 are the number divided by 2^112, for subnormals too.
 HONE_INLINE vec vec_widen_f16(vec_bits half)
 {
     vec_bits rest = (half & 0x7fff) << 13;
@@ -136,7 +136,7 @@ HONE_INLINE vec vec_load(const void *data, hone_dtype_id dtype, int64_t index)
     return value;
 }
 
-// Nearest even; NaN stays NaN.
+// Rounds to nearest even; NaN stays NaN.
 HONE_INLINE void vec_store_bf16(void *data, int64_t index, vec value)
 {
     vec_words bits = (vec_words)value, nan = (vec_words)(value != value);
@@ -206,7 +206,7 @@ HONE_INLINE void vec_store_two(void *data, hone_dtype_id dtype, int64_t index, c
     vec_store(data, dtype, index + VEC_WIDTH, two[1]);
 }
 
-// There is no way past the caches that every machine has.
+// No store past the caches exists on every machine.
 HONE_INLINE void vec_stream(void *data, hone_dtype_id dtype, int64_t index, vec value)
 {
     vec_store(data, dtype, index, value);

@@ -4,7 +4,7 @@
 
 #include "kernels/common/matrix.h"
 
-// Leading axes that lie evenly in memory are joined, so that a dense tensor has one.
+// Leading axes that are evenly spaced in memory are joined, so a dense tensor has one.
 typedef struct hone_rows {
     char *data;                  // element [0, ..., 0]
     int64_t count, length, step; // rows, their elements, and the stride between two elements
@@ -15,7 +15,7 @@ typedef struct hone_rows {
 static inline hone_rows hone_rows_of(const hone_tensor *tensor)
 {
     int32_t last = tensor->ndim - 1;
-    hone_rows rows; // only the axes that it has are set: zeros for all of them take longer than a small kernel's work
+    hone_rows rows; // only the existing axes are set: zeroing all of them takes longer than the work of a small kernel
     rows.data = (char *)tensor->data + tensor->byte_offset;
     rows.count = 1;
     rows.length = tensor->shape[last];

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Of its line in /proc, "12 (a name) R 1 ...": the name may hold anything.
+// Parses the thread's line in /proc, "12 (a name) R 1 ...": the name may contain any character.
 char hone_os_thread_state(const char *thread)
 {
     char path[64], line[HONE_OS_TEXT_SIZE];
@@ -37,7 +37,7 @@ static void keep_off(int thread, const cpu_set_t *usual, const cpu_set_t *others
 {
     cpu_set_t now;
     if (out->count == HONE_OS_MOST_KEPT_OFF || sched_getaffinity(thread, sizeof now, &now) != 0) return;
-    // Who is bound is bound on purpose.
+    // A thread that is bound to processors is bound on purpose, so it is not moved.
     if (!CPU_EQUAL(&now, usual) || sched_setaffinity(thread, sizeof *others, others) != 0) return;
     out->threads[out->count++] = thread;
 }

@@ -27,13 +27,13 @@ uint64_t hone_os_random_seed(void)
 {
     enum { UNUSED_BITS = 64 - 52 };
     uint64_t bits = 0;
-    // A system without randomness has a clock, which a candidate could read, too.
+    // If the system has no random numbers, the seed comes from the clock, which a candidate could read too.
     if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != (ssize_t)sizeof bits)
         bits = hone_os_now_ns() * UINT64_C(0x9e3779b97f4a7c15);
     return (bits >> UNUSED_BITS) + 1;
 }
 
-// The instruction itself: a library's function can be replaced in the tables that calls go through.
+// Executes the instruction itself: a library's function can be replaced in the tables that calls go through.
 static long ask_system(clockid_t clock, struct timespec *out)
 {
 #if defined __x86_64__

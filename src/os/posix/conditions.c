@@ -58,7 +58,7 @@ static void read_processors(const char *root, hone_os_conditions *out)
     out->allowed = hone_os_affinity_threads();
 }
 
-// Intel's own counters; other processors do not say.
+// Only Intel processors have these counters.
 static int64_t count_throttled(const char *root, int32_t processors)
 {
     int64_t sum = -1;

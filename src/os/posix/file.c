@@ -97,7 +97,7 @@ bool hone_os_free_bytes(const char *folder, double *out)
 
 bool hone_os_is_network_file(const char *path)
 {
-    // linux/magic.h lacks some of them.
+    // linux/magic.h lacks some of these numbers.
     static const unsigned long kinds[] = {
         0x6969,     // NFS
         0x517b,     // SMB
@@ -162,7 +162,7 @@ static hone_status open_file(const char *path, int flags, int *out_fd, hone_erro
     return hone_fail_system(err, status, where_read, code, "%s", path);
 }
 
-// Sizes of files in /proc and of pipes are not known before they are read, so the size is never asked for.
+// The sizes of files in /proc and of pipes are not known before they are read, so this reads without them.
 static hone_status read_all(int fd, const char *path, size_t limit, hone_buffer *out, hone_error *err)
 {
     char chunk[65536];
@@ -193,7 +193,7 @@ hone_status hone_os_read_file(const char *path, size_t limit, hone_buffer *out, 
     return status;
 }
 
-// Properties are read from the open file: between a check of the path and the opening the path could change.
+// Reads the properties from the open file: the path could change between a check of it and the opening.
 static hone_status check_plain(int fd, const char *path, hone_error *err)
 {
     struct stat info;
@@ -207,7 +207,7 @@ static hone_status check_plain(int fd, const char *path, hone_error *err)
 hone_status hone_os_read_plain_file(const char *path, size_t limit, hone_buffer *out, hone_error *err)
 {
     int fd;
-    hone_status status = open_file(path, O_NONBLOCK, &fd, err); // a pipe opens at once
+    hone_status status = open_file(path, O_NONBLOCK, &fd, err); // opening a pipe does not wait
     if (status != HONE_OK) return status;
     status = check_plain(fd, path, err);
     if (status == HONE_OK) status = read_all(fd, path, limit, out, err);
@@ -315,7 +315,7 @@ hone_status hone_os_make_own_folder(const char *path, hone_error *err)
     return HONE_OK;
 }
 
-// As its specification asks: the user's, and of nobody else.
+// As the specification of XDG_RUNTIME_DIR requires: owned by the user, and not accessible to others.
 static bool is_own_folder(const char *path)
 {
     struct stat info;
@@ -347,7 +347,7 @@ bool hone_os_is_own_process(int pid)
     return pid > 0 && stat(path, &info) == 0 && info.st_uid == geteuid();
 }
 
-// The signal for a file beyond the size limit would end the process; the write fails as well, and that is reported.
+// The signal for a file beyond the size limit would end the process; the write itself fails too, and that is reported.
 static _Thread_local struct {
     int depth;
     bool was_blocked; // by the host

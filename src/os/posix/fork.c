@@ -12,15 +12,15 @@ static const uint64_t most_wait_ns = 2000000000u;
 atomic_uint hone_fork_count;
 _Thread_local bool hone_fork_is_own;
 
-// Threads that hold a mutex, each once; and whether one is forking, so that no further one may come in.
+// The number of threads that hold a mutex; and whether one is forking, so that no other thread may enter.
 static atomic_int inside;
 static atomic_bool forking;
 static pthread_mutex_t one_fork = PTHREAD_MUTEX_INITIALIZER, renewing = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint_fast64_t forker; // the thread that this process began with, when it was forked
 static atomic_uint_fast64_t numbers;
 static _Thread_local uint64_t own_number;
-static _Thread_local uint32_t held;  // mutexes by this thread, and one while it forks
-static atomic_int owned[MOST_OWNED]; // a descriptor and 1; 0: free
+static _Thread_local uint32_t held;  // mutexes that this thread holds, plus one while it forks
+static atomic_int owned[MOST_OWNED]; // a descriptor plus 1; 0: free
 static hone_fork_watch *watches;
 static hone_mutex watches_mutex = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -33,7 +33,7 @@ uint64_t hone_thread_number(void)
 
 // Forking -------------------------------------------------------------------------------------------------------------
 
-// False: somebody forks.
+// False if a thread is forking.
 static bool come_in(void)
 {
     if (held == 0) {
@@ -59,7 +59,7 @@ static void before_fork(void)
     const uint64_t end = hone_os_now_ns() + most_wait_ns;
     while (atomic_load(&inside) > (held > 0) && hone_os_now_ns() < end)
         hone_os_sleep_ns(LOOK_NS);
-    held++; // what follows takes mutexes, and is not to wait for itself
+    held++; // the following code locks mutexes, and must not wait for itself
     for (hone_fork_watch *watch = watches; watch != NULL; watch = watch->next)
         if (watch->before != NULL) watch->before(watch->ctx);
 }
@@ -71,7 +71,7 @@ static void in_parent(void)
     pthread_mutex_unlock(&one_fork);
 }
 
-// A number that is closed here and taken again by the host would be closed once more by what still has it.
+// If the descriptor were closed here and its number reused by the host, its owner in hone would close it once more.
 static void blank_owned(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -177,7 +177,7 @@ bool hone_mutex_is_mine(hone_mutex *mutex)
     return atomic_load(&mutex->holder) == hone_thread_number();
 }
 
-// Of a process before this one, and not held by the one thread that came along.
+// Whether the mutex was last used in an earlier process, and is not held by the one thread that exists in the child.
 static bool is_left_behind(hone_mutex *mutex)
 {
     return atomic_load(&mutex->generation) != hone_fork_generation() &&
@@ -195,7 +195,7 @@ static void renew(hone_mutex *mutex)
     pthread_mutex_unlock(&renewing);
 }
 
-// False: somebody forks, and the mutex is free for him.
+// False if a thread is forking; the mutex is then released.
 static bool have(hone_mutex *mutex)
 {
     if (!mutex->is_long && !come_in()) {
@@ -207,7 +207,7 @@ static bool have(hone_mutex *mutex)
     return true;
 }
 
-// Who does not hold the mutex leaves its depth alone: adding nothing writes, too, over what the holder counts
+// A thread that does not hold the mutex must not touch its depth: even adding 0 would overwrite what the holder counts
 // meanwhile.
 static bool have_again(hone_mutex *mutex)
 {
@@ -216,8 +216,8 @@ static bool have_again(hone_mutex *mutex)
     return true;
 }
 
-// A thread comes in when it has the mutex: one that came in first and then waited would keep a fork waiting for who has
-// it.
+// A thread enters only once it has the mutex: if it entered first and then waited, a fork would also wait for the
+// holder of the mutex.
 void hone_mutex_lock(hone_mutex *mutex)
 {
     if (have_again(mutex)) return;
@@ -230,7 +230,7 @@ void hone_mutex_lock(hone_mutex *mutex)
     }
 }
 
-// Locked and held by nobody is for a moment only.
+// A mutex that is locked but has no holder is in that state only for a moment.
 bool hone_mutex_try_lock(hone_mutex *mutex)
 {
     if (have_again(mutex)) return true;

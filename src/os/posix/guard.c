@@ -1,8 +1,8 @@
-// Pages that nobody may write, and a handler that notes a write to them. The write then goes on, on pages that are open:
-// callers can ask for it afterwards, and the process goes on. Faults elsewhere act as before the handler.
+// Read-only pages, and a handler that records a write to them. The handler then makes the pages writable, so that the
+// write and the process continue; callers can query the record later. Faults elsewhere act as before the handler.
 //
-// A handler has no argument, hence the table. Only the thread that owns the guards writes places in it; handlers, on
-// any thread, read them.
+// A signal handler has no argument, hence the table. Only the thread that owns the guards writes to it; handlers, on
+// any thread, read it.
 #include "os/walls.h"
 
 #include "base/assert.h"
@@ -23,8 +23,8 @@ static struct place {
     atomic_bool written;
 } places[MOST_GUARDS];
 
-static struct sigaction before; // what faults elsewhere get
-static atomic_int exit_code;    // what they end the process with; 0: nothing but that
+static struct sigaction before; // the action for faults elsewhere
+static atomic_int exit_code;    // exit code for such faults; 0: none
 
 static struct place *find(uintptr_t address)
 {
@@ -38,7 +38,7 @@ static struct place *find(uintptr_t address)
 static void note_write(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    bool is_fault = info->si_code > 0; // else it was sent
+    bool is_fault = info->si_code > 0; // otherwise the signal was sent
     struct place *place = is_fault ? find((uintptr_t)info->si_addr) : NULL;
     if (place != NULL && mprotect((void *)place->from, place->size, PROT_READ | PROT_WRITE) == 0) {
         atomic_store(&place->written, true);
@@ -65,7 +65,7 @@ void hone_os_exit_on_fault(int code)
     atomic_store(&exit_code, code);
 }
 
-// protection: what those pages still allow.
+// protection: the accesses that the pages still allow.
 static bool close_pages(hone_os_guard *guard, char *block, size_t size, int protection)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -106,10 +106,10 @@ bool hone_os_guard_open(hone_os_guard *guard)
     return true;
 }
 
-// A wall is wider than what a kernel that is off by a row reads.
+// A wall is wider than the distance by which a kernel that is wrong by one row reads too far.
 enum { WALL_SIZE = 64 << 10 };
 
-// Pages of the room that have no other name, seen from two places. Without them the room stays as it is.
+// Maps the pages of the room, which have no other name, a second time. If that fails the room stays as it is.
 static void make_mirror(hone_os_walled *walled)
 {
     const int fd = memfd_create("hone-room", MFD_CLOEXEC);
@@ -164,7 +164,7 @@ typedef struct stacked {
     void *ctx;
 } stacked;
 
-// The handler of its faults needs a stack that is not the one that has ended.
+// The handler of this thread's faults needs a stack of its own, since the thread's stack may be exhausted.
 static void *run_stacked(void *ctx)
 {
     const stacked *s = ctx;

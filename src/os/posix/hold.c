@@ -1,5 +1,5 @@
-// A thread that is stopped by a signal's handler, which waits. By default nobody hears of SIGURG: one that comes late does
-// no harm.
+// Stops a thread by the handler of a signal, in which it waits. SIGURG is ignored by default, so that a signal that
+// arrives late does no harm.
 #include "os/hold.h"
 
 #include "base/assert.h"
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// What a hold has come to. A thread that comes too late finds that nobody waits for it.
+// The state of a hold. A thread that stops too late finds that the hold is over.
 enum { FREE, ASKED, HELD };
 
 static struct sigaction before;
@@ -52,7 +52,7 @@ void hone_os_hold_end(void)
     (void)!sigaction(SIGURG, &before, NULL);
 }
 
-// What the kernel writes of the processor's state, and room for the handler.
+// Room for the processor's state, which the kernel writes, and for the handler.
 static size_t stack_size(void)
 {
     enum { HANDLER = 64 << 10 };

@@ -1,14 +1,14 @@
-// A process that stands between a parent and a worker and ends whatever the worker leaves behind. What a worker starts
-// may leave its process group and outlive it; orphans come to the nearest ancestor that asked for them, which is the
-// keeper.
+// A process between a parent and a worker that ends all processes that the worker leaves behind. A process that the
+// worker starts may leave its process group and outlive it. Orphans become children of the nearest ancestor that asked
+// for them, which is the keeper.
 //
 //     tuner --- keeper (subreaper) --- worker --- what it started, in whatever group or session
 //
-// The keeper is the process that the tuner started; the worker is its child. The keeper waits for three things: that
-// the worker ends, that the tuner asks for the end (SIGTERM), that the tuner is gone (its parent changes). Then it
-// kills its children, adopts theirs, and goes on until it has none (prctl(2), PR_SET_CHILD_SUBREAPER). It ends as the
-// worker did, so that the tuner sees one process. Invariant: while the keeper lives, whatever the worker started is
-// below it.
+// The keeper is the process that the tuner started; the worker is its child. The keeper waits for one of three events:
+// the worker ends, the tuner asks for the end (SIGTERM), or the tuner is gone (the keeper's parent changes). Then it
+// kills its children, adopts theirs, and repeats this until it has none (prctl(2), PR_SET_CHILD_SUBREAPER). It ends
+// with the worker's status, so that the tuner sees one process. Invariant: while the keeper lives, every process that
+// the worker started is below it.
 #include "os/limits.h"
 #include "os/os.h"
 #include "os/posix/state.h"
@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// A keeper ends by itself, and counts its looks instead of the time: on a busy machine both it and its worker take
-// longer.
+// The keeper ends by itself. It counts its checks instead of measuring time: on a busy machine both the keeper and its
+// worker take longer.
 enum { LOOK_NS = 100 * 1000, MOST_LOOKS = 10000 };
 
 typedef struct keeper {
@@ -36,7 +36,8 @@ typedef struct keeper {
     int state;  // how
 } keeper;
 
-// True: it has ended by now. A worker that has itself traced stops with every signal, and we are who has to let it go on.
+// Returns true if the worker has ended. A worker that had itself traced stops at every signal, and the keeper has to
+// let it continue.
 static bool reap(keeper *k)
 {
     int state;
@@ -66,8 +67,8 @@ static void kill_children(void)
     closedir(processes);
 }
 
-// A worker that is asked to end may be about to end by itself, and then how is worth knowing: its files are closed,
-// which is what its tuner noticed, before it can be waited for.
+// A worker that is asked to end may be exiting by itself, and then its exit status matters: its files are closed, which
+// is what its tuner noticed, before it can be waited for.
 static void await_last_words(keeper *k)
 {
     hone_process_state state;
@@ -77,8 +78,8 @@ static void await_last_words(keeper *k)
     }
 }
 
-// The children of those that are killed become ours in turn, until there are none. One that a driver holds on to dies
-// later.
+// Kills all children. The children of a killed process become the keeper's, so this repeats until there are none. A
+// process that a driver blocks dies later.
 static void end_all(keeper *k)
 {
     if (!k->ended) kill(-k->worker, SIGKILL);
@@ -95,14 +96,14 @@ static void end_all(keeper *k)
     }
 }
 
-// As the worker did, so that the parent sees one process.
+// Ends with the worker's status, so that the parent sees one process.
 static _Noreturn void leave(const keeper *k, bool by_itself)
 {
     sigset_t none;
     if (!by_itself) _exit(0);
     if (WIFEXITED(k->state)) _exit(WEXITSTATUS(k->state));
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    // The parent may have asked for the end meanwhile, which is no answer to how the worker ended.
+    // The parent may have asked for the end meanwhile; that must not replace the worker's own signal.
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(WTERMSIG(k->state), SIG_DFL);
@@ -118,7 +119,7 @@ static _Noreturn void keep(keeper *k, const sigset_t *awaited)
     prctl(PR_SET_PDEATHSIG, SIGHUP);
     for (;;) {
         if (reap(k)) break;
-        // SIGHUP: the thread that started us has ended, which need not be the end of its process.
+        // SIGHUP: the thread that started the keeper has ended; its process need not have ended.
         if (getppid() != k->parent) break;
         if (sigwaitinfo(awaited, NULL) != SIGTERM) continue;
         await_last_words(k);
@@ -129,7 +130,7 @@ static _Noreturn void keep(keeper *k, const sigset_t *awaited)
     leave(k, by_itself);
 }
 
-// Of all that is below a process and not `but`, with more in *found for each.
+// The processor time of all processes below one, except `but`; counts them in *found.
 static uint64_t spent_below(pid_t parent, pid_t but, int depth, hone_os_orphans *found)
 {
     char path[64], list[HONE_OS_TEXT_SIZE];
@@ -158,15 +159,15 @@ uint64_t hone_os_orphans_ns(hone_os_orphans *out)
     hone_process_state parent;
     const pid_t above = getppid();
     *out = (hone_os_orphans){0};
-    // Without a keeper orphans are nobody knows whose.
+    // Without a keeper the orphans cannot be distinguished from those of other processes.
     if (!hone_process_state_read(above, &parent) || strcmp(parent.name, HONE_KEEPER_NAME) != 0) return 0;
     return spent_below(above, getpid(), DEPTH, out);
 }
 
-// A signal handler can ask nobody else.
+// A signal handler has no argument.
 static pid_t followed;
 
-// The kernel sends this when the thread that started us ends, which need not be the end of its process.
+// The kernel sends this signal when the thread that started this process ends; its process need not have ended.
 static void parent_thread_ended(int signal_number)
 {
     (void)signal_number;
@@ -194,7 +195,7 @@ void hone_process_keep(void)
     keeper k = {.parent = getppid()};
     sigset_t awaited, before;
     char name[HONE_PROCESS_NAME_SIZE] = "";
-    if (hone_os_thread_count() != 1) { // ThreadSanitizer has one of its own everywhere
+    if (hone_os_thread_count() != 1) { // ThreadSanitizer always has a thread of its own
         hone_process_follow();
         return;
     }
@@ -203,15 +204,15 @@ void hone_process_keep(void)
     sigaddset(&awaited, SIGTERM);
     sigaddset(&awaited, SIGHUP);
     sigprocmask(SIG_BLOCK, &awaited, &before);
-    signal(SIGCHLD, SIG_DFL); // ignored, children would leave no word of how they ended
+    signal(SIGCHLD, SIG_DFL); // if it is ignored, the status of children is lost
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_GET_NAME, name);
-    prctl(PR_SET_NAME, HONE_KEEPER_NAME); // it hears SIGTERM from here on
+    prctl(PR_SET_NAME, HONE_KEEPER_NAME); // from here on SIGTERM is handled
     pid_t self = getpid();
     k.worker = fork();
     if (k.worker > 0) keep(&k, &awaited);
     prctl(PR_SET_NAME, name);
-    // Without a keeper a worker is still a worker.
+    // Without a keeper the worker still runs.
     if (k.worker < 0) hone_process_follow();
     if (k.worker == 0) follow_keeper(self);
     sigprocmask(SIG_SETMASK, &before, NULL);

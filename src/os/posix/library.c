@@ -1,5 +1,5 @@
-// Dynamic libraries. They stay mapped after a close (RTLD_NODELETE): a math library that has started threads
-// would take their code from under them.
+// Dynamic libraries. They stay mapped after a close (RTLD_NODELETE): a math library may have started threads, whose
+// code would be unmapped.
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -27,8 +27,8 @@ struct hone_library {
     void *handle;
 };
 
-// A library that was linked with -Ofast or -ffast-math has the thread that loads it take subnormal numbers for zero, and so would
-// the program compute from then on: the thread's mode stays what it was.
+// A library that was linked with -Ofast or -ffast-math makes the thread that loads it treat subnormal numbers as zero,
+// and the program would compute so from then on. So the thread's mode is restored.
 static void *load(const char *name, int flags)
 {
     fenv_t mode;
@@ -38,7 +38,7 @@ static void *load(const char *name, int flags)
     return handle;
 }
 
-// Tries the names in turn; the loader's words for each stand in words.
+// Tries the names in turn, and appends the loader's message for each to words.
 static void *open_first(const char *const *names, hone_buffer *words)
 {
     for (; *names != NULL; names++) {
@@ -84,9 +84,9 @@ hone_status hone_library_open_quietly(
     return status;
 }
 
-// The environment of one load. Readers go through an array without a lock, so the one that is there is never changed:
-// another takes its place in one store, and stays in memory, since somebody may be in the middle of it. One is made a
-// library.
+// The environment of one load. Other threads read the array without a lock, so the current array is never changed: a
+// new one replaces it in one store. The array stays in memory afterwards, since a thread may still read it. There is
+// one for each library that is opened so.
 typedef struct lent_environment {
     struct lent_environment *next;
     char **entries;
@@ -97,7 +97,7 @@ extern char **environ;
 
 static lent_environment *lend(const char *variable, const char *value)
 {
-    static lent_environment *all; // so that what stays is found by who looks for leaks
+    static lent_environment *all; // so that tools that search for leaks find what stays
     size_t count = 0;
     while (environ != NULL && environ[count] != NULL)
         count++;
@@ -132,21 +132,21 @@ hone_status hone_library_open_under(
     char **before = environ;
     if (lent != NULL) __atomic_store_n(&environ, lent->entries, __ATOMIC_RELEASE);
     hone_status status = hone_library_open(allocator, names, out, err);
-    // Somebody who has set a variable meanwhile has made an array of his own of it, which stays.
+    // If other code has set a variable meanwhile, it has made its own copy of the array, which stays.
     if (lent != NULL && environ == lent->entries) __atomic_store_n(&environ, before, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&one_at_a_time);
     return status;
 }
 
-// What a loaded object's dynamic section points to. Some loaders leave addresses as the file has them.
+// The address that an entry of a loaded object's dynamic section holds. Some loaders leave addresses as in the file.
 static const void *address_in(const struct link_map *map, const ElfW(Dyn) * entry)
 {
     const uintptr_t address = (uintptr_t)entry->d_un.d_ptr;
     return (const void *)(address < map->l_addr ? map->l_addr + address : address);
 }
 
-// The names that a loaded library asks the loader for stay mapped (RTLD_NOLOAD finds them): OpenMP's library has
-// threads that wait in its code when ours has returned.
+// Keeps the libraries that a loaded library depends on mapped (RTLD_NOLOAD finds them): threads of OpenMP's library
+// wait in its code after ours has returned.
 static void keep_needed(void *handle)
 {
     struct link_map *map = NULL;
@@ -186,7 +186,7 @@ enum { RELOCATED_CALL = R_AARCH64_JUMP_SLOT, RELOCATED_ADDRESS = R_AARCH64_GLOB_
 enum { RELOCATED_CALL = -1, RELOCATED_ADDRESS = -1 };
 #endif
 
-// Names that the C library has, too, an allocator's say: what answers there does the same.
+// Names that the C library has too, for example an allocator's: the function that is called instead does the same.
 static bool is_of_libc(uintptr_t address)
 {
     Dl_info of_address, of_libc;
@@ -195,7 +195,7 @@ static bool is_of_libc(uintptr_t address)
            of_address.dli_fbase == of_libc.dli_fbase;
 }
 
-// The first function of its own that it calls elsewhere.
+// The first of its own functions for which its calls go to another function.
 static const char *find_taken(
     const struct link_map *map,
     const ElfW(Rela) * relocations,
@@ -207,7 +207,7 @@ static const char *find_taken(
         const ElfW(Rela) *relocation = &relocations[i];
         const int type = (int)ELF64_R_TYPE(relocation->r_info);
         const ElfW(Sym) *symbol = &symbols[ELF64_R_SYM(relocation->r_info)];
-        // The definitions of inline functions are weak, and alike wherever they are taken from.
+        // Definitions of inline functions are weak, and equal wherever they come from.
         const bool is_own = symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
                             ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL;
         if (!is_own || (type != RELOCATED_CALL && type != RELOCATED_ADDRESS)) continue;
@@ -276,7 +276,7 @@ static bool find_in_library_path(const char *soname, char *out, size_t size)
     return false;
 }
 
-// The loader's cache: a header, entries, and the texts that they point at, from the header on (ldconfig(8)).
+// The loader's cache: a header, entries, and the texts that they point to, with offsets from the header (ldconfig(8)).
 static const char cache_magic[] = "glibc-ld.so.cache1.1";
 typedef struct cache_header {
     char magic[sizeof cache_magic - 1];
@@ -291,7 +291,7 @@ typedef struct cache_entry {
 } cache_entry;
 _Static_assert(sizeof(cache_header) == 48 && sizeof(cache_entry) == 24, "as glibc writes them");
 
-// A text of the cache; NULL when it is not inside.
+// A text of the cache; NULL if the offset lies outside.
 static const char *text_at(const hone_buffer *cache, size_t header, uint32_t offset)
 {
     size_t at = header + offset;
@@ -328,7 +328,7 @@ bool hone_library_find(const char *soname, char *out, size_t size)
 
 // Builds --------------------------------------------------------------------------------------------------------------
 
-// A note is its header, its name and its bytes, each a multiple of 4 long.
+// A note is its header, its name and its bytes, each padded to a multiple of 4 bytes.
 static const unsigned char *find_build_id(const unsigned char *notes, size_t size, size_t *out_size)
 {
     for (size_t at = 0; size - at >= sizeof(ElfW(Nhdr));) {
@@ -369,7 +369,7 @@ static bool read_build_id(int file, uint64_t *out)
     return false;
 }
 
-// Tables at both ends say where everything is: they differ between builds.
+// The tables at both ends of the file hold the offsets of everything in it, so they differ between builds.
 static bool digest_ends(int file, uint64_t *out)
 {
     enum { END = 1 << 14 };
@@ -452,7 +452,8 @@ typedef struct copy_search {
     size_t size;
 } copy_search;
 
-// By bytes and not by memcmp: AddressSanitizer would report what surrounds the constants of a library that it knows.
+// Compares bytes itself instead of memcmp: AddressSanitizer would report the guard zones around constants of an
+// instrumented library.
 __attribute__((no_sanitize_address)) static bool is_equal(const unsigned char *a, const unsigned char *b, size_t size)
 {
     size_t i = 0;
@@ -461,7 +462,7 @@ __attribute__((no_sanitize_address)) static bool is_equal(const unsigned char *a
     return i == size;
 }
 
-// What nobody writes into is in memory as the file has it: the loader relocates no other segment.
+// A segment that is not writable is in memory as in the file: the loader relocates only other segments.
 static bool is_mapped(const struct dl_phdr_info *object, const mapped_file *file)
 {
     size_t compared = 0;

@@ -23,7 +23,8 @@ bool hone_os_read_text(const char *root, const char *path, char out[HONE_OS_TEXT
     size_t size = 0;
     while (size < HONE_OS_TEXT_SIZE - 1) {
         ssize_t count = read(fd, out + size, HONE_OS_TEXT_SIZE - 1 - size);
-        if (count == 0 || (count < 0 && errno != EINTR)) break; // errno says nothing of a read that came to the end
+        // errno is not set by a read that reached the end of the file
+        if (count == 0 || (count < 0 && errno != EINTR)) break;
         if (count > 0) size += (size_t)count;
     }
     close(fd);
@@ -37,7 +38,7 @@ static bool read_integer(const char *root, const char *path, int64_t *out)
     return hone_os_read_text(root, path, text) && hone_integer_parse(text, strcspn(text, " \n"), out);
 }
 
-// What a folder of control groups that states no limit answers.
+// The result for a control group folder that states no limit.
 static const int64_t no_limit = INT64_MAX;
 
 static int64_t least(int64_t a, int64_t b)
@@ -98,7 +99,7 @@ static int64_t number_of_line(const char *text, const char *name)
     return 0;
 }
 
-// Pages of files that nobody reads at present count as used, and are given up first.
+// Inactive pages of files count as used, but are reclaimed first.
 static int64_t left_of(
     const char *root, const char *folder, int64_t limit, const char *used_name, const char *reclaimable)
 {
@@ -121,7 +122,7 @@ static int64_t memory_v2(const char *root, const char *folder)
 
 static int64_t memory_v1(const char *root, const char *folder)
 {
-    const int64_t unlimited = INT64_MAX - (1 << 20); // it states the largest number of whole pages
+    const int64_t unlimited = INT64_MAX - (1 << 20); // without a limit it states the largest number of whole pages
     int64_t limit;
     if (!integer_of(root, folder, "memory.limit_in_bytes", &limit) || limit >= unlimited) return no_limit;
     return left_of(root, folder, limit, "memory.usage_in_bytes", "total_inactive_file");
@@ -150,8 +151,8 @@ static const hierarchy of_memory[HIERARCHIES] = {
     {"memory", "/sys/fs/cgroup", memory_v1},
 };
 
-// The limit of group and of all above it. A container often sees only the root of its own hierarchy while
-// the group's path is the host's: folders that are not there say nothing.
+// The least limit of the group and of all groups above it. A container often sees only the root of its own hierarchy
+// while the group's path is the host's: folders that do not exist state no limit.
 static int64_t limit_along(const char *root, const hierarchy *h, hone_view group)
 {
     char folder[PATH_MAX];
@@ -213,7 +214,7 @@ int32_t hone_os_cgroup_threads(const char *root)
     return threads == no_limit ? 0 : (int32_t)threads;
 }
 
-// What a limit of the process leaves, by the line of /proc/self/status that says how much is used.
+// What a limit of the process leaves, given the line of /proc/self/status with the amount used.
 static int64_t left_of_process(const struct rlimit *limit, const char *status, const char *used_name)
 {
     if (limit->rlim_cur == RLIM_INFINITY || limit->rlim_cur > INT64_MAX) return no_limit;
@@ -248,7 +249,7 @@ int64_t hone_os_memory_left(const char *root, const char **out_by)
 
 int32_t hone_os_affinity_threads(void)
 {
-    // More CPUs than any machine has: the call fails when the set is smaller than the kernel's.
+    // More CPUs than any machine has: the call fails if the set is smaller than the kernel's.
     static const size_t counts[] = {CPU_SETSIZE, 8 * CPU_SETSIZE};
     unsigned char room[8 * CPU_SETSIZE / 8];
     cpu_set_t *set = (cpu_set_t *)(void *)room;
@@ -297,7 +298,7 @@ void hone_os_cache_sizes_from_libc(hone_os_cpu *cpu)
 
 void hone_os_cache_sizes(const char *root, hone_os_cpu *cpu)
 {
-    // The last index first: a caller often lacks the outermost cache alone.
+    // Begins with the last index: a caller often lacks only the outermost cache.
     for (int index = 4; index >= 0 && !(cpu->l1_bytes && cpu->l2_bytes && cpu->l3_bytes); index--)
         read_cache(root, index, cpu);
 }
@@ -308,7 +309,7 @@ int hone_os_outer_caches(const char *root)
     bool seen[MOST] = {false};
     int caches = 0;
     cpu_set_t set;
-    // A machine of more processors than the set holds is not known.
+    // Fails on a machine with more processors than the set holds.
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
     for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         char path[96];

@@ -1,6 +1,6 @@
 // Locks on bytes of a file. They belong to the open file description and not to the process (F_OFD_SETLK, Linux 3.15):
-// two threads exclude each other as two processes do, closing another descriptor of the same file drops nothing, and
-// the end of a process, however it ends, gives all of its locks back.
+// two threads exclude each other as two processes do, closing another descriptor of the same file releases nothing, and
+// the end of a process, however it ends, releases all of its locks.
 #include "base/assert.h"
 #include "base/error.h"
 #include "os/mutex.h"
@@ -13,8 +13,8 @@
 
 static const char where[] = "os.lock";
 
-// A mode that is named is that of what the lock is for, and stands whatever the umask is: who may lock it must not hang
-// on who came first.
+// A given mode belongs to the purpose of the lock and is set whatever the umask is: which users may lock the file must
+// not depend on the process that created it.
 static int make_file(const char *path, unsigned mode)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, (mode_t)(mode != 0 ? mode : 0666));
@@ -22,11 +22,11 @@ static int make_file(const char *path, unsigned mode)
     return fd;
 }
 
-// Without O_CREAT first: in a folder of everybody's the kernel lets nobody open another's file with it
+// Opens without O_CREAT first: in a world-writable folder the kernel refuses to open another user's file with it
 // (fs.protected_regular).
 static int open_or_make(const char *path, unsigned mode)
 {
-    enum { TRIES = 8 }; // somebody may make or remove it between two looks
+    enum { TRIES = 8 }; // another process may create or remove it between two tries
     for (int i = 0; i < TRIES; i++) {
         int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd >= 0 || errno != ENOENT) return fd;
@@ -84,7 +84,7 @@ hone_status hone_os_lock_try(int fd, uint64_t byte, hone_error *err)
     return hone_fail_system(err, HONE_IO, where, code, "cannot lock: the file system has no such locks");
 }
 
-// By name and not by closing: a child that somebody forks without the C library's handlers shares the open file.
+// Unlocks explicitly instead of closing: a child that was forked without the C library's handlers shares the open file.
 void hone_os_lock_leave(int fd, uint64_t byte)
 {
     (void)!set_lock(fd, F_UNLCK, byte);

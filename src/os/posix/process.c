@@ -1,9 +1,9 @@
-// Child processes that talk over a socket pair. Each leads a process group of its own, so that killing it takes
-// whatever it started along.
+// Child processes that communicate over a socket pair. Each leads its own process group, so that killing the group also
+// kills what the child started.
 //
-// A child that posix_spawn starts cannot be told on its way to die with its parent; the worker's main function
-// asks for that itself (PR_SET_PDEATHSIG, which the kernel ties to the thread that spawned it), and reads the
-// end of its socket when the parent is gone.
+// posix_spawn cannot arrange that a child dies with its parent. So the worker's main function requests this itself
+// (PR_SET_PDEATHSIG, which the kernel ties to the thread that spawned it), and it reads the end of its socket when the
+// parent is gone.
 #include "base/assert.h"
 #include "base/error.h"
 #include "os/mutex.h"
@@ -31,7 +31,8 @@ extern char **environ;
 
 static const char where_start[] = "os.process.start";
 
-// Above the standard files: a program that begins without them may open them later, and would close ours.
+// Moves a descriptor above the standard files: a program that starts without them may open them later, and would close
+// ours.
 static bool move_up(int *fd)
 {
     if (*fd > STDERR_FILENO) return true;
@@ -59,7 +60,7 @@ static hone_process own(pid_t pid, int fd)
     return (hone_process){.pid = pid, .fd = fd, .generation = hone_fork_generation()};
 }
 
-// The child's files: its end of the pair as 3, nothing to read, and no way to write into the host's output.
+// The child's files: its end of the pair as descriptor 3, empty input, and no access to the host's output.
 static int fill_actions(posix_spawn_file_actions_t *actions, int child_fd)
 {
     int code = posix_spawn_file_actions_adddup2(actions, child_fd, CHILD_FD);
@@ -68,7 +69,7 @@ static int fill_actions(posix_spawn_file_actions_t *actions, int child_fd)
     return code;
 }
 
-// Its own group, and none of the host's signal handling.
+// Gives the child its own group, and none of the host's signal handling.
 static int fill_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -81,8 +82,8 @@ static int fill_attributes(posix_spawnattr_t *attributes)
     return code == 0 ? posix_spawnattr_setflags(attributes, flags) : code;
 }
 
-// What hone_process_hand_on was told, the newest first. Threads that start processes go through it without a lock, so
-// nothing is ever taken out.
+// The variables of hone_process_hand_on, the newest first. Threads that start processes read the list without a lock,
+// so nothing is ever removed.
 typedef struct handed_variable {
     struct handed_variable *next;
     size_t name_size;
@@ -124,8 +125,8 @@ static bool has_name(char *const *entries, const handed_variable *variable)
     return false;
 }
 
-// This process's environment and what is handed on, each name once: of two, programs take the first or the last. NULL:
-// no memory.
+// This process's environment and the variables that are passed on, each name once: of duplicates, programs use the
+// first or the last. NULL if there is no memory.
 static char **environment_of_child(void)
 {
     size_t count = 0, own = 0;
@@ -156,7 +157,7 @@ static int spawn(const char *program, const char *const *arguments, int child_fd
     if (code == 0) {
         code = fill_actions(&actions, child_fd);
         if (code == 0) code = fill_attributes(&attributes);
-        // posix_spawn takes char *const[] for history's sake; it does not write into them.
+        // posix_spawn takes char *const[] for historical reasons; it does not write to the strings.
         if (code == 0)
             code = posix_spawn(out_pid, program, &actions, &attributes, (char *const *)arguments, environment);
         posix_spawnattr_destroy(&attributes);
@@ -182,7 +183,7 @@ hone_status hone_process_spawn(const char *program, const char *const *arguments
     return HONE_OK;
 }
 
-// In the child: dies with the parent, also when that was gone before the wish was heard.
+// In the child: makes it die with the parent, and ends it if the parent was already gone.
 static void follow_parent(pid_t parent)
 {
     setpgid(0, 0);
@@ -210,7 +211,7 @@ hone_status hone_process_fork(int (*body)(void *ctx, int fd), void *ctx, hone_pr
         close(fds[0]);
         return hone_fail_system(err, HONE_IO, where_start, code, "cannot fork");
     }
-    setpgid(pid, pid); // both do it: whoever comes first, the group is there when either goes on
+    setpgid(pid, pid); // parent and child both call it, so that the group exists when either continues
     *out = own(pid, fds[0]);
     return HONE_OK;
 }
@@ -224,7 +225,7 @@ static pid_t wait_for(pid_t pid, int *out_state)
     return waited;
 }
 
-// A look without reaping: as long as the leader is not reaped, its group's number is nobody else's.
+// Checks without reaping: as long as the leader is not reaped, the number of its group is not reused.
 static bool has_ended(pid_t pid)
 {
     siginfo_t before = {0};
@@ -236,9 +237,9 @@ static bool is_keeper(const hone_process_state *state)
     return strcmp(state->name, HONE_KEEPER_NAME) == 0 && !state->is_stopped;
 }
 
-// A keeper takes along what has left its group, and then ends as its worker did. Whoever is on its way out says soon
-// how it ended. Either takes as long as a busy machine takes, so that only one that stands still ends the wait; nobody
-// else is waited for. True: it ended.
+// A keeper also ends processes that have left its group, and then ends as its worker did. A process that is exiting
+// soon has an exit status. Either may take long on a busy machine, so only one that stands still ends the wait; other
+// processes are not waited for. True if it ended.
 static bool ask_to_end(pid_t pid)
 {
     enum { LOOK_NS = 100 * 1000 };
@@ -275,14 +276,14 @@ void hone_process_kill(hone_process *process, int *out_signal, int *out_exit)
     int state;
     if (wait_for(process->pid, &state) == process->pid) {
         if (WIFEXITED(state)) *out_exit = WEXITSTATUS(state);
-        // Death by another signal was under way already when ours came.
+        // A death by another signal began before ours arrived.
         if (WIFSIGNALED(state) && (ended || WTERMSIG(state) != SIGKILL) && !(asked && WTERMSIG(state) == SIGTERM))
             *out_signal = WTERMSIG(state);
     }
     end(process);
 }
 
-// Milliseconds for poll until the deadline, rounded up; -1: for ever.
+// Milliseconds for poll until the deadline, rounded up; -1 for no deadline.
 static int milliseconds_left(uint64_t deadline_ns)
 {
     if (deadline_ns == 0) return -1;
@@ -292,8 +293,8 @@ static int milliseconds_left(uint64_t deadline_ns)
     return left > 1000000 ? 1000000 : (int)left;
 }
 
-// Waits until fd can be read or written: HONE_OK (also when the other end is gone: the next call says so), HONE_BUSY,
-// HONE_IO.
+// Waits until fd can be read or written: HONE_OK (also if the other end is gone, which the next call reports),
+// HONE_BUSY, HONE_IO.
 static hone_status await_fd(int fd, short events, uint64_t deadline_ns)
 {
     for (;;) {

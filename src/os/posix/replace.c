@@ -1,6 +1,7 @@
-// Replacing a file in one step: whoever reads it sees the old text or the new, also after a crash or a power cut. And
-// the steps of it, for who replaces several at once. The steps: write a new file beside the old one, fsync it, rename
-// it over the old (rename(2) is atomic), fsync the folder, without which a power cut may take the new name back.
+// Replaces a file in one step: every reader sees the old text or the new, also after a crash or a power cut. Also
+// provides the steps one by one, for replacing several files at once. The steps: write a new file beside the old one,
+// fsync it, rename it over the old one (rename(2) is atomic), fsync the folder, without which a power cut may undo the
+// renaming.
 #include "base/error.h"
 #include "os/os.h"
 
@@ -27,8 +28,8 @@ static bool write_all(int fd, const char *bytes, size_t size)
     return true;
 }
 
-// A new file beside the target: the kernel gives it the mode that the process gives its files. The clock tells
-// processes of one number apart, which share a network's file system.
+// Creates a new file beside the target, with the mode that the umask gives. The clock in its name distinguishes
+// processes of different machines that have the same number and share a network file system.
 static int open_beside(const char *target, char *out, size_t size)
 {
     enum { TRIES = 100 };
@@ -45,11 +46,12 @@ static int open_beside(const char *target, char *out, size_t size)
     return -1;
 }
 
-// The name stands on the disk once its folder does. A file system that cannot sync folders keeps them by itself.
+// The new name is on the disk once its folder is synced. A file system that cannot sync folders keeps names durable by
+// itself.
 static bool sync_names(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return true; // a folder that may be written but not read
+    if (fd < 0) return true; // the folder can be written but not read
     bool ok = fsync(fd) == 0 || errno == EINVAL;
     int code = errno;
     close(fd);
@@ -98,7 +100,7 @@ hone_status hone_os_replace_file(const char *path, const void *bytes, size_t siz
     char target[PATH_MAX], temporary[PATH_MAX];
     if (strlen(path) >= sizeof target) return hone_fail_system(err, HONE_IO, where, ENAMETOOLONG, "%.200s...", path);
     if (is_device_or_pipe(path)) return write_into(path, bytes, size, err);
-    // A link keeps pointing where it points: the file behind it is replaced.
+    // A link keeps its target: the file that it points to is replaced.
     if (realpath(path, target) == NULL) memcpy(target, path, strlen(path) + 1);
     int fd = open_beside(target, temporary, sizeof temporary);
     if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot write beside %s", path);
@@ -111,7 +113,7 @@ hone_status hone_os_replace_file(const char *path, const void *bytes, size_t siz
     return hone_fail_system(err, HONE_IO, where, code, "cannot write %s, which is unchanged", path);
 }
 
-// One call of write: the kernel keeps others off the file for its time, and O_APPEND puts it behind what is there.
+// One call of write: the kernel locks the file for its duration, and O_APPEND puts the text at the end.
 hone_status hone_os_append_file(const char *path, const void *bytes, size_t size, hone_error *err)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
@@ -135,7 +137,8 @@ void hone_os_tell(const char *text, size_t size)
 hone_status hone_os_write_beside(
     const char *target, const char *temporary, const void *bytes, size_t size, hone_error *err)
 {
-    // A name that somebody prepared, be it a link, is nothing to write through.
+    // Another process may have prepared this name, even as a link, so the old file is removed instead of written
+    // through.
     unlink(temporary);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return hone_fail_system(err, HONE_IO, where, errno, "cannot write beside %s", target);

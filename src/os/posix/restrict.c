@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 // Files ---------------------------------------------------------------------------------------------------------------
-// The header of the build may be older than the kernel that is run on: its numbers stand here.
+// The build's header may be older than the running kernel, so the numbers are defined here.
 
 enum { RULESET_VERSION = 1, RULE_PATH_BENEATH = 1, CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
 
@@ -32,7 +32,7 @@ typedef struct ruleset {
     uint64_t files, network, scopes;
 } ruleset;
 
-// As the kernel has it: packed.
+// Packed, as in the kernel.
 typedef struct __attribute__((packed)) beneath {
     uint64_t allowed;
     int32_t parent;
@@ -43,7 +43,7 @@ static int landlock_version(void)
     return (int)syscall(CREATE_RULESET, NULL, 0, RULESET_VERSION);
 }
 
-// What a version does not know makes it refuse all.
+// Landlock refuses a ruleset with rights that its version does not know.
 static ruleset ruleset_of(int version)
 {
     ruleset all = {.files = write_file | remove_and_make};
@@ -85,9 +85,9 @@ static bool restrict_files(const hone_os_rights *rights)
 
 // Calls ---------------------------------------------------------------------------------------------------------------
 
-// Other processes, the kernel itself, the machine's mounts, clock and keys, and what outlives all processes that made it
-// (shared memory, semaphores and queues of System V and POSIX). io_uring does what else a filter sees; a userfaultfd answers for
-// memory when it is read.
+// Calls that affect other processes, the kernel itself, or the machine's mounts, clock and keys, and calls that create
+// objects which outlive all processes (shared memory, semaphores and queues of System V and POSIX). io_uring does what
+// a filter would otherwise see; a userfaultfd supplies memory when it is read.
 static const int refused[] = {
 #if !defined(__SANITIZE_ADDRESS__) // whose search for leaks traces the process
     SYS_ptrace,
@@ -153,8 +153,9 @@ static const int refused[] = {
 #endif
 };
 
-// Of a process. Its number is the last argument named: 0, or the caller's own, is allowed. Threads of one's own have
-// numbers that no filter tells from those of other processes: whose processors and scheduler change is not looked at.
+// Calls that name a process. The number of the process is the last argument named; 0, or the caller's own, is allowed.
+// A filter cannot distinguish the process's own threads from other processes, so calls that change processors and
+// scheduler are not filtered.
 static const struct {
     uint32_t call;
     int kind; // the first argument, where the number is the second one; -1: the number is the first
@@ -198,7 +199,7 @@ static void answer(filter *f, uint32_t with)
     add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, with));
 }
 
-// Answers, where what was loaded is this value; else goes on.
+// Returns `with` if the loaded value is this one; otherwise continues.
 static void answer_if(filter *f, uint32_t value, uint32_t with)
 {
     add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
@@ -210,7 +211,7 @@ static size_t argument(size_t number)
     return offsetof(struct seccomp_data, args) + number * sizeof(uint64_t);
 }
 
-// Goes on where it is another call.
+// Continues if it is another call.
 static void answer_for_own_process(filter *f, uint32_t call, int kind, uint32_t otherwise)
 {
     const uint16_t test = f->count;
@@ -227,7 +228,7 @@ static void answer_for_own_process(filter *f, uint32_t call, int kind, uint32_t 
     f->steps[test].jf = (uint8_t)(f->count - 1 - test);
 }
 
-// Past the test of the number a socket's family decides: those of the network are refused.
+// After the test of the call's number, a socket's family decides: those of the network are refused.
 static void write_filter(filter *f, bool local_sockets)
 {
     const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
@@ -246,9 +247,9 @@ static void write_filter(filter *f, bool local_sockets)
     answer(f, SECCOMP_RET_ALLOW);
     load(f, argument(0));
     if (local_sockets) answer_if(f, AF_UNIX, SECCOMP_RET_ALLOW);
-    answer_if(f, AF_NETLINK, SECCOMP_RET_ALLOW); // the kernel's own words: which devices there are
+    answer_if(f, AF_NETLINK, SECCOMP_RET_ALLOW); // messages of the kernel, for example about devices
     answer(f, no);
-    for (size_t i = 0; i < REFUSED; i++) // to the last step
+    for (size_t i = 0; i < REFUSED; i++) // each jumps to the last step
         f->steps[tests + i].jt = (uint8_t)(f->count - 1 - (tests + i) - 1);
 }
 
@@ -269,7 +270,7 @@ static bool restrict_calls(const hone_os_rights *rights)
 
 // Signals -------------------------------------------------------------------------------------------------------------
 
-// Steps of the filter below that others jump to.
+// Steps of the filter below that are targets of jumps.
 enum { OF_MASK = 5, OF_ACTION = 7, OF_SET = 9, ALLOWED = 13, DONE = 14, SIGNAL_STEPS };
 enum { FIRST = offsetof(struct seccomp_data, args), SECOND = FIRST + 8, SECOND_HIGH = SECOND + 4 }; // arguments
 
@@ -277,7 +278,7 @@ enum { FIRST = offsetof(struct seccomp_data, args), SECOND = FIRST + 8, SECOND_H
 #define STEP_IF(at, value, yes, no)                                                                                    \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), (yes) - (at)-1, (no) - (at)-1)
 
-// A set or an action that is NULL is a question.
+// A call with a NULL set or action only queries.
 bool hone_os_keep_signals_open(int signal)
 {
     struct sock_filter steps[SIGNAL_STEPS] = {
@@ -310,7 +311,7 @@ unsigned hone_os_can_restrict(void)
 
 unsigned hone_os_restrict(const hone_os_rights *rights)
 {
-    // Else a program with the rights of another user could be fooled.
+    // Otherwise a program with the rights of another user could be attacked.
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 0;
     const unsigned files = restrict_files(rights) ? HONE_OS_RESTRICTS_FILES : 0;
     return files | (restrict_calls(rights) ? HONE_OS_RESTRICTS_CALLS : 0u);

@@ -1,4 +1,4 @@
-// Programs that are run to their end: compilers.
+// Runs programs to their end: compilers.
 #include "base/error.h"
 #include "os/mutex.h"
 #include "os/os.h"
@@ -17,7 +17,7 @@ enum { MOST_ARGUMENTS = 512 };
 
 static const char where[] = "os.process.run";
 
-// Until the program has closed its end, or longer than it is waited for.
+// Reads until the program has closed its end, or until the deadline.
 static hone_status read_all(const hone_process *process, uint64_t deadline_ns, size_t limit, hone_buffer *out)
 {
     const size_t most = out->size + limit;
@@ -78,12 +78,13 @@ bool hone_os_find_program(const char *name, char *out, size_t size)
 
 // Private folders -----------------------------------------------------------------------------------------------------
 
-// Whoever has a folder holds a lock on it, so that one whose owner was killed is known by that nobody does.
+// The owner of a folder holds a lock on it, so that a folder without a lock is known to belong to a process that was
+// killed.
 static const char folder_start[] = "hone-build-";
 
 static void remove_whole(const char *folder);
 
-// A link is removed, and what it leads to stays.
+// Removes a link, but not its target.
 static bool remove_one(void *ctx, const char *name)
 {
     char path[PATH_MAX];
@@ -98,7 +99,7 @@ static void remove_whole(const char *folder)
     (void)!rmdir(folder);
 }
 
-// -1: somebody has it, it is another user's, or it is gone by now.
+// -1 if another process holds it, if it belongs to another user, or if it no longer exists.
 static int hold(const char *folder)
 {
     struct stat info;
@@ -135,7 +136,7 @@ static bool remove_left_behind(void *ctx, const char *name)
 
 bool hone_os_make_private_folder(char *out, size_t size, int *out_hold)
 {
-    enum { TRIES = 16 }; // who looks for folders that were left may find a new one before it is held
+    enum { TRIES = 16 }; // another process that cleans up may take a new folder before it is locked
     static atomic_flag has_looked = ATOMIC_FLAG_INIT;
     const char *named = hone_os_variable("TMPDIR"), *parent = named != NULL && named[0] == '/' ? named : "/tmp";
     *out_hold = -1;

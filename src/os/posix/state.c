@@ -14,7 +14,7 @@ bool hone_process_state_read(pid_t pid, hone_process_state *out)
     unsigned flags = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (!hone_os_read_text("", path, line)) return false;
-    // The name may have anything in it, brackets too.
+    // The name may contain any character, brackets too.
     const char *name = strchr(line, '('), *end = strrchr(line, ')');
     if (name == NULL || end == NULL || sscanf(end + 1, " %c %d %*d %*d %*d %*d %u", &state, &parent, &flags) != 3)
         return false;

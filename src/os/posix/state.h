@@ -1,4 +1,4 @@
-// What the kernel says of a process that may end at any time.
+// What the kernel reports about a process that may end at any time.
 #ifndef HONE_OS_POSIX_STATE_H
 #define HONE_OS_POSIX_STATE_H
 
@@ -7,13 +7,13 @@
 
 enum { HONE_PROCESS_NAME_SIZE = 16 };
 
-// What a keeper calls itself, so that its parent knows that it answers.
+// The name that a keeper gives itself, by which its parent knows that it handles SIGTERM.
 #define HONE_KEEPER_NAME "hone-keeper"
 
 typedef struct hone_process_state {
     char name[HONE_PROCESS_NAME_SIZE];
     pid_t parent;
-    bool is_running; // or ready to: its first thread
+    bool is_running; // its first thread runs or is ready to
     bool is_stopped; // by a signal or a debugger
     bool is_exiting; // its files may be closed by now; it cannot be waited for yet
 } hone_process_state;

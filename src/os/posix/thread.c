@@ -1,15 +1,16 @@
-// The thread pool: one job at a time, shared with the caller. A second caller, and a body that calls back in,
-// find the pool taken and run their bodies themselves, so nothing ever waits for a pool that waits for it.
+// The thread pool runs one job at a time, and the caller works on it too. A second caller, and a body that calls the
+// pool, find it in use and run their bodies themselves, so no thread ever waits for a pool that waits for that thread.
 //
-// How a worker joins a job: the caller fills the job in, then puts tickets out; a worker that takes a ticket
-// owns a place in the job and says so when it has left. Taking the remaining tickets back closes the job: from
-// then on the number of workers inside only falls, and the caller waits until it is 0.
+// How a worker joins a job: the caller fills in the job, then publishes tickets. A worker that takes a ticket owns a
+// place in the job, and reports when it has left. Taking the remaining tickets back closes the job: from then on the
+// number of workers inside only falls, and the caller waits until it is 0.
 //
-// How nobody sleeps through a job: a worker counts itself as a sleeper and then looks for tickets; a caller puts
-// tickets out and then looks for sleepers. All four are sequentially consistent, so one of the two sees the other:
-// either the worker stays awake, or the caller wakes it, under the mutex that the worker gives up only inside its wait.
-// The way back is the same: a caller says that it waits and then looks at how many have left; a worker leaves and then
-// looks whether the caller waits. (Dekker's pattern: each side writes its own flag before it reads the other's.)
+// Why no worker sleeps through a job: a worker counts itself as a sleeper and then reads the tickets; a caller
+// publishes tickets and then reads the number of sleepers. All four accesses are sequentially consistent, so at least
+// one side sees the other: either the worker stays awake, or the caller wakes it, under the mutex that the worker
+// releases only inside its wait. The end of a job works the same way: a caller sets `waiting` and then reads how many
+// have left; a worker leaves and then reads `waiting`. (Dekker's pattern: each side writes its own flag before it reads
+// the other's.)
 //
 //     caller                              worker
 //     tickets = n                         sleepers += 1
@@ -18,10 +19,11 @@
 //     tickets -> 0, joined = n - rest     waiting ?  lock, signal
 //     waiting = true, left == joined ?
 //
-// Who works on what: the indices are cut into chunks, the chunks into as many ranges as threads may work. Each thread begins
-// with a range of its own, the same in every job, and goes on with those of others when it is done. So rows stay in the
-// cache of the processor that had them in the last job, and threads meet at one counter only at the end. Where
-// processors share no cache that costs most: a virtual machine's may lie 70 or 340 ns apart, and change within seconds.
+// How the work is divided: the indices are cut into chunks, and the chunks into as many ranges as threads may work.
+// Each thread begins with its own range, the same in every job, and continues with the ranges of others when it is
+// done. So rows stay in the cache of the processor that had them in the last job, and threads contend for one counter
+// only at the end. Contention costs most where processors share no cache: those of a virtual machine may be 70 or 340
+// ns apart, and that changes within seconds.
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -37,7 +39,8 @@
 
 static const char where[] = "os.pool.create";
 
-// Chosen by hand. How long to look before sleeping: a sleep and its wake cost a worker more than a small kernel lasts.
+// Chosen by hand. How long to spin before sleeping: to sleep and be woken costs a worker more than a small kernel
+// takes.
 enum { WORKER_SPIN_NS = 200000, CALLER_SPIN_NS = 200000, CHUNKS_PER_THREAD = 16, LINE = 64 };
 
 typedef struct job {
@@ -45,60 +48,60 @@ typedef struct job {
     void *ctx;
     int64_t count, chunk, chunks;
     int32_t ranges;
-    uint64_t epoch; // jobs of this pool until now
+    uint64_t epoch; // the number of jobs of this pool so far
 } job;
 
-// How far a range is done: the job's epoch, and in the last bits how many of its chunks were taken. With the epoch of an earlier
-// job none were, so that nobody has to set it back.
+// The progress of a range: the job's epoch, and in the low bits how many of its chunks were taken. With the epoch of an
+// earlier job no chunk counts as taken, so no thread has to reset the ranges.
 enum { TAKEN_BITS = 8 };
 typedef struct range {
     _Atomic uint64_t taken;
-    char rest[2 * LINE - sizeof(uint64_t)]; // no other range on this cache line, wherever the array begins
+    char rest[2 * LINE - sizeof(uint64_t)]; // keeps every other range off this cache line, wherever the array begins
 } range;
 
 typedef struct worker {
     hone_pool *pool;
     pthread_t thread;
-    atomic_int number; // the system's; 0: it has not begun
+    atomic_int number; // the system's; 0 until the thread has begun
     // Under the pool's mutex.
     bool asleep, moved; // moved: kept off its caller's processor until it wakes
-    cpu_set_t allowed;  // what it may use else
-    uint64_t settings;  // that it began with; its own
+    cpu_set_t allowed;  // what it may use otherwise
+    uint64_t settings;  // thread settings that it began with; only the worker uses it
 } worker;
 
 struct hone_pool {
     hone_allocator allocator;
-    int32_t threads; // the caller's among them
+    int32_t threads; // including the caller
     int32_t started; // workers that run; written by the holder of `taken`
     bool starts_failed;
     atomic_uint generation; // of the process that the workers run in
     atomic_flag taken;
     job job;                   // written by the holder of `taken` while no worker is inside
     range *ranges;             // one for each thread
-    char before_tickets[LINE]; // what all threads write lies a cache line apart from the rest
+    char before_tickets[LINE]; // keeps what all threads write a cache line apart from the rest
     _Atomic int32_t tickets;
     _Atomic int32_t left; // workers that took a ticket of this job and are done
     char before_sleepers[LINE];
     _Atomic int32_t sleepers;
     _Atomic bool waiting; // the caller sleeps until the last worker has left
     _Atomic bool stop;
-    _Atomic bool resting; // who looks for tickets goes to sleep
-    uint64_t float_mode;  // of who made the pool
+    _Atomic bool resting; // threads that wait for tickets go to sleep
+    uint64_t float_mode;  // of the thread that created the pool
     _Atomic bool worker_changed;
-    bool is_crowded;       // of who runs the pool's jobs
-    _Atomic int32_t asked; // the most workers that a job was put out to, since hone_pool_take_asked
+    bool is_crowded;       // written by the thread that runs the pool's jobs
+    _Atomic int32_t asked; // the largest number of workers that a job requested since hone_pool_take_asked
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
     worker *workers;
 };
 
-// The first chunk of a range; that of the one after the last is how many there are.
+// The first chunk of a range; for the index after the last range, the number of chunks.
 static int64_t range_begin(const job *current, int32_t index)
 {
     return current->chunks * index / current->ranges;
 }
 
-// Takes the next of a range's chunks, of which it has so many. Answers which; -1 when none is left.
+// Takes the next chunk of a range that has `chunks` chunks. Returns its index, -1 if none is left.
 static int64_t take_chunk(range *own, uint64_t epoch, int64_t chunks)
 {
     uint64_t taken = atomic_load_explicit(&own->taken, memory_order_relaxed), index;
@@ -118,7 +121,7 @@ static void run_chunk(const job *current, int64_t index)
         current->body(current->ctx, i);
 }
 
-// Works on the range `home`, then on those of others.
+// Works on the range `home`, then on the other ranges.
 static void work(hone_pool *pool, int32_t home)
 {
     const job *current = &pool->job;
@@ -143,8 +146,8 @@ static bool worth_waking(hone_pool *pool)
     return atomic_load(&pool->tickets) > 0 || atomic_load(&pool->stop);
 }
 
-// A virtual machine often wakes a worker on its caller's processor, since an idle one looks taken away by the host; it
-// then waits there behind the caller for some milliseconds. The caller holds the mutex.
+// A virtual machine often wakes a worker on its caller's processor, since an idle processor looks as if the host had
+// taken it away; the worker then waits there behind the caller for some milliseconds. The caller holds the mutex.
 static void keep_off(worker *sleeper, int cpu)
 {
     if (!sleeper->moved && pthread_getaffinity_np(sleeper->thread, sizeof sleeper->allowed, &sleeper->allowed) != 0)
@@ -167,7 +170,8 @@ static void sleep_until_woken(worker *self)
 {
     hone_pool *pool = self->pool;
     pthread_mutex_lock(&pool->mutex);
-    atomic_fetch_add(&pool->sleepers, 1); // before the last look: a caller that missed it put its tickets out first
+    // Before the last check: a caller that misses this has published its tickets earlier
+    atomic_fetch_add(&pool->sleepers, 1);
     self->asleep = true;
     while (!worth_waking(pool))
         pthread_cond_wait(&pool->wake, &pool->mutex);
@@ -184,7 +188,7 @@ static void compare_settings(const worker *self)
     if (hone_os_thread_settings() != self->settings) atomic_store(&self->pool->worker_changed, true);
 }
 
-// Waits for tickets: looks for a few microseconds, then sleeps.
+// Waits for tickets: spins for WORKER_SPIN_NS, then sleeps.
 static void await_tickets(worker *self)
 {
     hone_pool *pool = self->pool;
@@ -195,7 +199,7 @@ static void await_tickets(worker *self)
             hone_os_pause();
         }
     } while (hone_os_now_ns() < end && !atomic_load_explicit(&pool->resting, memory_order_relaxed));
-    compare_settings(self); // takes some system calls: after a job they would be part of its time
+    compare_settings(self); // takes some system calls, so not right after a job, whose time would include them
     sleep_until_woken(self);
 }
 
@@ -226,9 +230,9 @@ static void *worker_main(void *ctx)
     return NULL;
 }
 
-// Starts the workers at the first job, without the host's signals, which are for the host's own threads: all but those
-// that a worker's own instruction raises, which end the process where they are blocked. A system that gives fewer
-// threads than asked for leaves a smaller pool.
+// Starts the workers at the first job. They block the host's signals, which are meant for the host's own threads,
+// except those that a worker's own instruction raises: where they are blocked, such a signal ends the process. If the
+// system gives fewer threads than requested, the pool is smaller.
 static void start_workers(hone_pool *pool)
 {
     static const int own_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
@@ -290,7 +294,7 @@ static int32_t smaller(int64_t a, int64_t b)
     return (int32_t)(a < b ? a : b);
 }
 
-// Chunks are at most twice CHUNKS_PER_THREAD a thread: where there are more indices, a chunk has several.
+// Makes at most twice CHUNKS_PER_THREAD chunks per thread; with more indices than that, a chunk has several.
 static void begin_job(hone_pool *pool, const job *work_to_do, int32_t threads)
 {
     uint64_t epoch = pool->job.epoch + 1;
@@ -311,7 +315,7 @@ static void put_out(hone_pool *pool, const job *work_to_do, int32_t helpers)
     wake_workers(pool, helpers);
 }
 
-// Takes back what tickets are left, and waits for the workers that have the others.
+// Takes the remaining tickets back, and waits for the workers that took the others.
 static void take_in(hone_pool *pool, int32_t helpers)
 {
     int32_t joined = helpers - atomic_exchange(&pool->tickets, 0);
@@ -319,7 +323,7 @@ static void take_in(hone_pool *pool, int32_t helpers)
     await_leaving(pool, joined);
 }
 
-// The pool is taken by this thread.
+// The calling thread holds the pool.
 static void run_shared(hone_pool *pool, int32_t limit, const job *work_to_do)
 {
     hone_assert(limit > 1 && work_to_do->count > 1);
@@ -355,8 +359,8 @@ static void make_ready(hone_pool *pool)
     atomic_flag_clear(&pool->taken);
 }
 
-// A child process has the pool and none of its workers, and what they did last stands half done in it. The first to
-// come makes it as new; nobody else may take it before. False: somebody else is at that.
+// A child process has the pool without its workers, and the state that they left half written. The first thread that
+// uses the pool resets it; no other thread may take it before. False if another thread is resetting it.
 static bool is_of_this_process(hone_pool *pool)
 {
     unsigned now = hone_fork_generation(), was = atomic_load_explicit(&pool->generation, memory_order_acquire);
@@ -397,7 +401,7 @@ void hone_pool_note_crowd(hone_pool *pool, bool is_crowded)
     if (pool != NULL) pool->is_crowded = is_crowded;
 }
 
-// A worker that has counted itself among the sleepers is awake for some microseconds more.
+// A worker that has counted itself among the sleepers is still awake for some microseconds.
 void hone_pool_rest(hone_pool *pool)
 {
     if (pool == NULL || !is_of_this_process(pool) || atomic_flag_test_and_set(&pool->taken)) return;
@@ -409,7 +413,8 @@ void hone_pool_rest(hone_pool *pool)
     atomic_flag_clear(&pool->taken);
 }
 
-// A job in which each worker stays until all are there, or the caller waits no longer: none takes two tickets.
+// A job in which each worker stays until all have arrived, or until the caller stops waiting: so no worker takes two
+// tickets.
 typedef struct meeting {
     int32_t expected;
     _Atomic int32_t here;
@@ -508,7 +513,8 @@ static void end_workers(hone_pool *pool)
     pthread_mutex_destroy(&pool->mutex);
 }
 
-// What a child never used has threads, and sleepers on its conditions, that are not there: neither is waited for.
+// In a child that never used the pool, the threads and the sleepers on its conditions do not exist: neither is waited
+// for.
 void hone_pool_destroy(hone_pool **pool)
 {
     hone_pool *self = *pool;

@@ -1,8 +1,8 @@
-// A thread of hone's own that looks after something now and then.
+// A thread of hone's own that does maintenance now and then.
 //
-// Nothing of a call waits for it, and it takes none of the host's signals. A fork finds it asleep, or waits for the
-// mutexes that it holds as for those of every thread; so who asks whether a process may be forked need not count it. A
-// child has no such thread until somebody starts one there.
+// No call waits for it, and it handles none of the host's signals. A fork finds it asleep, or waits for its mutexes as
+// for those of every thread; so a check whether a process may be forked need not count it. A child process has no such
+// thread until it is started there.
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -27,7 +27,7 @@ struct hone_ticker {
 
 enum { STACK_BYTES = 1 << 20 };
 
-// How many run in this process: the number of its generation, and behind it their count.
+// How many run in this process: the generation in the upper half, and the count in the lower half.
 static atomic_uint_fast64_t running;
 
 static void count(int change)
@@ -39,7 +39,7 @@ static void count(int change)
     while (!atomic_compare_exchange_weak(&running, &was, is));
 }
 
-// ThreadSanitizer starts a thread of its own with the first that the program starts.
+// ThreadSanitizer starts a thread of its own together with the program's first.
 static atomic_int sanitizers_threads;
 
 static void count_sanitizers(void)
@@ -64,7 +64,7 @@ static struct timespec after(uint64_t pause_ns)
     return (struct timespec){now.tv_sec + (time_t)(at / second), (long)(at % second)};
 }
 
-// False: it was told to stop.
+// False if it was asked to stop.
 static bool wait_for(hone_ticker *ticker, uint64_t pause_ns)
 {
     const struct timespec end = after(pause_ns);
@@ -99,7 +99,7 @@ static int start_thread(hone_ticker *ticker)
     return code;
 }
 
-// All but its allocator and what it calls.
+// Initialises everything except the allocator and the function that it calls.
 static void begin(hone_ticker *ticker)
 {
     pthread_condattr_t attributes;
@@ -136,7 +136,8 @@ hone_status hone_ticker_start(
     return HONE_OK;
 }
 
-// A sanitizer lets no child of a process with threads start any, or waits for a lock of its own that one of them held.
+// A sanitizer does not let the child of a process with threads start threads, or waits for one of its own locks that
+// such a thread held.
 static bool may_start_in_child(void)
 {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -157,7 +158,7 @@ void hone_ticker_in_child(hone_ticker *ticker)
     if (ticker != NULL && ticker->generation != hone_fork_generation() && may_start_in_child()) begin(ticker);
 }
 
-// In a child neither the thread nor what it waited on is there.
+// In a child neither the thread nor the condition that it waited on exists.
 void hone_ticker_stop(hone_ticker **ticker)
 {
     hone_ticker *self = *ticker;

@@ -1,4 +1,4 @@
-// What foreign code may change in its process and leave so: one table of facts, each read as one number.
+// Detects what foreign code changes in its process and does not restore: one table of facts, each read as one number.
 #include "base/hash.h"
 #include "os/limits.h"
 
@@ -48,7 +48,7 @@ static uint64_t read_handlers(void)
     uint64_t hash = 0;
     for (int number = 1; number < NSIG; number++) {
         struct sigaction action;
-        if (sigaction(number, NULL, &action) != 0) continue; // those of the C library itself
+        if (sigaction(number, NULL, &action) != 0) continue; // fails for the signals that the C library uses itself
         uintptr_t handler =
             (action.sa_flags & SA_SIGINFO) != 0 ? (uintptr_t)action.sa_sigaction : (uintptr_t)action.sa_handler;
         const uint64_t fact[2] = {handler, (uint64_t)number};
@@ -82,7 +82,7 @@ static uint64_t read_file_mask(void)
 
 static uint64_t read_environment(void)
 {
-    uint64_t sum = 0; // in no order
+    uint64_t sum = 0; // the same in any order
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
         sum += hone_hash64(*entry, strlen(*entry));
     return sum;
@@ -107,7 +107,7 @@ static uint64_t read_limits(void)
     return hash;
 }
 
-// Whether the calling thread can be cancelled, and how; what threads get that are made with no attributes.
+// Whether and how the calling thread can be cancelled, and the attributes of threads that are created without any.
 static uint64_t read_thread_rules(void)
 {
     int state, type;
@@ -135,7 +135,7 @@ static uint64_t read_priority(void)
     return mix(hone_hash64(fact, sizeof fact), &of_files, sizeof of_files);
 }
 
-// Registers in use are what is left by code for MMX without emms: the caller's long double is NaN from then on.
+// Registers in use are left by MMX code without emms: from then on a long double of the caller is NaN.
 static uint64_t read_x87_registers(void)
 {
 #if defined(__x86_64__)
@@ -165,7 +165,8 @@ static uint64_t read_settings_of_kernel(void)
         {PR_GET_SECCOMP, 0},
         {GET_MEMORY_MERGE, 0},
     };
-    // A process reaps orphans, a signal when its parent ends, the policy of memory, whether the processor's counter may be read.
+    // Whether the process reaps orphans, its signal when the parent ends, its memory policy, whether it may read the
+    // processor's time-stamp counter.
     int answers[4] = {0, 0, 0, 0};
     (void)prctl(PR_GET_CHILD_SUBREAPER, &answers[0], 0, 0, 0);
     (void)prctl(PR_GET_PDEATHSIG, &answers[1], 0, 0, 0);
@@ -213,7 +214,7 @@ static uint64_t read_timers(void)
         getitimer(which[i], &timer);
         if (timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0) armed |= (uint64_t)1 << i;
     }
-    // Those of timer_create, also such as are not armed: a process has a thousand or so.
+    // Also counts timers of timer_create that are not armed: a process can have only about a thousand.
     FILE *list = fopen("/proc/self/timers", "re");
     char line[128];
     while (list != NULL && fgets(line, sizeof line, list) != NULL)
@@ -222,7 +223,7 @@ static uint64_t read_timers(void)
     return armed;
 }
 
-// The lowest that is free.
+// The lowest free key.
 static uint64_t read_next_key(void)
 {
     pthread_key_t key;
@@ -274,8 +275,8 @@ void hone_os_state_read(hone_os_state *out)
         out->facts[i] = facts[i].read();
 }
 
-// A library that was linked with -Ofast or -ffast-math has the thread that loads it take subnormal numbers for zero. What hone loads is put
-// back (library.c); what a kernel loads is not.
+// A library that was linked with -Ofast or -ffast-math makes the thread that loads it treat subnormal numbers as zero.
+// hone restores the mode after libraries that it loads itself (library.c), but not after those that a kernel loads.
 static const char *what_of(size_t fact, const hone_os_state *before, const hone_os_state *now)
 {
 #if defined(__x86_64__)
@@ -305,7 +306,8 @@ void hone_os_state_adopt_loading(hone_os_state *state)
 
 // A thread's own ------------------------------------------------------------------------------------------------------
 
-// Some ns, since a pool's workers ask after each job: fegetenv would store and load all of it.
+// Takes some ns, which matters because a pool's workers call it after each job: fegetenv would store and load the whole
+// environment.
 uint64_t hone_os_float_mode(void)
 {
 #if defined(__x86_64__)
@@ -329,14 +331,14 @@ uint64_t hone_os_thread_settings(void)
 }
 
 #if defined(__x86_64__)
-// GCC looks into functions for what they leave alone, also for arguments; an assembler's text says nothing of that.
+// GCC analyses which registers a function leaves alone, also for arguments; it cannot see that in assembler text.
 #    if defined(__clang__)
 #        define ASSEMBLY __attribute__((naked, noinline))
 #    else
 #        define ASSEMBLY __attribute__((naked, noipa))
 #    endif
-// Marks in all registers that a function keeps for its caller but the stack's, and a bit in *out for each that comes back with
-// another number. What the caller had in them is put back in any case.
+// Writes marks into all registers that a function must preserve for its caller, except the stack pointer, and sets a
+// bit in *out for each that comes back changed. The caller's values are restored in any case.
 ASSEMBLY static int call_with_marks(
     __attribute__((unused)) int (*call)(void *ctx),
     __attribute__((unused)) void *ctx,
@@ -416,7 +418,7 @@ bool hone_os_thread_come_back(const hone_os_thread_mode *mode)
     thread_mode saved;
     cpu_set_t now;
     memcpy(&saved, mode->bytes, sizeof saved);
-    // More than 1,024 processors do not fit, and then there is nothing saved.
+    // More than 1,024 processors do not fit in the set, and then nothing was saved.
     if (CPU_COUNT(&saved.processors) == 0 || sched_getaffinity(0, sizeof now, &now) != 0) return false;
     return !CPU_EQUAL(&now, &saved.processors) && sched_setaffinity(0, sizeof saved.processors, &saved.processors) == 0;
 }
@@ -449,7 +451,7 @@ bool hone_os_has_memory(const void *from, size_t size)
         const size_t count = came > 0 ? (size_t)came / sizeof entries[0] : 0;
         for (size_t i = 0; i < count; i++)
             has = has && (entries[i] & is_there) != 0;
-        if (count == 0) break; // nobody may look
+        if (count == 0) break; // reading is not permitted
         at += count;
     }
     if (fd >= 0) close(fd);
@@ -506,7 +508,7 @@ const char *hone_os_advice_words(uint32_t found)
 }
 
 #if defined(__GLIBC__) && __SIZEOF_POINTER__ == 8
-// The first piece of the heap that grows by brk. NULL if the process has no such heap.
+// The first chunk of the heap that grows by brk. NULL if the process has no such heap.
 static const char *find_heap(void)
 {
     char line[512];
@@ -519,13 +521,13 @@ static const char *find_heap(void)
     return (const char *)from; // NOLINT: an address as the system tells it
 }
 
-// A piece begins with two words, of which the second is its size and three flags. The last one ends with the heap.
+// A chunk begins with two words, of which the second is its size and three flags. The last chunk ends with the heap.
 // Source: glibc's malloc/malloc.c, "Chunk layout".
 //
 //      | before (8) | size, flags (8) | what malloc returned ...
 static bool is_whole(const char *piece)
 {
-    enum { LEAST = 32, ALIGN = 16, FLAGS = 7, FENCE = 16 }; // a fence stands where somebody else took memory by brk
+    enum { LEAST = 32, ALIGN = 16, FLAGS = 7, FENCE = 16 }; // a fence is where other code took memory by brk
     const char *const end = sbrk(0);
     size_t size = 0;
     for (; piece < end; piece += size) {
@@ -539,7 +541,7 @@ static bool is_whole(const char *piece)
 
 bool hone_os_heap_is_whole(void)
 {
-    enum { LOOKS = 3 }; // another thread may be at it
+    enum { LOOKS = 3 }; // repeats the check, since another thread may be changing the heap
     static const char *heap;
     if (heap == NULL) heap = find_heap();
     for (int i = 0; heap != NULL && i < LOOKS; i++)

@@ -1,4 +1,4 @@
-// The one place where hone reads the environment, and sets it in a worker.
+// The only file of hone that reads the environment; it also sets variables in a worker.
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ const char *hone_os_variable(const char *name)
 
 void hone_os_offer_variable(const char *name, const char *value)
 {
-    (void)setenv(name, value, 0); // without memory the library keeps its own way
+    (void)setenv(name, value, 0); // without memory for it, the library keeps its default
 }
 
 const char *hone_os_withheld_variable(const char *const *names)

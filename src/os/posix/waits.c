@@ -1,4 +1,4 @@
-// Linux counts for each thread how long it stood in a processor's queue: the second number of /proc/.../schedstat.
+// Linux counts for each thread how long it waited in a processor's run queue: the second number of /proc/.../schedstat.
 #include "os/waits.h"
 
 #include "os/conditions.h"
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// A thread that is woken waits for its processor to wake, some us, and the system's own threads take others: what is
-// shorter than a hundredth of the work moves its time by no more than that.
+// A thread that is woken waits some us for its processor to wake, and other threads wait for the system's own threads.
+// A wait shorter than a hundredth of the work changes the work's time by no more than that, and is ignored.
 static const double least_share = 0.01;
 
 static double read_stolen_ticks(void)
@@ -94,8 +94,9 @@ static uint64_t processor_ns(int thread)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-// A thread that is ready, and whose processor time stands still while the system is asked for its state. One that was
-// woken and has had no processor yet would else be taken for idle: its wait is counted when it ends.
+// Whether a thread is ready but its processor time does not advance while the system is asked for its state. Without
+// this a thread that was woken and has had no processor yet would be taken for idle: its wait is counted only when it
+// ends.
 static bool waits_now(int thread)
 {
     char number[16];
@@ -131,11 +132,11 @@ unsigned hone_os_waits_end(hone_os_waits *waits)
 
 static double grown(uint64_t from, uint64_t to)
 {
-    return to > from ? (double)(to - from) : 0; // a thread that has ended takes its numbers along
+    return to > from ? (double)(to - from) : 0; // the numbers of a thread that has ended are gone
 }
 
-// What a thread waits that still does is counted when that ends: it had no processor but for what it ran. That one was
-// not asked for all the while is possible, but not known.
+// A wait that still lasts is not counted yet: the thread had no processor except for the time that it ran. It may also
+// have been idle for a part of that time, which is not known.
 static double wait_of(const hone_os_waits_reading *before, const hone_os_waits_reading *after, int i, double elapsed_ns)
 {
     const double over_ns = grown(before->delays_ns[i], after->delays_ns[i]);

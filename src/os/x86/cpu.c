@@ -35,8 +35,8 @@ static uint64_t feature_bits(const X86Features *f)
     return bits;
 }
 
-// Source: Linux's Documentation/arch/x86/xstate.rst. A system that keeps no tiles for its processes, an older Linux for
-// one, has no such question, and its answer is an error.
+// Source: Linux's Documentation/arch/x86/xstate.rst. A system that does not save the tiles of its processes, for
+// example an older Linux, does not know this request and returns an error.
 static uint64_t lent_states(void)
 {
     enum { GET_STATES = 0x1021 };
@@ -56,7 +56,7 @@ bool hone_os_lend_tiles(void)
 
 uint64_t hone_os_matrix_features(bool has_tiles, bool has_bf16, bool has_int8, uint64_t states)
 {
-    const uint64_t tiles = 1 << 17 | 1 << 18; // their shapes, and what is in them
+    const uint64_t tiles = 1 << 17 | 1 << 18; // the configuration of the tiles, and their data
     if (!has_tiles || (states & tiles) != tiles) return 0;
     return (has_bf16 ? HONE_CPU_AMX_BF16 : 0) | (has_int8 ? HONE_CPU_AMX_INT8 : 0);
 }
@@ -115,8 +115,9 @@ static void read_cpuid_caches(hone_os_cpu *out)
     }
 }
 
-// The third-level cache by one cpuid; 0: it says nothing. Under a hypervisor a cpuid costs microseconds, the files of
-// /sys ten times that. Source: Intel's manual, volume 2A, leaf 04H; AMD's, volume 3, function 8000_001Dh. Both:
+// Reads the size of the third-level cache with one cpuid, 0 if it reports none. Under a hypervisor a cpuid costs
+// microseconds, and the files of /sys cost ten times that. Source: Intel's manual, volume 2A, leaf 04H; AMD's, volume
+// 3, function 8000_001Dh. Both:
 //
 //     eax  | ...           | level 7..5    | type 4..0          |
 //     ebx  | ways-1 31..22 | parts-1 21..12 | bytes a line-1 11..0 |
@@ -158,13 +159,13 @@ void hone_os_cpu_read(hone_os_cpu *out)
     copy_trimmed(out->brand, sizeof out->brand, info.brand_string);
     name_microarchitecture(&info, out->microarchitecture, sizeof out->microarchitecture);
     const X86Features *f = &info.features;
-    // cpu_features has asked whether the system saves the tiles' registers (XCR0).
+    // cpu_features has checked that the system saves the tiles' registers (XCR0).
     out->features = feature_bits(f) |
                     hone_os_matrix_features(f->amx_tile, f->amx_bf16, f->amx_int8, f->amx_tile ? lent_states() : 0);
     hone_os_cache_sizes_from_libc(out);
     out->l3_bytes = outer_cache(&info);
     hone_os_cache_sizes("", out);
-    // Many of them: asked last.
+    // This takes many cpuids, so it is the last resort.
     if (out->l1_bytes == 0 || out->l2_bytes == 0) read_cpuid_caches(out);
     int32_t quota = hone_os_cgroup_threads("");
     out->threads = hone_os_affinity_threads();

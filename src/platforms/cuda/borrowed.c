@@ -2,7 +2,7 @@
 
 #include "platforms/shared/launch.h"
 
-enum { ALIGNMENT = 256 }; // what the driver's own memory has
+enum { ALIGNMENT = 256 }; // in bytes, as of the driver's own memory
 
 static cuda_stream *stream_of(const hone_execution *execution)
 {

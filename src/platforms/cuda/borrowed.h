@@ -1,4 +1,4 @@
-// Device memory for one run, in the order of its stream: the host's where the run brings it, else the driver's.
+// Device memory for one run, in stream order: the host's if the run provides it, else the driver's.
 #ifndef HONE_PLATFORMS_CUDA_BORROWED_H
 #define HONE_PLATFORMS_CUDA_BORROWED_H
 
@@ -12,10 +12,10 @@ typedef struct hone_cuda_borrowed {
 } hone_cuda_borrowed;
 
 //   execution  may be NULL
-// Returns: CUDA_OUT_OF_MEMORY also where an old driver gives none in the order of a stream.
+// Returns: CUDA_OUT_OF_MEMORY also if an old driver has no stream-ordered memory.
 cuda_result hone_cuda_borrow(
     const cuda_driver *driver, const hone_execution *execution, size_t size, hone_cuda_borrowed *out);
-// Behind the launch that uses it.
+// Call it after the launch that uses the memory.
 cuda_result hone_cuda_return(
     const cuda_driver *driver, const hone_execution *execution, const hone_cuda_borrowed *memory);
 

@@ -72,8 +72,8 @@ static hone_status find_functions(hone_cuda_compiler *compiler, hone_error *err)
     return HONE_OK;
 }
 
-// NVRTC opens its second library by name alone, which finds it only on the loader's path: opened before, from beside
-// NVRTC, it is there. In a place of its own NVRTC may not need it.
+// NVRTC opens its second library by name alone, so it finds it only on the loader's path. Opening that library before,
+// from NVRTC's folder, makes it available. Failure is not an error, since an NVRTC elsewhere may not need it.
 static void open_builtins(const hone_cuda_compiler *compiler)
 {
     char folder[PATH_SIZE], path[PATH_SIZE + 64];
@@ -89,7 +89,7 @@ static void open_builtins(const hone_cuda_compiler *compiler)
     const char *const names[] = {path, NULL};
     hone_library *library = NULL;
     if (hone_library_open(&compiler->allocator, names, &library, NULL) == HONE_OK)
-        hone_library_close(&compiler->allocator, &library); // it stays mapped
+        hone_library_close(&compiler->allocator, &library); // the library stays mapped
 }
 
 static hone_status open_library(hone_cuda_compiler *compiler, hone_error *err)
@@ -169,7 +169,7 @@ static void add_words(options *list, const char *words)
     }
 }
 
-// From 9.0 on a chip has instructions of its own under the name with an "a".
+// From 9.0 on the target name with an "a" enables instructions that only that chip has.
 static void add_target(const hone_cuda_compiler *compiler, options *list, int capability)
 {
     int archs[MAX_ARCHS], count = 0, best = 0;
@@ -190,7 +190,7 @@ static void collect_options(const hone_cuda_compiler *compiler, const hone_cuda_
     char include[PATH_SIZE];
     add_target(compiler, list, source->capability);
     add_option(list, "-std=c++17", strlen("-std=c++17"));
-    // hone keeps its own; NVRTC's would hide what a compile costs.
+    // hone has its own cache; NVRTC's would hide the cost of a compilation.
     if (compiler->version >= 13000) add_option(list, "--no-cache", strlen("--no-cache"));
     for (const char *macro = source->macros; macro < source->macros + source->macros_size; macro += strlen(macro) + 1)
         add_option(list, macro, strlen(macro));
@@ -209,7 +209,7 @@ static bool key_of(const hone_cuda_compiler *compiler, const hone_cuda_source *s
     for (int i = 0; i < list->count; i++)
         hone_buffer_append(&all, list->option[i], strlen(list->option[i]) + 1);
     hone_buffer_text(&all, source->text);
-    // The toolkit's own headers go with the version.
+    // The toolkit's own headers are identified by the version.
     hone_includes_digest(
         source->text, list->option, (size_t)list->count, compiler->include[0] != '\0' ? compiler->include : NULL, &all);
     hone_hash_sha256(hone_buffer_string(&all), all.size, key);
@@ -218,7 +218,7 @@ static bool key_of(const hone_cuda_compiler *compiler, const hone_cuda_source *s
     return whole;
 }
 
-// The first lines of the log that say what is wrong.
+// Fails with the first lines of the log that describe the error.
 static hone_status fail_log(
     const hone_cuda_compiler *compiler, nvrtc_program *program, const char *name, int result, hone_error *err)
 {

@@ -1,5 +1,5 @@
-// NVRTC, NVIDIA's compiler of CUDA C++ as a library, opened at the first source; and what it has compiled before, on
-// disk.
+// NVRTC, NVIDIA's compiler of CUDA C++ as a library, which is opened for the first source; and a cache on disk of
+// compiled code.
 #ifndef HONE_PLATFORMS_CUDA_COMPILER_H
 #define HONE_PLATFORMS_CUDA_COMPILER_H
 
@@ -13,7 +13,7 @@ typedef struct nvrtc_program nvrtc_program;
 
 typedef struct hone_cuda_compiler {
     hone_allocator allocator;
-    hone_mutex mutex;      // of opening
+    hone_mutex mutex;      // guards the opening
     hone_library *library; // NULL: not opened
     int version;           // 13000
     char include[512];     // the toolkit's headers; "": not found
@@ -41,7 +41,7 @@ typedef struct hone_cuda_compiler {
 void hone_cuda_compiler_init(hone_cuda_compiler *compiler, hone_allocator allocator);
 void hone_cuda_compiler_deinit(hone_cuda_compiler *compiler);
 
-// Appends "sources: NVRTC 13.0", or what is missing. Opens it.
+// Appends "sources: NVRTC 13.0", or what is missing. Opens the library.
 void hone_cuda_compiler_describe(hone_cuda_compiler *compiler, hone_buffer *out);
 
 typedef struct hone_cuda_source {
@@ -53,11 +53,11 @@ typedef struct hone_cuda_source {
     int capability;      // 90
 } hone_cuda_source;
 
-// Compiles to a cubin for the capability, or where the compiler does not know it to PTX for the latest before it. What
-// was compiled before with the same compiler, source and options comes from the folder HONE_COMPILE_CACHE ("none":
-// nothing is kept), else $XDG_CACHE_HOME/hone/compiled, else ~/.cache/hone/compiled.
-//   out  gets the bytes, with a NUL behind them
-// Returns: HONE_OK; HONE_UNAVAILABLE (no NVRTC); HONE_INVALID_ARGUMENT with the compiler's words; HONE_OUT_OF_MEMORY.
+// Compiles to a cubin for the capability, or, if the compiler does not know it, to PTX for the latest known capability
+// before it. Code that was compiled before with the same compiler, source and options comes from the folder
+// HONE_COMPILE_CACHE ("none": no cache), else $XDG_CACHE_HOME/hone/compiled, else ~/.cache/hone/compiled.
+//   out  receives the bytes, followed by a NUL
+// Returns: HONE_OK; HONE_UNAVAILABLE (no NVRTC); HONE_INVALID_ARGUMENT with the compiler's message; HONE_OUT_OF_MEMORY.
 // Threads: any.
 hone_status hone_cuda_compile(
     hone_cuda_compiler *compiler, const hone_cuda_source *source, hone_buffer *out, hone_error *err);

@@ -12,7 +12,7 @@ enum {
     HEADER_SIZE = 64,
     SECTION_SIZE = 64,
     MACHINE_CUDA = 190,
-    AT_ABI = 8, // 8 and later: the capability stands in the second byte of the flags; before, in the first
+    AT_ABI = 8, // 8 and later: the capability is in the second byte of the flags; before, in the first
     AT_MACHINE = 18,
     AT_SECTIONS = 40,
     AT_FLAGS = 48,
@@ -24,7 +24,7 @@ enum {
 static const char info_prefix[] = ".nv.info.";
 
 typedef struct section {
-    const char *name; // ends within the file
+    const char *name; // its end is checked to lie within the file
     const unsigned char *data;
     uint64_t size;
 } section;
@@ -32,7 +32,7 @@ typedef struct section {
 typedef struct cubin {
     const unsigned char *bytes;
     size_t size;
-    uint64_t sections; // where their heads begin
+    uint64_t sections; // offset of their headers
     uint32_t count;
     const unsigned char *names;
     uint64_t names_size;
@@ -89,7 +89,7 @@ static hone_status open_cubin(cubin *file, const void *bytes, size_t size, hone_
     return whole ? HONE_OK : hone_fail(err, HONE_CORRUPT, where, "the cubin is cut off, or damaged");
 }
 
-// False for a section that lies outside the file or has no bytes in it.
+// False for a section that lies outside the file, or that has no bytes in the file.
 static bool section_at(const cubin *file, uint32_t index, section *out)
 {
     enum { NO_BYTES = 8 };
@@ -100,13 +100,13 @@ static bool section_at(const cubin *file, uint32_t index, section *out)
     return true;
 }
 
-// The name behind ".nv.info.", or NULL: what a function is made of.
+// The function that the section belongs to: the name after ".nv.info.", NULL for other sections.
 static const char *function_of(const section *s)
 {
     return strncmp(s->name, info_prefix, sizeof info_prefix - 1) == 0 ? s->name + sizeof info_prefix - 1 : NULL;
 }
 
-// A record is a form, an attribute and two bytes, which in the last form are the size of what follows.
+// A record is a form, an attribute and two bytes, which in the last form are the size of the data that follow.
 static hone_status read_info(const section *info, hone_cubin_function *out, hone_error *err)
 {
     enum { FORM_SIZED = 4, PARAMETER = 0x17, PARAMETER_BYTES = 12, ALL_PARAMETERS = 0x19 };
@@ -132,7 +132,7 @@ static int capability_of(const cubin *file)
     return (int)(file->bytes[AT_ABI] >= 8 ? flags >> 8 & 255 : flags & 255);
 }
 
-// Every function's name, as far as there is room.
+// Lists the names of all functions, as far as they fit.
 static size_t list_functions(const cubin *file, char *out, size_t size)
 {
     size_t count = 0, used = 0;

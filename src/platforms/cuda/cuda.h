@@ -1,4 +1,4 @@
-// NVIDIA GPUs: sources that are compiled for the device, and binaries that are loaded, launched by the driver.
+// NVIDIA GPUs: sources that are compiled for the device, and binaries; the driver launches both.
 #ifndef HONE_PLATFORMS_CUDA_H
 #define HONE_PLATFORMS_CUDA_H
 
@@ -8,9 +8,9 @@
 
 extern const hone_platform_ops hone_cuda_platform;
 extern const hone_launch_rules hone_cuda_launch;
-// The platform's word on a kernel of a pack.
+// The platform's check of a kernel of a pack.
 hone_status hone_cuda_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err);
-// The list of arguments beside what a cubin says that it takes; other files say nothing.
+// Compares the argument list with a cubin's own description; other files have none.
 hone_status hone_cuda_fits(
     const hone_pack_variant *variant, const hone_argument *arguments, uint32_t count, hone_error *err);
 hone_status hone_cuda_compare_list(

@@ -1,4 +1,4 @@
-// The GPUs that the driver shows, what two of them must have in common to share a decision, and the context of each.
+// The GPUs that the driver lists, their fingerprints (equal if two GPUs can share a decision), and the context of each.
 #include "platforms/cuda/instance.h"
 
 #include "base/error.h"
@@ -36,7 +36,8 @@ static void append_word(hone_buffer *out, const char *text)
     }
 }
 
-// Model, architecture and what is cut out of the chip; not the driver's version, clocks or memory in use.
+// The fingerprint holds the model, the architecture and which parts of the chip are enabled; not the driver's version,
+// clocks or memory in use.
 static void write_fingerprint(hone_cuda_gpu *gpu)
 {
     const hone_device_info *info = &gpu->info;
@@ -75,7 +76,7 @@ static hone_status read_gpu(hone_platform_instance *instance, int ordinal, hone_
         .capability =
             10 * attribute(instance, gpu, CUDA_CAPABILITY_MAJOR) + attribute(instance, gpu, CUDA_CAPABILITY_MINOR),
         .clock_mhz = attribute(instance, gpu, CUDA_CLOCK_KHZ) / 1000,
-        // Two transfers a clock.
+        // Two transfers per clock.
         .memory_rate =
             2e3 * attribute(instance, gpu, CUDA_MEMORY_CLOCK_KHZ) * attribute(instance, gpu, CUDA_MEMORY_BUS_BITS) / 8,
     };
@@ -169,7 +170,7 @@ hone_status hone_cuda_enter(
     hone_status status = need_context(instance, gpu, &context, err);
     if (status != HONE_OK) return status;
     (void)instance->driver.context_get_current(out_before);
-    // To set what is set already is a call of the driver for nothing, twice in each run of a function of tvm-ffi.
+    // Setting the current context again would be a useless driver call, twice in each run of a function of tvm-ffi.
     if (*out_before == context) return HONE_OK;
     return hone_cuda_check(instance, instance->driver.context_set_current(context), "cuCtxSetCurrent", err);
 }

@@ -9,7 +9,7 @@
 
 static const char where[] = "cuda.driver";
 
-// The names are those that the library exports: where one has a newer version, its suffix is part of it.
+// The exported names, with the suffix of the newer version where there is one.
 static const hone_library_function functions[] = {
     {"cuInit", offsetof(cuda_driver, init), false},
     {"cuDriverGetVersion", offsetof(cuda_driver, driver_get_version), false},
@@ -144,7 +144,7 @@ hone_status hone_cuda_fail(
     return status;
 }
 
-// Those of which cuda.h says that the process must be ended and started anew.
+// The errors after which, according to cuda.h, the process must be ended and restarted.
 bool hone_cuda_is_sticky(cuda_result result)
 {
     static const cuda_result sticky[] = {700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810};

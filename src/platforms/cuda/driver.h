@@ -1,5 +1,5 @@
-// NVIDIA's driver, opened when it is needed and never linked. The types are declared here in hone's own words; a test
-// compares them with cuda.h where that is installed.
+// NVIDIA's driver, which is opened when it is needed and never linked. hone declares the types itself; a test compares
+// them with cuda.h where that is installed.
 #ifndef HONE_PLATFORMS_CUDA_DRIVER_H
 #define HONE_PLATFORMS_CUDA_DRIVER_H
 
@@ -148,7 +148,7 @@ typedef struct cuda_driver {
         void **extra);
     cuda_result (*get_error_name)(cuda_result result, const char **name);
     cuda_result (*get_error_string)(cuda_result result, const char **text);
-    // Those that an older driver does not have; NULL then.
+    // Functions that an older driver does not have: they may be NULL.
     cuda_result (*library_load)(
         cuda_library **library,
         const void *image,
@@ -163,7 +163,7 @@ typedef struct cuda_driver {
     cuda_result (*kernel_get_function)(cuda_function **function, cuda_kernel *kernel);
     cuda_result (*function_get_parameter)(cuda_function *function, size_t index, size_t *offset, size_t *size);
     cuda_result (*launch_ex)(const cuda_launch_config *config, cuda_function *function, void **arguments, void **extra);
-    // Sizes, steps and box from the innermost dim on; of the innermost there is no step.
+    // Sizes, strides and box begin with the innermost dim, which has no stride.
     cuda_result (*encode_map)(
         void *out_map,
         int type,
@@ -189,11 +189,12 @@ typedef struct cuda_driver {
     cuda_result (*graph_nodes)(cuda_graph *graph, void **nodes, size_t *count);
 } cuda_driver;
 
-// Opens the library, finds its functions and initialises it. HONE_UNAVAILABLE with what is missing and what brings it.
+// Opens the library, finds its functions and initialises it. HONE_UNAVAILABLE with what is missing and the package that
+// provides it.
 hone_status hone_cuda_driver_open(const hone_allocator *allocator, cuda_driver *driver, hone_error *err);
 void hone_cuda_driver_close(const hone_allocator *allocator, cuda_driver *driver);
 
-// Fails in the driver's words: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
+// Fails with the driver's message: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
 hone_status hone_cuda_fail(
     const cuda_driver *driver, cuda_result result, const char *where, const char *what, hone_error *err);
 // Whether a result means that this process cannot use the device any more.

@@ -1,4 +1,4 @@
-// What one open cuda platform owns; shared by the files of this folder only.
+// The resources of one open cuda platform; shared by the files of this folder only.
 #ifndef HONE_PLATFORMS_CUDA_INSTANCE_H
 #define HONE_PLATFORMS_CUDA_INSTANCE_H
 
@@ -17,10 +17,10 @@ typedef struct hone_cuda_gpu {
     char name[128], driver[64], architecture[16];
     hone_buffer fingerprint;
     hone_mutex mutex;
-    cuda_context *_Atomic context; // the primary one; NULL until somebody needs it
-    // For timing, under the mutex. NULL until the first.
+    cuda_context *_Atomic context; // the primary one; NULL until it is needed
+    // For timing, under the mutex. NULL until the first sample.
     cuda_event *start, *end;
-    cuda_stream *_Atomic timed; // what is captured on it is timing's, which ends before its code goes; NULL: none
+    cuda_stream *_Atomic timed; // captures on it belong to timing, and end before their code is unloaded; NULL: none
     cuda_module *waiter;
     cuda_function *wait; // keeps the GPU busy while work is queued behind it
     bool waiter_tried;
@@ -37,23 +37,23 @@ struct hone_platform_instance {
     hone_cuda_gpu *gpus;
     hone_device_info *devices; // copies of the GPUs' info, side by side
     size_t count;
-    atomic_int lost;   // the sticky error that ended it; 0: none
-    atomic_int failed; // the last launch that did not succeed; 0: none
+    atomic_int lost;   // the sticky error after which the device is unusable; 0: none
+    atomic_int failed; // the last launch that failed; 0: none
     hone_mutex words_mutex;
-    char words[HONE_CUDA_WORDS_SIZE]; // of the last run that said itself why it failed; empty: none
+    char words[HONE_CUDA_WORDS_SIZE]; // of the last run that reported its own failure; empty: none
 };
 
 // devices.c
 hone_status hone_cuda_find_gpus(hone_platform_instance *instance, hone_error *err);
 void hone_cuda_forget_gpus(hone_platform_instance *instance);
-// The GPU behind a device's info, also behind a copy of it from another process.
+// The GPU of a device's info; the info may be a copy from another process.
 hone_status hone_cuda_gpu_of(
     hone_platform_instance *instance, const hone_device_info *device, hone_cuda_gpu **out, hone_error *err);
-// Makes the GPU's context this thread's; *out_before is what hone_cuda_leave puts back.
+// Makes the GPU's context current on this thread; *out_before is for hone_cuda_leave.
 hone_status hone_cuda_enter(
     hone_platform_instance *instance, hone_cuda_gpu *gpu, cuda_context **out_before, hone_error *err);
 void hone_cuda_leave(hone_platform_instance *instance, cuda_context *before);
-// Fails in the driver's words, and remembers a sticky one. HONE_OK for CUDA_SUCCESS.
+// Fails with the driver's message, and records a sticky error. HONE_OK for CUDA_SUCCESS.
 hone_status hone_cuda_check(hone_platform_instance *instance, cuda_result result, const char *what, hone_error *err);
 
 // memory.c
@@ -81,7 +81,7 @@ void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_devic
 hone_status hone_cuda_hold_streams(
     hone_platform_instance *instance, const hone_device_info *device, uint64_t nanoseconds, hone_error *err);
 bool hone_cuda_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream);
-// A run that failed before anything of it reached the driver: its words are the next synchronisation's.
+// Keeps the message of a run that failed before it called the driver, for the next synchronisation.
 void hone_cuda_keep_words(hone_platform_instance *instance, const char *words);
 hone_status hone_cuda_synchronize(
     hone_platform_instance *instance, const hone_device_info *device, void *stream, hone_error *err);
@@ -91,7 +91,7 @@ hone_status hone_cuda_time(
     hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err);
 hone_status hone_cuda_disturbed(
     hone_platform_instance *instance, const hone_device_info *device, unsigned *out_marks, hone_error *err);
-// Gives back what timing made on a GPU, whose context is this thread's.
+// Frees the resources of timing on a GPU, whose context must be current.
 void hone_cuda_forget_timing(hone_platform_instance *instance, hone_cuda_gpu *gpu);
 
 // load.c
@@ -106,8 +106,8 @@ void hone_cuda_release(hone_platform_instance *instance, const hone_kernel *kern
 // run.c
 hone_status hone_cuda_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution);
 uint64_t hone_cuda_digest(const hone_plan *plan);
-// Sets *captured where the host captures the stream: graphs do not keep the code that they launch, so that it may not
-// be unloaded. The graphs of timing do not count.
+// Sets *captured if the host captures the stream: graphs do not keep the code that they launch, so it must not be
+// unloaded. The graphs of timing do not count.
 void hone_cuda_note_capture(hone_platform_instance *instance, hone_cuda_gpu *gpu, void *stream, atomic_bool *captured);
 
 #endif

@@ -1,5 +1,5 @@
-// From a plan to a function of the device: compile or take the code, load it, look at what it asks for, and work its
-// launch out.
+// Makes a function of the device from a plan: compiles or reads the code, loads it, checks its requirements, and
+// computes its launch.
 #include "platforms/cuda/loaded.h"
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ const hone_launch_rules hone_cuda_launch = {
 
 // Loading -------------------------------------------------------------------------------------------------------------
 
-// The driver's compiler of PTX has words that the newer call does not give.
+// The older call, whose compiler of PTX gives messages that the newer call does not.
 static hone_status load_module(
     hone_platform_instance *instance, const hone_cuda_image *image, hone_cuda_loaded *loaded, hone_error *err)
 {
@@ -54,7 +54,7 @@ static cuda_result find_function(
     return result == CUDA_SUCCESS ? driver->kernel_get_function(out, kernel) : result;
 }
 
-// *out_missing: the function that the code does not have.
+// *out_missing: the function that the code lacks.
 static cuda_result load_library(
     const cuda_driver *driver, const hone_cuda_image *image, hone_cuda_loaded *loaded, const char **out_missing)
 {
@@ -73,7 +73,7 @@ static bool has_libraries(const cuda_driver *driver)
            driver->kernel_get_function != NULL;
 }
 
-// Loads in the newer way where there is one; what that refuses is asked for in the older one, for its words.
+// Loads with the newer call if the driver has it; if that refuses, tries the older call for its error message.
 static hone_status load(
     hone_platform_instance *instance, const hone_cuda_image *image, hone_cuda_loaded *loaded, hone_error *err)
 {
@@ -92,7 +92,7 @@ static hone_status load(
 
 // Reading -------------------------------------------------------------------------------------------------------------
 
-// Headers of a pack's sources lie in its folder.
+// Headers of a pack's sources are in its folder.
 static void put_options(const hone_code *code, const char *options, hone_buffer *out)
 {
     hone_buffer_format(out, "%s %s", options != NULL ? options : "", code->options != NULL ? code->options : "");
@@ -134,7 +134,7 @@ static hone_status compile(
     return status;
 }
 
-// The file of a pack, whose bytes are compared with their digest each time.
+// Reads the file of a pack, whose digest is checked each time.
 static hone_status read_pack(
     const hone_cuda_loaded *loaded, const hone_plan *plan, const char *options, hone_buffer *out, hone_error *err)
 {
@@ -247,7 +247,7 @@ static hone_status check_scratch(const cuda_driver *driver, const hone_cuda_load
         gpu->driver);
 }
 
-// What the binary says that it takes. An older driver does not say.
+// Compares the arguments with the binary's own description, which an older driver does not provide.
 static hone_status check_parameters(
     const cuda_driver *driver, const hone_cuda_loaded *loaded, cuda_function *of, hone_error *err)
 {
@@ -367,7 +367,8 @@ hone_status hone_cuda_load(
     return status;
 }
 
-// A kernel that is a library's, say: it finds the device's context current, and remembers it for its runs.
+// Prepares a kernel with its own function, for example a library's: it finds the device's context current, and keeps it
+// for its runs.
 static hone_status prepare_own(
     hone_platform_instance *instance,
     const hone_plan *plan,

@@ -1,5 +1,5 @@
-// Tensor maps: a tensor as the copy engine (TMA) of compute capability 9.0 sees it. CUDA Driver API, "Tensor Map Object
-// Management".
+// Tensor maps: descriptions of a tensor for the copy engine (TMA) of compute capability 9.0. CUDA Driver API, "Tensor
+// Map Object Management".
 #include "platforms/cuda/loaded.h"
 
 #include "base/error.h"
@@ -11,7 +11,8 @@
 
 static const char where[] = "cuda.maps";
 
-// The engine copies bytes: the type counts for its size, and for what stands beyond the tensor, which is 0 in each.
+// The engine copies bytes: only the size of the type matters, and the fill value beyond the tensor, which is 0 in each
+// type.
 static bool type_of(hone_dtype dtype, int *out)
 {
     const hone_dtype_info *info = hone_dtype_find(dtype);
@@ -36,7 +37,7 @@ static int swizzle_of(unsigned bytes)
                          : CUDA_MAP_SWIZZLE_128;
 }
 
-// The size of a box's dim. Where the box has fewer dims than the tensor, the tensor's first ones count as one.
+// The size of a box's dim. If the box has fewer dims than the tensor, the tensor's first dims are joined into one.
 static int64_t size_of(const hone_tensor *tensor, uint32_t rank, uint32_t dim)
 {
     const uint32_t joined = (uint32_t)tensor->ndim - rank;
@@ -47,7 +48,7 @@ static int64_t size_of(const hone_tensor *tensor, uint32_t rank, uint32_t dim)
     return size;
 }
 
-// Sizes and steps of a row-major tensor; false: what the engine does not take.
+// Reads the sizes and strides of a row-major tensor; false if the engine does not support it.
 static bool read_dims(const hone_tensor *tensor, const hone_argument *argument, hone_cuda_map *out)
 {
     uint64_t step = tensor->dtype.bits / 8u;
@@ -96,7 +97,7 @@ cuda_result hone_cuda_encode_map(const cuda_driver *driver, const hone_cuda_map 
         CUDA_MAP_PROMOTE_256, 0);
 }
 
-// The driver has the last word on a box, and says it before the first run: which memory is described does not matter to it.
+// Lets the driver check a box, before the first run. The address does not matter for that.
 static hone_status try_map(hone_platform_instance *instance, const hone_cuda_map *map, hone_error *err)
 {
     enum { ANY_ADDRESS = 1 << 20 };

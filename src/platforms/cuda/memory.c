@@ -51,7 +51,7 @@ void hone_cuda_deallocate(hone_platform_instance *instance, const hone_device_in
     hone_cuda_leave(instance, before);
 }
 
-// Waits for its stream: a failure of a kernel before it is said here.
+// Waits for its stream, so a failure of an earlier kernel is reported here.
 static cuda_result copy(const cuda_driver *driver, hone_copy way, void *to, const void *from, size_t size)
 {
     if (size == 0) return CUDA_SUCCESS;
@@ -105,7 +105,7 @@ hone_status hone_cuda_create_stream(
     cuda_stream *stream = NULL;
     hone_status status = enter(instance, device, &before, err);
     if (status != HONE_OK) return status;
-    // One that waits for the default stream, on which memory is copied and filled, and is waited for by it.
+    // A stream that synchronises with the default stream, on which memory is copied and filled.
     cuda_result result = instance->driver.stream_create(&stream, CUDA_STREAM_DEFAULT);
     status = hone_cuda_check(instance, result, "cuStreamCreate", err);
     hone_cuda_leave(instance, before);
@@ -121,8 +121,8 @@ void hone_cuda_destroy_stream(hone_platform_instance *instance, const hone_devic
     hone_cuda_leave(instance, before);
 }
 
-// A driver without graphs captures none. The legacy default stream is never captured itself: what it answers then is
-// that another stream is, which work on it would break.
+// A driver without graphs captures none. The legacy default stream itself is never captured: its error then means that
+// another stream is being captured, which work on the default stream would break.
 bool hone_cuda_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream)
 {
     cuda_context *before = NULL;

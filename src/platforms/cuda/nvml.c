@@ -1,6 +1,6 @@
-// A look reads the clock, the reasons that hold it back, and what each process has used of the GPU lately. It takes some
-// 10 us to a millisecond, by the driver: so the next one comes after thirty times as long, and what lies between two is
-// judged by them.
+// A check reads the clock, the reasons that limit it, and the recent use of the GPU by each process. It takes 10 us to
+// a millisecond, depending on the driver. So the next check comes only after thirty times that duration, and the time
+// between two checks is judged by them.
 #include "platforms/cuda/nvml.h"
 
 #include "base/assert.h"
@@ -14,10 +14,11 @@
 
 enum { MOST_PROCESSES = 64 };
 
-static const double pause_share = 30; // of what the last reading took
+static const double pause_share = 30; // as a multiple of the duration of the last check
 static const double full_clock = 0.97;
 static const unsigned least_use = 3; // percent of the multiprocessors
-// The driver has a new sample of processes every 1/6 to 1 s. One that found others holds until the next.
+// The driver has a new sample of processes every 1/6 to 1 s. A sample that shows other processes is valid until the
+// next.
 static const uint64_t shared_ns = 1500 * 1000 * 1000;
 static const size_t probe_bytes = (size_t)64 << 20;
 static const char where[] = "cuda.nvml";
@@ -53,7 +54,7 @@ static hone_status open_library(hone_cuda_watch *watch, const hone_allocator *al
     return hone_fail(err, HONE_UNAVAILABLE, where, "nvmlInit answered %d", result);
 }
 
-// The bus tells which GPU of the library's a device of the driver's is: CUDA_VISIBLE_DEVICES renumbers only the latter.
+// The bus id identifies the driver's device in NVML: CUDA_VISIBLE_DEVICES renumbers only the driver's devices.
 static hone_status find_device(hone_cuda_watch *watch, const cuda_driver *driver, cuda_device device, hone_error *err)
 {
     char bus[32];
@@ -93,7 +94,7 @@ static const nvml_process *find_process(const process_list *list, unsigned id)
     return NULL;
 }
 
-// The one process whose memory has grown by what this one took. 0: no process has, or several have.
+// The process whose memory has grown by what this one allocated. 0 if there is none, or several.
 static unsigned find_grown(const process_list *before, const process_list *after)
 {
     unsigned found = 0;
@@ -106,8 +107,8 @@ static unsigned find_grown(const process_list *before, const process_list *after
     return found;
 }
 
-// In a container the numbers are those of the host, and none is this process's. It is there, since it has a context: it
-// is the only one, or the one whose memory grows when this one takes some.
+// In a container the process ids are those of the host, and none is this process's. This process is in the list, since
+// it has a context: it is the only one, or the one whose memory grows when it allocates some.
 static unsigned find_own(const hone_cuda_watch *watch, const cuda_driver *driver)
 {
     const unsigned id = (unsigned)hone_os_process_id();
@@ -157,7 +158,7 @@ static unsigned long long read_reasons(const hone_cuda_watch *watch)
     return read != NULL && read(watch->device, &reasons) == NVML_SUCCESS ? reasons : 0;
 }
 
-// The clock of an idle GPU says nothing about a run's.
+// The clock of an idle GPU says nothing about the clock during a run.
 static unsigned look_at_clock(hone_cuda_watch *watch)
 {
     static const unsigned long long throttles =
@@ -170,7 +171,7 @@ static unsigned look_at_clock(hone_cuda_watch *watch)
     return (double)mhz < full_clock * watch->top_mhz ? marks | HONE_DEVICE_SLOWED : marks;
 }
 
-// What others used before the first look is nobody's sample.
+// Use by others before the first check concerns no sample.
 static void read_others(hone_cuda_watch *watch, uint64_t now_ns)
 {
     nvml_utilization seen[MOST_PROCESSES];

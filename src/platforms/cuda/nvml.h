@@ -1,6 +1,6 @@
-// What moves times on a GPU from outside: a lower clock, why it is held back, other processes that compute. NVIDIA's
-// management library (NVML) says so. It is opened when somebody asks and never linked; its types are declared here in
-// hone's own words; a test compares them with nvml.h where that is installed.
+// External influences on times on a GPU: a lower clock, the reasons that limit it, other processes that compute.
+// NVIDIA's management library (NVML) reports them. It is opened on request and never linked. hone declares its types
+// itself; a test compares them with nvml.h where that is installed.
 #ifndef HONE_PLATFORMS_CUDA_NVML_H
 #define HONE_PLATFORMS_CUDA_NVML_H
 
@@ -42,7 +42,7 @@ typedef struct nvml {
     const char *(*error_string)(nvml_result result);
     nvml_result (*device_by_bus)(const char *bus, nvml_device **device);
     nvml_result (*clock)(nvml_device *device, int which, unsigned *mhz);
-    // Those that an older library does not have; NULL then.
+    // Functions that an older library does not have: they may be NULL.
     nvml_result (*reasons)(nvml_device *device, unsigned long long *reasons);
     nvml_result (*reasons_by_old_name)(nvml_device *device, unsigned long long *reasons);
     nvml_result (*mig_mode)(nvml_device *device, unsigned *current, unsigned *pending);
@@ -51,27 +51,27 @@ typedef struct nvml {
         nvml_device *device, nvml_utilization *samples, unsigned *count, unsigned long long since_us);
 } nvml;
 
-// One GPU that is watched. All zero: not begun.
+// A GPU that is watched. All zero: not begun.
 typedef struct hone_cuda_watch {
     bool begun;
     nvml nvml;
-    nvml_device *device; // NULL: nothing is known of it, and reason says why
+    nvml_device *device; // NULL: the GPU cannot be watched, and reason says why
     char reason[200];
-    unsigned own;     // number that this process has there; 0: not known, and of others nothing is
+    unsigned own;     // number of this process in NVML; 0: not known, so other processes are not recognised either
     unsigned top_mhz; // the highest clock seen
     unsigned long long seen_us;
     uint64_t shared_until_ns, next_ns;
-    unsigned marks; // of the last look
-    unsigned noted; // of all looks since somebody asked
+    unsigned marks; // of the last check
+    unsigned noted; // of all checks since the last call of take
 } hone_cuda_watch;
 
-// Opens the library and finds the GPU, whose context is this thread's. Is done once; what is missing is in watch->reason.
+// Opens the library and finds the GPU, whose context must be current. Done once; what is missing is in watch->reason.
 void hone_cuda_watch_begin(
     hone_cuda_watch *watch, const hone_allocator *allocator, const cuda_driver *driver, cuda_device device);
 void hone_cuda_watch_end(hone_cuda_watch *watch, const hone_allocator *allocator);
-// Notes what disturbs the GPU now. A look that would cost more than a few percent of the time is left out.
+// Records what disturbs the GPU now. Skips a check that would cost more than a few percent of the time.
 void hone_cuda_watch_look(hone_cuda_watch *watch);
-// What was noted since it was taken before: bits of hone_device_disturber.
+// Returns and clears what was recorded: bits of hone_device_disturber.
 unsigned hone_cuda_watch_take(hone_cuda_watch *watch);
 
 #endif

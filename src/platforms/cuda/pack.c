@@ -1,4 +1,4 @@
-// What is wrong with a kernel of cuda in a pack, as far as that shows without a GPU.
+// Checks a kernel of cuda in a pack, as far as possible without a GPU.
 #include "pack/pack.h"
 #include "base/error.h"
 #include "platforms/cuda/cuda.h"
@@ -13,7 +13,7 @@ static hone_status refuse(hone_error *err, const char *words)
     return hone_fail(err, HONE_INVALID_ARGUMENT, where, "%s", words);
 }
 
-// A cubin runs on GPUs of its own major version, from its own minor one on; with an "a" on its own alone.
+// A cubin runs on GPUs of its major version, from its minor version on; a cubin with an "a" only on its own capability.
 static hone_status check_capability(const hone_code *code, int capability, hone_error *err)
 {
     int target = 0;
@@ -88,7 +88,7 @@ hone_status hone_cuda_compare_list(
                                                                : "");
     for (uint32_t i = 0; i < count && i < function->count; i++) {
         const uint32_t wanted = arguments[i].size, offset = function->parameters[i].offset;
-        // Of a map the address is aligned, not the offset: parameters begin at 528 on sm_90.
+        // A map's address is aligned, but not its offset: parameters begin at 528 on sm_90.
         const bool is_placed = is_map(arguments, count, i) && offset >= expected && offset - expected < HONE_MAP_ALIGN;
         expected = is_placed ? offset : (expected + wanted - 1) / wanted * wanted;
         if (function->parameters[i].size != wanted || offset != expected)

@@ -1,4 +1,4 @@
-// A launch: what a plan of cuda costs over the driver's own call. Nothing here allocates, locks or waits.
+// A launch: the overhead of a cuda plan over the driver's own call. Nothing here allocates, locks or waits.
 #include "platforms/cuda/borrowed.h"
 #include "platforms/cuda/loaded.h"
 
@@ -38,7 +38,7 @@ static cuda_result launch(const hone_cuda_loaded *loaded, cuda_stream *stream, v
         shape->finish_block[1], shape->finish_block[2], 0, stream, arguments, NULL);
 }
 
-// In the order of the stream: a run that comes later on it may get the same memory.
+// In stream order: a later run on the stream may get the same memory.
 static cuda_result launch_with_scratch(
     const hone_cuda_loaded *loaded, const hone_execution *execution, uint64_t *values, void **arguments)
 {
@@ -63,7 +63,7 @@ void hone_cuda_note_capture(hone_platform_instance *instance, hone_cuda_gpu *gpu
     if (stream != atomic_load(&gpu->timed)) atomic_store_explicit(captured, true, memory_order_relaxed);
 }
 
-// Those of a run: the memory that they describe is another one each time.
+// Encodes the maps for a run, since the memory that they describe differs each time.
 static cuda_result encode_maps(
     const hone_cuda_loaded *loaded, const hone_value *args, unsigned char (*maps)[HONE_MAP_BYTES], void **arguments)
 {

@@ -1,11 +1,10 @@
-// How long runs take on the device, by its own events.
+// Measures the time of runs on the device with its own events.
 //
-// A pair of events around work that is not queued yet measures the host, too: 2 to 4 us, and 4 to 15 % of scatter. So
-// the GPU is kept busy by a kernel that waits, or by the flood of the caches, until all is queued. Runs of a few
-// microseconds, which the host cannot start as fast as the GPU ends them, are captured into a graph. And after each
-// sample the GPU rests:
-// 50 ms of uninterrupted work of the tensor cores bring an H200 to its power cap, and what is measured then is up to a
-// fifth slower than what was measured before (docs/gpu.md).
+// A pair of events around work that is not queued yet also measures the host: 2 to 4 us, with 4 to 15 % of scatter. So
+// a kernel that waits, or the flood of the caches, keeps the GPU busy until all work is queued. Runs of a few
+// microseconds, which the host cannot start as fast as the GPU ends them, are captured into a graph. After each sample
+// the GPU rests: 50 ms of uninterrupted work of the tensor cores bring an H200 to its power cap, and later samples are
+// up to a fifth slower than earlier ones (docs/gpu.md).
 #include "platforms/cuda/instance.h"
 
 #include "base/error.h"
@@ -13,10 +12,10 @@
 #include <string.h>
 
 static const uint64_t wait_ns = 40000;
-static const double rest_share = 3; // of the time that was measured
+static const double rest_share = 3; // as a multiple of the measured time
 static const double least_rest_ns = 100e3, most_rest_ns = 50e6;
 
-// Loops until the GPU's clock has moved on.
+// Loops until the GPU's clock has advanced by the given time.
 static const char waiter_ptx[] = ".version 6.3\n"
                                  ".target sm_70\n"
                                  ".address_size 64\n"
@@ -34,7 +33,7 @@ static const char waiter_ptx[] = ".version 6.3\n"
                                  "    ret;\n"
                                  "}\n";
 
-// Without a waiter samples scatter more, and nothing else is lost.
+// Loads the waiting kernel. Without it samples only scatter more.
 static void load_waiter(const cuda_driver *driver, hone_cuda_gpu *gpu)
 {
     if (gpu->waiter_tried) return;
@@ -88,15 +87,15 @@ static hone_status start_runs(const hone_timed_runs *runs)
     return status;
 }
 
-// Runs that were captured and left nothing to be done.
+// Whether the captured runs contain no work.
 static bool is_empty(const cuda_driver *driver, cuda_graph *graph)
 {
     size_t nodes = 1;
     return driver->graph_nodes != NULL && driver->graph_nodes(graph, NULL, &nodes) == CUDA_SUCCESS && nodes == 0;
 }
 
-// All runs as one graph; NULL when they are not to be had as one: a run that waits, or an old driver. One alone gains
-// nothing from it, and is captured where replays are asked for.
+// Captures all runs as one graph; NULL if that is not possible: a run waits, or the driver is old. A single run gains
+// nothing from a graph, and is captured only for replays.
 static cuda_graph_exec *capture(const cuda_driver *driver, hone_cuda_gpu *gpu, const hone_timed_runs *runs)
 {
     cuda_graph *graph = NULL;
@@ -144,7 +143,7 @@ static hone_status measure(
     return hone_cuda_check(instance, result, "cuEventElapsedTime", err);
 }
 
-// The first replay brings the graph to the GPU.
+// The first replay uploads the graph to the GPU.
 static hone_status replay(
     hone_platform_instance *instance, const hone_timed_runs *runs, cuda_graph_exec *graph, hone_error *err)
 {
@@ -176,7 +175,7 @@ static hone_status time_in_context(
     if (runs->replays > 0) status = replay(instance, runs, graph, err);
     if (status == HONE_OK) status = measure(instance, gpu, runs, graph, out_ns, err);
     if (graph != NULL) (void)driver->graph_exec_destroy(graph);
-    hone_cuda_watch_look(&gpu->watch); // before the GPU rests, and its clock with it
+    hone_cuda_watch_look(&gpu->watch); // before the GPU rests, when its clock drops
     if (status == HONE_OK) rest(*out_ns);
     return status;
 }
@@ -196,7 +195,7 @@ hone_status hone_cuda_time(
     return status;
 }
 
-// On the default stream, for which those that hone makes wait.
+// Waits on the default stream, with which the streams that hone creates synchronise.
 hone_status hone_cuda_hold_streams(
     hone_platform_instance *instance, const hone_device_info *device, uint64_t nanoseconds, hone_error *err)
 {

@@ -1,5 +1,5 @@
-// Where a toolkit may lie: named by the environment, in its usual place, or in a Python environment, whose packages
-// nvidia-cuda-nvrtc and nvidia-cuda-runtime bring libraries and headers without a toolkit.
+// A toolkit may be in the folder that the environment names, in its usual place, or in a Python environment, whose
+// packages nvidia-cuda-nvrtc and nvidia-cuda-runtime have libraries and headers without a toolkit.
 #include "platforms/cuda/toolkit.h"
 #include "platforms/shared/packages.h"
 
@@ -23,7 +23,7 @@ static void offer(search *s, const char *format, const char *a, const char *b)
         s->done = !s->visit(s->ctx, path);
 }
 
-// A folder of Python packages has a folder of NVIDIA's for each release of CUDA.
+// A folder of Python packages has one NVIDIA folder for each release of CUDA.
 static bool offer_packages(void *ctx, const char *packages)
 {
     search *s = ctx;
@@ -50,13 +50,13 @@ void hone_cuda_toolkit_folders(bool (*visit)(void *ctx, const char *folder), voi
 
 enum { MAX_NAMES = 64 };
 
-// The names to try, in order; texts in the arena. Or the path of the first of the files that is in a folder.
+// The names to try, in order, with texts in the arena; or the path of the first of the files that is in a folder.
 typedef struct names {
     const char *name[MAX_NAMES + 1];
     size_t count;
     hone_arena arena;
     const char *const *files;
-    char *path; // NULL: names are wanted
+    char *path; // NULL: names are collected
     size_t size;
     bool found;
 } names;

@@ -1,5 +1,5 @@
-// What a source in CuTe is compiled with, beside what one in CUDA C++ is: CUTLASS's headers and the C++ library of the
-// toolkit, and functions that are the device's unless they say otherwise.
+// Compiles a source in CuTe like one in CUDA C++, with additional options: CUTLASS's headers, the toolkit's C++
+// library, and functions that are device functions by default.
 #include "platforms/cute/cute.h"
 
 #include "base/error.h"
@@ -18,8 +18,8 @@ enum { PATH_SIZE = 1024 };
 static const char where[] = "cute.headers";
 
 typedef struct finding {
-    const char *header; // below the folder that is looked for
-    const char *below;  // of the folder that is offered
+    const char *header; // relative to the folder that is searched for
+    const char *below;  // relative to the folder that is offered
     char found[PATH_SIZE];
 } finding;
 

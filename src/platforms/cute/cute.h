@@ -1,6 +1,5 @@
-// Kernels written in CuTe, the part of CUTLASS: sources in C++, which NVRTC compiles with CUTLASS's headers, and
-// binaries.
-// Devices, memory and timing are those of cuda.
+// Kernels written in CuTe, a part of CUTLASS: sources in C++, which NVRTC compiles with CUTLASS's headers, and
+// binaries. Devices, memory and timing are those of cuda.
 #ifndef HONE_PLATFORMS_CUTE_H
 #define HONE_PLATFORMS_CUTE_H
 

@@ -1,5 +1,5 @@
-// From a variant of a pack to a function of tvm-ffi's C interface, and its calls: tensors as DLPack has them, scalars,
-// the stream.
+// Loads a variant of a pack as a function of tvm-ffi's C interface, and calls it: tensors as in DLPack, scalars, the
+// stream.
 #include "platforms/cute/export.h"
 
 #include "base/error.h"
@@ -15,7 +15,7 @@
 
 static const char where[] = "cute.export";
 
-// How the function learns of the stream: as its last argument, or from tvm-ffi's environment of the thread.
+// How the function receives the stream: as its last argument, or from tvm-ffi's environment of the thread.
 typedef enum stream_way { STREAM_ARGUMENT, STREAM_ENVIRONMENT } stream_way;
 
 typedef struct cute_export {
@@ -26,7 +26,7 @@ typedef struct cute_export {
     hone_ffi_function *function;
     stream_way stream;
     uint64_t digest;      // of the library, the function and its arguments
-    atomic_bool captured; // a graph of the host launches it: its library stays
+    atomic_bool captured; // a graph of the host launches it, so its library stays loaded
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } cute_export;
@@ -64,7 +64,7 @@ static hone_status read_facts(const char *text, stream_way *out, hone_error *err
     return status;
 }
 
-// What an export does itself.
+// Refuses fields for what an export does itself.
 static hone_status check_absent(const hone_code *code, hone_error *err)
 {
     const struct {
@@ -164,7 +164,7 @@ void hone_cute_export_release(hone_platform_instance *instance, void *state)
 
 // A run ---------------------------------------------------------------------------------------------------------------
 
-// The tensors of one call as tvm-ffi wants them: with strides, and on the device that runs.
+// The tensors of one call as tvm-ffi expects them: with strides, and on the device of the run.
 typedef struct call_tensor {
     hone_tensor tensor;
     int64_t strides[HONE_MAX_RANK];

@@ -1,4 +1,4 @@
-// What is wrong with a kernel of cute in a pack, as far as that shows without a GPU.
+// Checks a kernel of cute in a pack, as far as possible without a GPU.
 #include "platforms/cute/pack.h"
 
 #include "base/error.h"
@@ -13,7 +13,8 @@
 
 static const char where[] = "cute.pack";
 
-// The bytes of each parameter, as the packer has read them from the binary: {"parameters": [8, 8, 8, 4, 4, 4]}.
+// Compares the size of each parameter, in bytes, which the packer has read from the binary: {"parameters": [8, 8, 8, 4,
+// 4, 4]}.
 static hone_status compare_sizes(const json_t *sizes, const hone_cubin_function *function, hone_error *err)
 {
     const json_t *size;

@@ -1,4 +1,4 @@
-// The platform's word on a kernel of a pack: a hone_pack_judge.
+// The platform's check of a kernel of a pack: a hone_pack_judge.
 #ifndef HONE_PLATFORMS_CUTE_PACK_H
 #define HONE_PLATFORMS_CUTE_PACK_H
 

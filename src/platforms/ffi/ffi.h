@@ -1,5 +1,5 @@
-// Functions of shared libraries that speak tvm-ffi's C interface, on the CPU and on NVIDIA's GPUs. Nothing is asked of
-// a machine but libtvm_ffi.so.
+// Functions of shared libraries with tvm-ffi's C interface, on the CPU and on NVIDIA's GPUs. A machine needs only
+// libtvm_ffi.so.
 #ifndef HONE_PLATFORMS_FFI_FFI_H
 #define HONE_PLATFORMS_FFI_FFI_H
 

@@ -3,7 +3,7 @@
 #include "platforms/cuda/borrowed.h"
 #include "platforms/cuda/instance.h"
 
-// Both stand for what is cuda's.
+// hone_ffi_driver and hone_ffi_gpu are cuda's types under other names.
 static hone_platform_instance *cuda_of(hone_ffi_driver *driver)
 {
     return (hone_platform_instance *)(void *)driver;
@@ -64,7 +64,7 @@ hone_status hone_ffi_gpu_run(
     if (hone_cuda_enter(cuda, own, &before, NULL) != HONE_OK) return HONE_KERNEL_FAILED;
     hone_cuda_note_capture(cuda, own, execution != NULL ? execution->stream : NULL, captured);
     const hone_status status = run_with_scratch(cuda, execution, scratch_bytes, run, ctx);
-    // What was current all along is not asked for again.
+    // If the context was current before, nothing has to be restored.
     if (before != atomic_load_explicit(&own->context, memory_order_relaxed)) hone_cuda_leave(cuda, before);
     return status;
 }

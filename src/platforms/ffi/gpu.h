@@ -1,5 +1,5 @@
-// A run on an NVIDIA GPU: its context on this thread, and scratch memory of the device. The driver is the platform
-// cuda's, opened a second time: contexts are the devices' primary ones, so both see the same memory.
+// Runs on an NVIDIA GPU: makes its context current on this thread, and takes scratch memory of the device. The driver
+// is the platform cuda's, opened a second time: both use the devices' primary contexts, so they see the same memory.
 #ifndef HONE_PLATFORMS_FFI_GPU_H
 #define HONE_PLATFORMS_FFI_GPU_H
 
@@ -18,8 +18,8 @@ void hone_ffi_driver_close(hone_ffi_driver **driver);
 hone_status hone_ffi_driver_gpu(
     hone_ffi_driver *driver, const hone_device_info *device, hone_ffi_gpu **out, hone_error *err);
 
-// Calls run between what it needs and what puts it back.
-//   captured  set where the host captures the stream: its graph launches the library's code
+// Calls run with the GPU's context current, and restores the previous one.
+//   captured  set if the host captures the stream: its graph launches the library's code
 hone_status hone_ffi_gpu_run(
     hone_ffi_driver *driver,
     hone_ffi_gpu *gpu,
@@ -29,19 +29,19 @@ hone_status hone_ffi_gpu_run(
     hone_status (*run)(void *ctx, void *scratch),
     void *ctx);
 
-// Memory of the device in the order of the run's stream.
+// Device memory in the order of the run's stream.
 typedef struct hone_ffi_gpu_memory {
     uint64_t address;
     size_t size;
-    bool of_host; // the host's, which the run brought
+    bool of_host; // it is the host's, which the run provided
 } hone_ffi_gpu_memory;
 
-// NULL: there is none.
+// NULL if there is no memory.
 void *hone_ffi_gpu_take(
     hone_ffi_driver *driver, const hone_execution *execution, size_t size, hone_ffi_gpu_memory *out);
 void hone_ffi_gpu_give_back(
     hone_ffi_driver *driver, const hone_execution *execution, const hone_ffi_gpu_memory *memory);
-// Within the device, in the order of the run's stream.
+// Copies within the device, in the order of the run's stream.
 hone_status hone_ffi_gpu_copy(
     hone_ffi_driver *driver, const hone_execution *execution, void *to, const void *from, size_t size);
 

@@ -1,4 +1,4 @@
-// What one open ffi platform owns; shared by the files of this folder only.
+// The resources of one open ffi platform; shared by the files of this folder only.
 #ifndef HONE_PLATFORMS_FFI_INSTANCE_H
 #define HONE_PLATFORMS_FFI_INSTANCE_H
 
@@ -12,7 +12,7 @@ struct hone_platform_instance {
     const hone_log *log;
     hone_ffi_runtime runtime;
     hone_mutex mutex;
-    hone_ffi_driver *driver; // of NVIDIA's GPUs; under the mutex. NULL until a kernel for one is looked at
+    hone_ffi_driver *driver; // of NVIDIA's GPUs; under the mutex. NULL until a kernel for one is considered
 };
 
 // pack.c
@@ -21,7 +21,7 @@ hone_status hone_ffi_check_pack(const hone_pack_kernel *kernel, const hone_pack_
 // load.c
 extern const hone_launch_rules hone_ffi_launch;
 
-// The driver of this instance, opened when there is none yet.
+// The driver of this instance, which is opened if necessary.
 hone_status hone_ffi_need_driver(hone_platform_instance *instance, hone_ffi_driver **out, hone_error *err);
 hone_status hone_ffi_prepare(
     hone_platform_instance *instance,

@@ -9,13 +9,13 @@
 _Static_assert(sizeof(hone_ffi_object) == 24, "a header of tvm-ffi");
 _Static_assert(offsetof(hone_ffi_lent, as) == 24, "what an object holds stands behind its header");
 
-static const uint64_t one = (uint64_t)1 << 32 | 1; // reference of each kind: hone's own
+static const uint64_t one = (uint64_t)1 << 32 | 1; // one reference of each kind: hone's own
 
-// Frames that a function may still reach.
+// Frames that a function may still access.
 static _Atomic(hone_ffi_frame *) given_up;
 
-// The last reference is hone's, so this is called for an object only that a function gave up and does not own: the
-// count tells it.
+// The deleter of a lent object. hone holds the last reference, so this runs only if a function releases a reference
+// that it does not own; the count shows it.
 static void keep(void *self, int flags)
 {
     (void)self;
@@ -51,7 +51,7 @@ static hone_value make_tensor(const hone_ffi_list *list, const hone_tensor *like
     return lend(lent, HONE_FFI_TENSOR);
 }
 
-// In the call's shape, or in the one that the pack says.
+// Makes the tensor in the call's shape, or in the shape that the pack gives.
 static hone_value make_given(const hone_ffi_list *list, const hone_argument *argument, hone_ffi_lent *lent)
 {
     hone_tensor like = *hone_call_tensor(list->call, argument->value);
@@ -159,7 +159,7 @@ void hone_ffi_frame_fill(const hone_ffi_list *list, hone_ffi_frame *frame, const
     }
 }
 
-// The first object that somebody else has a reference to, or has given one up of; passed: none.
+// The first object whose reference count a function has changed; list->passed if there is none.
 static uint32_t find_changed(const hone_ffi_list *list, const hone_ffi_frame *frame)
 {
     uint32_t i = 0;
@@ -173,7 +173,7 @@ bool hone_ffi_frame_give_back(const hone_ffi_list *list, hone_ffi_frame *frame, 
 {
     *out_argument = find_changed(list, frame);
     const bool has_made = atomic_load_explicit(&frame->made, memory_order_acquire) != 0;
-    if (*out_argument < list->passed || has_made) return false; // it stays busy
+    if (*out_argument < list->passed || has_made) return false; // it stays marked as busy
     atomic_store_explicit(&frame->busy, false, memory_order_release);
     return true;
 }

@@ -1,4 +1,4 @@
-// From a variant of a pack to a function of tvm-ffi's C interface, and its calls.
+// Loads a variant of a pack as a function of tvm-ffi's C interface, and calls it.
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -25,7 +25,7 @@ typedef struct loaded_function {
     // On a GPU; NULL on the host.
     hone_ffi_driver *driver;
     hone_ffi_gpu *gpu;
-    atomic_bool captured; // a graph of the host launches it: its library stays
+    atomic_bool captured; // a graph of the host launches it, so its library stays loaded
 } loaded_function;
 
 // The plan ------------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ static hone_status take_list(loaded_function *made, const hone_plan *plan, hone_
     return status;
 }
 
-// Of the library, the function and its arguments.
+// A digest of the library, the function and its arguments.
 static uint64_t digest_of(const hone_ffi_list *list, const hone_pack_variant *variant)
 {
     static const hone_launch launches_itself;
@@ -92,7 +92,8 @@ static hone_status load(loaded_function *made, const hone_plan *plan, hone_error
         status = hone_ffi_find_function(made->library, variant->file, variant->code.entry, &made->function, err);
     if (status != HONE_OK) return status;
     made->digest = digest_of(&made->list, variant);
-    hone_ffi_frame *first = hone_ffi_frame_take(&made->list); // so that no run allocates but for a second thread
+    // So that a run allocates only when a second thread runs at the same time
+    hone_ffi_frame *first = hone_ffi_frame_take(&made->list);
     if (first == NULL) return hone_fail_memory(err, where);
     uint32_t unused;
     (void)hone_ffi_frame_give_back(&made->list, first, &unused);
@@ -130,7 +131,8 @@ hone_status hone_ffi_prepare(
         return status;
     }
     *out_state = made;
-    if (made->gpu == NULL) *out_scratch_bytes = made->list.scratch_bytes; // a GPU's is borrowed for each run
+    // A GPU's scratch memory is borrowed for each run
+    if (made->gpu == NULL) *out_scratch_bytes = made->list.scratch_bytes;
     return HONE_OK;
 }
 
@@ -149,7 +151,7 @@ uint64_t hone_ffi_digest(const hone_plan *plan)
 
 // A run ---------------------------------------------------------------------------------------------------------------
 
-// One call, from what a run brings to what it says.
+// The state of one call, from its arguments to its message.
 typedef struct one_call {
     const loaded_function *made;
     hone_ffi_frame *frame;
@@ -172,8 +174,8 @@ static hone_status call_function(one_call *call)
     return status;
 }
 
-// The stream stands in tvm-ffi's environment of this thread while the function runs. One that stands there already is
-// asked for alone, which costs a third of putting it there and back.
+// Whether the stream has to be set in tvm-ffi's environment of this thread while the function runs. If it is set
+// already, this only reads it, which takes a third of the time of setting and restoring it.
 static bool needs_stream(const loaded_function *made, void *stream)
 {
     const hone_ffi_runtime *runtime = &made->instance->runtime;
@@ -181,7 +183,7 @@ static bool needs_stream(const loaded_function *made, void *stream)
     return made->gpu != NULL && (runtime->get_stream == NULL || runtime->get_stream(device.type, device.id) != stream);
 }
 
-// So does the allocator.
+// Calls the function with this thread's allocator set in the environment.
 static hone_status call_in_environment(one_call *call)
 {
     const loaded_function *made = call->made;
@@ -247,7 +249,7 @@ static hone_status give_back(const loaded_function *made, one_call *call, hone_s
 hone_status hone_ffi_run(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     loaded_function *made = plan->state;
-    one_call call; // not all of it: words are long
+    one_call call; // not fully initialised, since words is long
     call.made = made;
     call.args = args;
     call.words[0] = '\0';

@@ -17,7 +17,7 @@ typedef struct managed {
     hone_tensor tensor;
 } managed;
 
-// In one block: the head, shape and strides, then the elements, if they are the host's.
+// In one block: the head, shape and strides, then the elements, if they are in the host's memory.
 typedef struct own_tensor {
     managed head; // first
     hone_ffi_frame *frame;
@@ -45,8 +45,8 @@ int64_t hone_ffi_bytes(const hone_tensor *tensor)
     return elements < 0 || (bits != 0 && elements > (INT64_MAX / 2) / bits) ? -1 : (elements * bits + 7) / 8;
 }
 
-// Memory of a GPU goes back in the order of the stream while the call runs. Behind it there is no stream: the call has
-// failed then, for it was kept, and its memory stays.
+// GPU memory is freed in stream order while the call runs. After the call there is no stream: the tensor was kept, so
+// the call has failed, and its memory is not freed.
 static void free_tensor(managed *self)
 {
     const hone_allocator system = hone_allocator_system();
@@ -95,7 +95,7 @@ static own_tensor *make_on_gpu(int64_t bytes, void **out_data)
     return *out_data != NULL ? made : NULL;
 }
 
-// The tensor; NULL after complaining.
+// The tensor; NULL after reporting an error.
 static own_tensor *make(const hone_tensor *like, void *ctx, complain *fail)
 {
     void *data = NULL;

@@ -1,12 +1,12 @@
-// Tensors that a function asks tvm-ffi's environment for while it runs: the host's memory, or on a GPU memory of the
-// device in the order of the call's stream. All of them are given up before the call ends.
+// Tensors that a function requests from tvm-ffi's environment while it runs: in the host's memory, or on a GPU in
+// device memory in the order of the call's stream. All of them must be released before the call ends.
 #ifndef HONE_PLATFORMS_FFI_MADE_H
 #define HONE_PLATFORMS_FFI_MADE_H
 
 #include "platforms/ffi/gpu.h"
 #include "platforms/ffi/lent.h"
 
-// The call that tensors are made for.
+// The call for which tensors are made.
 typedef struct hone_ffi_maker {
     hone_ffi_frame *frame; // counts them
     hone_device device;
@@ -14,11 +14,11 @@ typedef struct hone_ffi_maker {
     const hone_execution *execution;
 } hone_ffi_maker;
 
-// A DLPackManagedTensorAllocator for the maker of the thread that asks.
+// A DLPackManagedTensorAllocator for the calling thread's maker.
 void *hone_ffi_allocator(void);
-// Returns: this thread's maker before, to be put back.
+// Returns this thread's previous maker, to be restored.
 const hone_ffi_maker *hone_ffi_make_for(const hone_ffi_maker *maker);
-// Of a dense tensor; -1: more than there is.
+// The size of a dense tensor; -1 if it overflows.
 int64_t hone_ffi_bytes(const hone_tensor *tensor);
 
 #endif

@@ -1,4 +1,4 @@
-// What is wrong with a kernel of a pack, before anything of it is loaded.
+// Checks a kernel of a pack before any of it is loaded.
 #include "base/error.h"
 #include "platforms/ffi/instance.h"
 #include "platforms/native/kernel.h"
@@ -7,7 +7,7 @@
 
 static const char where[] = "ffi.pack";
 
-// What a function does itself, or what was said when it was compiled.
+// Refuses fields for what a function does itself, or what was fixed when it was compiled.
 static hone_status check_absent(const hone_pack_variant *variant, hone_error *err)
 {
     const hone_code *code = &variant->code;

@@ -113,7 +113,7 @@ hone_status hone_ffi_take_results(
     const uint32_t count = list->count - list->passed;
     if (count == 1) return copy_result(maker, result, args[list->arguments[list->passed].value].as.tensor, words);
     if (count > 1) return take_several(list, maker, args, result, words);
-    // A function may answer with the result that it was lent.
+    // A function may return the result that it was lent.
     const bool is_own = result->tag == HONE_FFI_TENSOR && hone_ffi_frame_has(list, maker->frame, result->as.pointer);
     if (result->tag == HONE_VALUE_NONE || is_own) return HONE_OK;
     return refuse_type(result->tag, "nothing: results that it returns stand behind '->' in arguments", words);

@@ -1,4 +1,4 @@
-// Results that a function makes and gives back, in place of writing into memory that it is given.
+// Results that a function creates and returns, instead of writing them into given memory.
 #ifndef HONE_PLATFORMS_FFI_RETURNED_H
 #define HONE_PLATFORMS_FFI_RETURNED_H
 
@@ -6,8 +6,8 @@
 
 enum { HONE_FFI_WORDS_SIZE = 900 };
 
-// Takes the results of a call out of what it has returned, which the caller gives up afterwards.
-// Returns: HONE_OK; HONE_KERNEL_FAILED, with words: it is of another type or shape, or lies elsewhere.
+// Takes the results out of a call's return value, which the caller releases afterwards.
+// Returns: HONE_OK; HONE_KERNEL_FAILED with a message: a result has another type or shape, or is on another device.
 hone_status hone_ffi_take_results(
     const hone_ffi_list *list,
     const hone_ffi_maker *maker,

@@ -28,7 +28,7 @@ static hone_status find(hone_library *library, const char *name, void *out, hone
     return HONE_OK;
 }
 
-// The one function that is the same in every version.
+// The only function that is the same in every version.
 static hone_status check_version(hone_library *library, hone_error *err)
 {
     void (*get_version)(uint32_t out[3]);
@@ -43,8 +43,8 @@ static hone_status check_version(hone_library *library, hone_error *err)
         (unsigned)version[0], (unsigned)version[1], (unsigned)version[2], wanted.package);
 }
 
-// The process may have one already, of a host that speaks tvm-ffi: libraries that ask the loader for it get that one,
-// and so must hone, for streams and allocators stand in it.
+// The process may have loaded the library already, for a host that uses tvm-ffi. Libraries that ask the loader get that
+// one, and hone must use it too, since it holds the streams and allocators.
 static hone_status open_library(const hone_allocator *allocator, const char *who, hone_library **out, hone_error *err)
 {
     char loaded[PATH_SIZE];
@@ -84,7 +84,7 @@ typedef struct text {
     size_t size;
 } text;
 
-// TVMFFIObject, then TVMFFIErrorCell, as far as they are read here.
+// TVMFFIObject, then the fields of TVMFFIErrorCell that are read here.
 typedef struct error_object {
     uint64_t references;
     int32_t type;
@@ -101,7 +101,8 @@ static int at_most(size_t size, size_t most)
     return (int)(size < most ? size : most);
 }
 
-// A backtrace has a line for each function, that which threw first: '  File "x.cc", line 7, in f'. As many as there is room for.
+// A backtrace has a line for each function, beginning with the one that threw: '  File "x.cc", line 7, in f'. Adds as
+// many as fit.
 static void add_backtrace(const text *backtrace, char *out, size_t size)
 {
     enum { FUNCTIONS = 8, FUNCTION_SIZE = 120, LEAST_ROOM = 16 };
@@ -122,7 +123,7 @@ static void add_backtrace(const text *backtrace, char *out, size_t size)
     if (said > 0) snprintf(out + used, size - used, ")");
 }
 
-// A terminal obeys control characters, and what is said stands on one line.
+// Replaces control characters, which a terminal obeys, and line ends: a message is one line.
 static void blank_controls(char *words)
 {
     const size_t size = strlen(words);

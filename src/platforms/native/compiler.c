@@ -11,14 +11,14 @@
 
 static const char where[] = "native.compiler";
 
-// What was asked last. A program that is run to its end costs milliseconds, and a contest compiles hundreds of configs.
+// The last answer of the compiler. Running a program takes milliseconds, and a contest compiles hundreds of configs.
 static struct {
     hone_mutex mutex;
     hone_native_compiler compiler;
     hone_file_stamp stamp;
 } known = {.mutex = HONE_MUTEX_LONG_INITIALIZER};
 
-// The line that has " version " in it: both gcc and clang print one.
+// The line that contains " version ": both gcc and clang print one.
 static void take_version(const char *words, char *out, size_t size)
 {
     const char *found = strstr(words, " version "), *line = found;
@@ -38,7 +38,7 @@ static hone_status ask(hone_native_compiler *compiler, const hone_file_stamp *st
     hone_status status =
         hone_process_run(arguments, hone_os_now_ns() + SECONDS * UINT64_C(1000000000), LIMIT, &words, &code, err);
     take_version(hone_buffer_string(&words), compiler->version, sizeof compiler->version);
-    // One that says nothing is known by its file.
+    // A compiler that prints nothing is identified by its file.
     if (status == HONE_OK && code != 0) hone_buffer_clear(&words);
     hone_buffer_format(&words, "\n%s %" PRIu64 " %" PRId64, compiler->path, stamp->size, stamp->time_ns);
     hone_hash_sha256(hone_buffer_string(&words), words.size, compiler->identity);

@@ -1,6 +1,7 @@
-// When two CPUs may share a decision: same vendor and microarchitecture, same instruction sets of those that kernels
-// ask for, same caches, as many usable threads. Clock, memory size, system and library versions may differ: they move
-// times, seldom the order of kernels, and a fingerprint that holds them would throw every decision away at an update.
+// The conditions under which two CPUs can share a decision: the same vendor and microarchitecture, the same instruction
+// sets among those that kernels use, the same caches, the same number of usable threads. Clock, memory size, system and
+// library versions may differ: they change times, but seldom the order of kernels, and a fingerprint with them would
+// invalidate every decision at an update.
 #include "platforms/native/native.h"
 
 #include "registry/names.h"

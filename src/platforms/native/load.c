@@ -1,4 +1,4 @@
-// Kernels of packs on the CPU: from a plan to a function, and the calls.
+// Kernels of packs on the CPU: prepares plans, and runs them.
 #include "platforms/native/native.h"
 
 #include "base/error.h"
@@ -12,8 +12,8 @@ static const char where[] = "native.load";
 
 typedef struct native_loaded {
     hone_native_code code;              // of a source
-    const hone_pack_function *function; // of a library; else code
-    void *state;                        // what its prepare made
+    const hone_pack_function *function; // of a library; NULL: code is used
+    void *state;                        // the state that its prepare returned
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
 } native_loaded;
@@ -107,7 +107,7 @@ hone_status hone_native_find_function(
     hone_status status = hone_native_open_library(file, &library, err);
     if (status != HONE_OK) return status;
     status = ask_library(library, file, entry, out, err);
-    hone_library_close(&allocator, &library); // its code stays mapped
+    hone_library_close(&allocator, &library); // the code stays mapped
     return status;
 }
 
@@ -199,7 +199,7 @@ static hone_status call(const native_loaded *loaded, const hone_value *args, voi
         else if (argument->kind == HONE_ARGUMENT_SCALAR)
             bits[i] = hone_argument_bits(argument->type, &args[argument->value]);
         else if (argument->type == HONE_ARGUMENT_POINTER)
-            addresses[i] = NULL; // a tensor that was left out
+            addresses[i] = NULL; // an omitted tensor
     }
     const int code = loaded->code.entry(addresses);
     return code == 0 ? HONE_OK : code == HONE_UNSUPPORTED ? HONE_UNSUPPORTED : HONE_KERNEL_FAILED;
@@ -212,7 +212,7 @@ hone_status hone_native_run(const hone_plan *plan, const hone_value *args, const
     return call(loaded, args, execution != NULL ? execution->scratch : NULL);
 }
 
-// What a function of a library does with a config, only the library knows.
+// Only the library knows what its function does with a config, so that has no digest.
 uint64_t hone_native_digest(const hone_plan *plan)
 {
     const native_loaded *loaded = plan->state;

@@ -1,5 +1,5 @@
-// The native platform: one device, the CPU. Kernels are functions of this process, or of packs (load.c), so there is
-// nothing to copy or wait for.
+// The native platform: one device, the CPU. Kernels are functions of this process, or of packs (load.c), so no copying
+// or waiting is needed.
 #include "platforms/native/native.h"
 #include "platforms/native/compiler.h"
 #include "platforms/native/kernel.h"

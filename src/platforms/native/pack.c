@@ -1,4 +1,4 @@
-// What is wrong with a kernel of a pack for the CPU, before anything of it is compiled or loaded.
+// Checks a kernel of a pack for the CPU before any of it is compiled or loaded.
 #include "base/error.h"
 #include "platforms/native/native.h"
 
@@ -6,7 +6,7 @@
 
 static const char where[] = "native.pack";
 
-// Of an ELF header, which begins every library (elf(5)).
+// Offsets and values of an ELF header, with which every library begins (elf(5)).
 enum { ELF_HEAD = 64, ELF_CLASS = 4, ELF_TYPE = 16, ELF_MACHINE = 18, CLASS_64 = 2, TYPE_SHARED = 3 };
 #if defined(__x86_64__)
 enum { MACHINE = 62 };
@@ -46,7 +46,7 @@ hone_status hone_native_check_library(const hone_pack_file *file, hone_error *er
         file->name, machine, MACHINE);
 }
 
-// What a kernel of the CPU has no use for.
+// Refuses fields that a kernel of the CPU does not use.
 static hone_status check_absent(const hone_pack_variant *variant, hone_error *err)
 {
     const hone_code *code = &variant->code;
@@ -65,7 +65,7 @@ static hone_status check_absent(const hone_pack_variant *variant, hone_error *er
     return HONE_OK;
 }
 
-// It is written into the source that calls it.
+// Whether a text is a C identifier: it is written into the source that calls it.
 static bool is_name(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";

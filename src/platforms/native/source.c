@@ -1,5 +1,5 @@
-// C sources of packs: compiled for this machine by the system's compiler, with each parameter as a macro, and kept on
-// disk under the digest of all that went in, the headers that the compiler read among it.
+// C sources of packs: compiled for this machine by the system's compiler, with each parameter as a macro, and cached on
+// disk under the digest of all inputs, including the headers that the compiler read.
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -24,8 +24,8 @@ typedef struct job {
     const hone_pack_variant *variant;
     hone_buffer source, shim, macros, result;
     hone_native_compiler compiler;
-    char folder[PATH_SIZE]; // of its own; "": not made
-    int hold;               // of the folder
+    char folder[PATH_SIZE]; // a private folder; "": not created
+    int hold;               // marks the folder as in use
     char key[HONE_SHA256_HEX_SIZE];
     const char *options[MOST_OPTIONS + 1];
     size_t count;
@@ -56,8 +56,8 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-// The function called with its arguments taken from an array of addresses. Parameters are macros: no short name is
-// safe. One of type void has succeeded; one that answers a number says 0 when it has.
+// Writes a function that takes the arguments from an array of addresses and calls the kernel. Parameters are macros, so
+// no short name is safe. A kernel of type void always succeeds; one that returns a number returns 0 on success.
 static void write_shim(job *j, const hone_argument *arguments, uint32_t count)
 {
     hone_buffer call;
@@ -115,7 +115,7 @@ static void add_words(job *j, const char *words)
     }
 }
 
-// Everything but where the files of this compilation lie.
+// Collects all options except the paths of this compilation's files.
 static void collect_options(job *j)
 {
     char folder[PATH_SIZE];
@@ -130,7 +130,7 @@ static void collect_options(job *j)
     add_format(j, "-I", j->plan->kernel->code->pack->folder);
 }
 
-// The machine because of -march=native.
+// The key includes the machine because of -march=native.
 static void make_key(job *j)
 {
     hone_buffer all;
@@ -170,7 +170,7 @@ static hone_status make_folder(job *j, hone_error *err)
         err, HONE_IO, where, "cannot make a folder for the compiler: set TMPDIR to one that can be written");
 }
 
-// The first line that says what is wrong, without the folder that is gone by then.
+// Fails with the first line of the log that describes the error, without the temporary folder's path.
 static hone_status fail_log(const job *j, const hone_buffer *log, hone_error *err)
 {
     const char *text = hone_buffer_string(log), *first = strstr(text, "error");
@@ -207,8 +207,8 @@ static hone_status run_compiler(job *j, hone_error *err)
     return status;
 }
 
-// The names in a list of a makefile, "kernel.so: a.c b\ c.h \", but for those of this compilation: each with a NUL
-// behind it.
+// Reads the file names of a makefile rule, "kernel.so: a.c b\ c.h \", except this compilation's own files; each is
+// followed by a NUL.
 static bool read_list(const job *j, hone_buffer *out)
 {
     char path[PATH_SIZE];
@@ -241,7 +241,7 @@ static void keep_result(const job *j)
     hone_buffer files;
     hone_buffer_init(&files, j->arena.allocator);
     if (read_list(j, &files)) {
-        // The source itself, so that the list is never empty.
+        // Adds the source itself, so that the list is never empty.
         hone_buffer_append(&files, j->variant->file->path, strlen(j->variant->file->path) + 1);
         if (!files.failed) hone_compiled_keep_with_files(j->key, hone_buffer_string(&files), files.size, &j->result);
     }
@@ -263,7 +263,7 @@ static hone_status compile(job *j, hone_error *err)
 
 // Loading -------------------------------------------------------------------------------------------------------------
 
-// Each is loaded under a path that no other has, because the loader takes equal paths for equal libraries.
+// Loads each library under a unique path, because the loader treats equal paths as the same library.
 static hone_status load(const job *j, hone_native_code *out, hone_error *err)
 {
     char path[PATH_SIZE];

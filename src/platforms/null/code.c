@@ -1,6 +1,6 @@
-// Kernels of the null platform. Its language is the smallest there is: a source is one number, and its kernel writes
-// every element of the first tensor, times the number, into the second. What a platform with a compiler does at each
-// step stands here as a comment.
+// Kernels of the null platform. Its language is minimal: a source is one number, and its kernel writes every element of
+// the first tensor, times the number, into the second. Comments describe what a platform with a compiler does at each
+// step.
 #include "platforms/null/instance.h"
 
 #include "base/error.h"
@@ -66,8 +66,8 @@ static hone_status read_arguments(scaler *made, const hone_plan *plan, hone_erro
     return HONE_OK;
 }
 
-// Makes a plan ready: compile or load the kernel's code for plan->device and look its function up. What it gives back
-// comes to run as plan->state. A kernel that is a function prepares itself.
+// Prepares a plan: compiles or loads the kernel's code for plan->device and looks its function up. The state that it
+// returns is plan->state in a run. A kernel that is a function prepares itself.
 hone_status hone_null_prepare(
     hone_platform_instance *instance,
     const hone_plan *plan,
@@ -100,7 +100,7 @@ void hone_null_release(hone_platform_instance *instance, const hone_kernel *kern
         kernel->release(kernel, state);
 }
 
-// Kernels for calls that differ in nothing that reaches the code have one number, and are measured once.
+// Kernels for calls whose differences do not reach the code have the same digest, and are measured once.
 uint64_t hone_null_digest(const hone_plan *plan)
 {
     const scaler *made = plan->state;
@@ -109,7 +109,7 @@ uint64_t hone_null_digest(const hone_plan *plan)
 
 // Running -------------------------------------------------------------------------------------------------------------
 
-// A run answers a status alone: the words wait for whoever asks.
+// A run only returns a status: its message is kept until it is queried.
 static hone_status note_failure(hone_platform_instance *instance, const char *words)
 {
     hone_mutex_lock(&instance->mutex);
@@ -146,7 +146,7 @@ bool hone_null_last_failure(hone_platform_instance *instance, hone_error *err)
 
 // Packs ---------------------------------------------------------------------------------------------------------------
 
-// A file has one kernel, whatever it is called.
+// A file has one kernel, which may have any name.
 hone_status hone_null_try_file(const hone_pack_file *file, const char *entry, hone_error *err)
 {
     float factor;
@@ -159,7 +159,7 @@ hone_status hone_null_try_file(const hone_pack_file *file, const char *entry, ho
     return status;
 }
 
-// What shows without a device: the platform's own facts, what is missing, a source that does not compile.
+// Checks what is possible without a device: the platform's own facts, missing fields, a source that does not compile.
 hone_status hone_null_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
 {
     (void)kernel; // any backend
@@ -170,7 +170,7 @@ hone_status hone_null_check_pack(const hone_pack_kernel *kernel, const hone_pack
     return hone_null_try_file(variant->file, variant->code.entry, err);
 }
 
-// What shows beside the signature of the algorithm: a platform whose binaries say what they take compares it here.
+// Compares with the signature of the algorithm; a platform whose binaries describe their parameters compares them here.
 hone_status hone_null_fits(
     const hone_pack_variant *variant, const struct hone_argument *arguments, uint32_t count, hone_error *err)
 {
@@ -178,7 +178,7 @@ hone_status hone_null_fits(
     return check_list(arguments, count, err);
 }
 
-// The same of a kernel that a program registers.
+// The same check for a kernel that a program registers.
 const char *hone_null_refuses(const hone_code *code)
 {
     if (code->grid != NULL || code->block != NULL || code->cluster != NULL || code->shared != NULL ||

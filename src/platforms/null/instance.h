@@ -1,20 +1,20 @@
-// What one open null platform owns; shared by the files of this folder only.
+// The resources of one open null platform; shared by the files of this folder only.
 #ifndef HONE_PLATFORMS_NULL_INSTANCE_H
 #define HONE_PLATFORMS_NULL_INSTANCE_H
 
 #include "os/mutex.h"
 #include "platforms/null/null.h"
 
-// Here the loaded driver library, its functions and its contexts would stand.
+// A real platform has the driver's library, its functions and its contexts here.
 struct hone_platform_instance {
     hone_allocator allocator;
     const hone_log *log;
     hone_device_info device;
     hone_mutex mutex;
-    hone_error failure; // of the last run that failed, under the mutex; HONE_OK when it was told
+    hone_error failure; // of the last run that failed, under the mutex; HONE_OK once it was reported
 };
 
-// code.c: kernels, and what packs bring of them.
+// code.c: kernels, and their packs.
 hone_status hone_null_prepare(
     hone_platform_instance *instance,
     const hone_plan *plan,

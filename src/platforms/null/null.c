@@ -1,6 +1,5 @@
-// The platform with everything in place and nothing behind it: one device, which is the host under another name. It
-// fills in every op, also those that the host would not need, so that each has an example that the conformance suite
-// runs.
+// A complete platform without any hardware: its one device is the host under another name. It fills in every op, also
+// those that the host does not need, so that each has an example that the conformance suite runs.
 #include "platforms/null/instance.h"
 
 #include "base/error.h"
@@ -13,8 +12,8 @@
 
 static const char where[] = "null.platform";
 
-// Finds out whether the platform can run here. A missing library is no failure of hone's: answer HONE_UNAVAILABLE, name
-// the library and the package that brings it, and leave nothing open.
+// Finds out whether the platform can run here. A missing library is not a failure of hone: return HONE_UNAVAILABLE,
+// name the library and the package that provides it, and leave nothing open.
 static hone_status null_open(
     const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
 {
@@ -27,8 +26,8 @@ static hone_status null_open(
     instance->device = (hone_device_info){
         .struct_size = sizeof instance->device,
         .platform = HONE_NULL,
-        .backend = HONE_CPU,            // the hardware: a platform of GPUs says HONE_GPU
-        .device = {HONE_DEVICE_CPU, 0}, // what the tensors on it say, as DLPack numbers it
+        .backend = HONE_CPU,            // the hardware: a platform of GPUs has HONE_GPU
+        .device = {HONE_DEVICE_CPU, 0}, // the device of its tensors, in DLPack's numbers
         .name = "null device",          // for people
         .fingerprint = "null|0",        // for decisions: KIND|DETAILS, see docs/fingerprints.md
         .threads = 1,
@@ -55,8 +54,8 @@ static const hone_device_info *null_devices(hone_platform_instance *instance, si
     return &instance->device;
 }
 
-// For a platform that runs on the devices of others, like this one: whether it can on this one, which is of
-// facts.hosts.
+// For a platform that runs on the devices of other platforms, like this one: whether it can run on this device, whose
+// platform is in facts.hosts.
 static hone_status null_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err)
 {
     (void)instance;
@@ -64,7 +63,8 @@ static hone_status null_visits(hone_platform_instance *instance, const hone_devi
     return hone_fail(err, HONE_UNAVAILABLE, where, "%s is not a CPU", device->name);
 }
 
-// What compiles and runs its kernels, of which version; or, without an instance, what would have to be installed.
+// Describes the compiler and runtime of its kernels with their versions; or, without an instance, what has to be
+// installed.
 static void null_describe(hone_platform_instance *instance, hone_buffer *out)
 {
     (void)instance;
@@ -73,7 +73,7 @@ static void null_describe(hone_platform_instance *instance, hone_buffer *out)
 
 // Memory --------------------------------------------------------------------------------------------------------------
 
-// Memory of the device, aligned to 64 bytes, for the inputs and outputs that tuning makes.
+// Device memory, aligned to 64 bytes, for the inputs and outputs that tuning generates.
 static hone_status null_allocate(
     hone_platform_instance *instance, const hone_device_info *device, size_t size, void **out, hone_error *err)
 {
@@ -83,7 +83,8 @@ static hone_status null_allocate(
     if (size > SIZE_MAX - ALIGNMENT) return hone_fail_memory(err, where);
     char *block = hone_alloc(&instance->allocator, size + ALIGNMENT);
     if (block == NULL) return hone_fail_memory(err, where);
-    // The block starts at a multiple of 16, so the byte before the memory is always its own: it holds the way back.
+    // The block starts at a multiple of 16, so the byte before the memory is always its own: it holds the distance to
+    // the block.
     size_t step = ALIGNMENT - (uintptr_t)block % ALIGNMENT;
     block[step - 1] = (char)step;
     *out = block + step;
@@ -99,7 +100,7 @@ static void null_deallocate(hone_platform_instance *instance, const hone_device_
     hone_free(&instance->allocator, bytes - bytes[-1]);
 }
 
-// The device's memory is the host's here: all three ways are one.
+// The device's memory is the host's here, so all three directions are the same.
 static hone_status null_copy(
     hone_platform_instance *instance,
     const hone_device_info *device,
@@ -134,7 +135,7 @@ static hone_status null_fill(
 
 // Streams and time ----------------------------------------------------------------------------------------------------
 
-// Runs end before they return, so that a stream has nothing to hold.
+// Runs end before they return, so a stream has no work to track.
 typedef struct null_stream {
     const hone_device_info *device;
 } null_stream;
@@ -155,7 +156,7 @@ static void null_destroy_stream(hone_platform_instance *instance, const hone_dev
     hone_free(&instance->allocator, stream);
 }
 
-// Nothing is started before the host says so, and then it is done.
+// Runs are synchronous, so there is nothing to hold.
 static hone_status null_hold_streams(
     hone_platform_instance *instance, const hone_device_info *device, uint64_t nanoseconds, hone_error *err)
 {
@@ -177,7 +178,7 @@ static hone_status null_synchronize(
     return HONE_OK;
 }
 
-// A platform with graphs asks its driver.
+// A platform with graphs queries its driver.
 static bool null_is_capturing(hone_platform_instance *instance, const hone_device_info *device, void *stream)
 {
     (void)instance;
@@ -186,7 +187,7 @@ static bool null_is_capturing(hone_platform_instance *instance, const hone_devic
     return false;
 }
 
-// A platform whose device has a clock puts an event before the first run and one behind the last.
+// A platform whose device has a clock records an event before the first run and one after the last.
 static hone_status null_time(
     hone_platform_instance *instance, const hone_timed_runs *runs, double *out_ns, hone_error *err)
 {
@@ -200,7 +201,7 @@ static hone_status null_time(
     return status == HONE_OK ? HONE_OK : hone_fail(err, status, where, "a run that was timed failed");
 }
 
-// A platform of GPUs asks their driver for clocks and for other processes.
+// A platform of GPUs queries their driver for clocks and for other processes.
 static hone_status null_disturbed(
     hone_platform_instance *instance, const hone_device_info *device, unsigned *out_marks, hone_error *err)
 {
@@ -211,14 +212,14 @@ static hone_status null_disturbed(
     return HONE_OK;
 }
 
-// On a GPU an illegal address ends the context, and with it every later call.
+// On a GPU an illegal address makes the context unusable, and every later call fails.
 static bool null_is_lost(const hone_platform_instance *instance)
 {
     (void)instance;
     return false;
 }
 
-// What a launch may ask for: nothing.
+// The limits of a launch: there are no launches.
 static const hone_launch_rules no_launch = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1, .has_local = false};
 
 const hone_platform_ops hone_null_platform = {

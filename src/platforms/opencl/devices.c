@@ -1,5 +1,5 @@
-// The devices of every driver that the loader knows, in its order; what two of them must have in common to share a
-// decision; and the context of each.
+// The devices of every driver that the loader knows, in its order; their fingerprints (equal if two devices can share a
+// decision); and the context of each.
 #include "platforms/opencl/instance.h"
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ static uint64_t number(const opencl_icd *icd, opencl_id *id, opencl_name what)
     return icd->get_device_info(id, what, sizeof value, &value, NULL) == OPENCL_SUCCESS ? value : 0;
 }
 
-// One line of words: without blanks at its ends and control characters within.
+// Makes a text one line, without control characters, and without blanks at its ends.
 static void tidy(char *text)
 {
     size_t size = strlen(text), lead = strspn(text, " ");
@@ -51,7 +51,7 @@ static void words_of_platform(const opencl_icd *icd, opencl_platform *p, opencl_
     tidy(out);
 }
 
-// "OpenCL 3.0 PoCL ..." is 30; 0: it is no version.
+// "OpenCL 3.0 PoCL ..." is 30; 0 if it is not a version.
 static int32_t version_of(const char *words)
 {
     int major = 0, minor = 0;
@@ -69,7 +69,8 @@ static void append_word(hone_buffer *out, const char *text)
     }
 }
 
-// Who drives it, the model and its size; not versions, clocks, or memory, which a driver counts anew at each start.
+// The fingerprint holds the driver's platform, the model and its size; not versions, clocks, or memory, which a driver
+// counts again at each start.
 static void write_fingerprint(hone_opencl_device *device, const char *platform)
 {
     const hone_device_info *info = &device->info;
@@ -213,7 +214,8 @@ static void drop_device(hone_opencl_device *device)
     hone_mutex_deinit(&device->mutex);
 }
 
-// A device that is too old is left out; ids count those that are there, so that they do not move when hone learns more.
+// Skips devices whose version is too old. Ids count all existing devices, so they stay the same when hone supports
+// more.
 static hone_status take_devices(hone_platform_instance *instance, const found *all, hone_error *err)
 {
     char oldest[160] = "";
@@ -248,8 +250,8 @@ static hone_status find_devices(hone_platform_instance *instance, hone_error *er
     return take_devices(instance, &all, err);
 }
 
-// One runtime at a time: a driver's first question makes it find its devices, and PoCL 3.1 crashed in 38 of 60
-// processes where another thread asked meanwhile.
+// Only one runtime at a time: a driver detects its devices at the first query, and PoCL 3.1 crashed in 38 of 60
+// processes when another thread queried meanwhile.
 hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_error *err)
 {
     static hone_mutex one_at_a_time = {.mutex = PTHREAD_MUTEX_INITIALIZER};

@@ -10,7 +10,7 @@
 
 static const char where[] = "opencl.icd";
 
-// All of OpenCL 1.2, which every driver of today has.
+// All functions of OpenCL 1.2, which every current driver has.
 static const hone_library_function functions[] = {
     {"clGetPlatformIDs", offsetof(opencl_icd, get_platforms), false},
     {"clGetPlatformInfo", offsetof(opencl_icd, get_platform_info), false},
@@ -60,8 +60,8 @@ static hone_status find_functions(opencl_icd *icd, hone_error *err)
         "the OpenCL loader has no %s: it is older than OpenCL 1.2, or broken; install ocl-icd-libopencl1", missing);
 }
 
-// What the loader and PoCL load code from. They read these also in a program that runs with more rights than who set
-// them.
+// Refuses variables from which the loader and PoCL load code. They read these even in a program that runs with more
+// rights than the user who set them.
 static hone_status refuse_foreign_code(hone_error *err)
 {
     static const char *const names[] = {"OCL_ICD_VENDORS",   "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
@@ -110,7 +110,7 @@ static const char *const lists[] = {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"};
 enum { LIST_COUNT = sizeof lists / sizeof *lists };
 
 typedef struct kept_list {
-    char *place; // in the environment; NULL: it is not set
+    char *place; // in the environment; NULL: not set
     char *text;
     size_t size;
 } kept_list;
@@ -124,7 +124,7 @@ static bool keep(const hone_allocator *allocator, const char *name, kept_list *o
     return out->text != NULL;
 }
 
-// Where it stands, as it was cut there: nothing is moved that another thread may be reading.
+// Restores the list in the same memory, where it was changed: no memory is moved that another thread may be reading.
 static void put_back(const hone_allocator *allocator, const char *name, kept_list *list)
 {
     if (list->text != NULL && getenv(name) == list->place && memcmp(list->place, list->text, list->size) != 0)

@@ -1,5 +1,5 @@
-// OpenCL's loader of drivers, opened when it is needed and never linked. The types are declared here in hone's own
-// words; a test compares them with CL/cl.h where that is installed.
+// OpenCL's loader of drivers, which is opened when it is needed and never linked. hone declares the types itself; a
+// test compares them with CL/cl.h where that is installed.
 #ifndef HONE_PLATFORMS_OPENCL_ICD_H
 #define HONE_PLATFORMS_OPENCL_ICD_H
 
@@ -36,7 +36,7 @@ enum {
     OPENCL_INVALID_WORK_ITEM_SIZE = -55,
     OPENCL_INVALID_BUFFER_SIZE = -61,
     OPENCL_PLATFORM_NOT_FOUND = -1001,
-    OPENCL_DRIVER_FAULT = -9999 // what NVIDIA's driver says of a kernel that reads where it must not
+    OPENCL_DRIVER_FAULT = -9999 // NVIDIA's driver returns it for a kernel that reads an invalid address
 };
 
 // Bits of a device's type, and of a buffer's and queue's creation.
@@ -87,7 +87,7 @@ typedef struct opencl_region {
     size_t offset, size;
 } opencl_region;
 
-// A function pointer each, under the name that the library exports.
+// A pointer for each function, under the name that the library exports.
 typedef struct opencl_icd {
     hone_library *library;
     opencl_result (*get_platforms)(uint32_t room, opencl_platform **platforms, uint32_t *count);
@@ -200,12 +200,12 @@ typedef struct opencl_icd {
     opencl_result (*release_event)(opencl_event *event);
 } opencl_icd;
 
-// HONE_UNAVAILABLE with the package that brings what is missing.
+// HONE_UNAVAILABLE with the package that provides what is missing.
 hone_status hone_opencl_icd_open(const hone_allocator *allocator, opencl_icd *icd, hone_error *err);
 void hone_opencl_icd_close(const hone_allocator *allocator, opencl_icd *icd);
-// clGetPlatformIDs, the first of which loads the drivers. The environment is afterwards as it was: Khronos's loader
-// cuts the lists in it (OCL_ICD_FILENAMES, OPENCL_LAYERS) apart where they stand, and a process that is started then
-// would see only their first names. HONE_OUT_OF_MEMORY; *out_result is the loader's word otherwise.
+// Calls clGetPlatformIDs, whose first call loads the drivers, and restores the environment afterwards. Khronos's loader
+// writes NULs into the lists in it (OCL_ICD_FILENAMES, OPENCL_LAYERS), and a process started later would see only their
+// first names. HONE_OUT_OF_MEMORY; otherwise *out_result is the loader's result.
 hone_status hone_opencl_get_platforms(
     const hone_allocator *allocator,
     const opencl_icd *icd,
@@ -215,9 +215,9 @@ hone_status hone_opencl_get_platforms(
     opencl_result *out_result);
 // "CL_OUT_OF_RESOURCES"; "an unknown error" for a number that is not one.
 const char *hone_opencl_error_name(opencl_result result);
-// Fails in OpenCL's words: "what: NAME (NUMBER)".
+// Fails with OpenCL's name of the error: "what: NAME (NUMBER)".
 hone_status hone_opencl_fail(opencl_result result, const char *from, const char *what, hone_error *err);
-// Whether nothing succeeds any more in a process that has seen this.
+// Whether every later call fails in a process that has received this result.
 bool hone_opencl_is_sticky(opencl_result result);
 
 #endif

@@ -1,4 +1,4 @@
-// What one open opencl platform owns; shared by the files of this folder only.
+// The resources of one open opencl platform; shared by the files of this folder only.
 #ifndef HONE_PLATFORMS_OPENCL_INSTANCE_H
 #define HONE_PLATFORMS_OPENCL_INSTANCE_H
 
@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-// Views into buffers begin at multiples of this: more than any device asks for.
+// Views into buffers begin at multiples of this many bytes, which is more than any device requires.
 enum { OPENCL_VIEW_ALIGN = 4096, OPENCL_TIMED_EVENTS = 256 };
 
 // One device.
@@ -19,15 +19,15 @@ typedef struct hone_opencl_device {
     opencl_id *id;
     char name[256], driver[256], architecture[256], runtime[256], compiler[128];
     hone_buffer fingerprint;
-    size_t view_align;  // bytes, of the device itself
-    size_t group_items; // the most of a work-group, whatever the kernel
+    size_t view_align;  // in bytes, as the device requires
+    size_t group_items; // the largest work-group, for any kernel
     size_t item_sizes[3];
     uint64_t largest_buffer;
-    hone_mutex mutex;                // of making the context
-    opencl_context *_Atomic context; // NULL until somebody needs it
-    opencl_queue *queue;             // in order, with times; stands when context does
-    hone_mutex timing;               // of one sample
-    atomic_bool timed;               // runs on the queue leave their events below
+    hone_mutex mutex;                // guards the creation of the context
+    opencl_context *_Atomic context; // NULL until it is needed
+    opencl_queue *queue;             // in order, with profiling; valid if context is
+    hone_mutex timing;               // guards one sample
+    atomic_bool timed;               // runs on the queue record their events below
     uint32_t event_count;
     opencl_event *events[OPENCL_TIMED_EVENTS];
 } hone_opencl_device;
@@ -39,18 +39,18 @@ struct hone_platform_instance {
     hone_opencl_device *all;
     hone_device_info *devices; // copies of their info, side by side
     size_t count;
-    hone_buffer silent; // a line for each driver that shows no device, with what it answered
-    atomic_int lost;    // the sticky error that ended it; 0: none
-    atomic_int failed;  // the last launch that did not succeed; 0: none
+    hone_buffer silent; // a line for each driver that has no device, with its result
+    atomic_int lost;    // the sticky error after which the device is unusable; 0: none
+    atomic_int failed;  // the last launch that failed; 0: none
 };
 
 // devices.c
 hone_status hone_opencl_find_devices(hone_platform_instance *instance, hone_error *err);
 void hone_opencl_forget_devices(hone_platform_instance *instance);
-// What is behind a device's info, also behind a copy of it from another process; its context stands then.
+// The device of an info, which may be a copy from another process; creates its context.
 hone_status hone_opencl_device_of(
     hone_platform_instance *instance, const hone_device_info *info, hone_opencl_device **out, hone_error *err);
-// Fails in OpenCL's words, and remembers a sticky one. HONE_OK for OPENCL_SUCCESS.
+// Fails with OpenCL's message, and records a sticky error. HONE_OK for OPENCL_SUCCESS.
 hone_status hone_opencl_check(
     hone_platform_instance *instance, opencl_result result, const char *what, hone_error *err);
 
@@ -60,7 +60,7 @@ hone_status hone_opencl_allocate(
 void hone_opencl_deallocate(hone_platform_instance *instance, const hone_device_info *info, void *memory, size_t size);
 hone_status hone_opencl_view(
     hone_platform_instance *instance, void *memory, size_t offset, size_t size, void **out, hone_error *err);
-// *out may be NULL where it fails.
+// *out may be NULL after a failure.
 opencl_result hone_opencl_make_view(
     const opencl_icd *icd, opencl_memory *memory, size_t offset, size_t size, opencl_memory **out);
 hone_status hone_opencl_copy(

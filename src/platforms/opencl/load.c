@@ -1,5 +1,5 @@
-// From a plan to a kernel of the device: compile or take its program, look at what it asks for, and work its launch
-// out.
+// Makes a kernel of the device from a plan: compiles its program or finds it in the cache, checks its requirements, and
+// computes its launch.
 #include "platforms/opencl/loaded.h"
 
 #include "base/error.h"
@@ -61,7 +61,7 @@ static hone_status check_space(const hone_opencl_loaded *loaded, opencl_kernel *
     opencl_name space = 0;
     opencl_result result = loaded->instance->icd.get_argument_info(
         kernel, index, OPENCL_KERNEL_ARGUMENT_SPACE, sizeof space, &space, NULL);
-    // A binary may have been made without what is asked here.
+    // A binary may lack this information.
     if (result != OPENCL_SUCCESS || space < OPENCL_SPACE_GLOBAL || space > OPENCL_SPACE_PRIVATE) return HONE_OK;
     const hone_argument_kind kind = loaded->arguments[index].kind;
     bool is_tensor = loaded->arguments[index].type == HONE_ARGUMENT_POINTER && kind != HONE_ARGUMENT_LOCAL;
@@ -94,7 +94,7 @@ static hone_status check_arguments(const hone_opencl_loaded *loaded, opencl_kern
 
 // Binding -------------------------------------------------------------------------------------------------------------
 
-// Also those that each run sets, so that a size that the kernel does not take is reported now.
+// Also sets those that each run sets, so that an argument whose size the kernel does not accept is reported now.
 static hone_status set_arguments(const hone_opencl_loaded *loaded, opencl_kernel *kernel, hone_error *err)
 {
     for (uint32_t i = 0; i < loaded->count; i++) {
@@ -152,7 +152,8 @@ void hone_opencl_unbind(const hone_opencl_loaded *loaded, hone_opencl_binding *b
 
 // Preparing -----------------------------------------------------------------------------------------------------------
 
-// The macros and the kernel's own options in one text, and what the list of arguments is checked with.
+// Collects the macros and the kernel's own options in one text, and the option that is needed to check the argument
+// list.
 static hone_status collect_options(const hone_plan *plan, hone_opencl_loaded *loaded, hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);
@@ -170,7 +171,7 @@ static hone_status collect_options(const hone_plan *plan, hone_opencl_loaded *lo
     }
     hone_buffer_deinit(&macros);
     if (code->options != NULL) hone_buffer_format(out, " %s", code->options);
-    // Headers of a pack's sources lie in its folder.
+    // Headers of a pack's sources are in its folder.
     if (code->pack != NULL && strchr(code->pack->folder, ' ') == NULL)
         hone_buffer_format(out, " -I%s", code->pack->folder);
     return status == HONE_OK && out->failed ? hone_fail_memory(err, where) : status;
@@ -193,7 +194,7 @@ static void take_extent(const hone_launch *launch, hone_opencl_loaded *loaded)
     }
 }
 
-// A pack's file, whose bytes are compared with their digest each time, or what the program gave.
+// Reads a pack's file, whose digest is checked each time, or takes the source that the program registered.
 static hone_status take_code(const hone_plan *plan, hone_opencl_loaded *loaded, hone_error *err)
 {
     const hone_code *code = hone_code_of_plan(plan);

@@ -1,4 +1,4 @@
-// A kernel that is compiled, with its launch: the state of a plan.
+// A compiled kernel with its launch: the state of a plan.
 #ifndef HONE_PLATFORMS_OPENCL_LOADED_H
 #define HONE_PLATFORMS_OPENCL_LOADED_H
 
@@ -9,11 +9,11 @@
 // The kernel in one context: hone's own, or that of a caller's queue or buffers.
 typedef struct hone_opencl_binding {
     opencl_context *context;
-    opencl_queue *queue; // for runs that bring none
+    opencl_queue *queue; // for runs that provide none
     opencl_program *program;
-    uint64_t digest; // of the program; 0: not known
+    uint64_t digest; // of the program; 0 if it is not known
     opencl_kernel *kernel;
-    hone_mutex mutex; // arguments are set and the kernel started by one thread at a time
+    hone_mutex mutex; // only one thread at a time sets the arguments and starts the kernel
     struct hone_opencl_binding *_Atomic next;
 } hone_opencl_binding;
 
@@ -24,15 +24,15 @@ typedef struct hone_opencl_loaded {
     hone_buffer options, file; // file: of a pack
     const char *entry;
     size_t global[3], local[3];
-    size_t scratch_bytes; // a buffer for each run; 0: none
-    uint64_t digest;      // of the program in hone's own context, its launch and its arguments; 0: not known
+    size_t scratch_bytes; // in a buffer for each run; 0: none
+    uint64_t digest;      // of the program in hone's own context, its launch and its arguments; 0 if it is not known
     uint32_t count;
     hone_argument arguments[HONE_MAX_ARGUMENTS];
-    hone_mutex growing;        // of the list of bindings
+    hone_mutex growing;        // guards the list of bindings
     hone_opencl_binding first; // hone's own
 } hone_opencl_loaded;
 
-// Compiles for a context, of which it takes hold, and sets the arguments that no run changes.
+// Compiles for a context, which it retains, and sets the arguments that no run changes.
 hone_status hone_opencl_bind(
     const hone_opencl_loaded *loaded, opencl_context *context, hone_opencl_binding *binding, hone_error *err);
 void hone_opencl_unbind(const hone_opencl_loaded *loaded, hone_opencl_binding *binding);

@@ -1,11 +1,11 @@
-// The device's memory: buffers, whose handles are what tensors hold as data.
+// The device's memory: buffers. A tensor's data is the handle of a buffer.
 #include "platforms/opencl/instance.h"
 
 #include "base/error.h"
 
 static const char where[] = "opencl.memory";
 
-// A driver may take a buffer's memory only when it is used first: what is not there shows when a byte of it is written.
+// A driver may allocate a buffer's memory only at its first use: writing a byte shows whether there is memory.
 static opencl_result touch(const opencl_icd *icd, const hone_opencl_device *device, opencl_memory *memory)
 {
     const unsigned char zero = 0;
@@ -68,7 +68,7 @@ hone_status hone_opencl_view(
     return hone_opencl_check(instance, result, "clCreateSubBuffer", err);
 }
 
-// All are behind the runs that were started on the device's queue; a failure of one of those may be said here.
+// Copies come after the runs that were started on the device's queue; a failure of one of those may be reported here.
 static opencl_result copy(
     const opencl_icd *icd, const hone_opencl_device *device, hone_copy way, hone_place to, hone_place from, size_t size)
 {

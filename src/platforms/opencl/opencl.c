@@ -57,7 +57,7 @@ static void opencl_describe(hone_platform_instance *instance, hone_buffer *out)
     if (instance != NULL) hone_buffer_append(out, hone_buffer_string(&instance->silent), instance->silent.size);
 }
 
-// What NVIDIA's GPUs have and OpenCL does not.
+// Refuses features that NVIDIA's GPUs have and OpenCL does not.
 static const char *opencl_refuses(const hone_code *code)
 {
     if (code->cluster != NULL) return "asks for clusters, which opencl does not have";
@@ -79,7 +79,7 @@ static hone_status opencl_check_target(const hone_code *code, const hone_device_
         device->name, (int)device->capability / 10, (int)device->capability % 10);
 }
 
-// No streams of its own: runs without one go to the device's queue, where copies and fills are in order with them.
+// The platform creates no streams: runs without one use the device's queue, in order with copies and fills.
 const hone_platform_ops hone_opencl_platform = {
     .struct_size = sizeof(hone_platform_ops),
     .facts =

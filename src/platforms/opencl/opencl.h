@@ -1,4 +1,4 @@
-// OpenCL: sources that are compiled by the device's driver and kept as its binaries, on any GPU with a driver and on
+// OpenCL: sources that are compiled by the device's driver and cached as its binaries, on any GPU with a driver and on
 // CPUs with PoCL.
 #ifndef HONE_PLATFORMS_OPENCL_H
 #define HONE_PLATFORMS_OPENCL_H

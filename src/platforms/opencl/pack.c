@@ -1,4 +1,4 @@
-// What is wrong with a kernel of opencl in a pack, as far as that shows without a device.
+// Checks a kernel of opencl in a pack, as far as possible without a device.
 #include "pack/pack.h"
 #include "base/error.h"
 #include "platforms/opencl/opencl.h"
@@ -26,7 +26,7 @@ static hone_status check_target(const hone_code *code, hone_error *err)
 hone_status hone_opencl_check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
 {
     const hone_code *code = &variant->code;
-    (void)kernel; // any backend: OpenCL is on GPUs and CPUs
+    (void)kernel; // any backend: OpenCL runs on GPUs and CPUs
     if (variant->file == NULL) return refuse(err, "file: is missing: a source, or a .clbin");
     if (code->entry == NULL || code->entry[0] == '\0') return refuse(err, "entry: is missing: the kernel's name");
     if (code->arguments == NULL) return refuse(err, "arguments: is missing: what the kernel takes, in order");

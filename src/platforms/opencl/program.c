@@ -9,7 +9,7 @@
 
 static const char where[] = "opencl.program";
 
-// The bytes of the headers that the source may read. A driver takes its options as one line.
+// Appends the contents of the headers that the source may include. A driver's options are one line.
 static void put_headers(const hone_opencl_source *source, hone_buffer *out)
 {
     enum { MOST = 512 };
@@ -27,7 +27,7 @@ static void put_headers(const hone_opencl_source *source, hone_buffer *out)
     hone_buffer_deinit(&line);
 }
 
-// Everything that makes another binary, the driver's version included.
+// The key covers everything that changes the binary, including the driver's version.
 static bool key_of(
     const hone_platform_instance *instance,
     const hone_opencl_device *device,
@@ -47,7 +47,7 @@ static bool key_of(
     return whole;
 }
 
-// The first line of the log that says what is wrong.
+// Fails with the first line of the log that describes the error.
 static hone_status fail_log(
     const hone_platform_instance *instance,
     const hone_opencl_device *device,
@@ -74,9 +74,9 @@ static hone_status fail_log(
     return status;
 }
 
-// PoCL puts before its machine code, which is for work-groups of any size, the digest of the source with its options
-// and LLVM's bitcode, in which a drawn file name and the number of programs before it show: these say nothing of what
-// runs.
+// A digest of the machine code. Before its machine code, which is for work-groups of any size, PoCL puts the digest of
+// the source with its options and LLVM's bitcode, which contains a random file name and the number of earlier programs:
+// these do not affect what runs, so they are skipped.
 static uint64_t digest_of(const void *binary, size_t size)
 {
     static const char pocl[] = "poclbin", elf[] = {0x7f, 'E', 'L', 'F'};
@@ -86,7 +86,8 @@ static uint64_t digest_of(const void *binary, size_t size)
     return hone_hash64(code, size - (size_t)(code - bytes));
 }
 
-// Of the one device that the program was built for; a context of several has a list of them, and is not asked.
+// Reads the binary of the one device that the program was built for. A context of several devices has a list of
+// binaries, and is skipped.
 static void take_binary(const hone_platform_instance *instance, opencl_program *program, hone_buffer *out)
 {
     const opencl_icd *icd = &instance->icd;
@@ -160,7 +161,7 @@ static hone_status compile(
     return status;
 }
 
-// What was compiled before. False: nothing was, or the driver does not take it any more.
+// Finds a cached program. False if there is none, or if the driver does not accept it any more.
 static bool find_program(
     hone_platform_instance *instance,
     const hone_opencl_device *device,

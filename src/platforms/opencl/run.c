@@ -1,8 +1,8 @@
-// A launch: what a plan of opencl costs over clEnqueueNDRangeKernel.
+// A launch: the overhead of an opencl plan over clEnqueueNDRangeKernel.
 //
-// A kernel of OpenCL holds its arguments, so threads that run one plan set them and start it one after the other. Its
-// program belongs to a context. A tensor's buffer belongs to one, too, the caller's: the first run in a context that
-// the plan has not seen compiles (or takes from the cache) for that one.
+// An OpenCL kernel object holds its arguments, so threads that run one plan take a lock to set them and start the
+// kernel. Its program belongs to a context, and so does a tensor's buffer, to the caller's: the first run in a context
+// that is new to the plan compiles the program for it (or finds it in the cache).
 #include "hone/describe.h"
 #include "platforms/opencl/loaded.h"
 
@@ -17,7 +17,7 @@ static hone_status fail_launch(hone_platform_instance *instance, opencl_result r
 
 // Contexts ------------------------------------------------------------------------------------------------------------
 
-// Whose context a run is in: its queue's, else its buffers', else hone's.
+// The context of a run: its queue's, else its buffers', else hone's.
 static opencl_result find_context(
     const hone_opencl_loaded *loaded, const hone_value *args, opencl_queue *queue, opencl_context **out)
 {
@@ -82,7 +82,7 @@ static hone_status need_binding(hone_opencl_loaded *loaded, opencl_context *cont
 
 // Launching -----------------------------------------------------------------------------------------------------------
 
-// A tensor that begins inside its buffer is handed over as a view, which lives as long as the launch needs it.
+// A tensor that begins inside its buffer is passed as a view, which lives as long as the launch needs it.
 static opencl_result view_of(const opencl_icd *icd, const hone_tensor *tensor, opencl_memory **out)
 {
     int64_t bytes = 0, below = 0;
@@ -102,12 +102,12 @@ static opencl_result set_tensor(
     return icd->set_argument(kernel, index, sizeof memory, &memory);
 }
 
-// What one run has beside its tensors, given back behind the launch.
+// The memory of one run other than its tensors, which is released after the launch.
 typedef struct run_memory {
     const hone_execution *execution; // may be NULL
     opencl_memory *own[HONE_MAX_ARGUMENTS];
     uint32_t count;
-    void *lent; // by the host; NULL: nothing
+    void *lent; // lent by the host; NULL: none
 } run_memory;
 
 static opencl_memory *take_from_host(const hone_opencl_loaded *loaded, run_memory *memory)
@@ -118,7 +118,7 @@ static opencl_memory *take_from_host(const hone_opencl_loaded *loaded, run_memor
     return memory->lent;
 }
 
-// A buffer for this run alone: the launch keeps it for as long as it needs it. Of no bytes: none.
+// Creates a buffer for this run alone, which the launch retains for as long as it needs it. None for 0 bytes.
 static opencl_result set_scratch(
     const hone_opencl_loaded *loaded, const hone_opencl_binding *binding, uint32_t index, run_memory *memory)
 {
@@ -180,7 +180,7 @@ static opencl_result start(
     const hone_execution *execution,
     opencl_queue *queue)
 {
-    run_memory memory; // its list is long, and not cleared
+    run_memory memory; // not fully initialised, since its list is long
     memory.execution = execution;
     memory.count = 0;
     memory.lent = NULL;
@@ -204,7 +204,7 @@ hone_status hone_opencl_run(const hone_plan *plan, const hone_value *args, const
     hone_status status = need_binding(loaded, context, &binding);
     if (status != HONE_OK) return status;
     const bool is_own = binding == &loaded->first;
-    const bool waits = queue == NULL && !is_own; // nobody else could wait for that queue
+    const bool waits = queue == NULL && !is_own; // only this function can wait for that queue
     if (queue == NULL) queue = is_own ? loaded->device->queue : binding->queue;
     result = start(loaded, binding, args, execution, queue);
     if (result == OPENCL_SUCCESS && waits) result = icd->finish(queue);

@@ -1,6 +1,6 @@
-// How long runs take on the device: the sum of what the events of their kernels say, so that what starting them costs,
-// and the gaps between them, are no part of it. Runs that leave no event (a kernel with a function of its own) are
-// measured by the clock of the host until all is done.
+// Measures the time of runs on the device as the sum of the times of their kernels' events, so that the cost of
+// starting them, and the gaps between them, are not included. Runs without an event (a kernel with a function of its
+// own) are measured with the host's clock until all have ended.
 #include "platforms/opencl/instance.h"
 
 #include "base/error.h"
@@ -19,7 +19,7 @@ static hone_status add_event(hone_platform_instance *instance, opencl_event *eve
     return hone_opencl_check(instance, result, "the kernel", err);
 }
 
-// Waits for what was started, and takes the events' times.
+// Waits for everything that was started, and adds the times of the events.
 static hone_status drain(
     hone_platform_instance *instance, hone_opencl_device *device, double *total_ns, hone_error *err)
 {

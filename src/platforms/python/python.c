@@ -1,4 +1,4 @@
-// The platform: what of a pack it takes, and plans that the lent interpreter runs.
+// The platform: checks of its packs, and plans that the lent interpreter runs.
 #include "platforms/python/python.h"
 
 #include "base/error.h"
@@ -112,7 +112,7 @@ typedef struct loaded {
     void *state;
     size_t count;                       // of values
     hone_value values[HONE_MAX_VALUES]; // scalars, as the call has them
-    bool brought[HONE_MAX_VALUES];      // by each run: tensors, and scalars that the key ignores
+    bool brought[HONE_MAX_VALUES];      // provided by each run: tensors, and scalars that the key ignores
 } loaded;
 
 static void write_config(const hone_plan *plan, hone_buffer *out)

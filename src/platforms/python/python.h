@@ -1,4 +1,4 @@
-// Functions of Python, in packs, where this process has an interpreter: one was lent (hone/interpreter.h).
+// Python functions of packs. Needs an interpreter in this process, which was lent (hone/interpreter.h).
 #ifndef HONE_PLATFORMS_PYTHON_PYTHON_H
 #define HONE_PLATFORMS_PYTHON_PYTHON_H
 

@@ -73,7 +73,7 @@ static hone_status set_bits(
     return is_float || wants_float ? HONE_OK : check_range(r, argument, scalar->as.i64, err);
 }
 
-// The parameter whose name stands here with the sign right behind it; -1: something else stands here.
+// The parameter whose name comes next, directly followed by the sign; -1 if something else comes next.
 static int parameter_before(const hone_launch_reader *r, const char *sign)
 {
     hone_lexer ahead = r->lexer;
@@ -84,7 +84,7 @@ static int parameter_before(const hone_launch_reader *r, const char *sign)
     return hone_lexer_is(&ahead, sign) ? hone_signature_find(r->scope.signature, name) : -1;
 }
 
-// The call's scalar of role "ignore" that the expression consists of; -1: it is another expression.
+// The call's scalar of role "ignore" if the expression consists of nothing else; -1 otherwise.
 static int ignored_scalar(const hone_launch_reader *r)
 {
     const int index = parameter_before(r, ")");
@@ -93,7 +93,7 @@ static int ignored_scalar(const hone_launch_reader *r)
     return ignored ? index : -1;
 }
 
-// Whether the call gives none of an optional scalar, as in "i64(window, -1)": the second expression is its value then.
+// Whether the call omits an optional scalar, as in "i64(window, -1)": the second expression is its value then.
 static bool is_absent(const hone_launch_reader *r)
 {
     const int index = r->scope.call != NULL ? parameter_before(r, ",") : -1;
@@ -138,7 +138,7 @@ static hone_status read_local(hone_launch_reader *r, hone_argument *argument, ho
 
 static hone_status take_tensor(hone_launch_reader *r, const char *name, hone_argument *argument, hone_error *err);
 
-// "(NAME", the first part of what is made of a tensor.
+// Reads "(NAME", the beginning of every item that is derived from a tensor.
 static hone_status read_tensor_of(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     char name[HONE_NAME_SIZE] = {0};
@@ -163,7 +163,7 @@ static hone_status take_scratch(hone_launch_reader *r, hone_argument *argument, 
 
 // Values --------------------------------------------------------------------------------------------------------------
 
-// Keeps the bytes of a text or a list, which the reader's arena does not outlive; the next ones are aligned to 8.
+// Keeps the bytes of a text or a list, since the reader's arena is freed earlier; the next bytes are aligned to 8.
 static hone_status keep_bytes(
     hone_launch_reader *r, hone_argument *argument, const void *bytes, size_t size, hone_error *err)
 {
@@ -172,7 +172,7 @@ static hone_status keep_bytes(
     if (r->objects == NULL) return HONE_OK;
     argument->as.bits = r->objects->size;
     hone_buffer_append(r->objects, bytes, size);
-    hone_buffer_append(r->objects, zeros, 8 - size % 8); // at least the NUL of a text
+    hone_buffer_append(r->objects, zeros, 8 - size % 8); // at least one byte: the NUL of a text
     return r->objects->failed ? hone_fail_memory(err, where) : HONE_OK;
 }
 
@@ -200,7 +200,7 @@ static hone_status read_text(hone_launch_reader *r, hone_argument *argument, hon
     return keep_bytes(r, argument, value.as.text.data, value.as.text.size, err);
 }
 
-// Numbers with commas between them, up to the closing sign.
+// Reads numbers separated by commas, up to the closing sign.
 static hone_status read_numbers(
     hone_launch_reader *r, const char *closing, int64_t numbers[HONE_MAX_ARGUMENTS], size_t *count, hone_error *err)
 {
@@ -220,7 +220,7 @@ static hone_status read_numbers(
     return HONE_OK;
 }
 
-// Behind '['.
+// Called after '['.
 static hone_status read_integers(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     int64_t numbers[HONE_MAX_ARGUMENTS];
@@ -259,13 +259,15 @@ static hone_status read_view(hone_launch_reader *r, hone_argument *argument, hon
     if (status != HONE_OK) return status;
     if (!hone_lexer_accept(&r->lexer, ",")) return hone_launch_expected(r, "',' and dims", err);
     status = read_numbers(r, ")", shape, &count, err);
-    if (status != HONE_OK || argument->kind != HONE_ARGUMENT_TENSOR) return status; // left out: none has no shape
+    // The tensor is omitted and has no shape
+    if (status != HONE_OK || argument->kind != HONE_ARGUMENT_TENSOR) return status;
     status = check_view(r, argument->value, shape, count, err);
     argument->type = HONE_ARGUMENT_INTEGERS;
     return status == HONE_OK ? keep_bytes(r, argument, shape, count * sizeof *shape, err) : status;
 }
 
-// Whether an argument is one of those that tensors and numbers of a launch are not; it is read then.
+// Reads an argument that is neither a tensor nor a number of a launch, such as a text or a list. False if it is another
+// kind.
 static bool read_value(hone_launch_reader *r, hone_argument *argument, hone_status *out, hone_error *err)
 {
     if (!r->has_values) return false;
@@ -300,7 +302,7 @@ static hone_status set_box(
             err, HONE_INVALID_ARGUMENT, where, "arguments: map of %s: its box has %zu dims, expected 1 to %d", name,
             rank, HONE_MAP_RANK);
     argument->as.map.rank = (uint8_t)rank;
-    if (r->scope.call == NULL) return HONE_OK; // every number is 1
+    if (r->scope.call == NULL) return HONE_OK; // before there is a call every number is 1
     if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
         return hone_fail(
             err, HONE_INVALID_ARGUMENT, where,
@@ -317,7 +319,8 @@ static hone_status set_box(
     return HONE_OK;
 }
 
-// map(key, 128, 1, keys, 1, 64): what NVIDIA's copy engine takes to copy boxes of the tensor, of as many dims as it has or fewer.
+// map(key, 128, 1, keys, 1, 64): the description with which NVIDIA's copy engine copies boxes of the tensor; a box has
+// at most as many dims as the tensor.
 static hone_status read_map(hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     int64_t numbers[HONE_MAX_ARGUMENTS];
@@ -346,7 +349,7 @@ static hone_status take_tensor(hone_launch_reader *r, const char *name, hone_arg
             err, HONE_INVALID_ARGUMENT, where, "arguments: '%s' is not a tensor of the call, nor a type", name);
     *argument = (hone_argument){
         .kind = HONE_ARGUMENT_TENSOR, .type = HONE_ARGUMENT_POINTER, .value = (uint32_t)index, .size = sizeof(void *)};
-    // A tensor that was left out is a null pointer.
+    // An omitted tensor is a null pointer.
     if (r->scope.call != NULL && hone_call_values(r->scope.call)[index].tag == HONE_VALUE_NONE)
         argument->kind = HONE_ARGUMENT_BITS;
     if (hone_signature_parameter(r->scope.signature, (size_t)index)->kind == HONE_KIND_TENSOR) return HONE_OK;
@@ -408,7 +411,7 @@ static hone_status check_multiple(
         (int64_t)argument->as.bits, multiple);
 }
 
-// Behind an argument: ":16", what the code takes for granted that it is a multiple of.
+// After an argument: ":16", of which the code assumes that the argument is a multiple.
 static hone_status pass_multiple(hone_launch_reader *r, const hone_argument *argument, hone_error *err)
 {
     if (!hone_lexer_accept(&r->lexer, ":")) return HONE_OK;
@@ -420,7 +423,7 @@ static hone_status pass_multiple(hone_launch_reader *r, const hone_argument *arg
     return check_multiple(r, argument, multiple, err);
 }
 
-// Behind "->": a result, which the code gives back.
+// After "->": a result that the code returns.
 static hone_status take_returned(const hone_launch_reader *r, hone_argument *argument, hone_error *err)
 {
     const bool is_named = argument->type == HONE_ARGUMENT_POINTER && argument->size == sizeof(void *) &&
@@ -434,7 +437,7 @@ static hone_status take_returned(const hone_launch_reader *r, hone_argument *arg
     return HONE_OK;
 }
 
-// Eats "->" where the results begin that the code gives back.
+// Skips "->", after which the returned results are listed. False if it is not next.
 static bool begins_returned(hone_launch_reader *r)
 {
     return r->has_values && hone_lexer_accept(&r->lexer, "->");

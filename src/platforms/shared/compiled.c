@@ -1,5 +1,5 @@
-// Compiled code on disk. A file's name is the digest of everything that it was made from, so it is never out of date;
-// its first line is the digest of what follows, so a file that was cut or changed is not taken.
+// Compiled code on disk. A file's name is the digest of everything from which it was made, so it is never out of date;
+// its first line is the digest of the rest, so a truncated or changed file is rejected.
 #include "platforms/shared/compiled.h"
 
 #include "base/hash.h"
@@ -66,7 +66,7 @@ void hone_compiled_keep(const char *key, const hone_buffer *bytes)
 
 // Files ---------------------------------------------------------------------------------------------------------------
 
-// Appends "DIGEST path\n" of a file as it is now.
+// Appends "DIGEST path\n" for the current contents of a file.
 static bool put_file(const char *path, hone_buffer *list)
 {
     char digest[HONE_SHA256_HEX_SIZE];
@@ -91,7 +91,7 @@ static bool second_key(const char *key, const hone_buffer *list, char out[HONE_S
     return whole;
 }
 
-// The list of names of a list of digests and names, with digests of now.
+// Makes the list again, with the digests of the files' current contents.
 static bool list_again(const hone_buffer *old, hone_buffer *out)
 {
     const char *at = hone_buffer_string(old);
@@ -129,7 +129,7 @@ void hone_compiled_keep_with_files(const char *key, const char *files, size_t fi
     bool whole = true;
     for (const char *at = files; whole && at < files + files_size; at += strlen(at) + 1)
         whole = strchr(at, '\n') == NULL && put_file(at, &list);
-    // A source is always among its own files, so that no list is empty.
+    // The source is always in the list, so the list is never empty.
     if (whole && list.size > 0 && second_key(key, &list, second)) {
         hone_compiled_keep(second, bytes);
         hone_compiled_keep(key, &list);

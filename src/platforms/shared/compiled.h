@@ -1,6 +1,5 @@
-// What was compiled, on disk: the folder HONE_COMPILE_CACHE ("none": nothing is kept), else
-// $XDG_CACHE_HOME/hone/compiled, else ~/.cache/hone/compiled. Any platform may keep its own there. Threads and
-// processes: any.
+// Keeps compiled code on disk: in the folder HONE_COMPILE_CACHE ("none": keeps nothing), else in
+// $XDG_CACHE_HOME/hone/compiled, else in ~/.cache/hone/compiled. Any platform may use it. Threads and processes: any.
 #ifndef HONE_PLATFORMS_SHARED_COMPILED_H
 #define HONE_PLATFORMS_SHARED_COMPILED_H
 
@@ -8,17 +7,16 @@
 
 #include <stdbool.h>
 
-// key: 64 hex digits, the digest of everything that the bytes were made from.
+// key: 64 hex digits, the digest of everything from which the bytes were made.
 bool hone_compiled_find(const char *key, hone_buffer *out);
-// Readers see the whole file or none. That it cannot be written is no failure.
+// Readers see the whole file or none. A file that cannot be written is not an error.
 void hone_compiled_keep(const char *key, const hone_buffer *bytes);
 
-// Bytes that were also made from files which are known only once they were made: headers. What is kept under key is
-// their list.
-// The second key, for the bytes themselves, is that of key and of the list as its files are now. False: they were never
-// made, or a file has changed or is gone.
+// For bytes that also depend on files which are known only after they are made: headers. The list of these files is
+// kept under key; the bytes are kept under a second key, the digest of key and of the list with the files' current
+// contents. False: the bytes were never made, or a file has changed or was removed.
 bool hone_compiled_find_with_files(const char *key, hone_buffer *out);
-// files: paths, each with a NUL behind it.
+// files: paths, each followed by a NUL.
 void hone_compiled_keep_with_files(const char *key, const char *files, size_t files_size, const hone_buffer *bytes);
 
 #endif

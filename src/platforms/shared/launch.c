@@ -226,7 +226,7 @@ hone_status hone_launch_scratch(
     return status;
 }
 
-// Neither struct has padding, and arguments are zero before they are read.
+// Neither struct has padding, and arguments are zeroed before they are filled.
 uint64_t hone_launch_digest(uint64_t code, const hone_launch *launch, const hone_argument *arguments, uint32_t count)
 {
     _Static_assert(sizeof(hone_launch) == 17 * sizeof(uint32_t), "no padding");

@@ -14,7 +14,7 @@ enum { PATH_SIZE = 1024 };
 typedef struct search {
     bool (*visit)(void *ctx, const char *folder);
     void *ctx;
-    const char *folder; // whose pythonX.Y are looked at
+    const char *folder; // whose pythonX.Y are searched
     bool done;
 } search;
 
@@ -41,8 +41,8 @@ static void look_in_prefix(search *s, const char *prefix, const char *below)
     (void)hone_os_list_folder(folder, look_at_python, s, NULL);
 }
 
-// Where hone runs from the folder that it was built in, scripts/setup has installed packages in a folder beside that. CMake's
-// cache tells the folder of a build from one where hone is installed; programs and modules lie up to two folders below.
+// If hone runs from its build folder, scripts/setup has installed packages in a folder beside that. CMake's cache
+// distinguishes a build folder from an installation; programs and modules are up to two folders below it.
 static void look_beside_build(search *s)
 {
     char folder[PATH_SIZE], above[PATH_SIZE], path[PATH_SIZE + 32];
@@ -58,14 +58,15 @@ static void look_beside_build(search *s)
     }
 }
 
-// What a program imports may lie in an environment that no variable names.
+// A program may import packages from an environment that no variable names.
 static const char variable[] = "HONE_PYTHON_PACKAGES";
 static _Atomic(const char *) lent;
 
 void hone_packages_lend(const char *folders)
 {
     atomic_store(&lent, folders);
-    if (folders != NULL) (void)hone_process_hand_on(variable, folders); // without memory a worker looks where it would
+    // Without memory a worker searches the default folders
+    if (folders != NULL) (void)hone_process_hand_on(variable, folders);
 }
 
 static void look_in_lent(search *s)
@@ -142,7 +143,7 @@ hone_status hone_package_library_open(
 
 // Versions ------------------------------------------------------------------------------------------------------------
 
-// A package's facts lie in "NAME-VERSION.dist-info", its dashes as underscores.
+// A package's metadata are in "NAME-VERSION.dist-info", with dashes in the name replaced by underscores.
 typedef struct facts {
     char name[128];
     char version[64], folder[PATH_SIZE];

@@ -5,7 +5,7 @@
 
 static const char where[] = "tilelang.pack";
 
-// What TileLang makes for GPUs asks for TVM's runtime, or is CUDA.
+// Code that TileLang writes for GPUs needs TVM's runtime, or is CUDA.
 static hone_status check_pack(const hone_pack_kernel *kernel, const hone_pack_variant *variant, hone_error *err)
 {
     if (kernel->backend != HONE_CPU)

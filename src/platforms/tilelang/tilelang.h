@@ -1,5 +1,5 @@
-// Kernels that TileLang compiled for the CPU (target "c"), as the C that it writes: one function of plain pointers. They
-// are compiled and called as native's are, on native's device.
+// Kernels that TileLang compiled for the CPU (target "c"), as the C code that it writes: one function of plain
+// pointers. They are compiled and called like native's, on native's device.
 #ifndef HONE_PLATFORMS_TILELANG_TILELANG_H
 #define HONE_PLATFORMS_TILELANG_TILELANG_H
 

@@ -23,7 +23,7 @@ static hone_status read_text(const json_t *object, const char *field, char *out,
     return HONE_OK;
 }
 
-// A field that is missing is `otherwise`; -1: it must be there.
+// Reads a field; if it is missing its value is `otherwise`, or -1 makes that an error.
 static hone_status read_number(
     const json_t *object,
     const char *field,
@@ -62,7 +62,7 @@ static hone_status read_target(const json_t *root, hone_triton_metadata *out, ho
     return status;
 }
 
-// Which pointers stand behind the arguments has changed twice.
+// The pointers after the arguments have changed in two versions.
 static hone_status read_version(const json_t *root, hone_triton_metadata *out, hone_error *err)
 {
     hone_status status = read_text(root, "triton_version", out->version, sizeof out->version, err);
@@ -102,7 +102,7 @@ static hone_status read_scratch(const json_t *root, hone_triton_metadata *out, h
     return HONE_OK;
 }
 
-// Before 3.5 the cluster has a field of its own, which says the same.
+// Before 3.5 the cluster has a separate field with the same meaning.
 static hone_status read_shape(const json_t *root, hone_triton_metadata *out, hone_error *err)
 {
     int64_t warps = 0, shared = 0, blocks = 0;

@@ -1,4 +1,4 @@
-// From a variant of a pack to a launch as Triton's own launcher makes it.
+// Launches a variant of a pack in the same way as Triton's own launcher.
 #include "platforms/triton/triton.h"
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ static hone_status fail_many(hone_error *err)
 
 // Checks that need no device ------------------------------------------------------------------------------------------
 
-// How many arguments a list has: its commas that are in no brackets, and one.
+// The number of arguments in a list: its commas outside of brackets, plus one.
 static uint32_t count_arguments(const char *list)
 {
     uint32_t count = list[strspn(list, " ")] != '\0';
@@ -61,8 +61,9 @@ static hone_status check_binary(
     return check_count(&function, metadata, code->arguments, err);
 }
 
-// What the list's maps are must be what the binary was compiled for: it finds elements in shared memory by box and swizzle.
-//   is_bound  whether the numbers of the list are those of a call, not merely read
+// The list's maps must equal those that the binary was compiled for: it computes positions in shared memory from box
+// and swizzle.
+//   is_bound  whether the numbers in the list are those of a call
 static hone_status check_maps(
     const hone_triton_metadata *metadata,
     const hone_argument *arguments,
@@ -114,7 +115,7 @@ static hone_status triton_check(const hone_pack_kernel *kernel, const hone_pack_
     return status;
 }
 
-// The list with what Triton adds to it, beside what the binary takes.
+// Compares the list, with the arguments that Triton adds, with those that the binary accepts.
 static hone_status triton_fits(
     const hone_pack_variant *variant, const hone_argument *arguments, uint32_t count, hone_error *err)
 {
@@ -140,7 +141,8 @@ static hone_status triton_fits(
 
 // The launch ----------------------------------------------------------------------------------------------------------
 
-// A binary runs on the generation that it is for; from 9.0 on Triton uses what only the one chip has.
+// A binary runs on the GPU generation that it was compiled for; from 9.0 on Triton uses features that only the one chip
+// has.
 static hone_status check_device(const hone_triton_metadata *metadata, const hone_device_info *device, hone_error *err)
 {
     const int own = metadata->capability, here = device->capability;
@@ -174,7 +176,7 @@ static hone_status set_launch(const hone_triton_metadata *metadata, hone_cuda_lo
     if (launch->grid[0] > INT32_MAX / metadata->blocks)
         return hone_fail(
             err, HONE_UNSUPPORTED, where, "its grid of %u programs is too large", (unsigned)launch->grid[0]);
-    // What Triton calls a program is a cluster of blocks.
+    // A program of Triton is a cluster of blocks.
     launch->grid[0] *= metadata->blocks;
     if (loaded->count + metadata->trailing > HONE_MAX_ARGUMENTS) return fail_many(err);
     hone_status status = check_maps(metadata, loaded->arguments, loaded->count, true, err);
@@ -217,7 +219,7 @@ static hone_status triton_prepare(
     return hone_cuda_prepare(instance, plan, out_state, out_scratch_bytes, err);
 }
 
-// Triton itself makes packs and runs nothing.
+// Triton is needed only to make packs, not to run them.
 static void triton_describe(hone_platform_instance *instance, hone_buffer *out)
 {
     (void)instance;

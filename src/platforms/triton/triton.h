@@ -1,5 +1,5 @@
-// Kernels that Triton has compiled, launched by NVIDIA's driver without Python. They come in packs; devices, memory and
-// timing are those of cuda.
+// Kernels that Triton has compiled, launched through NVIDIA's driver without Python. They come from packs; devices,
+// memory and timing are those of cuda.
 #ifndef HONE_PLATFORMS_TRITON_H
 #define HONE_PLATFORMS_TRITON_H
 

@@ -1,4 +1,4 @@
-// Clients of plugins, and which of their devices is one of hone's.
+// Clients of plugins, and the mapping of their devices to hone's.
 #include "platforms/xla/instance.h"
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ hone_status hone_xla_visits(hone_platform_instance *instance, const hone_device_
 
 // Creating ------------------------------------------------------------------------------------------------------------
 
-// By default a client of the CPU has four devices, and one of a GPU takes three quarters of its memory.
+// By default a client of the CPU has four devices, and a client of a GPU takes three quarters of its memory.
 static size_t options_of(hone_xla_kind kind, pjrt_named_value out[1])
 {
     static const char devices[] = "cpu_device_count", at_once[] = "preallocate";
@@ -51,7 +51,7 @@ static hone_status create(hone_xla_client *client, hone_error *err)
     size_t count = options_of(client->plugin.kind, options);
     pjrt_client_create create = {PJRT_HEAD(pjrt_client_create), .options = options, .option_count = count};
     hone_status status = hone_xla_call(&client->plugin, PJRT_CLIENT_CREATE, &create, what, err);
-    if (status == HONE_INVALID_ARGUMENT && count > 0) { // an option that this plugin does not know
+    if (status == HONE_INVALID_ARGUMENT && count > 0) { // this plugin does not know the option
         create = (pjrt_client_create){PJRT_HEAD(pjrt_client_create)};
         status = hone_xla_call(&client->plugin, PJRT_CLIENT_CREATE, &create, what, err);
     }
@@ -60,7 +60,7 @@ static hone_status create(hone_xla_client *client, hone_error *err)
     return HONE_OK;
 }
 
-// A file may be named for another kind of device than it is for.
+// A file may have the name of another kind of device than it supports.
 static hone_status check_name(const hone_xla_client *client, hone_error *err)
 {
     pjrt_get_text name = {PJRT_HEAD(pjrt_get_text), .object = client->client};

@@ -1,6 +1,5 @@
-// From a module to what can be run: compiled by the plugin, or taken from the folder of what was compiled before. A key
-// holds everything that it was made from, the plugin's file among it: a plugin runs what another version of it
-// compiled, wrongly.
+// Makes an executable from a module: the plugin compiles it, or it comes from the cache on disk. A key covers all
+// inputs, including the plugin's file: a plugin accepts code that another version compiled, and runs it wrongly.
 #include "platforms/xla/instance.h"
 
 #include "base/error.h"
@@ -67,7 +66,7 @@ static pjrt_executable *executable_of(const hone_xla_plugin *plugin, pjrt_loaded
     return hone_xla_call_quietly(plugin, PJRT_LOADED_EXECUTABLE, &get) == HONE_OK ? get.value : NULL;
 }
 
-// A plugin that cannot serialise compiles every time.
+// Caches the executable. A plugin that cannot serialise compiles every time.
 static void keep(const hone_allocator *allocator, const hone_xla_plugin *plugin, const char *key, pjrt_loaded *loaded)
 {
     pjrt_executable *executable = executable_of(plugin, loaded);
@@ -93,7 +92,7 @@ hone_status hone_xla_compile(
     pjrt_loaded **out,
     hone_error *err)
 {
-    static const char format[] = "mlir"; // texts, bytecode and portable artifacts alike
+    static const char format[] = "mlir"; // for texts, bytecode and portable artifacts
     char key[HONE_SHA256_HEX_SIZE];
     hone_status status = make_key(&instance->allocator, client, device, program, options, key, err);
     if (status != HONE_OK || load_kept(&instance->allocator, client, key, out)) return status;

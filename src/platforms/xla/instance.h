@@ -1,4 +1,4 @@
-// What one open xla platform owns; shared by the files of this folder only.
+// The resources of one open xla platform; shared by the files of this folder only.
 #ifndef HONE_PLATFORMS_XLA_INSTANCE_H
 #define HONE_PLATFORMS_XLA_INSTANCE_H
 
@@ -7,45 +7,45 @@
 #include "platforms/xla/plugin.h"
 #include "platforms/xla/xla.h"
 
-// A plugin and its client, which has its devices. Opened by the first plan that needs it.
+// A plugin and its client, which owns its devices. Opened by the first plan that needs it.
 typedef struct hone_xla_client {
     hone_xla_plugin plugin;
     pjrt_client *client;         // NULL: not created
     pjrt_device *const *devices; // the client's
     size_t device_count;
-    char version[64]; // of what is below: "cuda 13000"
+    char version[64]; // of the underlying platform: "cuda 13000"
 } hone_xla_client;
 
 struct hone_platform_instance {
     hone_allocator allocator;
     const hone_log *log;
-    hone_mutex mutex; // of opening
+    hone_mutex mutex; // guards the opening
     hone_buffer paths[XLA_KIND_COUNT];
     hone_xla_client clients[XLA_KIND_COUNT];
-    hone_platform_instance *cuda; // copies within a GPU's memory; NULL: not needed so far
-    hone_mutex telling;           // of what follows
-    hone_error failure;           // of the last run that failed; HONE_OK: it was told, or there was none
+    hone_platform_instance *cuda; // copies within a GPU's memory; NULL: not needed yet
+    hone_mutex telling;           // guards failure
+    hone_error failure;           // of the last run that failed; HONE_OK if it was reported, or there was none
 };
 
 // client.c
 hone_xla_kind hone_xla_kind_of(const hone_device_info *device);
 // hone_platform_ops.visits
 hone_status hone_xla_visits(hone_platform_instance *instance, const hone_device_info *device, hone_error *err);
-// Opens the plugin for a device and creates its client; *out_device is the plugin's name for it.
+// Opens the plugin for a device and creates its client; *out_device is the plugin's device.
 hone_status hone_xla_need_client(
     hone_platform_instance *instance,
     const hone_device_info *device,
     hone_xla_client **out,
     pjrt_device **out_device,
     hone_error *err);
-// Only opens the plugin, for what it says of itself.
+// Only opens the plugin, to read its properties.
 hone_status hone_xla_need_plugin(hone_platform_instance *instance, hone_xla_kind kind, hone_error *err);
 void hone_xla_forget_client(hone_platform_instance *instance, hone_xla_client *client);
 // The name of a device, "NVIDIA H200".
 void hone_xla_device_kind(const hone_xla_client *client, pjrt_device *device, char *out, size_t size);
 
-// text.c: a source with each ${...} in its place: an expression over the plan, ${x.type} ("4x8xbf16") and ${x.element}
-// of a tensor x.
+// text.c: replaces each ${...} in a source: an expression over the plan, ${x.type} ("4x8xbf16") and ${x.element} of a
+// tensor x.
 hone_status hone_xla_expand(
     const hone_allocator *allocator, const hone_plan *plan, const char *source, hone_buffer *out, hone_error *err);
 
@@ -53,7 +53,7 @@ hone_status hone_xla_expand(
 hone_status hone_xla_options(
     const hone_allocator *allocator, const hone_plan *plan, bool portable, hone_buffer *out, hone_error *err);
 
-// One tensor as a module takes or gives it.
+// One tensor that a module accepts or returns.
 typedef struct hone_xla_shape {
     int type; // hone_dtype_info.xla
     int64_t dims[HONE_MAX_RANK];
@@ -64,7 +64,7 @@ typedef struct hone_xla_shape {
 hone_status hone_xla_read_parameters(
     const char *bytes, size_t size, hone_xla_shape *out, size_t capacity, size_t *out_count, hone_error *err);
 
-// compile.c: compiles, or takes what was compiled before with the same plugin, device, options and program.
+// compile.c: compiles, or finds in the cache what was compiled with the same plugin, device, options and program.
 hone_status hone_xla_compile(
     hone_platform_instance *instance,
     const hone_xla_client *client,

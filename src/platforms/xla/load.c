@@ -1,6 +1,6 @@
-// From a plan to a module that runs: write its text, compile it or take it from the disk, and compare what it takes and
-// gives with the call. A plugin reads a buffer of another type as if it were its own, and ends the process where it is
-// told nothing.
+// Makes a module that runs from a plan: writes its text, compiles it or finds it in the cache, and compares its
+// parameters and results with the call. A plugin reads a buffer of another type as if it had the expected one, and ends
+// the process if an option is missing.
 #include "platforms/cuda/cuda.h"
 #include "platforms/xla/loaded.h"
 
@@ -146,7 +146,7 @@ static hone_status compare_parameters(const char *program, size_t size, hone_xla
         if (info == NULL || shapes[i].type != info->xla ||
             product(shapes[i].dims, shapes[i].rank) != product(argument->dims, argument->rank))
             return hone_fail(err, HONE_INCOMPATIBLE, where, "argument %zu has another dtype or size in the module", i);
-        // As many elements in another shape: rows of a tensor of any rank.
+        // The module may have the same number of elements in another shape: the rows of a tensor of any rank.
         memcpy(argument->dims, shapes[i].dims, shapes[i].rank * sizeof argument->dims[0]);
         argument->rank = shapes[i].rank;
     }
@@ -196,7 +196,7 @@ static bool is_bytecode(const hone_buffer *bytes)
     return bytes->size >= 4 && memcmp(bytes->data, "ML\xefR", 4) == 0;
 }
 
-// A file of a pack, whose bytes are compared with their digest each time: bytecode, or a source.
+// Reads a file of a pack, whose digest is checked each time: bytecode, or a source.
 static hone_status read_pack(const hone_allocator *allocator, const hone_plan *plan, hone_buffer *out, hone_error *err)
 {
     const hone_pack_variant *variant = hone_pack_variant_of(plan->kernel->code->pack, plan->config);

@@ -1,4 +1,4 @@
-// What is wrong with a kernel of xla or pallas in a pack, as far as that shows without its device.
+// Checks a kernel of xla or pallas in a pack, as far as possible without its device.
 #include "pack/pack.h"
 #include "base/error.h"
 #include "platforms/xla/xla.h"
@@ -17,7 +17,7 @@ static bool has(const hone_buffer *bytes, const char *text)
     return memmem(bytes->data, bytes->size, text, strlen(text)) != NULL;
 }
 
-// Custom calls stand in a module's strings by their names, in text and in bytecode alike.
+// The names of custom calls are strings in a module, in text and in bytecode.
 static hone_status check_calls(const hone_buffer *bytes, hone_backend backend, hone_error *err)
 {
     static const struct {
@@ -36,7 +36,7 @@ static hone_status check_calls(const hone_buffer *bytes, hone_backend backend, h
     return HONE_OK;
 }
 
-// A portable artifact says which version of StableHLO it is written for; a text has its function's name in it.
+// A portable artifact contains the version of StableHLO that it is written for; a text contains its function's name.
 static hone_status check_module(const hone_buffer *bytes, hone_backend backend, hone_error *err)
 {
     bool bytecode = bytes->size >= 4 && memcmp(bytes->data, "ML\xefR", 4) == 0;

@@ -1,10 +1,9 @@
-// The PJRT C API of OpenXLA as far as hone calls it, in hone's own words: what a plugin exports as GetPjrtApi.
+// The part of OpenXLA's PJRT C API that hone calls, as hone's own declarations: what a plugin exports as GetPjrtApi.
 //
-// A plugin gives a table of functions, each of which takes one struct of arguments and answers an error or NULL. Tables
-// and structs only ever grow at their ends; each begins with its size, so that both sides know how much of it the other
-// one has.
-// Facts are those of the header of 0.81 (major 0 is the only one so far); tests/unit/xla compares them with that
-// header.
+// A plugin provides a table of functions, each of which takes one struct of arguments and returns an error or NULL.
+// Tables and structs only ever grow at their ends; each begins with its size, so that both sides know how much of it
+// the other one has. The numbers are those of the header of 0.81 (major 0 is the only one so far); tests/unit/xla
+// compares them with that header.
 #ifndef HONE_PLATFORMS_XLA_PJRT_H
 #define HONE_PLATFORMS_XLA_PJRT_H
 
@@ -17,11 +16,11 @@ typedef struct pjrt_event pjrt_event;
 typedef struct pjrt_client pjrt_client;
 typedef struct pjrt_device pjrt_device;
 typedef struct pjrt_description pjrt_description;
-typedef struct pjrt_executable pjrt_executable; // what can be asked and serialised
+typedef struct pjrt_executable pjrt_executable; // what can be queried and serialised
 typedef struct pjrt_loaded pjrt_loaded;         // what can be run
 typedef struct pjrt_buffer pjrt_buffer;
 
-// Places of functions in the table.
+// Indices of functions in the table.
 typedef enum pjrt_slot {
     PJRT_ERROR_DESTROY = 0,
     PJRT_ERROR_MESSAGE = 1,
@@ -55,13 +54,13 @@ typedef enum pjrt_slot {
     PJRT_CLIENT_VIEW_OF_DEVICE_BUFFER = 93,
 } pjrt_slot;
 
-// The first two fields of every struct. extension is a list of what lies beside the core; hone uses none of it.
+// The first two fields of every struct. extension is a list of extensions to the core; hone uses none of them.
 typedef struct pjrt_head {
     size_t struct_size;
     void *extension;
 } pjrt_head;
 
-// Every function: arguments begin with a pjrt_head. NULL: it succeeded.
+// Every function: arguments begin with a pjrt_head. Returns NULL on success.
 typedef pjrt_error *pjrt_function(void *arguments);
 
 typedef struct pjrt_api {
@@ -70,11 +69,11 @@ typedef struct pjrt_api {
         pjrt_head head;
         int major, minor;
     } version;
-    pjrt_function *functions[]; // as many as head.struct_size holds
+    pjrt_function *functions[]; // as many as fit in head.struct_size
 } pjrt_api;
 _Static_assert(sizeof(void *) != 8 || offsetof(pjrt_api, functions) == 40, "the first function is at byte 40");
 
-// Status codes of errors, those that hone tells apart.
+// Status codes of errors that hone distinguishes.
 enum {
     PJRT_INVALID_ARGUMENT = 3,
     PJRT_NOT_FOUND = 5,
@@ -83,7 +82,7 @@ enum {
     PJRT_UNIMPLEMENTED = 12
 };
 
-// Fields marked "out" are the plugin's to fill. Texts are not NUL-terminated.
+// The plugin fills the fields marked "out". Texts are not NUL-terminated.
 typedef struct pjrt_error_arguments {
     pjrt_head head;
     pjrt_error *error;
@@ -108,7 +107,7 @@ typedef struct pjrt_one {
     void *object;
 } pjrt_one;
 
-// One object, and what is asked of it.
+// One object, and the property that is queried.
 typedef struct pjrt_get {
     pjrt_head head;
     void *object;
@@ -175,7 +174,7 @@ typedef struct pjrt_addressable_devices {
 
 typedef struct pjrt_program {
     pjrt_head head;
-    char *code; // read by a compilation; filled where a program is asked for, when it is not NULL
+    char *code; // input of a compilation; output of a query for a program, if it is not NULL
     size_t code_size;
     const char *format; // "mlir", "hlo", "hlo_with_config"
     size_t format_size;
@@ -192,8 +191,8 @@ typedef struct pjrt_compile {
 
 typedef enum pjrt_host_semantics {
     PJRT_HOST_COPY = 0,      // the data is read before the call returns
-    PJRT_HOST_IMMUTABLE = 2, // the buffer is the data, which nobody writes
-    PJRT_HOST_MUTABLE = 3,   // the buffer is the data, which a donation may overwrite
+    PJRT_HOST_IMMUTABLE = 2, // the buffer uses the data, which must not be written
+    PJRT_HOST_MUTABLE = 3,   // the buffer uses the data, which a donation may overwrite
 } pjrt_host_semantics;
 
 typedef struct pjrt_buffer_from_host {
@@ -221,9 +220,9 @@ typedef struct pjrt_view {
     int type;
     void *layout;
     pjrt_device *device;
-    void (*on_delete)(void *data, void *context); // must be there
+    void (*on_delete)(void *data, void *context); // required
     void *on_delete_context;
-    intptr_t stream;     // that the data is made on; 0: it is there
+    intptr_t stream;     // on which the data are produced; 0: they are ready
     pjrt_buffer *buffer; // out
     void *memory;
 } pjrt_view;
@@ -233,7 +232,7 @@ typedef struct pjrt_execute_options {
     void *send_callbacks, *receive_callbacks;
     size_t send_count, receive_count;
     int launch_id;
-    const int64_t *kept_arguments; // that are not donated
+    const int64_t *kept_arguments; // those that are not donated
     size_t kept_argument_count;
     void *context;
     const char *call_location;
@@ -264,7 +263,7 @@ typedef struct pjrt_output_dimensions {
     pjrt_head head;
     pjrt_executable *executable;
     size_t count;
-    const int64_t *dims; // out: of all outputs, one behind the other
+    const int64_t *dims; // out: of all outputs, concatenated
     const size_t *ranks; // out
 } pjrt_output_dimensions;
 
@@ -283,7 +282,7 @@ typedef struct pjrt_deserialize {
     const char *bytes;
     size_t size;
     pjrt_loaded *loaded; // out
-    const char *options; // NULL: those that it was compiled with
+    const char *options; // NULL: those with which it was compiled
     size_t options_size;
 } pjrt_deserialize;
 

@@ -9,7 +9,7 @@
 
 static const char where[] = "xla.places", variable[] = "HONE_PJRT_PLUGIN";
 
-// Where packages have their plugin, the newest first.
+// The places of plugins in packages, the newest first.
 static const struct {
     hone_xla_kind kind;
     const char *file;
@@ -43,7 +43,7 @@ static bool kind_of_name(const char *name, size_t size, hone_xla_kind *out)
     return false;
 }
 
-// What a file's name says: libtpu.so, xla_cuda_plugin.so. One that says nothing is for the CPU.
+// The kind according to a file's name: libtpu.so, xla_cuda_plugin.so. Any other name is for the CPU.
 static hone_xla_kind kind_of_file(const char *path, size_t size)
 {
     static const struct {

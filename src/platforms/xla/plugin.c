@@ -8,7 +8,7 @@
 
 static const char where[] = "xla.plugin";
 
-// The table was last put into another order with 0.57; jax asks for as much.
+// The order of the table changed last with 0.57; jax requires the same version.
 enum { LEAST_MINOR = 57 };
 
 static const struct {
@@ -29,7 +29,7 @@ const char *hone_xla_kind_package(hone_xla_kind kind)
     return kinds[kind].package;
 }
 
-// Without these nothing can be run. Those that only check or keep something may be missing.
+// The required functions. Those that only check or keep something are optional.
 static const struct {
     pjrt_slot slot;
     const char *name;

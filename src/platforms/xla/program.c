@@ -1,6 +1,6 @@
-// What a compiled module takes: a plugin tells only what it gives, and takes any buffer of the right size for an
-// argument.
-// So the shapes are read from the compiled program, an HloModuleProtoWithConfig in the wire format of protocol buffers:
+// Reads the parameters of a compiled module: a plugin only reports the results, and accepts any buffer of the right
+// size for an argument. So the shapes are read from the compiled program, an HloModuleProtoWithConfig in the wire
+// format of protocol buffers:
 //   hlo_module (1) . host_program_shape (4) . parameters (1), each { element_type (2), dimensions (3) }
 #include "platforms/xla/instance.h"
 
@@ -45,7 +45,7 @@ static void skip(message *m, uint64_t size)
     m->at += size;
 }
 
-// False at the end, and where the bytes are no message.
+// False at the end, and if the bytes are not a valid message.
 static bool next_field(message *m, field *out)
 {
     if (m->at >= m->end || m->broken) return false;
@@ -74,7 +74,7 @@ static bool next_field(message *m, field *out)
     return !m->broken;
 }
 
-// The field of messages inside of one another: 1, 4 is the fourth of the first.
+// Finds a nested message by its field numbers: 1, 4 is field 4 of the message in field 1.
 static bool find_message(message m, const uint64_t *numbers, size_t count, message *out)
 {
     field f;
@@ -95,7 +95,7 @@ static bool put_dimension(hone_xla_shape *shape, uint64_t size)
     return true;
 }
 
-// Dimensions stand side by side, or each in a field of its own.
+// Dimensions are packed, or each in a separate field.
 static bool read_shape(message m, hone_xla_shape *out)
 {
     field f;

@@ -1,23 +1,23 @@
-// A run: tensors become buffers of the plugin, the module runs, and what it gives lies in the caller's memory.
+// A run: makes buffers of the plugin from tensors, runs the module, and puts its results into the caller's memory.
 //
-// On the CPU nothing is copied: a buffer is the tensor's memory, and where the module takes a result as an argument
-// that it may overwrite (tf.aliasing_output), its result is that memory, too. A result that is not such an argument,
-// one whose memory is also an argument's, and memory that is not aligned to 64 bytes are copied once. On a GPU
-// arguments are views of their memory, and results are copied within the GPU's. A run is over when its function
-// returns.
+// On the CPU nothing is copied: a buffer is the tensor's memory, and if the module takes a result as an argument that
+// it may overwrite (tf.aliasing_output), its result is that memory, too. Three things are copied once: a result that is
+// not such an argument, a result whose memory is also an argument's, and memory that is not aligned to 64 bytes. On a
+// GPU arguments are views of their memory, and results are copied within the GPU's memory. A run has ended when its
+// function returns.
 #include "base/error.h"
 #include "platforms/cuda/cuda.h"
 #include "platforms/xla/loaded.h"
 
 #include <string.h>
 
-// Buffers of one run, each destroyed at its end.
+// The buffers of one run, which are destroyed at its end.
 typedef struct in_flight {
     const hone_xla_loaded *loaded;
     pjrt_buffer *arguments[HONE_MAX_ARGUMENTS];
     pjrt_buffer *results[HONE_MAX_ARGUMENTS];
     uint64_t scalars[HONE_MAX_ARGUMENTS];
-    hone_error why; // written when something fails
+    hone_error why; // written if something fails
 } in_flight;
 
 static void keep_memory(void *data, void *context)
@@ -63,7 +63,7 @@ static hone_status make_buffer(
     return HONE_OK;
 }
 
-// Whether a result lies where an argument lies: the module may write the one before it has read the other.
+// Whether a result shares its memory with an argument: the module may write the result before it has read the argument.
 static bool is_shared(const hone_xla_loaded *loaded, const hone_xla_argument *result, const hone_value *args)
 {
     const void *memory = hone_tensor_data(args[result->value].as.tensor);
@@ -159,7 +159,7 @@ static void land(in_flight *flight)
         hone_xla_destroy(&loaded->client->plugin, PJRT_BUFFER_DESTROY, flight->results[i]);
 }
 
-// A launch answers a status alone: the words wait for whoever asks.
+// A run only returns a status: its message is kept until it is queried.
 static hone_status note_failure(const in_flight *flight)
 {
     hone_platform_instance *instance = flight->loaded->instance;
@@ -178,7 +178,8 @@ bool hone_xla_last_failure(hone_platform_instance *instance, hone_error *err)
     return err->status != HONE_OK;
 }
 
-// The plugin would run on streams of its own, beside the graph. The kernel is not to blame: it keeps its place.
+// The plugin would run on its own streams, outside of the graph. That is not an error of the kernel, which is not
+// disabled.
 static hone_status refuse_capture(in_flight *flight)
 {
     hone_fail(
@@ -198,7 +199,7 @@ hone_status hone_xla_run(const hone_plan *plan, const hone_value *args, const ho
     flight.loaded = loaded;
     memset(flight.arguments, 0, loaded->argument_count * sizeof flight.arguments[0]);
     memset(flight.results, 0, loaded->result_count * sizeof flight.results[0]);
-    // The plugin has streams of its own: what was started on the caller's comes first.
+    // The plugin has its own streams, so work that was started on the caller's stream must end first.
     void *stream = execution != NULL ? execution->stream : NULL;
     if (!loaded->on_host && hone_cuda_platform.is_capturing(loaded->instance->cuda, loaded->info, stream))
         return refuse_capture(&flight);

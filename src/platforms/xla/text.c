@@ -1,4 +1,4 @@
-// StableHLO has the shapes of one call in every line. A source therefore has ${...} where they belong.
+// Every line of StableHLO has the shapes of one call. So a source has ${...} in their places.
 #include "platforms/xla/instance.h"
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ static const hone_tensor *tensor_named(const hone_call *call, const char *name, 
     return NULL;
 }
 
-// ${x.type}, ${x.element}. False: it is neither.
+// Replaces ${x.type} and ${x.element}. False if the text is neither.
 static bool put_type(const hone_call *call, const char *text, hone_buffer *out)
 {
     const char *dot = strchr(text, '.');
@@ -45,7 +45,7 @@ static hone_status put_scalar(const hone_scalar *value, const char *text, hone_b
     else if (value->kind == HONE_SCALAR_BOOL)
         hone_buffer_text(out, value->as.i64 != 0 ? "true" : "false");
     else if (value->kind == HONE_SCALAR_FLOAT && isfinite(value->as.f64))
-        hone_buffer_format(out, "%.17e", value->as.f64); // MLIR's numbers of floats have a point
+        hone_buffer_format(out, "%.17e", value->as.f64); // floating-point numbers of MLIR have a point
     else if (value->kind == HONE_SCALAR_INT)
         hone_buffer_format(out, "%" PRId64, value->as.i64);
     else

@@ -41,7 +41,7 @@ static hone_status find_plugins(hone_platform_instance *instance, hone_error *er
         "HONE_PJRT_PLUGIN names one in another folder");
 }
 
-// No plugin is opened here: it starts threads, and whoever forks wants none.
+// Opens no plugin: a plugin starts threads, and a process that forks must not have any.
 static hone_status xla_open(
     const hone_allocator *allocator, const hone_log *log, hone_platform_instance **out, hone_error *err)
 {
@@ -92,7 +92,7 @@ static void xla_describe(hone_platform_instance *instance, hone_buffer *out)
     }
 }
 
-// A module of StableHLO is one function, main, whose launch is the plugin's business.
+// A module of StableHLO has one function, main, which the plugin launches.
 static const char *module_refuses(const hone_code *code)
 {
     if (code->entry != NULL && strcmp(code->entry, "main") != 0)
@@ -106,8 +106,7 @@ static const char *module_refuses(const hone_code *code)
     return NULL;
 }
 
-// On a CPU a kernel of Pallas is interpreted, step by step: it is right there, and how long it takes says nothing of
-// it.
+// On a CPU a Pallas kernel is interpreted step by step: its results are correct, but its time is meaningless.
 static const char *pallas_is_untimed(const hone_device_info *device)
 {
     if (device->backend != HONE_CPU) return NULL;

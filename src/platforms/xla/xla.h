@@ -1,5 +1,5 @@
 // The xla platform: StableHLO, compiled and run by a PJRT plugin, on the CPU and on the GPUs of cuda. pallas is the
-// same for kernels that JAX has exported.
+// same for kernels that were exported from JAX.
 #ifndef HONE_PLATFORMS_XLA_XLA_H
 #define HONE_PLATFORMS_XLA_XLA_H
 

@@ -1,4 +1,4 @@
-// hone_agree: what this process would choose, as a document that ranks exchange.
+// hone_agree: the choices that this process would make, as a document that ranks exchange.
 #include "hone/agree.h"
 
 #include "base/error.h"
@@ -18,10 +18,10 @@ typedef struct choice {
     const hone_op *op;
     hone_call *call; // owned
     const hone_device_info *device;
-    bool answered, tunes; // tunes: the first run would, and nobody knows what comes of it
+    bool answered, tunes; // tunes: the first run would tune, with an unknown result
     hone_decision decision;
     const char *revision; // the kernel's; the arena's
-    hone_error why;       // where nothing answers
+    hone_error why;       // if nothing answers
 } choice;
 
 typedef struct choices {
@@ -76,7 +76,7 @@ static int compare_rows(const void *left, const void *right)
     return by != 0 ? by : strcmp(hone_call_key(a->call), hone_call_key(b->call));
 }
 
-// Each call once, in an order that all ranks have.
+// Keeps each call once, in an order that is the same on all ranks.
 static void sort_out(choices *all)
 {
     size_t kept = 0;
@@ -92,7 +92,7 @@ static void sort_out(choices *all)
 
 // Choosing -------------------------------------------------------------------------------------------------------------
 
-// Under the policy tune: what stands before the link that would tune.
+// Under the policy tune: asks the links before the one that would tune.
 static hone_status decide_without_tuning(const hone_request *request, choice *row)
 {
     hone_link_report reports[HONE_SOURCE_COUNT];
@@ -120,7 +120,7 @@ static hone_status decide(hone_request *request, choice *row, const hone_kernel_
     return status;
 }
 
-// HONE_OUT_OF_MEMORY alone is a failure: that nothing answers is an answer, too.
+// Only HONE_OUT_OF_MEMORY is a failure: a call that nothing answers is a valid result.
 static hone_status choose(choices *all, choice *row, hone_error *err)
 {
     hone_request request;

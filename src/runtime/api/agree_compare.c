@@ -1,7 +1,7 @@
-// hone_agree_compare: what differs between the documents of ranks, and why.
+// hone_agree_compare: the differences between the documents of ranks, and their reasons.
 //
-// Of each call the choice that most ranks have is the measure, among equals that of the lowest rank: with one rank that
-// differs it is that one which is named.
+// For each call the ranks are compared with the choice that most ranks have; among equal counts, with that of the
+// lowest rank. So if one rank differs, that rank is named.
 #include "hone/agree.h"
 
 #include "base/error.h"
@@ -106,7 +106,7 @@ static bool tunes(const json_t *row)
     return json_is_true(json_object_get(row, "tunes"));
 }
 
-// The first field in which two rows differ; NULL: none.
+// The first field in which two rows differ, NULL if none does.
 static const char *difference(const json_t *a, const json_t *b)
 {
     static const char *const fields[] = {"platform", "backend", "kernel", "config", "revision"};
@@ -114,14 +114,14 @@ static const char *difference(const json_t *a, const json_t *b)
     const json_t *of_a = json_object_get(a, "choice"), *of_b = json_object_get(b, "choice");
     if (json_is_null(of_a) || json_is_null(of_b))
         return json_is_null(of_a) && json_is_null(of_b) && tunes(a) == tunes(b) ? NULL : "answer";
-    // Kernels of one name on two platforms are two kernels: their names say less than their platforms.
+    // Two kernels with one name on two platforms differ in the platform, so the platform is named first.
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (!json_equal(json_object_get(of_a, fields[i]), json_object_get(of_b, fields[i])))
             return strcmp(fields[i], "backend") == 0 ? "platform" : fields[i];
     return NULL;
 }
 
-// The lowest of the ranks that most say the same as.
+// The lowest of the ranks that have the most frequent choice.
 static size_t measure_of(const comparison *c, const char *name)
 {
     size_t best = SIZE_MAX, most = 0;
@@ -158,7 +158,7 @@ static void add_choice(hone_buffer *out, const json_t *row)
     free(config);
 }
 
-// What of the two ranks is not the same, where it may be the reason.
+// Names a difference between two ranks that may be the reason.
 static void add_reason(hone_buffer *out, const char *what, const json_t *a, const json_t *b, const char *field)
 {
     const json_t *of_a = json_object_get(a, field), *of_b = json_object_get(b, field);

@@ -1,4 +1,4 @@
-// What is asked of a worker process, since loading libraries starts threads or ends the process.
+// Questions that a worker process answers, since loading the libraries starts threads and may end the process.
 #include "base/error.h"
 #include "base/json.h"
 #include "hone/measure.h"
@@ -20,8 +20,8 @@ enum {
     WORDS_SECONDS = 60
 };
 
-// Runs the worker with these arguments, of which the first is its own path. refusal: what it means that it leaves with a
-// failure.
+// Runs the worker with these arguments, of which the first is the worker's path. refusal: the status to return if the
+// worker exits with a failure.
 static hone_status ask(
     hone_runtime *rt,
     const char **arguments,
@@ -46,7 +46,7 @@ static hone_status ask(
     return code == 0 ? HONE_OK : hone_fail(err, refusal, where, "%.900s", hone_buffer_string(out));
 }
 
-// "!" before those that run below the machine's instructions, " " before the others.
+// Lines begin with "!" for rivals that use fewer instructions than the machine has, with " " for the others.
 static void visit_lines(char *text, bool (*visit)(void *ctx, const hone_rival *rival), void *ctx)
 {
     while (text[0] == ' ' || text[0] == '!') {
@@ -100,7 +100,7 @@ hone_status hone_pack_describe(
     arguments[2] = ops->facts.name;
     for (size_t i = 0; i < count; i++)
         arguments[4 + i] = functions[i];
-    // The text is freed without a runtime at hand, hence the system's allocator.
+    // The text is freed without a runtime, hence the system's allocator.
     hone_buffer_init(&text, hone_allocator_system());
     hone_status status = ask(rt, arguments, WORDS_SECONDS, WORDS_LIMIT, HONE_KERNEL_FAILED, &text, where, err);
     json_t *object = status == HONE_OK ? json_loads(hone_buffer_string(&text), 0, NULL) : NULL;

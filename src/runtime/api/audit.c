@@ -1,4 +1,4 @@
-// hone_tune_audit on top of the tuner: which choices are looked at, and what their figures mean.
+// hone_tune_audit on top of the tuner: selects the choices to measure, and judges their figures.
 #include "runtime/api/audit.h"
 #include "base/error.h"
 #include "hone/offline.h"
@@ -87,7 +87,7 @@ static hone_status collect_key(collecting *c, const hone_op *op, const hone_call
     return collect(c, &key, err);
 }
 
-// What answers a call stands under its own key or a stand-in's.
+// The answer of a call is stored under its own key or that of a stand-in.
 static hone_status collect_call(collecting *c, const char *text, hone_error *err)
 {
     const hone_op *op = NULL;
@@ -129,7 +129,8 @@ static hone_status find_call(
     hone_status status = hone_op_get(rt, name, op, err);
     if (status != HONE_OK) return status;
     hone_signature *signature = (*op)->algorithm->signature;
-    // The text also has the device and every scalar, and is there to read: it is the key that proves it.
+    // The call's text also has the device and every scalar, but it is only for people to read: the key decides whether
+    // it is the right call.
     if (item->call != NULL) status = hone_call_parse(rt->allocator, signature, item->call, call, err);
     if (item->spec == NULL || (*call != NULL && strcmp(hone_call_key(*call), item->audited.key) == 0)) return status;
     hone_call_release(call);
@@ -141,7 +142,7 @@ static hone_status find_call(
     return status;
 }
 
-// Who follows a lock file goes on with what it names.
+// A program that follows a lock file keeps using the kernel that the file names.
 static void tell_of_lock(const hone_runtime *rt, hone_audit_item *item)
 {
     hone_audited *audited = &item->audited;
@@ -153,7 +154,8 @@ static void tell_of_lock(const hone_runtime *rt, hone_audit_item *item)
         snprintf(audited->pinned, sizeof audited->pinned, "%.200s:%u", rt->lock_path, line->number);
 }
 
-// The call that the choice is stored for is decided by its next best from now on, or by nobody.
+// Removes the choice: the call that it is stored for is decided by the next best candidate from now on, or has no
+// decision.
 static void take_back(hone_runtime *rt, hone_audit_item *item, const hone_call *call, const hone_decision *next)
 {
     char reason[400];
@@ -173,7 +175,7 @@ static void take_back(hone_runtime *rt, hone_audit_item *item, const hone_call *
     atomic_fetch_add(&rt->unstored, 1);
 }
 
-// Calls that the item's kernel was looked at for before, the latest first.
+// Calls for which the item's kernel was measured before, the latest first.
 typedef struct earlier {
     hone_call *calls[MOST_EARLIER];
     size_t count;
@@ -185,7 +187,7 @@ static bool is_of_kernel(const hone_audit_item *a, const hone_audit_item *b)
            strcmp(a->audited.version, b->audited.version) == 0 && strcmp(a->audited.kernel, b->audited.kernel) == 0;
 }
 
-// One that cannot be told is passed by.
+// Calls that cannot be reconstructed are skipped.
 static void find_earlier(hone_runtime *rt, const hone_audit *audit, const hone_audit_item *item, earlier *out)
 {
     out->count = 0;
@@ -233,7 +235,7 @@ static hone_status measure(
     return HONE_OK;
 }
 
-// A call that cannot be measured says so and ends nothing.
+// Whether the failure concerns one call alone: it is reported for that call, and the audit continues.
 static bool is_of_the_call(hone_status status)
 {
     return status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED || status == HONE_INVALID_ARGUMENT ||
@@ -257,7 +259,7 @@ static hone_status audit_item(
         hone_call_release(&before.calls[i]);
     hone_call_release(&call);
     if (is_of_the_call(status)) {
-        // The kernel may be as right as ever where nobody knows what to run it on.
+        // The kernel may still be correct if only the arguments to run it with are not known.
         item->audited.no_call = !is_known;
         item->audited.failure = is_known ? HONE_FAILURE_UNSUPPORTED : HONE_FAILURE_NONE;
         hone_words_copy(item->audited.reason, sizeof item->audited.reason, why.message);
@@ -277,7 +279,7 @@ bool hone_audit_passes(const hone_audited *audited, double threshold)
     return !regrets && !drifted;
 }
 
-// What was not measured is not told of.
+// Drops the items that were not measured, so that they are not reported.
 static void forget_from(hone_audit *audit, size_t first)
 {
     for (size_t i = first; i < audit->count; i++) {
@@ -296,8 +298,8 @@ static hone_status look(
     return status;
 }
 
-// A neighbour that takes one processor for a while makes every config of two threads look wrong: what is slow is slow
-// also later, when all others have been looked at.
+// Measures slow choices again after all others. A neighbour process that takes one processor for a while makes every
+// config with two threads look slow; a choice that really is slow is slow later too.
 static hone_status look_again(
     hone_runtime *rt, const hone_audit *audit, const hone_tune_options *given, hone_error *err)
 {
@@ -331,7 +333,7 @@ static hone_status read_options(
             threshold);
     hone_status status = hone_tune_options_read(rt, given, out, err);
     if (status == HONE_OK && out->seconds == 0) out->seconds = default_seconds;
-    // They would shut out the choice itself, and an earlier failure is no reason not to look again.
+    // These options would exclude the choice itself, and an earlier failure must not prevent a new measurement.
     out->kernel = out->platform = NULL;
     out->fresh = out->keep_existing = false;
     return status;

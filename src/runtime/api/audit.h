@@ -1,4 +1,4 @@
-// Audits from the inside: stored choices, each with what was measured of it now.
+// Internals of audits: stored choices, each with its measurement.
 #ifndef HONE_RUNTIME_API_AUDIT_H
 #define HONE_RUNTIME_API_AUDIT_H
 
@@ -20,9 +20,9 @@ struct hone_audit {
     size_t count, capacity;
 };
 
-// Whether a choice that was looked at stays: it runs and is right, and is not surely slower than another by more than
-// the threshold, nor than it was itself in an environment that has changed since. Surely: the interval's lower end says
-// so.
+// Whether a measured choice passes: it runs, is correct, and is not certainly slower than another choice by more than
+// the threshold, nor than it was itself in an environment that has changed since. Certainly means that the lower end of
+// the interval exceeds it.
 bool hone_audit_passes(const hone_audited *audited, double threshold);
 
 #endif

@@ -1,4 +1,4 @@
-// What an audit came to: its sums, and the audit document (docs/audit.md).
+// The results of an audit: its sums, and the audit document (docs/audit.md).
 #include "base/error.h"
 #include "base/json.h"
 #include "base/structs.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// The middle of the drifts, found by counting: choices are few, and no memory is asked for.
+// The median drift, found by counting: there are few choices, and this needs no memory.
 static double median_drift(const hone_audit *audit)
 {
     size_t measured = 0;
@@ -148,7 +148,7 @@ static void put_sum(hone_buffer *out, const hone_audit *audit)
     hone_buffer_char(out, '}');
 }
 
-// The text is freed without an audit at hand, hence the system's allocator.
+// The text is freed without an audit, hence the system's allocator.
 hone_status hone_audit_json(const hone_audit *audit, char **out_text, hone_error *err)
 {
     if (audit == NULL || out_text == NULL) {

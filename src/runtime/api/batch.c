@@ -8,7 +8,7 @@
 #include <math.h>
 
 static const double first_share = 0.5;           // of the budget, for the first slices
-static const double least_slice = 0.25;          // of a slice: less is not worth a contest
+static const double least_slice = 0.25;          // as a share of a slice: with less a contest is not worthwhile
 static const double growth = 2, most_growth = 8; // of the seconds of a call that was left open
 static const char where[] = "tune.batch";
 
@@ -18,7 +18,7 @@ void hone_batch_init(
     *batch = (hone_batch){.rt = rt, .result = result, .options = *options};
     double seconds = fmin(options->batch_seconds, 3e7);
     if (!(seconds > 0) || call_count == 0) return;
-    // A call's next slice begins with what the store has of the one before; fresh would measure all of it again.
+    // The next slice of a call starts with the stored samples of the previous one; fresh would measure them again.
     batch->moves = hone_runtime_store(rt) != NULL && !options->no_store && !options->fresh;
     batch->slice_seconds = (batch->moves ? first_share : 1) * seconds / (double)call_count;
     if (options->seconds > 0) batch->slice_seconds = fmin(batch->slice_seconds, options->seconds);
@@ -84,7 +84,7 @@ hone_status hone_batch_alias(hone_batch *batch, const hone_store_alias *alias, c
     return status == HONE_OK && store != NULL ? hone_store_put_alias(store, alias, err) : status;
 }
 
-// What a step of this call is expected to save over all its calls; 0: it gets no more.
+// The expected saving of a step over all runs of this call; 0 if it gets no more slices.
 static double worth_of(const hone_batch *batch, const hone_batch_call *call)
 {
     double most = batch->options.seconds;
@@ -102,7 +102,7 @@ hone_batch_call *hone_batch_next(const hone_batch *batch)
     return best;
 }
 
-// HONE_CANCELLED, HONE_OUT_OF_MEMORY; *out_done: it found an answer.
+// HONE_CANCELLED or HONE_OUT_OF_MEMORY end the batch. *out_done: whether it found an answer.
 static hone_status tune_again(
     hone_batch *batch,
     const hone_batch_call *call,
@@ -152,7 +152,7 @@ hone_status hone_batch_spend_rest(hone_batch *batch, hone_error *err)
 
 // Contests left open ---------------------------------------------------------------------------------------------------
 
-// An answer of before allowed_seconds was written down says what its contest took.
+// Answers from before allowed_seconds existed only have the duration of their contest.
 static double allowed_of(const hone_evidence *answer)
 {
     return answer->allowed_seconds > 0 ? answer->allowed_seconds : answer->seconds;
@@ -164,7 +164,7 @@ bool hone_batch_is_open(const hone_batch *batch, const hone_evidence *answer, do
     const double asked = options->seconds > 0 ? options->seconds : HONE_TUNE_SECONDS;
     const double least = batch->slice_seconds > 0 ? batch->slice_seconds : asked;
     const double before = allowed_of(answer), most = most_growth * asked;
-    // A contest between some of the kernels settles nothing.
+    // A contest among only some of the kernels decides nothing.
     const bool of_all = options->kernel == NULL && options->platform == NULL && !options->keep_existing;
     *out_seconds = fmin(fmax(growth * before, least), most);
     return answer->undecided[0] != '\0' && of_all && before < most;

@@ -1,4 +1,4 @@
-// The builds of a folder in the layout of Hugging Face's kernels, for who makes a pack of one.
+// The builds in a folder with the layout of Hugging Face's kernels, for making a pack of one of them.
 #include "base/error.h"
 #include "base/memory.h"
 #include "hone/pack.h"

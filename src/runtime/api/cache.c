@@ -18,7 +18,7 @@ hone_status hone_cache_get(
     hone_status status = hone_entry_split_name(algorithm, NULL, name, version, err);
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status != HONE_OK) return status;
-    // Names are compared in lower case, which is the registry's to know.
+    // Names are compared in lower case; the registry has the canonical form.
     const hone_algorithm_entry *known = hone_registry_find(rt->registry, name, version);
     if (known != NULL) snprintf(name, sizeof name, "%s", known->name);
     device = device != NULL ? device : rt->cpu->fingerprint;
@@ -48,7 +48,7 @@ hone_status hone_cache_put(hone_runtime *rt, const hone_entry *entry, hone_error
     status = hone_decisions_put(&rt->cache, device, entry->spec, &decision, err);
     hone_mutex_unlock(&rt->mutex);
     hone_runtime_answers_changed(rt);
-    // A platform that was never woken has no plans.
+    // A platform that was never opened has no plans.
     bool woken = atomic_load_explicit(&rt->woken, memory_order_acquire);
     const hone_device_list *devices = woken ? &rt->all : &rt->near;
     for (size_t i = 0; i < devices->count; i++)
@@ -88,7 +88,7 @@ hone_status hone_cache_keys(
 {
     if (rt == NULL || visit == NULL)
         return hone_fail(err, HONE_INVALID_ARGUMENT, "cache.keys", "the runtime and visit must not be NULL");
-    // Copied row by row, so that visit may call hone.
+    // Copies row by row, so that visit may call hone.
     for (size_t i = 0;; i++) {
         char algorithm[HONE_NAME_SIZE + 20], key[20];
         hone_mutex_lock(&rt->mutex);

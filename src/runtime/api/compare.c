@@ -1,4 +1,4 @@
-// Choices for one call against each other.
+// Compares several choices for one call.
 #include "base/error.h"
 #include "base/structs.h"
 #include "runtime/api/api.h"
@@ -71,9 +71,9 @@ static hone_status compare_known(
     if (status == HONE_OK) status = hone_tune_options_read(op->rt, options, &read, err);
     if (status != HONE_OK) return status;
     if (read.seconds == 0) read.seconds = default_seconds;
-    // Nothing is left out here for the reference's time, which the first choice's takes in.
+    // The default limit does not account for the reference's time, which the first choice's time includes.
     if (read.candidate_seconds == 0) read.candidate_seconds = default_candidate_seconds;
-    // They would shut out a choice, and nothing that was found before decides.
+    // These options would exclude a choice, and earlier results must not decide.
     read.kernel = read.platform = NULL;
     read.fresh = read.keep_existing = false;
     read.no_store = true;

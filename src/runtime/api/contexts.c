@@ -69,7 +69,7 @@ hone_status hone_overlay_create_sized(
     return status;
 }
 
-// An override that names a version is for that one alone.
+// An override that names a version applies to that version alone.
 static hone_status check_override(
     hone_runtime *rt, const hone_override *override_, hone_context_override *out, hone_error *err)
 {

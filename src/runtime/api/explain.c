@@ -24,16 +24,16 @@ typedef struct explanation {
     hone_request request;
     hone_link_report links[HONE_SOURCE_COUNT];
     size_t link_count;
-    const hone_link_report *answer; // NULL: nobody
+    const hone_link_report *answer; // NULL if no link answered
     const hone_link_report *failed; // a link that ended the chain with an error
     const hone_kernel_ref *const *kernels;
     size_t kernel_count;
-    bool out_of_memory; // while kernels were asked
+    bool out_of_memory; // while kernels were checked
     hone_neighbours nearest;
     hone_negatives negatives;
 } explanation;
 
-// A link that says "no entry" is a miss; so is one that only near calls or a heuristic answer.
+// An answer of a near call or of a heuristic is a miss too, like none.
 static bool is_miss(const explanation *e)
 {
     return e->answer == NULL || hone_source_is(e->answer->source, HONE_LINK_GUESSED);
@@ -47,7 +47,7 @@ static const hone_link_report *last_link(const explanation *e)
     return NULL;
 }
 
-// Where the answer could have come from: the lock file under the policy frozen, else the store.
+// Searches where the answer could have been: the lock file under the policy frozen, else the store.
 static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *err)
 {
     hone_runtime *rt = e->request.rt;
@@ -64,7 +64,8 @@ static hone_status find_nearest(explanation *e, hone_policy policy, hone_error *
     return HONE_OK;
 }
 
-// Only what keeps an explanation from being true is a failure: no memory. The rest is part of it.
+// Fails only for lack of memory, since an explanation would then be wrong. All other failures are part of the
+// explanation.
 static hone_status gather(explanation *e, hone_error *err)
 {
     hone_policy policy = hone_request_policy(&e->request);
@@ -103,7 +104,7 @@ static bool is_chosen(const explanation *e, const hone_kernel_ref *kernel)
            decision->platform == kernel->kernel.platform && decision->backend == kernel->kernel.backend;
 }
 
-// What is known against a kernel that could run the call; "" when nothing is.
+// The reason not to trust a kernel that could run the call; "" if there is none.
 static const char *doubt(explanation *e, const hone_kernel_ref *kernel, bool chosen, hone_error *why)
 {
     why->message[0] = '\0';
@@ -117,7 +118,7 @@ static const char *doubt(explanation *e, const hone_kernel_ref *kernel, bool cho
     return status == HONE_OK ? "" : why->message;
 }
 
-// What its contest knows of a kernel that was not chosen there.
+// The result of a kernel that its contest measured but did not choose.
 static void place_beside(const explanation *e, const hone_kernel *kernel, char out[PLACE_SIZE])
 {
     const hone_measured *measured =
@@ -162,14 +163,14 @@ static void place(explanation *e, const hone_kernel_ref *ref, hone_error *why, c
         place_beside(e, kernel, out);
 }
 
-// The folder of the pack that brought a kernel; NULL: none did.
+// The folder of the pack that provided a kernel, NULL if none did.
 static const char *pack_of(const hone_kernel_ref *kernel)
 {
     const hone_code *code = kernel->kernel.code;
     return code != NULL && code->pack != NULL ? code->pack->folder : NULL;
 }
 
-// Which variant of its pack's folder it is; NULL: it has none.
+// The name of the variant in its pack's folder, NULL if it has none.
 static const char *variant_of(const hone_kernel_ref *kernel)
 {
     const hone_code *code = kernel->kernel.code;
@@ -178,7 +179,7 @@ static const char *variant_of(const hone_kernel_ref *kernel)
 
 // Text ----------------------------------------------------------------------------------------------------------------
 
-// Gains of the choice, where as much was measured as the table of hone tune asks for.
+// Speedups of the choice, if there are as many samples as the table of hone tune requires.
 static void text_ratios(const hone_decision *decision, hone_buffer *out)
 {
     const hone_evidence *evidence = &decision->evidence;
@@ -198,7 +199,7 @@ static void text_ratios(const hone_decision *decision, hone_buffer *out)
         hone_buffer_format(out, "; %.2f times as fast as the default", evidence->default_time_ns / evidence->time_ns);
 }
 
-// Where a contest's seconds went.
+// How a contest spent its time.
 static void text_spent(const hone_evidence *evidence, hone_buffer *out)
 {
     if (!(evidence->run_seconds > 0)) return;
@@ -239,7 +240,7 @@ static void text_evidence(const hone_decision *decision, hone_buffer *out)
     if (evidence->undecided[0] != '\0') hone_buffer_format(out, "  undecided: %s\n", evidence->undecided);
 }
 
-// Behind the name of a link: the program's function that stands for it.
+// After the name of a link: the program's function that replaces it.
 #define WHOSE(own) (own) != NULL ? " (the program's " : "", (own) != NULL ? (own) : "", (own) != NULL ? ")" : ""
 
 static void text_answer(const explanation *e, hone_buffer *out)

@@ -22,8 +22,8 @@ HONE_MUST_CHECK hone_status hone_cache_keys(
 uint64_t hone_record_dropped(hone_runtime *rt);
 
 // Registers operations of other libraries that are calls of hone's algorithms: an array of rows as JSON
-// (docs/foreign-operations.md), all or none, after those of packs. Later rows go before earlier ones and those that are
-// built in.
+// (docs/foreign-operations.md), all or none, after those of packs. Later rows take precedence over earlier ones and
+// over the built-in ones.
 // Returns: HONE_OK; HONE_INVALID_ARGUMENT, HONE_CORRUPT with the row and what is wrong; HONE_OUT_OF_MEMORY.
 HONE_MUST_CHECK hone_status hone_register_foreign(hone_runtime *rt, const char *rows, size_t size, hone_error *err);
 

@@ -1,5 +1,5 @@
-// Made-up arguments of a call, in the host's memory and, where the call is of another device, in that one's; and what the
-// reference makes of the same.
+// Generated arguments of a call, in the host's memory and, if the call is for another device, in that device's memory;
+// and the reference's results for them.
 #include "hone/inputs.h"
 #include "base/error.h"
 #include "base/structs.h"
@@ -26,7 +26,7 @@ struct hone_inputs {
     void **blocks;                  // [count], the host's memory
     void **device_blocks;           // [count]; NULL: on the host
     size_t *sizes;                  // [count]
-    const hone_device_info *device; // that the call names; NULL: not asked for
+    const hone_device_info *device; // that the call names; NULL: not requested
     const hone_platform_ops *ops;   // NULL: its memory is the host's
     hone_platform_instance *instance;
 };
@@ -129,7 +129,7 @@ static hone_status make_all(hone_inputs *inputs, bool on_device, hone_error *err
     return status;
 }
 
-// on_device: where the call says that its tensors are; else in the host's memory.
+// on_device: in the memory of the call's device; otherwise in the host's memory.
 static hone_status make(
     const hone_op *op, const hone_call *call, bool on_device, uint64_t seed, hone_inputs **out, hone_error *err)
 {
@@ -184,7 +184,7 @@ const hone_value *hone_inputs_values(const hone_inputs *inputs, size_t *out_coun
 
 // Verifying -----------------------------------------------------------------------------------------------------------
 
-// Waits for the device, and brings what is in its memory to the host's.
+// Waits for the device, and copies its memory to the host's.
 static hone_status fetch(const hone_inputs *inputs, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -198,7 +198,7 @@ static hone_status fetch(const hone_inputs *inputs, hone_error *err)
     return status;
 }
 
-// The kernel that is the reference, found by its mark, or the one that the algorithm names.
+// The kernel that is marked as the reference, or the one that the algorithm names.
 static const hone_kernel_ref *reference_of(const hone_op *op)
 {
     size_t count = 0;
@@ -234,7 +234,7 @@ static hone_status run_function(const hone_op *op, const hone_call *call, const 
         err, HONE_KERNEL_FAILED, where, "the reference of %s fails: %s", op->algorithm->name, hone_status_name(status));
 }
 
-// NULL for the kernel: the algorithm's function.
+// kernel NULL: runs the algorithm's function.
 static hone_status run_reference(
     const hone_op *op,
     const hone_kernel_ref *kernel,
@@ -257,7 +257,7 @@ static void compare(const hone_inputs *ours, const hone_inputs *reference, hone_
         (void)hone_verify_largest(&reference->tensors[i], &largest, NULL);
         hone_yardstick yardstick =
             hone_verify_yardstick(&algorithm->algorithm.tolerance, ours->tensors[i].dtype, largest);
-        yardstick.takes_nan = true; // one call's result is what the operation says of it, NaN too
+        yardstick.takes_nan = true; // the result of one call defines the operation's result, NaN included
         const hone_status status = hone_verify_compare(
             NULL, parameter->name, &ours->tensors[i], &reference->tensors[i], &yardstick, &error, &err);
         out->max_error = error > out->max_error ? error : out->max_error;
@@ -324,7 +324,7 @@ static hone_status run_part(
     hone_call *call = NULL;
     hone_signature *signature = hone_signature_retain((hone_signature *)hone_call_signature(inputs->call));
     hone_status status = hone_call_bind(*allocator, signature, views->values, inputs->count, false, &call, err);
-    // A part that is no call, or that the reference refuses, cannot be compared.
+    // A part that is not a valid call, or that the reference refuses, cannot be compared.
     if (status == HONE_OK) status = run_reference(inputs->op, kernel, call, views->values, inputs->count, err);
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY)
         status = hone_fail_prefix(err, HONE_UNSUPPORTED, "a part of %s alone", hone_call_text(inputs->call));
@@ -334,7 +334,7 @@ static hone_status run_part(
     return status;
 }
 
-// Two parts are written over what the whole call gave there: nothing changes where they do not touch each other.
+// Computes two parts over the results of the whole call: nothing changes if the parts do not influence each other.
 static hone_status check_parts(
     hone_inputs *whole, hone_inputs *apart, const hone_kernel_ref *kernel, const hone_parting *parting, hone_error *err)
 {

@@ -1,4 +1,4 @@
-// The public functions of documents that need to know which kernels there are.
+// The public functions for documents that need the registry of kernels.
 #include "runtime/api/api.h"
 
 #include "base/error.h"
@@ -30,7 +30,8 @@ hone_status hone_result_parse(hone_runtime *rt, const char *json, size_t size, h
     return hone_result_read(hone_allocator_system(), rt != NULL ? rt->registry : NULL, rt, json, size, out, err);
 }
 
-// What the runtime of the options, which may be of an older header, knows. Without one nothing is known.
+// Reads the registry and the device from the runtime in the options, whose struct may be of an older header. Without a
+// runtime there are none.
 static hone_status read_ground(
     const hone_export_options *options, hone_registry **out_registry, const char **out_here, hone_error *err)
 {

@@ -1,10 +1,10 @@
-// The worker of a process that lends an interpreter: what hone-worker is to one without.
+// The worker of a process that provides an interpreter; it replaces hone-worker there.
 #include "hone/interpreter.h"
 #include "kernels/kernels.h"
 #include "platforms/interpreter.h"
 #include "tune/tuner.h"
 
-// In the confined process: a driver that what is imported opens must not have been open before.
+// Runs in the confined process: a driver that an imported module opens must not have been open before.
 static hone_status set_up(hone_registry *registry, hone_error *err)
 {
     hone_status status = hone_kernels_register(registry, err);

@@ -24,7 +24,7 @@ hone_status hone_kernel_default(
     return hone_kernel_default_config(kernel, call, device, out_config, err);
 }
 
-// Whether a device of this platform may be one that the kernel runs on: of its home, or of a host of its home.
+// Whether the kernel may run on a device of this platform: that of its home, or of a host of its home.
 static bool is_of(const hone_kernel *kernel, const hone_device_info *device)
 {
     const hone_platform home = hone_platform_home(kernel->platform);
@@ -34,7 +34,7 @@ static bool is_of(const hone_kernel *kernel, const hone_device_info *device)
     return false;
 }
 
-// Of a call the kernel itself says whether its library is here.
+// For a call, the kernel itself reports whether its library is available.
 static hone_status check_library(const hone_kernel *kernel, hone_error *err)
 {
     char path[4096];

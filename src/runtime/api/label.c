@@ -1,4 +1,4 @@
-// hone_call_of_label: from the key that a label of a program shows to the call that it stands for.
+// hone_call_of_label: finds the call that a label of a program stands for, by the key in the label.
 #include "base/error.h"
 #include "base/hash.h"
 #include "hone/offline.h"
@@ -33,7 +33,7 @@ static hone_status take_apart(const char *label, label_parts *out, hone_error *e
     return HONE_OK;
 }
 
-// What stands for the label in a store; texts are the search's.
+// The results of searching a store for the label; the texts belong to the search.
 typedef struct search {
     const label_parts *label;
     hone_buffer name, text;                               // "ALGORITHM@vVERSION"; the call's text, or its spec
@@ -42,8 +42,8 @@ typedef struct search {
     char taken[HONE_NAME_SIZE], other[HONE_NAME_SIZE];    // the algorithm that was found; another one with the same key
 } search;
 
-// A key has sizes and dtypes alone: calls of several algorithms may share it. Whether this one is of the algorithm that was
-// found before.
+// A key is computed from sizes and dtypes alone, so calls of several algorithms may share it. Whether this call has the
+// algorithm that was found before.
 static bool is_of_one_algorithm(search *s, const char *algorithm)
 {
     if (s->taken[0] == '\0') snprintf(s->taken, sizeof s->taken, "%s", algorithm);
@@ -79,7 +79,7 @@ static bool visit_alias(void *ctx, const hone_store_alias *alias)
     return true;
 }
 
-// A decision tells the call's device, which a spec does not.
+// A decision has the call's device; a spec does not.
 static bool visit_decision(void *ctx, const hone_store_record *record)
 {
     const hone_store_decision *decision = record->decision;

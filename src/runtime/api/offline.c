@@ -1,4 +1,5 @@
-// hone_program_read and hone_offline on top of src/offline: where recorded calls come from, and where answers go.
+// hone_program_read and hone_offline on top of src/offline: connects them to the recorded calls and to the stored
+// answers.
 #include "offline/offline.h"
 #include "base/error.h"
 #include "os/os.h"
@@ -43,7 +44,7 @@ static bool recorded(void *ctx, const char *algorithm, const char *version, cons
     return spec.found;
 }
 
-// What the caches of this CPU hold together: the outer one may not hold what the inner ones have.
+// The total size of this CPU's caches: the outer one may exclude what the inner ones hold.
 static int64_t cache_bytes(void)
 {
     hone_os_cpu cpu;

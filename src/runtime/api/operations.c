@@ -4,7 +4,7 @@
 
 static const char where[] = "op.get";
 
-// One hone_op an algorithm and version, made at the first ask.
+// Returns the one hone_op of an algorithm and version, which is created at the first request.
 static hone_op *find_op(hone_runtime *rt, const hone_algorithm_entry *algorithm)
 {
     for (hone_op *op = rt->ops; op != NULL; op = op->next)

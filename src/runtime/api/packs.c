@@ -1,5 +1,5 @@
-// The packs of a runtime: those of HONE_PACK_PATH, read when an algorithm is first looked up, and those that are handed
-// over.
+// The packs of a runtime: those of HONE_PACK_PATH, read at the first lookup of an algorithm, and those that the program
+// loads.
 #include "base/error.h"
 #include "pack/pack.h"
 #include "runtime/api/api.h"
@@ -13,7 +13,7 @@ enum { PATH_SIZE = 4096, PATH_FOLDERS = 4096 };
 
 static const char where[] = "runtime.packs";
 
-// A pack, or why a folder of HONE_PACK_PATH gave none.
+// A pack, or the reason why a folder of HONE_PACK_PATH provided none.
 struct hone_loaded_pack {
     struct hone_loaded_pack *next;
     hone_kernel_pack *pack; // NULL: see error
@@ -54,7 +54,7 @@ static hone_status load(hone_runtime *rt, const char *folder, hone_error *err)
     hone_status status = hone_pack_open(&rt->allocator, folder, &hone_platform_packs, &loaded->pack, err);
     bool is_new = status == HONE_OK && find(rt, loaded->pack) == NULL;
     if (status == HONE_OK) status = settle(rt, loaded, err);
-    // What was registered before memory ran out stays in the registry, and so does its pack.
+    // Kernels that were registered before memory ran out stay in the registry, and so does their pack.
     if (is_new) {
         keep(rt, loaded);
         return status;
@@ -108,7 +108,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-// The packs in a folder, in the order of their names, so that who comes first is the same everywhere.
+// Loads the packs in a folder in the order of their names, so that precedence is the same everywhere.
 static bool load_below(hone_runtime *rt, const char *folder)
 {
     names list = {.names = hone_alloc_array(&rt->allocator, PATH_FOLDERS, sizeof list.names[0])};
@@ -216,7 +216,7 @@ hone_status hone_pack_list(
     return HONE_OK;
 }
 
-// Refuses the kernels whose libraries cannot be asked.
+// Refuses the kernels whose libraries cannot be loaded.
 static hone_status run_libraries(hone_runtime *rt, hone_kernel_pack *pack, hone_error *err)
 {
     for (size_t i = 0; i < hone_pack_size(pack); i++) {

@@ -1,5 +1,5 @@
-// What this machine's CPU can do at best. Measuring takes a fifth of a second, all processors and up to 1 GiB within what this
-// process may take; so it is done once a boot, and kept in the user's cache folder.
+// The peak performance of this machine's CPU. Measuring takes a fifth of a second, all processors, and up to 1 GiB of
+// the memory that this process may use; so it is done once per boot, and kept in the user's cache folder.
 #include "kernels/common/peak.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -30,8 +30,8 @@ static bool path_of(char *out, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
-// What a peak holds for: this boot of this machine, with these processors, as this hone measures. NULL: nobody can
-// tell.
+// The conditions under which a kept peak is valid: this boot of this machine, these processors, this version of hone.
+// NULL if they cannot be determined.
 static json_t *make_origin(const hone_device_info *cpu)
 {
     char boot[HONE_OS_TEXT_SIZE];
@@ -66,7 +66,7 @@ static bool read_kept(const json_t *origin, hone_peak *out)
     return here;
 }
 
-// A peak without memory is not kept: the next command may have more.
+// A peak without the memory's bandwidth is not kept: the next command may have more memory available.
 static void keep(json_t *origin, const hone_peak *best)
 {
     char path[PATH_SIZE], folder[PATH_SIZE];
@@ -96,7 +96,7 @@ static void say_what_lacks(char *lacks, size_t size, int64_t cache_bytes, int64_
             lacks, size, "the speed of memory was not measured: %s leaves %.0f MB, too little", by, (double)left / 1e6);
 }
 
-// What could not be measured is 0, and `lacks` says why.
+// Values that could not be measured are 0, and `lacks` says why.
 static hone_peak measure(hone_runtime *rt)
 {
     hone_pool *pool = hone_runtime_pool(rt);

@@ -1,5 +1,5 @@
-// The public face of the invocation registry. Hits are counted by the threads; they are moved to the recorder
-// whenever somebody looks.
+// The public functions of the invocation registry. The threads count the hits; the counts are moved to the recorder
+// whenever they are read.
 #include "base/error.h"
 #include "runtime/api/api.h"
 #include "runtime/api/inner.h"
@@ -22,7 +22,7 @@ static void collect(hone_runtime *rt)
     hone_plan_table_visit(&rt->plans, note_calls, NULL);
 }
 
-// What was called until now is recorded, or is not, as it was before.
+// Calls until now are recorded, or not, according to the old setting.
 void hone_record_enable(hone_runtime *rt, bool on)
 {
     if (rt == NULL) return;
@@ -40,7 +40,7 @@ hone_status hone_record_invocation(hone_runtime *rt, const hone_call *call, uint
     const hone_device_info *device = NULL;
     status = hone_runtime_find_device(rt, hone_call_device(call), &device, err);
     if (status != HONE_OK) return status;
-    // A call for a device that is not here can still be one of another machine's: it is kept under this one's CPU.
+    // The call may be for a device of another machine: it is recorded under this machine's CPU.
     return hone_recorder_add(
         rt->recorder, (device != NULL ? device : rt->cpu)->fingerprint, call, count, NULL, NULL, err);
 }
@@ -73,7 +73,7 @@ hone_status hone_record_flush(hone_runtime *rt, hone_error *err)
     hone_status status = need_runtime(rt, err);
     if (status != HONE_OK) return status;
     collect(rt);
-    if (hone_recorder_count(rt->recorder) == 0) return HONE_OK; // for which no store need be opened
+    if (hone_recorder_count(rt->recorder) == 0) return HONE_OK; // then no store needs to be opened
     return hone_recorder_flush(rt->recorder, hone_runtime_store(rt), err);
 }
 

@@ -26,11 +26,11 @@ hone_status hone_register_foreign(hone_runtime *rt, const char *rows, size_t siz
     hone_status status = need_runtime(rt, "registry.add_foreign", err);
     if (status != HONE_OK) return status;
     if (rows == NULL) return hone_fail(err, HONE_INVALID_ARGUMENT, "registry.add_foreign", "the rows are NULL");
-    hone_registry_load_late(rt->registry); // packs before what the program says
+    hone_registry_load_late(rt->registry); // packs come first: later rows take precedence
     return hone_registry_add_foreign(rt->registry, rows, size, err);
 }
 
-// A plan of a kernel that was replaced, or one that was guessed: it did not know the new kernels.
+// Whether a plan's kernel was replaced, or was guessed without knowledge of the new kernels.
 static bool is_outdated(void *ctx, const hone_plan_entry *entry)
 {
     (void)ctx;
@@ -75,7 +75,7 @@ hone_status hone_registry_get(
     hone_registry_enter(rt->registry, &reader);
     status = hone_registry_query(rt->registry, query, out_kernel, err);
     if (status == HONE_OK)
-        (void)hone_kernel_retain(*out_kernel); // nobody gives it back: it lives as long as the runtime
+        (void)hone_kernel_retain(*out_kernel); // the caller never releases it: it lives as long as the runtime
     hone_registry_leave(&reader);
     return status;
 }
@@ -111,7 +111,7 @@ hone_status hone_kernel_run(
     return status;
 }
 
-// A list of names or kernels: who releases one need not name its runtime.
+// A list of names or kernels, which can be released without its runtime.
 typedef struct list {
     hone_allocator allocator;
     const void *items[];
@@ -134,7 +134,7 @@ static void free_list(void *items)
     hone_free(&allocator, one);
 }
 
-// Names in one block: the array first, the strings behind it.
+// Returns the names in one block: first the array, then the strings.
 hone_status hone_registry_algorithms(hone_runtime *rt, char ***out_names, size_t *out_count, hone_error *err)
 {
     hone_status status = need_runtime(rt, where, err);

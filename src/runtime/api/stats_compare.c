@@ -1,5 +1,6 @@
-// What was asked for beside what is stored. The keys of all rows, those of their stand-ins among them, go into a table of
-// hashes; one scan of the store then marks those that it has, and lists those that nobody asked for.
+// Compares the calls that were requested with the stored ones. The keys of all rows, including those of their
+// stand-ins, go into a hash table; one scan of the store then marks the keys that it has, and lists those that were not
+// requested.
 #include "runtime/api/stats.h"
 
 #include "base/error.h"
@@ -13,17 +14,17 @@
 
 static const char where[] = "stats.compare";
 
-// A key that calls were asked for under.
+// A key under which calls were requested.
 typedef struct asked {
     const char *device, *algorithm, *version; // of a row
     char key[HONE_KEY_SIZE];
     bool is_stored;
-    size_t next; // of its bucket, and 1; 0: none
+    size_t next; // index + 1 of the next in its bucket; 0: none
 } asked;
 
-// A call that was asked for: its rows added up.
+// A requested call: the sum of its rows.
 typedef struct wanted {
-    hone_stats_finding found;               // of those rows that were guesses
+    hone_stats_finding found;               // of its rows that were guesses
     bool is_guess;                          // there are some
     size_t keys[HONE_STAND_INS], key_count; // places in the table
 } wanted;
@@ -64,7 +65,7 @@ static asked *find_key(const comparison *c, const hone_store_key *key)
     return NULL;
 }
 
-// Its place; SIZE_MAX: no memory.
+// Returns its index, SIZE_MAX if there is no memory.
 static size_t add_key(comparison *c, const hone_store_key *key)
 {
     asked *known = find_key(c, key);
@@ -80,7 +81,8 @@ static size_t add_key(comparison *c, const hone_store_key *key)
 
 // Rows ------------------------------------------------------------------------------------------------------------------
 
-// The call of a row; NULL if its algorithm is not registered or its text is not a call: then only its key is known.
+// The call of a row. NULL if its algorithm is not registered or its text is not a valid call: then only its key is
+// known.
 static hone_call *call_of(hone_runtime *rt, const hone_stats_row *row)
 {
     char name[HONE_NAME_SIZE + 20];
@@ -121,7 +123,7 @@ static bool is_usable(const hone_stats_row *row)
     return key->algorithm != NULL && key->device != NULL && key->version != NULL && key->key != NULL;
 }
 
-// The rows of one call stand behind each other once they are sorted: by key, then in their order.
+// Sorted by key, then by their order, the rows of one call are adjacent.
 typedef struct sortable {
     const hone_stats_row *row;
     size_t order;
@@ -152,7 +154,7 @@ static void add_device(comparison *c, const char *device)
     if (!c->failed) c->devices[c->device_count++] = device;
 }
 
-// Nobody measured it: what somebody named by its kernel is no miss.
+// Whether the answer was not measured. An answer that a user named by its kernel is not a miss.
 static bool is_guess(const hone_stats_row *row)
 {
     return row->source == HONE_SOURCE_NONE || hone_source_is(row->source, HONE_LINK_GUESSED);
@@ -209,7 +211,7 @@ static bool is_of_rows(const comparison *c, const char *device)
     return c->device_count == 0;
 }
 
-// The regimes of a key stand behind each other.
+// The regimes of a key are adjacent.
 static bool is_listed(const comparison *c, const hone_store_key *key)
 {
     if (c->unasked_count == 0) return false;
@@ -282,7 +284,7 @@ static void find_nearest(const comparison *c, hone_stats_finding *found, hone_ne
     found->differs = nearest->rows[0].differs;
 }
 
-// What a guess was made from serves, though nobody asked for it.
+// A stored call from which a guess was made is useful, even if it was not requested.
 static void leave_out_neighbours(comparison *c)
 {
     size_t looked = 0;

@@ -1,4 +1,4 @@
-// What HONE_STATS asks for, at the end of a runtime.
+// Writes the report that HONE_STATS requests, at the end of a runtime.
 #include "runtime/api/stats.h"
 
 #include "base/error.h"
@@ -15,13 +15,13 @@ static void into_buffer(void *ctx, const char *text, size_t size)
     hone_buffer_append(ctx, text, size);
 }
 
-// A line of its own, with an empty one before it: what another process could not write whole ends there.
+// Writes one line, with an empty one before it, which ends a line that another process could not write completely.
 static hone_status append_document(const char *path, const hone_buffer *text, hone_error *err)
 {
     return hone_os_append_file(path, hone_buffer_string(text), text->size, err);
 }
 
-// Each runtime has a file of its own in a folder.
+// In a folder each runtime writes its own file.
 static hone_status write_beside_others(const char *folder, const hone_buffer *text, hone_error *err)
 {
     char path[4200];
@@ -35,7 +35,7 @@ void hone_stats_finish(hone_runtime *rt)
     hone_error why;
     if (rt == NULL || rt->stats_to == NULL || atomic_exchange(&rt->told_stats, true)) return;
     const bool is_line = strcmp(rt->stats_to, "1") == 0;
-    if (!is_line && rt->tally.first == NULL) return; // it called nothing, as most runs of the command do
+    if (!is_line && rt->tally.first == NULL) return; // the program made no calls; most runs of the command do not
     hone_buffer_init(&text, rt->allocator);
     hone_buffer_text(&text, is_line ? "hone: " : "\n");
     hone_status status =

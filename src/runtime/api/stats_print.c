@@ -1,4 +1,4 @@
-// What was hit as text: a line for people, a JSON document, Prometheus' text.
+// The hits as text: a line for people, a JSON document, Prometheus' text.
 #include "runtime/api/stats.h"
 
 #include "base/error.h"
@@ -103,7 +103,8 @@ static void print_json(hone_runtime *rt, const hone_stats_row *rows, size_t coun
 
 // Prometheus -----------------------------------------------------------------------------------------------------------
 
-// Rows of one algorithm, link and kernel are one series: a label a call would make as many series as there are shapes.
+// Rows of one algorithm, link and kernel form one series: a label per call would create as many series as there are
+// shapes.
 typedef struct series {
     const hone_stats_row *first;
     uint64_t hits, misses;

@@ -1,4 +1,4 @@
-// The stores of a runtime, where one would be, and stored decisions as the chain reads them.
+// The stores of a runtime, the default URL of a store, and stored decisions as the chain reads them.
 #include "hone/stored.h"
 #include "base/error.h"
 #include "base/structs.h"

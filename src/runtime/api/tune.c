@@ -1,4 +1,4 @@
-// hone_tune: one call, its permit, and what others have found meanwhile.
+// hone_tune: one call, its permit, and answers that others found meanwhile.
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/structs.h"
@@ -12,14 +12,14 @@
 
 static const char where[] = "tune";
 
-// Whether what somebody else has just found is what these options ask for.
+// Whether these options accept an answer that another thread or process has just found.
 static bool takes_answers(const hone_tune_options *options)
 {
     return !options->no_store && !options->fresh && options->platform == NULL && options->kernel == NULL &&
            options->tuner == NULL;
 }
 
-// Another process's answer is in the store, and this one's memory may hold an older one.
+// Another process's answer is in the store, while this process's memory may hold an older one.
 static bool read_again(const hone_request *request, hone_decision *out)
 {
     hone_error why;
@@ -29,7 +29,7 @@ static bool read_again(const hone_request *request, hone_decision *out)
     return hone_runtime_remember(request->rt, request->device, hone_call_spec(request->call), out, &why) == HONE_OK;
 }
 
-// What another thread or process has found while the permit was waited for.
+// Takes an answer that another thread or process has found while this one waited for the permit.
 static bool take_answer(
     const hone_permit *permit,
     const hone_request *request,
@@ -73,7 +73,7 @@ hone_status hone_runtime_tune(
     return status;
 }
 
-// The regime says whether a decision is a stable one, in the store and everywhere.
+// The regime also says whether a decision is a stable one, in the store and everywhere else.
 static hone_status choose_regime(const hone_runtime *rt, hone_tune_options *options, hone_error *err)
 {
     if (options->regime < HONE_WARM || options->regime >= HONE_REGIME_COUNT)
@@ -85,7 +85,7 @@ static hone_status choose_regime(const hone_runtime *rt, hone_tune_options *opti
     return HONE_OK;
 }
 
-// Deadlines are nanoseconds in 64 bits. Nobody waits longer than this.
+// Limits a time so that its deadline, in nanoseconds, fits in 64 bits.
 static double within_clock(double seconds)
 {
     static const double most = 1e8;
@@ -159,8 +159,8 @@ static bool take_label(void *ctx, const hone_store_alias *alias)
     return l->status == HONE_OK;
 }
 
-// The labels by which the store knows the call go with the result to other machines. A store that cannot tell them is
-// no reason to lose what was found.
+// The labels by which the store knows the call go with the result to other machines. If the store fails to provide
+// them, the result is still returned.
 static hone_status note_labels(
     hone_runtime *rt, const hone_call *call, const char *entry, hone_result *result, hone_error *err)
 {
@@ -172,8 +172,8 @@ static hone_status note_labels(
     return l.status;
 }
 
-// The call for which something is left to tune when a call is decided: with other scalars, of role `any`, that the winner does
-// not take. *out NULL: nothing is left.
+// The call that remains to be tuned after a call is decided: the one with other scalars of role `any`, if the winner
+// does not accept those. *out is NULL if none remains.
 static hone_status find_left(const hone_op *op, const hone_call *call, hone_call **out, hone_error *err)
 {
     hone_decision decision;
@@ -194,7 +194,7 @@ static hone_status tune_left(
     return status;
 }
 
-// What was found for the bucket of a call may refuse the call: a scalar that only the reference takes.
+// The winner for the bucket of a call may refuse the call itself, for example if only the reference accepts a scalar.
 static hone_status check_serves(const hone_op *op, const hone_call *bucket, const hone_call *call, hone_error *err)
 {
     hone_decision decision;
@@ -226,7 +226,7 @@ hone_status hone_tune(
     if (status == HONE_OK) status = hone_runtime_discover(rt, err);
     if (status == HONE_OK) status = hone_result_create(rt->allocator, rt->cpu, rt, &result, err);
     if (status != HONE_OK) return status;
-    // What is stored for a bucket is what later look-ups of the bucket's calls find.
+    // The decision is stored for the bucket, where later lookups of its calls find it.
     hone_call *bucket = NULL;
     status = hone_request_bucket(call, &bucket, err);
     const hone_call *target = bucket != NULL ? bucket : call;
@@ -251,7 +251,7 @@ static bool read_answer(void *ctx, const hone_store_record *record)
     return true;
 }
 
-// What the user's store has under another regime than that which answers.
+// Reads the decision of the user's store for a regime other than the one that answers.
 static bool is_stored(const hone_op *op, const hone_call *call, const hone_tune_options *options, hone_evidence *out)
 {
     hone_request request;

@@ -1,5 +1,5 @@
-// hone_tune_recorded: the calls of a record, from the most to the least frequent; first those that have no answer, then
-// those whose contest left open which is the fastest.
+// hone_tune_recorded: tunes the calls of a record, from the most to the least frequent; first those without an answer,
+// then those whose contest did not decide which kernel is the fastest.
 #include "base/error.h"
 #include "call/call.h"
 #include "runtime/api/batch.h"
@@ -15,16 +15,17 @@ typedef struct queue {
     hone_runtime *rt;
     hone_record_call *items;
     size_t count, capacity;
-    size_t elsewhere; // calls of devices that are not here
+    size_t elsewhere; // calls of devices that this machine does not have
     bool failed;
 } queue;
 
-// The device of hone's that a record's fingerprint means; NULL: it is not here. ejkernel's are short, "cpu|cpu" and
-// "NVIDIA H200|PJRT C API\ncuda 12090", by its page "gpu|NVIDIA H200", and do not tell one CPU from another.
+// The device that a record's fingerprint means, NULL if this machine does not have it. ejkernel's fingerprints are
+// short, "cpu|cpu" and "NVIDIA H200|PJRT C API\ncuda 12090", on its page "gpu|NVIDIA H200", and do not distinguish
+// CPUs.
 const hone_device_info *hone_record_call_device(hone_runtime *rt, const char *fingerprint)
 {
     size_t count = 0, kind = strcspn(fingerprint, "|");
-    if (strcmp(rt->cpu->fingerprint, fingerprint) == 0) return rt->cpu; // wakes no driver
+    if (strcmp(rt->cpu->fingerprint, fingerprint) == 0) return rt->cpu; // opens no driver
     const bool is_foreign = strchr(fingerprint, ',') == NULL && fingerprint[kind] == '|';
     if (is_foreign && kind == 3 && strncmp(fingerprint, "cpu", kind) == 0) return rt->cpu;
     const hone_device_info *const *devices = hone_runtime_devices(rt, &count);
@@ -85,7 +86,7 @@ static void free_queue(queue *calls)
     hone_free(allocator, calls->items);
 }
 
-// A spec does not name a device: its call is of the CPU.
+// A spec does not name a device, so its call is for the CPU; this puts it on the device.
 static hone_status put_on(
     hone_runtime *rt, const hone_device_info *device, hone_signature *signature, hone_call **call, hone_error *err)
 {
@@ -104,7 +105,7 @@ static hone_status put_on(
     return HONE_OK;
 }
 
-// What another library recorded, as its rows say; HONE_NOT_FOUND: there is none.
+// Finds the call of another library's record by its rows; HONE_NOT_FOUND if there is none.
 static hone_status find_foreign(
     hone_runtime *rt, const hone_record_call *item, const hone_op **op, hone_call **call, hone_error *err)
 {
@@ -119,7 +120,7 @@ static hone_status find_foreign(
     return hone_op_get(rt, name, op, err);
 }
 
-// An ejkernel record carries ejkernel's version, so a version that hone does not have means its newest.
+// An ejkernel record carries ejkernel's version, so an unknown version means the newest.
 static hone_status find_own(
     hone_runtime *rt, const hone_record_call *item, const hone_op **op, hone_call **call, hone_error *err)
 {
@@ -146,7 +147,7 @@ hone_status hone_record_call_find(
     return put_on(rt, item->device, hone_op_signature(*op), call, err);
 }
 
-// The first time, an answer that was left open waits until all calls that have none have had their turn.
+// In the first pass, a call whose answer was left open waits until all calls without an answer have been tuned.
 static hone_status tune_found(
     hone_batch *batch, hone_record_call *item, const hone_op *op, const hone_call *call, hone_error *why)
 {
@@ -159,7 +160,7 @@ static hone_status tune_found(
     return HONE_OK;
 }
 
-// A call that ejkernel recorded has ejkernel's key, and so has its label in a program.
+// A call that ejkernel recorded has ejkernel's key, and its label in a program has the same key.
 hone_status hone_record_call_alias(
     hone_batch *batch, const hone_record_call *item, const hone_call *call, hone_error *err)
 {
@@ -235,7 +236,8 @@ static bool find_verified(void *ctx, const hone_store_record *record)
     return !decision->verified;
 }
 
-// Nobody here can tell what the chain there would say.
+// Whether the stores have a verified decision for a call of another machine. This process cannot know what the chain on
+// that machine would answer.
 static bool is_decided_there(hone_runtime *rt, const hone_store_key *key)
 {
     hone_store *const stores[] = {hone_runtime_store(rt), hone_runtime_system_store(rt)};

@@ -1,4 +1,4 @@
-// A turn on a device, for who measures without tuning.
+// A turn on a device, for callers that measure without tuning.
 #include "base/error.h"
 #include "base/memory.h"
 #include "config/permit.h"

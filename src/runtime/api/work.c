@@ -15,10 +15,11 @@
 enum { AT_ONCE = 500, NAME_SIZE = HONE_NAME_SIZE + 20 };
 
 static const char where[] = "work";
-static const double bytes_per_ns = 10, least_ns = 1000; // of what nobody has timed
-// Idle: whether there is news, and whether more was recorded.
+static const double bytes_per_ns = 10, least_ns = 1000; // for calls without a measured time
+// While idle: intervals of the checks for new jobs, and for newly recorded calls.
 static const uint64_t look_ns = 100000000, ask_ns = 1000000000, fill_pause_ns = UINT64_C(5000000000);
-static const uint64_t store_again_ns = UINT64_C(30000000000); // a store that others keep busy
+// Time limit, in ns, for a store that other processes keep busy
+static const uint64_t store_again_ns = UINT64_C(30000000000);
 
 // Weights -------------------------------------------------------------------------------------------------------------
 
@@ -50,7 +51,7 @@ typedef struct filling {
     hone_store *store;
     const hone_tune_options *options;
     double priority;
-    hone_job *jobs; // texts live as long as the visit
+    hone_job *jobs; // texts are copies, which flush frees
     size_t count, added;
     hone_status status;
     hone_error *err;
@@ -78,7 +79,8 @@ static const char *copy(filling *f, const char *text)
     return copied;
 }
 
-// What the job is to be; false: there is nothing to do. Of a device that is not here only its store can be asked.
+// Makes the job for a recorded call; false if there is nothing to do. For a device that is not here only its store is
+// known.
 static bool look_at(filling *f, const hone_store_invocation *invocation, hone_job *out)
 {
     char name[NAME_SIZE];
@@ -115,7 +117,7 @@ static bool fill_one(void *ctx, const hone_store_invocation *invocation)
     const hone_store_key *key = &invocation->key;
     hone_job job = {.priority = f->priority, .count = invocation->count};
     if (invocation->call == NULL && key->spec == NULL) return true;
-    if (hone_queue_check_device(key->device, NULL) != HONE_OK) return true; // no device's fingerprint
+    if (hone_queue_check_device(key->device, NULL) != HONE_OK) return true; // not the fingerprint of a device
     if (!look_at(f, invocation, &job)) return true;
     if (job.round == 0) job.seconds = 0;
     job.key = (hone_store_key){
@@ -173,7 +175,7 @@ typedef struct working {
     size_t device_count;
     hone_work_report *report;
     uint64_t filled_ns, changes;
-    bool says_wait; // the wait was told
+    bool says_wait; // the wait was reported
 } working;
 
 static bool is_wanted(const hone_device_info *device, const char *text)
@@ -218,7 +220,7 @@ static const hone_device_info *device_of(const working *w, const char *fingerpri
 typedef struct outcome {
     hone_job_end end;
     double seconds; // of the next contest
-    bool known;     // nothing was to be measured
+    bool known;     // nothing had to be measured
     hone_error why;
 } outcome;
 
@@ -259,7 +261,7 @@ static void tune_job(working *w, const hone_job_claim *claim, hone_result *resul
     snprintf(name, sizeof name, "%.*s@v%.16s", HONE_NAME_SIZE - 1, job->key.algorithm, job->key.version);
     hone_batch_init(&batch, w->rt, &w->tune, 1, result);
     hone_status status = hone_record_call_find(w->rt, &what, &op, &call, &why);
-    // A machine that lacks the operation's pack says nothing of those that have it, but claims no other of it.
+    // A machine without the operation's pack does not judge for those that have it, but claims no other job of it.
     if (status != HONE_OK) {
         note_failure(o, status == HONE_NOT_FOUND ? HONE_INVALID_ARGUMENT : status, &why);
     } else {
@@ -287,7 +289,7 @@ static void say_wait(working *w, const char *why)
     w->says_wait = true;
 }
 
-// The row says how it ended as soon as the server can be asked. A claim that is given up ends with this process.
+// Marks the row with the result as soon as the server can be reached. A claim that is abandoned ends with this process.
 static hone_status end_claim(working *w, hone_job_claim *claim, const outcome *o, hone_error *err)
 {
     for (;;) {
@@ -312,7 +314,7 @@ static void count_end(hone_work_report *report, hone_job_end end, bool known, bo
     report->aside += end == HONE_JOB_HOPELESS || aside;
 }
 
-// What was decided, and the store did not take when the contest ended.
+// Stores a decision that the store did not accept when the contest ended.
 static hone_status store_again(working *w, const hone_result *result, hone_error *err)
 {
     const uint64_t start = hone_os_now_ns();
@@ -343,7 +345,7 @@ static hone_status work_once(working *w, hone_error *err)
     hone_status stored = HONE_OK;
     tune_job(w, &claim, result, &o);
     if (atomic_load(&w->rt->refused) != refused) stored = store_again(w, result, &refusal);
-    // Nobody else knows it: the job is for who can store what it finds.
+    // No other process has the result, so the job goes to one that can store what it finds.
     if (stored != HONE_OK) {
         o.end = HONE_JOB_GIVEN_BACK;
         (void)hone_fail(
@@ -363,7 +365,7 @@ static hone_status work_once(working *w, hone_error *err)
         .is_known = o.known,
         .is_open = end == HONE_JOB_OPEN};
     const bool aside = end == HONE_JOB_FAILED && claim.job.tries >= w->queue.retries;
-    // Said before the claim and its texts are gone.
+    // Reported while the claim and its texts still exist.
     if (w->options->say != NULL && end != HONE_JOB_GIVEN_BACK) w->options->say(w->options->ctx, &worked);
     status = end_claim(w, &claim, &o, err);
     hone_result_release(&result);
@@ -400,7 +402,7 @@ static hone_status choose_active(working *w, hone_error *err)
     return status;
 }
 
-// Whether there is anything for the devices here that may be claimed.
+// Whether there is a job that may be claimed for the devices of this machine.
 static hone_status look_around(working *w, bool *out_any, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -420,7 +422,7 @@ static bool is_active(const working *w, const char *fingerprint)
     return false;
 }
 
-// What an empty queue leaves undone for the devices here.
+// Counts the jobs for the devices of this machine that remain when nothing can be claimed.
 static hone_status count_left(working *w, hone_error *err)
 {
     hone_status status = HONE_OK;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How far a fixed piece of work scatters: what measurements on this machine can be worth.
+// Measures how much a fixed piece of work scatters, which bounds the precision of measurements on this machine.
 static void check_clock(hone_doctor_round *round, hone_doctor_check *out)
 {
     (void)round;
@@ -85,7 +85,7 @@ static void check_platforms(hone_doctor_round *round, hone_doctor_check *out)
         check_disturbance(round->rt, devices[i], out);
 }
 
-// A variable that the user set is a decision: doctor reports it, and does not count it as a fault.
+// A variable that the user set is a choice of the user: doctor reports it, and does not count it as a fault.
 static bool limits_libraries(void)
 {
     static const char *const names[] = {"OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"};
@@ -130,7 +130,7 @@ static void check_libraries(hone_doctor_round *round, hone_doctor_check *out)
 static void check_unverified(hone_doctor_round *round, hone_doctor_check *out)
 {
     const bool allows = round->rt->allows_unverified;
-    out->ok = true; // who sets it wants it so
+    out->ok = true; // the user set it on purpose
     snprintf(
         out->detail, sizeof out->detail, "%s",
         allows ? "HONE_UNVERIFIED=allow: kernels of packs and of programs answer as they are"

@@ -9,7 +9,7 @@
 typedef struct hone_doctor_round {
     hone_runtime *rt;
     const char *lock_file; // NULL: none is named
-    bool watched;          // seen holds what other work did to the machine
+    bool watched;          // seen holds the influence of other work on the machine
     hone_os_disturbance seen;
 } hone_doctor_round;
 
@@ -19,14 +19,14 @@ typedef struct hone_doctor_check {
     const char *advice; // NULL: none needed
 } hone_doctor_check;
 
-// What is kept in files (files.c).
+// Checks of files (files.c).
 void hone_doctor_store(hone_doctor_round *round, hone_doctor_check *out);
 void hone_doctor_damage(hone_doctor_round *round, hone_doctor_check *out);
 void hone_doctor_system_store(hone_doctor_round *round, hone_doctor_check *out);
 void hone_doctor_file_system(hone_doctor_round *round, hone_doctor_check *out);
 void hone_doctor_lock(hone_doctor_round *round, hone_doctor_check *out);
 
-// What moves times from outside (machine.c).
+// Checks of external influences on times (machine.c).
 void hone_doctor_governor(hone_doctor_round *round, hone_doctor_check *out);
 void hone_doctor_frequency(hone_doctor_round *round, hone_doctor_check *out);
 void hone_doctor_pinning(hone_doctor_round *round, hone_doctor_check *out);

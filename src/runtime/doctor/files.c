@@ -1,4 +1,4 @@
-// Checks of what is kept in files: the store, what of it was damaged, where it lies, and the lock file.
+// Checks of files: the store, its repaired damage, its file system, and the lock file.
 #include "runtime/doctor/doctor.h"
 
 #include "base/number.h"
@@ -26,7 +26,7 @@ static void add(hone_doctor_check *out, const char *format, ...)
 
 // The store -----------------------------------------------------------------------------------------------------------
 
-// The store says of its own accord what it mended when it was opened and read.
+// The store reports what it repaired when it was opened and read.
 typedef struct heard {
     char text[500];
 } heard;
@@ -44,7 +44,7 @@ static void read_store(hone_store *store, hone_doctor_check *out)
     hone_store_stat stat;
     hone_error err;
     hone_status status = hone_store_verify(store, &health, &err);
-    // Damaged pages: what is sound was carried into a new file, as the log says.
+    // Pages are damaged: the sound data were copied into a new file, as the log reports.
     if (status == HONE_CORRUPT) status = hone_store_verify(store, &health, &err);
     if (status != HONE_OK || hone_store_get_stat(store, &stat, &err) != HONE_OK) {
         add(out, "%.500s", err.message);
@@ -107,7 +107,8 @@ void hone_doctor_system_store(hone_doctor_round *round, hone_doctor_check *out)
     hone_store_close(&store);
 }
 
-// Damage that was met before ------------------------------------------------------------------------------------------
+// Earlier damage
+// -------------------------------------------------------------------------------------------------------
 
 static uint64_t count_quarantined(const char *url)
 {
@@ -164,7 +165,8 @@ void hone_doctor_file_system(hone_doctor_round *round, hone_doctor_check *out)
 
 // The lock file -------------------------------------------------------------------------------------------------------
 
-// Why the registry of this command cannot follow a line; algorithms that only a program registers are the program's.
+// Why the registry of this command cannot follow a line. Algorithms that only a program registers are left to the
+// program.
 static bool is_followed(hone_runtime *rt, const hone_lock_line *line, hone_error *why)
 {
     const hone_algorithm_entry *algorithm = hone_registry_find(rt->registry, line->algorithm, line->version);
@@ -177,7 +179,7 @@ static bool is_followed(hone_runtime *rt, const hone_lock_line *line, hone_error
         snprintf(why->message, sizeof why->message, "kernel %s/%s is not registered", line->platform, line->kernel);
         return false;
     }
-    // One for each backend may have the name.
+    // There may be one kernel with this name for each backend.
     for (; kernel != NULL; kernel = hone_kernel_after(algorithm, kernel, platform)) {
         const char *now = kernel->kernel.revision;
         if (line->revision != NULL && strcmp(line->revision, now) != 0)

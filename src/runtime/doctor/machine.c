@@ -1,4 +1,4 @@
-// Checks of what moves times from outside. Nothing of it is required: contests go on, and record it.
+// Checks of external influences on times. None of them is required: contests run anyway, and record the influence.
 #include "runtime/doctor/doctor.h"
 
 #include "base/number.h"
@@ -14,10 +14,10 @@ static hone_os_conditions conditions(void)
     return now;
 }
 
-static const double much_stolen = 0.02; // of the time: what is seen in times
+static const double much_stolen = 0.02; // as a share of the time: from here on it shows in measured times
 
-// What comes from outside while one processor is busy: counters since the start may tell of last month. Watched once,
-// for all checks.
+// Measures external influences while one processor is busy: the counters since the start of the machine may describe
+// last month. Measured once, for all checks.
 static hone_os_disturbance watch(hone_doctor_round *round)
 {
     const uint64_t watched_ns = 250000000;
@@ -93,7 +93,7 @@ void hone_doctor_throttling(hone_doctor_round *round, hone_doctor_check *out)
         out->advice = "let the machine cool before tuning: contests interleave, and write down how often it was";
 }
 
-// Half a processor's worth of other work is seen in times.
+// From half a processor of other work on, measured times change.
 void hone_doctor_load(hone_doctor_round *round, hone_doctor_check *out)
 {
     const hone_os_disturbance all = since_the_start(), now = watch(round);
@@ -139,7 +139,7 @@ static bool count_disturbed(void *ctx, const hone_store_record *record)
     return true;
 }
 
-// What stored choices had to stand while they were measured.
+// Counts the stored choices whose measurements were disturbed.
 void hone_doctor_contests(hone_doctor_round *round, hone_doctor_check *out)
 {
     disturbed found = {.decisions = 0};

@@ -1,4 +1,4 @@
-// The link that tunes: a contest for the call, when nobody else tunes it.
+// The link that tunes: runs a contest for the call, unless another thread or process tunes it.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -33,7 +33,7 @@ hone_status hone_runtime_contest(
     environment.end_measuring = hone_permit_end_measuring;
     environment.measuring_ctx = permit;
     const hone_contest_request request = {&environment, op->algorithm, permit->call, permit->options};
-    // What kernels and callbacks call meanwhile is nested.
+    // Calls that kernels and callbacks make meanwhile are nested.
     hone_thread_self.depth++;
     status = hone_contest_run(&request, &contest, err);
     hone_thread_self.depth--;
@@ -62,8 +62,8 @@ static hone_status tune_now(const hone_request *request, hone_permit *permit, ho
     return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
-// What others may have found while the permit was waited for. Where the context has changed the link of memory, only what
-// was found just now.
+// Checks what others may have found while this thread waited for the permit. If the context has replaced the memory
+// link, only an answer that was found just now counts.
 static hone_status look_again(
     const hone_request *request, const hone_permit *permit, bool landed, hone_decision *out, hone_error *why)
 {
@@ -76,7 +76,7 @@ static hone_status look_again(
 static hone_status tune(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
 {
     hone_regime regime = hone_regime_with(request->rt->regime, request->rt->stable);
-    // A program that runs on several devices has one regime: where that is nothing of its own, warm says the same.
+    // A program that runs on several devices has one regime. On a device that does not have it, warm is the same.
     if (!hone_platform_has_regime(request->device->platform, regime))
         regime = hone_regime_with(HONE_WARM, request->rt->stable);
     const hone_tune_options options = {
@@ -90,7 +90,7 @@ static hone_status tune(const hone_request *request, const hone_call *call, hone
     hone_status status =
         hone_permit_begin(&permit, &environment, request->op->algorithm, request->device, call, &options, &landed, why);
     if (status == HONE_OK) status = look_again(request, &permit, landed, out, why);
-    if (status == HONE_NOT_FOUND && landed) // the same again would bring no more
+    if (status == HONE_NOT_FOUND && landed) // trying the same again would find nothing
         hone_fail(why, HONE_NOT_FOUND, "decide", "another thread tuned it meanwhile and found no answer");
     else if (status == HONE_NOT_FOUND)
         status = tune_now(request, &permit, out, why);
@@ -98,13 +98,13 @@ static hone_status tune(const hone_request *request, const hone_call *call, hone
     return status;
 }
 
-// A bucket's kernel may not take the scalars of this call: then the one that takes others is asked for.
+// The winner of a bucket may not accept the scalars of this call: then the call with general scalars is tuned.
 hone_status hone_request_from_autotune(const hone_request *request, hone_decision *out, hone_error *why)
 {
     const hone_call *general = request->stand_ins.general;
     hone_status status = tune(request, request->bucket != NULL ? request->bucket : request->call, out, why);
     if (status == HONE_NOT_FOUND && general != NULL) status = tune(request, general, out, why);
-    // Whatever kept the tuner from an answer, the heuristic still can give one.
+    // Whatever prevented the tuner from answering, the heuristic can still answer.
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY && status != HONE_CANCELLED)
         why->status = status = HONE_NOT_FOUND;
     return status;

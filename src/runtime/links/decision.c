@@ -1,4 +1,4 @@
-// Decisions between their forms: the registry's and the store's.
+// Converts decisions between the registry's form and the store's.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -38,7 +38,7 @@ void hone_decision_fill(
     hone_config_json(kernel->space, config, decision->config_json, sizeof decision->config_json);
 }
 
-// One for each backend may have the name: the one that was measured tells its revision.
+// Several kernels, one for each backend, may have the name: the row's revision identifies the one that was measured.
 static const hone_kernel_ref *kernel_of_row(
     const hone_algorithm_entry *algorithm,
     const hone_store_decision *row,
@@ -77,7 +77,7 @@ static hone_status read_row(
             why, HONE_INCOMPATIBLE, where,
             "the stored answer was measured with revision %s of kernel %s, which is now %s", row->revision, row->kernel,
             kernel->kernel.revision);
-    // It has no space now, and may be whole again tomorrow.
+    // A refused kernel has no space now, but may be usable again later.
     const hone_code *code = kernel->kernel.code;
     if (code != NULL && code->pack != NULL && code->pack->refusal != NULL)
         return hone_fail(
@@ -112,7 +112,7 @@ hone_status hone_decision_from_store(
     return status;
 }
 
-// When a contest ended, in seconds since 1970; 0: not known.
+// The time at which a contest ended, in seconds since 1970; 0 if it is not known.
 static double end_of(const hone_evidence *evidence)
 {
     double started;
@@ -120,7 +120,7 @@ static double end_of(const hone_evidence *evidence)
 }
 
 typedef struct overlap {
-    double started; // of the contest at hand
+    double started; // of the current contest
     bool found;
 } overlap;
 
@@ -130,14 +130,13 @@ static bool look_for_overlap(void *ctx, const hone_store_record *record)
     overlap *o = ctx;
     hone_evidence evidence;
     if (!hone_evidence_of(stored->evidence, &evidence)) return true;
-    // Beginnings are kept in whole seconds: within one of them nobody can say which came first, and the later put
-    // stays.
+    // Start times are stored in whole seconds: within one second the order is not known, and the later put stays.
     o->found = end_of(&evidence) > o->started + 1;
     return true;
 }
 
-// Whether another contest for the same call was at work at the same time, on a machine that no lease reaches: neither
-// knew of the other, so neither has decided between the two.
+// Whether another contest for the same call ran at the same time, on a machine that shares no lease with this one:
+// neither knew of the other, so neither has compared the two winners.
 static bool overlaps(hone_store *store, const hone_store_decision *row, const hone_evidence *evidence)
 {
     overlap o = {.started = 0};
@@ -158,7 +157,7 @@ static hone_status put_or_merge(
     return hone_store_merge(store, row, 1, NULL, NULL, err);
 }
 
-// What a row is made of and where it goes.
+// The contents of a row and its destination.
 typedef struct placing {
     hone_store *store;
     const hone_device_info *device;

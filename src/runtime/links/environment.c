@@ -1,9 +1,10 @@
-// What a contest borrows of a runtime, with the host's rules on who may compete.
+// The resources that a contest borrows from a runtime, and the host's rules about which kernels may compete.
 #include "base/error.h"
 #include "runtime/links/links.h"
 #include "runtime/links/trust.h"
 
-// What HONE_DENY names does not compete. Kernels put aside do: the contest finds out for itself.
+// Kernels that HONE_DENY names do not compete. Kernels that were disabled for the call do: the contest checks them
+// itself.
 static hone_status admits(void *ctx, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *why)
 {
     hone_runtime *rt = ctx;

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-// A look takes some microseconds where nothing changed. One that takes long, over many plans and while another process
-// writes all the time, is followed by a longer pause, so that this thread never takes more than a tenth of a processor.
+// A check takes some microseconds if nothing changed. A long check, over many plans while another process writes
+// continuously, is followed by a longer pause, so that this thread never uses more than a tenth of a processor.
 static const uint64_t pause_ns = 1000000000, pauses_per_look = 9;
 
 static const char where[] = "follow";
@@ -19,7 +19,7 @@ typedef struct all_plans {
     bool failed; // no memory
 } all_plans;
 
-// Under the table's mutex, where no store can be asked.
+// Runs under the table's mutex, where no store can be asked.
 static void collect(void *ctx, hone_plan_entry *entry)
 {
     all_plans *all = ctx;
@@ -40,7 +40,8 @@ static void let_go(all_plans *all)
     hone_free(&all->rt->allocator, all->entries);
 }
 
-// What the cache in memory holds that no store has: told by the program, or found by a contest that was not stored.
+// Whether the cache in memory has an answer that no store has: set by the program, or found by a contest and not
+// stored.
 static bool is_own_word(const hone_request *request)
 {
     const hone_stand_ins *stand_ins = &request->stand_ins;
@@ -80,21 +81,21 @@ static bool is_otherwise(void *ctx, const hone_plan_entry *entry)
            strcmp(entry->call_key, hone_call_key(request->call)) == 0 && !is_the_same(entry, t->told);
 }
 
-// A guess may have become another meanwhile: near calls were tuned.
+// A guess may have changed meanwhile, because near calls were tuned.
 void hone_runtime_stand_by(const hone_request *request, const hone_decision *told)
 {
     telling t = {request, told};
     hone_plan_table_drop(&request->rt->plans, is_otherwise, &t);
 }
 
-// Whether a store could not be read now and may be the next time.
+// Whether reading a store failed for a reason that may be gone at the next attempt.
 static bool is_passing(hone_status status)
 {
     return status == HONE_OUT_OF_MEMORY || status == HONE_IO || status == HONE_BUSY || status == HONE_UNAVAILABLE;
 }
 
-// Whether the stores say otherwise than what a plan was made with. Nothing is run for it: a kernel that nobody has
-// verified is taken up by no look, but at the next miss.
+// Whether the stores' answer differs from the decision that a plan was made with. Runs no kernel: a check never adopts
+// a kernel that was not verified; the next miss does.
 static hone_status ask(const hone_plan_entry *entry, bool *out_outdated, hone_error *err)
 {
     const bool is_guess = hone_source_is(entry->source, HONE_LINK_GUESSED);
@@ -120,7 +121,7 @@ static bool is_outdated(void *ctx, const hone_plan_entry *entry)
     return atomic_load(&entry->outdated);
 }
 
-// Plans of kernels that another process found wrong are taken back by the question itself.
+// The query itself takes back the plans of a kernel that another process found wrong.
 static void ask_whether_right(hone_runtime *rt, const hone_plan_entry *entry)
 {
     hone_error ignored;
@@ -143,8 +144,7 @@ static hone_status compare_all(hone_runtime *rt, hone_error *err)
     return status;
 }
 
-// The stores that are open: none is opened for this.
-// They note what they had seen when they were opened (services.c).
+// Returns the stores that are open, and opens none. Each recorded its change number when it was opened (services.c).
 static void open_stores(hone_runtime *rt, hone_store *out[2])
 {
     hone_lazy_store *const lazy[] = {&rt->store, &rt->system_store};
@@ -156,7 +156,7 @@ static void open_stores(hone_runtime *rt, hone_store *out[2])
     }
 }
 
-// In a visit of a store nothing else can be asked of it.
+// During a visit of a store no other query to it is possible.
 static bool is_visiting(hone_store *const stores[2])
 {
     for (int i = 0; i < 2; i++)
@@ -173,7 +173,7 @@ static bool read_changes(hone_store *const stores[2], uint64_t out[2])
     return true;
 }
 
-// The numbers are read first: what changes behind them makes others.
+// Reads the change numbers first, so that a later change gives a different number.
 static void look(hone_runtime *rt, hone_store *const stores[2])
 {
     hone_follower *follower = &rt->follower;
@@ -200,7 +200,7 @@ void hone_runtime_take_up(hone_runtime *rt)
     hone_mutex_unlock(&rt->follower.mutex);
 }
 
-// What is measured in this process is not disturbed.
+// Skips the check while this process measures, so that it does not disturb the measurement.
 static uint64_t tick(void *ctx)
 {
     hone_runtime *rt = ctx;

@@ -1,5 +1,5 @@
-// The last answer: the first kernel in the registry's order that can run the call, with its default. Those that yield to others
-// come after these, and the reference only when nothing else can.
+// The last link: the first kernel in the registry's order that can run the call, with its default config. Kernels that
+// yield to others come after these, and the reference comes last.
 #include "base/error.h"
 #include "runtime/links/negatives.h"
 #include "runtime/links/trust.h"
@@ -7,18 +7,18 @@
 
 static const char where[] = "decide";
 
-// What a first look has found so far.
+// The state of one search.
 typedef struct look {
     const hone_request *request;
     hone_negatives negatives;
-    bool asked;           // the stores, for what failed
-    bool any_yields;      // a kernel that can run the call
+    bool asked;           // the stores were asked for failures
+    bool any_yields;      // some kernel that can run the call yields to others
     hone_error reason;    // why the last kernel cannot run the call
     hone_error failure;   // of the last that could, and failed
     hone_error untrusted; // of the first that could, and was never verified
 } look;
 
-// A contest has found this very config wrong or harmful, in a process of its own: it is not tried in this one.
+// A contest has found this exact config wrong or harmful, in a separate process: it is not tried in this one.
 static hone_status refuse_known(look *l, const hone_kernel_ref *kernel, const hone_config *config)
 {
     if (!l->asked && hone_negatives_of_call(l->request, &l->negatives, &l->reason) != HONE_OK)
@@ -29,7 +29,8 @@ static hone_status refuse_known(look *l, const hone_kernel_ref *kernel, const ho
 
 typedef enum turn { FIRST, YIELDING, REFERENCES, TURNS } turn;
 
-// Asked of a kernel that can run the call, as its default and what follows are.
+// Whether a kernel is considered in this pass. Called only for a kernel that can run the call, since the checks assume
+// that.
 static bool is_its_turn(look *l, const hone_kernel_ref *kernel, turn now)
 {
     if (now == REFERENCES) return true;
@@ -41,7 +42,7 @@ static bool is_its_turn(look *l, const hone_kernel_ref *kernel, turn now)
     return yields == (now == YIELDING);
 }
 
-// HONE_OK: it answers. HONE_NOT_FOUND: another has to. HONE_OUT_OF_MEMORY.
+// HONE_OK if the kernel answers the call; HONE_NOT_FOUND if another has to; HONE_OUT_OF_MEMORY.
 static hone_status consider(look *l, const hone_kernel_ref *kernel, turn now, hone_decision *out)
 {
     const hone_request *request = l->request;

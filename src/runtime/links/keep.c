@@ -1,4 +1,4 @@
-// Where a contest's answer goes: to the memory cache, and to the store.
+// Records a contest's answer in the memory cache and in the store.
 #include "base/error.h"
 #include "registry/names.h"
 #include "runtime/links/links.h"
@@ -17,7 +17,7 @@ bool hone_runtime_is_decided(
     return decided;
 }
 
-// Decisions of one regime are served before those of the next, from the stores as from memory.
+// Decisions of one regime are served before those of the next, from the stores and from memory.
 static bool serves_before(const hone_op *op, const hone_device_info *device, const hone_call *call, hone_regime regime)
 {
     hone_decision served;
@@ -44,15 +44,15 @@ static bool visit_incumbent(void *ctx, const hone_store_record *record)
     return true;
 }
 
-// A contest that some kernels were kept out of says nothing against them.
+// A contest from which a kernel was excluded gives no evidence against that kernel.
 static bool was_kept_out(const hone_runtime *rt, const hone_tune_options *options, const hone_decision *decision)
 {
     return hone_tune_asks_for(options, decision->kernel, decision->platform, NULL) != HONE_OK ||
            hone_rules_match(&rt->deny, decision->algorithm, decision->kernel);
 }
 
-// Whether what is stored for the call stays: a verified choice of today's environment and a kernel that was kept out of
-// the contest, and faster than its winner.
+// Whether the stored choice for the call stays: it is verified in the current environment, its kernel was excluded from
+// the contest, and it is faster than the contest's winner.
 static bool stays(
     const hone_op *op,
     const hone_tune_environment *environment,
@@ -122,6 +122,6 @@ hone_status hone_runtime_keep(
     if (environment->store != NULL)
         store_answer(op, environment, permit, decision, remembers);
     else
-        atomic_fetch_add(&rt->unstored, 1); // what is wrong with the store was said when it was opened
+        atomic_fetch_add(&rt->unstored, 1); // the store's error was reported when it was opened
     return HONE_OK;
 }

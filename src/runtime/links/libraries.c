@@ -43,7 +43,7 @@ static hone_status try_library(
     return status;
 }
 
-// The variant that comes with a library of its own, which its platform loads; NULL: none does.
+// The variant that has a library of its own, which its platform loads; NULL if it has none.
 static const hone_pack_variant *library_of(const hone_pack_kernel *kernel, size_t index)
 {
     if (hone_platform_ops_of(kernel->platform)->try_file == NULL || kernel->refusal != NULL ||

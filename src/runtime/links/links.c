@@ -1,4 +1,4 @@
-// The chain for one request: its links by source, and what is noted of an answer.
+// Asks the chain for one request: the table of its links, and what is recorded about an answer.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 const hone_links hone_runtime_links = {.find = {HONE_CHAIN(ROW)}, .own = hone_request_from_own};
 #undef ROW
 
-// A miss that near calls or a heuristic answer is noted, so that `hone tune --recorded` finds it; so is an answer that
+// Records a miss that near calls or a heuristic answered, so that `hone tune --recorded` finds it; also an answer that
 // was measured in another environment.
 static void note_miss(const hone_request *request, const hone_decision *decision)
 {
@@ -39,7 +39,7 @@ hone_status hone_request_decide(
     const hone_kernel_ref *kernel = chosen_kernel(request, out);
     const hone_context_override *override_ = hone_request_override(request);
     if (override_ == NULL || override_->exactly == NULL)
-        hone_request_warn(request, kernel, out); // hone_kernel_run asks often
+        hone_request_warn(request, kernel, out); // hone_kernel_run asks often, so it logs no warning
     if (out_kernel != NULL) *out_kernel = kernel;
     return HONE_OK;
 }

@@ -1,5 +1,5 @@
-// The lock's link: what a lock file pins. Under the policy frozen it has the last word, so that a line which cannot be
-// followed, or a call without one, is an error that says what to do; under others the chain goes on.
+// The link of the lock file. Under the policy frozen it decides alone, so a line that cannot be followed, or a call
+// without a line, is an error that says what to do; under other policies the chain continues.
 #include "base/error.h"
 #include "base/text.h"
 #include "runtime/links/links.h"
@@ -10,7 +10,7 @@
 
 static const char where[] = "decide";
 
-// HONE_OK when the line's call text, where there is one, is the call's: 64 bits can collide. Texts of one call may
+// HONE_OK if the line's call text, if it has one, is the call's: 64-bit keys can collide. The texts of one call may
 // differ in scalars that do not matter.
 static hone_status check_call(
     const hone_request *request, const hone_call *call, const hone_lock_line *line, hone_error *why)
@@ -30,7 +30,8 @@ static hone_status check_call(
     return status;
 }
 
-// The line was written for one code of the kernel; where it does not say which, its name is all there is to go by.
+// The line was written for one revision of the kernel; a line without a revision is followed by the kernel's name
+// alone.
 static hone_status check_revision(const hone_lock_line *line, const hone_kernel_ref *kernel, hone_error *why)
 {
     const char *now = kernel->kernel.revision;
@@ -62,7 +63,7 @@ static hone_status read_choice(
     return hone_request_accept(request, out, why);
 }
 
-// The decision of a line. Else why it cannot be followed, in words that name the line.
+// The decision of a line. On failure, the reason why it cannot be followed, with the line's number.
 static hone_status follow(
     const hone_request *request, const hone_call *call, const hone_lock_line *line, hone_decision *out, hone_error *why)
 {
@@ -88,7 +89,7 @@ static void add_neighbours(const hone_neighbours *nearest, hone_buffer *out)
     }
 }
 
-// A miss of a frozen chain: the key, and what the nearest lines have instead.
+// A miss under the policy frozen: reports the key, and the nearest lines.
 static hone_status fail_missing(const hone_request *request, hone_error *why)
 {
     const hone_algorithm_entry *algorithm = request->op->algorithm;
@@ -107,7 +108,8 @@ static hone_status fail_missing(const hone_request *request, hone_error *why)
     return HONE_NOT_FOUND;
 }
 
-// A line that cannot be followed ends a frozen chain. Any other goes on, and says so: once, until another cannot be.
+// A line that cannot be followed ends the chain under the policy frozen. Otherwise the chain continues and logs this,
+// once for each such line in a row.
 static hone_status pass_by_line(
     const hone_request *request, const hone_lock_line *line, hone_status status, hone_error *why)
 {

@@ -1,4 +1,4 @@
-// What this process has decided or was told before: the cache in memory.
+// The link of the memory cache: what this process has decided, or was given by the program.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -13,7 +13,8 @@ static bool copy_memory_row(const hone_request *request, const char *key, const 
     hone_mutex_lock(&rt->mutex);
     const hone_decision_row *row =
         hone_decisions_get(&rt->cache, request->device->fingerprint, algorithm->name, algorithm->version, key, spec);
-    // What a store has, too, holds for as long as no other process has changed the store: then the store is asked.
+    // A decision that is also in a store is valid only until another process changes the store: then the store is
+    // asked.
     if (row != NULL && row->as_of != 0 && row->as_of != atomic_load(&rt->changes)) row = NULL;
     if (row != NULL) *out = row->decision;
     hone_mutex_unlock(&rt->mutex);
@@ -33,7 +34,7 @@ typedef struct drop_filter {
     const hone_device_info *device;
 } drop_filter;
 
-// A plan that a heuristic or an older decision made for calls of this key.
+// Whether a plan for calls of this key came from a heuristic or an older decision.
 static bool is_replaced(void *ctx, const hone_plan_entry *entry)
 {
     const drop_filter *filter = ctx;
@@ -51,7 +52,7 @@ void hone_runtime_drop_replaced(hone_runtime *rt, const hone_device_info *device
     hone_plan_table_drop(&rt->plans, is_replaced, &filter);
 }
 
-// Its row is asked about as one of a store that has changed. What no store has is the program's own word, and stays.
+// Treats its row as one of a store that has changed. A row that is in no store was set by the program, and stays.
 void hone_runtime_doubt(
     hone_runtime *rt, const hone_device_info *device, const char *spec, const hone_decision *decision)
 {

@@ -1,9 +1,8 @@
-// Which calls are near one that has no answer, for people: told with what differs, nearest first.
+// Finds the calls nearest to one that has no answer, for people: with their differences, nearest first.
 //
-// The distance is a sum over parameters, in doublings: |log2| of the ratio of two sizes, and fixed prices for what is
-// no size. Another rank counts 16, as a size of 65,536 times as much; another dtype 8, another scalar 4, another device
-// 2, as four times the size. Nothing is chosen by it: the link that answers with near calls has a distance of its own
-// (src/transfer).
+// The distance is a sum over parameters, in doublings: |log2| of the ratio of two sizes, and fixed costs for what is
+// not a size. A different rank costs 16, like a size ratio of 65,536; a dtype 8, a scalar 4, and a device 2, like four
+// times the size. This distance selects no kernel: the link that answers from near calls has its own (src/transfer).
 #include "runtime/links/nearest.h"
 
 #include "base/json.h"
@@ -16,7 +15,7 @@
 typedef struct search {
     const hone_store_key *key;
     json_t *wanted;   // kwargs_spec
-    const char *word; // for what was found: "stored", "locked"
+    const char *word; // describes where the call was found: "stored", "locked"
     hone_neighbours *out;
 } search;
 
@@ -102,7 +101,7 @@ static void keep(hone_neighbours *out, const hone_neighbour *row)
     out->rows[at] = *row;
 }
 
-// Keeps a call whose canonical text is there, when it is near and another.
+// Adds a call that has a canonical text, if it is near and not the same.
 static void compare_call(search *find, const hone_store_key *found, uint32_t line)
 {
     json_t *document = NULL;

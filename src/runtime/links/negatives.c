@@ -28,7 +28,7 @@ static const hone_kernel *kernel_named(const hone_request *request, const char *
 static bool note_time(finding *find, const hone_kernel *kernel, const hone_store_measurement *measurement)
 {
     hone_negatives *out = find->out;
-    // One without a time was verified, and no more.
+    // A measurement without a time was only verified.
     if (!hone_same_revision(measurement->revision, kernel->revision) || !(measurement->time_ns > 0)) return true;
     size_t at = 0;
     while (at < out->measured_count && (out->measured[at].regime != measurement->regime ||
@@ -78,8 +78,8 @@ static hone_status find_in(
     return status == HONE_NOT_FOUND ? HONE_OK : status;
 }
 
-// Tuning a call means tuning its bucket, and that is where failures stand. A store that fails keeps nothing from being
-// true that the other says.
+// Tuning a call means tuning its bucket, so the failures are stored under the bucket. If one store fails, the records
+// of the other are still valid.
 hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *out, hone_error *err)
 {
     hone_store *const stores[] = {hone_runtime_store(request->rt), hone_runtime_system_store(request->rt)};
@@ -132,7 +132,7 @@ bool hone_negatives_any(const hone_negatives *negatives, const char *kernel)
 
 // Telling -------------------------------------------------------------------------------------------------------------
 
-// Of one kind: how many, and until when the last of them is not tried again.
+// Of one kind of failure: how many there are, and until when the last of them prevents a new try.
 typedef struct kind_count {
     size_t stands;
     const char *until;
@@ -176,7 +176,7 @@ void hone_negatives_text(const hone_negatives *negatives, const char *kernel, ho
     hone_buffer_format(out, "; the last: %s %s: %s\n", hone_failure_name(last->failure), last->config, last->reason);
 }
 
-// What is not known is null.
+// Writes null if the text is not known.
 static void json_text(hone_buffer *out, const char *name, const char *text)
 {
     hone_json_field(out, name, text[0] == '\0' ? NULL : text);

@@ -1,5 +1,5 @@
-// What of a call's configs failed, from the stores: explain shows it, and the heuristic passes it by. And what was
-// measured.
+// The failed configs of a call, from the stores: explain shows them, and the heuristic skips them. Also the
+// measurements of its kernels.
 #ifndef HONE_RUNTIME_LINKS_NEGATIVES_H
 #define HONE_RUNTIME_LINKS_NEGATIVES_H
 
@@ -12,11 +12,11 @@ typedef struct hone_negative {
     hone_failure failure;
     char reason[128];
     char measured[24], until[24]; // UTC; "" when it is not known
-    bool stands;                  // it keeps the config from being tried
-    char why_not[128];            // else
+    bool stands;                  // it prevents the config from being tried
+    char why_not[128];            // the reason if it does not
 } hone_negative;
 
-// The fastest of a kernel's configs that was measured at its present revision.
+// The fastest config of a kernel that was measured at its current revision.
 typedef struct hone_measured {
     char kernel[HONE_NAME_SIZE];
     hone_regime regime;
@@ -32,16 +32,16 @@ typedef struct hone_negatives {
     size_t measured_count, measured_capacity;
 } hone_negatives;
 
-// Adds the failures and the measurements of a call's key in both stores, of all kernels that are registered. *out
-// begins as zero with its allocator. HONE_OK also when a store fails; HONE_OUT_OF_MEMORY.
+// Adds the failures and the measurements of a call's key from both stores, for all registered kernels. *out begins as
+// zero with its allocator. HONE_OK also if a store fails; HONE_OUT_OF_MEMORY.
 hone_status hone_negatives_of_call(const hone_request *request, hone_negatives *out, hone_error *err);
 void hone_negatives_deinit(hone_negatives *negatives);
 
-// Whether this very config of a kernel is known to be wrong or harmful for the call, found in a process of its own: it
-// is not tried in this one. HONE_OK: not that anybody knows. HONE_KERNEL_FAILED with what it did.
+// Whether this exact config of a kernel is known to be wrong or harmful for the call, as found in a separate process:
+// it is not tried in this one. HONE_OK if nothing is known. HONE_KERNEL_FAILED with a description.
 hone_status hone_negatives_check(
     const hone_negatives *negatives, const hone_kernel_ref *kernel, const hone_config *config, hone_error *why);
-// NULL: no measurement of the kernel is stored.
+// NULL if no measurement of the kernel is stored.
 const hone_measured *hone_negatives_measured(const hone_negatives *negatives, const char *kernel, hone_regime regime);
 bool hone_negatives_any(const hone_negatives *negatives, const char *kernel);
 

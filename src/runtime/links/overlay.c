@@ -1,4 +1,4 @@
-// The overlays of the context that is entered.
+// The overlays of the current context.
 #include "runtime/links/links.h"
 
 #include "base/error.h"

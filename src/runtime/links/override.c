@@ -1,4 +1,4 @@
-// The first link: what a context or HONE_FORCE names. The user asked for exactly this.
+// The first link: the kernel that a context or HONE_FORCE names, which is exactly what the user asked for.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -51,7 +51,7 @@ const hone_kernel_ref *hone_request_override_kernel(const hone_request *request,
     return hone_kernel_for_device(request->op->algorithm, override_->kernel, override_->platform, request->device);
 }
 
-// Writes an answer that was asked to be stored. A store that cannot is no reason not to answer.
+// Stores an answer if that was requested. If the store fails, the call is still answered.
 static void store_override(const hone_request *request, const hone_decision *decision)
 {
     hone_runtime *rt = request->rt;

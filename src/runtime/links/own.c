@@ -1,4 +1,4 @@
-// A function of the program that stands for a link of the chain: what it is asked, and whether its answer can be followed.
+// A function of the program that replaces a link of the chain: calls it, and checks whether its answer can be followed.
 #include "runtime/links/links.h"
 
 #include "base/assert.h"
@@ -9,8 +9,8 @@
 
 static const char where[] = "decide";
 
-// Under the context that was derived from: it may ask the chain that it has changed. With what it is asked nothing of
-// hone's is locked.
+// Runs the function under the context that its own was derived from, so that it may query the chain that it has
+// changed. No lock of hone is held during the call.
 static hone_status call(
     const hone_request *request, const hone_context_link *own, hone_link_answer *answer, hone_error *why)
 {
@@ -42,7 +42,8 @@ static hone_status find_kernel(
         answer->kernel, algorithm->name, algorithm->name);
 }
 
-// What is not there is the function's mistake; what cannot run this call leaves it to the next link.
+// An answer that names something unknown is an error of the function; an answer that cannot run this call leaves the
+// call to the next link.
 static hone_status follow(
     const hone_request *request,
     const hone_link *link,

@@ -1,5 +1,6 @@
-// In which regime a decision was measured decides when it is served, and not whether: the chain has no better answer than
-// one that was verified and timed. What measures or looks for neighbours never mixes two.
+// The regime in which a decision was measured determines the order in which decisions are served, not whether one is
+// served: the chain has no better answer than one that was verified and timed. Code that measures or searches
+// neighbours never mixes two regimes.
 #include "registry/names.h"
 #include "runtime/links/links.h"
 
@@ -21,6 +22,6 @@ static size_t list(const hone_runtime *rt, const hone_device_info *device, bool 
 size_t hone_runtime_regimes(const hone_runtime *rt, const hone_device_info *device, hone_regime out[HONE_REGIME_COUNT])
 {
     size_t count = rt->stable ? 0 : list(rt, device, false, out);
-    // Whoever asks for no stable decision is served by one too, where there is no faster.
+    // A runtime that does not ask for stable decisions also accepts one, if there is no faster decision.
     return count + list(rt, device, true, out + count);
 }

@@ -1,4 +1,4 @@
-// A request: the call that the chain is asked about, and what may answer it.
+// A request: the call that the chain is to answer, and which kernels may answer it.
 #include "runtime/links/links.h"
 
 #include "base/assert.h"
@@ -65,7 +65,7 @@ hone_store_key hone_request_key(const hone_request *request, const hone_call *ca
 hone_policy hone_request_policy(const hone_request *request)
 {
     hone_policy policy = hone_context_policy(request->context, request->rt->policy);
-    // A kernel that calls hone is itself being run or measured: tuning inside it would time a machine at work.
+    // A kernel that calls hone is itself being run or measured: tuning inside it would measure a busy machine.
     return policy == HONE_POLICY_TUNE && request->nested ? HONE_POLICY_HEURISTIC : policy;
 }
 
@@ -146,7 +146,7 @@ hone_status hone_request_check_config(
     return status;
 }
 
-// An entry without a config means the space's default, which can depend on the call.
+// An entry without a config gets the space's default, which can depend on the call.
 static hone_status fill_config(
     const hone_request *request, const hone_kernel_ref *kernel, hone_decision *decision, hone_error *why)
 {

@@ -1,7 +1,7 @@
-// What the stores answer for a call: the user's, and under it the system's, which is read and never written.
+// The link of the stores: the user's store, and below it the system's, which is only read.
 //
-// The user's comes first, since what he tuned or put himself is what he wants. The system's answers where the user's
-// has nothing that can be served, or only what is to be checked again and the system's is not.
+// The user's store comes first, since it holds what the user tuned or set. The system's store answers if the user's has
+// nothing that can be served, or only a decision that has to be checked again while the system's has not.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ static bool visit_stored(void *ctx, const hone_store_record *record)
     return true;
 }
 
-// A config that the kernel of the same name and revision does not have will be no better tomorrow.
+// If a kernel of the same name and revision lacks the config, it always will, so the entry is marked as unusable.
 static void set_aside(hone_store *store, const hone_store_key *key, hone_regime regime, const hone_error *why)
 {
     char reason[sizeof why->message + 64];
@@ -59,13 +59,13 @@ static hone_status ask_store(
     }
     if (status == HONE_NOT_FOUND) return hone_fail(why, HONE_NOT_FOUND, where, "no entry for this key");
     if (status == HONE_OK) status = visit.status;
-    // Not in the visit: kernels are asked, which must not happen under the store's lock.
+    // Outside of the visit: this checks kernels, which is not allowed under the store's lock.
     if (status == HONE_OK) status = hone_request_accept(request, out, why);
     out->bucketed = is_bucketed(request, call);
     return status == HONE_OK ? hone_request_still_trusts(request, out, why) : status;
 }
 
-// Says which tier it is about, and what there is to say of an entry rather than that another store has none.
+// Keeps the reason that names the tier, and prefers a problem with an entry over the absence of one in another store.
 static void keep_reason(hone_error *why, const hone_error *reason, bool is_system, bool is_first)
 {
     if (!is_first && reason->status == HONE_NOT_FOUND) return;
@@ -73,7 +73,7 @@ static void keep_reason(hone_error *why, const hone_error *reason, bool is_syste
     if (is_system) (void)hone_fail_prefix(why, why->status, "the system store");
 }
 
-// HONE_OK; HONE_NOT_FOUND; HONE_OUT_OF_MEMORY; or how a store failed, of which the other has said nothing better.
+// HONE_OK; HONE_NOT_FOUND; HONE_OUT_OF_MEMORY; or the failure of one store, if the other had no answer.
 static hone_status ask_tiers(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
 {
     hone_store *const stores[] = {hone_runtime_store(request->rt), hone_runtime_system_store(request->rt)};
@@ -102,7 +102,7 @@ static hone_status ask_tiers(const hone_request *request, const hone_call *call,
     return status;
 }
 
-// A store that fails answers nothing; the chain goes on without it.
+// If the store fails, the chain continues without it.
 static hone_status pass_by_store(const hone_request *request, hone_status status, hone_error *why)
 {
     if (status == HONE_NOT_FOUND || status == HONE_OUT_OF_MEMORY) return status;
@@ -114,7 +114,7 @@ static hone_status pass_by_store(const hone_request *request, hone_status status
 static hone_status remember(const hone_request *request, const hone_call *call, hone_decision *out, hone_error *why)
 {
     hone_runtime *rt = request->rt;
-    // No plan needs to go: one for this key would have kept the call from getting here.
+    // No plan has to be dropped: with a plan for this key the call would not have come here.
     hone_mutex_lock(&rt->mutex);
     hone_status status = hone_decisions_put(&rt->cache, request->device->fingerprint, hone_call_spec(call), out, why);
     if (status == HONE_OK) hone_decisions_note_stored(&rt->cache, request->device->fingerprint, out, request->changes);
@@ -127,7 +127,7 @@ hone_status hone_request_ask_stores(const hone_request *request, hone_decision *
     const hone_stand_ins *stand_ins = &request->stand_ins;
     hone_status status = HONE_NOT_FOUND;
     for (size_t i = 0; i < stand_ins->count && status != HONE_OK && status != HONE_OUT_OF_MEMORY; i++) {
-        // What is wrong with the exact key's entry says more than that the next one has none.
+        // A problem with the entry of the exact key is more informative than the absence of the next one.
         hone_error reason = {.message = ""};
         const hone_call *call = stand_ins->calls[i];
         const hone_status asked = ask_tiers(request, call, out, &reason);

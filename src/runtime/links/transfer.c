@@ -1,5 +1,5 @@
-// What near calls chose: other shapes, other devices, other versions. Nobody has measured this call, so the answer is a
-// guess that is marked as one, and that the next tuning of the call checks.
+// Answers from decisions for near calls: other shapes, other devices, other versions. This call itself was not
+// measured, so the answer is a guess, is marked as one, and is checked when the call is tuned.
 #include "runtime/links/links.h"
 
 #include "base/error.h"
@@ -14,24 +14,24 @@
 static const char where[] = "decide";
 
 enum {
-    MOST_KERNELS = 32, // whose spaces are kept bound while configs are looked at
-    MOST_READ = 2000,  // decisions of an algorithm: a miss takes a few milliseconds at most
+    MOST_KERNELS = 32, // whose spaces stay bound during the search
+    MOST_READ = 2000,  // decisions of an algorithm: this limits a miss to a few milliseconds
     NAMED = 3          // neighbours in the evidence
 };
 
-// Twelve doublings away a call is as good as unknown.
+// A call that is twelve doublings away gives no useful information.
 static const double most_distance = 12;
 
 typedef struct known_kernel {
     const hone_kernel_ref *ref;
-    hone_bound_space *space; // NULL: it may not answer
+    hone_bound_space *space; // NULL: the kernel may not answer
 } known_kernel;
 
 typedef struct asker {
     const hone_request *request;
     known_kernel kernels[MOST_KERNELS];
     size_t count;
-    hone_negatives negatives; // what failed for this very call
+    hone_negatives negatives; // failures recorded for this exact call
     bool out_of_memory;
 } asker;
 
@@ -76,7 +76,8 @@ static hone_transfer *transfer_of(hone_runtime *rt)
     return transfer;
 }
 
-// One regime's decisions before the next one's, as in the stores' own link; never those of two.
+// Searches the decisions of one regime before those of the next, in the order of the store link, and never mixes two
+// regimes.
 static hone_status find(asker *a, hone_transfer_answer *out, hone_error *err)
 {
     const hone_request *request = a->request;
@@ -120,7 +121,7 @@ static void name_neighbours(const hone_transfer_answer *answer, const char *devi
         const char *call = row->call != NULL ? row->call : row->key;
         bool is_here = strcmp(row->device, device) == 0;
         char away[32];
-        // Another call is never 0.0 away.
+        // Another call never shows as 0.0 away.
         hone_print(away, sizeof away, row->distance < 0.05 ? "%.2g" : "%.1f", row->distance);
         used += (size_t)snprintf(
             out + used, size - used, "%s%.100s%s, %s away", i > 0 ? "; " : "", call,
@@ -158,14 +159,15 @@ static hone_status choose_first(asker *a, const hone_transfer_answer *answer, ho
     return HONE_OK;
 }
 
-// Right for a near call is what a kernel is, too, that ignores what differs: it is verified for this one.
+// A kernel that ignores the difference between two calls is also correct for the near one, so it is verified for this
+// call.
 static hone_status check(asker *a, const hone_decision *decision, hone_error *why)
 {
     const hone_kernel_ref *ref =
         hone_kernel_for_device(a->request->op->algorithm, decision->kernel, HONE_PLATFORM_NONE, a->request->device);
     hone_status status = hone_request_trusts(a->request, ref, &decision->config, why);
     if (status == HONE_OK || status == HONE_OUT_OF_MEMORY) return status;
-    hone_bound_space_release(&know(a, ref)->space); // it may not answer: the next one is asked
+    hone_bound_space_release(&know(a, ref)->space); // it may not answer, so the next one is tried
     return HONE_NOT_FOUND;
 }
 
@@ -178,7 +180,7 @@ static hone_status choose(asker *a, hone_decision *out, hone_error *why)
         if (status != HONE_OK) return status;
         status = choose_first(a, &answer, out, &reason);
         hone_transfer_answer_deinit(&answer);
-        if (status != HONE_OK && round > 0) return HONE_NOT_FOUND; // why says what kept the nearest from answering
+        if (status != HONE_OK && round > 0) return HONE_NOT_FOUND; // why says what prevented the nearest from answering
         if (status == HONE_OK) status = check(a, out, &reason);
         if (status == HONE_OK) return HONE_OK;
         *why = reason;
@@ -200,7 +202,7 @@ hone_status hone_request_from_transfer(const hone_request *request, hone_decisio
     asker a = {.request = request, .negatives = {.allocator = rt->allocator}};
     hone_status status = hone_negatives_of_call(request, &a.negatives, why);
     if (status == HONE_OK) status = choose(&a, out, why);
-    // The stores' own link has warned.
+    // The store link has logged the warning.
     if (status != HONE_OK && status != HONE_OUT_OF_MEMORY) why->status = status = HONE_NOT_FOUND;
     for (size_t i = 0; i < a.count; i++)
         hone_bound_space_release(&a.kernels[i].space);

@@ -16,8 +16,8 @@ static const hone_pack_kernel *pack_of(const hone_kernel_ref *kernel)
     return kernel->kernel.code != NULL ? kernel->kernel.code->pack : NULL;
 }
 
-// The reference of an algorithm that came with a pack, or is the program's: it says what is right. Of an algorithm that
-// was there before, or was brought by another pack, it is not, whatever its pack calls it.
+// Whether the kernel is the reference of an algorithm that its own pack, or the program, brought: it then defines what
+// is correct. For an algorithm of the library or of another pack it is not the reference, whatever its pack declares.
 static bool is_own_reference(const hone_kernel_ref *kernel)
 {
     const hone_algorithm_entry *entry = kernel->algorithm;
@@ -32,7 +32,7 @@ static bool is_own_reference(const hone_kernel_ref *kernel)
     return true;
 }
 
-// Of an algorithm of the program's that has no reference, its own kernels say what is right: nothing else does.
+// If an algorithm of the program has no reference, its own kernels define what is correct.
 static bool is_last_word(const hone_kernel_ref *kernel)
 {
     const hone_algorithm_entry *entry = kernel->algorithm;
@@ -40,8 +40,8 @@ static bool is_last_word(const hone_kernel_ref *kernel)
            entry->algorithm.reference_kernel == NULL;
 }
 
-// The option by which the command knows the kernel: " --pack 'FOLDER'" or " --program 'LIBRARY'". Empty where there is
-// none: a function of the program itself is in no library that the command could load.
+// The command's option for loading the kernel: " --pack 'FOLDER'" or " --program 'LIBRARY'". Empty if there is none: a
+// function of the program itself is in no library that the command could load.
 static void tell_origin(const hone_kernel_ref *kernel, char *out, size_t size)
 {
     const hone_pack_kernel *pack = pack_of(kernel);
@@ -53,14 +53,14 @@ static void tell_origin(const hone_kernel_ref *kernel, char *out, size_t size)
         hone_os_object_path((const void *)(uintptr_t)kernel->kernel.run, library, sizeof library) &&
         hone_os_own_path(own, sizeof own) && strcmp(library, own) != 0 && strstr(library, ".so") != NULL)
         written = snprintf(out, size, " --program '%s'", library);
-    if (written <= 0 || (size_t)written >= size) out[0] = '\0'; // a path that is cut names another
+    if (written <= 0 || (size_t)written >= size) out[0] = '\0'; // a truncated path would name another file
 }
 
 static hone_status say_unverified(
     const hone_request *request, const hone_kernel_ref *kernel, const hone_error *reason, hone_error *why)
 {
     const hone_pack_kernel *pack = pack_of(kernel);
-    // What a contest found out about a function of a program without a revision holds in its own process.
+    // A function of a program without a revision is verified by contests only for its own process.
     const char *when = hone_request_knows_code(kernel)
                            ? "was never verified for this call"
                            : "was not verified for this call in this process, and has no revision to know it by";
@@ -86,7 +86,7 @@ hone_status hone_request_trusts(
     return status;
 }
 
-// A contest has verified it for the bucket's own call, and not for every other that is rounded to it.
+// A contest has verified the kernel for the bucket's own call, but not for every other call that is rounded to it.
 static hone_status check_exact(
     const hone_request *request, const hone_kernel_ref *kernel, const hone_decision *decision, hone_error *why)
 {
@@ -94,7 +94,7 @@ static hone_status check_exact(
     const bool is_exact = !decision->bucketed || strcmp(decision->key, hone_call_key(request->call)) == 0;
     if (is_exact || request->rt->allows_unverified) return HONE_OK;
     status = hone_request_verify(request, kernel, &decision->config, false, why);
-    // Until then the bucket's answer stands, where nothing may run.
+    // Until this is known the bucket's answer is used, if nothing may run now.
     return status == HONE_NOT_FOUND ? HONE_OK : status;
 }
 
@@ -104,7 +104,7 @@ hone_status hone_request_still_trusts(const hone_request *request, const hone_de
     hone_status status = HONE_OK;
     if (kernel == NULL || kernel->builtin || kernel->kernel.is_reference) return HONE_OK;
     const bool is_named = decision->source == HONE_SOURCE_OVERRIDE || decision->source == HONE_SOURCE_MEMORY;
-    if (!decision->verified && is_named) return HONE_OK; // a user's own word
+    if (!decision->verified && is_named) return HONE_OK; // the user's explicit choice
     if (!decision->verified) status = hone_request_trusts(request, kernel, &decision->config, why);
     if (status == HONE_OK) status = hone_kernel_was_right(request->rt, kernel, decision->config_json, why);
     if (status == HONE_OK && decision->verified) status = check_exact(request, kernel, decision, why);
@@ -117,7 +117,7 @@ void hone_request_warn(const hone_request *request, const hone_kernel_ref *kerne
     hone_error why = {.message = ""};
     const bool is_named = hone_source_is(decision->source, HONE_LINK_NAMED) ||
                           (decision->source == HONE_SOURCE_MEMORY && !decision->verified);
-    // A frozen program asks its lock file and nothing else.
+    // A frozen program uses its lock file only.
     if (!is_named || kernel == NULL || hone_request_policy(request) == HONE_POLICY_FROZEN) return;
     if (hone_kernel_was_right(request->rt, kernel, NULL, &why) != HONE_KERNEL_FAILED) return;
     hone_log_write(

@@ -11,26 +11,27 @@
 static const char where[] = "decide";
 
 enum {
-    SMALL_CALLS = 4,       // that a revision has to be right for
-    MOST_SMALL_RUNS = 8,   // of which some can say nothing: the reference refuses them
-    MOST_SEEDS = 400,      // in search of small calls that the kernel takes
-    MOST_BYTES = 128 << 20 // of a call's arrays, that it is verified itself
+    SMALL_CALLS = 4,       // that a revision has to be correct for
+    MOST_SMALL_RUNS = 8,   // some are inconclusive, because the reference refuses them
+    MOST_SEEDS = 400,      // tried to find small calls that the kernel accepts
+    MOST_BYTES = 128 << 20 // of the arrays of a call that is verified itself
 };
 
-static const double most_seconds = 2; // for the reference of a call
-// A function of Python may compile in its first run; other code is compiled before, for as long as a contest waits.
+static const double most_seconds = 2; // for the reference of a call, in seconds
+// In seconds. A Python function may compile in its first run; other code is compiled before, with a contest's time
+// limit.
 static const double most_kernel_seconds = 5, most_interpreted_seconds = 20;
 static const double most_operations = 2e10; // of a call that is verified itself, and of a small one:
 static const double most_small_operations = 1e7;
 
-// One question: this kernel, with this config, for this call.
+// One check: this kernel, with this config, for this call.
 typedef struct question {
     const hone_request *request;
     const hone_kernel_ref *kernel;
     const hone_config *config;
     const hone_call *call;
     bool is_asked;   // the call is the request's own, not a small one
-    bool first_runs; // nothing of this revision was seen yet: its first runs are looked at
+    bool first_runs; // this revision has not run yet, so its first runs are checked
     char text[1024]; // of the config
 } question;
 
@@ -112,8 +113,8 @@ void hone_runtime_forget_verdicts(hone_runtime *rt, bool all)
 
 // What the stores know ------------------------------------------------------------------------------------------------
 
-// A function of a program has the revision that the program gave it, or "1" for ever: then only this process knows
-// which code was tried.
+// The revision of a program's function is the one that the program gave it, or always "1": then only this process knows
+// which code was checked.
 bool hone_request_knows_code(const hone_kernel_ref *kernel)
 {
     return kernel->kernel.code != NULL || strcmp(kernel->kernel.revision, "1") != 0;
@@ -147,7 +148,7 @@ static bool is_stored(const question *q)
 
 // Trying --------------------------------------------------------------------------------------------------------------
 
-// Where functions of this program cannot be isolated they are tried here: they would run here the next moment.
+// If a function of this program cannot be isolated it is checked in this process, where it would run next anyway.
 static bool runs_here(const question *q, const hone_tune_environment *environment)
 {
     if (!hone_kernel_is_hosts(q->request->op->algorithm, q->kernel)) return false;
@@ -179,7 +180,7 @@ static hone_status run(const question *q, bool here, hone_verification *out, hon
     return status;
 }
 
-// What waits meanwhile may want to say so: the Python package does, by these words.
+// A program that waits may want to report the wait: the Python package recognises it by these messages.
 static void tell_wait(const question *q, const char *what)
 {
     hone_log_write(
@@ -193,12 +194,12 @@ static hone_status try_it(const question *q, hone_error *why)
     const char *name = q->kernel->kernel.name;
     tell_wait(q, "is being verified");
     hone_status status = run(q, false, &came, why);
-    // The zygote has not all of the kernel's memory, or is gone.
+    // The zygote lacks some memory of the kernel, or has ended.
     if (status == HONE_UNSUPPORTED && q->is_asked && hone_kernel_is_hosts(q->request->op->algorithm, q->kernel))
         status = run(q, true, &came, why);
     tell_wait(q, "was looked at");
     if (status == HONE_OUT_OF_MEMORY || status == HONE_CANCELLED) return status;
-    // The reference failed, or a small call is not one of the kernel's: that says nothing of it.
+    // The reference failed, or the kernel does not accept a small call: the kernel is neither correct nor wrong.
     const bool says_nothing = status == HONE_KERNEL_FAILED || (status == HONE_UNSUPPORTED && !q->is_asked);
     if (status != HONE_OK)
         return hone_fail(
@@ -210,13 +211,13 @@ static hone_status try_it(const question *q, hone_error *why)
         hone_call_text(q->call), hone_failure_name(came.failure), came.reason);
 }
 
-// Explaining runs nothing, and inside of a kernel nobody waits for a worker.
+// Explaining runs nothing, and a call inside a kernel does not wait for a worker.
 static bool may_try(const hone_request *request, const hone_kernel_ref *kernel)
 {
     return !request->explaining && (!request->nested || hone_kernel_is_hosts(request->op->algorithm, kernel));
 }
 
-// HONE_OK; HONE_NOT_FOUND: the call says nothing; HONE_UNAVAILABLE: nothing can be tried; HONE_KERNEL_FAILED;
+// HONE_OK; HONE_NOT_FOUND: the call is inconclusive; HONE_UNAVAILABLE: nothing can be run; HONE_KERNEL_FAILED;
 // HONE_OUT_OF_MEMORY.
 static hone_status answer(const question *q, hone_error *why)
 {
@@ -257,7 +258,7 @@ static double operations_of(const hone_request *request, const hone_call *call)
     return cost.operations;
 }
 
-// Small calls of one revision, of which it is right for `right` by now.
+// The small calls of one revision: how many ran, and for how many of them it was correct.
 typedef struct trying {
     uint32_t runs, right;
 } trying;
@@ -290,7 +291,7 @@ static hone_status try_seeds(const hone_request *request, const hone_kernel_ref 
                         : hone_fail(why, HONE_NOT_FOUND, where, "%s: no small call verifies it", kernel->kernel.name);
 }
 
-// "f32,i32": of the call's tensors. A kernel that is wrong for a dtype that nobody asks for is found when one does.
+// "f32,i32": the dtypes of the call's tensors. An error for another dtype is found when a call has that dtype.
 static void list_dtypes(const hone_call *call, char *out, size_t size)
 {
     size_t used = 0;
@@ -328,8 +329,8 @@ bool hone_request_is_large(const hone_request *request)
     return bytes > MOST_BYTES || operations_of(request, request->call) > most_operations;
 }
 
-// Small calls are dense, and aligned as memory mostly is: of arrays that lie otherwise they say nothing. Of functions of
-// the program they are believed, since nobody else may be there to answer.
+// Small calls are dense, with the usual alignment: their results do not hold for arrays with another layout. For
+// functions of the program they are accepted anyway, since there may be no other kernel.
 static bool lies_as_small_ones(const hone_call *call)
 {
     for (size_t i = 0; i < hone_signature_count(hone_call_signature(call)); i++) {
@@ -364,7 +365,7 @@ hone_status hone_request_verify(
                          why, HONE_NOT_FOUND, where,
                          "%s was never verified for this call, which is too large to do it now", kernel->kernel.name);
     hone_status status = ask(request, kernel, config, request->call, !known, why);
-    // Its reference took too long.
+    // The call's reference took too long.
     if (status == HONE_NOT_FOUND && known && says_all && may_try(request, kernel)) return HONE_OK;
     return status == HONE_UNAVAILABLE ? why->status = HONE_NOT_FOUND : status;
 }

@@ -1,4 +1,4 @@
-// What is known to be wrong: from contests of this process, and from the stores.
+// The kernels that are known to be wrong: from contests of this process, and from the stores.
 #include "runtime/links/trust.h"
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ typedef struct search {
     char with[256]; // the config that was wrong
 } search;
 
-// "the call softmax(f32[4,64])"; its key, where that is all that is known.
+// "the call softmax(f32[4,64])"; the key if nothing else is known.
 static void name_call(const hone_kernel_ref *kernel, const hone_store_key *key, char *out, size_t size)
 {
     hone_call *call = NULL;
@@ -40,7 +40,7 @@ static void name_call(const hone_kernel_ref *kernel, const hone_store_key *key, 
     hone_call_release(&call);
 }
 
-// Neither time nor environment counts: only another revision is other code.
+// Time and environment do not matter: only another revision is other code.
 static bool look_at(void *ctx, const hone_store_measured *row)
 {
     search *s = ctx;
@@ -48,7 +48,7 @@ static bool look_at(void *ctx, const hone_store_measured *row)
     if (!hone_failure_kind_of(failure->failure)->is_wrong || strcmp(failure->kernel, s->kernel->kernel.name) != 0 ||
         !hone_same_revision(failure->revision, s->kernel->kernel.revision) ||
         (s->config != NULL && strcmp(failure->config, s->config) != 0) ||
-        failure->measured == NULL) // it was forgotten (hone tune --fresh)
+        failure->measured == NULL) // the failure was cleared (hone tune --fresh)
         return true;
     char call[256];
     name_call(s->kernel, &row->key, call, sizeof call);
@@ -58,7 +58,7 @@ static bool look_at(void *ctx, const hone_store_measured *row)
     return false;
 }
 
-// A store that fails keeps nothing from being true that the other says.
+// If one store fails, the records of the other are still valid.
 static hone_status look_in_stores(hone_runtime *rt, search *s, hone_error *why)
 {
     hone_store *const stores[] = {hone_runtime_store(rt), hone_runtime_system_store(rt)};
@@ -93,13 +93,13 @@ static void look_here(hone_runtime *rt, search *s)
     hone_mutex_unlock(&rt->mutex);
 }
 
-// Calls that it answered are decided again. What a user named stays.
+// Calls that the kernel answered are decided again. What a user named stays.
 static bool is_doubted(void *kernel, const hone_plan_entry *entry)
 {
     return entry->kernel == kernel && !hone_source_is(entry->source, HONE_LINK_NAMED);
 }
 
-// True: it was not known before. is_told: by a store, which is asked again each time.
+// Returns true if the failure is new. is_told: a store reported it, and is asked again each time.
 static bool note(hone_runtime *rt, const hone_kernel_ref *kernel, const char *config, const char *words, bool is_told)
 {
     hone_wrong *wrong = hone_alloc(&rt->allocator, sizeof *wrong);
@@ -169,7 +169,7 @@ hone_status hone_kernel_was_right(hone_runtime *rt, const hone_kernel_ref *kerne
     const bool is_here = s.found;
     hone_status status = s.found ? HONE_OK : look_in_stores(rt, &s, why);
     if (status != HONE_OK || !s.found) return status;
-    // Another process has found out: what this one has answered with it is decided anew.
+    // Another process found the failure: calls that this process answered with the kernel are decided again.
     if (!is_here && note(rt, kernel, s.with, s.words, true)) take_plans_back(rt, kernel);
     return hone_fail(
         why, HONE_KERNEL_FAILED, where, "%s%s%s %s; it is not taken again until its revision changes",

@@ -1,13 +1,13 @@
 // The hot path: pack, hash, find, compare, run. It allocates nothing, takes no lock, makes no system call and logs
-// nothing; scripts/check proves that nothing here reaches a function that does. Whatever is out of the ordinary goes
-// to hone_run_slowly.
+// nothing; scripts/check proves that nothing here reaches a function that does. All exceptional cases go to
+// hone_run_slowly.
 #include "runtime/plans/dispatch.h"
 
 #include "config/context.h"
 #include "hone/interpreter.h"
 
-// The entry that this thread ran last, when it still stands and answers this call too: then nothing is packed or
-// hashed.
+// Returns the entry that this thread ran last, if it is still in the table and serves this call too. Then the call is
+// neither packed nor hashed.
 __attribute__((always_inline)) static inline hone_plan_entry *look_at_last(
     const hone_thread *self, const hone_op *op, uint64_t head, const hone_value *args, size_t count)
 {
@@ -18,8 +18,8 @@ __attribute__((always_inline)) static inline hone_plan_entry *look_at_last(
     return hone_plan_entry_apart(self->last, address) ? self->last : NULL;
 }
 
-// The table's entry, remembered for the thread's next call; NULL when there is none. Not inlined: the words take a
-// frame of their own, which the repeated call should not pay for.
+// Looks the call up in the table, and remembers the entry for the thread's next call; NULL if there is none. Not
+// inlined: the packed words need a stack frame, whose cost a repeated call should not pay.
 __attribute__((noinline)) static hone_plan_entry *look_up(
     hone_thread *self, const hone_op *op, uint64_t head, const hone_value *args, size_t count)
 {
@@ -36,7 +36,7 @@ __attribute__((noinline)) static hone_plan_entry *look_up(
     return entry;
 }
 
-// What answers a call; NULL: nothing that is ready. Inside the thread's epoch.
+// Finds the ready plan for a call, NULL if there is none. The thread must be inside an epoch.
 __attribute__((always_inline)) static inline hone_plan_entry *find(
     hone_thread *self, const hone_op *op, const hone_value *args, size_t count)
 {

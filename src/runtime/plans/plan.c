@@ -1,4 +1,4 @@
-// From a decision to a plan: prepare the kernel, pack the words that it answers for, publish.
+// Makes a plan from a decision: prepares the kernel, packs the words that the plan serves, publishes it.
 #include "base/assert.h"
 #include "base/error.h"
 #include "call/call.h"
@@ -16,7 +16,7 @@ static const char where[] = "plan.make";
 
 enum { MAX_VALUES = 64 };
 
-// Fills left-out, none and integer-for-float values in, then runs the kernel. Stands in plan.run only when the
+// Fills in omitted values, NONE values and integers given for floats, then runs the kernel. It is plan.run only if the
 // call that the plan was made for needs it.
 static hone_status run_filled(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
@@ -36,8 +36,8 @@ static hone_status run_filled(const hone_plan *plan, const hone_value *args, con
     return entry->kernel_run(plan, full, execution);
 }
 
-// The same where values at the end are all that is missing, as they are for a caller who is older than parameters that an
-// algorithm got.
+// The same where only values at the end are missing, as in a program that is older than parameters which the algorithm
+// got later.
 static hone_status run_completed(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
@@ -49,15 +49,15 @@ static hone_status run_completed(const hone_plan *plan, const hone_value *args, 
     return entry->kernel_run(plan, full, execution);
 }
 
-// Lends a run that brings none the scratch memory that its kernel asked for. Stands in entry->kernel_run only for
-// kernels that ask for some.
+// Lends the scratch memory that the kernel asked for to a run whose caller provides none. It is entry->kernel_run only
+// for kernels that ask for scratch memory.
 static hone_status run_with_scratch(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
     if (hone_scratch_is_brought(execution, plan->scratch_bytes)) return entry->bare_run(plan, args, execution);
     hone_execution lent = {.struct_size = sizeof lent};
     if (execution != NULL) {
-        // A program that was compiled with older headers has less of it.
+        // The struct is smaller in a program that was compiled with older headers.
         size_t size = execution->struct_size;
         memcpy(&lent, execution, size == 0 || size > sizeof lent ? sizeof lent : size);
         lent.struct_size = sizeof lent;
@@ -106,12 +106,12 @@ static bool same_layout(const hone_tensor *a, const hone_tensor *b)
     return memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof a->strides[0]) == 0;
 }
 
-// Every result against every other tensor: whether they overlap is all of a call's check that hangs on addresses, and
-// so all that a hit looks at. Two spans of bytes meet when 0 <= result - other + size of result - 1 < sum of sizes - 1:
-// one addition and one unsigned comparison a pair (hone_plan_entry_apart). Views that interleave without meeting count
-// as meeting here, and go the slow way, which knows better (call/overlap.c). False: more than fit, or strides run
-// backwards;
-// such a call is checked in full each time.
+// Lists the pairs of each result and every other tensor. Whether they overlap is the only part of a call's check that
+// depends on addresses, so it is all that a hit checks. Two spans of bytes meet if 0 <= result - other + size of result
+// - 1 < sum of sizes - 1: one addition and one unsigned comparison per pair (hone_plan_entry_apart). Views that
+// interleave without sharing bytes count as meeting here; they take the slow path, which checks exactly
+// (call/overlap.c). False if there are too many pairs, or if strides are negative; such a call is checked in full each
+// time.
 static bool fill_pairs(hone_plan_entry *entry)
 {
     const hone_signature *signature = hone_call_signature(entry->call);
@@ -139,7 +139,7 @@ static bool fill_pairs(hone_plan_entry *entry)
     return true;
 }
 
-// Rough size for the cap: what the table cannot see of a kernel's state is not in it.
+// Approximate size for the table's cap: a kernel's own state is not included, since the table cannot measure it.
 static size_t entry_bytes(const hone_plan_entry *entry)
 {
     return sizeof *entry + entry->words * 8 + HONE_PACKED_TENSORS * 8 + 1024;
@@ -171,7 +171,8 @@ static const int64_t *keep_config(hone_plan_entry *entry, const hone_allocator *
     return values;
 }
 
-// What this thread's runs will use is there from now on: where there is no memory, that is known before the first run.
+// Reserves the scratch memory that this thread's runs will use, so that a lack of memory is reported before the first
+// run.
 static hone_status take_scratch(hone_plan_entry *entry, size_t size, hone_error *err)
 {
     if (size == 0) return HONE_OK;
@@ -199,7 +200,7 @@ static hone_status prepare(hone_plan_entry *entry, hone_error *err)
     hone_error why = {.where = "kernel.prepare", .message = ""};
     void *state = NULL;
     size_t scratch_bytes = 0;
-    hone_thread_self.depth++; // a kernel that prepares itself with other calls is inside a call
+    hone_thread_self.depth++; // a kernel may call hone while it prepares, and those calls are nested
     hone_status status = hone_platform_prepare(instance_of(entry), &entry->plan, &state, &scratch_bytes, &why);
     hone_thread_self.depth--;
     if (status == HONE_OK) {
@@ -211,16 +212,17 @@ static hone_status prepare(hone_plan_entry *entry, hone_error *err)
         hone_call_text(entry->call), why.message[0] != '\0' ? why.message : hone_status_name(status));
 }
 
-// What other processes store is nothing to a plan whose context has left the stores out, or has put a function before them
-// that gave the answer.
+// Whether a plan does not depend on what other processes store: its context has replaced the store link, or has a
+// function before that link which gave the answer.
 static bool is_contexts_own(const hone_context *context, hone_source source)
 {
     return hone_context_find_link(context, HONE_SOURCE_STORE) != NULL ||
            (source < HONE_SOURCE_STORE && hone_context_find_link(context, source) != NULL);
 }
 
-// Of the library's own code on the CPU, which calls nobody back, and of little work. A reference may take a hundred times as
-// long as the work says; scratch memory is lent under a lock.
+// Whether a kernel is short: the library's own code on the CPU, which calls no callbacks, with little work. Excludes
+// references, which may take a hundred times as long as the estimate of the work, and kernels with scratch memory,
+// which is lent under a lock.
 static bool is_short(const hone_plan_entry *entry)
 {
     const double most_bytes = 65536, most_operations = 100000;
@@ -291,8 +293,9 @@ static bool is_entry(void *ctx, const hone_plan_entry *entry)
     return entry == ctx;
 }
 
-// Publishes an entry that was decided when the answers were those of this number. When they have changed since, whoever
-// changed them may have looked for it before it was there: then it goes at once, and the next call decides anew.
+// Publishes an entry that was decided while `answers` was the number of the chain's answers. If the number has changed
+// since, the thread that changed it may have searched the table before the entry was in it: then the entry is dropped
+// at once, and the next call decides again.
 static void publish_entry(hone_runtime *rt, hone_plan_entry *entry, uint64_t answers)
 {
     hone_error why = {.message = ""};
@@ -302,7 +305,7 @@ static void publish_entry(hone_runtime *rt, hone_plan_entry *entry, uint64_t ans
         hone_plan_table_drop(&rt->plans, is_entry, entry);
 }
 
-// Whether the table may answer for this call later, and for which words.
+// Whether the table may serve this call later; packs the words for it.
 static bool pack_for_table(const hone_op *op, const hone_value *args, size_t count, hone_packed *packed)
 {
     uint32_t context = hone_thread_self.context_number;
@@ -310,7 +313,7 @@ static bool pack_for_table(const hone_op *op, const hone_value *args, size_t cou
     return hone_pack(packed, op->head | count << 24 | (uint64_t)context << 32, args, count, op->ignored);
 }
 
-// What the call was answered with; with no entry, that nothing answered it.
+// Counts the call with its answer; entry is NULL if nothing answered it.
 static void tally(
     const hone_request *request, hone_call *call, const char *config, uint64_t start_ns, hone_plan_entry *entry)
 {
@@ -325,7 +328,7 @@ static void tally(
     hone_tally_note(&request->rt->tally, &choice, hone_os_now_ns() - start_ns, entry);
 }
 
-// A call that nothing answers is counted too, so that it can be tuned: one that is answered is counted by its entry.
+// Records a call that nothing answers, so that it can be tuned. An answered call is counted by its entry.
 static void record_unanswered(const hone_request *request)
 {
     hone_runtime *rt = request->rt;
@@ -367,7 +370,7 @@ hone_status hone_plan_make(
             if (status != HONE_OK && err != NULL) *err = why;
             break;
         }
-        // What cannot be prepared here is put aside for this call, and the chain is asked again.
+        // A kernel that cannot be prepared here is disabled for this call, and the chain is asked again.
         bool aside = hone_runtime_set_aside(rt, kernel, hone_call_key(call), why.message);
         status = aside ? HONE_OK : hone_fail_memory(err, where);
     }

@@ -1,8 +1,9 @@
-// The slow way of a call: a first call, a wrong call, a kernel that failed.
+// The slow path of a call: a first call, an invalid call, a kernel that failed.
 //
-// A kernel that fails at run time, or says only then that it cannot, is put aside for this very call, its plans are
-// dropped, and the chain is asked again: it then answers with another kernel, in the end with the reference. Each round
-// takes one kernel away, so it ends. A kernel that a context names is the user's word: its failure is the answer.
+// A kernel that fails at run time, or reports only then that it cannot run, is disabled for this exact call, its plans
+// are dropped, and the chain is asked again. The chain then answers with another kernel, in the end with the reference.
+// Each round disables one kernel, so the loop ends. A kernel that a context names is the user's explicit choice: its
+// failure is returned.
 #include "base/assert.h"
 #include "base/error.h"
 #include "platforms/platform.h"
@@ -14,10 +15,10 @@
 
 static const char where[] = "run";
 
-// Bounds the loop over failing kernels: each round puts one aside.
+// Bounds the loop over failing kernels: each round disables one.
 enum { MAX_ROUNDS = 256 };
 
-// Its own answers, and numbers that are no status.
+// Statuses that a kernel itself returned, and numbers that are not a status.
 static bool is_of_kernel(hone_status status)
 {
     return status == HONE_UNSUPPORTED || status == HONE_KERNEL_FAILED || (unsigned)status > HONE_KERNEL_FAILED;
@@ -40,7 +41,7 @@ static void name_failure(const hone_plan_entry *entry, hone_status status, hone_
     hone_platform_run_words(entry->rt->instances[hone_platform_home(kernel->platform)], kernel, status, out);
 }
 
-// Puts the kernel of an entry aside for its call and takes its plans out of the table. False: no memory.
+// Disables the kernel of an entry for its call and takes its plans out of the table. False if there is no memory.
 static bool retire_kernel(hone_runtime *rt, const hone_plan_entry *entry, hone_status status)
 {
     failed_plan failed = {entry->kernel, entry->call_key};
@@ -91,7 +92,7 @@ static const hone_tensor *first_tensor(const hone_value *args, size_t count)
     return NULL;
 }
 
-// hone cannot know which stream the caller's data are made on: it says once which one it takes.
+// hone cannot know on which stream the caller's data are produced; it logs once which stream it uses.
 static void tell_no_stream(hone_runtime *rt, const hone_tensor *tensor)
 {
     if (atomic_exchange(&rt->told_no_stream, true)) return;
@@ -102,8 +103,8 @@ static void tell_no_stream(hone_runtime *rt, const hone_tensor *tensor)
         (int)tensor->device.type, (int)tensor->device.id);
 }
 
-// What deciding and preparing ask of a device breaks a graph that is being captured: nothing of it begins. The default
-// stream is never captured itself, but work on it breaks the capture of one that waits for it.
+// Deciding and preparing make driver calls that break a graph that is being captured, so none of them begins then. The
+// default stream itself is never captured, but work on it breaks the capture of a stream that waits for it.
 static hone_status check_stream(
     const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
 {
@@ -114,7 +115,7 @@ static hone_status check_stream(
     void *stream = execution != NULL ? execution->stream : NULL;
     if (stream == NULL && tensor->device.type == HONE_DEVICE_CUDA) tell_no_stream(op->rt, tensor);
     if (hone_stream_is_captured(op->rt, tensor->device, stream, &captured, &why) != HONE_OK || !captured)
-        return HONE_OK; // the decision of the call reports what is wrong with the device
+        return HONE_OK; // the decision of the call reports the device's error
     return hone_fail(
         err, HONE_UNSUPPORTED, where,
         "%s: %s is being captured into a graph, and no kernel is ready for this call: the first call of a kind "
@@ -123,7 +124,7 @@ static hone_status check_stream(
         op->algorithm->name, stream != NULL ? "its stream" : "a stream that the default one waits for");
 }
 
-// The first call of a thread: the table may have the answer.
+// The first call of a thread: another thread may have put the answer into the table.
 static hone_status run_first(
     const hone_op *op, const hone_value *args, size_t count, const hone_execution *execution, hone_error *err)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// Whole granules, so that calls whose sizes differ little do not each grow the block.
+// Sizes are rounded up to whole granules, so that calls whose sizes differ little do not each grow the block.
 enum { ALIGNMENT = 64, GRANULE = 1 << 12 };
 
 typedef struct block {
@@ -16,7 +16,7 @@ typedef struct block {
 } block;
 
 static _Thread_local block own;
-static pthread_key_t thread_end; // only brings the destructor: the struct is quicker to reach
+static pthread_key_t thread_end; // only for its destructor: the struct is faster to access
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
@@ -43,7 +43,7 @@ bool hone_scratch_is_brought(const hone_execution *execution, size_t size)
            (uintptr_t)execution->scratch % ALIGNMENT == 0;
 }
 
-// The old block goes first, so that a thread never holds two.
+// Frees the old block first, so that a thread never holds two.
 bool hone_scratch_reserve(size_t size)
 {
     if (own.lent || (own.data != NULL && size <= own.size)) return true;

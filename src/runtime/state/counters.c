@@ -1,5 +1,5 @@
-// The numbers of plans, and what was counted under them. A number that is given back keeps its counts, since only their
-// threads may write them: its next plan subtracts what stood there before.
+// The numbers of plans, and their counts. A number that is released keeps its counts, since only the threads that own
+// them may write them: its next plan subtracts the earlier count.
 #include "runtime/state/counters.h"
 
 #include "base/assert.h"
@@ -7,15 +7,15 @@
 
 enum { WORDS = HONE_COUNTERS / 64 };
 
-// Bit i of word w: the number 64 w + i is taken; 0 always is. Of the process, as the threads' counters are.
+// Bit i of word w: the number 64 w + i is taken; 0 always is. Global to the process, like the threads' counters.
 static atomic_uint_fast64_t taken[WORDS] = {1};
-static atomic_uint hint; // the word where one was free last
+static atomic_uint hint; // the word in which a number was last free
 
 static uint32_t take_in(uint32_t w)
 {
     uint64_t word = atomic_load_explicit(&taken[w], memory_order_relaxed);
     while (word != UINT64_MAX) {
-        const uint64_t bit = ~word & (word + 1); // the lowest that is free
+        const uint64_t bit = ~word & (word + 1); // the lowest free bit
         if (atomic_compare_exchange_weak(&taken[w], &word, word | bit)) return 64 * w + (uint32_t)__builtin_ctzll(bit);
     }
     return 0;

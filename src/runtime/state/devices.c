@@ -1,5 +1,5 @@
-// The devices of a runtime. They are looked for by the first that needs them, not when the runtime is opened: a driver
-// can take longer to wake than the program that never calls it.
+// The devices of a runtime. They are detected when they are first needed, not when the runtime is opened: to open a
+// driver can take longer than a program that never uses it.
 #include "runtime/state/runtime.h"
 
 #include "base/error.h"
@@ -10,9 +10,9 @@
 
 static const char where[] = "runtime.devices";
 
-enum { ANSWER_SECONDS = 30 }; // eight GPUs that nobody keeps awake take ten
+enum { ANSWER_SECONDS = 30 }; // eight GPUs without persistence mode take ten
 
-// What opens a platform here: some stand by until somebody names them.
+// The functions that open a platform here. Some platforms stay closed until the user names them.
 static const hone_platform_ops *ops_of(const hone_runtime *rt, hone_platform platform)
 {
     const hone_platform_ops *ops = hone_platform_ops_of(platform);
@@ -28,7 +28,7 @@ bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size)
     return status == HONE_OK && hone_workers_program(rt->workers, out, size, NULL) == HONE_OK;
 }
 
-// What a process said last: the words of a refusal, or of a driver that ended it.
+// The last line that a process printed: the message of a refusal, or of a driver that ended the process.
 static const char *last_line(char *text)
 {
     size_t size = strlen(text);
@@ -38,7 +38,7 @@ static const char *last_line(char *text)
     return newline != NULL ? newline + 1 : text;
 }
 
-// What became of the worker that was asked, as a status of the platform.
+// Converts the result of the worker process into a status of the platform.
 static hone_status judge(const hone_platform_ops *ops, hone_status run, int code, char *said, hone_error *err)
 {
     char how[128];
@@ -68,8 +68,8 @@ static int open_alone(void *ctx, int fd)
     return ops->open(&allocator, &silent, &instance, NULL) == HONE_OK ? HONE_PLATFORM_OPENED : HONE_PLATFORM_REFUSED;
 }
 
-// Where there is no worker a process of one thread tries it in a child of its own. What a driver refuses there says
-// little, since a child shares what the host has opened already: only a death or silence counts.
+// Without a worker, a process with one thread tests the driver in a forked child. A driver's refusal in the child means
+// little, since the child shares what the host has opened already: only a crash or a timeout counts.
 static hone_status ask_child(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
 {
     hone_process child;
@@ -91,8 +91,8 @@ static hone_status ask_child(hone_runtime *rt, const hone_platform_ops *ops, hon
     return judge(ops, is_late ? HONE_BUSY : signal_number != 0 ? HONE_KERNEL_FAILED : HONE_OK, code, silence, err);
 }
 
-// A driver is code of others that may abort, exit or hang as soon as it is asked. A worker is asked first, so that this
-// program loads only what has answered there.
+// A driver is foreign code that may abort, exit or hang when it is first called. So a worker calls it first, and this
+// program loads only drivers that worked there.
 static hone_status ask_worker(hone_runtime *rt, const hone_platform_ops *ops, hone_error *err)
 {
     enum { PATH_SIZE = 4096, SAID_LIMIT = 16 << 10 };
@@ -112,7 +112,7 @@ static hone_status ask_worker(hone_runtime *rt, const hone_platform_ops *ops, ho
     return status;
 }
 
-// Opens one platform, or keeps the reason why it is not here.
+// Opens one platform, or records the reason why it is not available.
 static hone_status open_platform(hone_runtime *rt, hone_platform platform, hone_error *err)
 {
     const hone_platform_ops *ops = ops_of(rt, platform);
@@ -130,8 +130,8 @@ static hone_status open_platform(hone_runtime *rt, hone_platform platform, hone_
     return rt->reasons[platform] != NULL ? HONE_OK : hone_fail_memory(err, where);
 }
 
-// Asks the platforms that take long to open, or the others, for their devices, or why they have none. One with a reason
-// already was left out by the environment.
+// Opens the platforms that are slow to open (waking), or the others, and asks each for its devices or the reason why it
+// has none. A platform that has a reason already was excluded by the environment.
 static hone_status open_platforms(hone_runtime *rt, bool waking, hone_error *err)
 {
     hone_status status = HONE_OK;
@@ -144,11 +144,11 @@ static hone_status open_platforms(hone_runtime *rt, bool waking, hone_error *err
     return status;
 }
 
-// A list of its own for each of the two times: who reads the first goes on while the second is made.
+// Makes a separate list for each of the two stages: a thread that reads the first continues while the second is made.
 static hone_status collect_devices(hone_runtime *rt, hone_device_list *list, hone_error *err)
 {
     size_t capacity = list->count;
-    list->count = 0; // of an earlier try that ran out of memory
+    list->count = 0; // from an earlier attempt that ran out of memory
     for (int platform = 0; platform < HONE_PLATFORM_COUNT; platform++) {
         if (rt->instances[platform] == NULL) continue;
         const hone_platform_ops *ops = ops_of(rt, (hone_platform)platform);
@@ -291,7 +291,7 @@ hone_status hone_runtime_sees_disturbance(hone_runtime *rt, const hone_device_in
 {
     unsigned marks;
     const hone_platform_ops *ops = ops_of(rt, device->platform);
-    if (device->backend == HONE_CPU) return HONE_OK; // the system says it
+    if (device->backend == HONE_CPU) return HONE_OK; // the operating system provides the numbers
     if (ops->disturbed != NULL) return ops->disturbed(rt->instances[device->platform], device, &marks, err);
     return hone_fail(err, HONE_UNAVAILABLE, where, "platform %s does not say it", ops->facts.name);
 }

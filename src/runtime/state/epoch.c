@@ -13,7 +13,7 @@
 atomic_uint_fast64_t hone_epoch_now = 1;
 atomic_bool hone_epoch_fences = true;
 
-// The threads of the process, not of a runtime: a thread has one slot whatever it calls.
+// The threads of the process, not of a runtime: a thread has one slot for all runtimes.
 static _Atomic(hone_epoch_slot *) slots;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_end;
@@ -26,7 +26,7 @@ static void give_back(void *slot_pointer)
     atomic_store_explicit(&slot->taken, false, memory_order_release);
 }
 
-// The threads of the parent see nothing here any more, but for the one that forked.
+// Threads of the parent, except the one that forked, do not exist in the child: their slots are cleared.
 static void in_child(void *ctx)
 {
     (void)ctx;
@@ -109,19 +109,20 @@ uint64_t hone_epoch_advance(void)
     return (uint64_t)atomic_fetch_add(&hone_epoch_now, 1);
 }
 
-// A fence of which the reclaimer pays both halves. Source: Linux's membarrier(2), made for RCU in user space.
+// A fence whose whole cost the reclaimer pays. Source: Linux's membarrier(2), made for RCU in user space.
 //
 //     reclaimer                       reader
-//     takes the entry out             writes the epoch into its slot (a plain store)
+//     removes the entry               writes the epoch into its slot (a plain store)
 //     ends epoch e                    looks the entry up
-//     membarrier: each thread of the process passes a full fence
-//     looks at the slots
+//     membarrier: each thread of the process executes a full fence
+//     reads the slots
 //
-// A reader whose fence comes before its store looks up behind the fence, and does not find the entry; one whose fence
-// comes behind its store is seen in its slot. Cost: one interrupt a running thread, and only where plans are dropped.
+// A reader whose fence comes before its store does its lookup after the fence, and does not find the entry. A reader
+// whose fence comes after its store is seen in its slot. Cost: one interrupt for each running thread, and only when
+// plans are dropped.
 bool hone_epoch_passed(uint64_t epoch)
 {
-    hone_assert(epoch < atomic_load(&hone_epoch_now)); // it was ended
+    hone_assert(epoch < atomic_load(&hone_epoch_now)); // the epoch has ended
     bool fences = atomic_load(&hone_epoch_fences);
     if (!fences) (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     for (hone_epoch_slot *slot = atomic_load(&slots); slot != NULL; slot = slot->next) {

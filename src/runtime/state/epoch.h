@@ -1,9 +1,9 @@
-// When may a plan be freed that another thread might be running? Epoch-based reclamation.
+// Epoch-based reclamation: decides when a plan can be freed that another thread might be running.
 //
-// A thread that enters a call writes the current epoch into its slot, and 0 when it leaves. What was taken out
-// of the table in epoch e is freed once no slot holds an epoch <= e. The reader's store is plain: the reclaimer makes
-// every thread's stores visible with membarrier(2) before it looks (Linux >= 4.14; where that is missing, readers
-// pay for an exchange). Source of the method: K. Fraser, "Practical lock-freedom", 2004, section 5.2.3.
+// A thread that enters a call writes the current epoch into its slot, and 0 when it leaves. An entry that was removed
+// from the table in epoch e is freed once no slot holds an epoch <= e. The reader's store is plain: the reclaimer makes
+// every thread's stores visible with membarrier(2) before it reads the slots (Linux >= 4.14; where that is missing,
+// readers use an atomic exchange). Source of the method: K. Fraser, "Practical lock-freedom", 2004, section 5.2.3.
 #ifndef HONE_RUNTIME_STATE_EPOCH_H
 #define HONE_RUNTIME_STATE_EPOCH_H
 
@@ -12,16 +12,17 @@
 
 #include <stdatomic.h>
 
-// One a thread that ever called hone; its own cache lines. Of its counters only those that it writes take memory.
+// One for each thread that ever called hone, on its own cache lines. Of its counters only pages that it writes take
+// memory.
 typedef struct hone_epoch_slot {
-    _Alignas(64) atomic_uint_fast64_t epoch; // 0: outside
+    _Alignas(64) atomic_uint_fast64_t epoch; // 0 while outside of calls
     atomic_bool taken;
     struct hone_epoch_slot *next;
     _Alignas(64) hone_counters counters;
 } hone_epoch_slot;
 
 extern atomic_uint_fast64_t hone_epoch_now __attribute__((visibility("hidden")));
-// True where membarrier is not to be had (and under ThreadSanitizer, which cannot see it).
+// True if membarrier is not available (and under ThreadSanitizer, which cannot see it).
 extern atomic_bool hone_epoch_fences __attribute__((visibility("hidden")));
 
 // Registers the calling thread at its first call; NULL when there is no memory. Slots are never freed, only reused.
@@ -29,14 +30,15 @@ hone_epoch_slot *hone_epoch_register(void);
 // The first of all slots, in use or not; the others by next.
 const hone_epoch_slot *hone_epoch_slots(void);
 
-// Enters; returns what the slot held (not 0 when the thread is inside already). Give it back to leave.
+// Enters an epoch. Returns the slot's previous value, which is not 0 if the thread is inside already; pass it back to
+// leave.
 static inline uint64_t hone_epoch_enter(hone_epoch_slot *slot)
 {
     uint64_t before = atomic_load_explicit(&slot->epoch, memory_order_relaxed);
     if (before != 0) return before;
     uint64_t now = atomic_load_explicit(&hone_epoch_now, memory_order_relaxed);
     if (atomic_load_explicit(&hone_epoch_fences, memory_order_relaxed)) {
-        // Reads what the reclaimer wrote there, or is read by it: one of the two sees the other.
+        // Either this read sees what the reclaimer wrote, or the reclaimer sees this thread's slot.
         (void)atomic_exchange_explicit(&slot->epoch, now, memory_order_acq_rel);
     } else {
         atomic_store_explicit(&slot->epoch, now, memory_order_relaxed);
@@ -50,8 +52,8 @@ static inline void hone_epoch_leave(hone_epoch_slot *slot, uint64_t before)
     atomic_store_explicit(&slot->epoch, before, memory_order_release);
 }
 
-// Ends the current epoch. Returns its number: what was unlinked before this call may be freed when hone_epoch_passed
-// says so.
+// Ends the current epoch and returns its number: entries that were unlinked before this call may be freed once
+// hone_epoch_passed returns true for it.
 uint64_t hone_epoch_advance(void);
 // True when no thread can still see what was unlinked before `epoch` was ended.
 bool hone_epoch_passed(uint64_t epoch);

@@ -1,4 +1,4 @@
-// An operation: what the hot path needs of it stands first.
+// An operation. The fields that the hot path needs come first.
 #ifndef HONE_RUNTIME_STATE_OPERATION_H
 #define HONE_RUNTIME_STATE_OPERATION_H
 
@@ -10,7 +10,7 @@ struct hone_op {
     uint64_t ignored; // bit i: parameter i is a scalar of role "ignore"
     size_t count;     // values of a full call
     hone_plan_table *table;
-    // The rest is for the slow way.
+    // The rest is for the slow path.
     hone_runtime *rt;
     const hone_algorithm_entry *algorithm;
     hone_op *next;

@@ -1,7 +1,7 @@
 #include "runtime/state/packed.h"
 
-// Odd numbers without a pattern: splitmix64 of their place. Source: G. L. Steele, D. Lea and C. H. Flood, "Fast
-// splittable pseudorandom number generators", 2014.
+// Odd pseudo-random numbers: splitmix64 of their index. Source: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable
+// pseudorandom number generators", 2014.
 #define STEP(place)    (((place) + 1) * 0x9e3779b97f4a7c15ull)
 #define MIX_1(z)       (((z) ^ ((z) >> 30)) * 0xbf58476d1ce4e5b9ull)
 #define MIX_2(z)       (((z) ^ ((z) >> 27)) * 0x94d049bb133111ebull)
@@ -13,7 +13,7 @@
 
 const uint64_t hone_packed_salt[HONE_PACKED_WORDS] = {SALTS_64(0), SALTS_64(64), SALTS_64(128)};
 
-// What is out of the ordinary about where the data lies.
+// The flags for data that is absent or not aligned to 16 bytes.
 static uint64_t alignment(const hone_tensor *tensor, uint64_t address)
 {
     if (tensor->data != NULL && (address & 15) == 0) return 0;
@@ -21,7 +21,7 @@ static uint64_t alignment(const hone_tensor *tensor, uint64_t address)
     return HONE_PACKED_UNALIGNED | class << 9;
 }
 
-// The device stands behind the dims when it is not the CPU, and the strides when they are not row-major.
+// The device follows the dims if it is not the CPU, and the strides if they are not row-major.
 static bool add_tensor(hone_packing *to, const hone_tensor *tensor)
 {
     static const hone_device cpu = {HONE_DEVICE_CPU, 0};

@@ -1,7 +1,7 @@
 // A call's facts packed into words: what the plan table hashes and compares.
 //
-// The words hold everything that the check of a call looks at, so that equal words mean the call was checked before:
-// only the overlap of results, which depends on addresses, is looked at again.
+// The words hold everything that the check of a call depends on, so equal words mean that the call was checked before.
+// Only the overlap of results, which depends on addresses, is checked again.
 //
 // The words of rms_norm(f32[64,4096], f32[4096], eps=1e-6), one a line, bit 0 on the right:
 //
@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum {
-    HONE_PACKED_WORDS = 192, // a call that needs more takes the slow way each time
+    HONE_PACKED_WORDS = 192, // a call that needs more takes the slow path each time
     HONE_PACKED_TENSORS = 32
 };
 
@@ -35,12 +35,13 @@ typedef struct hone_packed {
     uint64_t address[HONE_PACKED_TENSORS]; // of element [0, 0, ...] of each tensor, in order
 } hone_packed;
 
-// A word's share of the hash: words times odd numbers of their places, added up, do not wait for each other. Only a
-// filter: the words are compared. XXH3, made for bytes of any length, takes twice as long for these ten to twenty.
-// Source: multilinear hashing, J. L. Carter and M. N. Wegman, "Universal classes of hash functions", 1979.
+// A word's share of the hash: the products of words and odd numbers are summed, so they do not depend on each other.
+// The hash is only a filter, since the words are compared. XXH3, which is made for bytes of any length, takes twice as
+// long for these ten to twenty words. Source: multilinear hashing, J. L. Carter and M. N. Wegman, "Universal classes of
+// hash functions", 1979.
 extern const uint64_t hone_packed_salt[HONE_PACKED_WORDS] __attribute__((visibility("hidden")));
 
-// Words on their way into a packed call.
+// A packed call under construction.
 typedef struct hone_packing {
     hone_packed *into;
     size_t words, tensors;
@@ -90,7 +91,7 @@ static inline bool hone_packed_is_ordinary(const hone_tensor *tensor)
     return __builtin_expect(tensor->strides == NULL, true) || hone_packed_dense(tensor);
 }
 
-// Rank, code, bits and lanes: the head of a tensor of which nothing is out of the ordinary.
+// Rank, code, bits and lanes: the head of an ordinary tensor.
 static inline uint64_t hone_packed_head(const hone_tensor *tensor)
 {
     uint64_t head;
@@ -101,9 +102,9 @@ static inline uint64_t hone_packed_head(const hone_tensor *tensor)
 // The head, which may have flags, and the dims.
 static inline void hone_packing_add_tensor(hone_packing *to, uint64_t head, const int64_t *shape)
 {
-    uint32_t rank = (uint8_t)head; // the flags stand above it
+    uint32_t rank = (uint8_t)head; // the flags are in the bits above it
     hone_packing_add(to, head);
-    if (__builtin_expect(rank == 2, true)) { // most of all: unrolled
+    if (__builtin_expect(rank == 2, true)) { // the most frequent rank: unrolled
         hone_packing_add(to, (uint64_t)shape[0]);
         hone_packing_add(to, (uint64_t)shape[1]);
         return;
@@ -117,7 +118,7 @@ static inline uint64_t hone_packed_scalar(const hone_value *value)
     return HONE_PACKED_SCALAR | (uint64_t)value->tag;
 }
 
-// What of a scalar counts: nothing when its role in the key is "ignore".
+// The part of a scalar that counts: none if its role in the key is "ignore".
 static inline uint64_t hone_packed_payload(const hone_value *value, bool ignored)
 {
     return ignored || value->tag == HONE_VALUE_NONE ? 0 : (uint64_t)value->as.i64;
@@ -141,17 +142,17 @@ static inline void hone_packing_end(const hone_packing *from)
     packed->tensors = (uint32_t)from->tensors;
     uint64_t hash = (from->sum ^ from->words ^ from->sum >> 32) * 0x9e3779b97f4a7c15ull;
     packed->hash = (hash ^ hash >> 29) | 1;
-    uint64_t *padding = packed->word + from->words; // is compared too
+    uint64_t *padding = packed->word + from->words; // it is compared too
     padding[0] = padding[1] = padding[2] = 0;
 }
 
-// Packs a call of few values, each a scalar or an ordinary tensor, to what hone_pack packs it to, in half the time.
-// False also for other calls: hone_pack then says.
+// Packs a call of few values, each a scalar or an ordinary tensor, with the same result as hone_pack, in half the time.
+// False also for valid calls of other kinds: hone_pack then decides.
 static inline bool hone_pack_ordinary(
     hone_packed *packed, uint64_t head, const hone_value *values, size_t count, uint64_t ignored)
 {
     hone_packing to = {packed, 0, 0, 0};
-    if (count > HONE_PACKED_WORDS / (HONE_MAX_RANK + 1) - 1) return false; // there is room for all words then
+    if (count > HONE_PACKED_WORDS / (HONE_MAX_RANK + 1) - 1) return false; // otherwise there is room for all words
     hone_packing_add(&to, head);
     for (const hone_value *value = values; value < values + count; value++) {
         if (__builtin_expect(value->tag != HONE_VALUE_TENSOR, false)) {
@@ -168,8 +169,8 @@ static inline bool hone_pack_ordinary(
     return true;
 }
 
-// Whether a call would pack to these very words, without packing it. False also for calls that are out of the ordinary:
-// hone_pack then says.
+// Whether a call would pack to exactly these words, without packing it. False also for calls that are not ordinary:
+// hone_pack then decides.
 static inline bool hone_packed_repeats(
     const uint64_t *word,
     uint64_t head,
@@ -178,7 +179,7 @@ static inline bool hone_packed_repeats(
     uint64_t ignored,
     uint64_t *out_address)
 {
-    if (*word++ != head) return false; // from here on the words are those of as many values
+    if (*word++ != head) return false; // from here on both calls have the same number of values
     uint64_t differ = 0;
     for (const hone_value *value = values; value < values + count; value++) {
         if (__builtin_expect(value->tag != HONE_VALUE_TENSOR, false)) {
@@ -202,9 +203,8 @@ static inline bool hone_packed_repeats(
     return differ == 0;
 }
 
-// Packs a call. head says which operation, how many values, and which context. ignored has bit i set when parameter i
-// is a scalar of role "ignore".
-// False: something is out of the ordinary, and the slow way finds the words for it.
+// Packs a call. head holds the operation, the number of values, and the context. ignored has bit i set if parameter i
+// is a scalar of role "ignore". False if the call is exceptional; the slow path then produces the error message.
 bool hone_pack(hone_packed *packed, uint64_t head, const hone_value *values, size_t count, uint64_t ignored);
 
 #endif

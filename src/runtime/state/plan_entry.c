@@ -1,4 +1,4 @@
-// One plan of the table: the calls that it counted, and its end.
+// One plan of the table: its counted calls, and its release.
 #include "base/error.h"
 #include "registry/names.h"
 #include "runtime/state/runtime.h"
@@ -45,7 +45,7 @@ hone_plan_entry *hone_plan_entry_take(hone_runtime *rt)
     return entry;
 }
 
-// Whether it is inside the entry itself.
+// Whether the table is stored inside the entry itself.
 static bool is_near(const hone_plan_entry *entry, const void *table)
 {
     return (uintptr_t)table - (uintptr_t)entry < sizeof *entry;

@@ -5,12 +5,11 @@
 //                  a plan        was taken    free: a probe ends here
 //                                out: goes on
 //
-// A slot's entry is written before its hash, and its hash once: a reader that sees a hash sees the entry, and one that
-// sees 0 knows that nothing of its hash stands further on. An entry that is taken out leaves its hash behind, for a
-// probe of another may have gone past it. Slots with a hash are at most half of all, so that by Knuth's formulas a hit
-// looks at
-// 1.5 slots and a miss at 2.5 in the mean; a table that would grow beyond that is copied, without what was taken out,
-// and swapped. What a reader may still hold, entries and tables, is freed when its epoch has passed (epoch.h).
+// A slot's entry is written before its hash, and its hash only once: a reader that sees a hash sees the entry, and a
+// reader that sees 0 knows that no entry with its hash lies further on. A removed entry leaves its hash in the slot,
+// since the probe for another entry may have passed it. At most half of all slots have a hash, so by Knuth's formulas a
+// hit checks 1.5 slots and a miss 2.5 on average. A table that would exceed this is copied without the removed entries,
+// and swapped. Entries and tables that a reader may still use are freed when their epoch has passed (epoch.h).
 #include "runtime/state/plan_table.h"
 
 #include "base/assert.h"
@@ -42,7 +41,7 @@ static hone_plan_slots *slots_of(hone_plan_table *table)
     return atomic_load_explicit(&table->slots, memory_order_relaxed);
 }
 
-// Frees what no thread can still see: with `all`, at the table's end, everything.
+// Frees what no thread can still use; `all`: everything, when the table is destroyed.
 static void reclaim(hone_plan_table *table, bool all)
 {
     hone_assert(all || hone_mutex_is_mine(&table->mutex));
@@ -66,13 +65,13 @@ static void reclaim(hone_plan_table *table, bool all)
     }
 }
 
-// The slot keeps its hash, so that look-ups of others go on past it.
+// The slot keeps its hash, so that lookups of other entries continue past it.
 static void take_out(hone_plan_table *table, hone_plan_slot *slot)
 {
     hone_plan_entry *entry = atomic_load_explicit(&slot->entry, memory_order_relaxed);
     hone_assert(hone_mutex_is_mine(&table->mutex) && entry != NULL && table->live > 0 && table->bytes >= entry->bytes);
     atomic_store_explicit(&slot->entry, NULL, memory_order_release);
-    // Threads that remember the entry see this, or are seen inside by the reclaimer.
+    // Threads that remember the entry see the new generation, or the reclaimer sees them inside.
     atomic_fetch_add_explicit(&table->generation, 1, memory_order_seq_cst);
     table->live--;
     table->bytes -= entry->bytes;
@@ -92,8 +91,8 @@ static void insert(hone_plan_slots *slots, hone_plan_entry *entry)
     slots->used++;
 }
 
-// Keeps at least half of the slots free, and leaves removed ones behind. The new size is by what lives, not by what was
-// used, so a table of few plans that come and go is copied in place of growing.
+// Keeps at least half of the slots free, and drops removed ones by copying. The new size depends on the live entries
+// and not on the used slots, so a table of few short-lived plans is copied instead of growing.
 static bool make_room(hone_plan_table *table)
 {
     hone_plan_slots *old = slots_of(table);
@@ -129,7 +128,8 @@ static void take_out_same(hone_plan_table *table, const hone_plan_entry *entry)
     }
 }
 
-// Over the cap, entries go in the order of a hand that walks round the slots: a hit leaves no mark to do better by.
+// Over the cap, entries are evicted in the order of a hand that moves round the slots: hits leave no mark by which a
+// better choice could be made.
 static void make_way(hone_plan_table *table, size_t bytes)
 {
     hone_plan_slots *slots = slots_of(table);
@@ -190,13 +190,13 @@ void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone
 static hone_status run_counted(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
 {
     const hone_plan_entry *entry = (const hone_plan_entry *)(const void *)plan;
-    hone_epoch_slot *slot = hone_epoch_register(); // NULL: no memory, and this run is not counted
+    hone_epoch_slot *slot = hone_epoch_register(); // NULL if there is no memory: this run is not counted
     if (slot != NULL) hone_counters_add(&slot->counters, entry->number);
     return entry->run(plan, args, execution);
 }
 
-// A thread that is about to call sees one function or the other, and both are good. Programs read plan->run as plain
-// memory, so ThreadSanitizer is not shown this write.
+// A thread that is about to call uses the old function or the new one, and both are correct. Programs read plan->run as
+// plain memory, so this write is hidden from ThreadSanitizer.
 __attribute__((no_sanitize_thread)) static void set_run(hone_plan *plan, hone_run_function *run)
 {
     __atomic_store_n(&plan->run, run, __ATOMIC_RELAXED);

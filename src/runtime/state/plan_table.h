@@ -9,7 +9,8 @@
 #include "runtime/state/epoch.h"
 #include "runtime/state/packed.h"
 
-// What of an entry is inside it, in the cache lines behind the plan: of most calls all words, and the pairs behind them.
+// The parts of an entry that are stored inside it, in the cache lines after the plan: for most calls all words, and the
+// pairs.
 enum { HONE_MAX_PAIRS = 32, HONE_NEAR_WORDS = 28, HONE_NEAR_PARAMETERS = 8 };
 
 // A result and a parameter or other result whose memories must not overlap. They do when
@@ -20,39 +21,39 @@ typedef struct hone_pair {
     bool may_equal;        // inout: exactly the same memory is allowed
 } hone_pair;
 
-// A plan with the words it answers for. Counted: the table holds one reference, each bound plan one.
-// What a hit reads stands first.
+// A plan with the words that it serves. Reference-counted: the table holds one reference, each bound plan one. The
+// fields that a hit reads come first.
 typedef struct hone_plan_entry {
     hone_plan plan; // first: a hone_plan of the library is the start of one of these
     uint8_t words, pair_count;
-    bool is_short;          // hone_run_if_short runs it
-    uint32_t number;        // of its counters; 0: none was free
-    hone_run_function *run; // what plan.run was made as; while bound plans are counted, a bound plan's counts, too
+    bool is_short;          // hone_run_if_short may run it
+    uint32_t number;        // of its counters; 0 if none was free
+    hone_run_function *run; // the original plan.run; while bound plans are counted, a bound plan's run also counts
     uint64_t *word;         // [words], zeros up to a multiple of four behind the last
     hone_pair *pairs;
     uint64_t near[HONE_NEAR_WORDS];
     uint64_t hash;
     atomic_size_t references;
-    atomic_uint_fast64_t calls; // that were no hits, while recording is on; taken at each look
-    uint64_t before;            // what was counted under its number before it had it
-    uint64_t noted;             // of its own runs, those that are recorded, or were made while recording was off
-    struct hone_tally_row *row; // what it is counted for; NULL: nothing (tally.h)
+    atomic_uint_fast64_t calls; // calls other than hits, while recording is on; reset at each collection
+    uint64_t before;            // the count that its number already had
+    uint64_t noted;             // of its own runs: those that were recorded, or made while recording was off
+    struct hone_tally_row *row; // the row in which it is counted; NULL: none (tally.h)
     struct hone_plan_entry *row_next, **row_link; // of the row's entries, under the tally's mutex
-    hone_run_function *kernel_run; // with all arguments; plan.run may be a wrapper that fills defaults in
-    hone_run_function *bare_run;   // the kernel's own, where kernel_run is a wrapper that lends scratch memory
+    hone_run_function *kernel_run; // with all arguments; plan.run may be a wrapper that fills in defaults
+    hone_run_function *bare_run;   // the kernel's own function, if kernel_run is a wrapper that lends scratch memory
     const hone_kernel_ref *kernel; // retained
     hone_source source;
     hone_runtime *rt;
     hone_call *call;                           // retained
-    int64_t near_config[HONE_NEAR_PARAMETERS]; // plan.config where it has no more parameters
-    size_t given;                   // values that the caller gives; fewer than the signature has: the rest are defaults
-    const char *call_key;           // the call's
-    char bucket_key[HONE_KEY_SIZE]; // its bucket's; "" when nothing is bucketed
+    int64_t near_config[HONE_NEAR_PARAMETERS]; // holds plan.config if it has no more parameters than this
+    size_t given; // number of values that the caller passes; if fewer than in the signature, the rest are defaults
+    const char *call_key;            // the call's
+    char bucket_key[HONE_KEY_SIZE];  // its bucket's; "" when nothing is bucketed
     char general_key[HONE_KEY_SIZE]; // of the call with other scalars; "" when there is none
     uint64_t context_number;
     const struct hone_op *op;
-    bool is_contexts_own;                             // its context's chain says what stores say, or does not ask them
-    atomic_bool outdated;                             // the chain answers otherwise by now: no look-up finds it
+    bool is_contexts_own; // its answer does not depend on the stores, because of its context's chain
+    atomic_bool outdated; // the chain's answer has changed: no lookup finds it
     struct hone_plan_entry *bound_next, **bound_link; // under the table's mutex; NULL: not bound, or its table is gone
     struct hone_plan_entry *next;                     // in the list of retired ones
     uint64_t retired;                                 // epoch
@@ -63,7 +64,7 @@ enum { HONE_PLAN_ENTRY_ROOM = (sizeof(hone_plan_entry) + HONE_SLAB_ALIGN - 1) / 
 
 typedef struct hone_plan_slot {
     atomic_uint_fast64_t hash;        // 0: free
-    _Atomic(hone_plan_entry *) entry; // NULL with a hash: was removed
+    _Atomic(hone_plan_entry *) entry; // NULL with a hash: removed
 } hone_plan_slot;
 
 typedef struct hone_plan_slots {
@@ -76,49 +77,51 @@ typedef struct hone_plan_slots {
 
 typedef struct hone_plan_table {
     _Atomic(hone_plan_slots *) slots;
-    atomic_uint_fast64_t generation; // changes whenever an entry is taken out; no two tables of a process share one
-    hone_mutex mutex;                // the rest
+    atomic_uint_fast64_t generation; // changes whenever an entry is removed; no two tables of a process have the same
+    hone_mutex mutex;                // guards the rest
     hone_allocator allocator;
     hone_plan_entry *bound; // plans that programs hold, in the table or not
     bool counts_bound;
     size_t live, bytes, cap_bytes;
-    uint64_t clock; // hand that goes round when the cap is reached
+    uint64_t clock; // the hand that selects entries for eviction when the cap is reached
     hone_plan_entry *retired;
     hone_plan_slots *retired_slots;
 } hone_plan_table;
 
 hone_status hone_plan_table_init(hone_plan_table *table, hone_allocator allocator, size_t cap_bytes, hone_error *err);
-// No thread may be inside. Gives every entry of the table back. The mutex stays: bound plans are let go later.
+// No thread may be inside. Releases every entry of the table. The mutex remains, since bound plans are released later.
 void hone_plan_table_deinit(hone_plan_table *table);
-// Publishes an entry (retained by the table). One that answers for the same words is replaced.
+// Publishes an entry (the table retains it), and replaces one with the same words.
 hone_status hone_plan_table_publish(hone_plan_table *table, hone_plan_entry *entry, hone_error *err);
-// Takes out every entry for which drop says so, and marks those as outdated, and the bound plans of which it says so.
+// Removes every entry for which drop returns true, and marks it as outdated; also marks the bound plans for which drop
+// returns true.
 void hone_plan_table_drop(hone_plan_table *table, bool (*drop)(void *ctx, const hone_plan_entry *entry), void *ctx);
-// Calls visit for every entry and every bound plan, under the mutex; for one that is both twice.
+// Calls visit for every entry and every bound plan, under the mutex; twice for an entry that is both.
 void hone_plan_table_visit(hone_plan_table *table, void (*visit)(void *ctx, hone_plan_entry *entry), void *ctx);
-// A plan that a program holds from now on, and that counts its runs when bound plans do; and no longer.
+// Begins and ends the binding of a plan by a program. A bound plan counts its runs if bound plans do.
 void hone_plan_table_hold(hone_plan_table *table, hone_plan_entry *entry);
 void hone_plan_table_let_go(hone_plan_table *table, hone_plan_entry *entry);
-// Has bound plans count their runs, or no longer.
+// Turns the counting of bound plans' runs on or off.
 void hone_plan_table_count(hone_plan_table *table, bool counts);
 
 // For hone_plan_table_drop: the plans made under the context of this number (a uint64_t).
 bool hone_plan_entry_is_of_context(void *number, const hone_plan_entry *entry);
-// In a child process: what the parent's calls were counted to is the parent's to record.
+// In a child process: drops the counts of the parent's calls, since the parent records them.
 void hone_plan_table_in_child(hone_plan_table *table);
-// Moves the calls that an entry counted to the recorder, while recording is on; else has them count as recorded.
+// Moves the calls that an entry counted to the recorder while recording is on; otherwise treats them as recorded.
 void hone_plan_entry_note_calls(hone_plan_entry *entry);
-// Runs of the entry itself.
+// The number of runs of the entry itself.
 static inline uint64_t hone_plan_entry_runs(const hone_plan_entry *entry)
 {
     return entry->number == 0 ? 0 : hone_counters_read(entry->number) - entry->before;
 }
 // An empty entry with one reference; NULL: no memory.
 hone_plan_entry *hone_plan_entry_take(hone_runtime *rt);
-// Gives one reference back; the last one releases the kernel's state, then the kernel, and the entry to its runtime's slab.
+// Releases one reference. The last one releases the kernel's state, then the kernel, and returns the entry to its
+// runtime's slab.
 void hone_plan_entry_release(hone_plan_entry *entry);
 
-// The words four at a time, padding included.
+// Compares the words four at a time, including padding.
 static inline bool hone_plan_entry_answers(const hone_plan_entry *entry, const hone_packed *packed)
 {
     if (entry->words != packed->words) return false;
@@ -129,7 +132,7 @@ static inline bool hone_plan_entry_answers(const hone_plan_entry *entry, const h
     return differ == 0;
 }
 
-// The published entry of these words; NULL when there is none. Only between hone_epoch_enter and leave.
+// Finds the published entry with these words, NULL if there is none. Only between hone_epoch_enter and leave.
 static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, const hone_packed *packed)
 {
     uint64_t hash = packed->hash;
@@ -140,7 +143,7 @@ static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, cons
         if (found != hash) continue;
         hone_plan_entry *entry = atomic_load_explicit(&slots->slot[i].entry, memory_order_acquire);
         if (entry == NULL) continue;
-        // Among thousands of calls the entry is not in the cache: its lines are asked for together.
+        // With thousands of calls the entry is not in the cache: its cache lines are requested together.
         __builtin_prefetch((const char *)entry + 64);
         __builtin_prefetch((const char *)entry + 128);
         __builtin_prefetch((const char *)entry + 192);
@@ -148,7 +151,7 @@ static inline hone_plan_entry *hone_plan_table_find(hone_plan_table *table, cons
     }
 }
 
-// False when a result lies over another tensor of the call and may not.
+// False if a result overlaps another tensor of the call and must not.
 static inline bool hone_plan_entry_apart(const hone_plan_entry *entry, const uint64_t *address)
 {
     const hone_pair *pair = entry->pairs, *end = pair + entry->pair_count;

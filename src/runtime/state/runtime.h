@@ -1,4 +1,4 @@
-// What a runtime holds, and what its floors share: links/ answer calls, plans/ run them, api/ is what programs ask for.
+// The contents of a runtime, and what its layers share: links/ answer calls, plans/ run them, api/ is the public API.
 #ifndef HONE_RUNTIME_STATE_RUNTIME_H
 #define HONE_RUNTIME_STATE_RUNTIME_H
 
@@ -20,7 +20,7 @@
 
 // "ALGORITHM=KERNEL" of HONE_FORCE, "ALGORITHM=KERNEL", "*=KERNEL" or "KERNEL" of HONE_DENY.
 typedef struct hone_rule {
-    char algorithm[HONE_NAME_SIZE]; // "*": every one
+    char algorithm[HONE_NAME_SIZE]; // "*" for all algorithms
     char kernel[HONE_NAME_SIZE];
 } hone_rule;
 
@@ -29,7 +29,7 @@ typedef struct hone_rules {
     size_t count;
 } hone_rules;
 
-// A kernel that failed for a call at run time: the next best answers.
+// A kernel that failed for a call at run time; the next best kernel answers instead.
 typedef struct hone_aside {
     struct hone_aside *next;
     const hone_kernel_ref *kernel; // retained
@@ -37,22 +37,22 @@ typedef struct hone_aside {
     char reason[256];
 } hone_aside;
 
-// The store, opened at the first miss that asks it.
+// A store that is opened at the first miss that needs it.
 typedef struct hone_lazy_store {
     hone_mutex mutex;
     char *url;    // NULL: none
-    char *copies; // folder of the files beside one on a server; NULL: there are none
+    char *copies; // folder of the local copies of a store on a server; NULL: no copies
     bool tried;
     hone_store *store; // NULL: none, or it could not be opened (error says why)
     hone_error error;
 } hone_lazy_store;
 
-// Who looks at what other processes store (links/follow.h).
+// Notices what other processes store (links/follow.h).
 typedef struct hone_follower {
-    hone_mutex mutex;    // one looks at a time
-    atomic_bool follows; // the ticker was started, or cannot be
+    hone_mutex mutex;    // one thread checks at a time
+    atomic_bool follows; // the ticker was started, or cannot be started
     hone_ticker *ticker;
-    uint64_t seen[2]; // hone_store_changes at the last look, of the user's store and of the system's
+    uint64_t seen[2]; // hone_store_changes at the last check, of the user's store and of the system's
 } hone_follower;
 
 typedef struct hone_device_list {
@@ -65,16 +65,16 @@ typedef struct hone_wrong hone_wrong;
 typedef struct hone_verdict hone_verdict;
 
 struct hone_runtime {
-    atomic_size_t references;          // the user's, and one a bound plan
-    void (*destroy)(hone_runtime *rt); // open.c, when the last reference goes
+    atomic_size_t references;          // the user's, and one for each bound plan
+    void (*destroy)(hone_runtime *rt); // open.c, called when the last reference is released
     hone_allocator allocator;
     hone_fork_watch watch;
     hone_log log;
     hone_policy policy;
     hone_registry *registry;
     hone_platform_instance *instances[HONE_PLATFORM_COUNT];
-    char *reasons[HONE_PLATFORM_COUNT]; // why a platform is not there
-    // Known once discovered (hone_runtime_discover), but for all: that is known once woken (hone_runtime_wake).
+    char *reasons[HONE_PLATFORM_COUNT]; // why a platform is not available
+    // Valid after discovery (hone_runtime_discover), except `all`, which is valid after hone_runtime_wake.
     hone_device_list near, all;
     const hone_device_info *cpu;
     atomic_bool discovered, woken;
@@ -87,10 +87,10 @@ struct hone_runtime {
     char *stats_to; // the value of HONE_STATS: "1", or a file; NULL: no report at the end
     atomic_bool told_stats;
     atomic_bool recording;
-    atomic_bool told_dropped;   // that the record is full
-    atomic_uint told_lock_line; // that could not be followed, and the log was told so last
-    atomic_bool told_no_stream; // that runs on a device with streams bring none
-    atomic_bool told_rules;     // that HONE_FORCE or HONE_DENY name what is not there
+    atomic_bool told_dropped;   // a warning was logged: the record is full
+    atomic_uint told_lock_line; // the line that could not be followed and was logged last
+    atomic_bool told_no_stream; // a warning was logged: runs on a device with streams provide none
+    atomic_bool told_rules;     // a warning was logged: HONE_FORCE or HONE_DENY match nothing
     hone_recorder *recorder;
     hone_mutex mutex; // ops, cache, asides, wrongs, verdicts, pool, workers
     hone_op *ops;
@@ -100,7 +100,7 @@ struct hone_runtime {
     hone_wrong *wrongs;     // trust.h
     hone_verdict *verdicts; // verified.h
     hone_pool *pool;
-    int32_t pool_threads; // 0: as many as the CPU has, once it is discovered
+    int32_t pool_threads; // 0: as many as the CPU has, once it is detected
     hone_workers *workers;
     hone_zygote *zygote;
     hone_flights flights;
@@ -110,82 +110,82 @@ struct hone_runtime {
     bool keeps_in_memory;                // HONE_RUNTIME_KEEP_IN_MEMORY
     bool allows_unverified;              // HONE_RUNTIME_UNVERIFIED
     char *device_locks;                  // folder of the locks of devices, or "none"; NULL: the usual one
-    hone_lazy_store store, system_store; // the second is read and never written
+    hone_lazy_store store, system_store; // the second is only read
     hone_follower follower;
-    atomic_uint_fast64_t changes; // of the stores that were seen, and 1
-    hone_transfer *transfer;      // made when it is first asked
+    atomic_uint_fast64_t changes; // of the stores as far as noticed, plus 1
+    hone_transfer *transfer;      // created at its first use
     hone_lock *lock;              // NULL: none
     char *lock_path;
     hone_mutex packs_mutex;       // packs
     char *pack_path;              // HONE_PACK_PATH; NULL: none
     hone_loaded_pack *packs;      // in the order of loading
-    uint32_t platforms_asked;     // bit i: somebody named platform i
-    atomic_size_t unstored;       // contests whose answer the store should have and has not
-    atomic_size_t refused;        // those of them that the store did not take
-    atomic_uint_fast64_t answers; // changes after every change of what the chain may answer
+    uint32_t platforms_asked;     // bit i: platform i was named
+    atomic_size_t unstored;       // contests whose answer should be in the store but is not
+    atomic_size_t refused;        // those of them that the store refused
+    atomic_uint_fast64_t answers; // incremented after every change of what the chain may answer
 };
 
 hone_runtime *hone_runtime_retain(hone_runtime *rt);
 void hone_runtime_release(hone_runtime *rt);
-// Opens the platforms of the host and collects their devices, at the first call; costs a load later. What reads cpu
-// comes after it. Threads: any.
-// Returns: HONE_OK; HONE_OUT_OF_MEMORY, and the next call tries again; HONE_UNAVAILABLE (no CPU).
+// Opens the platforms of the host and collects their devices, at the first call; later calls cost one load. Must be
+// called before cpu is read. Threads: any.
+// Returns: HONE_OK; HONE_OUT_OF_MEMORY (the next call tries again); HONE_UNAVAILABLE (no CPU).
 hone_status hone_runtime_discover(hone_runtime *rt, hone_error *err);
-// The same for every platform: a driver of a GPU takes a tenth of a second to wake. What lists devices, or has the
-// registry choose a kernel, comes after it.
+// The same for every platform: opening a GPU's driver takes a tenth of a second. Must be called before devices are
+// listed or the registry chooses a kernel.
 hone_status hone_runtime_wake(hone_runtime *rt, hone_error *err);
-// Whether contests on a device can tell what disturbs their samples; HONE_UNAVAILABLE with what is missing.
+// Whether contests on a device can detect what disturbs their samples; HONE_UNAVAILABLE with what is missing.
 hone_status hone_runtime_sees_disturbance(hone_runtime *rt, const hone_device_info *device, hone_error *err);
-// The device that tensors say they are on; *out NULL when there is none. Only a device that is not the CPU wakes
-// others.
+// The device that a tensor names, *out is NULL if there is none. Opens other platforms only if the device is not the
+// CPU.
 hone_status hone_runtime_find_device(
     hone_runtime *rt, hone_device device, const hone_device_info **out, hone_error *err);
 // The path of hone-worker; false when there is none.
 bool hone_runtime_find_worker(hone_runtime *rt, char *out, size_t size);
 
 // Whether the platform of a kernel can run on a device that another platform found; opens that platform at the first
-// question. HONE_OK for kernels of the device's own platform. HONE_UNAVAILABLE with what is missing.
+// such query. HONE_OK for kernels of the device's own platform. HONE_UNAVAILABLE with what is missing.
 hone_status hone_runtime_visit(
     hone_runtime *rt, const hone_kernel_ref *kernel, const hone_device_info *device, hone_error *err);
 void hone_runtime_close_platforms(hone_runtime *rt);
-// The URL of the store where nobody names one; "" when there is none, or it does not fit.
+// The default URL of the store; "" if there is none, or it does not fit.
 void hone_default_store_url(char *out, size_t size);
-// The store, opened now if it was not yet; NULL when there is none.
+// The store, which is opened if necessary; NULL if there is none.
 hone_store *hone_runtime_store(hone_runtime *rt);
-// The read-only store under it, opened now if it was not yet; NULL when there is none.
+// The read-only store below it, which is opened if necessary; NULL if there is none.
 hone_store *hone_runtime_system_store(hone_runtime *rt);
-// Why there is no store: a static or runtime's text.
+// Why there is no store. The text is static or owned by the runtime.
 const char *hone_runtime_store_reason(hone_runtime *rt);
-// hone's own pool, made now if it was not yet; NULL when there is no memory (then the caller works alone).
+// hone's own pool, which is created if necessary; NULL if there is no memory (the caller then works alone).
 hone_pool *hone_runtime_pool(hone_runtime *rt);
-// What a contest borrows. Starts the worker pool's bookkeeping, not its workers.
+// The resources that a contest borrows. Starts the worker pool's bookkeeping, not its workers.
 hone_status hone_runtime_tune_environment(
     hone_runtime *rt, const hone_device_info *device, bool store, hone_tune_environment *out, hone_error *err);
 
-// What permits of this runtime borrow. Opens the store when it was not yet.
+// The resources that permits of this runtime borrow. Opens the store if necessary.
 hone_permit_environment hone_runtime_permit_environment(hone_runtime *rt);
 
-// Reads the HONE_* variables into rt. options win over them.
+// Reads the HONE_* variables into rt. options take precedence over them.
 hone_status hone_runtime_read_environment(hone_runtime *rt, const hone_runtime_options *options, hone_error *err);
 // True when the rules name this kernel.
 bool hone_rules_match(const hone_rules *rules, const char *algorithm, const char *kernel);
 // The forced kernel of an algorithm; NULL when there is none.
 const char *hone_rules_kernel(const hone_rules *rules, const char *algorithm);
-// Says once which rules name no operation or no kernel that is there, at the first decision: a program has registered its own
-// by then. Between hone_registry_enter and leave.
+// Logs once which rules match no operation or no kernel, at the first decision: by then a program has registered its
+// own. Between hone_registry_enter and leave.
 void hone_runtime_tell_rules(hone_runtime *rt);
 
-// Says once that calls are not recorded any more, where that was asked for.
+// Logs once that further calls are not recorded, if recording was requested.
 void hone_runtime_tell_dropped(hone_runtime *rt);
 
-// Whether what is tuned under a context goes to the store.
+// Whether results of tuning under a context are stored.
 static inline bool hone_runtime_keeps(const hone_runtime *rt, const hone_context *context)
 {
     return !rt->keeps_in_memory && hone_context_stores(context);
 }
 
-// What the chain answers has changed. Call it before the plans that it replaces are dropped: whoever decided
-// meanwhile then drops its own.
+// The chain's answers have changed. Call it before the plans that this replaces are dropped: a thread that decided in
+// between then drops its own plan.
 static inline void hone_runtime_answers_changed(hone_runtime *rt)
 {
     atomic_fetch_add(&rt->answers, 1);

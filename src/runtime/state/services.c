@@ -1,4 +1,5 @@
-// What a runtime creates on first use: its stores, its pool, its workers; and what keeps the runtime open.
+// What a runtime creates at first use: its stores, its pool, its workers; and the references that keep the runtime
+// open.
 #include "base/error.h"
 #include "runtime/state/runtime.h"
 #include "store/mirror.h"
@@ -21,7 +22,7 @@ static void log_of_store(void *ctx, int level, const char *message)
     hone_log_write(&rt->log, level, "%s", message);
 }
 
-// Before anything is read: what changes behind this is news.
+// Called before anything is read, so that every later change is noticed.
 static void note_changes(hone_store *store, uint64_t *out)
 {
     if (hone_store_changes(store, out, NULL) != HONE_OK) *out = 0;
@@ -88,7 +89,8 @@ hone_permit_environment hone_runtime_permit_environment(hone_runtime *rt)
     return (hone_permit_environment){&rt->flights, &rt->log, hone_runtime_store(rt), rt->device_locks};
 }
 
-// What needs a worker fails without one. What forks instead goes on, and must not be taken for the named worker's.
+// Logs that the named worker does not start. Operations that need a worker fail without one. Those that can fork
+// instead continue, and must not be taken for the named worker's.
 static void try_worker(hone_runtime *rt)
 {
     hone_error why = {.message = ""};

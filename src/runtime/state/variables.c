@@ -31,7 +31,7 @@ static hone_status read_record(hone_runtime *rt, const char *value, hone_error *
     return HONE_OK;
 }
 
-// Workers read the variable. An empty value counts as unset.
+// Only workers use the variable. An empty value counts as unset.
 static hone_status check_confine(hone_runtime *rt, const char *value, hone_error *err)
 {
     (void)rt;
@@ -93,7 +93,7 @@ static hone_status keep_device_locks(hone_runtime *rt, const char *name, const c
     return fail_value(err, name, value, "an absolute path of a folder, or none");
 }
 
-// Platforms and workers read the variable.
+// Only platforms and workers use the variable.
 static hone_status check_compile_cache(hone_runtime *rt, const char *value, hone_error *err)
 {
     (void)rt;
@@ -123,13 +123,13 @@ static bool parse_rule(const char *text, size_t length, hone_rule *rule)
     }
     size_t head = (size_t)(equals - text);
     if (!copy_part(rule->algorithm, sizeof rule->algorithm, text, head)) return false;
-    // Algorithms stand in lower case in the registry.
+    // The registry has algorithms' names in lower case.
     for (char *letter = rule->algorithm; *letter != '\0'; letter++)
         if (*letter >= 'A' && *letter <= 'Z') *letter = (char)(*letter - 'A' + 'a');
     return copy_part(rule->kernel, sizeof rule->kernel, equals + 1, length - head - 1);
 }
 
-// A rule of HONE_FORCE names its algorithm: a kernel of all of them there is not.
+// Whether a rule of HONE_FORCE lacks its algorithm, which it needs: there is no kernel of all algorithms.
 static bool is_bare(const hone_rule *rule)
 {
     return strcmp(rule->algorithm, "*") == 0;
@@ -165,7 +165,7 @@ static hone_status read_deny(hone_runtime *rt, const char *value, hone_error *er
     return read_rules(rt, &rt->deny, "HONE_DENY", value, true, err);
 }
 
-// Platforms that are not named get a reason here, and so are not opened.
+// Records a reason for platforms that are not named, so that they are not opened.
 static hone_status read_platforms(hone_runtime *rt, const char *value, hone_error *err)
 {
     bool named[HONE_PLATFORM_COUNT] = {false};
@@ -182,7 +182,7 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
         at += length;
         if (*at == ',') at++;
     }
-    // Its devices may be those of another.
+    // A named platform may run on the devices of another one.
     for (int platform = HONE_PLATFORM_NONE + 1; platform < HONE_PLATFORM_COUNT; platform++)
         if (named[platform]) named[hone_platform_home((hone_platform)platform)] = true;
     for (int platform = HONE_PLATFORM_NONE + 1; platform < HONE_PLATFORM_COUNT; platform++) {
@@ -201,7 +201,7 @@ static hone_status read_platforms(hone_runtime *rt, const char *value, hone_erro
     return HONE_OK;
 }
 
-// The program may be in another folder at its end.
+// Makes the path absolute, since the program may be in another folder when it ends.
 static hone_status read_stats(hone_runtime *rt, const char *value, hone_error *err)
 {
     char folder[4096], whole[4096];
@@ -243,8 +243,8 @@ static const struct {
     {"HONE_STATS", read_stats},
 };
 
-// In $XDG_CACHE_HOME, else in ~/.cache; empty when there is neither, or it is no path.
-// The folder of the user's caches. False: nobody says which, or it does not fit.
+// The folder of the user's caches: $XDG_CACHE_HOME, else ~/.cache. False if there is neither, if it is not a path, or
+// if it does not fit.
 static bool cache_folder(char *out, size_t size)
 {
     const char *cache = hone_os_variable("XDG_CACHE_HOME");
@@ -263,7 +263,7 @@ void hone_default_store_url(char *out, size_t size)
     if (!cache_folder(caches, sizeof caches) || !hone_store_default_url(caches, out, size)) out[0] = '\0';
 }
 
-// What the environment would be told about, told about the options.
+// Refuses invalid options, as invalid variables are refused.
 static hone_status check_options(const hone_runtime_options *options, hone_error *err)
 {
     static const unsigned flags = HONE_RUNTIME_NO_BUILTINS | HONE_RUNTIME_NO_ENVIRONMENT | HONE_RUNTIME_ZYGOTE |
@@ -302,7 +302,8 @@ static hone_status choose_system_store(hone_runtime *rt, const char *url, bool e
     return keep_text(rt, &rt->system_store.url, url, err);
 }
 
-// Where the copy of a store on a server lies: a folder, none, or where it is not said the folder of the user's caches.
+// Chooses the folder for the copy of a store on a server: the given one, none, or by default the folder of the user's
+// caches.
 static hone_status choose_copies(hone_runtime *rt, bool environment, hone_error *err)
 {
     char folder[4096];
@@ -330,7 +331,7 @@ static hone_status choose_store(hone_runtime *rt, const char *url, bool environm
     return keep_text(rt, &rt->store.url, url, err);
 }
 
-// A line without a revision, as those of older files, is followed whatever code its kernel has by now.
+// Warns of lines without a revision, as in older files: they are followed whatever the code of their kernel is now.
 static void warn_of_unknown_code(const hone_runtime *rt)
 {
     size_t unknown = 0;
@@ -344,7 +345,7 @@ static void warn_of_unknown_code(const hone_runtime *rt)
             rt->lock_path, unknown, hone_lock_size(rt->lock));
 }
 
-// Whoever names a lock file wants every choice pinned: one that cannot be read stops the program.
+// A lock file means that the user wants every choice pinned, so one that cannot be read is an error.
 static hone_status read_lock(hone_runtime *rt, const char *path, bool environment, hone_error *err)
 {
     bool named = path == NULL && environment;
@@ -434,7 +435,8 @@ static void tell_operation(hone_runtime *rt, const char *variable, const hone_ru
         rule->algorithm, rule->kernel, rule->algorithm);
 }
 
-// What HONE_FORCE names of an operation that is there is an error of its calls.
+// Reports rules that match no operation or no kernel. A kernel that HONE_FORCE names but that does not exist is also an
+// error of each call of its operation.
 void hone_runtime_tell_rules(hone_runtime *rt)
 {
     if (rt->force.count + rt->deny.count == 0 || atomic_exchange(&rt->told_rules, true)) return;
