@@ -65,8 +65,7 @@ double hone_budget_confirm_ns(const hone_budget *budget)
 // of 4 s.
 static double half_of_one_ns(const hone_budget *budget)
 {
-    const double busy_share = 0.1; // of the contest's samples, that other work disturbed
-    return hone_trials_disturbed(budget->trials) > busy_share ? budget->spending->least_ns / 2 : 0;
+    return hone_trials_are_disturbed(budget->trials) ? budget->spending->least_ns / 2 : 0;
 }
 
 // Runs of half a second need more than the usual share of the time for their finals.

@@ -82,8 +82,7 @@ static hone_status verify_on(
 // of the library is not: a timeout does not count against it.
 static bool deserves_patience(const hone_contest_state *state, const hone_kernel_ref *kernel)
 {
-    const double busy_share = 0.1; // of disturbed samples
-    return !kernel->builtin && hone_trials_disturbed(&state->trials) > busy_share;
+    return !kernel->builtin && hone_trials_are_disturbed(&state->trials);
 }
 
 hone_status hone_contest_verify_smaller(

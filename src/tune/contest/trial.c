@@ -667,6 +667,12 @@ double hone_trials_disturbed(const hone_trials *trials)
     return trials->taken > 0 ? (double)trials->disturbed / (double)trials->taken : 0;
 }
 
+bool hone_trials_are_disturbed(const hone_trials *trials)
+{
+    const double busy_share = 0.1;
+    return hone_trials_disturbed(trials) > busy_share;
+}
+
 static void count_sample(hone_trials *trials, unsigned marks)
 {
     trials->taken++;

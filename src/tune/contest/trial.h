@@ -105,6 +105,8 @@ void hone_trials_pause(hone_trials *trials, uint64_t ns);
 uint64_t hone_trials_until(const hone_trials *trials, double share);
 // The share of samples that other work on the machine disturbed.
 double hone_trials_disturbed(const hone_trials *trials);
+// Whether other work disturbed more than a tenth of the samples.
+bool hone_trials_are_disturbed(const hone_trials *trials);
 // How the contest's seconds were spent so far.
 void hone_trials_fill_spent(const hone_trials *trials, hone_evidence *evidence);
 // Whether the kernel is a function of an interpreter, and so needs a worker that lends one.
