@@ -22,7 +22,7 @@ typedef struct hone_own_values {
 
 void hone_own_values_clear(hone_own_values *values);
 void hone_own_values_deinit(hone_own_values *values);
-// NULL if there is none. value->json is not read.
+// NULL if it does not exist. value->json is not read.
 const hone_own_row *hone_own_values_get(const hone_own_values *values, const hone_own_value *value);
 // Inserts, or replaces in place. False: there is no memory, and the table is as it was.
 bool hone_own_values_put(hone_own_values *values, const hone_own_value *value);

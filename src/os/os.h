@@ -60,7 +60,7 @@ hone_status hone_os_link(const char *from, const char *to, hone_error *err);
 hone_status hone_os_sync_folder(const char *folder, hone_error *err);
 void hone_os_remove_file(const char *path);
 
-// Identifies a version of a file, to detect that it changed after it was read. All zero if there is no file.
+// Identifies a version of a file, to detect that it changed after it was read. All zero if the file does not exist.
 typedef struct hone_file_stamp {
     uint64_t device, inode, size;
     int64_t time_ns;
@@ -121,7 +121,7 @@ unsigned hone_os_file_mode(const char *path, unsigned otherwise);
 // Locks between processes ---------------------------------------------------------------------------------------------
 // A file whose bytes are locked one by one. A lock belongs to the open file: it is released when the file is closed and
 // when the process ends, however it ends.
-// Opens a lock file. If there is none, creates it with these permission bits whatever the umask is; mode 0 leaves the
+// Opens a lock file. If it is missing, creates it with these permission bits whatever the umask is; mode 0 leaves the
 // bits to the umask. Refuses a link and anything but a regular file. HONE_IO.
 hone_status hone_os_lock_open(const char *path, unsigned mode, int *out_fd, hone_error *err);
 // Whether only this user, and root, can open the file and so hold its locks.
@@ -160,7 +160,7 @@ hone_status hone_library_open_quietly(
 hone_status hone_library_open_file(
     const hone_allocator *allocator, const char *path, hone_library **out, hone_error *err);
 // Finds the path of the library that the loader would load for a soname, with links resolved, so that the file name
-// shows the version. Loads nothing. False if there is none.
+// shows the version. Loads nothing. False if it is not found.
 bool hone_library_find(const char *soname, char *out, size_t size);
 // Writes digits that distinguish one build of a library from another, wherever its file lies: those of the linker's
 // build id, else of a digest of the file's size and its two ends. False if there is no such file.

@@ -18,7 +18,7 @@ typedef enum hone_activation {
     ACTIVATION_COUNT
 } hone_activation;
 
-// ACTIVATION_COUNT if there is none with that name.
+// ACTIVATION_COUNT if the name is unknown.
 hone_activation hone_activation_of(const hone_value *value);
 
 hone_run_function hone_gated_linear_unit_reference, hone_gated_linear_unit_portable, hone_gated_linear_unit_avx2,

@@ -36,7 +36,7 @@ typedef struct state {
     cuda_context *context;
     cublaslt_handle *handle;
     cublaslt_product *product;
-    cublaslt_layout *a, *b, *c, *residual; // residual: c if there is none
+    cublaslt_layout *a, *b, *c, *residual; // residual: c without a residual
     bool is_f64;
     hone_mutex describing; // guards the addresses of bias and scales, which are part of the product's description
     cublaslt_preference *preference;

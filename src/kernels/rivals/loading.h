@@ -26,7 +26,7 @@ typedef struct hone_packaged_library {
 } hone_packaged_library;
 // Finds the file that the variable names; else the one that this process has loaded, for example when Python has
 // imported the package; else that of the first folder of Python packages that has it. Loads nothing and runs no Python.
-// If there is none, why says what to do.
+// If it is missing, why says what to do.
 //   path  receives its path, with links resolved
 bool hone_rival_find_packaged(const hone_packaged_library *library, char *path, size_t size, hone_error *why);
 

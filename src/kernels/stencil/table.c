@@ -28,7 +28,7 @@ static void model(const hone_call *call, hone_cost *out_cost)
     out_cost->operations = (2 * STENCIL_POINTS - 1) * points;
 }
 
-// The largest tile of a list of which a dim fills more than a quarter, or half; the first if there is none.
+// The largest tile of a list of which a dim fills more than a quarter, or half; the first if no tile qualifies.
 static int64_t tile_for(int64_t tile, int64_t least, int64_t step, int64_t size)
 {
     while (tile > least && tile >= step * size)

@@ -169,7 +169,7 @@ static void nest(rest *x, char b)
     if (b == '>' && x->angles > 0) x->angles--;
 }
 
-// One token of more than a byte inside a statement. False if there is none.
+// One token of more than a byte inside a statement. False if no such token is found.
 static bool read_piece(rest *x, char b)
 {
     switch (b) {
