@@ -71,8 +71,13 @@ typedef struct subject {
     walk *walk;
     const hone_kernel_ref *ref;
     char name[128];
-    size_t calls, runs;
-    hone_error reason; // of the last call that did not reach it
+    bool is_here;  // lacks neither hardware nor a library
+    bool walked;   // the kernels of its algorithm have run
+    bool wants;    // takes part in the present calls
+    bool takes_it; // and takes the present call
+    size_t calls, runs, likes;
+    hone_error reason;  // of the last call that did not reach it
+    char failure[1536]; // the first: it runs no more
 } subject;
 
 static const char where[] = "walk";
@@ -98,7 +103,8 @@ static bool is_empty(const hone_call *call)
     return false;
 }
 
-// Makes the call's data and computes the reference. False: it is one over nothing, a mean for one, which is NaN.
+// Makes the call's data and computes the reference, once for all kernels. False: it is one over nothing, a mean for one,
+// which is NaN.
 static bool open_call(walk *w, const hone_algorithm_entry *algorithm, const hone_call *call)
 {
     hone_buffer message, answer;
@@ -116,6 +122,20 @@ static bool open_call(walk *w, const hone_algorithm_entry *algorithm, const hone
     if (opened.status == HONE_KERNEL_FAILED && is_empty(call)) return false;
     if (opened.status != HONE_OK) fail_msg("%s: the reference: %s", hone_call_text(call), opened.message);
     return true;
+}
+
+// Keeps a kernel's failure for its case.
+__attribute__((format(printf, 2, 3))) static void note_failure(subject *s, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(s->failure, sizeof s->failure, format, arguments);
+    va_end(arguments);
+}
+
+static bool has_failed(const subject *s)
+{
+    return s->failure[0] != '\0';
 }
 
 // Configs -------------------------------------------------------------------------------------------------------------
@@ -147,7 +167,7 @@ static void add(picks *p, const hone_config *config)
 
 // The heuristic's, which the space must hold, the default, some at random, and for each parameter one with its least
 // and one with its greatest value.
-static void pick(const subject *s, const hone_call *call, const hone_bound_space *space, picks *p)
+static void pick(subject *s, const hone_call *call, const hone_bound_space *space, picks *p)
 {
     const hone_kernel *kernel = &s->ref->kernel;
     hone_error err = {0};
@@ -156,14 +176,17 @@ static void pick(const subject *s, const hone_call *call, const hone_bound_space
     p->count = p->seen = 0;
     if (kernel->heuristic != NULL && kernel->heuristic(kernel, call, &s->walk->device, &config)) {
         if (hone_bound_space_check(space, &config, &err) != HONE_OK)
-            fail_msg("%s: its heuristic for %s: %s", s->name, hone_call_text(call), err.message);
+            note_failure(s, "its heuristic for %s: %s", hone_call_text(call), err.message);
         add(p, &config);
     }
     hone_status status = hone_bound_space_default(space, &config, &err);
     if (status == HONE_NOT_FOUND) return; // nothing in the space fits this call
     if (status == HONE_OK) status = hone_bound_space_sample(space, s->calls, RANDOM, random, &count, &err);
     if (status == HONE_OK) status = hone_bound_space_enumerate(space, look, p, &err);
-    if (status != HONE_OK) fail_msg("%s: its space for %s: %s", s->name, hone_call_text(call), err.message);
+    if (status != HONE_OK) {
+        note_failure(s, "its space for %s: %s", hone_call_text(call), err.message);
+        return;
+    }
     add(p, &config);
     for (size_t i = 0; i < count; i++)
         add(p, &random[i]);
@@ -176,51 +199,66 @@ static void pick(const subject *s, const hone_call *call, const hone_bound_space
 
 // Runs ----------------------------------------------------------------------------------------------------------------
 
-static void fail_run(const subject *s, const hone_call *call, const hone_config *config, const hone_error *err)
+static void note_run(subject *s, const hone_call *call, const hone_config *config, const hone_error *err)
 {
     char words[512];
     hone_config_text(s->ref->space, config, words, sizeof words);
-    fail_msg("%s [%s] on %s: %s", s->name, words, hone_call_text(call), err->message);
+    note_failure(s, "[%s] on %s: %s", words, hone_call_text(call), err->message);
 }
 
 // On the first made-up values, in place where the call allows that, and on others.
-static hone_failure verify(hone_runner *runner, hone_error *err)
+static hone_failure verify(hone_runner *runner, hone_verify_depth depth, hone_error *err)
 {
     double error = 0;
     hone_failure failure = hone_runner_verify(runner, &error, err);
     if (failure == HONE_FAILURE_NONE) failure = hone_runner_verify_in_place(runner, &error, err);
-    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, HONE_FOR_WINNERS, &error, err) : failure;
+    return failure == HONE_FAILURE_NONE ? hone_runner_verify_variants(runner, depth, &error, err) : failure;
 }
 
-static void run_config(subject *s, const hone_call *call, const hone_config *config)
+// AddressSanitizer checks addresses, which follow from shapes, layouts and configs, not from values: there only the
+// first config of a call runs on all sets of values, and the others on the first and the second made-up ones.
+static hone_verify_depth depth_of(size_t index)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return index == 0 ? HONE_FOR_WINNERS : HONE_FOR_ALL;
+#else
+    (void)index;
+    return HONE_FOR_WINNERS;
+#endif
+}
+
+static void run_config(subject *s, const hone_call *call, const hone_config *config, hone_verify_depth depth)
 {
     hone_error err = {0};
     hone_runner runner;
     hone_failure failure = hone_runner_init(&runner, &s->walk->session, &s->ref->kernel, config, &err);
-    if (failure == HONE_FAILURE_NONE) failure = verify(&runner, &err);
+    if (failure == HONE_FAILURE_NONE) failure = verify(&runner, depth, &err);
     hone_runner_deinit(&runner);
     if (failure == HONE_FAILURE_NONE)
         s->runs++;
     else if (failure == HONE_FAILURE_UNSUPPORTED)
         s->reason = err;
     else
-        fail_run(s, call, config, &err);
+        note_run(s, call, config, &err);
 }
 
-static void run_call(subject *s, const hone_call *call, size_t configs)
+// A call whose data is open.
+static void run_configs(subject *s, const hone_call *call, size_t configs)
 {
     static picks p;
     hone_error err = {0};
     hone_bound_space *space = NULL;
-    if (hone_space_bind(s->ref->space, call, &s->walk->device, &space, &err) != HONE_OK)
-        fail_msg("%s: its space for %s: %s", s->name, hone_call_text(call), err.message);
+    if (hone_space_bind(s->ref->space, call, &s->walk->device, &space, &err) != HONE_OK) {
+        note_failure(s, "its space for %s: %s", hone_call_text(call), err.message);
+        return;
+    }
     pick(s, call, space, &p);
     hone_bound_space_release(&space);
-    if (p.count == 0 || !open_call(s->walk, s->ref->algorithm, call)) return;
+    if (p.count == 0) return;
     // The first always, of the others different ones for each call.
     size_t most = configs < p.count ? configs : p.count;
-    for (size_t i = 0; i < most; i++)
-        run_config(s, call, &p.configs[i == 0 ? 0 : 1 + (s->calls * most + i) % (p.count - 1)]);
+    for (size_t i = 0; i < most && !has_failed(s); i++)
+        run_config(s, call, &p.configs[i == 0 ? 0 : 1 + (s->calls * most + i) % (p.count - 1)], depth_of(i));
     s->calls++;
 }
 
@@ -277,29 +315,135 @@ static bool takes(subject *s, const hone_call *call)
     return call != NULL && hone_kernel_eligible(s->ref, call, &s->walk->device, &s->reason) == HONE_OK;
 }
 
-// Drawn calls seldom meet a vector's remainder in the dtype that gets it wrong.
-static void run_tails(subject *s)
+// The kernels of one algorithm, which stand beside each other.
+typedef struct group {
+    walk *walk;
+    subject *subjects;
+    size_t count;
+} group;
+
+// Which of those that want a call take it.
+static bool offer(const group *g, const hone_call *call)
 {
-    const hone_algorithm_entry *algorithm = s->ref->algorithm;
-    for (size_t i = 0; i < call_count_tails(algorithm); i += s->walk->plan->tail_step) {
-        bool done = false;
-        for (uint64_t seed = 0; seed < TAIL_SEEDS && !done; seed++) {
-            hone_call *call = call_make_tail(algorithm, &s->walk->device, i, seed);
-            done = takes(s, call);
-            if (done) run_call(s, call, TAIL_CONFIGS);
-            hone_call_release(&call);
-        }
+    bool any = false;
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++) {
+        s->takes_it = s->wants && !has_failed(s) && takes(s, call);
+        any = any || s->takes_it;
+    }
+    return any;
+}
+
+static void run_call(const group *g, const hone_call *call, size_t configs)
+{
+    if (!offer(g, call) || !open_call(g->walk, g->subjects->ref->algorithm, call)) return;
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++)
+        if (s->takes_it) run_configs(s, call, configs);
+}
+
+// Of the seeds that were tried so far: kernels that have had as many calls as they get want no more.
+static bool want_drawn(const group *g, uint64_t seed)
+{
+    const size_t wanted = seed < ATTEMPTS ? g->walk->plan->calls : FEW_CALLS;
+    bool any = false;
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++) {
+        s->wants = s->wants && !has_failed(s) && s->calls < wanted;
+        any = any || s->wants;
+    }
+    return any;
+}
+
+static void run_drawn(const group *g)
+{
+    for (uint64_t seed = 0; seed < MOST_ATTEMPTS && want_drawn(g, seed); seed++) {
+        hone_call *call = call_make(g->subjects->ref->algorithm, &g->walk->device, seed);
+        run_call(g, call, g->walk->plan->configs);
+        hone_call_release(&call);
     }
 }
 
-static void run_drawn(subject *s)
+// What a kernel that is not built in is tried on before it answers: hone's own pass the same, on each instruction set that
+// the machine has, for each has a kernel of its own.
+static void run_like(const group *g, const hone_call *like)
 {
-    const size_t wanted = s->walk->plan->calls;
-    for (uint64_t seed = 0; seed < MOST_ATTEMPTS && s->calls < (seed < ATTEMPTS ? wanted : FEW_CALLS); seed++) {
-        hone_call *call = call_make(s->ref->algorithm, &s->walk->device, seed);
-        if (takes(s, call)) run_call(s, call, s->walk->plan->configs);
+    enum { LIKES = 4, SEEDS = 12 };
+    if (!offer(g, like)) return;
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++)
+        s->wants = s->takes_it;
+    for (uint64_t i = 0; i < SEEDS; i++) {
+        hone_call *call = NULL;
+        assert_int_equal(hone_made_up_call(hone_allocator_system(), like, i, &call), HONE_OK);
+        run_call(g, call, 1);
         hone_call_release(&call);
     }
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++) {
+        s->likes += s->wants;
+        s->wants = s->is_here && s->likes < LIKES;
+    }
+}
+
+static void run_made_up(const group *g)
+{
+    bool any = true;
+    for (uint64_t seed = 0; seed < ATTEMPTS && any; seed++) {
+        hone_call *like = call_make(g->subjects->ref->algorithm, &g->walk->device, seed);
+        if (like != NULL) run_like(g, like);
+        hone_call_release(&like);
+        any = false;
+        for (subject *s = g->subjects; s < g->subjects + g->count; s++)
+            any = any || (s->wants && !has_failed(s));
+    }
+}
+
+// Drawn calls seldom meet a vector's remainder in the dtype that gets it wrong.
+static void run_tail(const group *g, size_t tail)
+{
+    bool any = true;
+    for (uint64_t seed = 0; seed < TAIL_SEEDS && any; seed++) {
+        hone_call *call = call_make_tail(g->subjects->ref->algorithm, &g->walk->device, tail, seed);
+        run_call(g, call, TAIL_CONFIGS);
+        any = false;
+        for (subject *s = g->subjects; s < g->subjects + g->count; s++) {
+            s->wants = s->wants && !takes(s, call);
+            any = any || s->wants;
+        }
+        hone_call_release(&call);
+    }
+}
+
+static void want_all(const group *g)
+{
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++)
+        s->wants = s->is_here;
+}
+
+// All kernels of an algorithm, of each call those that take it: its data and its references, which take longer than
+// the kernels, are made once.
+static void run_group(const group *g)
+{
+    hone_error why;
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++) {
+        s->walked = true;
+        s->is_here = !lacks_hardware(s, &why) && !lacks_library(s, &why);
+    }
+    want_all(g);
+    run_drawn(g);
+    want_all(g);
+    run_made_up(g);
+    for (size_t i = 0; i < call_count_tails(g->subjects->ref->algorithm); i += g->walk->plan->tail_step) {
+        want_all(g);
+        run_tail(g, i);
+    }
+}
+
+static group group_of(const subject *s)
+{
+    const walk *w = s->walk;
+    group g = {.walk = s->walk, .subjects = w->subjects};
+    while (g.subjects->ref->algorithm != s->ref->algorithm)
+        g.subjects++;
+    while (g.subjects + g.count < w->subjects + w->count && g.subjects[g.count].ref->algorithm == s->ref->algorithm)
+        g.count++;
+    return g;
 }
 
 // Where there is no GPU: a kernel's space can be bound to a call on one, and holds the config that its heuristic chooses.
@@ -341,26 +485,6 @@ static void choose_on_paper(subject *s)
     print_message("%s: not here, chosen on paper for %zu calls: %s\n", s->name, s->calls, s->reason.message);
 }
 
-// What a kernel that is not built in is tried on before it answers: hone's own pass the same, on each instruction set that
-// the machine has, for each has a kernel of its own.
-static void run_made_up(subject *s)
-{
-    enum { LIKES = 4, SEEDS = 12 };
-    size_t likes = 0;
-    for (uint64_t seed = 0; seed < ATTEMPTS && likes < LIKES; seed++) {
-        hone_call *like = call_make(s->ref->algorithm, &s->walk->device, seed);
-        const bool is_taken = takes(s, like);
-        for (uint64_t i = 0; is_taken && i < SEEDS; i++) {
-            hone_call *call = NULL;
-            assert_int_equal(hone_made_up_call(hone_allocator_system(), like, i, &call), HONE_OK);
-            if (takes(s, call)) run_call(s, call, 1);
-            hone_call_release(&call);
-        }
-        likes += is_taken;
-        hone_call_release(&like);
-    }
-}
-
 static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
 {
     subject *s = *state;
@@ -373,9 +497,9 @@ static void a_kernel_meets_its_reference_at_odd_shapes(void **state)
         print_message("%s: %s\n", s->name, s->reason.message);
         skip();
     }
-    run_drawn(s);
-    run_made_up(s);
-    run_tails(s);
+    const group g = group_of(s);
+    if (!s->walked) run_group(&g);
+    if (has_failed(s)) fail_msg("%s: %s", s->name, s->failure);
     print_message("%s: %zu calls, %zu runs\n", s->name, s->calls, s->runs);
     if (s->runs == 0)
         fail_msg(
