@@ -154,6 +154,7 @@ static void run_task(void *ctx, int64_t index)
 static hone_status run(const hone_plan *plan, const hone_execution *execution, hone_rope of)
 {
     const int64_t *config = plan->config;
+    if (of.heads == 0) return HONE_OK; // nothing to turn, however many tokens there are
     job own = {.of = of, .tokens_per_task = config[ROPE_TOKENS_PER_TASK], .stream = config[ROPE_STORE] == 1};
     int64_t tasks = (own.of.x.tokens.count + own.tokens_per_task - 1) / own.tokens_per_task;
     hone_plan_parallel_for(plan, execution, (int32_t)config[ROPE_THREADS], tasks, run_task, &own);
