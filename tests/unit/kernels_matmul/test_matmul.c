@@ -12,6 +12,14 @@
 
 #include <cmocka.h>
 
+// ThreadSanitizer checks how threads share a product. That follows from its shape and its layout: not from the activation,
+// and it is the same for each dtype of a kernel. There each is run once, where other builds run all pairs of them.
+#if defined(__SANITIZE_THREAD__)
+static const bool only_sharing = true;
+#else
+static const bool only_sharing = false;
+#endif
+
 static bool own(const hone_kernel *kernel)
 {
     return kernel->release == NULL; // a library's product is prepared and released
@@ -51,16 +59,16 @@ static void every_kernel_multiplies_f64(void **state)
 {
     run_shapes(*state, own, HONE_F64, false);
     run_shapes(*state, own, HONE_F64, true);
-    run_batches(*state, own, HONE_F64, false);
+    if (!only_sharing) run_batches(*state, own, HONE_F64, false);
 }
 
 static void every_kernel_multiplies_batches(void **state)
 {
     for (int transpose_b = 0; transpose_b < 2; transpose_b++) {
-        run_batches(*state, own, HONE_F32, transpose_b == 1);
-        run_batches(*state, own, HONE_BF16, transpose_b == 1);
+        if (!only_sharing || transpose_b == 0) run_batches(*state, own, HONE_F32, transpose_b == 1);
+        if (!only_sharing || transpose_b == 1) run_batches(*state, own, HONE_BF16, transpose_b == 1);
     }
-    run_batches(*state, own, HONE_F16, true);
+    if (!only_sharing) run_batches(*state, own, HONE_F16, true);
 }
 
 static const product_epilogue nothing_more = {false, false, NULL};
@@ -132,7 +140,9 @@ static void every_kernel_finishes_its_sums(void **state)
             for (size_t k = 0; k < sizeof activations / sizeof *activations; k++)
                 for (int arrays = 0; arrays < 4; arrays++) {
                     // Of the long sums each activation once, and all arrays: sums are finished alike behind them.
-                    if (shapes[i][2] > 1000 && (size_t)arrays != k % 4) continue;
+                    const bool is_long = shapes[i][2] > 1000;
+                    if ((only_sharing || is_long) && (size_t)arrays != k % 4) continue;
+                    if (only_sharing && is_long && k > 0) continue;
                     product_case is = {shapes[i][0], shapes[i][1], shapes[i][2], dtypes[j], (i + k) % 2 == 0, arrays};
                     product_epilogue epilogue = {arrays % 2 == 1, arrays / 2 == 1, activations[k]};
                     assert_true(run_finished(machine, own, is, epilogue) > 1);
