@@ -62,13 +62,19 @@ class Lab(CommandTest):
     def test_where_the_seconds_of_contests_go_is_printed(self):
         done = self.lab("spent", "--hone", COMMAND, "--seconds", "0.5", self.write("calls.txt", NORM))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        row, summary = done.stdout.splitlines()
+        row, summary, loop = done.stdout.splitlines()
         self.assertRegex(row, r"\A" + re.escape(NORM) + r": [\d.]+ s, \d+ candidates; prepare \d+ %, verify \d+ %, run \d+ %, wait \d+ %\Z")
         self.assertRegex(summary, r"\A" + re.escape(str(COMMAND)) + r": 1 contests, [01] took more than 1.3 times 0.5 s, at most [\d.]+; [\d.]+ candidates")
+        self.assertRegex(loop, r"\Aa thread that only computes: \d+ % of a processor, \d+ to \d+ %\Z")
+
+    def test_every_check_that_is_timed_is_in_the_tuner(self):
+        done = self.lab("checks", "--list")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue({"hone_runner_probe", "hone_contest_verify_smaller", "run_of_pair"} <= set(done.stdout.split()))
 
     def test_a_file_that_is_not_there_is_named_with_what_was_expected(self):
         before = sorted(self.folder.iterdir())
-        for name in ("alarms", "duels", "figures", "fleet", "floor", "racing", "regret", "replay", "spent", "t4", "trajectories"):
+        for name in ("alarms", "checks", "duels", "figures", "fleet", "floor", "racing", "regret", "replay", "spent", "t4", "trajectories"):
             more = {"regret": ["--hone", COMMAND], "trajectories": ["--venv", self.folder / "venv"]}.get(name, [])
             self.refuses(name, *more, "/no/such/file", file="/no/such/file")
         self.refuses("score", "/no/such.json", file="/no/such.json")

@@ -202,7 +202,9 @@ bool hone_finals_settle(hone_finals *finals, uint64_t seed);
 // a virtual machine whose processors share a core of the host at times, for example. Then samples of a short time agree
 // with each other, and prove nothing.
 bool hone_finals_are_unsteady(const hone_finals *finals);
-// The index of the finalist that wins. There was at least one round.
+// Whether what answers today is the fastest by every reading, of the rounds and of the race.
+bool hone_finals_standing_leads(const hone_contest_state *state, const hone_finals *finals);
+// The index of the finalist that wins. There was at least one round, or there is one finalist.
 uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_finals *finals);
 // Why it is left open which finalist is the fastest, as hone_evidence.undecided; "" when it is not left open.
 void hone_finals_say_undecided(const hone_contest_state *state, const hone_finals *finals, char *out, size_t size);

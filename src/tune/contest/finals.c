@@ -69,11 +69,24 @@ static double seconds_left(const hone_contest_state *state)
     return fmax(seconds_until(&state->trials, rounds_until(state)), least_share * state->question.options.seconds);
 }
 
-// A single finalist is not compared with another one. Runs of this length vary little from one moment to the next.
-static bool is_single_and_slow(const hone_finals *finals)
+// Runs of this length vary little from one moment to the next.
+static bool is_slow(const hone_finalist *finalist)
 {
     const double long_ns = 10e6;
-    return finals->count == 1 && finals->finalists[0].candidate->trial.time_ns > long_ns;
+    return finalist->candidate->trial.time_ns > long_ns;
+}
+
+// A single finalist is not compared with another one.
+static bool is_single_and_slow(const hone_finals *finals)
+{
+    return finals->count == 1 && is_slow(&finals->finalists[0]);
+}
+
+// Two slow finalists, of which the one that answers today is the faster by every reading, need no second block.
+static bool ends_early(const hone_contest_state *state, const hone_finals *finals)
+{
+    return finals->count == 2 && is_slow(&finals->finalists[0]) && is_slow(&finals->finalists[1]) &&
+           hone_finals_standing_leads(state, finals);
 }
 
 static uint32_t rounds_for_block(const hone_finals *finals, double seconds)
@@ -321,6 +334,15 @@ static bool has_time_for_block(const hone_contest_state *state, const hone_final
     return seconds <= seconds_until(&state->trials, state->trials.end_ns);
 }
 
+// Where there is nobody to be compared with, a few samples of this contest's race give the time as well as rounds do,
+// and when the contest's time is over a single one has to do.
+static bool needs_rounds(const hone_contest_state *state, const hone_finals *finals)
+{
+    const hone_candidate *first = finals->finalists[0].candidate;
+    if (!is_single_and_slow(finals) || first->resumed) return true;
+    return first->trial.kept == 0 || (first->trial.kept < SLOW_ROUNDS && has_time_for_block(state, finals));
+}
+
 static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, attempt *out, hone_error *err)
 {
     hone_trials *trials = &state->trials;
@@ -335,6 +357,7 @@ static hone_status run_blocks(hone_contest_state *state, hone_finals *finals, at
         bool unsteady = hone_finals_are_unsteady(finals);
         bool late = hone_trials_now(trials) >= (unsteady ? until : rounds_until(state));
         const uint32_t least = is_single_and_slow(finals) ? 1 : LEAST_BLOCKS;
+        if (ends_early(state, finals)) break;
         if (late || (b + 1 >= least && certain && !unsteady) || !has_time_for_block(state, finals)) break;
         const uint64_t took = hone_trials_now(trials) - start;
         spread = unsteady ? spread_ns(trials, finals, until) : 0;
@@ -407,7 +430,11 @@ hone_status hone_contest_run_finals(hone_contest_state *state, hone_finals *out,
         out->pace = hone_finals_first_pace(out, &state->standings, &state->spending);
         hone_finals_fit(out, LEAST_BLOCK_ROUNDS + EXTRA_ROUNDS, first_share * seconds);
         keep_most(out, most, chosen);
-        hone_status status = run_blocks(state, out, &came, err);
+        hone_status status = HONE_OK;
+        if (needs_rounds(state, out))
+            status = run_blocks(state, out, &came, err);
+        else
+            came = ATTEMPT_DONE;
         if (status == HONE_OK && came == ATTEMPT_DONE) status = run_shown(state, out, &came, err);
         if (status == HONE_OK && came == ATTEMPT_LOST) status = find_culprits(state, out, &found, err);
         if (status != HONE_OK) return status;

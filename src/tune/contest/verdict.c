@@ -267,6 +267,37 @@ static int64_t find_standing(const hone_contest_state *state, const hone_finals 
     return standing;
 }
 
+static double least_time(const hone_finalist *finalist)
+{
+    double least = INFINITY;
+    for (uint32_t i = 0; i < finalist->rounds; i++)
+        least = fmin(least, finalist->samples[i].time_ns);
+    return least;
+}
+
+// Whether a is faster than b by every reading: by the center and the least sample of the rounds, and by the race.
+static bool leads_by_all(const hone_finalist *a, const hone_finalist *b, double a_ns, double b_ns)
+{
+    double a_raced[HONE_KEPT_SAMPLES], b_raced[HONE_KEPT_SAMPLES];
+    const hone_trial *one = &a->candidate->trial, *other = &b->candidate->trial;
+    if (one->kept == 0 || other->kept == 0) return false;
+    const uint32_t a_count = hone_trial_times(one, a_raced), b_count = hone_trial_times(other, b_raced);
+    return a_ns < b_ns && least_time(a) < least_time(b) &&
+           hone_median(a_raced, a_count).middle < hone_median(b_raced, b_count).middle;
+}
+
+bool hone_finals_standing_leads(const hone_contest_state *state, const hone_finals *finals)
+{
+    double centers_ns[HONE_MAX_TOGETHER];
+    const int64_t standing = find_standing(state, finals);
+    find_centers(finals, centers_ns);
+    bool leads = standing >= 0;
+    for (uint32_t i = 0; i < finals->count && leads; i++)
+        leads = i == standing || finals->finalists[i].out ||
+                leads_by_all(&finals->finalists[standing], &finals->finalists[i], centers_ns[standing], centers_ns[i]);
+    return leads;
+}
+
 // Whether there are too few rounds to replace the present choice. The error of a few rounds is larger than their
 // interval says: three samples of the fastest of many similar finalists may all be lucky, and on a disturbed machine
 // the interval may even look certain.
@@ -295,7 +326,7 @@ static bool stays(
 uint32_t hone_finals_choose_winner(const hone_contest_state *state, const hone_finals *finals)
 {
     const uint64_t seed = state->question.options.seed;
-    hone_assert(finals->count > 0 && finals->rounds > 0);
+    hone_assert(finals->count > 0 && (finals->rounds > 0 || finals->count == 1));
     uint32_t best = hone_finals_fastest(finals), winner = best;
     int64_t standing = find_standing(state, finals);
     // A finalist that is out was certainly slower than some other; its few rounds may not show its ratio to the present

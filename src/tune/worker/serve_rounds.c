@@ -136,6 +136,7 @@ static hone_failure verify_strictly(finals *f, hone_rounds_answer *out, hone_err
     return failure;
 }
 
+// Kernels of the library do not keep results: of them only the winner gets pairs.
 static hone_failure prepare_all(finals *f, hone_spent *spent, uint32_t *out_failed, hone_error *err)
 {
     const uint64_t start = hone_os_now_ns();
@@ -146,7 +147,7 @@ static hone_failure prepare_all(finals *f, hone_spent *spent, uint32_t *out_fail
         if (failure != HONE_FAILURE_NONE) break;
         f->runners[i].is_known = f->is_known[i];
         hone_runner_recall(&f->runners[i]);
-        hone_runner_take_pairs(&f->runners[i], f->asked.count == 1);
+        if (!f->is_known[i] || f->asked.count == 1) hone_runner_take_pairs(&f->runners[i], f->asked.count == 1);
         hone_side_effects_prepared(&f->session->effects);
         hone_session_pass_phase(f->session);
     }

@@ -238,6 +238,8 @@ void hone_runner_write_elsewhere(hone_runner *runner);
 
 // A verified run of at least this duration warms the candidate up, too.
 static const double hone_warmed_ns = 20e6;
+// Of runs longer than this, samples whose results are compared replace further verified runs.
+static const double hone_long_verified_ns = 5e6;
 // Checks shorter than this are never left out, except for kernels of the library: beside a dozen busy threads sixty of
 // them took two seconds.
 static const double hone_short_look_ns = 1e6;

@@ -655,6 +655,65 @@ static void long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_al
     }
 }
 
+static void keep_samples(hone_candidate *candidate, uint32_t count)
+{
+    candidate->trial.kept = count;
+    for (uint32_t i = 0; i < count; i++)
+        candidate->trial.kept_ns[i] = candidate->trial.time_ns;
+}
+
+// Nobody is compared with it: three samples of this contest's race are its time, or one where no time is left, and it is
+// only looked at.
+static void a_single_slow_finalist_is_not_timed_again(void **state)
+{
+    static const struct {
+        double time_ns;
+        uint32_t kept;
+        bool resumed, is_late, is_timed;
+    } rows[] = {
+        {20e6, 3, false, false, false}, {20e6, 2, false, false, true}, {20e6, 1, false, true, false},
+        {20e6, 0, false, true, true},   {20e6, 3, true, true, true},   {9e6, 3, false, false, true},
+    };
+    static finals_ground g;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&g);
+        hone_candidate *alone = add(&g, 0, rows[i].time_ns, 0, 0);
+        alone->resumed = rows[i].resumed;
+        keep_samples(alone, rows[i].kept);
+        if (rows[i].is_late) g.state.trials.end_ns = 0;
+        assert_ptr_equal(winner_of(&g), alone);
+        if ((blocks_of(&g) > 0) != rows[i].is_timed) fail_msg("row %zu: %u blocks", i, blocks_of(&g));
+        hone_contest_adopt_finals(&g.finals);
+        assert_true(fabs(alone->trial.time_ns - rows[i].time_ns) < 1e-3 * rows[i].time_ns);
+        assert_true(alone->trial.samples >= (rows[i].is_late ? 1 : 3));
+    }
+}
+
+// One block of five rounds, and five more that are shown: the default was faster in the race and in the block. Where the race says otherwise, or another may
+// win, or runs are short, or there are three, the finals go on.
+static void two_slow_finalists_end_where_the_default_leads_by_every_reading(void **state)
+{
+    enum { LEADS, RACE_DIFFERS, NO_DEFAULT, IS_SHORT, THREE, CASES };
+    static finals_ground g;
+    (void)state;
+    for (int which = 0; which < CASES; which++) {
+        const double unit = which == IS_SHORT ? 1e6 : 20e6;
+        begin(&g);
+        hone_candidate *standing = add(&g, 0, unit, which == NO_DEFAULT, 0), *other = add(&g, 0, 1.02 * unit, 2, 0);
+        if (which == THREE) keep_samples(add(&g, 0, 1.03 * unit, 3, 0), 3);
+        keep_samples(standing, 3);
+        keep_samples(other, 3);
+        for (int r = 0; r < 3 && which == RACE_DIFFERS; r++)
+            other->trial.kept_ns[r] = 0.99 * unit;
+        g.swing[0] = g.swing[1] = 0.05; // two blocks do not make it certain
+        g.times_ns[0] = 0.99 * unit;
+        assert_ptr_equal(winner_of(&g), standing);
+        if (which == LEADS ? g.finals.rounds > 10 : g.finals.rounds <= 10)
+            fail_msg("case %d: %u rounds in %u blocks", which, g.finals.rounds, blocks_of(&g));
+    }
+}
+
 // Beside its sample each takes a millisecond, and that of a short run is a burst of them; where other work disturbs
 // samples, they are taken again after a rest.
 static void short_runs_have_what_surrounds_them_counted(void **state)
@@ -1103,6 +1162,8 @@ int main(void)
         cmocka_unit_test(no_block_is_begun_whose_rounds_end_after_the_contest),
         cmocka_unit_test(the_librarys_own_are_looked_at_in_the_time_that_is_left),
         cmocka_unit_test(long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone),
+        cmocka_unit_test(a_single_slow_finalist_is_not_timed_again),
+        cmocka_unit_test(two_slow_finalists_end_where_the_default_leads_by_every_reading),
         cmocka_unit_test(short_runs_have_what_surrounds_them_counted),
         cmocka_unit_test(samples_that_were_disturbed_do_not_decide),
         cmocka_unit_test(a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare_them),

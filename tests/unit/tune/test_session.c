@@ -5,6 +5,7 @@
 #include "tune/contest/contest.h"
 #include "tune/worker/session.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -180,6 +181,92 @@ static void the_librarys_own_are_looked_at_no_longer_than_there_is_time(void **s
     if (3 * runs[1] > 2 * runs[0]) fail_msg("%d runs, and %d of the library's own", runs[0], runs[1]);
 }
 
+// Sums of the inputs that a candidate was run on, each once.
+enum { MOST_INPUTS = 64 };
+static double inputs_seen[MOST_INPUTS];
+static int input_count;
+
+static hone_status copy_at_once(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    (void)plan;
+    (void)execution;
+    const hone_tensor *x = args[0].as.tensor;
+    memcpy(hone_tensor_data(args[1].as.tensor), hone_tensor_data(x), (size_t)x->shape[0] * sizeof(float));
+    return HONE_OK;
+}
+
+static hone_status copy_noting(const hone_plan *plan, const hone_value *args, const hone_execution *execution)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const hone_tensor *x = args[0].as.tensor;
+    const float *numbers = hone_tensor_data(x);
+    double sum = 0;
+    int at = 0;
+    for (int64_t i = 0; i < x->shape[0]; i++)
+        sum += numbers[i];
+    pthread_mutex_lock(&lock);
+    while (at < input_count && inputs_seen[at] != sum)
+        at++;
+    if (at == input_count && at < MOST_INPUTS) inputs_seen[input_count++] = sum;
+    pthread_mutex_unlock(&lock);
+    return copy_at_once(plan, args, execution);
+}
+
+// The same kernel leads twice, as with two of its configs. ctx: the number of inputs that each of the two was run on.
+static hone_status lead_twice(hone_contest_state *state, void *ctx, hone_error *err)
+{
+    int *inputs = ctx;
+    const hone_config config = {.count = 0};
+    hone_status status = hone_contest_choose_sandbox(&state->trials, &state->field, &state->question, err);
+    if (status == HONE_OK) status = hone_trials_open(&state->trials, err);
+    state->trials.proofs_ns = INFINITY;
+    for (int i = 0; i < 2 && status == HONE_OK; i++) {
+        const hone_try what = {.kernel = state->field.contestants[0].ref, .config = &config, .best_ns = i * 1e9};
+        hone_trial trial;
+        bool cut;
+        input_count = 0;
+        status = hone_trials_try(&state->trials, &what, &trial, &cut, err);
+        inputs[i] = input_count;
+        assert_int_equal(trial.failure, HONE_FAILURE_NONE);
+        assert_false(trial.unproven);
+    }
+    return status;
+}
+
+// The next leader of the library's own gets the ordinary and the second inputs alone. One that was brought gets those
+// for leaders, too, since a config may be wrong on them alone.
+static void a_kernel_of_the_library_is_checked_as_a_leader_once(void **state)
+{
+    ground *g = *state;
+    int inputs[2][2];
+    g->options.isolation = HONE_ISOLATION_IN_PROCESS;
+    for (int is_known = 0; is_known < 2; is_known++) {
+        const char *name = is_known ? "known" : "brought";
+        const hone_kernel kernel = {HONE_KERNEL,         .algorithm = name, .name = "good", .platform = HONE_NATIVE,
+                                    .backend = HONE_CPU, .run = copy_noting};
+        char signature[64], text[32];
+        snprintf(signature, sizeof signature, "%s(x: f32[n]) -> y: f32[n]", name);
+        snprintf(text, sizeof text, "%s(f32[100])", name);
+        const hone_algorithm algorithm = {
+            .struct_size = sizeof algorithm, .signature = signature, .reference = copy_at_once};
+        hone_call *call = NULL;
+        assert_int_equal(hone_registry_add_algorithm(g->registry, &algorithm, is_known, &g->err), HONE_OK);
+        assert_int_equal(hone_registry_add_kernels(g->registry, &kernel, 1, false, is_known, &g->err), HONE_OK);
+        const hone_algorithm_entry *entry = hone_registry_find(g->registry, name, NULL);
+        assert_int_equal(hone_call_parse(hone_allocator_system(), entry->signature, text, &call, &g->err), HONE_OK);
+        const hone_status status = hone_contest_run_as(
+            &(hone_contest_request){&g->environment, entry, call, &g->options}, lead_twice, inputs[is_known],
+            &g->contest, &g->err);
+        if (status != HONE_OK) fail_msg("%s", g->err.message);
+        hone_contest_deinit(&g->contest);
+        hone_call_release(&call);
+    }
+    if (inputs[0][1] <= 2 || inputs[1][0] <= 2 || inputs[1][1] != 2)
+        fail_msg(
+            "inputs of the first and the next leader: %d, %d; of the library's own %d, %d", inputs[0][0], inputs[0][1],
+            inputs[1][0], inputs[1][1]);
+}
+
 static void words_that_are_too_long_end_with_dots(void **state)
 {
     (void)state;
@@ -273,6 +360,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_nobody_has_time_to_look_at_is_not_made, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             the_librarys_own_are_looked_at_no_longer_than_there_is_time, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_kernel_of_the_library_is_checked_as_a_leader_once, ground_setup, ground_teardown),
         cmocka_unit_test(words_that_are_too_long_end_with_dots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
