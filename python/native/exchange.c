@@ -77,7 +77,8 @@ static struct {
     PyCFunction is_neg, is_conj, is_grad_enabled;
     PyObject *forward_ad, *name_level; // the dict of torch.autograd.forward_ad
     PyCFunction count_modes;           // NULL: they are asked for in Python
-    PyTypeObject *tensor_type;         // torch.Tensor
+    PyTypeObject *parameter_type;
+    PyTypeObject *tensor_type; // torch.Tensor
     PyObject *empty_like, *name_new_empty, *modes, *raise_versions;
     PyCFunction count_function_modes, is_autocast;
     PyObject *transform, *trace; // what says the innermost of torch.func's, the graph of torch.jit.trace; else None
@@ -132,6 +133,7 @@ static void find_functions(void)
     if (looks.raise_versions == NULL)
         looks.raise_versions = module_attribute("torch.autograd.graph", "increment_version");
     looks.tensor_type = (PyTypeObject *)module_attribute("torch", "Tensor");
+    looks.parameter_type = (PyTypeObject *)module_attribute("torch.nn", "Parameter");
     looks.forward_ad = module_attribute("torch.autograd.forward_ad", "__dict__");
     looks.name_level = PyUnicode_InternFromString("_current_level");
     looks.count_function_modes = plain_function(module_attribute("torch._C", "_len_torch_function_stack"), METH_NOARGS);
@@ -320,6 +322,11 @@ bool native_torch_raise_versions(PyObject *const *tensors, size_t count)
     if (mine != written) Py_DECREF((PyObject *)mine);
     Py_XDECREF(done);
     return done != NULL || all_are_recorded_nowhere(tensors, count);
+}
+
+bool native_torch_is_of_its_own(PyObject *object)
+{
+    return Py_IS_TYPE(object, looks.tensor_type) || Py_IS_TYPE(object, looks.parameter_type);
 }
 
 bool native_torch_is_tensor(PyObject *object)

@@ -242,7 +242,7 @@ static PyMethodDef functions[] = {
      "torch_kernel(name, recorded or None, makes_results, torch.Tensor): what torch's dispatcher calls for an "
      "operation."},
     {"torch_layer", native_torch_layer_new, METH_VARARGS,
-     "torch_layer(operation, (torch.Tensor, Parameter), weights, scalars, eps, eps_if_none, attributes, takes_rows): "
+     "torch_layer(operation, weights, scalars, eps, eps_if_none, attributes, takes_rows): "
      "what runs the calls of a replaced module."},
     {"lend", native_scripts_lend, METH_VARARGS,
      "lend(prepare, watch, name, worker): this interpreter runs kernels that are functions of Python."},

@@ -165,6 +165,8 @@ bool native_torch_is_forward(void);
 bool native_torch_is_recording(void);
 // Whether nothing in torch sees, records or changes what is called: no mode, transform, autocast, trace or profiler.
 bool native_torch_is_ordinary(void);
+// Whether it is a Tensor or Parameter, and of no class that may make something else of what is called.
+bool native_torch_is_of_its_own(PyObject *object);
 // An uninitialised tensor like another. NULL with an exception.
 PyObject *native_torch_empty_like(PyObject *like);
 // Whether it is a tensor of the torch that was learned; false where none was.
@@ -357,7 +359,7 @@ PyObject *native_compare_agreements(PyObject *module, PyObject *documents);
 PyObject *native_store_open(PyObject *module, PyObject *args);
 // torch_kernel(name, recorded or None, makes_results, torch.Tensor), in torch_kernel.c: what torch's dispatcher calls.
 PyObject *native_torch_kernel_new(PyObject *module, PyObject *args);
-// torch_layer(operation, (torch.Tensor, Parameter), weights, scalars, eps, eps_if_none, attributes, takes_rows), in torch_layer.c: what runs
+// torch_layer(operation, weights, scalars, eps, eps_if_none, attributes, takes_rows), in torch_layer.c: what runs
 // a module's call.
 PyObject *native_torch_layer_new(PyObject *module, PyObject *args);
 // A decision as a dict.

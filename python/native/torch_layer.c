@@ -20,7 +20,7 @@ typedef struct known_call {
 } known_call;
 
 typedef struct native_torch_layer {
-    PyObject_HEAD PyObject *name;        // of the operation
+    PyObject_HEAD PyObject *name;        // of the operation, whose first values are the inputs
     PyObject *weights[TENSORS - 1];      // attributes of the module; NULL: no further ones
     size_t weight_values[TENSORS - 1];   // their places among the operation's values
     size_t weight_count, result, number; // number: the place of what `eps` says
@@ -35,8 +35,6 @@ typedef struct native_torch_layer {
     size_t next;
     known_call known[KNOWN];
 } native_torch_layer;
-
-static PyTypeObject *tensor_type, *parameter_type;
 
 // A call while it is made.
 typedef struct layer_call {
@@ -92,7 +90,7 @@ static bool take_tensor(layer_call *call, PyObject *object, size_t value, bool i
 {
     native_arguments *arguments = &call->arguments;
     native_tensor *held = &arguments->held[arguments->held_count];
-    if (!Py_IS_TYPE(object, tensor_type) && !Py_IS_TYPE(object, parameter_type)) return false;
+    if (!native_torch_is_of_its_own(object)) return false;
     if (!native_tensor_of(object, NATIVE_QUICKLY, &arguments->is_outside_forward, held)) return false;
     arguments->held_count++;
     add_key(&call->key, held->tensor);
@@ -147,16 +145,19 @@ static void begin(const native_torch_layer *self, layer_call *call)
 }
 
 // False, without an exception: this way does not take the call. What was taken is released by the caller in either case.
-static bool take(const native_torch_layer *self, layer_call *call, PyObject *module, PyObject *input)
+static bool take(
+    const native_torch_layer *self, layer_call *call, PyObject *module, PyObject *const *inputs, Py_ssize_t count)
 {
     begin(self, call);
     if (!native_torch_is_ordinary()) return false;
     PyObject *fields = PyObject_GenericGetDict(module, NULL);
-    const bool taken = fields != NULL && PyDict_Check(fields) && take_tensor(call, input, 0, self->takes_rows) &&
-                       take_weights(self, call, fields) && take_numbers(self, call, fields);
+    bool taken = fields != NULL && PyDict_Check(fields);
+    for (Py_ssize_t i = 0; taken && i < count; i++)
+        taken = take_tensor(call, inputs[i], (size_t)i, self->takes_rows);
+    taken = taken && take_weights(self, call, fields) && take_numbers(self, call, fields);
     Py_XDECREF(fields);
     if (!taken) PyErr_Clear();
-    call->arguments.like = input;
+    call->arguments.like = inputs[0];
     return taken;
 }
 
@@ -186,14 +187,21 @@ static PyObject *run_into(const native_torch_layer *self, layer_call *call, PyOb
     return made;
 }
 
-// run(module, input): the result; None where the way through Python has to answer.
+static bool check_count(const native_torch_layer *self, Py_ssize_t inputs)
+{
+    if (inputs > 0 && (size_t)inputs + self->weight_count <= TENSORS) return true;
+    PyErr_Format(PyExc_TypeError, "expected 1 to %zu inputs, got %zd", TENSORS - self->weight_count, inputs);
+    return false;
+}
+
+// run(module, *inputs): the result; None where the way through Python has to answer.
 static PyObject *method_run(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     native_torch_layer *self = (native_torch_layer *)object;
     layer_call call;
     PyObject *made = NULL;
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected a module and its input, got %zd arguments", count);
-    PyObject *like = take(self, &call, args[0], args[1]) ? find(self, &call.key) : NULL;
+    if (!check_count(self, count - 1)) return NULL;
+    PyObject *like = take(self, &call, args[0], args + 1, count - 1) ? find(self, &call.key) : NULL;
     if (like != NULL) {
         Py_INCREF(like); // another thread may learn meanwhile
         PyObject *result = native_torch_empty_like(like);
@@ -207,17 +215,16 @@ static PyObject *method_run(PyObject *object, PyObject *const *args, Py_ssize_t 
     return made;
 }
 
-// learn(module, input, like): a call that the way through Python has answered. like(): a tensor as the result is, without memory.
+// learn(like, module, *inputs): a call that the way through Python has answered. like(): a tensor as the result is, without memory.
 static PyObject *method_learn(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     native_torch_layer *self = (native_torch_layer *)object;
     layer_call call;
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "expected a module, its input and a function, got %zd arguments", count);
-    const bool is_new = take(self, &call, args[0], args[1]) && find(self, &call.key) == NULL;
+    if (!check_count(self, count - 2)) return NULL;
+    const bool is_new = take(self, &call, args[1], args + 2, count - 2) && find(self, &call.key) == NULL;
     native_arguments_release(&call.arguments);
     if (!is_new) Py_RETURN_NONE;
-    PyObject *like = PyObject_CallNoArgs(args[2]);
+    PyObject *like = PyObject_CallNoArgs(args[0]);
     if (like == NULL) return NULL;
     known_call *known = &self->known[self->next++ % KNOWN];
     PyObject *before = known->like;
@@ -261,9 +268,9 @@ PyTypeObject *native_torch_layer_make_type(PyObject *module)
 {
     static PyMethodDef methods[] = {
         {"run", (PyCFunction)(void (*)(void))method_run, METH_FASTCALL,
-         "run(module, input): the result; None where the way through Python has to answer."},
+         "run(module, *inputs): the result; None where the way through Python has to answer."},
         {"learn", (PyCFunction)(void (*)(void))method_learn, METH_FASTCALL,
-         "learn(module, input, like): a call that was answered; like() is a tensor as its result is."},
+         "learn(like, module, *inputs): a call that was answered; like() is a tensor as its result is."},
         {0},
     };
     static PyGetSetDef fields[] = {{"hits", get_hits, set_hits, "Calls that were run.", NULL}, {0}};
@@ -318,12 +325,12 @@ static bool place_scalars(native_torch_layer *self, const native_operation *oper
 PyObject *native_torch_layer_new(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *name, *types, *weights, *scalars, *eps, *attributes;
+    PyObject *name, *weights, *scalars, *eps, *attributes;
     double eps_if_none;
     int takes_rows;
     if (!PyArg_ParseTuple(
-            args, "UO!O!O!OdO!p", &name, &PyTuple_Type, &types, &PyTuple_Type, &weights, &PyDict_Type, &scalars, &eps,
-            &eps_if_none, &PyTuple_Type, &attributes, &takes_rows))
+            args, "UO!O!OdO!p", &name, &PyTuple_Type, &weights, &PyDict_Type, &scalars, &eps, &eps_if_none,
+            &PyTuple_Type, &attributes, &takes_rows))
         return NULL;
     native_operation *operation = native_operation_of_default(name);
     native_torch_layer *self = operation != NULL ? PyObject_New(native_torch_layer, native.torch_layer_type) : NULL;
@@ -335,9 +342,7 @@ PyObject *native_torch_layer_new(PyObject *module, PyObject *args)
         self->takes_rows = takes_rows != 0;
         self->name_parameters = PyUnicode_InternFromString("_parameters");
         self->eps = eps != Py_None ? Py_NewRef(eps) : NULL;
-        if (!PyArg_ParseTuple(types, "O!O!", &PyType_Type, &tensor_type, &PyType_Type, &parameter_type) ||
-            !place_weights(self, operation, weights) || !place_scalars(self, operation, scalars))
-            Py_CLEAR(self);
+        if (!place_weights(self, operation, weights) || !place_scalars(self, operation, scalars)) Py_CLEAR(self);
     }
     Py_XDECREF((PyObject *)operation);
     return (PyObject *)self;

@@ -1004,6 +1004,25 @@ class Models(HoneTest):
             module(x)
         self.assertEqual(site.noted, noted)
 
+    def test_a_tensor_of_a_class_keeps_its_class_where_the_call_was_learned(self):
+        class Named(torch.Tensor):
+            pass
+
+        class Product(nn.Module):
+            def forward(self, x):
+                return F.softmax(x, -1)
+
+        for module in (nn.Linear(32, 32), nn.Softmax(-1), Mlp(32, 48), Product()):
+            x = torch.randn(4, 32)
+            with torch.no_grad():
+                expected = module(x)
+                with hone.torch.replace(nn.ModuleList([module])):
+                    for _ in range(3):
+                        self.assertIs(type(module(x)), torch.Tensor)
+                        made = module(x.as_subclass(Named))
+                        self.assertIs(type(made), Named)
+                    torch.testing.assert_close(made.as_subclass(torch.Tensor), expected, rtol=1e-4, atol=1e-5)
+
     def test_a_learned_call_is_run_by_threads_and_counted_once_each(self):
         module, x = nn.Linear(32, 32), torch.randn(4, 32)
         site, expected = self.learned(module, x), None
