@@ -25,10 +25,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.compiler import is_dynamo_compiling
 from torch.overrides import TorchFunctionMode
 
 import hone.torch
-from hone import _gradients, _rewriting, runtimes
+from hone import _gradients, _hone, _rewriting, runtimes
 from hone.errors import InvalidArgumentError
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -43,6 +44,16 @@ _PROBED = {torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 # What a module was asked ----------------------------------------------------------------------------------------------
 
 
+def _not_run(module: Any, *inputs: Any) -> None:
+    return None
+
+
+def _without_memory(made: torch.Tensor) -> torch.Tensor:
+    like = torch.empty_like(made, memory_format=torch.contiguous_format)
+    like.untyped_storage().resize_(0)
+    return like
+
+
 @dataclasses.dataclass
 class Site:
     """One module that was replaced.
@@ -51,7 +62,7 @@ class Site:
         name: in the model.
         kind: its class.
         operation: hone's.
-        hits: calls that ran hone's operation, outside of compiled graphs.
+        hits: calls that ran hone's operation, outside of compiled graphs; noted: those of them that went through Python.
         masked: those of them that ran ``dot_product_attention``, which takes a mask.
         passed: calls that ran torch's, by reason.
         torch_seconds, hone_seconds: of all its distinct calls together, after :meth:`Replaced.measure`.
@@ -63,7 +74,7 @@ class Site:
     module: nn.Module = dataclasses.field(repr=False)
     before: type[nn.Module] = dataclasses.field(repr=False)
     front: type[_Replaced] = dataclasses.field(repr=False)
-    hits: int = 0
+    noted: int = 0
     masked: int = 0
     passed: Counter[str] = dataclasses.field(default_factory=Counter)
     torch_seconds: float | None = None
@@ -76,6 +87,16 @@ class Site:
     parts: dict[str, Site] = dataclasses.field(default_factory=dict, repr=False)
     told: set[tuple[str, bool]] = dataclasses.field(default_factory=set, repr=False)  # methods, in training or not, whose sources tell all their calls
     not_measured: Counter[str] = dataclasses.field(default_factory=Counter)
+    layer: _hone.TorchLayer | None = dataclasses.field(default=None, repr=False)  # what runs calls that were noted
+    run: Callable[..., Any] = dataclasses.field(default=_not_run, repr=False)  # its
+
+    @property
+    def hits(self) -> int:
+        return self.noted + (0 if self.layer is None else self.layer.hits)
+
+    def learn(self, made: torch.Tensor, module: nn.Module, *inputs: torch.Tensor) -> None:
+        if self.layer is not None:
+            self.layer.learn(functools.partial(_without_memory, made), module, *inputs)
 
     def part(self, function: str) -> Site:
         """Of a function of torch that this module calls itself."""
@@ -93,7 +114,7 @@ class Site:
         if reason is not None:
             self.passed[reason] += 1
             return
-        self.hits += 1
+        self.noted += 1
         self.masked += is_masked
         if len(self.calls) < 64:
             cast = _autocast_dtype(tensors[0].device.type)
@@ -188,7 +209,9 @@ class _Replaced:
         site.note(reason, tensors, self._hone, torchs)
         if reason is not None:
             return _by_torch(torchs, args, {})
-        return self._with(weights, *tensors)
+        made = self._with(weights, *tensors)
+        site.learn(made, self, *tensors)  # type: ignore[arg-type]
+        return made
 
     def _run_torchs(self, reason: str, *args: Any, **keywords: Any) -> Any:
         if not torch.compiler.is_compiling():
@@ -204,13 +227,27 @@ class _Replaced:
 
     def _hone(self, *tensors: torch.Tensor) -> Any:
         """Of the call's tensors, with the weights that the module has now."""
-        return self._with(self._weights(), *tensors)
+        made = self._hone_site.run(self, *tensors)
+        return self._with(self._weights(), *tensors) if made is None else made
+
+    @classmethod
+    def _layer(cls, module: nn.Module, operation: str, settings: dict[str, Any]) -> _hone.TorchLayer | None:
+        """What runs calls without Python; None: they all go through it."""
+        return None
 
     def _weights(self) -> tuple[torch.Tensor | None, ...]:
         return ()
 
     def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
         raise NotImplementedError
+
+
+def _made_layer(module: nn.Module, operation: str, weights: tuple[tuple[str, str], ...], scalars: dict[str, bool | float], *, eps: str | None = None,
+                attributes: tuple[tuple[str, Any], ...] = (), takes_rows: bool = False) -> _hone.TorchLayer | None:
+    """For a module whose weights are those of its class' own attributes, if any."""
+    if any(hasattr(type(module), name) for name, _ in weights):
+        return None
+    return _hone.torch_layer(operation, weights, scalars, eps, torch.finfo(torch.float32).eps, attributes, takes_rows)
 
 
 # Kinds of modules -----------------------------------------------------------------------------------------------------
@@ -242,7 +279,7 @@ def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
     is_one_call = bias is None or _adds(x)
     added = bias if is_one_call else None
     if weight.stride(1) == 1:
-        made = hone.torch.ops.matmul(hone.torch.dense(rows), weight, added, None, transpose_b=True)
+        made = hone.torch.called("matmul")(hone.torch.dense(rows), weight, added, None, transpose_b=True)
     else:
         made = hone.torch.product(rows, weight.transpose(0, 1), added)
     if not is_one_call:
@@ -254,11 +291,19 @@ class _Linear(_Replaced):
     operation = "matmul"
 
     def forward(self, input: torch.Tensor) -> Any:
+        made = None if is_dynamo_compiling() else self._hone_site.run(self, input)
+        return self._forward(input) if made is None else made
+
+    def _forward(self, input: torch.Tensor) -> Any:
         if not isinstance(input, torch.Tensor):
             return self._run_torchs("no tensor", input)
         weights = self._weights()
         reason = _refused_dtype(input, weights[0], dtypes=_dtypes_of_products(input)) or _refused_row(input, weights[0].shape[1])  # type: ignore[union-attr]
         return self._run(reason, (input,), weights, input)
+
+    @classmethod
+    def _layer(cls, module: nn.Module, operation: str, settings: dict[str, Any]) -> _hone.TorchLayer | None:
+        return _made_layer(module, operation, (("weight", "b"), ("bias", "bias")), {"transpose_b": True}, takes_rows=True)
 
     def _weights(self) -> tuple[torch.Tensor | None, ...]:
         return self.weight, self.bias  # type: ignore[attr-defined]
@@ -274,6 +319,10 @@ class _Norm(_Replaced):
     operation = "layer_norm"
 
     def forward(self, *args: Any, **keywords: Any) -> Any:
+        made = None if is_dynamo_compiling() or len(args) != 1 or keywords else self._hone_site.run(self, args[0])
+        return self._forward(*args, **keywords) if made is None else made
+
+    def _forward(self, *args: Any, **keywords: Any) -> Any:
         if len(args) != 1 or keywords or not isinstance(args[0], torch.Tensor):
             return self._run_torchs("other arguments than one tensor", *args, **keywords)
         if not self._is_as_it_was():
@@ -285,6 +334,12 @@ class _Norm(_Replaced):
             reason = _refused_row(x, dim)
         return self._run(reason, (x,), weights, x)
 
+    @classmethod
+    def _layer(cls, module: nn.Module, operation: str, settings: dict[str, Any]) -> _hone.TorchLayer | None:
+        scalars = {} if operation == "rms_norm" else {"subtract_mean": settings["subtract_mean"], "weight_offset": settings["offset"]}
+        weights = (("weight", "weight"), ("bias", "bias"))[:1 if operation == "rms_norm" else 2]
+        return _made_layer(module, operation, weights, scalars, eps=settings["eps"], attributes=settings["attributes"])
+
     def _weights(self) -> tuple[torch.Tensor | None, ...]:
         return getattr(self, "weight", None), getattr(self, "bias", None)
 
@@ -294,14 +349,22 @@ class _Norm(_Replaced):
         if eps is None:
             eps = torch.finfo(torch.float32).eps  # torch's, whatever the dtype: it computes in float32
         if self._hone_site.operation == "rms_norm":
-            return hone.torch.ops.rms_norm(x, weight, eps=eps)
-        return hone.torch.ops.layer_norm(x, weight, bias, eps=eps, subtract_mean=said["subtract_mean"], weight_offset=said["offset"])
+            return hone.torch.called("rms_norm")(x, weight, eps=eps)
+        return hone.torch.called("layer_norm")(x, weight, bias, eps=eps, subtract_mean=said["subtract_mean"], weight_offset=said["offset"])
 
 
 class _Softmax(_Replaced):
     operation = "softmax"
 
     def forward(self, input: torch.Tensor) -> Any:
+        made = None if is_dynamo_compiling() else self._hone_site.run(self, input)
+        return self._forward(input) if made is None else made
+
+    @classmethod
+    def _layer(cls, module: nn.Module, operation: str, settings: dict[str, Any]) -> _hone.TorchLayer | None:
+        return _made_layer(module, operation, (), {}, attributes=(("dim", module.dim),))
+
+    def _forward(self, input: torch.Tensor) -> Any:
         if not isinstance(input, torch.Tensor):
             return self._run_torchs("no tensor", input)
         last = input.dim() > 0 and self.dim in (-1, input.dim() - 1)  # type: ignore[attr-defined]
@@ -309,7 +372,7 @@ class _Softmax(_Replaced):
         return self._run(reason or ("no elements" if input.numel() == 0 else None), (input,), (), input)
 
     def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
-        return hone.torch.ops.softmax(hone.torch.dense(tensors[0]))
+        return hone.torch.called("softmax")(hone.torch.dense(tensors[0]))
 
 
 class _GatedMlp(_Replaced):
@@ -320,17 +383,36 @@ class _GatedMlp(_Replaced):
     def forward(self, *args: Any, **keywords: Any) -> Any:
         if len(args) != 1 or keywords or not isinstance(args[0], torch.Tensor):
             return self._run_torchs("other arguments than one tensor", *args, **keywords)
-        names, others = self._hone_site.settings["names"], self._hone_site.settings["others"]
+        site = self._hone_site
+        names, others = site.settings["names"], site.settings["others"]
         if not self._is_as_it_was() or any(getattr(self, name)._forward_hooks or getattr(self, name)._forward_pre_hooks for name in others):
             return self._run_torchs("attributes or hooks that were changed", *args)
-        gate, up = getattr(self, names[0])(args[0]), getattr(self, names[1])(args[0])
-        reason = _refused_dtype(gate, up) or ("no elements" if gate.numel() == 0 else self._hone_site.why_not_trained((gate, up)))
-        if not torch.compiler.is_compiling():
-            self._hone_site.note(reason, (gate, up), self._hone, _silu_mul)
-        return getattr(self, names[2])(self._hone(gate, up) if reason is None else _silu_mul(gate, up))
+        gate, up = self._part(names[0])(args[0]), self._part(names[1])(args[0])
+        made = None if is_dynamo_compiling() else site.run(self, gate, up)
+        return self._part(names[2])(self._made(gate, up) if made is None else made)
+
+    def _part(self, name: str) -> Any:
+        part = None if is_dynamo_compiling() else self._modules.get(name)  # type: ignore[attr-defined]
+        return getattr(self, name) if part is None else part
+
+    def _made(self, gate: Any, up: Any) -> Any:
+        site = self._hone_site
+        reason = _refused_dtype(gate, up) or ("no elements" if gate.numel() == 0 else site.why_not_trained((gate, up)))
+        if torch.compiler.is_compiling():
+            return self._with((), gate, up) if reason is None else _silu_mul(gate, up)
+        site.note(reason, (gate, up), self._hone, _silu_mul)
+        if reason is not None:
+            return _silu_mul(gate, up)
+        made = self._with((), gate, up)
+        site.learn(made, self, gate, up)
+        return made
+
+    @classmethod
+    def _layer(cls, module: nn.Module, operation: str, settings: dict[str, Any]) -> _hone.TorchLayer | None:
+        return _made_layer(module, operation, (), {})
 
     def _with(self, weights: tuple[torch.Tensor | None, ...], *tensors: torch.Tensor) -> Any:
-        return hone.torch.ops.silu_mul(*map(hone.torch.dense, tensors))
+        return hone.torch.called("silu_mul")(*map(hone.torch.dense, tensors))
 
 
 def _silu_mul(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
@@ -397,14 +479,14 @@ def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Te
     """Of [batch, head, position, element], as torch has it."""
     if mask is None:
         q, k, v = (_packed(hone.torch.dense(one)) for one in (q, k, v))
-        return hone.torch.ops.scaled_dot_product_attention(q, k, v, causal=causal, softmax_scale=scale, axes="bhsd")  # type: ignore[no-any-return]
+        return hone.torch.called("scaled_dot_product_attention")(q, k, v, causal=causal, softmax_scale=scale, axes="bhsd")  # type: ignore[no-any-return]
     mask = mask[(None,) * (4 - mask.dim())]
     is_bool = mask.dtype is torch.bool
     if _is_cast(q) and not is_bool:
         mask = mask.to(torch.get_autocast_dtype(q.device.type))
     by = {"mask": mask} if is_bool else {"bias": mask if mask.stride(-1) == 1 else mask.contiguous()}
     q, k, v = (hone.torch.dense(one).transpose(1, 2) for one in (q, k, v))
-    made = hone.torch.ops.dot_product_attention(q, k, v, softmax_scale=scale, **by)
+    made = hone.torch.called("dot_product_attention")(q, k, v, softmax_scale=scale, **by)
     # A query that sees no key: hone weighs all keys the same, torch none.
     blind = (mask.logical_not() if is_bool else mask == float("-inf")).all(-1, keepdim=True)
     return made.transpose(1, 2).masked_fill(blind, 0.0)  # type: ignore[no-any-return]
@@ -816,7 +898,7 @@ def _ask_softmax(input: Any = None, dim: Any = None, _stacklevel: int = 3, dtype
         reason = "autocast"
 
     def ours(x: torch.Tensor) -> torch.Tensor:
-        return hone.torch.ops.softmax(hone.torch.dense(x if dtype is None else x.to(dtype)))  # type: ignore[no-any-return]
+        return hone.torch.called("softmax")(hone.torch.dense(x if dtype is None else x.to(dtype)))  # type: ignore[no-any-return]
 
     def torchs(x: torch.Tensor) -> torch.Tensor:
         return torch.softmax(x, -1, dtype=dtype)
@@ -842,7 +924,7 @@ def _refused_norm(x: Any, normalized_shape: Any, *weights: Any) -> str | None:
 def _ask_layer_norm(input: Any = None, normalized_shape: Any = None, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True,
                     **others: Any) -> Asked:
     def ours(x: torch.Tensor, weight: Any = None, bias: Any = None) -> torch.Tensor:
-        return hone.torch.ops.layer_norm(hone.torch.dense(x), weight, bias, eps=eps)  # type: ignore[no-any-return]
+        return hone.torch.called("layer_norm")(hone.torch.dense(x), weight, bias, eps=eps)  # type: ignore[no-any-return]
 
     def torchs(x: torch.Tensor, weight: Any = None, bias: Any = None) -> torch.Tensor:
         return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
@@ -855,8 +937,8 @@ def _ask_rms_norm(input: Any = None, normalized_shape: Any = None, weight: Any =
 
     def ours(x: torch.Tensor, weight: Any = None) -> torch.Tensor:
         if weight is None:
-            return hone.torch.ops.layer_norm(hone.torch.dense(x), eps=least, subtract_mean=False)  # type: ignore[no-any-return]
-        return hone.torch.ops.rms_norm(hone.torch.dense(x), weight, eps=least)  # type: ignore[no-any-return]
+            return hone.torch.called("layer_norm")(hone.torch.dense(x), eps=least, subtract_mean=False)  # type: ignore[no-any-return]
+        return hone.torch.called("rms_norm")(hone.torch.dense(x), weight, eps=least)  # type: ignore[no-any-return]
 
     def torchs(x: torch.Tensor, weight: Any = None) -> torch.Tensor:
         return F.rms_norm(x, x.shape[-1:], weight, eps)
@@ -1167,11 +1249,13 @@ class Replaced:
             raise InvalidArgumentError(f"repeats must be a number from 1, got {repeats!r}")
         for site in self.sites:
             if site.calls:
-                site.is_measured = True
+                site.is_measured, hits = True, 0 if site.layer is None else site.layer.hits
                 try:
                     site.torch_seconds, site.hone_seconds = _times(site, repeats)
                 finally:
                     site.is_measured = False
+                    if site.layer is not None:
+                        site.layer.hits = hits
         return self
 
     def __repr__(self) -> str:
@@ -1282,6 +1366,9 @@ def replace(model: nn.Module) -> Replaced:
     sites = []
     for name, module, (front, operation, settings) in found:
         site = _site(name, type(module).__name__, operation, module, type(module), front, settings)
+        site.layer = front._layer(module, operation, settings)
+        if site.layer is not None:
+            site.run = site.layer.run
         for function in _functions_of(type(module)) if front is _Calling else ():
             if function in _OPERATIONS:
                 site.part(function)

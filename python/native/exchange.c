@@ -77,8 +77,12 @@ static struct {
     PyCFunction is_neg, is_conj, is_grad_enabled;
     PyObject *forward_ad, *name_level; // the dict of torch.autograd.forward_ad
     PyCFunction count_modes;           // NULL: they are asked for in Python
-    PyTypeObject *tensor_type;         // torch.Tensor
+    PyTypeObject *parameter_type;
+    PyTypeObject *tensor_type; // torch.Tensor
     PyObject *empty_like, *name_new_empty, *modes, *raise_versions;
+    PyCFunction count_function_modes, is_autocast;
+    PyObject *transform, *trace; // what says the innermost of torch.func's, the graph of torch.jit.trace; else None
+    PyObject *profiler, *name_is_profiled; // the dict of torch.autograd.profiler
     PyCFunction raise_versions_of; // the same without the way there, of an iterable; NULL: it is called as Python does
 } looks;
 
@@ -129,8 +133,15 @@ static void find_functions(void)
     if (looks.raise_versions == NULL)
         looks.raise_versions = module_attribute("torch.autograd.graph", "increment_version");
     looks.tensor_type = (PyTypeObject *)module_attribute("torch", "Tensor");
+    looks.parameter_type = (PyTypeObject *)module_attribute("torch.nn", "Parameter");
     looks.forward_ad = module_attribute("torch.autograd.forward_ad", "__dict__");
     looks.name_level = PyUnicode_InternFromString("_current_level");
+    looks.count_function_modes = plain_function(module_attribute("torch._C", "_len_torch_function_stack"), METH_NOARGS);
+    looks.is_autocast = plain_function(module_attribute("torch._C", "_is_any_autocast_enabled"), METH_NOARGS);
+    looks.transform = module_attribute("torch._C._functorch", "peek_interpreter_stack");
+    looks.trace = module_attribute("torch._C", "_get_tracing_state");
+    looks.profiler = module_attribute("torch.autograd.profiler", "__dict__");
+    looks.name_is_profiled = PyUnicode_InternFromString("_is_profiler_enabled");
     looks.name_new_empty = PyUnicode_InternFromString("new_empty");
     PyErr_Clear();
 }
@@ -219,6 +230,28 @@ bool native_torch_is_recording(void)
     return !none;
 }
 
+static bool said_none(PyObject *function)
+{
+    PyObject *answer = function != NULL ? PyObject_CallNoArgs(function) : NULL;
+    Py_XDECREF(answer);
+    return answer == Py_None;
+}
+
+bool native_torch_is_ordinary(void)
+{
+    if (!looks.known || looks.count_function_modes == NULL || looks.is_autocast == NULL || looks.profiler == NULL)
+        return false;
+    PyObject *modes = looks.count_function_modes(NULL, NULL);
+    const bool has_none = modes != NULL && PyLong_AsLong(modes) == 0;
+    Py_XDECREF(modes);
+    const bool is_ordinary = has_none && !native_torch_is_recording() && !native_torch_is_forward() &&
+                             said_no(looks.is_autocast(NULL, NULL)) && said_none(looks.transform) &&
+                             said_none(looks.trace) &&
+                             PyDict_GetItemWithError(looks.profiler, looks.name_is_profiled) == Py_False;
+    PyErr_Clear();
+    return is_ordinary;
+}
+
 // What torch's function goes through: a tuple and its iterator would take as long as all else of the call.
 typedef struct native_written {
     PyObject_HEAD PyObject *const *tensors; // borrowed; NULL: nobody goes through it
@@ -291,6 +324,11 @@ bool native_torch_raise_versions(PyObject *const *tensors, size_t count)
     return done != NULL || all_are_recorded_nowhere(tensors, count);
 }
 
+bool native_torch_is_of_its_own(PyObject *object)
+{
+    return Py_IS_TYPE(object, looks.tensor_type) || Py_IS_TYPE(object, looks.parameter_type);
+}
+
 bool native_torch_is_tensor(PyObject *object)
 {
     return looks.tensor_type != NULL && PyObject_TypeCheck(object, looks.tensor_type);
@@ -305,6 +343,11 @@ static bool is_like(const hone_tensor *view, const native_made_result *wanted)
         if (view->shape[i] != wanted->dims[i] || (stride != step && view->shape[i] != 1)) return false;
     }
     return true;
+}
+
+PyObject *native_torch_empty_like(PyObject *like)
+{
+    return PyObject_CallFunctionObjArgs(looks.empty_like, like, NULL);
 }
 
 PyObject *native_torch_empty(PyObject *like, const hone_tensor *view, const native_made_result *wanted)

@@ -191,6 +191,7 @@ static bool make_types(PyObject *module)
         {"Store", native_store_make_type, &native.store_type},
         {"Tuning", native_tuner_make_type, &native.tuning_type},
         {"TorchKernel", native_torch_kernel_make_type, &native.torch_kernel_type},
+        {"TorchLayer", native_torch_layer_make_type, &native.torch_layer_type},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (*rows[i].type == NULL) *rows[i].type = rows[i].make(module);
@@ -240,6 +241,9 @@ static PyMethodDef functions[] = {
     {"torch_kernel", native_torch_kernel_new, METH_VARARGS,
      "torch_kernel(name, recorded or None, makes_results, torch.Tensor): what torch's dispatcher calls for an "
      "operation."},
+    {"torch_layer", native_torch_layer_new, METH_VARARGS,
+     "torch_layer(operation, weights, scalars, eps, eps_if_none, attributes, takes_rows): "
+     "what runs the calls of a replaced module."},
     {"lend", native_scripts_lend, METH_VARARGS,
      "lend(prepare, watch, name, worker): this interpreter runs kernels that are functions of Python."},
     {"work", native_scripts_work, METH_VARARGS, "work(fd): the whole of a worker's process."},

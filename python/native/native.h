@@ -28,7 +28,7 @@ typedef struct native_state {
     bool contexts_used; // whether any context was ever entered
     struct native_runtime *runtime; // that of the module's functions; NULL: not made yet
     PyTypeObject *runtime_type, *operation_type, *plan_type, *call_type, *context_type, *overlay_type, *result_type,
-        *program_type, *store_type, *tuning_type, *torch_kernel_type;
+        *program_type, *store_type, *tuning_type, *torch_kernel_type, *torch_layer_type;
 } native_state;
 
 extern native_state native;
@@ -163,6 +163,12 @@ bool native_torch_is_plain(PyObject *tensor, const hone_tensor *view);
 bool native_torch_is_forward(void);
 // Whether a mode of torch's sees every operation: a graph is traced, calls are counted.
 bool native_torch_is_recording(void);
+// Whether nothing in torch sees, records or changes what is called: no mode, transform, autocast, trace or profiler.
+bool native_torch_is_ordinary(void);
+// Whether it is a Tensor or Parameter, and of no class that may make something else of what is called.
+bool native_torch_is_of_its_own(PyObject *object);
+// An uninitialised tensor like another. NULL with an exception.
+PyObject *native_torch_empty_like(PyObject *like);
 // Whether it is a tensor of the torch that was learned; false where none was.
 bool native_torch_is_tensor(PyObject *object);
 // Raises the versions of tensors of torch that were written. False with an exception set.
@@ -307,6 +313,7 @@ PyTypeObject *native_program_make_type(PyObject *module);
 PyTypeObject *native_store_make_type(PyObject *module);
 PyTypeObject *native_tuner_make_type(PyObject *module);
 PyTypeObject *native_torch_kernel_make_type(PyObject *module);
+PyTypeObject *native_torch_layer_make_type(PyObject *module);
 
 // Parameters and results of a signature, a dict each.
 PyObject *native_parameters_of(const hone_signature *signature);
@@ -352,6 +359,9 @@ PyObject *native_compare_agreements(PyObject *module, PyObject *documents);
 PyObject *native_store_open(PyObject *module, PyObject *args);
 // torch_kernel(name, recorded or None, makes_results, torch.Tensor), in torch_kernel.c: what torch's dispatcher calls.
 PyObject *native_torch_kernel_new(PyObject *module, PyObject *args);
+// torch_layer(operation, weights, scalars, eps, eps_if_none, attributes, takes_rows), in torch_layer.c: what runs
+// a module's call.
+PyObject *native_torch_layer_new(PyObject *module, PyObject *args);
 // A decision as a dict.
 PyObject *native_decision(const hone_decision *decision, const char *call);
 

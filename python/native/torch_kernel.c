@@ -1,7 +1,7 @@
 // What torch calls for an operation of hone.torch: a kernel of torch's dispatcher that is no function of Python, since a
 // call of one costs more than all that hone does. It is registered below autograd, and at autograd with a function of
 // Python beside it that is asked where torch records something: gradients, a graph, calls. Elsewhere one kernel has run
-// the whole call.
+// the whole call. Functions of replaced models call such a kernel themselves, with torch's operation beside it.
 #include "native.h"
 
 #include <string.h>
@@ -10,6 +10,7 @@ typedef struct native_torch_kernel {
     PyObject_HEAD PyObject *name; // of the operation
     PyObject *recorded;           // what is called where torch records something; None: nothing is above this kernel
     bool makes_results;           // else they are given, and their versions go up
+    bool is_called;               // by a program, not by torch's dispatcher, which then sees what is not `ordinary`
 } native_torch_kernel;
 
 // Positional arguments and keywords as Python's fast calls have them.
@@ -90,6 +91,15 @@ static PyObject *run(const native_torch_kernel *self, call_arguments *arguments,
     Py_RETURN_NONE;
 }
 
+static bool are_of_their_own(const call_arguments *arguments)
+{
+    const Py_ssize_t count = arguments->positional + (arguments->names != NULL ? PyTuple_Size(arguments->names) : 0);
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (native_torch_is_tensor(arguments->values[i]) && !native_torch_is_of_its_own(arguments->values[i]))
+            return false;
+    return true;
+}
+
 static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
 {
     const native_torch_kernel *self = (native_torch_kernel *)object;
@@ -98,8 +108,9 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
     PyObject *result = NULL;
     bool taken = false;
     if (!spread(&arguments, args, keywords)) return NULL;
-    if (!is_above || !(native_torch_is_recording() || native_torch_is_forward()))
-        result = run(self, &arguments, &taken);
+    const bool is_seen = self->is_called ? !native_torch_is_ordinary() || !are_of_their_own(&arguments)
+                                         : native_torch_is_recording() || native_torch_is_forward();
+    if (!is_above || !is_seen) result = run(self, &arguments, &taken);
     Py_XDECREF(arguments.names);
     if (!is_above || taken) return result;
     PyErr_Clear(); // what cannot be taken as it is may be what torch makes of it, and below
@@ -124,13 +135,15 @@ PyObject *native_torch_kernel_new(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *name, *recorded, *tensor_type;
-    int makes_results;
-    if (!PyArg_ParseTuple(args, "UOpO!", &name, &recorded, &makes_results, &PyType_Type, &tensor_type)) return NULL;
+    int makes_results, is_called = 0;
+    if (!PyArg_ParseTuple(args, "UOpO!|p", &name, &recorded, &makes_results, &PyType_Type, &tensor_type, &is_called))
+        return NULL;
     native_torch_learn((PyTypeObject *)tensor_type);
     native_torch_kernel *self = PyObject_New(native_torch_kernel, native.torch_kernel_type);
     if (self == NULL) return NULL;
     self->name = Py_NewRef(name);
     self->recorded = Py_NewRef(recorded);
     self->makes_results = makes_results != 0;
+    self->is_called = is_called != 0;
     return (PyObject *)self;
 }

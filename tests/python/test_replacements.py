@@ -1,5 +1,6 @@
 """hone's operations in models of the real torch, on the CPU."""
 
+import concurrent.futures
 import copy
 import inspect
 import linecache
@@ -881,6 +882,160 @@ class Models(HoneTest):
             module.act = F.gelu
             module(x)
         self.assertEqual((replaced.sites[0].hits, len(seen)), (1, 2))
+
+    def learned(self, module, x):
+        """Replaced, with a call that it has run without Python."""
+        replaced = hone.torch.replace(nn.ModuleList([module]))
+        self.addCleanup(replaced.undo)
+        site = replaced.sites[0]
+        with torch.no_grad():
+            for _ in range(3):
+                module(x)
+        self.assertEqual((site.noted, site.hits), (1, 3))
+        return site
+
+    def as_torch(self, site, x):
+        """What a module gives, beside torch's own forward of it."""
+        with torch.no_grad():
+            made, expected = site.module(x), site.before.forward(site.module, x)
+        self.assertEqual((made.shape, made.dtype, made.is_contiguous()), (expected.shape, expected.dtype, True))
+        torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
+
+    def test_a_learned_call_sees_weights_that_changed(self):
+        def halve(module):
+            module.weight.data.mul_(0.5)
+
+        def load(module):
+            module.load_state_dict({name: torch.randn_like(value) for name, value in module.state_dict().items()})
+
+        def swap(module):
+            torch.utils.swap_tensors(module.weight, nn.Parameter(torch.randn_like(module.weight)))
+
+        def renew(module):
+            module.weight = nn.Parameter(torch.randn(*module.weight.shape[:-1], 2 * module.weight.shape[-1])[..., ::2])
+
+        def negate(module):
+            module.weight = nn.Parameter(torch._neg_view(torch.randn_like(module.weight)))
+
+        def bare(module):
+            if getattr(module, "bias", None) is not None:
+                module.bias = None
+
+        def lay_over(module):
+            vars(module)["weight"] = torch.randn_like(module._parameters["weight"])
+
+        for make in (lambda: nn.Linear(32, 24), lambda: nn.LayerNorm(32), lambda: nn.RMSNorm(32, eps=1e-5), lambda: LlamaRMSNorm(32)):
+            for change in (halve, load, swap, renew, negate, bare, lay_over):
+                module, x = make(), torch.randn(2, 3, 32)
+                site = self.learned(module, x)
+                with self.subTest(site.kind, change=change.__name__), torch.no_grad():
+                    change(module)
+                    for _ in range(3):
+                        self.as_torch(site, x)
+
+    def test_a_learned_call_sees_another_dtype_shape_and_layout(self):
+        for make in (lambda: nn.Linear(32, 24), lambda: nn.LayerNorm(32), lambda: nn.RMSNorm(32, eps=1e-5), lambda: nn.Softmax(-1)):
+            x = torch.randn(2, 3, 32)
+            site = self.learned(make(), x)
+            for other in (x[:1], x[0], x[0, 0], x.transpose(0, 1), torch.randn(2, 3, 64)[..., ::2], torch.randn(2, 6, 32)[:, ::2], x.expand(4, 2, 3, 32),
+                          torch.randn(0, 32), torch._neg_view(x), torch.randn(2, 3, 32, dtype=torch.cfloat).conj().imag, nn.Parameter(x)):
+                for _ in range(3):
+                    self.as_torch(site, other)
+            site.module.double()
+            for _ in range(3):
+                self.as_torch(site, x.double())
+            if site.kind == "Linear":
+                site.module.float()
+                with self.assertRaises(RuntimeError), torch.no_grad():
+                    site.module(x.double())
+        module = nn.Linear(32, 32)
+        site = self.learned(module, torch.randn(4, 32))
+        module.weight = nn.Parameter(torch.randn(16, 32))
+        module.bias = nn.Parameter(torch.randn(16))
+        self.as_torch(site, torch.randn(4, 32))
+
+    def test_a_learned_call_is_seen_by_all_that_looks_at_torchs_operations(self):
+        from torch.overrides import TorchFunctionMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Functions(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                return func(*args, **(kwargs or {}))
+
+        class Dispatched(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                return func(*args, **(kwargs or {}))
+
+        module, x, seen = nn.Linear(32, 32), torch.randn(4, 32), []
+        site = self.learned(module, x)
+        with torch.no_grad():
+            for mode in (Functions, Dispatched):
+                seen.clear()
+                with mode():
+                    module(x)
+                self.assertTrue(any("hone.matmul" in one for one in seen), seen)
+            with FlopCounterMode(display=False) as counter:
+                module(x)
+            self.assertEqual(counter.get_total_flops(), 2 * 4 * 32 * 32)
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+                module(x)
+            self.assertIn("hone::matmul", [event.name for event in profile.events()])
+            with torch.autocast("cpu", torch.bfloat16):
+                self.assertEqual(module(x).dtype, torch.bfloat16)
+            expected = module(x)
+            torch.testing.assert_close(torch.vmap(module)(x), expected)
+            torch.testing.assert_close(torch.jit.trace(module, x, check_trace=False)(2 * x), module(2 * x))
+            torch.testing.assert_close(torch.fx.experimental.proxy_tensor.make_fx(module)(x)(2 * x), module(2 * x))
+            with FakeTensorMode(allow_non_fake_inputs=True) as fake:
+                self.assertEqual(module(fake.from_tensor(x)).shape, x.shape)
+        jacobian = torch.func.jacrev(module)(x[0])
+        torch.testing.assert_close(jacobian, module.weight.detach(), rtol=1e-4, atol=1e-5)
+        module(x).sum().backward()
+        torch.testing.assert_close(module.bias.grad, torch.full((32,), 4.0))
+        with torch.inference_mode():
+            self.assertTrue(module(x).is_inference())
+        with torch.no_grad():
+            self.assertFalse(module(x).is_inference())
+        self.assertEqual(torch.compile(module, fullgraph=True, backend="aot_eager")(x).shape, x.shape)
+        noted = site.noted
+        with torch.no_grad():
+            module(x)
+        self.assertEqual(site.noted, noted)
+
+    def test_a_tensor_of_a_class_keeps_its_class_where_the_call_was_learned(self):
+        class Named(torch.Tensor):
+            pass
+
+        class Product(nn.Module):
+            def forward(self, x):
+                return F.softmax(x, -1)
+
+        for module in (nn.Linear(32, 32), nn.Softmax(-1), Mlp(32, 48), Product()):
+            x = torch.randn(4, 32)
+            with torch.no_grad():
+                expected = module(x)
+                with hone.torch.replace(nn.ModuleList([module])):
+                    for _ in range(3):
+                        self.assertIs(type(module(x)), torch.Tensor)
+                        made = module(x.as_subclass(Named))
+                        self.assertIs(type(made), Named)
+                    torch.testing.assert_close(made.as_subclass(torch.Tensor), expected, rtol=1e-4, atol=1e-5)
+
+    def test_a_learned_call_is_run_by_threads_and_counted_once_each(self):
+        module, x = nn.Linear(32, 32), torch.randn(4, 32)
+        site, expected = self.learned(module, x), None
+        with torch.no_grad():
+            expected = module(x)
+
+        def work(_):
+            with torch.no_grad():
+                return all(torch.equal(module(x), expected) for _ in range(200))
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            self.assertTrue(all(pool.map(work, range(8))))
+        self.assertEqual(site.hits, 4 + 8 * 200)
 
     def test_further_arguments_and_dims_are_torchs(self):
         class AddingRMSNorm(LlamaRMSNorm):
