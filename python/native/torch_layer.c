@@ -108,7 +108,8 @@ static bool take_weights(const native_torch_layer *self, layer_call *call, PyObj
     for (size_t i = 0; i < self->weight_count; i++) {
         PyObject *weight = PyDict_GetItemWithError(parameters, self->weights[i]);
         if (PyDict_GetItemWithError(fields, self->weights[i]) != NULL || PyErr_Occurred() != NULL) return false;
-        if (weight == NULL || weight == Py_None)
+        if (weight == NULL) return false; // a parametrization computes it
+        if (weight == Py_None)
             add_key(&call->key, NULL);
         else if (!take_tensor(call, weight, self->weight_values[i], false))
             return false;
