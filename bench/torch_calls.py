@@ -33,8 +33,6 @@ BOUNDS = (
     ("operation, result made", "empty torch.library.custom_op, result made", 1.3, None),
     ("operation, result made, inference mode", "empty operation, result made, inference mode", 1.3, None),
     ("hone.run, 3 tensors of torch", "tvm-ffi, nop(3 tensors of torch)", None, None),
-    ("a model of modules, replaced", "a model of modules", None, None),
-    ("a model with functions, replaced", "a model with functions", None, None),
 )
 
 
@@ -58,44 +56,6 @@ def in_inference(call):
     def run():
         with torch.inference_mode():
             return measure(call)
-
-    return run
-
-
-class Attention(torch.nn.Module):
-    """One that calls functions of torch itself: attention, and at the end a product."""
-
-    def __init__(self):
-        super().__init__()
-        self.qkv, self.out = torch.nn.Linear(32, 96), torch.nn.Parameter(torch.rand(32, 32))
-
-    def forward(self, x):
-        q, k, v = self.qkv(x).view(1, 8, 3, 2, 16).permute(2, 0, 3, 1, 4)
-        made = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return made.transpose(1, 2).reshape(1, 8, 32) @ self.out
-
-
-def models():
-    """Two that are too small for their kernels to take long, each as it is and replaced: what is around the kernels. Without gradients, on one
-    thread: torch's others wait for the machine."""
-    torch.set_num_threads(1)
-    x, made = torch.rand(1, 8, 32), {}
-    for name, kinds in (("a model of modules", (torch.nn.LayerNorm, torch.nn.Linear)), ("a model with functions", (torch.nn.LayerNorm, Attention))):
-        for replaced in (False, True):
-            sizes = {torch.nn.LayerNorm: (32,), torch.nn.Linear: (32, 32), Attention: ()}
-            model = torch.nn.Sequential(*(kind(*sizes[kind]) for _ in range(4) for kind in kinds)).eval()
-            if replaced:
-                hone.torch.replace(model)
-            with torch.no_grad():
-                model(x)
-            made[name + ", replaced" * replaced] = without_gradients(lambda model=model: model(x))
-    return made
-
-
-def without_gradients(call):
-    def run():
-        with torch.no_grad():
-            return measure(call, CALLS // 100)
 
     return run
 
@@ -128,7 +88,7 @@ def rows():
     timed = {name: (lambda call=call: measure(call)) for name, call in calls.items()}
     for name in ("operation, result made", "empty operation, result made"):
         timed[f"{name}, inference mode"] = in_inference(calls[name])
-    return {**timed, **models()}
+    return timed
 
 
 def measure(call, calls=CALLS):

@@ -136,11 +136,12 @@ def main():
             print(name)
             profile.print_stats("tottime")
             continue
-        count = max(10, int(ROUND_NS / measure(entered, torchs, 200)))
+        # Rounds of one length: on a busy machine the scheduler takes time from long ones.
+        counts = [max(2, int(ROUND_NS / min(measure(entered, call, 40) for _ in range(9)))) for call in (hones, torchs)]
         times = [[], []]
         for _ in range(ROUNDS):
-            times[0].append(measure(entered, hones, count))
-            times[1].append(measure(entered, torchs, count))
+            for of, call, count in zip(times, (hones, torchs), counts):
+                of.append(measure(entered, call, count))
         ours, low, high = ratio(*times)
         row = {"name": name, "hone_ns": statistics.median(times[0]), "torch_ns": statistics.median(times[1]), "ratio": ours, "low": low, "high": high}
         made.append(row)

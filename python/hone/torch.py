@@ -254,7 +254,9 @@ class _Operation:
             _library.define(name + overload + _schema(self.parameters, operation.asks_axes, writes), tags=tags)
         self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
         self.packet.__doc__ = operation.signature
-        self.called = _hone.torch_kernel(name, self.packet, True, torch.Tensor, True)
+        self.called = _hone.torch_kernel(name, self._called, True, torch.Tensor, True)
+        self._plans: dict[tuple[bool, ...], _gradients.Plan] = {}
+        self._has_gradient = False  # not known to have one
         self._implement(self.packet.default, self._recorded, True)
         self._implement(self.packet.out, self._recorded_out, False)
         self._rules()
@@ -364,6 +366,17 @@ class _Operation:
         with torch._C._AutoDispatchBelowAutograd():
             return self.packet.default(*args, **keywords)
 
+    def _called(self, *args: Any, **keywords: Any) -> Any:
+        """Where the kernel could not take a call: one whose gradient is recorded, and that nothing else sees, needs no dispatcher."""
+        if (_hone.torch_is_ordinary() and _is_differentiated(args, {}) and not any(isinstance(one, torch.Tensor) for one in keywords.values()) and
+                all(type(one) in (torch.Tensor, torch.nn.Parameter) for one in args if isinstance(one, torch.Tensor))):
+            return _Function.apply(self, keywords, *args)  # type: ignore[no-untyped-call]
+        return self.packet(*args, **keywords)
+
+    def has_gradient(self) -> bool:
+        self._has_gradient = self._has_gradient or _gradients.has(self.name, runtimes.default().algorithms())
+        return self._has_gradient
+
     def _recorded_out(self, *args: Any, **keywords: Any) -> None:
         if _is_differentiated(args, keywords):
             raise RuntimeError(
@@ -379,8 +392,11 @@ class _Operation:
 
     def gradient_plan(self, given: Sequence[bool]) -> _gradients.Plan:
         """How the algorithm of the gradient is called."""
-        gradient = _registered(_gradients.of(self.name))
-        return _gradients.plan(self.name, self.parameters, gradient.parameters, given)
+        key = tuple(given)
+        if key not in self._plans:
+            gradient = _registered(_gradients.of(self.name))
+            self._plans[key] = _gradients.plan(self.name, self.parameters, gradient.parameters, key)
+        return self._plans[key]
 
     def independent_of(self) -> str | None:
         """Of a gradient, the dims along which the algorithm is independent that it is the gradient of."""
@@ -390,7 +406,7 @@ class _Operation:
 
     def kept(self, args: Sequence[Any]) -> tuple[set[int], set[int]]:
         """The arguments by place and the results that the gradient takes; without a gradient none."""
-        if self.name == _gradients.PRODUCT or not _gradients.has(self.name, runtimes.default().algorithms()):
+        if self.name == _gradients.PRODUCT or not self.has_gradient():
             return set(range(len(args))), set()
         named = dict(zip(self.by_place, args))
         plan = self.gradient_plan([named.get(row["name"]) is not None for row in self.tensors])
@@ -425,13 +441,13 @@ class _Operation:
                 raise RuntimeError(f"{NAMESPACE}::{refused}. Differentiate another form of it")
 
             def product(a: Any, b: Any, transpose_b: bool) -> Any:
-                return self.packet.default(a, b, transpose_b=transpose_b)
+                return self.called(a, b, transpose_b=transpose_b)
 
             made = _gradients.of_product(
                 [named["a"], named["b"]], cotangents[0], keywords.get("transpose_b", False), product, lambda one: one.transpose(-1, -2).contiguous(),
                 (like.get("a") is not None, like.get("b") is not None))
             return {"a": made[0], "b": made[1], "bias": cotangents[0].sum(tuple(range(cotangents[0].dim() - 1))) if "bias" in added else None, "residual": cotangents[0]}
-        if not _gradients.has(self.name, runtimes.default().algorithms()):
+        if not self.has_gradient():
             raise RuntimeError(f"{NAMESPACE}::{_gradients.is_missing(self.name)}. Differentiate another form of it, or wrap it in "
                                "torch.autograd.Function")
         operation = _registered(_gradients.of(self.name))
@@ -445,7 +461,7 @@ class _Operation:
         tensors = [values[kind][index] for kind, index in plan.takes]
         tensors = [one.transpose(1, 2) if is_turned else one for one in tensors]
         given = {**{name: value for name, value in named.items() if not isinstance(value, torch.Tensor)}, **keywords}
-        made = operation.packet.default(*tensors, **{name: value for name, value in given.items() if name in plan.scalars and value is not None})
+        made = operation.called(*tensors, **{name: value for name, value in given.items() if name in plan.scalars and value is not None})
         made = [one.transpose(1, 2) if is_turned else one for one in (made if isinstance(made, tuple) else (made,))]
         found = {plan.arrays[array]: made[result] for array, result in plan.gives.items()}
         if self.name == "layer_norm" and cotangents[0].dtype is torch.float64:
@@ -546,13 +562,17 @@ def _is_differentiated(args: Sequence[Any], keywords: dict[str, Any]) -> bool:
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
+def _on_for_others() -> contextlib.AbstractContextManager[None]:
+    return _ALONE if torch._C._functorch.peek_interpreter_stack() is None else _on_around()
+
+
+_ALONE: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+
 @contextlib.contextmanager
-def _on_for_others() -> Iterator[None]:
+def _on_around() -> Iterator[None]:
     """torch calls a function's forward with modes off that hold for the transforms of torch.func around this one, too: what they record
     would be lost."""
-    if torch._C._functorch.peek_interpreter_stack() is None:
-        yield
-        return
     with torch.enable_grad(), torch.autograd.forward_ad._set_fwd_grad_enabled(True):
         yield
 
@@ -564,7 +584,7 @@ class _Function(_SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, operation: _Operation, keywords: dict[str, Any], *args: Any) -> Any:
         with _on_for_others(), torch._C._AutoDispatchBelowAutograd():
-            results = operation.packet.default(*args, **keywords)
+            results = operation.called(*args, **keywords)
         ctx.operation, ctx.keywords = operation, keywords
         made = results if isinstance(results, tuple) else (results,)
         places, numbers = operation.kept(args)

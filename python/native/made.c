@@ -122,11 +122,19 @@ static native_made *infer(native_operation *operation, const native_arguments *a
     return done ? made : NULL;
 }
 
+static size_t place_of(const made_key *key)
+{
+    uint64_t hash = key->count;
+    for (size_t i = 0; i < key->count; i++)
+        hash = (hash ^ (uint64_t)key->words[i]) * 0x9E3779B97F4A7C15u;
+    return hash >> 58; // of NATIVE_MADE_KEPT
+}
+
 native_made *native_made_find(native_operation *operation, const native_arguments *arguments)
 {
     made_key key;
-    native_made *made = operation->made;
     make_key(&key, operation, arguments);
+    native_made **place = &operation->made[place_of(&key)], *made = *place;
     const bool same = made != NULL && key.fits && made->words == key.count &&
                       memcmp(made->key, key.words, key.count * sizeof *key.words) == 0;
     if (!same) made = infer(operation, arguments);
@@ -135,8 +143,8 @@ native_made *native_made_find(native_operation *operation, const native_argument
     if (same) return made;
     made->words = key.fits ? key.count : 0;
     memcpy(made->key, key.words, made->words * sizeof *key.words);
-    native_made *before = operation->made;
-    operation->made = made;
+    native_made *before = *place;
+    *place = made;
     native_made_release(before);
     return made;
 }

@@ -201,6 +201,13 @@ static bool make_types(PyObject *module)
     return true;
 }
 
+static PyObject *torch_is_ordinary(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    return PyBool_FromLong(native_torch_is_ordinary());
+}
+
 static PyMethodDef functions[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL | METH_KEYWORDS,
      "run(operation, *arrays, **scalars)\n--\n\n"
@@ -241,6 +248,8 @@ static PyMethodDef functions[] = {
     {"torch_kernel", native_torch_kernel_new, METH_VARARGS,
      "torch_kernel(name, recorded or None, makes_results, torch.Tensor): what torch's dispatcher calls for an "
      "operation."},
+    {"torch_is_ordinary", torch_is_ordinary, METH_NOARGS,
+     "torch_is_ordinary(): whether nothing in torch sees, records or changes what is called."},
     {"torch_layer", native_torch_layer_new, METH_VARARGS,
      "torch_layer(operation, weights, scalars, eps, eps_if_none, attributes, takes_rows): "
      "what runs the calls of a replaced module."},

@@ -44,12 +44,14 @@ typedef struct native_parameter {
     bool is_result, is_inout, keyword_only, nullable, has_default;
 } native_parameter;
 
+enum { NATIVE_MADE_KEPT = 64 }; // a model has calls of that many shapes in turn
+
 typedef struct native_made native_made;
 typedef struct native_made_result native_made_result;
 
 typedef struct native_operation {
     PyObject_HEAD native_runtime *runtime;
-    native_made *made; // of the last call whose results were made; NULL: of none
+    native_made *made[NATIVE_MADE_KEPT]; // of calls whose results were made, where their keys say; NULL: of none
     const hone_op *op;
     hone_signature *signature;
     PyObject *name;
@@ -273,7 +275,7 @@ struct native_made {
     native_made_result results[];
 };
 
-// What the results are of a call that leaves them out: the last one's, where the call is like it. NULL with an exception;
+// What the results are of a call that leaves them out: those of one before, where the call is like it. NULL with an exception;
 // the caller releases it.
 native_made *native_made_find(native_operation *operation, const native_arguments *arguments);
 void native_made_release(native_made *made);

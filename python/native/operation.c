@@ -281,7 +281,7 @@ static native_operation *make(native_runtime *runtime, PyObject *name)
     self->runtime = runtime;
     self->op = op;
     self->signature = hone_op_signature(op);
-    self->made = NULL;
+    memset(self->made, 0, sizeof self->made);
     self->parameters = NULL;
     self->count = self->positional = 0;
     self->asks_axes = strcmp(hone_signature_name(self->signature), "scaled_dot_product_attention") == 0;
@@ -314,7 +314,8 @@ static void dealloc(PyObject *object)
     for (size_t i = 0; self->parameters != NULL && i < self->count; i++)
         Py_XDECREF(self->parameters[i].name);
     PyMem_Free(self->parameters);
-    native_made_release(self->made);
+    for (size_t i = 0; i < NATIVE_MADE_KEPT; i++)
+        native_made_release(self->made[i]);
     Py_XDECREF(self->name);
     Py_XDECREF((PyObject *)self->runtime);
     native_object_free(object);
