@@ -1,4 +1,5 @@
-// sum = x + residual, y = sum / sqrt(mean(sum^2) + eps) * weight, row by row, of the sum as it is stored.
+// sum = x + residual, y = sum / sqrt(mean(sum^2) + eps) * weight, row by row.
+// y is computed from the stored sum, which is rounded to its dtype.
 __device__ pack added(const pack &a, const pack &b)
 {
     pack out;

@@ -1,4 +1,4 @@
-// Elements of tensors as they lie in memory, computed with in float. Put in front of the sources of kernels.
+// Storage types of tensor elements, and their conversion to and from float. This text precedes the source of a kernel.
 struct f16 {
     unsigned short bits;
 };
@@ -34,8 +34,7 @@ __device__ inline void narrow(float value, bf16 *to)
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to->bits) : "f"(value));
 }
 
-// The type of the tensor that the kernel computes with: x, or the first of a kernel that has none of this name; of a gradient
-// d_y, too.
+// The element type of the kernel's tensors: that of x, or of gate, k or d_y in kernels without a tensor x.
 #if defined(hone_x_f32) || defined(hone_gate_f32) || defined(hone_k_f32) || defined(hone_d_y_f32)
 typedef float element;
 #elif defined(hone_x_f16) || defined(hone_gate_f16) || defined(hone_k_f16) || defined(hone_d_y_f16)
@@ -44,7 +43,7 @@ typedef f16 element;
 typedef bf16 element;
 #endif
 
-// Elements that are read and written at once, in accesses of at most 16 bytes.
+// Elements that are read and written together, in accesses of at most 16 bytes.
 template <class T, int count> struct alignas(sizeof(T) * count > 16 ? 16 : sizeof(T) * count) pack_of {
     T at[count];
 };

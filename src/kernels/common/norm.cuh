@@ -1,4 +1,4 @@
-// What the root mean square of a row makes of its elements: x * first * then.
+// Normalises an element by the root mean square of its row: x * first * then. Two factors keep each one in the range of floats.
 struct norm_factor {
     float first, then;
 };

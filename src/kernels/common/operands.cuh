@@ -1,5 +1,6 @@
-// What a product reads, sums and gives. Of `matmul`: c = a b in f32, f16 or bf16. Of `scaled_matmul`, whose operands are bytes:
-// c = (sum * a_scale[row]) * b_scale[column] + bias[column]. Put in front of the sources of kernels, which are written once for both.
+// The types of a product's operands, sums and results. `matmul` computes c = a b in f32, f16 or bf16. `scaled_matmul`, whose
+// operands have 8 bits, computes c = (sum * a_scale[row]) * b_scale[column] + bias[column]. This text precedes the source of a
+// kernel, so that one source serves both operations.
 #if defined(hone_a_i8)
 #define OPERAND "s8"
 #define SUM "s32"
@@ -48,7 +49,7 @@ typedef unsigned short result;
 #define RESULT "f16"
 #endif
 
-// How a sum is named to the assembler.
+// The assembler constraint of a register that holds a sum.
 #if defined(hone_a_i8)
 #define REGISTER "+r"
 #else
@@ -64,11 +65,12 @@ __device__ float of_f16(unsigned bits)
     return wide;
 }
 
-// An operand as it is multiplied without tensor cores.
+// Converts an operand for a product without tensor cores.
 __device__ total widen(element value)
 {
 #if defined(hone_a_f8_e4m3fn)
-    // As an f16, whose exponent has one bit more, it is 2^8 times too small. It has no infinity: all ones are NaN.
+    // Its bits read as an f16, whose exponent has one bit more, give a value that is 2^8 times too small. e4m3fn has no infinity:
+    // all ones are NaN.
     const unsigned size = value & 0x7f;
     return size == 0x7f ? __int_as_float(0x7fffffff) : of_f16((value & 0x80) << 8 | size << 7) * 256;
 #elif defined(hone_a_f8_e5m2)
@@ -102,7 +104,7 @@ __device__ void put(unsigned short *to, float value)
     asm("cvt.rn." RESULT ".f32 %0, %1;" : "=h"(*to) : "f"(value));
 }
 
-// Two elements side by side. `to` is aligned to both.
+// Stores two adjacent elements. `to` is aligned to the pair.
 __device__ void put_pair(float *to, float low, float high)
 {
     *reinterpret_cast<float2 *>(to) = make_float2(low, high);
@@ -113,7 +115,7 @@ __device__ void put_pair(unsigned short *to, float low, float high)
     asm("cvt.rn." RESULT "x2.f32 %0, %1, %2;" : "=r"(*reinterpret_cast<unsigned *>(to)) : "f"(high), "f"(low));
 }
 
-// What kernels take behind a and b, and what their sums become.
+// The parameters of a kernel after a and b, and the conversion of its sums to results.
 #if IS_SCALED
 #define SCALES const float *a_scale, const float *b_scale, const result *bias,
 #define OUTPUT {c, m, n, a_scale, b_scale, bias}
@@ -144,7 +146,7 @@ struct output {
         if (y < m && x < n) put(c + (long long)y * n + x, finish(sum, y, x));
     }
 
-    // Columns x, which is even, and x + 1. Rows of an odd number of columns have no aligned pairs.
+    // Stores columns x, which must be even, and x + 1. With an odd number of columns the pairs of some rows are not aligned.
     __device__ void store_pair(total low, total high, int y, int x) const
     {
         if (y < m && x + 1 < n && n % 2 == 0)
@@ -156,8 +158,8 @@ struct output {
     }
 };
 
-#ifdef group // of kernels whose blocks stand in one row
-// Blocks that run at the same time share rows of a and columns of b: they go through c in stripes of `group` rows of tiles.
+#ifdef group // kernels with a one-dimensional grid
+// Blocks cover c in stripes of `group` rows of tiles, so that blocks that run at the same time share rows of a and columns of b.
 __device__ void place_tile(int tile, int m, int n, int &row, int &column)
 {
     const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = group * columns;

@@ -1,5 +1,5 @@
-// A row whose squares leave the range of floats is divided by the power of two of its largest element: by the product
-// of two, as the power itself may be no float. Other rows are divided by 1.
+// A row whose squares leave the range of floats is divided by a power of two near its largest element. The division uses
+// two factors, because the inverse of that power may not be a float. Other rows are divided by 1.
 struct range {
     float first, then;
     int exponent;
@@ -15,7 +15,7 @@ __device__ float power_of_two(int exponent)
     return __int_as_float((exponent + 127) << 23);
 }
 
-// Of the largest magnitude, which may be 0 or infinite.
+// The range of a row with the largest magnitude `most`, which may be 0 or infinite.
 __device__ range range_of(float most)
 {
     if (!(most > 0 && most <= MOST)) return whole_range();
@@ -29,21 +29,21 @@ __device__ float in_range(range r, float value)
     return value * r.first * r.then;
 }
 
-// Below, squares of elements may have been too small for floats. NaN is neither.
+// Below 2^-80, squares of elements may have underflowed. Returns false for NaN.
 __device__ bool leaves_range(float square)
 {
     return square < 0x1p-80f || square > MOST;
 }
 
-// 1 / sqrt(square + eps) of a row in its range, whose eps is divided as its squares are. Over the largest float it is of
-// elements that all are 0, which stay so.
+// 1 / sqrt(square + eps) of a row that is divided by its range. eps is divided as the squares are. A result over the
+// largest float occurs only when all elements are 0; it is limited to a finite value, so that they stay 0.
 __device__ float factor_of(range r, float square, double eps)
 {
     const double factor = rsqrt((double)square + ldexp(eps, -2 * r.exponent));
     return factor > MOST && eps > 0 ? MOST : (float)factor;
 }
 
-// The largest magnitude of a row; NaN is none.
+// The largest magnitude in a row, ignoring NaN.
 template <class Values> __device__ float most_of_row(int count, int *turn, Values values)
 {
     float most = 0;

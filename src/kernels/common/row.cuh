@@ -1,6 +1,6 @@
-// A row that threads share: threads_per_row of each of `cluster` blocks. One that their registers hold (keep packs of
-// `vector` elements each) is read once, one that they do not hold (keep = 0) again in each pass. A block has
-// rows_per_block rows.
+// Threads that share a row: threads_per_row of each of `cluster` blocks. A row that fits in their registers (`keep` packs of
+// `vector` elements per thread) is read once; a row that does not fit (keep = 0) is read again in each pass. A block
+// has rows_per_block rows.
 typedef pack_of<element, vector> pack;
 
 enum { warps_of_row = threads_per_row > 32 ? threads_per_row / 32 : 1, threads_of_row = threads_per_row * cluster };
@@ -9,7 +9,7 @@ enum { parts_of_row = warps_of_row * cluster };
 #define INFINITE __int_as_float(0x7f800000)
 #define MOST     3.402823466e+38f
 
-// Threads of other blocks write here: two of them, so that one is written while the other one is read.
+// Partial results, which other blocks of the cluster write too. Two arrays, so that one is written while the other is read.
 __shared__ float parts[2][rows_per_block][parts_of_row];
 
 __device__ unsigned rank_in_cluster()
@@ -26,7 +26,7 @@ __device__ long long row_of_block()
     return (long long)(blockIdx.x / cluster) * rows_per_block + threadIdx.y;
 }
 
-// No block writes to another one before that one runs.
+// Arrives at the cluster's barrier: no block may write to the shared memory of a block that does not run yet.
 __device__ void enter_cluster()
 {
 #if cluster > 1
@@ -53,7 +53,7 @@ __device__ void wait_for_row()
 #endif
 }
 
-// One float to the same place in each block of the cluster, by the first lanes of a warp.
+// Writes one float to the same address in each block of the cluster, one lane per block.
 __device__ void put_part(float *place, float value)
 {
     const int lane = threadIdx.x % 32;
@@ -98,8 +98,8 @@ template <class join, int lanes> __device__ float over_lanes(float value)
     return value;
 }
 
-// Over the threads of a row. `turn` counts these calls: they go by one array and by the other in turn, so that a warp
-// that is ahead harms nobody.
+// Reduces a value over the threads of a row. `turn` counts the calls, which alternate between the two arrays, so that a
+// warp that is ahead does not overwrite values that other warps still read.
 template <class join> __device__ float over_row(float value, int *turn)
 {
     value = over_lanes<join, threads_per_row < 32 ? threads_per_row : 32>(value);
@@ -116,13 +116,13 @@ template <class join> __device__ float over_row(float value, int *turn)
     return over_lanes<join, 32>(value);
 }
 
-// Rows that share a warp go the same way: all of them where one has to.
+// Rows that share a warp take the same branch: the condition holds for all of them if it holds for one.
 __device__ bool for_row(bool condition)
 {
     return threads_per_row < 32 ? __any_sync(0xffffffffu, condition) : condition;
 }
 
-// The packs of a row that are this thread's.
+// Calls body(at, slot) for this thread's packs of a row.
 template <class Body> __device__ void each_pack(int count, Body body)
 {
     const int first = rank_in_cluster() * threads_per_row + threadIdx.x;

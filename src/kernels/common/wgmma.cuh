@@ -1,52 +1,54 @@
-// Products by the tensor cores of compute capability 9.0: wgmma of 64 rows, columns and 32 bytes of k, and the layouts that it
-// reads. Put in front of the sources of kernels, behind operands.cuh where they are products.
+// Products with the tensor cores of compute capability 9.0: wgmma of 64 rows, a number of columns and 32 bytes of k, and the
+// layouts that it reads. This text precedes the source of a kernel, and follows operands.cuh in matrix products.
 //
-// In shared memory a line has 128 bytes, and its chunks of 16 bytes are exchanged by the line's number & 7, which is what the
-// tensor cores call a swizzle of 128 bytes (PTX ISA, "Matrix Descriptor"). Tiles begin at multiples of ATOM_BYTES.
+// A line in shared memory has 128 bytes. The index of each of its 16-byte chunks is XORed with the line's number & 7: the 128-byte
+// swizzle of the tensor cores (PTX ISA, "Matrix Descriptor"). Tiles begin at multiples of ATOM_BYTES.
 //
-// What is said of layouts is C, too: a test takes it from here and multiplies on the CPU (test_wgmma.c).
+// The layout functions are valid C as well: test_wgmma.c includes them and computes a product on the CPU.
 
 #define LINE_BYTES 128
 #define ATOM_BYTES 1024 // 8 lines
 
-// A tile whose lines lie along k: line `row`, chunk `at` of 16 bytes.
+// The offset in bytes of 16-byte chunk `at` of line `row`, in a tile whose lines lie along k.
 __device__ int place_along_k(int row, int at)
 {
     return row * LINE_BYTES + ((at ^ (row & 7)) << 4);
 }
 
-// A tile of `depth` lines of 16 bit elements whose lines lie along n: 64 columns of all lines, then the next 64. Chunk `at` of line k.
+// The offset in bytes of chunk `at` of line k, in a tile of `depth` lines of 16-bit elements that lie along n. The first 64 columns
+// of all lines come first, then the next 64.
 __device__ int place_along_n(int k, int at, int depth)
 {
     return at / 8 * (depth * LINE_BYTES) + place_along_k(k, at % 8);
 }
 
-// Where the tensor cores find an operand: 1 << 62 is the swizzle of 128 bytes.
+// The descriptor of an operand in shared memory. 1 << 62 selects the 128-byte swizzle.
 __device__ unsigned long long describe(unsigned address, unsigned leading_bytes, unsigned stride_bytes)
 {
     return (unsigned long long)((address & 0x3ffff) >> 4) | (unsigned long long)(leading_bytes >> 4) << 16 |
            (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;
 }
 
-// 32 of 128 bytes along k, for lines along k: a step lies within the line, lines come in atoms of 8.
+// An operand whose lines lie along k. A step is 32 of a line's 128 bytes. Lines are grouped in atoms of 8.
 __device__ unsigned long long describe_along_k(unsigned tile, unsigned step)
 {
     return describe(tile + step * 32, 16, ATOM_BYTES);
 }
 
-// For lines along n: a step is 16 lines; the next 8 of them are the next atom, the next 64 columns the next part.
+// An operand whose lines lie along n. A step is 16 lines, which are two atoms of 8. The next 64 columns are in the next part.
 __device__ unsigned long long describe_along_n(unsigned tile, unsigned step, unsigned depth)
 {
     return describe(tile + step * 16 * LINE_BYTES, depth * LINE_BYTES, ATOM_BYTES);
 }
 
-// The operand that lies `bytes` further: a descriptor begins with its address, whose 14 bits reach over all shared memory.
+// The descriptor of the operand `bytes` further on. The low 14 bits of a descriptor are the address divided by 16, and cover all
+// of shared memory, so that an addition suffices.
 __device__ unsigned long long move(unsigned long long operand, unsigned bytes)
 {
     return operand + (bytes >> 4);
 }
 
-// Where sum i of a thread of the warpgroup stands in its 64 rows.
+// The row and column, in the 64 rows of a warpgroup, of a thread's sum i.
 __device__ int row_of_sum(int thread, int i)
 {
     return thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
@@ -59,7 +61,7 @@ __device__ int column_of_sum(int thread, int i)
 
 #ifndef HONE_LAYOUTS_ALONE
 
-#ifndef OPERAND // of attention
+#ifndef OPERAND // attention, which has no operands.cuh
 #if defined(hone_query_bf16)
 #define OPERAND "bf16"
 #else
@@ -73,7 +75,7 @@ typedef float total;
 #endif
 
 #if defined(hone_a_i8)
-#define FACTORS "" // integers have none
+#define FACTORS "" // integer products take no scale factors
 #else
 #define FACTORS ", 1, 1"
 #endif
@@ -87,8 +89,8 @@ __device__ unsigned narrow(float low, float high)
 }
 #endif
 
-// Tiles come into a ring of places, each with two barriers: that it is full, and that it is empty again. A barrier changes its parity
-// when as many as it was begun with have arrived, and as many bytes as it expects.
+// Tiles are copied into a ring of slots. Each slot has two barriers: full and empty. A barrier flips its parity when the number of
+// arrivals that it was initialised with, and the number of bytes that it expects, have arrived.
 __device__ void begin_barrier(unsigned barrier, int count)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
@@ -105,7 +107,7 @@ __device__ void arrive(unsigned barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives, and has the barrier wait for what the copy engine brings besides.
+// Arrives, and makes the barrier wait for `bytes` more from the copy engine.
 __device__ void arrive_before(unsigned barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -127,21 +129,21 @@ __device__ void wait_for(unsigned barrier, int parity)
     }
 }
 
-// One of the threads of a warp says that the warp has done with a place of the ring.
+// Signals, by one thread of the warp, that the warp has finished with a slot of the ring.
 __device__ void release(unsigned barrier)
 {
     __syncwarp();
     if (threadIdx.x % 32 == 0) arrive(barrier);
 }
 
-// All threads of the blocks of a cluster.
+// Waits until all threads of the cluster's blocks arrive here.
 __device__ void wait_for_cluster()
 {
     __syncwarp();
     asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// What another block of the cluster has at the address at which this one has its own.
+// Reads the shared memory of another block of the cluster, at the same address as `own` in this block.
 __device__ unsigned read_from(int rank, unsigned own)
 {
     unsigned there, bits;
@@ -150,12 +152,12 @@ __device__ unsigned read_from(int rank, unsigned own)
     return bits;
 }
 
-// What the copy engine (TMA) is told of a tensor (CUtensorMap).
+// The descriptor of a tensor for the copy engine (TMA): a CUtensorMap.
 struct __align__(64) tensor_map {
     unsigned char bytes[128];
 };
 
-// Before the first product of some: their operands in registers are as this thread left them.
+// Must precede a group of products: orders this thread's writes to their registers before them.
 __device__ void begin_products()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -166,13 +168,13 @@ __device__ void end_products()
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Until at most so many of the groups that ended are at work.
+// Waits until at most `count` committed groups of products are still running.
 template <int count> __device__ void wait_for_products()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(count) : "memory");
 }
 
-// Registers of products are not read or written before.
+// Keeps the compiler from moving reads or writes of these registers to before this point.
 template <int count> __device__ void hold(total (&sums)[count])
 {
 #pragma unroll
@@ -211,9 +213,9 @@ template <int count> __device__ void hold(unsigned (&values)[count])
 #define SUMS_88    SUMS_64, SUMS_8(64), SUMS_8(72), SUMS_8(80)
 #define SUMS_128   SUMS_88, SUMS_8(88), SUMS_8(96), SUMS_8(104), SUMS_8(112), SUMS_8(120)
 
-// sums = a b, or where `more` is not 0 sums += a b, of one step of 32 bytes: a from shared memory or registers, b from shared memory,
-// whose lines lie along k or along n (`way` 0 or 1). Bytes lie along k, and come from shared memory. The numbers are the places of
-// what follows the sums.
+// Computes sums = a b, or sums += a b if `more` is not 0, for one step of 32 bytes of k. a comes from shared memory or registers.
+// b comes from shared memory, and its lines lie along k (`way` 0) or along n (`way` 1). Operands of 8-bit elements lie along k and
+// come from shared memory. p0 to p6 are the numbers of the assembler operands that follow the sums.
 #if IS_SCALED
 #define PRODUCTS(columns, count, p0, p1, p2, p3, p4, p5, p6)                                                           \
     template <int way>                                                                                                 \

@@ -1,11 +1,11 @@
-// out = softmax(scale q k^T) v by tensor cores: m16n8k16, sums in float, weights rounded to the tensors' dtype. CAUSAL: a
-// query sees the keys up to its position. RANGED: and `window` to both sides of it, unless that is negative; logits
-// are capped, unless the cap is 0. The rows of a block are queries of one head of keys: position by position,
-// heads of the group inside.
+// out = softmax(scale q k^T) v with tensor cores (m16n8k16). Sums are in float; weights are rounded to the tensors' dtype.
+// CAUSAL: a query attends to the keys up to its position. RANGED: keys are limited to `window` on both sides of the position,
+// unless `window` is negative; logits are capped, unless the cap is 0. The rows of a block are the queries that share one
+// key head, ordered by position, then by query head of the group.
 //
-// A warp has 16 rows and keys_per_warp keys of each tile of a block, warps_m of them different rows and warps_n different
-// keys; blocks of a cluster have different tiles. What they found is put together at the end. Tiles of keys and values
-// come by cp.async, `stages` of them in shared memory.
+// A warp has 16 rows and keys_per_warp keys of each tile of its block: warps_m warps have different rows, warps_n warps
+// different keys. The blocks of a cluster have different tiles. Their partial results are combined at the end. Tiles of
+// keys and values are copied by cp.async; shared memory holds `stages` of them.
 enum { threads = 32 * warps_m * warps_n, block_m = 16 * warps_m, tile = keys_per_warp * warps_n };
 enum { stride = DIM + 8 }; // elements of a row in shared memory: rows begin in different banks
 enum { tile_bytes = tile * stride * 2, logits = keys_per_warp / 8, columns = DIM / 8, steps = DIM / 16 };
@@ -68,7 +68,7 @@ __device__ void load_transposed(unsigned out[4], unsigned at)
                  : "memory");
 }
 
-// 16 bytes; zeros in place of what is not there.
+// Starts a copy of 16 bytes, or of zeros if is_there is false.
 __device__ void copy_later(unsigned to, const element *from, bool is_there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
@@ -79,7 +79,7 @@ __device__ void end_group()
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Rows [first, first + rows) of a head, of which `count` are there, `step` elements apart.
+// Copies rows [first, first + rows) of a head, `step` elements apart. Rows from `count` on do not exist.
 __device__ void copy_rows(unsigned to, const element *from, index64 step, index64 first, index64 count, int rows)
 {
     for (int i = threadIdx.x; i < rows * (DIM / 8); i += threads) {
@@ -98,14 +98,14 @@ struct problem {
     {
         return row / group;
     }
-    // Of the row's first element in query and out.
+    // The index of the row's first element in query and out.
     __device__ index64 place_of(index64 row) const
     {
         return ((blockIdx.z * q_len + row / group) * heads + blockIdx.y * group + row % group) * DIM;
     }
 };
 
-// What a warp knows of its 16 rows: this thread of rows lane / 4 and lane / 4 + 8.
+// The running results of a warp's 16 rows. This thread has rows lane / 4 and lane / 4 + 8.
 struct found {
     float most[2], sum[2], out[columns][4];
 };
@@ -137,7 +137,7 @@ __device__ void load_tile(const problem &p, int stage, index64 first)
     copy_rows(to + tile_bytes, p.value + head, step, first, p.kv_len, tile);
 }
 
-// Products of the rows with the warp's keys of a tile.
+// Multiplies the rows by the warp's keys of a tile.
 __device__ void score(unsigned keys, const unsigned queries[steps][4], float out[logits][4])
 {
     const int lane = threadIdx.x % 32, key = lane / 16 * 8 + lane % 8, from = lane / 8 % 2 * 8;
@@ -157,7 +157,7 @@ __device__ void score(unsigned keys, const unsigned queries[steps][4], float out
         }
 }
 
-// Minus infinity for keys before `begins` and from `ends` on, of the two rows.
+// Sets logits of the two rows to minus infinity for keys before `begins` and from `ends` on.
 __device__ void mask(float out[logits][4], index64 first, const index64 begins[2], const index64 ends[2])
 {
     const int column = threadIdx.x % 4 * 2;
@@ -170,13 +170,13 @@ __device__ void mask(float out[logits][4], index64 first, const index64 begins[2
         }
 }
 
-// tanh, from infinity to infinity; 1e-7 of 1 off.
+// tanh for all x, infinities included, with an absolute error of 1e-7.
 __device__ float bounded(float x)
 {
     return 1 - 2 / (power(x * 2.8853900817779268f) + 1);
 }
 
-// Logits become weights over the largest logit so far, of which what was found before is made a share.
+// Turns logits into weights relative to the largest logit so far, and rescales the previous results to it.
 __device__ void weigh(float out[logits][4], found *f)
 {
 #pragma unroll
@@ -188,7 +188,7 @@ __device__ void weigh(float out[logits][4], found *f)
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
         const float base = most == -INFINITE ? 0 : most;
-        const float share = power(f->most[row] - base); // before the first key 0, of nothing
+        const float share = power(f->most[row] - base); // 0 before the first key, when nothing is summed yet
         f->most[row] = most;
 #pragma unroll
         for (int n = 0; n < logits; n++)
@@ -206,7 +206,7 @@ __device__ void weigh(float out[logits][4], found *f)
     }
 }
 
-// Adds the warp's values of a tile by their weights.
+// Adds the warp's weighted values of a tile.
 __device__ void add_values(unsigned values, const float weights[logits][4], found *f)
 {
     const int lane = threadIdx.x % 32, key = lane / 8 % 2 * 8 + lane % 8, from = lane / 16 * 8;
@@ -224,7 +224,7 @@ __device__ void add_values(unsigned values, const float weights[logits][4], foun
     }
 }
 
-// The sums of the four threads that share a row.
+// Adds the sums of the four threads that share a row.
 __device__ void end_sums(found *f)
 {
 #pragma unroll
@@ -255,7 +255,7 @@ __device__ void write_alone(const problem &p, index64 first, const found &f)
 
 // Joining -------------------------------------------------------------------------------------------------------------
 
-// Of a warp in shared memory: the largest logit and the sum of each row, then its results.
+// A warp's partial result in shared memory: the largest logit and the sum of each row, then the output rows.
 enum { part_floats = 16 * (2 + DIM) };
 
 __device__ void wait_for_all()
@@ -298,7 +298,7 @@ __device__ void write_part(const found &f)
     }
 }
 
-// Each thread of the cluster has some pairs of columns of the rows.
+// Combines the partial results. The threads of the cluster share the rows' pairs of columns.
 __device__ void join(const problem &p, index64 first, int rank)
 {
     for (int i = rank * threads + threadIdx.x; i < block_m * (DIM / 2); i += splits * threads) {
@@ -310,7 +310,7 @@ __device__ void join(const problem &p, index64 first, int rank)
         for (int part = 0; part < splits * warps_n; part++) {
             const int from = part / warps_n, of = warp + part % warps_n;
             const float own = read_part(from, of, within);
-            // A part that has seen no key adds nothing, unless what it has seen is NaN.
+            // A part without a key adds nothing, unless its sum is NaN.
             const float share = own == -INFINITE ? 0 : power(own - most);
             const float own_sum = read_part(from, of, 16 + within);
             sum += own == -INFINITE ? own_sum : own_sum * share;
@@ -323,7 +323,7 @@ __device__ void join(const problem &p, index64 first, int rank)
 
 // ------------------------------------------------------------------------------------------------------------------
 
-// Where the keys that a row sees begin and end: neither is less for a later row.
+// The first and the end of the keys that a row attends to. Neither decreases from row to row.
 __device__ index64 begin_of(const problem &p, index64 row)
 {
     return RANGED && p.window >= 0 && p.position_of(row) > p.window ? p.position_of(row) - p.window : 0;
@@ -358,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(threads) flash_attention(
     const double cap = 0;
 #endif
     const problem p = {query, key, value, out, q_len, kv_len, heads, kv_heads, heads / kv_heads, window};
-    // The last rows, which see the most keys, begin first.
+    // The last rows have the most keys, and begin first.
     const index64 block = gridDim.x / splits - 1 - blockIdx.x / splits, first = block * block_m;
     const int rank = blockIdx.x % splits, warp_n = threadIdx.x / 32 % warps_n;
     const double log2e = 1.4426950408889634;

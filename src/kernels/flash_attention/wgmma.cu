@@ -1,25 +1,26 @@
-// out = softmax(scale q k^T) v by the tensor cores of compute capability 9.0 (common/wgmma.cuh), sums in float, weights
-// rounded to the tensors' dtype. CAUSAL: a query sees the keys up to its position. The rows of a block are queries of one
-// head of keys: position by position, heads of the group inside.
+// out = softmax(scale q k^T) v with the tensor cores of compute capability 9.0 (common/wgmma.cuh). Sums are in float; weights
+// are rounded to the tensors' dtype. CAUSAL: a query attends to the keys up to its position. The rows of a block are the queries
+// that share one key head, ordered by position, then by query head of the group.
 //
-// A block has 64 rows for each of `groups` warpgroups. One more warpgroup copies tiles of `keys` keys and values in turn into a
-// ring of `stages`: by `copiers` warps to a tile, or for 0 by the copy engine (TMA), which one thread starts. The tensor cores multiply queries by the keys of one tile and weights by the values of the tile before at
-// the same time; with `turns` the warpgroups take the tensor cores in turn, so that one computes weights while another
-// multiplies (Shah et al., FlashAttention-3, arXiv:2407.08608, sections 3.1 and 3.2).
+// A block has 64 rows for each of `groups` warpgroups. One more warpgroup copies tiles of `keys` keys and of `keys` values
+// alternately into a ring of `stages` slots: `copiers` warps copy a tile, or, if `copiers` is 0, one thread starts the copy engine
+// (TMA). The tensor cores multiply queries by the keys of one tile, and weights by the values of the previous tile, at the same
+// time. With `turns` the warpgroups alternate on the tensor cores, so that one computes weights while another multiplies (Shah et
+// al., FlashAttention-3, arXiv:2407.08608, sections 3.1 and 3.2).
 //
-// Where there are few rows, as in decoding, the blocks of a cluster, `splits` of them, share the keys. What they have found is put
-// together at the end, over the largest logit of all (Dao et al., Flash-Decoding, 2023).
+// When there are few rows, as in decoding, the `splits` blocks of a cluster share the keys. Their partial results are combined at
+// the end, relative to the largest logit of all (Dao et al., Flash-Decoding, 2023).
 enum {
     threads = 128 * groups + 128,
     block_m = 64 * groups,
-    chunks = DIM / 8, // of 16 bytes in a row
+    chunks = DIM / 8, // 16-byte chunks in a row
     part_bytes = keys * LINE_BYTES, // 64 columns of a tile
     query_part_bytes = block_m * LINE_BYTES,
     query_bytes = block_m * DIM * 2,
     tile_bytes = keys * DIM * 2,
-    logits = keys / 2, // of a thread
+    logits = keys / 2, // per thread
     sums_count = DIM / 2,
-    part_floats = 64 * (2 + DIM) // of a block that shares its rows: largest logits, sums of weights, sums of values
+    part_floats = 64 * (2 + DIM) // a block's partial result: largest logits, sums of weights, sums of values
 };
 static_assert(splits == 1 || (groups == 1 && part_floats * 4 <= stages * tile_bytes), "a part lies where the tiles were");
 
@@ -36,7 +37,7 @@ __device__ float power(float x)
     return value;
 }
 
-// Barriers of the ring: of each place, that it is full, and that it is empty again.
+// The tiles of the ring, and two barriers per slot: full and empty.
 struct ring {
     unsigned base;
 
@@ -54,7 +55,7 @@ struct ring {
     }
 };
 
-// Barriers of warpgroups: number 1 + g is of the 128 threads of one, 4 + g says that it is the turn of one of two.
+// Named barriers: 1 + g synchronises the 128 threads of warpgroup g; 4 + g gives warpgroup g its turn on the tensor cores.
 __device__ void wait_for_group(int g)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(1 + g) : "memory");
@@ -78,16 +79,17 @@ struct problem {
     const element *query, *key, *value;
     element *out;
     index64 q_len, kv_len;
-    int heads, kv_heads, group, row_blocks, pairs; // of batch and head of keys
+    int heads, kv_heads, group, row_blocks, pairs; // pairs: of a batch and a key head
     double scale;
 };
 
-// A block's rows. Those that see the most keys come first, of `spread` heads at a time, whose keys and values share the last cache.
+// The rows of a block. Rows with the most keys come first. `spread` pairs of batch and key head run at a time, so that their keys and
+// values share the last-level cache.
 struct work {
     index64 position, batch; // of the first row
-    int head, member;        // of the keys; of the first row in its group
-    index64 rows;            // that are left from the first on
-    int from, tiles;         // the first of this block's tiles, and how many it has
+    int head, member;        // key head; query head of the first row in its group
+    index64 rows;            // rows from the first row on
+    int from, tiles;         // this block's first tile, and its number of tiles
 
     explicit __device__ work(const problem &p)
     {
@@ -111,12 +113,12 @@ struct work {
     {
         return position + (member + row) / p.group;
     }
-    // Of the row's first element in query and out.
+    // The index of the row's first element in query and out.
     __device__ index64 place_of(const problem &p, int row) const
     {
         return ((batch * p.q_len + position_of(p, row)) * p.heads + head * p.group + (member + row) % p.group) * DIM;
     }
-    // Where the keys that a row sees end.
+    // The end of the range of keys that a row attends to.
     __device__ index64 end_of(const problem &p, int row) const
     {
         return CAUSAL && position_of(p, row) + 1 < p.kv_len ? position_of(p, row) + 1 : p.kv_len;
@@ -125,33 +127,34 @@ struct work {
 
 // Copying -------------------------------------------------------------------------------------------------------------
 
-// Warps that copy a tile, and the rows that they copy at once.
+// The threads that copy a tile together are a team. team_rows: the rows that a team copies at once.
 enum { team_threads = 32 * (copiers > 0 ? copiers : 4), teams = 128 / team_threads, team_rows = team_threads / chunks };
 static_assert(stages % teams == 0, "a place of the ring has one team, which has seen it empty each time before");
-// Tiles of a team that are still on their way when it begins the next: with `ahead`, as many as it has other places.
+// The copies of a team that may be pending when it begins the next tile: with `ahead`, all its other slots of the ring.
 enum { behind = ahead ? stages / teams - 1 : 0 };
-// Else all that the one team has may wait for a place that is emptied by who waits for them.
+// A single team could deadlock: it would wait for an empty slot while the warps that empty it wait for its pending copies.
 static_assert(behind == 0 || teams > 1, "who copies ahead is one of several");
 
-// 16 bytes, or zeros where there are none to copy.
+// Copies 16 bytes, or writes zeros if is_there is false.
 __device__ void copy_chunk(unsigned to, const element *from, bool is_there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
 }
 
-// `keys` rows of a head, of which `count` are there: a thread's chunk of each team_rows of them, `from` of the first.
+// Copies `keys` rows of a head, of which the first `count` exist. Each thread copies one chunk of every team_rows-th row; `from` is
+// its chunk in the first.
 __device__ void copy_tile(unsigned to, const element *from, index64 step, int count)
 {
     const int thread = threadIdx.x % team_threads, chunk = thread % chunks;
     to += chunk / 8 * part_bytes;
 #pragma unroll 8
     for (int row = thread / chunks; row < keys; row += team_rows) {
-        copy_chunk(to + place_along_k(row, chunk % 8), from, row < count); // what is not there is not read
+        copy_chunk(to + place_along_k(row, chunk % 8), from, row < count); // missing rows are not read
         from += team_rows * step;
     }
 }
 
-// A tile that has come. The tensor cores see it, so that nobody who multiplies needs a fence.
+// Publishes a copied tile. The fence here makes it visible to the tensor cores, so that the multiplying warps need none.
 __device__ void show_tile(ring r, int place)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -159,7 +162,7 @@ __device__ void show_tile(ring r, int place)
 }
 
 #if copiers == 0
-// A tile by the copy engine, which swizzles as place_along_k does, and writes 0 for what is not there.
+// Starts the copy of a tile by the copy engine, which swizzles as place_along_k does and writes 0 for missing rows.
 __device__ void begin_tile(unsigned to, const tensor_map *map, int head, int row, int batch, unsigned barrier)
 {
 #pragma unroll
@@ -171,7 +174,7 @@ __device__ void begin_tile(unsigned to, const tensor_map *map, int head, int row
             : "memory");
 }
 
-// All tiles, by one thread: of keys to even places, of values to odd ones.
+// Copies all tiles by one thread: tiles of keys have even numbers, tiles of values odd ones.
 __device__ void copy_tiles(const tensor_map *key, const tensor_map *value, const work &w, ring r)
 {
     if (threadIdx.x % 128 != 0) return;
@@ -184,7 +187,7 @@ __device__ void copy_tiles(const tensor_map *key, const tensor_map *value, const
     }
 }
 #else
-// All tiles: of keys to even places, of values to odd ones. Teams have the places in turn.
+// Copies all tiles: tiles of keys have even numbers, tiles of values odd ones. The teams alternate.
 __device__ void copy_tiles(const problem &p, const work &w, ring r)
 {
     const int thread = threadIdx.x % team_threads;
@@ -207,7 +210,8 @@ __device__ void copy_tiles(const problem &p, const work &w, ring r)
 }
 #endif
 
-// The group's 64 rows. What multiplies the logits is positive: queries take the sign, and become 0 where it is 0.
+// Copies the 64 queries of a warpgroup. The factor of the logits must be positive: a negative scale negates the queries, and a
+// scale of 0 sets them to 0.
 __device__ void copy_queries(const problem &p, const work &w, unsigned to, int g)
 {
     const int thread = threadIdx.x % 128;
@@ -227,7 +231,8 @@ __device__ void copy_queries(const problem &p, const work &w, unsigned to, int g
             element *at = reinterpret_cast<element *>(
                 memory + chunk / 8 * query_part_bytes + place_along_k(row, chunk % 8));
             for (int j = 0; j < 8; j++)
-                at[j] = p.scale < 0 ? at[j] ^ 0x8000 : (at[j] & exponent) == exponent ? exponent | 1 : 0; // NaN stays, 0 inf is one
+                // 0 times NaN or infinity is NaN.
+                at[j] = p.scale < 0 ? at[j] ^ 0x8000 : (at[j] & exponent) == exponent ? exponent | 1 : 0;
         }
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -236,7 +241,7 @@ __device__ void copy_queries(const problem &p, const work &w, unsigned to, int g
 
 // Multiplying ----------------------------------------------------------------------------------------------------------
 
-// Begins the products of the group's rows with the keys of a tile.
+// Starts the products of the warpgroup's rows with the keys of a tile.
 __device__ void begin_scores(float (&scores)[logits], unsigned long long queries, unsigned tile)
 {
     const unsigned long long lines = describe_along_k(tile, 0);
@@ -249,7 +254,7 @@ __device__ void begin_scores(float (&scores)[logits], unsigned long long queries
     end_products();
 }
 
-// Begins to add a tile's values by their weights.
+// Starts to add a tile's weighted values.
 __device__ void begin_values(float (&sums)[sums_count], const unsigned (&weights)[logits / 2], unsigned tile)
 {
     const unsigned long long lines = describe_along_n(tile, 0, keys);
@@ -265,12 +270,12 @@ __device__ void wait_for_tile(ring r, int place)
     wait_for(r.full(place), place / stages & 1);
 }
 
-// What a thread knows of its two rows.
+// The running maximum and sum of a thread's two rows.
 struct found {
     float most[2], sum[2];
 };
 
-// Minus infinity for keys from `ends` on, which count from the tile's first.
+// Sets logits to minus infinity from key `ends` on, counted from the first key of the tile.
 __device__ void mask(float (&scores)[logits], const int ends[2])
 {
     const int column = threadIdx.x % 4 * 2;
@@ -279,7 +284,7 @@ __device__ void mask(float (&scores)[logits], const int ends[2])
         if (i / 4 * 8 + i % 2 >= ends[i / 2 % 2] - column) scores[i] = -INFINITE;
 }
 
-// Logits become weights over the largest logit so far; out_share: of what was found before.
+// Turns logits into weights relative to the largest logit so far. out_share: the factor that rescales the previous results.
 __device__ void weigh(float (&scores)[logits], float factor, found *f, float out_share[2])
 {
 #pragma unroll
@@ -294,7 +299,7 @@ __device__ void weigh(float (&scores)[logits], float factor, found *f, float out
         most[0] = fmaxf(most[0], __shfl_xor_sync(0xffffffffu, most[0], 1));
         most[0] = fmaxf(most[0], __shfl_xor_sync(0xffffffffu, most[0], 2));
         const float base = most[0] == -INFINITE ? 0 : most[0] * factor;
-        out_share[row] = power(fmaf(f->most[row], factor, -base)); // before the first key 0, of nothing
+        out_share[row] = power(fmaf(f->most[row], factor, -base)); // 0 before the first key, when nothing is summed yet
         f->most[row] = most[0];
 #pragma unroll
         for (int i = 2 * row; i < logits; i += 4) {
@@ -314,11 +319,11 @@ __device__ void narrow_all(const float (&scores)[logits], unsigned (&weights)[lo
         weights[i] = narrow(scores[2 * i], scores[2 * i + 1]);
 }
 
-// The group's rows, by way of where its queries were.
+// Writes the warpgroup's rows through the shared memory of its queries.
 __device__ void write_rows(const problem &p, const work &w, int g, const float (&sums)[sums_count], const found &f)
 {
     const int thread = threadIdx.x % 128, lane = threadIdx.x % 32, first = 64 * g + thread / 32 * 16;
-    wait_for_group(g); // the products of all its warps have read their queries
+    wait_for_group(g); // all its warps have finished the products that read the queries
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         float sum = f.sum[half];
@@ -351,12 +356,12 @@ __device__ void mask_tile(float (&scores)[logits], const index64 ends[2], int ti
     mask(scores, own_ends);
 }
 
-// What the group has found, where the tiles were.
+// Writes the warpgroup's partial result over the shared memory of the tiles.
 __device__ void write_part(const float (&sums)[sums_count], const found &f)
 {
     float *to = reinterpret_cast<float *>(memory + query_bytes);
     const int lane = threadIdx.x % 32, first = threadIdx.x % 128 / 32 * 16;
-    wait_for_group(0); // the products of all its warps have read the last tile
+    wait_for_group(0); // all its warps have finished the products that read the last tile
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const int row = first + lane / 4 + 8 * half;
@@ -380,7 +385,7 @@ __device__ float read_part(int rank, int index)
     return __uint_as_float(read_from(rank, (unsigned)__cvta_generic_to_shared(memory) + query_bytes + index * 4));
 }
 
-// Each thread of the cluster has some pairs of columns of the rows.
+// Combines the partial results. The threads of the cluster share the rows' pairs of columns.
 __device__ void join(const problem &p, const work &w, float factor)
 {
     const int rank = blockIdx.x % splits, rows = w.rows < 64 ? (int)w.rows : 64;
@@ -393,7 +398,7 @@ __device__ void join(const problem &p, const work &w, float factor)
 #pragma unroll
         for (int part = 0; part < splits; part++) {
             const float own = read_part(part, row), own_sum = read_part(part, 64 + row);
-            // A part that has seen no key adds nothing, unless what it has seen is NaN.
+            // A part without a key adds nothing, unless its sum is NaN.
             const float share = own == -INFINITE ? 0 : power((own - most) * factor);
             sum += own == -INFINITE ? own_sum : own_sum * share;
             low += read_part(part, 128 + row * DIM + column) * share;
@@ -404,7 +409,7 @@ __device__ void join(const problem &p, const work &w, float factor)
 }
 #endif
 
-// What a thread has of a piece of work.
+// The state of a thread.
 struct state {
     float scores[logits], sums[sums_count], factor;
     unsigned weights[logits / 2];
@@ -412,7 +417,7 @@ struct state {
     index64 ends[2];
 };
 
-// The keys of tile t and the values of the tile before.
+// Processes the keys of tile t and the values of the previous tile.
 template <bool is_masked> __device__ void attend_tile(state &s, ring r, int g, int t, unsigned long long queries, bool is_last)
 {
     const int place = 2 * t;
@@ -422,7 +427,7 @@ template <bool is_masked> __device__ void attend_tile(state &s, ring r, int g, i
     begin_scores(s.scores, queries, r.tile(place));
     wait_for_tile(r, place - 1);
     begin_values(s.sums, s.weights, r.tile(place - 1));
-    if (g + 1 < groups || !is_last) give_turn_to((g + 1) % groups); // nobody comes after the last turn of all
+    if (g + 1 < groups || !is_last) give_turn_to((g + 1) % groups); // no turn follows the last one
     wait_for_products<1>();
     hold(s.scores);
     release(r.empty(place));
@@ -438,18 +443,18 @@ template <bool is_masked> __device__ void attend_tile(state &s, ring r, int g, i
     narrow_all(s.scores, s.weights);
 }
 
-// Of a logit as the tensor cores give it, its power of two.
+// Converts a logit from the tensor cores into an exponent of 2.
 __device__ float factor_of(const problem &p)
 {
     const float least = 1.17549435e-38f, factor = (float)(fabs(p.scale) * 1.4426950408889634);
-    return p.scale == 0 ? 1 : factor < least ? least : factor; // 0 times infinity is no weight
+    return p.scale == 0 ? 1 : factor < least ? least : factor; // 0 times infinity would give NaN
 }
 
-// The block's tiles, of which there is at least one.
+// Processes the block's tiles. There must be at least one.
 __device__ void attend_tiles(state &s, const problem &p, const work &w, ring r, int g)
 {
     const unsigned long long queries = describe_along_k(r.base + g * 64 * LINE_BYTES, 0);
-    // Below this one all rows of the block see all keys of a tile.
+    // The first tile that needs a mask: in earlier tiles all rows of the block attend to all keys.
     const int whole = (int)(w.end_of(p, 0) / keys) - w.from;
     float share[2];
     wait_for_tile(r, 0);
@@ -548,6 +553,6 @@ extern "C" __global__ void __launch_bounds__(threads, 1) flash_attention(
 #if splits > 1
     wait_for_cluster();
     join(p, w, factor_of(p));
-    wait_for_cluster(); // nobody's memory goes while others read it
+    wait_for_cluster(); // keep this block's shared memory until the other blocks have read it
 #endif
 }

@@ -17,13 +17,13 @@ typedef bf16 bias_element;
 typedef pack_of<weight_element, vector> weight_pack;
 typedef pack_of<bias_element, vector> bias_pack;
 
-// How far elements in a range are from a pivot in their mean, and from that mean.
+// The range and pivot of a row, the mean of its elements minus the pivot, and the mean square around that mean.
 struct spread {
     range r;
     float pivot, mean, square;
 };
 
-// The pivot is an element, so that equal elements have a spread of 0, and what all have in common costs no digits.
+// The pivot is an element, so that equal elements have a variance of 0, and a common offset costs no precision.
 template <class Values>
 __device__ spread spread_of_row(int count, int dim, range r, float pivot, int *turn, Values values)
 {

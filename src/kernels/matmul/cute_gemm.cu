@@ -1,5 +1,5 @@
-// c = a b in bf16 or f16 with the tensor cores of compute capability 9.0 (wgmma), in CuTe. Tiles come by asynchronous copies, `stages`
-// of them under way; rows outside are not read, what they leave in shared memory reaches no result that is written.
+// c = a b in bf16 or f16 with the tensor cores of compute capability 9.0 (wgmma), in CuTe. Asynchronous copies fill `stages` tiles
+// ahead. Rows outside the matrices are not read; the old contents of their shared memory affect only results that are not written.
 #include <cute/tensor.hpp>
 
 #if defined(hone_a_bf16)
@@ -26,7 +26,7 @@ using b_major = integral_constant<GMMA::Major, GMMA::Major::MN>;
 using b_layout = decltype(tile_to_shape(b_atom{}, Shape<Int<block_n>, deep, Int<stages>>{}));
 
 using copy_one = Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, element>;
-// Neighbouring threads read neighbouring chunks of a row of memory.
+// Adjacent threads read adjacent chunks of a row of memory.
 using along_k = decltype(make_tiled_copy(
     copy_one{}, Layout<Shape<Int<threads / 8>, _8>, Stride<_8, _1>>{}, Layout<Shape<_1, Int<chunk>>>{}));
 using along_n = decltype(make_tiled_copy(copy_one{}, Layout<Shape<_8, Int<threads / 8>>>{}, Layout<Shape<Int<chunk>, _1>>{}));
@@ -40,7 +40,8 @@ using mma_way = decltype(make_tiled_mma(
     GMMA::ss_op_selector<element, element, float, Shape<Int<block_m>, Int<block_n>, deep>, GMMA::Major::K, b_major::value>(),
     Layout<Shape<Int<warpgroups>, _1, _1>>{}));
 
-// Blocks that run at the same time share rows of a and columns of b: they go through c in stripes of `stripe_rows` rows of tiles.
+// Blocks cover c in stripes of `stripe_rows` rows of tiles, so that blocks that run at the same time share rows of a and columns
+// of b.
 __device__ void my_tile(int m, int n, int &row, int &column)
 {
     const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = stripe_rows * columns;
@@ -49,7 +50,7 @@ __device__ void my_tile(int m, int n, int &row, int &column)
     column = blockIdx.x % stripe / height;
 }
 
-// Which of a thread's rows of copies lie inside; what they are along the other axis makes no difference.
+// Which rows of a thread's copies lie inside the matrix. Positions along the other axis are not checked.
 template <class Coordinates> __device__ auto inside(const Coordinates &at, int limit)
 {
     auto rows = make_tensor<bool>(make_shape(size<1>(at), size<2>(at)), Stride<_1, Int<0>>{});
@@ -120,13 +121,13 @@ extern "C" __global__ void __launch_bounds__(threads)
     for (int step = 0; step < steps; step++) {
         cp_async_wait<stages - 2>();
         warpgroup_wait<0>();
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // wgmma reads what the copies wrote by another way
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // wgmma reads shared memory through the async proxy
         __syncthreads();
         warpgroup_fence_operand(sums);
         warpgroup_arrive();
         gemm(multiply, a_parts(_, _, _, step % stages), b_parts(_, _, _, step % stages), sums);
         warpgroup_commit_batch();
-        fetch(step + stages - 1); // where every warp has done with the step before
+        fetch(step + stages - 1); // into the stage that every warp has finished with
     }
     warpgroup_wait<0>();
     warpgroup_fence_operand(sums);

@@ -1,4 +1,4 @@
-// c = a b, summed in float: each work-item has a tile of c, each work-group one of a and b in local memory, k by k.
+// c = a b, summed in float. Each work-item has a tile of c. Each work-group has tiles of a and b in local memory and steps along k.
 enum { columns_of_items = tile_n / item_n, items = (tile_m / item_m) * columns_of_items };
 
 float b_at(const __global element *b, int i, int j, int n, int k)
@@ -9,7 +9,7 @@ float b_at(const __global element *b, int i, int j, int n, int k)
 __kernel void matmul(
     const __global element *a, const __global element *b, __global element *c, int m, int n, int k)
 {
-    // One element more a row: the columns of a tile are read, and must not lie in one bank.
+    // Rows have one element of padding, because columns are read and must not lie in one bank.
     __local float left[tile_k][tile_m + 1], right[tile_k][tile_n + 1];
     const int item = get_local_id(0), row = (int)get_group_id(1) * tile_m, column = (int)get_group_id(0) * tile_n;
     const int my_row = item / columns_of_items * item_m, my_column = item % columns_of_items * item_n;

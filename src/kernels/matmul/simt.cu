@@ -1,5 +1,5 @@
-// A product (common/operands.cuh) without tensor cores: each thread has a tile of c in its registers, each block one of a and b in
-// shared memory, k by k.
+// A product (common/operands.cuh) without tensor cores. Each thread has a tile of c in registers. Each block has tiles of a and b in
+// shared memory and steps along k.
 enum { threads = (block_m / thread_m) * (block_n / thread_n) };
 
 __device__ total b_at(const element *b, int i, int j, int n, int k)
@@ -10,7 +10,7 @@ __device__ total b_at(const element *b, int i, int j, int n, int k)
 extern "C" __global__ void __launch_bounds__(threads)
     matmul(const element *a, const element *b, SCALES result *c, int m, int n, int k)
 {
-    // One element more a row: the columns of a tile are read, and must not lie in one bank.
+    // Rows have one element of padding, because columns are read and must not lie in one bank.
     __shared__ total rows[block_k][block_m + 4], columns[block_k][block_n + 4];
     const int row = blockIdx.y * block_m, column = blockIdx.x * block_n;
     const int my_row = threadIdx.x / (block_n / thread_n), my_column = threadIdx.x % (block_n / thread_n);

@@ -1,8 +1,8 @@
-// A product (common/operands.cuh) in bf16 or f16, or of bytes, by the tensor cores: mma.sync of 16 rows, 8 columns and 32 bytes of
-// k. Of bytes b is given transposed: the tensor cores read rows along k.
+// A product (common/operands.cuh) of bf16, f16 or 8-bit elements with the tensor cores: mma.sync of 16 rows, 8 columns and 32 bytes
+// of k. For 8-bit elements, b must be transposed, because the tensor cores read rows along k.
 //
-// Tiles of a and b come by asynchronous copies, `stages` of them under way, in chunks of 16 bytes that are laid out so that
-// eight rows of one column never meet in a bank.
+// Asynchronous copies fill `stages` tiles of a and b. The layout of their 16-byte chunks puts eight rows of one column into
+// different banks.
 enum {
     warps = warps_m * warps_n,
     threads = 32 * warps,
@@ -17,7 +17,7 @@ enum {
     b_elements = block_n * block_k
 };
 
-// Where a chunk of a row lies, in elements.
+// The offset of a row's chunk, in elements.
 template <int chunks> __device__ int place(int row, int at)
 {
     const int turn = chunks >= 8 ? row & 7 : chunks == 4 ? row >> 1 & 3 : row >> 2 & 1;
@@ -29,14 +29,14 @@ __device__ unsigned shared_address(const element *memory)
     return (unsigned)__cvta_generic_to_shared(memory);
 }
 
-// 16 bytes, or zeros where there are none to copy.
+// Starts a copy of 16 bytes, or of zeros outside the matrix.
 __device__ void copy_chunk(element *to, const element *from, bool is_there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
                  "r"(is_there ? 16 : 0));
 }
 
-// A tile of rows x chunks from a matrix of `height` rows and `width` columns.
+// Copies a tile of rows x chunks from a matrix of `height` rows and `width` columns.
 template <int rows, int chunks>
 __device__ void copy_tile(element *to, const element *matrix, int row, int column, int height, int width)
 {

@@ -1,24 +1,24 @@
-// A product (common/operands.cuh) in bf16 or f16, or of bytes, by the tensor cores of compute capability 9.0 (common/wgmma.cuh):
-// wgmma of 64 rows, block_n columns and 32 bytes of k. Of bytes b is given transposed.
+// A product (common/operands.cuh) of bf16, f16 or 8-bit elements with the tensor cores of compute capability 9.0
+// (common/wgmma.cuh): wgmma of 64 rows, block_n columns and 32 bytes of k. For 8-bit elements, b must be transposed.
 //
-// A block has 64 rows for each of its warpgroups. One thread of one more warp has the copy engine (TMA) bring tiles of a and b, 128
-// bytes deep, into a ring of `stages` places, as soon as the warpgroups have done with what is there.
+// A block has 64 rows for each of its warpgroups. One thread of an additional warp makes the copy engine (TMA) copy tiles of a and
+// b, 128 bytes deep, into a ring of `stages` slots, as soon as the warpgroups have finished with a slot.
 //
-// Where c has few tiles, the blocks of a cluster, `splits` of them, share k, and add up their sums through each other's memory.
+// When c has few tiles, the `splits` blocks of a cluster share k, and add their sums through each other's shared memory.
 //
-// Of 8 bit floats the tensor cores keep some 14 bits of a sum. So after each `promote_every` stages sums are added to totals in
-// float, as cuBLASLt does without its "fast accumulation"; 0: the sums are the totals.
+// For 8-bit floats the tensor cores keep about 14 bits of a sum. Therefore the sums are added to totals in float after every
+// `promote_every` stages, as in cuBLASLt without "fast accumulation". With 0 the sums are the totals.
 
 enum {
     DEPTH = LINE_BYTES / sizeof(element),
-    groups = block_m / 64, // of 128 threads
+    groups = block_m / 64, // warpgroups, of 128 threads each
     threads = 128 * groups + 32,
-    sums_count = block_n / 2, // of a thread
+    sums_count = block_n / 2, // per thread
     a_bytes = block_m * LINE_BYTES,
     stage_bytes = a_bytes + block_n * LINE_BYTES,
     period = promote_every > 0 ? promote_every : 1,
     totals_count = promote_every > 0 ? sums_count : 1,
-    // Blocks that share a multiprocessor: while one begins or ends, another multiplies.
+    // Blocks per multiprocessor. With two, one multiplies while the other begins or ends.
     together = 2 * stages * stage_bytes <= 220 << 10 && sums_count + totals_count <= 66 ? 2 : 1
 };
 
@@ -41,7 +41,7 @@ struct ring {
     }
 };
 
-// A box of a matrix, which the copy engine swizzles as the tensor cores read it. What is not there is 0.
+// Starts the copy of a box of a matrix. The copy engine swizzles it as the tensor cores read it, and writes 0 outside the matrix.
 __device__ void copy_box(unsigned to, const tensor_map *map, int row, int column, unsigned barrier)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
@@ -49,7 +49,7 @@ __device__ void copy_box(unsigned to, const tensor_map *map, int row, int column
                  : "memory");
 }
 
-// Before it is used for the first time.
+// Prefetches a descriptor before its first use.
 __device__ void fetch(const tensor_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -85,7 +85,7 @@ __device__ void multiply_stage(unsigned stage, total (&sums)[sums_count], bool i
 }
 
 #if splits > 1
-// Where the block's tiles were, once the products of all its warps have read them.
+// Writes the sums over the shared memory of the tiles, once all warps have finished the products that read them.
 __device__ void write_part(const total (&sums)[sums_count])
 {
     asm volatile("bar.sync 1, %0;" ::"n"(128 * groups) : "memory");
@@ -106,7 +106,7 @@ __device__ total add_parts(int i)
 }
 #endif
 
-// Each block of a cluster stores some of the columns.
+// Stores the results. Each block of a cluster stores a share of the columns.
 __device__ void store(const output &out, const total (&sums)[sums_count], int row, int column)
 {
     const int thread = threadIdx.x % 128;
@@ -143,7 +143,7 @@ __device__ void multiply_stages(ring r, total (&sums)[sums_count], total (&total
             add(totals, sums);
         }
         wait_for_products<1>();
-        if (step > 0) release(r.empty(step - 1)); // the product before this one has ended
+        if (step > 0) release(r.empty(step - 1)); // the previous product has finished
     }
     wait_for_products<0>();
     hold(sums);
@@ -186,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(threads, together) matmul(
     if (multiplies) write_part(FOUND);
     wait_for_cluster();
     if (multiplies) store(OUTPUT, FOUND, row, column);
-    wait_for_cluster(); // nobody's memory goes while others read it
+    wait_for_cluster(); // keep this block's shared memory until the other blocks have read it
 #else
     if (multiplies) store(OUTPUT, FOUND, row, column);
 #endif

@@ -1,6 +1,6 @@
-// out[b, h] = mean over s of x[b, s, h], in float. A block has `lanes` packs of `vector` channels, and `steps` rows of
-// threads, as have the other blocks of its cluster, go through the sequence. What leaves the range of floats is summed
-// again in double.
+// out[b, h] = mean over s of x[b, s, h], in float. A block has `lanes` packs of `vector` channels. Its `steps` rows of
+// threads, and those of the other blocks of its cluster, share the sequence. A sum that leaves the range of floats is
+// computed again in double.
 typedef pack_of<element, vector> pack;
 
 enum { at_once = rows_at_once };
@@ -24,7 +24,7 @@ __device__ void wait_for_cluster()
 #endif
 }
 
-// The sum of a channel over a block of the cluster.
+// The sum of a channel in one block of the cluster.
 __device__ float sum_of_block(int rank, int channel)
 {
     float sum = 0;

@@ -1,15 +1,15 @@
 // The gradients of rms_norm, add_rms_norm and layer_norm (norm_vjp.h has the formulas), in float.
 //
-// A block has rows_per_block rows at a time, and stays for many. Each of a row's threads has the same packs of `vector` elements
-// in every row, so that the sums of the columns stay in registers: of up to BLOCK rows, then in the part of scratch memory that
-// its rows share, in float, in double (WIDE_SUMS) where there are more rows than BLOCK to a part. A block adds its parts to the
-// first one of them, and `columns` adds those, in order: the sums are the same in every run. Where registers do not hold a row
-// (keep = 0) it is read in each pass, and what it adds to its columns goes to scratch memory at once.
+// A block processes rows_per_block rows at a time and loops over many rows. A thread has the same packs of `vector` elements in
+// every row, so that the column sums stay in registers for up to BLOCK rows. They are then added to the part of scratch memory
+// that these rows share. That part is in float, or in double (WIDE_SUMS) when a part covers more than BLOCK rows. A block adds
+// its parts to the first of them, and the kernel `columns` adds those in order, so that the sums are the same in every run. When
+// registers do not hold a row (keep = 0), each pass reads it again, and its terms of the column sums go to scratch memory at once.
 //
-// One pass measures a row. Its elements are taken around the first one, its pivot, so that what all have in common costs no
-// digits. Rows are computed in double, behind the others, where floats would leave too little: short ones, those that leave the
-// range of floats, those whose pivot is far from the others, and those where most of g lies along h and cancels, of which three
-// quarters is the measure (as kernels/norm_vjp/body.h does).
+// One pass computes the sums of a row. It subtracts the first element, the pivot, from all elements, so that a common offset costs
+// no precision. Some rows are computed in double, after the others, because float would lose too much precision: short rows, rows
+// that leave the range of floats, rows whose pivot is far from the other elements, and rows where more than three quarters of the
+// squares of g cancel because g lies along h (kernels/norm_vjp/body.h has the same limit).
 typedef pack_of<element, vector> pack;
 
 #if defined(hone_weight_f32)
@@ -35,21 +35,21 @@ typedef pack_of<weight_element, vector> weight_pack;
 typedef pack_of<sum_element, vector> sum_pack;
 
 enum { SHORT_ROW = 16, BLOCK = 64, COLUMN_LANES = 32, COLUMN_STEPS = 16 };
-enum { vectors = 1 + HAS_BIAS }; // of sums of columns: of the weight, and of the bias
+enum { vectors = 1 + HAS_BIAS }; // of column sums: one for the weight, one for the bias
 enum { lanes_of_row = threads_per_row < 32 ? threads_per_row : 32, warps_of_row = threads_per_row / lanes_of_row };
 enum { held_packs = keep > 0 ? keep : 1 };
 enum { SQUARES, PRODUCTS, GRADIENT_SQUARES, RESTS, GRADIENTS, CENTRED_SUMS };
 enum { SUMS = SUBTRACT_MEAN ? CENTRED_SUMS : RESTS };
 
-// Below, the squares of elements may have been too small for floats; of the squares of g so much is left in d_x at least; and so
-// many times the square of the spread is the pivot's distance from the mean.
+// LEAST_SQUARE: below it, squares of elements may have underflowed in float. LEAST_LEFT: the least share of the squares of g that
+// must remain after the subtractions. MOST_PIVOT: the largest ratio of the squared distance between pivot and mean to the variance.
 #define LEAST_SQUARE 0x1p-80f
 #define MOST_SQUARE  3.402823466e+38f
 #define LEAST_LEFT   0.25f
 #define MOST_PIVOT   16
 
-// Over the threads of a row, of which a warp has several, or which are whole warps of a block of one row. Two arrays in turn: a
-// warp that is ahead writes to the one while another warp reads the other.
+// Adds over the threads of a row. Either a warp holds one or several rows, or the row has all warps of the block. Calls alternate
+// between two arrays, so that a warp that is ahead writes to one while another warp still reads the other.
 template <class T, int count> __device__ void add_over_row(T (&sums)[count], int *turn)
 {
 #pragma unroll
@@ -76,7 +76,7 @@ template <class T, int count> __device__ void add_over_row(T (&sums)[count], int
     }
 }
 
-// Rows that share a warp go the same way: all of them where one has to.
+// Rows that share a warp take the same branch: the condition holds for all of them if it holds for one.
 __device__ bool for_row(bool condition)
 {
     return threads_per_row < 32 ? __any_sync(0xffffffffu, condition) : condition;
@@ -87,10 +87,10 @@ struct row {
     pack *d_x;
     const weight_pack *weight; // nullptr: 1
     float offset;
-    int count, dim; // packs of this row, 0 where there is nothing to do; elements
+    int count, dim; // number of packs in this row, 0 if there is no row; number of elements
 };
 
-// Each calls body(at, slot, pack of x, pack of d_y) for the packs of a row that are this thread's.
+// each() calls body(at, slot, pack of x, pack of d_y) for this thread's packs of a row.
 struct in_memory {
     row of;
 
@@ -128,7 +128,7 @@ struct in_registers {
     }
 };
 
-// What d_y becomes before it goes through the norm.
+// g: d_y times the weight, which is the gradient of the normalised row.
 template <class T> __device__ void weigh(const row &of, int at, const pack &d_y, T (&g)[vector])
 {
     weight_pack weights;
@@ -138,12 +138,12 @@ template <class T> __device__ void weigh(const row &of, int at, const pack &d_y,
         g[i] = of.weight != nullptr ? (T)widen(d_y.at[i]) * ((T)widen(weights.at[i]) + (T)of.offset) : widen(d_y.at[i]);
 }
 
-// What a row is multiplied by and what is taken from it: h = (x - pivot - rest) factor, d_x = (g - gradient - h along) factor.
+// The values that a row needs besides its elements: h = (x - pivot - rest) factor, d_x = (g - gradient - h along) factor.
 template <class T> struct factors {
     T pivot, rest, factor, gradient, along;
 };
 
-// False: floats do not do for this row.
+// Returns false if float is not precise enough for this row.
 template <class T, class Row> __device__ bool measure(const Row &own, double eps, int *turn, factors<T> *out)
 {
     T sums[SUMS] = {};
@@ -170,7 +170,7 @@ template <class T, class Row> __device__ bool measure(const Row &own, double eps
     gradient = sums[GRADIENTS] / own.of.dim;
 #endif
     const T spread = sums[SQUARES] / own.of.dim - rest * rest, square = spread + (T)eps, factor = 1 / sqrt(square);
-    // NaN where the mean of g is infinite: some of its distances from that are.
+    // `gradient - gradient` gives NaN when the mean of g is infinite, because differences from that mean then are not finite.
     const T products = sums[PRODUCTS] / own.of.dim - gradient * rest + (gradient - gradient);
     const T along = products * factor, all = sums[GRADIENT_SQUARES] / own.of.dim;
     *out = factors<T>{pivot, rest, factor, gradient, along};
@@ -179,7 +179,7 @@ template <class T, class Row> __device__ bool measure(const Row &own, double eps
            left >= LEAST_LEFT * all;
 }
 
-// Writes d_x, and calls add(at, slot, i, d_y, h) for what element i of a pack adds to the sums of its column.
+// Writes d_x, and calls add(at, slot, i, d_y, h) for each element i of a pack, so that the caller adds it to the column sums.
 template <class T, class Row, class Add> __device__ void put(const Row &own, const factors<T> &f, Add add)
 {
     own.each([&](int at, int slot, const pack &x, const pack &d_y) {
@@ -203,12 +203,12 @@ template <class T, class Row, class Add> __device__ void put(const Row &own, con
     });
 }
 
-// The sums of the columns of some rows.
+// Column sums over some rows.
 struct columns_of_rows {
     float sums[vectors][held_packs][vector];
     sum_element *part; // [vectors][dim]
-    bool is_first;     // nothing is in part yet
-    int rows;          // that are not in part
+    bool is_first;     // `part` is not written yet
+    int rows;          // rows whose sums are not in `part` yet
 };
 
 __device__ void flush(columns_of_rows *own, int count)
@@ -232,7 +232,7 @@ __device__ void flush(columns_of_rows *own, int count)
     own->rows = 0;
 }
 
-// Each element's columns are added in scratch memory at once.
+// Adds each element to its column sums in scratch memory directly.
 template <class T> __device__ void put_in_memory(const in_memory &own, const factors<T> &f, sum_element *part)
 {
     put(own, f, [&](int at, int, int i, T d_y, T h) {
@@ -244,7 +244,7 @@ template <class T> __device__ void put_in_memory(const in_memory &own, const fac
     });
 }
 
-// False: a row for which floats do not do; nothing was written.
+// Returns false, with nothing written, if float is not precise enough for this row.
 __device__ bool differentiate(const in_registers &own, double eps, columns_of_rows *sums, int *turn)
 {
     factors<float> f;
@@ -259,8 +259,7 @@ __device__ bool differentiate(const in_registers &own, double eps, columns_of_ro
     return true;
 }
 
-// Of rms_norm, which has no d_sum and no d_bias, add_rms_norm, which has no d_bias, and layer_norm, which has no d_sum: those that
-// are not there are null.
+// One entry for rms_norm (no d_sum, no d_bias), add_rms_norm (no d_bias) and layer_norm (no d_sum). Absent arguments are null.
 extern "C" __global__ void __launch_bounds__(threads_per_row *rows_per_block, blocks_per_sm) rows(
     const element *x,
     const weight_element *weight,
@@ -323,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(threads_per_row *rows_per_block, bl
             are_left = true;
     }
 #endif
-    // Behind the others, so that these need not share their registers with it.
+    // A separate loop after the other rows, so that their loop does not need its registers.
     are_left = for_row(are_left);
     for (long long base = first; base < count && are_left; base += step) {
         factors<float> f;
@@ -335,7 +334,7 @@ extern "C" __global__ void __launch_bounds__(threads_per_row *rows_per_block, bl
         put_in_memory(own, wide, sums.part);
     }
 #if rows_per_block > 1
-    // Each thread has columns of its own.
+    // Each thread adds different columns.
     __syncthreads();
     for (int at = threadIdx.y * threads_per_row + threadIdx.x; at < vectors * dim;
          at += threads_per_row * rows_per_block) {
@@ -348,7 +347,8 @@ extern "C" __global__ void __launch_bounds__(threads_per_row *rows_per_block, bl
 #endif
 }
 
-// Columns of COLUMN_LANES, whose parts COLUMN_STEPS threads share. A block's is the first of rows_per_block parts.
+// Adds the parts of COLUMN_LANES columns. COLUMN_STEPS threads share the parts of a column. A block's sum is in the first of its
+// rows_per_block parts.
 extern "C" __global__ void __launch_bounds__(COLUMN_LANES *COLUMN_STEPS) columns(
     const element *,
     const weight_element *,

@@ -1,8 +1,8 @@
-// Pairs of the first 2 HALF elements of each head turned by the angles of their position: (a, b) becomes
-// (a cos - b sin, b cos + a sin). INTERLEAVED: pair i is elements 2 i and 2 i + 1, else i and HALF + i. Elements behind
+// Rotates the pairs of the first 2 HALF elements of each head by the angles of their position: (a, b) becomes
+// (a cos - b sin, b cos + a sin). INTERLEAVED: pair i is elements 2 i and 2 i + 1, otherwise i and HALF + i. Elements after
 // the pairs are copied.
 //
-// A thread has `vector` pairs, or as many elements to copy, of a head in each of `heads_per_thread` groups of heads.
+// A thread has `vector` pairs, or `vector` elements to copy, of one head in each of `heads_per_thread` groups of heads.
 #if defined(hone_cos_f32)
 typedef float angle_element;
 #elif defined(hone_cos_f16)

@@ -1,5 +1,5 @@
-// RWKV-4's time mix in float, a thread for each batch and channel. `ahead` steps of keys and values are read while the ones
-// before them are mixed.
+// RWKV-4's time mix in float, with one thread for each batch and channel. A thread reads `ahead` steps of keys and values
+// while it mixes the previous ones.
 #if defined(hone_w_f32)
 typedef float weight_element;
 #elif defined(hone_w_f16)
@@ -12,7 +12,7 @@ struct steps {
     element k[ahead], v[ahead];
 };
 
-// What came, divided by exp(exponent).
+// The running sums of weighted values and of weights, divided by exp(exponent).
 struct mixed {
     float values, weights, exponent;
 };
@@ -29,7 +29,7 @@ __device__ steps load_steps(const element *k, const element *v, long long step, 
     return loaded;
 }
 
-// The weights of what comes with exponent `before` and with exponent `now`: of the larger 1, were it infinite.
+// The relative weights of the exponents `before` and `now`. The larger one has weight 1, even if it is infinite.
 __device__ void relate(float before, float now, float *of_before, float *of_now)
 {
     const float smaller = expf(-fabsf(now - before));

@@ -1,5 +1,6 @@
 // y = silu(gate) up, and silu_mul_vjp its gradient: d_up = silu(gate) d_y, d_gate = s (1 + gate (1 - s)) up d_y with
-// s = 1 / (1 + e^-gate). Each thread has `packs_per_thread` packs of `vector` elements, a block's one behind the other.
+// s = 1 / (1 + e^-gate). Each thread has `packs_per_thread` packs of `vector` elements; the packs of a block are
+// contiguous.
 typedef pack_of<element, vector> pack;
 
 // Its distance from 1 is that of -x, which does not cancel.
@@ -8,7 +9,7 @@ __device__ float sigmoid(float x)
     return __fdividef(1, 1 + expf(-x));
 }
 
-// Calls whole(pack) for the whole packs of this thread, and single(index) for elements behind the last one.
+// Calls whole(pack) for each whole pack of this thread, and single(index) for the elements after the last whole pack.
 template <class Whole, class Single> __device__ void each(long long count, Whole whole, Single single)
 {
     const long long packs = count / vector, first = (long long)blockIdx.x * (threads * packs_per_thread) + threadIdx.x;

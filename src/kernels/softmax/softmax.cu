@@ -1,7 +1,7 @@
 // y = exp(scale (x - m)) / sum(exp(scale (x - m))), row by row, in float, where scale m is the largest scale x.
 //
-// Exponents are of 2, and of halves: t = (u / 2 - m / 2) * factor, where u is x with scale's sign, m the largest u and factor
-// 2 |scale| log2 e. No difference of two halves leaves the range of floats.
+// Powers of 2 of t = (u / 2 - m / 2) * factor, where u is x with the sign of scale, m is the largest u and factor is
+// 2 |scale| log2 e. The values are halved because the difference of two halves never leaves the range of floats.
 __device__ float power(float u, float most, float factor)
 {
     float value;
@@ -9,7 +9,7 @@ __device__ float power(float u, float most, float factor)
     return value;
 }
 
-// Behind a sum of powers over `most`, which a row of infinities leaves at minus infinity, one more element.
+// Adds one element to a sum of powers relative to `most`. `most` stays minus infinity if all elements are minus infinity.
 __device__ void take(float u, float *most, float *sum, float factor)
 {
     if (u > *most) {

@@ -1,5 +1,5 @@
-// d_x = scale y (d_y - sum(y d_y)), row by row, in float. In a short row a few large elements may cancel to what floats have
-// rounded away: its threads each sum it in double.
+// d_x = scale y (d_y - sum(y d_y)), row by row, in float. In a short row a few large elements may cancel down to
+// the rounding errors of float, so each thread sums the whole short row in double.
 enum { SHORT_ROW = 16 };
 
 __device__ double sum_in_double(const element *y, const element *d_y, int dim)

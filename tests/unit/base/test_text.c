@@ -175,7 +175,7 @@ static void texts_have_points_whatever_locale_the_host_has_set(void **state)
     skip();
 }
 
-static void what_is_no_number_is_refused(void **state)
+static void invalid_numbers_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",    "-",   ".",   "e5", "1e", "1e+",   "0x10",
@@ -385,7 +385,7 @@ int main(void)
         cmocka_unit_test(numbers_print_as_pythons_repr_and_read_back),
         cmocka_unit_test(numbers_do_not_follow_the_locale),
         cmocka_unit_test(texts_have_points_whatever_locale_the_host_has_set),
-        cmocka_unit_test(what_is_no_number_is_refused),
+        cmocka_unit_test(invalid_numbers_are_refused),
         cmocka_unit_test(integers_are_read_up_to_their_range),
         cmocka_unit_test(lower_case_is_pythons),
         cmocka_unit_test(json_strings_are_escaped_as_pythons),

@@ -146,7 +146,7 @@ static const char *refusal_of_values(hone_signature *signature, const hone_value
     return err->message;
 }
 
-static void what_is_null_is_refused_by_name(void **state)
+static void null_arguments_are_refused_by_name(void **state)
 {
     (void)state;
     hone_error err;
@@ -275,7 +275,7 @@ int main(void)
         cmocka_unit_test(results_are_inferred_in_a_description_only),
         cmocka_unit_test(none_means_the_default_where_none_is_not_allowed),
         cmocka_unit_test(an_integer_fits_a_float_and_nothing_else_is_converted),
-        cmocka_unit_test(what_is_null_is_refused_by_name),
+        cmocka_unit_test(null_arguments_are_refused_by_name),
         cmocka_unit_test(a_wrong_dim_names_where_the_right_one_came_from),
         cmocka_unit_test(a_dim_that_only_an_absent_tensor_had_cannot_be_inferred),
         cmocka_unit_test(expressions_that_cannot_be_computed_are_refused),

@@ -51,7 +51,7 @@ static void numbers_are_those_of_pjrt_and_xla(void **state)
     }
 }
 
-static void what_is_no_dtype_is_not_found(void **state)
+static void an_unknown_dtype_is_not_found(void **state)
 {
     (void)state;
     assert_null(hone_dtype_by_name("f33"));
@@ -86,7 +86,7 @@ int main(void)
         cmocka_unit_test(every_dtype_is_found_by_each_of_its_names),
         cmocka_unit_test(no_two_dtypes_share_a_number),
         cmocka_unit_test(numbers_are_those_of_pjrt_and_xla),
-        cmocka_unit_test(what_is_no_dtype_is_not_found),
+        cmocka_unit_test(an_unknown_dtype_is_not_found),
         cmocka_unit_test(layouts_are_those_of_dlpack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

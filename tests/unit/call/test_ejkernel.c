@@ -14,7 +14,7 @@ static hone_status encode(const char *json, hone_buffer *out, hone_error *err)
     return status;
 }
 
-static void what_ejkernel_refuses_is_refused(void **state)
+static void calls_that_ejkernel_refuses_are_refused(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
@@ -90,7 +90,7 @@ static void each_kind_has_its_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_ejkernel_refuses_is_refused),
+        cmocka_unit_test(calls_that_ejkernel_refuses_are_refused),
         cmocka_unit_test(nesting_without_end_is_refused),
         cmocka_unit_test(each_kind_has_its_text),
     };

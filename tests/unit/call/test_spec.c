@@ -272,7 +272,7 @@ static void other_transforms_are_unsupported(void **state)
     hone_signature_release(&signature);
 }
 
-static void what_is_no_spec_is_corrupt(void **state)
+static void an_invalid_spec_is_corrupt(void **state)
 {
     (void)state;
     static const char *const specs[] = {
@@ -297,7 +297,7 @@ int main(void)
         cmocka_unit_test(what_hone_cannot_hold_is_unsupported_with_its_value),
         cmocka_unit_test(positional_arguments_are_named_by_the_signature),
         cmocka_unit_test(other_transforms_are_unsupported),
-        cmocka_unit_test(what_is_no_spec_is_corrupt),
+        cmocka_unit_test(an_invalid_spec_is_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

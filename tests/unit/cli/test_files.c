@@ -63,7 +63,7 @@ static void a_file_is_replaced_with_its_mode_and_nothing_stays_beside_it(void **
     assert_int_equal(cli_list_folder(folder, count_one, &count, &err), HONE_NOT_FOUND);
 }
 
-static void what_is_too_large_missing_or_no_plain_file_is_refused(void **state)
+static void large_missing_and_special_files_are_refused(void **state)
 {
     (void)state;
     temporary_folder own;
@@ -162,7 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_replaced_with_its_mode_and_nothing_stays_beside_it),
-        cmocka_unit_test(what_is_too_large_missing_or_no_plain_file_is_refused),
+        cmocka_unit_test(large_missing_and_special_files_are_refused),
         cmocka_unit_test(folders_are_made_with_their_parents),
         cmocka_unit_test(a_folder_whose_owner_was_killed_goes_and_one_that_is_held_stays),
         cmocka_unit_test(times_are_told_in_utc_and_bits_are_drawn),

@@ -137,7 +137,7 @@ static void the_truth_lies_in_every_interval_of_19_of_20_series(void **state)
     assert_true(held >= series * 19 / 20);
 }
 
-static void one_look_at_the_whole_interval_agrees_with_what_is_refuted(void **state)
+static void the_whole_interval_agrees_with_the_refuted_ratios(void **state)
 {
     (void)state;
     uint64_t seed = 10;
@@ -175,7 +175,7 @@ int main(void)
         cmocka_unit_test(nothing_is_claimed_of_equal_programs_in_19_of_20_series_however_often_one_looks),
         cmocka_unit_test(two_percent_are_found_in_19_of_20_series_of_50_turns_a_pair),
         cmocka_unit_test(the_truth_lies_in_every_interval_of_19_of_20_series),
-        cmocka_unit_test(one_look_at_the_whole_interval_agrees_with_what_is_refuted),
+        cmocka_unit_test(the_whole_interval_agrees_with_the_refuted_ratios),
         cmocka_unit_test(one_pair_that_is_far_off_moves_little),
     };
     return cmocka_run_group_tests(tests, read_steps, NULL);

@@ -117,7 +117,7 @@ static void assert_says(const char *whole, const char *part)
     "\"samples\":" samples ",\"tried\":1}"
 #define WHY "1 of 2 kernels was never tried, 38 % of the samples were disturbed; try --seconds 30"
 
-static void what_a_contest_left_open_stands_below_its_table(void **state)
+static void an_undecided_contest_is_noted_below_its_table(void **state)
 {
     (void)state;
     char text[4096];
@@ -126,7 +126,7 @@ static void what_a_contest_left_open_stands_below_its_table(void **state)
     assert_true(strstr(text, "undecided") > strstr(text, "measured, "));
 }
 
-static void what_an_earlier_contest_left_open_is_told_too(void **state)
+static void an_earlier_undecided_contest_is_reported(void **state)
 {
     (void)state;
     char text[4096];
@@ -135,7 +135,7 @@ static void what_an_earlier_contest_left_open_is_told_too(void **state)
     assert_says(text, "\n  undecided: " WHY "\n");
 }
 
-static void what_is_decided_is_not_called_undecided(void **state)
+static void a_decided_contest_is_not_called_undecided(void **state)
 {
     (void)state;
     char text[4096];
@@ -214,9 +214,9 @@ static void one_sample_has_no_spread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_contest_left_open_stands_below_its_table),
-        cmocka_unit_test(what_an_earlier_contest_left_open_is_told_too),
-        cmocka_unit_test(what_is_decided_is_not_called_undecided),
+        cmocka_unit_test(an_undecided_contest_is_noted_below_its_table),
+        cmocka_unit_test(an_earlier_undecided_contest_is_reported),
+        cmocka_unit_test(a_decided_contest_is_not_called_undecided),
         cmocka_unit_test(a_kernel_that_was_never_tried_has_no_time_and_no_ratio),
         cmocka_unit_test(the_best_library_is_compared_where_both_sides_have_ten_samples),
         cmocka_unit_test(the_default_is_compared_where_both_sides_have_ten_samples),

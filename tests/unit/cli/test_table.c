@@ -72,7 +72,7 @@ static void columns_are_aligned_and_numbers_flushed_right(void **state)
               "b           -  none\n");
 }
 
-static void what_a_terminal_would_obey_is_not_printed(void **state)
+static void terminal_control_sequences_are_not_printed(void **state)
 {
     (void)state;
     char text[512];
@@ -142,7 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_aligned_and_numbers_flushed_right),
-        cmocka_unit_test(what_a_terminal_would_obey_is_not_printed),
+        cmocka_unit_test(terminal_control_sequences_are_not_printed),
         cmocka_unit_test(a_narrow_terminal_wraps_words_and_then_moves_columns_below),
         cmocka_unit_test(a_head_alone_is_words),
         cmocka_unit_test(ten_times_the_rows_are_ten_times_the_work),

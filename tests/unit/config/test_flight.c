@@ -116,7 +116,7 @@ static void *wait_until_cancelled(void *arg)
     return NULL;
 }
 
-static void who_waits_can_be_cancelled(void **state)
+static void a_waiting_thread_can_be_cancelled(void **state)
 {
     ground *g = *state;
     pthread_t thread;
@@ -129,7 +129,7 @@ static void who_waits_can_be_cancelled(void **state)
     hone_flight_end(&g->flights, &flight);
 }
 
-static void a_cancel_that_nobody_sets_does_not_keep_from_landing(void **state)
+static void an_unset_cancel_flag_does_not_end_a_wait(void **state)
 {
     ground *g = *state;
     pthread_t thread;
@@ -175,7 +175,7 @@ static void *ask_to_measure(void *arg)
     return NULL;
 }
 
-static void who_waits_to_measure_can_be_cancelled(void **state)
+static void a_thread_that_waits_to_measure_can_be_cancelled(void **state)
 {
     ground *g = *state;
     pthread_t thread;
@@ -187,7 +187,7 @@ static void who_waits_to_measure_can_be_cancelled(void **state)
     hone_measuring_end(&g->flights);
 }
 
-static void who_measures_may_measure_within(void **state)
+static void a_thread_may_nest_its_measurements(void **state)
 {
     ground *g = *state;
     assert_true(hone_measuring_begin(&g->flights, NULL));
@@ -205,11 +205,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(of_threads_that_need_the_same_one_flies_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(other_keys_fly_beside_each_other, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_waits_can_be_cancelled, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_cancel_that_nobody_sets_does_not_keep_from_landing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_waiting_thread_can_be_cancelled, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_unset_cancel_flag_does_not_end_a_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(one_at_a_time_measures, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_waits_to_measure_can_be_cancelled, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_measures_may_measure_within, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_thread_that_waits_to_measure_can_be_cancelled, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_thread_may_nest_its_measurements, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

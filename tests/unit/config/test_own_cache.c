@@ -179,7 +179,7 @@ static void tell_of_wrong_values(ground *g, hone_own_cache *cache)
     assert_found(g, cache, "a", "1");
 }
 
-static void what_is_no_json_or_no_text_is_refused_and_changes_nothing(void **state)
+static void invalid_json_and_text_are_refused_and_change_nothing(void **state)
 {
     told_of_every_place(*state, tell_of_wrong_values);
 }
@@ -555,7 +555,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(any_json_comes_back_byte_for_byte),
         TEST(any_text_is_a_key_and_different_ones_stay_different),
-        TEST(what_is_no_json_or_no_text_is_refused_and_changes_nothing),
+        TEST(invalid_json_and_text_are_refused_and_change_nothing),
         TEST(caches_in_memory_are_independent_and_forget_when_asked),
         TEST(no_memory_changes_nothing),
         TEST(caches_of_one_store_are_told_by_their_names_and_outlive_the_process),

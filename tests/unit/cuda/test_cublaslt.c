@@ -159,14 +159,14 @@ static void its_algorithms_are_the_space(void **state)
     assert_int_equal(fake_count(&t->fake, "allocate 1024"), 1);
 }
 
-static void what_it_does_not_propose_is_refused(void **state)
+static void an_algorithm_that_is_not_proposed_is_refused(void **state)
 {
     multiplying *t = *state;
     assert_int_not_equal(bind(t, "algorithm=2 workspace_mib=0"), HONE_OK);
     if (strstr(t->err.message, "proposes 2 algorithms") == NULL) fail_msg("%s", t->err.message);
 }
 
-static void where_it_is_missing_it_says_what_brings_it(void **state)
+static void a_missing_library_is_reported_with_its_package(void **state)
 {
     multiplying *t = *state;
     setenv("HONE_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
@@ -301,10 +301,14 @@ static void other_products_of_bytes_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(row_major_products_come_out_right),          test(a_transposed_matrix_too),
-        test(a_batch_is_one_call_of_the_library),         test(its_algorithms_are_the_space),
-        test(what_it_does_not_propose_is_refused),        test(where_it_is_missing_it_says_what_brings_it),
-        test(bytes_have_a_scale_for_each_row_and_column), test(bytes_have_one_scale_for_each_matrix),
+        test(row_major_products_come_out_right),
+        test(a_transposed_matrix_too),
+        test(a_batch_is_one_call_of_the_library),
+        test(its_algorithms_are_the_space),
+        test(an_algorithm_that_is_not_proposed_is_refused),
+        test(a_missing_library_is_reported_with_its_package),
+        test(bytes_have_a_scale_for_each_row_and_column),
+        test(bytes_have_one_scale_for_each_matrix),
         test(other_products_of_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -405,7 +405,7 @@ static void a_binary_is_loaded_as_it_is(void **state)
     assert_refused(l, &code, "no such image");
 }
 
-static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
+static void code_that_cannot_be_launched_is_refused_with_a_reason(void **state)
 {
     launching *l = *state;
     const struct {
@@ -661,7 +661,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_compiled_is_not_compiled_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_of_the_cache_that_was_cut_is_compiled_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(a_binary_is_loaded_as_it_is, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_launched_is_refused_with_its_reason, setup, teardown),
+        cmocka_unit_test_setup_teardown(code_that_cannot_be_launched_is_refused_with_a_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(code_that_is_not_whole_is_not_registered, setup, teardown),
         cmocka_unit_test_setup_teardown(tensors_elsewhere_are_not_read, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_driver_loads_modules_and_has_no_clusters, setup_old, teardown),

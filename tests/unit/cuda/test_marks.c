@@ -118,7 +118,7 @@ static void a_process_that_computes_is_marked_and_one_that_only_holds_memory_is_
     assert_int_equal(look(w), 0);
 }
 
-static void what_others_did_before_the_first_look_marks_nothing(void **state)
+static void use_of_the_device_before_the_first_check_marks_nothing(void **state)
 {
     watched *w = *state;
     setenv("FAKE_NVML_OTHER", "90", 1);
@@ -127,7 +127,7 @@ static void what_others_did_before_the_first_look_marks_nothing(void **state)
     assert_int_equal(look(w), 0);
 }
 
-static void others_that_were_seen_are_there_until_the_driver_has_looked_again(void **state)
+static void other_processes_count_until_the_driver_samples_again(void **state)
 {
     watched *w = *state;
     begin(w);
@@ -151,7 +151,7 @@ static void in_a_container_a_process_knows_itself_by_the_memory_that_it_takes(vo
     assert_int_equal(look(w), HONE_DEVICE_SHARED);
 }
 
-static void a_look_that_comes_too_soon_answers_what_the_last_one_saw(void **state)
+static void a_device_check_that_comes_too_soon_repeats_the_last_result(void **state)
 {
     watched *w = *state;
     begin(w);
@@ -223,12 +223,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_clock_of_an_idle_gpu_says_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_process_that_computes_is_marked_and_one_that_only_holds_memory_is_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_others_did_before_the_first_look_marks_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            others_that_were_seen_are_there_until_the_driver_has_looked_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(use_of_the_device_before_the_first_check_marks_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_processes_count_until_the_driver_samples_again, setup, teardown),
         cmocka_unit_test_setup_teardown(
             in_a_container_a_process_knows_itself_by_the_memory_that_it_takes, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_look_that_comes_too_soon_answers_what_the_last_one_saw, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_device_check_that_comes_too_soon_repeats_the_last_result, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_divided_gpu_an_unknown_one_and_a_missing_library_mark_nothing_and_say_why, setup, teardown),
         cmocka_unit_test_setup_teardown(

@@ -75,7 +75,7 @@ static void strings_lose_quotes_and_escapes(void **state)
     assert_tokens("'\\u00e4\\u20ac\\ud83d\\ude00'", "string:\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 end");
 }
 
-static void what_is_no_token_stops_the_lexer(void **state)
+static void an_invalid_token_stops_the_lexer(void **state)
 {
     (void)state;
     assert_tokens("a $ b", "name:a error");
@@ -153,7 +153,7 @@ static void literals_are_values_and_names_are_texts(void **state)
     }
 }
 
-static void what_is_no_literal_is_left_alone(void **state)
+static void text_that_is_not_a_literal_is_left_alone(void **state)
 {
     (void)state;
     static const char *const table[] = {"", "-", "- x", "(1)", "- $"};
@@ -174,12 +174,12 @@ int main(void)
         cmocka_unit_test(names_numbers_and_symbols_are_told_apart),
         cmocka_unit_test(dots_belong_to_ranges_before_numbers),
         cmocka_unit_test(strings_lose_quotes_and_escapes),
-        cmocka_unit_test(what_is_no_token_stops_the_lexer),
+        cmocka_unit_test(an_invalid_token_stops_the_lexer),
         cmocka_unit_test(newlines_are_tokens_when_asked_for),
         cmocka_unit_test(an_error_token_stays_and_fills_the_error),
         cmocka_unit_test(a_string_is_never_taken_for_a_word),
         cmocka_unit_test(literals_are_values_and_names_are_texts),
-        cmocka_unit_test(what_is_no_literal_is_left_alone),
+        cmocka_unit_test(text_that_is_not_a_literal_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,7 +213,7 @@ static void a_function_that_fails_is_told_in_its_own_words(void **state)
     assert_fails(*state, "shouting", "ValueError: red  [31m and the next line");
 }
 
-static void an_answer_that_nobody_expects_is_refused(void **state)
+static void an_unexpected_return_value_is_refused(void **state)
 {
     assert_fails(*state, "answering", "returns an integer, expected nothing");
     assert_fails(*state, "speaking", "returns a text, expected nothing");
@@ -265,7 +265,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(after_a_hundred_thousand_calls_the_counts_are_as_they_were, setup, teardown),
         cmocka_unit_test_setup_teardown(a_reference_that_is_kept_or_given_up_is_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_function_that_fails_is_told_in_its_own_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_answer_that_nobody_expects_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_unexpected_return_value_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_result_that_should_be_returned_and_is_not_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_call_fits_is_refused_with_words, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_or_older_tvm_ffi_is_told, setup, teardown),

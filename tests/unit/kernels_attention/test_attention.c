@@ -236,7 +236,7 @@ static void expect_refusal(const char *call, const char *kernel, const char *wor
     contest_deinit(&own);
 }
 
-static void what_a_kernel_cannot_do_it_refuses_with_words(void **state)
+static void a_kernel_refuses_an_unsupported_call_with_a_reason(void **state)
 {
     (void)state;
     expect_refusal(
@@ -332,7 +332,7 @@ int main(void)
         cmocka_unit_test(a_bias_bends_with_the_cap_or_is_added_behind_it),
         cmocka_unit_test(without_a_scale_it_is_one_over_the_root_of_dim),
         cmocka_unit_test(heads_of_a_group_share_a_key_head),
-        cmocka_unit_test(what_a_kernel_cannot_do_it_refuses_with_words),
+        cmocka_unit_test(a_kernel_refuses_an_unsupported_call_with_a_reason),
         cmocka_unit_test(pairs_of_bf16_come_first_where_they_are_quick),
         cmocka_unit_test(weights_of_pairs_keep_their_bits),
         cmocka_unit_test(the_model_counts_what_a_mask_leaves),

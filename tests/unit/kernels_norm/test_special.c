@@ -523,7 +523,7 @@ static void put_nan_in_a_value(contest *own)
     contest_set(own, 2, 5 * 32 + 3, (double)NAN);
 }
 
-static void a_value_that_is_nan_reaches_who_sees_it(void **state)
+static void a_nan_in_a_value_reaches_the_queries_that_attend_to_it(void **state)
 {
     (void)state;
     for (size_t k = 0; k < 3 * 3; k++) {
@@ -566,7 +566,7 @@ static void every_attention_vjp_gives_what_the_reference_gives(void **state)
         }
 }
 
-static void what_is_empty_is_computed_as_the_reference_does(void **state)
+static void empty_tensors_are_computed_as_the_reference_does(void **state)
 {
     static const struct {
         const hone_kernel_table *table;
@@ -707,9 +707,9 @@ int main(void)
         cmocka_unit_test(not_a_number_stays_in_its_row_or_column_of_a_product),
         cmocka_unit_test(every_stencil_spreads_what_is_not_finite_as_the_reference_does),
         cmocka_unit_test(every_attention_gives_what_the_reference_gives),
-        cmocka_unit_test(a_value_that_is_nan_reaches_who_sees_it),
+        cmocka_unit_test(a_nan_in_a_value_reaches_the_queries_that_attend_to_it),
         cmocka_unit_test(every_attention_vjp_gives_what_the_reference_gives),
-        cmocka_unit_test(what_is_empty_is_computed_as_the_reference_does),
+        cmocka_unit_test(empty_tensors_are_computed_as_the_reference_does),
         cmocka_unit_test(a_softmax_whose_largest_are_equal_shares_among_them),
         cmocka_unit_test(a_row_of_huge_or_tiny_elements_is_normalised_all_the_same),
         cmocka_unit_test(sums_beyond_floats_come_back_into_their_range),

@@ -124,7 +124,7 @@ static void a_path_may_be_nothing_but_labels(void **state)
     fixture_close(&f);
 }
 
-static void false_keys_wear_the_prover_out_and_nobody_else(void **state)
+static void false_keys_exhaust_only_the_provers_budget(void **state)
 {
     (void)state;
     fixture f;
@@ -222,7 +222,7 @@ int main(void)
         cmocka_unit_test(any_piece_may_come_again_and_again),
         cmocka_unit_test(the_same_for_hlo),
         cmocka_unit_test(a_path_may_be_nothing_but_labels),
-        cmocka_unit_test(false_keys_wear_the_prover_out_and_nobody_else),
+        cmocka_unit_test(false_keys_exhaust_only_the_provers_budget),
         cmocka_unit_test(aliases_may_go_in_circles),
         cmocka_unit_test(many_different_labels_end_at_a_limit),
         cmocka_unit_test(every_allocation_may_fail),

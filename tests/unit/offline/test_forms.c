@@ -511,7 +511,7 @@ static void a_loop_of_a_proto_names_its_body_and_its_condition(void **state)
 }
 
 // Fields with numbers that hone does not know, small and large, are passed over; so is a name that is not a string.
-static void fields_that_nobody_knows_are_passed_over(void **state)
+static void unknown_fields_are_skipped(void **state)
 {
     (void)state;
     fixture f;
@@ -891,7 +891,7 @@ static void refuse(fixture *f, const void *bytes, size_t size, hone_status statu
     if (strstr(err.message, words) == NULL) fail_msg("'%s' does not say '%s'", err.message, words);
 }
 
-static void what_is_no_program_is_refused_by_name(void **state)
+static void files_that_are_not_programs_are_refused_by_name(void **state)
 {
     (void)state;
     fixture f;
@@ -1026,7 +1026,7 @@ int main(void)
         cmocka_unit_test(labels_stand_in_payloads_and_attributes_too),
         cmocka_unit_test(repeated_numbers_of_a_proto_may_stand_apart),
         cmocka_unit_test(a_loop_of_a_proto_names_its_body_and_its_condition),
-        cmocka_unit_test(fields_that_nobody_knows_are_passed_over),
+        cmocka_unit_test(unknown_fields_are_skipped),
         cmocka_unit_test(functions_are_known_by_their_names_where_nothing_else_is),
         cmocka_unit_test(a_functions_name_may_have_numbers_behind_it),
         cmocka_unit_test(what_stands_before_a_text_is_not_read),
@@ -1038,7 +1038,7 @@ int main(void)
         cmocka_unit_test(gzip_of_any_form_is_unpacked),
         cmocka_unit_test(any_one_allocation_may_fail_in_every_form),
         cmocka_unit_test(every_allocation_may_fail_in_binary_forms),
-        cmocka_unit_test(what_is_no_program_is_refused_by_name),
+        cmocka_unit_test(files_that_are_not_programs_are_refused_by_name),
         cmocka_unit_test(binary_forms_cut_anywhere_are_read_as_far_as_they_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

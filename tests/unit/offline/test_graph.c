@@ -128,7 +128,7 @@ static void loops_in_functions_in_loops_multiply(void **state)
     assert_count(text, false, 4);
 }
 
-static void what_calls_itself_has_no_count(void **state)
+static void a_recursive_function_has_no_call_count(void **state)
 {
     (void)state;
     static const char text[] = "func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n"
@@ -674,7 +674,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trips_are_counted_where_counter_and_bound_are_constants),
         cmocka_unit_test(loops_in_functions_in_loops_multiply),
-        cmocka_unit_test(what_calls_itself_has_no_count),
+        cmocka_unit_test(a_recursive_function_has_no_call_count),
         cmocka_unit_test(the_generic_form_is_read_too),
         cmocka_unit_test(operands_come_from_outside_and_constants_do_not_count),
         cmocka_unit_test(the_parameters_of_a_region_stand_before_its_brace),

@@ -72,7 +72,7 @@ static void only_what_is_right_wins(void **state)
     hone_runtime_close(&rt);
 }
 
-static void what_hangs_is_ended(void **state)
+static void a_kernel_that_hangs_is_killed(void **state)
 {
     // The one that wins was compiled by the test before: only the one that hangs is waited for.
     const hone_tune_options quick = {
@@ -127,7 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_threads_may_be_the_first_to_look_for_devices),
         cmocka_unit_test(only_what_is_right_wins),
-        cmocka_unit_test(what_hangs_is_ended),
+        cmocka_unit_test(a_kernel_that_hangs_is_killed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -72,7 +72,7 @@ static void a_device_says_what_kernels_and_decisions_ask(void **state)
     assert_int_equal(device->memory_bytes, 1 << 30);
 }
 
-static void what_is_missing_is_told_with_its_package(void **state)
+static void a_missing_driver_is_reported_with_its_package(void **state)
 {
     opened *o = *state;
     setenv("FAKE_OPENCL_FAULT", "platforms=-1001", 1);
@@ -296,7 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fake_test(a_device_says_what_kernels_and_decisions_ask),
-        fake_test(what_is_missing_is_told_with_its_package),
+        fake_test(a_missing_driver_is_reported_with_its_package),
         fake_test(a_loader_without_a_function_is_refused_by_the_functions_name),
         fake_test(the_environment_is_as_it_was_for_processes_that_are_started_afterwards),
         fake_test(a_device_that_is_too_old_is_left_out),

@@ -339,7 +339,7 @@ static void a_binary_is_loaded_as_it_is(void **state)
     assert_refused(l, &code, "the driver does not take the binary: CL_INVALID_BINARY (-42)");
 }
 
-static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
+static void code_that_cannot_be_launched_is_refused_with_a_reason(void **state)
 {
     launching *l = *state;
     const struct {
@@ -495,7 +495,7 @@ int main(void)
         launch_test(what_was_compiled_is_not_compiled_again),
         launch_test(a_header_that_changed_is_compiled_again),
         launch_test(a_binary_is_loaded_as_it_is),
-        launch_test(what_cannot_be_launched_is_refused_with_its_reason),
+        launch_test(code_that_cannot_be_launched_is_refused_with_a_reason),
         launch_test(too_much_local_memory_is_refused),
         launch_test(what_opencl_does_not_have_is_not_registered),
         launch_test(a_launch_that_fails_says_whether_another_kernel_may_do),

@@ -130,7 +130,7 @@ static void the_tightest_group_says_what_memory_is_left(void **state)
     assert_int_equal(left_by_group(), 0);
 }
 
-static void pages_of_files_that_nobody_reads_are_left(void **state)
+static void inactive_file_pages_count_as_available(void **state)
 {
     (void)state;
     put("/proc/self/cgroup", "0::/\n");
@@ -245,7 +245,7 @@ int main(void)
         WITH_ROOT(damaged_texts_say_nothing),
         WITH_ROOT(memory_without_a_limit_is_what_the_machine_has),
         WITH_ROOT(the_tightest_group_says_what_memory_is_left),
-        WITH_ROOT(pages_of_files_that_nobody_reads_are_left),
+        WITH_ROOT(inactive_file_pages_count_as_available),
         WITH_ROOT(version_1_limits_memory_too),
         WITH_ROOT(the_process_has_limits_of_its_own),
         WITH_ROOT(caches_are_read_where_they_are_not_known),

@@ -404,7 +404,7 @@ static void a_folder_whose_owner_was_killed_goes_and_one_in_use_stays(void **sta
     temporary_folder_remove(&parent);
 }
 
-static void a_folder_of_ones_own_is_no_link_and_nobody_elses(void **state)
+static void a_private_folder_is_neither_a_link_nor_readable_by_others(void **state)
 {
     (void)state;
     temporary_folder parent;
@@ -474,7 +474,7 @@ static void a_write_to_guarded_memory_is_noted_and_goes_on(void **state)
     free((void *)second);
 }
 
-static void what_faults_elsewhere_ends_the_process_as_before(void **state)
+static void a_fault_outside_guarded_memory_ends_the_process(void **state)
 {
     (void)state;
     static const char byte = 1;
@@ -551,9 +551,9 @@ int main(void)
         cmocka_unit_test(tiles_count_where_the_system_lends_them),
         cmocka_unit_test(tiles_are_lent_unless_a_signal_stack_is_too_small_for_them),
         cmocka_unit_test(a_folder_whose_owner_was_killed_goes_and_one_in_use_stays),
-        cmocka_unit_test(a_folder_of_ones_own_is_no_link_and_nobody_elses),
+        cmocka_unit_test(a_private_folder_is_neither_a_link_nor_readable_by_others),
         cmocka_unit_test(a_write_to_guarded_memory_is_noted_and_goes_on),
-        cmocka_unit_test(what_faults_elsewhere_ends_the_process_as_before),
+        cmocka_unit_test(a_fault_outside_guarded_memory_ends_the_process),
         cmocka_unit_test(a_thread_that_is_held_stands_still_until_it_is_released),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,7 +197,7 @@ static void add_one(void *ctx, int64_t index)
     numbers[index]++;
 }
 
-static void what_bodies_write_is_seen_after_the_run(void **state)
+static void writes_of_pool_bodies_are_visible_after_the_run(void **state)
 {
     (void)state;
     hone_pool *pool = make_pool(4);
@@ -555,7 +555,7 @@ int main(void)
         cmocka_unit_test(a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests),
         cmocka_unit_test(a_workers_write_to_guarded_memory_is_noted_too),
         cmocka_unit_test(several_threads_may_call_at_once),
-        cmocka_unit_test(what_bodies_write_is_seen_after_the_run),
+        cmocka_unit_test(writes_of_pool_bodies_are_visible_after_the_run),
         cmocka_unit_test(a_pool_that_never_ran_has_no_threads),
         cmocka_unit_test(a_thread_that_spins_is_seen_and_one_that_sleeps_is_not),
         cmocka_unit_test(threads_of_libraries_keep_off_the_callers_processor_and_come_back),

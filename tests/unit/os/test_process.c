@@ -104,7 +104,7 @@ static void seen_by_child(const char *name, char *out, size_t size)
     hone_buffer_deinit(&text);
 }
 
-static void what_is_handed_on_is_in_later_children_and_not_here(void **state)
+static void a_passed_on_variable_is_set_in_later_children_only(void **state)
 {
     static const char name[] = "HONE_TEST_HANDED", longer[] = "HONE_TEST_HANDED_TOO";
     char seen[64];
@@ -234,7 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spawned_child_answers_on_descriptor_3),
         cmocka_unit_test(a_childs_descriptor_is_none_of_the_standard_files),
-        cmocka_unit_test(what_is_handed_on_is_in_later_children_and_not_here),
+        cmocka_unit_test(a_passed_on_variable_is_set_in_later_children_only),
         cmocka_unit_test(a_program_that_is_not_there_is_a_failure),
         cmocka_unit_test(a_forked_child_runs_the_body),
         cmocka_unit_test(waiting_ends_at_the_deadline),

@@ -81,7 +81,7 @@ static void variants_have_code_of_their_own(void **state)
     fixture_close(&f);
 }
 
-static void what_is_wrong_with_a_kernel_is_said(void **state)
+static void errors_of_a_kernel_are_reported(void **state)
 {
     (void)state;
     static const struct {
@@ -137,7 +137,7 @@ static void what_is_wrong_with_a_kernel_is_said(void **state)
     fixture_close(&f);
 }
 
-static void what_is_wrong_with_the_document_is_said(void **state)
+static void errors_of_the_document_are_reported(void **state)
 {
     (void)state;
     static const struct {
@@ -339,8 +339,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pack_is_read),
         cmocka_unit_test(variants_have_code_of_their_own),
-        cmocka_unit_test(what_is_wrong_with_a_kernel_is_said),
-        cmocka_unit_test(what_is_wrong_with_the_document_is_said),
+        cmocka_unit_test(errors_of_a_kernel_are_reported),
+        cmocka_unit_test(errors_of_the_document_are_reported),
         cmocka_unit_test(a_document_too_deep_is_refused),
         cmocka_unit_test(a_document_too_large_is_refused),
         cmocka_unit_test(one_bad_kernel_loses_alone),

@@ -224,7 +224,7 @@ static bool keep_reason(void *ctx, const hone_pack_entry *entry)
     return true;
 }
 
-static void what_a_function_has_not_is_refused_when_its_pack_is_read(void **state)
+static void fields_that_do_not_apply_to_a_function_are_refused(void **state)
 {
     static const struct {
         const char *fields, *words;
@@ -250,7 +250,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_half_interpreter_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lent_one_gets_source_config_and_scalars, setup, teardown),
         cmocka_unit_test_setup_teardown(its_words_reach_the_caller, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_a_function_has_not_is_refused_when_its_pack_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(fields_that_do_not_apply_to_a_function_are_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

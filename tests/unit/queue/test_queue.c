@@ -105,7 +105,7 @@ static void the_heaviest_of_the_highest_priority_comes_first(void **state)
     assert_int_equal(stat.held, 0);
 }
 
-static void what_was_left_open_comes_after_what_nobody_decided(void **state)
+static void undecided_contests_come_after_calls_without_a_decision(void **state)
 {
     fixture *f = *state;
     hone_job_claim claimed;
@@ -213,7 +213,7 @@ static void a_claim_that_another_took_over_ends_nothing(void **state)
     check(f, hone_job_claim_end(&second, HONE_JOB_DONE, 0, NULL, &f->err));
 }
 
-static void who_drops_leaves_what_a_worker_has(void **state)
+static void a_claimed_job_cannot_be_dropped(void **state)
 {
     fixture *f = *state;
     hone_job_claim claimed;
@@ -227,7 +227,7 @@ static void who_drops_leaves_what_a_worker_has(void **state)
 }
 
 // Nor is anything made beside it.
-static void a_queue_that_nobody_may_write_is_read(void **state)
+static void a_read_only_queue_is_read(void **state)
 {
     fixture *f = *state;
     const bool is_file = strcmp(kind, "sqlite:") == 0;
@@ -335,13 +335,13 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_heaviest_of_the_highest_priority_comes_first),
-        TEST(what_was_left_open_comes_after_what_nobody_decided),
+        TEST(undecided_contests_come_after_calls_without_a_decision),
         TEST(a_device_that_no_message_can_show_is_refused),
         TEST(a_holder_that_died_is_told_from_one_that_lives),
         TEST(what_workers_die_of_is_set_aside_and_can_be_taken_up_again),
         TEST(a_claim_that_another_took_over_ends_nothing),
-        TEST(who_drops_leaves_what_a_worker_has),
-        TEST(a_queue_that_nobody_may_write_is_read),
+        TEST(a_claimed_job_cannot_be_dropped),
+        TEST(a_read_only_queue_is_read),
         TEST(a_pause_is_of_a_device_its_class_or_all),
         TEST(each_is_claimed_once_by_many),
     };

@@ -172,7 +172,7 @@ static void one_bad_entry_is_named_and_the_others_come_in(void **state)
     assert_int_equal(hone_recorder_count(f->recorder), 2);
 }
 
-static void what_a_document_leaves_out_gets_a_sensible_value(void **state)
+static void missing_fields_of_a_document_get_defaults(void **state)
 {
     fixture *f = *state;
     assert_int_equal(
@@ -194,7 +194,7 @@ int main(void)
         IMPORT_TEST(hone_s_own_document_comes_in_field_by_field),
         IMPORT_TEST(documents_that_are_none_are_refused),
         IMPORT_TEST(one_bad_entry_is_named_and_the_others_come_in),
-        IMPORT_TEST(what_a_document_leaves_out_gets_a_sensible_value),
+        IMPORT_TEST(missing_fields_of_a_document_get_defaults),
     };
     return cmocka_run_group_tests_name("record import", tests, NULL, NULL);
 }

@@ -453,7 +453,7 @@ static size_t rows_of(fixture *f)
     return (size_t)stat.invocations;
 }
 
-static void misses_that_nobody_asked_for_expire_and_what_was_decided_or_recorded_stays(void **state)
+static void undecided_misses_expire_and_decided_or_recorded_calls_stay(void **state)
 {
     fixture *f = *state;
     put_old(f, "0000000000000001", "heuristic");
@@ -527,7 +527,7 @@ int main(void)
         RECORD_TEST(a_visit_may_use_the_recorder_and_the_store),
         RECORD_TEST(threads_lose_no_call),
         RECORD_TEST(each_allocation_may_fail_and_nothing_leaks),
-        RECORD_TEST(misses_that_nobody_asked_for_expire_and_what_was_decided_or_recorded_stays),
+        RECORD_TEST(undecided_misses_expire_and_decided_or_recorded_calls_stay),
         RECORD_TEST(every_kind_of_store_keeps_the_misses_that_were_made_last),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);

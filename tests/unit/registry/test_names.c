@@ -115,7 +115,7 @@ static void features_are_cut_anywhere(void **state)
     assert_int_equal(hone_cpu_features_text(features, ", ", NULL, 0), size);
 }
 
-static void whoever_asks_without_a_place_for_the_answer_is_told_so(void **state)
+static void a_null_output_is_refused_by_name(void **state)
 {
     (void)state;
     hone_error err = {0};
@@ -138,7 +138,7 @@ int main(void)
         cmocka_unit_test(features_are_written_in_the_order_of_their_bits),
         cmocka_unit_test(features_that_do_not_fit_are_cut_and_counted),
         cmocka_unit_test(features_are_cut_anywhere),
-        cmocka_unit_test(whoever_asks_without_a_place_for_the_answer_is_told_so),
+        cmocka_unit_test(a_null_output_is_refused_by_name),
     };
     return cmocka_run_group_tests_name("registry_names", tests, NULL, NULL);
 }

@@ -598,7 +598,7 @@ static void what_was_replaced_goes_when_its_last_reader_has_left(void **state)
     assert_int_equal(f->memory.live, one);
 }
 
-static void what_somebody_retains_outlives_its_replacement(void **state)
+static void a_retained_kernel_outlives_its_replacement(void **state)
 {
     fixture *f = *state;
     must_add(f, "a", HONE_NATIVE, HONE_CPU, 0);
@@ -839,7 +839,7 @@ int main(void)
         registry_test(strings_are_copied),
         registry_test(a_list_that_was_handed_out_stays_as_it_was_while_its_reader_is_inside),
         registry_test(what_was_replaced_goes_when_its_last_reader_has_left),
-        registry_test(what_somebody_retains_outlives_its_replacement),
+        registry_test(a_retained_kernel_outlives_its_replacement),
         registry_test(a_kernel_is_found_by_name_and_platform),
         registry_test(a_kernels_own_signature_says_what_it_does_not_take),
         registry_test(a_signature_that_cannot_serve_the_algorithm_is_refused),

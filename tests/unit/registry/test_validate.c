@@ -120,7 +120,7 @@ static void an_unknown_algorithm_is_not_found(void **state)
     assert_true(same);
 }
 
-static void nobody_has_to_listen(void **state)
+static void validation_works_without_a_callback(void **state)
 {
     fixture *f = *state;
     bool same = true;
@@ -142,7 +142,7 @@ int main(void)
         validate_test(without_a_name_all_algorithms_are_asked_and_one_answer_is_given),
         validate_test(verbose_tells_of_every_kernel_also_for_all),
         validate_test(an_unknown_algorithm_is_not_found),
-        validate_test(nobody_has_to_listen),
+        validate_test(validation_works_without_a_callback),
     };
     return cmocka_run_group_tests_name("registry_validate", tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static void ranks_with_the_same_choices_have_one_digest(void **state)
     assert_string_not_equal(j->digests[0], j->digests[1]);
 }
 
-static void what_differs_is_named_with_call_rank_and_reason(void **state)
+static void a_differing_choice_is_named_with_call_rank_and_reason(void **state)
 {
     job *j = *state;
     put_in_cache(j->ranks[1], 8, 8, "plain");
@@ -203,7 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_JOB(ranks_with_the_same_choices_have_one_digest),
-        IN_JOB(what_differs_is_named_with_call_rank_and_reason),
+        IN_JOB(a_differing_choice_is_named_with_call_rank_and_reason),
         IN_JOB(the_choice_of_most_ranks_is_the_measure),
         IN_JOB(configs_policies_and_missing_calls_differ_too),
         IN_JOB(a_rank_that_nothing_answers_is_told_apart_from_one_that_would_tune),

@@ -266,7 +266,7 @@ static void a_choice_that_fails_is_gone_from_memory_too(void **state)
     assert_string_equal(decide_scale(g->f, 4, 4).kernel, "steady");
 }
 
-static void where_nothing_else_was_measured_the_chain_goes_on_without_it(void **state)
+static void the_chain_continues_after_a_rejected_choice_without_an_alternative(void **state)
 {
     ground *g = *state;
     begin_with_a_turncoat(g, NULL);
@@ -278,7 +278,7 @@ static void where_nothing_else_was_measured_the_chain_goes_on_without_it(void **
     assert_int_equal(decision.source, HONE_SOURCE_HEURISTIC);
 }
 
-static void a_choice_that_falls_out_once_and_passes_then_stays(void **state)
+static void a_choice_that_fails_once_and_then_passes_stays(void **state)
 {
     ground *g = *state;
     begin_with_a_turncoat(g, "steady");
@@ -321,7 +321,7 @@ static void a_choice_under_the_text_of_another_call_is_measured_and_taken_back_b
     assert_string_equal(decide_scale(g->f, 4, 4).kernel, "steady");
 }
 
-static void who_stores_nothing_takes_nothing_back(void **state)
+static void an_audit_that_stores_nothing_takes_nothing_back(void **state)
 {
     ground *g = *state;
     begin_with_a_turncoat(g, "steady");
@@ -348,12 +348,12 @@ int main(void)
             the_process_that_audits_answers_with_the_next_best_and_a_bound_plan_goes_on, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_choice_that_fails_is_gone_from_memory_too, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(
-            where_nothing_else_was_measured_the_chain_goes_on_without_it, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(a_choice_that_falls_out_once_and_passes_then_stays, open_ground, close_ground),
+            the_chain_continues_after_a_rejected_choice_without_an_alternative, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_choice_that_fails_once_and_then_passes_stays, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_choice_that_was_replaced_meanwhile_is_left_alone, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(
             a_choice_under_the_text_of_another_call_is_measured_and_taken_back_by_its_key, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(who_stores_nothing_takes_nothing_back, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(an_audit_that_stores_nothing_takes_nothing_back, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_audit", tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void what_a_slice_has_found_moves_the_next(void **state)
     assert_ptr_equal(hone_batch_next(&batch), &calls[1]);
 }
 
-static void who_has_nothing_to_gain_or_has_had_its_share_gets_no_more(void **state)
+static void a_call_without_expected_gain_or_share_gets_no_more_time(void **state)
 {
     (void)state;
     hone_batch_call calls[] = {call_of(100, 1e5, 0.05), call_of(1, 1e3, 0.01), call_of(1e9, 1e9, 0)};
@@ -119,7 +119,7 @@ int main(void)
         cmocka_unit_test(what_was_left_open_gets_twice_as_much_up_to_eight_times_what_is_asked),
         cmocka_unit_test(what_is_asked_of_some_kernels_or_of_no_answer_again_takes_nothing_up),
         cmocka_unit_test(with_a_budget_for_all_a_slice_is_the_least),
-        cmocka_unit_test(who_has_nothing_to_gain_or_has_had_its_share_gets_no_more),
+        cmocka_unit_test(a_call_without_expected_gain_or_share_gets_no_more_time),
     };
     return cmocka_run_group_tests_name("runtime_batch", tests, NULL, NULL);
 }

@@ -177,7 +177,7 @@ static void what_was_never_measured_is_not_called_slower(void **state)
     hone_call_release(&call);
 }
 
-static void what_a_contest_left_open_is_told_with_its_evidence(void **state)
+static void an_undecided_contest_is_explained_with_its_evidence(void **state)
 {
     fixture *f = *state;
     static const char why[] = "1 of 2 kernels was never tried; try --seconds 30";
@@ -417,7 +417,7 @@ int main(void)
         WITH_RUNTIME(a_kernel_that_yields_answers_after_the_others),
         WITH_RUNTIME(the_json_has_the_fields_that_scripts_rely_on),
         WITH_STORE(what_was_never_measured_is_not_called_slower),
-        WITH_STORE(what_a_contest_left_open_is_told_with_its_evidence),
+        WITH_STORE(an_undecided_contest_is_explained_with_its_evidence),
         WITH_RUNTIME(a_kernel_that_cannot_run_says_why_whatever_it_says),
         WITH_STORE(a_miss_shows_the_nearest_stored_calls_with_the_fields_that_differ),
         WITH_STORE(scalars_and_dtypes_that_differ_are_named_too),

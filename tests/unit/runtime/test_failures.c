@@ -135,7 +135,7 @@ static void another_status_of_a_kernel_reaches_the_caller_as_it_is(void **state)
 }
 
 // In a contest, too: the words stand below the kernel in what hone explain shows.
-static void what_a_kernel_says_of_its_failure_is_kept_with_the_contest(void **state)
+static void a_kernels_error_message_is_kept_with_the_contest(void **state)
 {
     (void)state;
     static saying said;
@@ -307,7 +307,7 @@ int main(void)
         cmocka_unit_test(under_the_policy_fail_a_kernel_that_failed_leaves_no_answer),
         WITH_RUNTIME(an_overridden_kernel_that_fails_is_an_error_and_no_other_runs),
         WITH_RUNTIME(another_status_of_a_kernel_reaches_the_caller_as_it_is),
-        cmocka_unit_test(what_a_kernel_says_of_its_failure_is_kept_with_the_contest),
+        cmocka_unit_test(a_kernels_error_message_is_kept_with_the_contest),
         WITH_RUNTIME(a_kernel_that_cannot_be_prepared_is_put_aside),
         WITH_RUNTIME(when_no_kernel_can_be_prepared_the_caller_hears_the_reason),
         WITH_RUNTIME(an_overridden_kernel_that_cannot_be_prepared_is_an_error),

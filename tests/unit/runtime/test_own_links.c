@@ -234,7 +234,7 @@ static void what_the_environment_forces_is_left_out_with_overrides(void **state)
 }
 
 // No process can hold the functions of a program with threads: the contest finds nobody.
-static void who_tunes_without_memory_takes_no_answer_of_memory(void **state)
+static void tuning_without_the_memory_link_ignores_answers_in_memory(void **state)
 {
     fixture *f = *state;
     put_in_cache(f, 4, 4, "plain");
@@ -513,7 +513,7 @@ int main(void)
         TEST(a_function_may_ask_the_chain_that_it_has_changed),
         TEST(the_newest_change_holds_and_what_is_named_later_stands_before_it),
         cmocka_unit_test(what_the_environment_forces_is_left_out_with_overrides),
-        TEST(who_tunes_without_memory_takes_no_answer_of_memory),
+        TEST(tuning_without_the_memory_link_ignores_answers_in_memory),
         TEST(policies_ask_functions_as_the_links_that_they_stand_for),
         TEST(wrong_changes_are_refused_and_nothing_is_released),
         TEST(the_digest_tells_changes_of_the_chain_apart),

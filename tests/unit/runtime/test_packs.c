@@ -123,7 +123,7 @@ static void what_was_refused_is_listed(void **state)
     assert_int_equal(hone_pack_load(f->rt, f->folder.path, &f->err), HONE_INVALID_ARGUMENT);
 }
 
-static void packs_of_the_path_come_with_the_first_look_up(void **state)
+static void packs_of_the_path_load_at_the_first_lookup(void **state)
 {
     fixture *f = *state;
     char path[3 * TEMPORARY_PATH_SIZE], below[TEMPORARY_PATH_SIZE];
@@ -188,7 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_kernel_that_is_refused_can_be_named_and_never_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_refused_is_listed, setup, teardown),
-        cmocka_unit_test_setup_teardown(packs_of_the_path_come_with_the_first_look_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(packs_of_the_path_load_at_the_first_lookup, setup, teardown),
         cmocka_unit_test_setup_teardown(checking_registers_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_of_loading_may_fail, setup, teardown),
     };

@@ -159,7 +159,7 @@ static void devices_are_kept_apart_and_cleared_apart(void **state)
     assert_int_equal(read_ledger(f, NULL).rows, 0);
 }
 
-static void clearing_forgets_also_the_hits_that_nobody_looked_at(void **state)
+static void clearing_also_forgets_hits_that_were_not_read(void **state)
 {
     fixture *f = *state;
     hone_record_enable(f->rt, true);
@@ -282,7 +282,7 @@ int main(void)
         WITH_RUNTIME(without_recording_only_the_miss_is_noted),
         WITH_RUNTIME(calls_are_recorded_as_they_were_before_any_preparation),
         WITH_RUNTIME(devices_are_kept_apart_and_cleared_apart),
-        WITH_RUNTIME(clearing_forgets_also_the_hits_that_nobody_looked_at),
+        WITH_RUNTIME(clearing_also_forgets_hits_that_were_not_read),
         cmocka_unit_test(missed_calls_are_bounded_in_the_store_and_the_newest_stay),
         cmocka_unit_test(what_was_recorded_outlives_the_runtime_in_its_store),
         WITH_RUNTIME(a_full_table_without_a_store_counts_what_it_dropped),

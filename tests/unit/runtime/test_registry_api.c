@@ -192,7 +192,7 @@ static void a_kernel_is_run_with_its_default_config(void **state)
 }
 
 // A kernel knows more of its failure than a status says; the words reach whoever called it, in whichever way.
-static void what_a_kernel_says_of_its_failure_reaches_the_caller(void **state)
+static void a_kernels_error_message_reaches_the_caller(void **state)
 {
     fixture *f = *state;
     example e;
@@ -222,7 +222,7 @@ static void what_a_kernel_says_of_its_failure_reaches_the_caller(void **state)
 }
 
 // No context of the caller's and no variable has named the kernel.
-static void a_kernel_that_cannot_run_a_call_is_blamed_on_who_asked_for_it(void **state)
+static void a_kernel_that_cannot_run_a_call_is_reported_without_context_or_override(void **state)
 {
     fixture *f = *state;
     example e;
@@ -377,8 +377,8 @@ int main(void)
         WITH_RUNTIME(a_kernel_that_was_got_runs_and_no_other),
         WITH_RUNTIME(its_own_context_is_what_a_thread_has_again_after_running_a_kernel),
         WITH_RUNTIME(a_kernel_is_run_with_its_default_config),
-        WITH_RUNTIME(what_a_kernel_says_of_its_failure_reaches_the_caller),
-        WITH_RUNTIME(a_kernel_that_cannot_run_a_call_is_blamed_on_who_asked_for_it),
+        WITH_RUNTIME(a_kernels_error_message_reaches_the_caller),
+        WITH_RUNTIME(a_kernel_that_cannot_run_a_call_is_reported_without_context_or_override),
         WITH_RUNTIME(a_call_of_a_kernel_is_checked_like_any),
         WITH_RUNTIME(a_parameter_that_the_kernel_does_not_have_is_refused_before_it_runs),
         WITH_RUNTIME(a_kernels_failure_names_the_algorithm_the_kernel_the_call_and_the_cause),

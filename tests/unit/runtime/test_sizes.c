@@ -67,7 +67,7 @@ static bool keep_origin(void *ctx, const hone_store_record *record)
     return true;
 }
 
-static void what_a_shorter_struct_lacks_is_the_default(void **state)
+static void fields_missing_from_a_shorter_struct_have_defaults(void **state)
 {
     hone_store *store = *state;
     hone_error err;
@@ -148,7 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             an_array_of_longer_structs_is_taken_where_what_is_new_is_zero, open_store, close_store),
-        cmocka_unit_test_setup_teardown(what_a_shorter_struct_lacks_is_the_default, open_store, close_store),
+        cmocka_unit_test_setup_teardown(fields_missing_from_a_shorter_struct_have_defaults, open_store, close_store),
         cmocka_unit_test_setup_teardown(a_size_that_is_none_is_refused_with_the_struct, open_store, close_store),
         cmocka_unit_test_setup_teardown(a_result_is_as_long_as_the_program_has_it, open_store, close_store),
         cmocka_unit_test(a_decision_is_as_long_as_the_program_has_it),

@@ -392,7 +392,7 @@ static void assert_said(hone_runtime *rt, bool expected)
     hone_result_release(&result);
 }
 
-static void who_tuned_is_said_only_where_that_is_asked_for(void **state)
+static void provenance_is_stored_only_on_request(void **state)
 {
     ground *g = *state;
     assert_said(g->f->rt, false);
@@ -431,7 +431,7 @@ int main(void)
             a_stored_answer_of_a_kernel_found_wrong_serves_where_its_own_config_was_verified, open_ground,
             close_ground),
         cmocka_unit_test_setup_teardown(explain_shows_what_failed_and_until_when, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(who_tuned_is_said_only_where_that_is_asked_for, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(provenance_is_stored_only_on_request, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(
             failures_that_stand_and_those_that_do_not_are_told_apart, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_failure_that_stands_says_when_it_is_tried_again, open_ground, close_ground),

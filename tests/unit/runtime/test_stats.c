@@ -283,7 +283,7 @@ static void what_is_stored_and_what_is_asked_for_are_compared(void **state)
     assert_string_equal(all.differs, "x.shape[0]: 20, stored 16");
 }
 
-static void what_is_stored_for_another_device_is_nobodys_to_ask_for_here(void **state)
+static void decisions_of_another_device_do_not_count_as_unused(void **state)
 {
     const ground *g = *state;
     fixture *f = g->f;
@@ -341,7 +341,7 @@ int main(void)
         WITH_RUNTIME(a_child_of_fork_begins_at_zero),
         WITH_RUNTIME(calls_beyond_the_rows_are_counted_together),
         ON_GROUND(what_is_stored_and_what_is_asked_for_are_compared),
-        ON_GROUND(what_is_stored_for_another_device_is_nobodys_to_ask_for_here),
+        ON_GROUND(decisions_of_another_device_do_not_count_as_unused),
         WITH_RUNTIME(without_a_store_there_is_nothing_to_compare_with),
         WITH_RUNTIME(null_and_formats_that_are_none_are_refused),
         WITH_RUNTIME(labels_of_prometheus_escape_what_its_text_asks_for),

@@ -321,7 +321,7 @@ static void a_system_store_that_cannot_be_read_is_told_and_passed_over(void **st
     assert_int_equal(access(missing + strlen("sqlite:"), F_OK), -1);
 }
 
-static void what_failed_for_the_system_is_not_tried_by_the_user(void **state)
+static void a_failure_in_the_system_store_is_not_tried_again_by_the_user(void **state)
 {
     ground *g = *state;
     open_tiers(g, g->user_url, g->system_url);
@@ -385,7 +385,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_store_that_is_only_read_refuses_what_would_write, setup, teardown),
         cmocka_unit_test_setup_teardown(explain_says_which_store_answered_or_why_not, setup, teardown),
         cmocka_unit_test_setup_teardown(a_system_store_that_cannot_be_read_is_told_and_passed_over, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_failed_for_the_system_is_not_tried_by_the_user, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failure_in_the_system_store_is_not_tried_again_by_the_user, setup, teardown),
         cmocka_unit_test_setup_teardown(the_environment_names_the_system_store, setup, teardown),
     };
     return cmocka_run_group_tests_name("runtime_tiers", tests, NULL, NULL);

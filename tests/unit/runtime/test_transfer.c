@@ -122,7 +122,7 @@ static void another_device_answers_too(void **state)
     assert_non_null(strstr(decision.evidence.neighbours, "on another device, 4.0 away"));
 }
 
-static void what_cannot_run_the_call_is_passed_over(void **state)
+static void neighbours_that_cannot_run_the_call_are_skipped(void **state)
 {
     ground *g = *state;
     put(g, (content){NULL, 4, 4, "gone", "{}", NULL, HONE_WARM});
@@ -140,7 +140,7 @@ static void what_cannot_run_the_call_is_passed_over(void **state)
 }
 
 // Another device is 4 away, and rows and columns 8 and 5 more.
-static void what_is_too_far_is_not_asked(void **state)
+static void calls_that_are_too_far_are_not_used(void **state)
 {
     ground *g = *state;
     put(g, (content){THERE, 1, 32, "fast", FAST_4, NULL, HONE_WARM});
@@ -154,7 +154,7 @@ static void what_is_too_far_is_not_asked(void **state)
     hone_call_release(&call);
 }
 
-static void a_call_whose_text_nobody_kept_is_named_by_its_key(void **state)
+static void a_call_without_stored_text_is_named_by_its_key(void **state)
 {
     ground *g = *state;
     char words[128];
@@ -275,9 +275,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_near_call_answers_at_once_and_is_marked, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(it_is_checked_later, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(another_device_answers_too, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(what_cannot_run_the_call_is_passed_over, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(what_is_too_far_is_not_asked, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(a_call_whose_text_nobody_kept_is_named_by_its_key, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(neighbours_that_cannot_run_the_call_are_skipped, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(calls_that_are_too_far_are_not_used, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(a_call_without_stored_text_is_named_by_its_key, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(only_the_policy_heuristic_asks, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(regimes_are_not_mixed, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(threads_decide_while_others_put, open_ground, close_ground),

@@ -100,7 +100,7 @@ static void of_two_kernels_of_the_references_name_the_first_to_come_is_it(void *
     }
 }
 
-static void where_a_function_is_the_reference_no_kernel_of_a_pack_is(void **state)
+static void no_pack_kernel_is_the_reference_if_a_function_is(void **state)
 {
     fixture *f = *state;
     const hone_kernel plain = kernel_of("plain", HONE_CPU, 20, true);
@@ -161,7 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(a_pack_is_taken_at_its_word_for_the_reference_of_its_own_algorithm_alone),
         WITH_RUNTIME(of_two_kernels_of_the_references_name_the_first_to_come_is_it),
-        WITH_RUNTIME(where_a_function_is_the_reference_no_kernel_of_a_pack_is),
+        WITH_RUNTIME(no_pack_kernel_is_the_reference_if_a_function_is),
         WITH_RUNTIME(what_a_contest_found_wrong_is_wrong_with_that_config_and_no_guess),
     };
     return cmocka_run_group_tests_name("runtime_trust", tests, NULL, NULL);

@@ -256,7 +256,7 @@ static void kill_9_of_the_process_that_tunes_frees_the_next(void **state)
     hone_runtime_close(&p.rt);
 }
 
-static void the_policy_heuristic_waits_for_nobody(void **state)
+static void the_policy_heuristic_does_not_wait_for_other_processes(void **state)
 {
     ground *g = *state;
     hone_decision decision;
@@ -332,7 +332,7 @@ static void a_wait_can_be_cancelled_and_has_a_limit(void **state)
 }
 
 // Fresh asks for measurements of one's own, and a look at one kernel for another answer.
-static void who_asks_for_something_else_measures_after_the_wait(void **state)
+static void a_process_with_another_question_measures_after_the_wait(void **state)
 {
     ground *g = *state;
     int holder = start_holder(g, g->store);
@@ -437,7 +437,7 @@ static void of_contests_that_overlap_the_better_answer_stays(void **state)
     hone_runtime_close(&p.rt);
 }
 
-static void where_no_lock_can_be_tuning_goes_on(void **state)
+static void tuning_runs_without_a_lock_if_none_can_be_made(void **state)
 {
     ground *g = *state;
     ground nowhere = *g;
@@ -454,13 +454,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_processes_that_tune_the_same_call_measure_once, setup, teardown),
         cmocka_unit_test_setup_teardown(under_the_policy_tune_a_miss_waits_and_takes_the_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(kill_9_of_the_process_that_tunes_frees_the_next, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_policy_heuristic_waits_for_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_policy_heuristic_does_not_wait_for_other_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(contests_of_processes_take_turns_on_a_device, setup, teardown),
         cmocka_unit_test_setup_teardown(a_decision_that_is_kept_needs_no_device, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wait_can_be_cancelled_and_has_a_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_asks_for_something_else_measures_after_the_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_process_with_another_question_measures_after_the_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(of_contests_that_overlap_the_better_answer_stays, setup, teardown),
-        cmocka_unit_test_setup_teardown(where_no_lock_can_be_tuning_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(tuning_runs_without_a_lock_if_none_can_be_made, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static void a_right_kernel_of_the_program_answers_by_its_priority(void **state)
     assert_false(decision.verified); // no contest has
 }
 
-static void who_allows_it_gets_what_was_never_verified(void **state)
+static void an_unverified_kernel_answers_if_the_runtime_allows_it(void **state)
 {
     ground *g = *state;
     open_with(g, "none", HONE_RUNTIME_UNVERIFIED, run_zeros, NULL);
@@ -239,7 +239,7 @@ static void put_decision(ground *g)
     hone_call_release(&call);
 }
 
-static void what_a_contest_found_right_for_the_bucket_is_verified_for_each_call_of_it(void **state)
+static void a_winner_of_a_bucket_is_verified_for_each_call_of_the_bucket(void **state)
 {
     ground *g = *state;
     open_with(g, g->url, 0, run_right_in_places, "r1");
@@ -344,11 +344,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_GROUND(a_wrong_kernel_of_the_program_answers_nothing_by_its_priority),
         WITH_GROUND(a_right_kernel_of_the_program_answers_by_its_priority),
-        WITH_GROUND(who_allows_it_gets_what_was_never_verified),
+        WITH_GROUND(an_unverified_kernel_answers_if_the_runtime_allows_it),
         WITH_GROUND(a_program_with_threads_is_told_no_lies_either),
         WITH_GROUND(the_very_call_is_verified_too),
 #ifndef __SANITIZE_THREAD__
-        WITH_GROUND(what_a_contest_found_right_for_the_bucket_is_verified_for_each_call_of_it),
+        WITH_GROUND(a_winner_of_a_bucket_is_verified_for_each_call_of_the_bucket),
         WITH_GROUND(plans_of_what_another_process_found_wrong_are_taken_back),
 #endif
         WITH_GROUND(what_was_verified_is_remembered_by_its_revision),

@@ -218,7 +218,7 @@ static void equal_seeds_and_times_give_equal_configs(void **state)
     hone_bound_space_release(&bound);
 }
 
-static void what_is_no_config_or_no_time_is_refused(void **state)
+static void invalid_configs_and_times_are_refused(void **state)
 {
     (void)state;
     hone_error err;
@@ -394,7 +394,7 @@ static void configs_that_fail_are_avoided_and_the_best_beside_them_is_found(void
     hone_bound_space_release(&bound);
 }
 
-static void where_everything_fails_the_space_is_still_searched(void **state)
+static void the_whole_space_is_searched_if_every_config_fails(void **state)
 {
     (void)state;
     hone_config config;
@@ -410,7 +410,7 @@ static void where_everything_fails_the_space_is_still_searched(void **state)
     hone_bound_space_release(&bound);
 }
 
-static void what_is_told_last_of_a_config_counts(void **state)
+static void the_last_result_of_a_config_counts(void **state)
 {
     (void)state;
     hone_config config = {2, {3, 3}}, other = {2, {4, 4}};
@@ -512,14 +512,14 @@ int main(void)
         cmocka_unit_test(after_the_default_comes_one_from_the_middle_of_the_ranges),
         cmocka_unit_test(what_was_told_takes_the_place_of_the_default_and_a_neighbour_is_tried_soon),
         cmocka_unit_test(equal_seeds_and_times_give_equal_configs),
-        cmocka_unit_test(what_is_no_config_or_no_time_is_refused),
+        cmocka_unit_test(invalid_configs_and_times_are_refused),
         cmocka_unit_test(only_what_is_listed_is_proposed),
         cmocka_unit_test(known_configs_come_first_what_most_sources_praise_before_all),
         cmocka_unit_test(a_source_that_misleads_is_dropped),
         cmocka_unit_test(the_best_is_found_in_a_small_part_of_what_random_takes),
         cmocka_unit_test(configs_that_fail_are_avoided_and_the_best_beside_them_is_found),
-        cmocka_unit_test(where_everything_fails_the_space_is_still_searched),
-        cmocka_unit_test(what_is_told_last_of_a_config_counts),
+        cmocka_unit_test(the_whole_space_is_searched_if_every_config_fails),
+        cmocka_unit_test(the_last_result_of_a_config_counts),
         cmocka_unit_test(what_is_expected_to_be_gained_falls_when_the_best_was_found),
         cmocka_unit_test(a_huge_space_is_searched_beyond_its_first_sample),
 

@@ -128,7 +128,7 @@ static void packed_files_are_unpacked_also_when_they_end_early(void **state)
     }
 }
 
-static void what_is_no_recorded_space_is_refused_with_words(void **state)
+static void an_invalid_recorded_space_is_refused_with_a_reason(void **state)
 {
     (void)state;
     static const struct {
@@ -201,7 +201,7 @@ int main(void)
         cmocka_unit_test(configs_are_found_and_what_was_not_recorded_is_not),
         cmocka_unit_test(a_file_cut_anywhere_gives_its_whole_rows_or_an_error),
         cmocka_unit_test(packed_files_are_unpacked_also_when_they_end_early),
-        cmocka_unit_test(what_is_no_recorded_space_is_refused_with_words),
+        cmocka_unit_test(an_invalid_recorded_space_is_refused_with_a_reason),
         cmocka_unit_test(t4_results_give_their_rows_costs_and_failures),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -127,7 +127,7 @@ static void what_is_certainly_slower_is_no_tie(void **state)
     hone_recorded_destroy(&recorded);
 }
 
-static void who_is_in_place_stays_unless_another_is_certainly_faster(void **state)
+static void the_incumbent_stays_unless_another_is_certainly_faster(void **state)
 {
     (void)state;
     const double times[] = {9, 2.004, 2.002, 2.0, 2.05, 9, 9, 9};
@@ -146,7 +146,7 @@ int main(void)
         cmocka_unit_test(every_failed_allocation_is_survived),
         cmocka_unit_test(a_tie_always_ends_the_same),
         cmocka_unit_test(what_is_certainly_slower_is_no_tie),
-        cmocka_unit_test(who_is_in_place_stays_unless_another_is_certainly_faster),
+        cmocka_unit_test(the_incumbent_stays_unless_another_is_certainly_faster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

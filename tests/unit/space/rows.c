@@ -149,7 +149,7 @@ static void a_row_is_found_by_its_positions(void **state)
     }
 }
 
-static void what_is_not_valid_has_no_row(void **state)
+static void an_invalid_config_has_no_row(void **state)
 {
     (void)state;
     hone_space_rows rows;
@@ -223,7 +223,7 @@ int main(void)
         cmocka_unit_test(a_config_that_is_refused_has_neighbours_too),
         cmocka_unit_test(a_config_of_another_space_has_none),
         cmocka_unit_test(a_row_is_found_by_its_positions),
-        cmocka_unit_test(what_is_not_valid_has_no_row),
+        cmocka_unit_test(an_invalid_config_has_no_row),
         cmocka_unit_test(more_configs_than_the_limit_are_not_listed),
         cmocka_unit_test(every_allocation_may_fail),
     };

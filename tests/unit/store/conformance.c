@@ -801,7 +801,7 @@ static long long look_among(fixture *f, int others)
 }
 
 // A program of n labels asks n times: what each costs must not grow with n.
-static void a_label_is_found_without_a_look_at_all_others(void **state)
+static void finding_a_label_does_not_scan_all_labels(void **state)
 {
     fixture *f = *state;
     (void)look_among(f, 4); // what is made once
@@ -833,7 +833,7 @@ static void invocations_come_heaviest_first(void **state)
 }
 
 // Those that somebody decided stay however old they are, and of the others what was last seen within ninety days.
-static void calls_that_nobody_decided_are_forgotten_after_ninety_days(void **state)
+static void undecided_calls_are_forgotten_after_ninety_days(void **state)
 {
     static const double day = 86400, now = 200 * 86400.0;
     static const struct {
@@ -1147,7 +1147,7 @@ static void wrong_arguments_are_refused_by_name(void **state)
     assert_stat(f, 0, 0, 0);
 }
 
-static void what_asks_for_a_place_or_a_store_that_is_not_there_is_refused(void **state)
+static void a_null_store_or_output_is_refused(void **state)
 {
     fixture *f = *state;
     hone_store_stat stat;
@@ -1164,7 +1164,7 @@ static void what_asks_for_a_place_or_a_store_that_is_not_there_is_refused(void *
         hone_store_verify(f->store, &health, &f->err), HONE_OK); // and it is not locked by what was refused
 }
 
-static void what_is_no_call_key_or_no_config_is_refused(void **state)
+static void invalid_call_keys_and_configs_are_refused(void **state)
 {
     fixture *f = *state;
     static const char *const keys[] = {
@@ -1579,9 +1579,9 @@ int main(int count, char **arguments)
         STORE_TEST(measurements_end_when_their_visit_says_so),
         STORE_TEST(invocations_add_up_between_the_first_and_the_last),
         STORE_TEST(invocations_come_heaviest_first),
-        STORE_TEST(calls_that_nobody_decided_are_forgotten_after_ninety_days),
+        STORE_TEST(undecided_calls_are_forgotten_after_ninety_days),
         STORE_TEST(invocations_are_found_by_the_words_of_a_label),
-        STORE_TEST(a_label_is_found_without_a_look_at_all_others),
+        STORE_TEST(finding_a_label_does_not_scan_all_labels),
         STORE_TEST(a_count_stays_at_its_largest),
         STORE_TEST(an_alias_is_found_by_the_foreign_key),
         STORE_TEST(aliases_are_walked_by_scheme_in_the_order_of_keys),
@@ -1593,8 +1593,8 @@ int main(int count, char **arguments)
         STORE_TEST(stat_counts_every_kind_of_record),
         STORE_TEST(a_decision_that_is_set_aside_is_a_miss_and_is_kept_with_the_reason),
         STORE_TEST(wrong_arguments_are_refused_by_name),
-        STORE_TEST(what_asks_for_a_place_or_a_store_that_is_not_there_is_refused),
-        STORE_TEST(what_is_no_call_key_or_no_config_is_refused),
+        STORE_TEST(a_null_store_or_output_is_refused),
+        STORE_TEST(invalid_call_keys_and_configs_are_refused),
         STORE_TEST(names_are_short_and_printable_and_texts_are_bounded),
         STORE_TEST(a_visit_that_calls_its_own_store_is_refused),
         STORE_TEST(threads_share_a_store),

@@ -166,7 +166,7 @@ static hone_status ask_elsewhere(const char *name)
     return (hone_status)WEXITSTATUS(come);
 }
 
-static void whoever_mends_holds_the_lock_beside_the_file(void **state)
+static void a_repair_holds_the_lock_beside_the_file(void **state)
 {
     ground *g = *state;
     char name[HONE_ASIDE_SIZE], expected[HONE_ASIDE_SIZE];
@@ -212,7 +212,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_goes_aside_with_all_that_belongs_to_it, setup, teardown),
         cmocka_unit_test_setup_teardown(those_of_one_second_are_numbered_and_none_takes_anothers_name, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_others_have_open_is_replaced_and_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(whoever_mends_holds_the_lock_beside_the_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_repair_holds_the_lock_beside_the_file, setup, teardown),
         cmocka_unit_test_setup_teardown(a_path_without_room_for_a_name_is_refused_and_said, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

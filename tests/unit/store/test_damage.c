@@ -551,7 +551,7 @@ static void eight_processes_that_find_the_damage_move_it_once(void **state)
 }
 
 // Whoever waits for the lock looks at the file again, and finds it mended.
-static void what_another_process_has_mended_is_opened(void **state)
+static void a_store_repaired_by_another_process_is_opened(void **state)
 {
     fixture *f = *state;
     char lock[TEMPORARY_PATH_SIZE + 8];
@@ -602,7 +602,7 @@ int main(void)
         DAMAGE_TEST(its_wal_goes_with_it),
         DAMAGE_TEST(a_link_to_a_damaged_file_stays_a_link),
         DAMAGE_TEST(eight_processes_that_find_the_damage_move_it_once),
-        DAMAGE_TEST(what_another_process_has_mended_is_opened),
+        DAMAGE_TEST(a_store_repaired_by_another_process_is_opened),
     };
     // Thousands of files are made: in memory, where there is a place for it.
     if (getenv("TMPDIR") == NULL && access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);

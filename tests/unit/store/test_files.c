@@ -596,7 +596,7 @@ static void verify_sets_all_kinds_of_damaged_records_aside(void **state)
     hone_store_close(&store);
 }
 
-static void what_is_put_on_top_of_a_damaged_record_sets_it_aside(void **state)
+static void putting_a_record_sets_the_damaged_one_aside(void **state)
 {
     fixture *f = *state;
     notices n = {0};
@@ -801,7 +801,7 @@ int main(void)
         FILE_TEST(a_damaged_decision_is_set_aside_told_once_and_a_miss),
         FILE_TEST(every_column_is_under_the_checksum),
         FILE_TEST(verify_sets_all_kinds_of_damaged_records_aside),
-        FILE_TEST(what_is_put_on_top_of_a_damaged_record_sets_it_aside),
+        FILE_TEST(putting_a_record_sets_the_damaged_one_aside),
         FILE_TEST(the_quarantine_is_bounded),
         FILE_TEST(damage_that_cannot_be_set_aside_is_passed_over_and_told_once),
         FILE_TEST(eight_processes_open_one_new_store_and_all_their_puts_survive),

@@ -199,7 +199,7 @@ static void mode_and_link_are_kept_and_nothing_is_left_behind(void **state)
     assert_int_equal(count_names(f, ".new"), 0);
 }
 
-static void what_another_process_wrote_is_seen_at_once(void **state)
+static void a_write_of_another_process_is_visible_at_once(void **state)
 {
     fixture *f = *state;
     const char *const urls[] = {f->url, f->file_url};
@@ -260,7 +260,7 @@ static void a_file_that_was_laid_out_anew_is_read(void **state)
 
 // Somebody else's -----------------------------------------------------------------------------------------------------
 
-static void what_is_somebody_elses_is_refused_and_left(void **state)
+static void a_file_of_another_format_is_refused_and_left_unchanged(void **state)
 {
     fixture *f = *state;
     static const struct {
@@ -469,7 +469,7 @@ static void a_put_that_cannot_be_written_changes_nothing(void **state)
 
 // Crashes -------------------------------------------------------------------------------------------------------------
 
-static void a_change_of_several_files_is_finished_by_who_comes_next(void **state)
+static void the_next_open_finishes_an_interrupted_change_of_several_files(void **state)
 {
     fixture *f = *state;
     char path[TEMPORARY_PATH_SIZE];
@@ -498,7 +498,7 @@ static void a_change_of_several_files_is_finished_by_who_comes_next(void **state
     assert_int_equal(count_names(f, ".commit"), 0);
 }
 
-static void what_a_crash_left_before_its_list_is_dropped(void **state)
+static void files_of_a_change_that_crashed_before_its_list_are_dropped(void **state)
 {
     fixture *f = *state;
     char path[TEMPORARY_PATH_SIZE];
@@ -577,10 +577,10 @@ int main(void)
         JSON_TEST(a_long_name_is_cut_and_told_apart),
         JSON_TEST(a_file_holds_all_algorithms_when_it_is_the_store),
         JSON_TEST(mode_and_link_are_kept_and_nothing_is_left_behind),
-        JSON_TEST(what_another_process_wrote_is_seen_at_once),
+        JSON_TEST(a_write_of_another_process_is_visible_at_once),
         JSON_TEST(a_file_of_each_schema_is_read),
         JSON_TEST(a_file_that_was_laid_out_anew_is_read),
-        JSON_TEST(what_is_somebody_elses_is_refused_and_left),
+        JSON_TEST(a_file_of_another_format_is_refused_and_left_unchanged),
         JSON_TEST(files_of_others_in_the_folder_stay),
         JSON_TEST(paths_that_cannot_be_are_refused),
         JSON_TEST(a_bad_entry_is_passed_over_and_kept),
@@ -589,8 +589,8 @@ int main(void)
         JSON_TEST(one_bit_in_each_byte_costs_at_most_its_record),
         JSON_TEST(noise_is_kept_aside_before_it_is_written_over),
         JSON_TEST(a_put_that_cannot_be_written_changes_nothing),
-        JSON_TEST(a_change_of_several_files_is_finished_by_who_comes_next),
-        JSON_TEST(what_a_crash_left_before_its_list_is_dropped),
+        JSON_TEST(the_next_open_finishes_an_interrupted_change_of_several_files),
+        JSON_TEST(files_of_a_change_that_crashed_before_its_list_are_dropped),
         JSON_TEST(puts_of_eight_processes_all_survive_in_a_folder),
         JSON_TEST(puts_of_eight_processes_all_survive_in_a_file),
     };

@@ -142,7 +142,7 @@ static void while_the_server_is_away_the_copy_answers_and_says_how_old_it_is(voi
     control("start");
 }
 
-static void what_is_taken_away_there_goes_from_the_copy(void **state)
+static void a_removal_on_the_server_reaches_the_copy(void **state)
 {
     fixture *f = *state;
     char kernel[64];
@@ -159,7 +159,7 @@ static void what_is_taken_away_there_goes_from_the_copy(void **state)
     control("start");
 }
 
-static void what_is_put_meanwhile_is_sent_once(void **state)
+static void records_put_while_the_server_is_down_are_sent_once(void **state)
 {
     fixture *f = *state;
     char kernel[64], away[500];
@@ -261,8 +261,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(while_the_server_is_away_the_copy_answers_and_says_how_old_it_is),
-        TEST(what_is_taken_away_there_goes_from_the_copy),
-        TEST(what_is_put_meanwhile_is_sent_once),
+        TEST(a_removal_on_the_server_reaches_the_copy),
+        TEST(records_put_while_the_server_is_down_are_sent_once),
         TEST(counts_that_the_server_has_are_not_sent_again),
         TEST(without_a_folder_for_the_files_the_store_is_the_servers_alone),
     };

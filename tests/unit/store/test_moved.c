@@ -70,7 +70,7 @@ static void settle(const fixture *f)
     assert_int_equal(utimensat(AT_FDCWD, f->folder.path, times, 0), 0);
 }
 
-static void what_is_put_after_a_removal_is_in_the_new_file(void **state)
+static void a_record_put_after_a_removal_is_in_the_new_file(void **state)
 {
     fixture *f = *state;
     for (int still = 0; still < 2; still++) {
@@ -84,7 +84,7 @@ static void what_is_put_after_a_removal_is_in_the_new_file(void **state)
     }
 }
 
-static void what_is_put_after_a_rename_is_in_the_new_file_and_the_old_keeps_its_own(void **state)
+static void a_record_put_after_a_rename_is_in_the_new_file_only(void **state)
 {
     fixture *f = *state;
     char aside[TEMPORARY_PATH_SIZE];
@@ -119,9 +119,8 @@ static void a_folder_that_lies_still_is_believed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_put_after_a_removal_is_in_the_new_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_is_put_after_a_rename_is_in_the_new_file_and_the_old_keeps_its_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_record_put_after_a_removal_is_in_the_new_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_record_put_after_a_rename_is_in_the_new_file_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_folder_that_lies_still_is_believed, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("moved", tests, NULL, NULL);

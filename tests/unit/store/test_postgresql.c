@@ -236,7 +236,7 @@ static void a_user_who_may_only_select_reads(void **state)
     assert_non_null(strstr(f->err.message, "permission denied"));
 }
 
-static void who_may_not_see_the_tables_is_told_what_is_missing(void **state)
+static void missing_rights_to_the_tables_are_named(void **state)
 {
     fixture *f = *state;
     char url[160];
@@ -248,7 +248,7 @@ static void who_may_not_see_the_tables_is_told_what_is_missing(void **state)
     assert_non_null(strstr(f->err.message, "needs USAGE on the schema and SELECT on its tables"));
 }
 
-static void who_is_not_let_in_is_told_in_the_servers_words(void **state)
+static void a_refused_login_is_reported_in_the_servers_words(void **state)
 {
     fixture *f = *state;
     hone_store *store = NULL;
@@ -350,7 +350,7 @@ static void tables_that_are_gone_are_told(void **state)
     assert_null(strstr(f->err.message, "LINE 1"));
 }
 
-static void who_may_only_read_reads(void **state)
+static void a_read_only_store_reads_and_refuses_writes(void **state)
 {
     fixture *f = *state;
     char kernel[64];
@@ -698,9 +698,9 @@ int main(void)
         TEST(tables_of_version_1_are_brought_to_todays),
         TEST(a_job_that_was_changed_by_hand_is_set_aside),
         TEST(a_user_who_may_only_select_reads),
-        TEST(who_may_not_see_the_tables_is_told_what_is_missing),
-        TEST(who_is_not_let_in_is_told_in_the_servers_words),
-        TEST(who_may_only_read_reads),
+        TEST(missing_rights_to_the_tables_are_named),
+        TEST(a_refused_login_is_reported_in_the_servers_words),
+        TEST(a_read_only_store_reads_and_refuses_writes),
         TEST(urls_with_a_password_or_without_sense_are_refused),
         TEST(many_go_to_the_server_at_once),
         TEST(many_are_put_without_pipelines_too),

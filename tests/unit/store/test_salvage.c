@@ -470,7 +470,7 @@ static int put_before_and_after(const char *url, int begin, int done)
     return ok ? 0 : 1;
 }
 
-static void who_had_the_damaged_file_open_goes_on_in_the_new_one(void **state)
+static void a_process_that_had_the_damaged_file_open_continues_in_the_new_one(void **state)
 {
     fixture *f = *state;
     int to_child[2], to_parent[2], left = -1;
@@ -525,7 +525,7 @@ int main(void)
         SALVAGE_TEST(a_damaged_list_of_free_pages_brings_nothing_back),
         SALVAGE_TEST(a_file_without_its_first_page_keeps_the_others),
         SALVAGE_TEST(the_call_that_meets_the_damage_goes_on),
-        SALVAGE_TEST(who_had_the_damaged_file_open_goes_on_in_the_new_one),
+        SALVAGE_TEST(a_process_that_had_the_damaged_file_open_continues_in_the_new_one),
     };
     return cmocka_run_group_tests_name("store salvage", tests, NULL, NULL);
 }

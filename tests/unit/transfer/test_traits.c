@@ -86,7 +86,7 @@ static void a_parameter_that_another_version_lacks_costs_something(void **state)
     assert_true(distance(X("[4,8]"), X("[4,8]") ",\"zero\":0") == 2);
 }
 
-static void what_is_no_canonical_text_is_refused(void **state)
+static void text_that_is_not_canonical_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"", "{", "[]", "{}", "{\"kwargs_spec\":3}", "null", "{\"kwargs_spec\":{}}"};
@@ -134,7 +134,7 @@ int main(void)
         cmocka_unit_test(another_dtype_or_layout_is_no_neighbour),
         cmocka_unit_test(numbers_count_like_dims_and_words_as_another_way_to_work),
         cmocka_unit_test(a_parameter_that_another_version_lacks_costs_something),
-        cmocka_unit_test(what_is_no_canonical_text_is_refused),
+        cmocka_unit_test(text_that_is_not_canonical_is_refused),
         cmocka_unit_test(devices_are_near_by_family_vendor_and_instruction_sets),
     };
     return cmocka_run_group_tests_name("transfer_traits", tests, NULL, NULL);

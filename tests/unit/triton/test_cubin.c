@@ -60,7 +60,7 @@ static void another_name_is_answered_with_those_there_are(void **state)
     assert_non_null(strstr(err.message, "no function vsub; it has vadd"));
 }
 
-static void what_is_no_cubin_is_refused(void **state)
+static void bytes_that_are_not_a_cubin_are_refused(void **state)
 {
     (void)state;
     hone_cubin_function function;
@@ -73,7 +73,7 @@ static void what_is_no_cubin_is_refused(void **state)
 }
 
 // Every cut and every changed byte is refused or read, and nothing is read outside.
-static void damage_harms_nothing(void **state)
+static void a_damaged_cubin_is_never_read_out_of_bounds(void **state)
 {
     (void)state;
     hone_cubin_function function;
@@ -99,8 +99,8 @@ int main(void)
         cmocka_unit_test(a_function_says_what_it_takes),
         cmocka_unit_test(the_only_function_needs_no_name),
         cmocka_unit_test(another_name_is_answered_with_those_there_are),
-        cmocka_unit_test(what_is_no_cubin_is_refused),
-        cmocka_unit_test(damage_harms_nothing),
+        cmocka_unit_test(bytes_that_are_not_a_cubin_are_refused),
+        cmocka_unit_test(a_damaged_cubin_is_never_read_out_of_bounds),
     };
     return cmocka_run_group_tests(tests, read_vadd, free_vadd);
 }

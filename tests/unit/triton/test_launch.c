@@ -174,7 +174,7 @@ static void a_descriptor_is_a_map_with_its_size_and_stride(void **state)
         l, "other_box", "a map with another box or swizzle than the binary's descriptor 0: 1 dims, the last of 16");
 }
 
-static void what_was_taken_for_granted_is_looked_at(void **state)
+static void assumptions_of_compiled_code_are_checked(void **state)
 {
     launching *l = *state;
     set_tensors(l, 17, l->x);
@@ -231,7 +231,7 @@ int main(void)
         test(scratch_comes_from_the_stream_and_programs_are_clusters),
         test(scratch_is_the_hosts_where_it_lends_some),
         test(a_descriptor_is_a_map_with_its_size_and_stride),
-        test(what_was_taken_for_granted_is_looked_at),
+        test(assumptions_of_compiled_code_are_checked),
         test(a_list_or_metadata_that_do_not_fit_the_binary_are_refused_with_the_reason),
         test(another_chip_is_told),
     };

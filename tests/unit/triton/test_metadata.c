@@ -116,7 +116,7 @@ static void descriptors_are_read_with_their_boxes(void **state)
     }
 }
 
-static void what_cannot_be_launched_is_refused_with_its_reason(void **state)
+static void code_that_cannot_be_launched_is_refused_with_a_reason(void **state)
 {
     (void)state;
     assert_refused("[]", "must be an object");
@@ -139,7 +139,7 @@ int main(void)
         cmocka_unit_test(the_version_says_which_pointers_stand_behind_the_arguments),
         cmocka_unit_test(descriptors_are_read_with_their_boxes),
         cmocka_unit_test(clusters_scratch_and_flags_are_read),
-        cmocka_unit_test(what_cannot_be_launched_is_refused_with_its_reason),
+        cmocka_unit_test(code_that_cannot_be_launched_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,7 +196,7 @@ static void what_only_looks_takes_no_failure_down(void **state)
     hone_store_close(&used);
 }
 
-static void what_could_not_be_run_is_not_taken_back(void **state)
+static void a_choice_that_could_not_run_is_not_taken_back(void **state)
 {
     (void)state;
     assert_false(hone_audit_takes_back(HONE_FAILURE_NONE));
@@ -206,7 +206,7 @@ static void what_could_not_be_run_is_not_taken_back(void **state)
         assert_true(hone_audit_takes_back((hone_failure)failure));
 }
 
-static void a_choice_that_falls_out_says_how_and_harms_nobody(void **state)
+static void a_rejected_choice_gives_its_reason_and_does_not_harm_the_host(void **state)
 {
     static const struct {
         const char *subject;
@@ -240,7 +240,7 @@ static void a_choice_that_takes_less_than_the_device_can_is_impossible(void **st
     assert_string_equal(audited.next_kernel, "");
 }
 
-static void rivals_that_fall_out_leave_the_others_to_it(void **state)
+static void a_rejected_rival_does_not_end_an_audit(void **state)
 {
     ground *g = *state;
     g->environment.store = NULL; // else the failure is known, and the rival does not come
@@ -322,7 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_choice_is_flipped_by_more_than_half_a_percent_for_sure),
-        cmocka_unit_test(what_could_not_be_run_is_not_taken_back),
+        cmocka_unit_test(a_choice_that_could_not_run_is_not_taken_back),
         cmocka_unit_test_setup_teardown(
             the_next_best_of_a_choice_that_falls_out_is_the_fastest_that_passes_the_same, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(what_only_looks_takes_no_failure_down, setup, ground_teardown),
@@ -332,8 +332,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_slow_choice_is_found_out_with_its_regret, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_kernel_that_nothing_is_stored_of_meets_the_choice_by_its_default, setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(a_choice_that_falls_out_says_how_and_harms_nobody, setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(rivals_that_fall_out_leave_the_others_to_it, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_rejected_choice_gives_its_reason_and_does_not_harm_the_host, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_rejected_rival_does_not_end_an_audit, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_config_that_the_kernel_does_not_have_is_a_failure, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(an_audit_stores_nothing, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(every_allocation_of_an_audit_may_fail, setup, ground_teardown),

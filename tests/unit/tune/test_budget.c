@@ -228,7 +228,7 @@ static void what_is_done_once_leaves_every_default_its_time(void **state)
 }
 
 // Else a default that stands late in the registry is never tried on a busy machine.
-static void what_answers_without_tuning_is_tried_first(void **state)
+static void the_kernel_that_answers_without_tuning_is_tried_first(void **state)
 {
     ground *g = *state;
     g->count = KERNELS;
@@ -240,7 +240,7 @@ static void what_answers_without_tuning_is_tried_first(void **state)
     assert_int_equal(tried(g, 4), 1);
 }
 
-static void where_evaluations_run_out_first_everybody_is_tried_more_than_once(void **state)
+static void every_kernel_is_tried_at_least_three_times_before_evaluations_run_out(void **state)
 {
     ground *g = *state;
     g->run_ns[0] = 5e7;
@@ -295,7 +295,7 @@ static void a_kernel_that_is_far_behind_is_dropped_early(void **state)
 }
 
 // Eight of thousands say little: the fastest may be among the others, and nobody else has use for the time.
-static void a_kernel_of_many_configs_is_looked_at_longer_before_it_is_dropped(void **state)
+static void a_kernel_with_many_configs_is_searched_longer_before_it_is_dropped(void **state)
 {
     ground *g = *state;
     g->kernels[1].space = g->wide;
@@ -307,7 +307,7 @@ static void a_kernel_of_many_configs_is_looked_at_longer_before_it_is_dropped(vo
 }
 
 // With little time what is far behind has a share of it, and the rest goes to who may win.
-static void what_is_far_behind_does_not_starve_the_others(void **state)
+static void a_slow_kernel_does_not_starve_the_others(void **state)
 {
     ground *g = *state;
     g->run_ns[0] = 2e7;
@@ -323,7 +323,7 @@ static void what_is_far_behind_does_not_starve_the_others(void **state)
 }
 
 // A library leads whose first use takes .4 s, and five compilers take a second each of a contest of 5 s.
-static void who_leads_is_tried_on_while_the_defaults_of_the_others_are_compiled(void **state)
+static void the_leader_is_sampled_while_other_defaults_compile(void **state)
 {
     ground *g = *state;
     g->count = 6;
@@ -437,7 +437,7 @@ static void another_instruction_set_that_is_as_fast_tries_what_is_the_best_of_th
 }
 
 // Its default says that it is the slower one, and its other configs that it is not.
-static void whoever_overtakes_the_first_of_a_family_searches_on_from_there(void **state)
+static void the_search_of_a_family_continues_from_its_new_leader(void **state)
 {
     ground *g = *state;
     make_family(g);
@@ -511,20 +511,20 @@ static void patience_ends_a_search_without_gain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_GROUND(what_answers_without_tuning_is_tried_first),
+        IN_GROUND(the_kernel_that_answers_without_tuning_is_tried_first),
         IN_GROUND(what_takes_long_gets_its_share_of_the_time_before_others_had_theirs),
         IN_GROUND(what_is_done_once_leaves_every_default_its_time),
-        IN_GROUND(where_evaluations_run_out_first_everybody_is_tried_more_than_once),
+        IN_GROUND(every_kernel_is_tried_at_least_three_times_before_evaluations_run_out),
         IN_GROUND(a_default_that_is_not_ready_in_its_share_leaves_the_contest_to_the_others),
         IN_GROUND(what_others_left_of_their_share_is_added),
         IN_GROUND(the_first_that_works_is_waited_for),
         IN_GROUND(a_kernel_that_is_far_behind_is_dropped_early),
-        IN_GROUND(what_is_far_behind_does_not_starve_the_others),
-        IN_GROUND(a_kernel_of_many_configs_is_looked_at_longer_before_it_is_dropped),
-        IN_GROUND(who_leads_is_tried_on_while_the_defaults_of_the_others_are_compiled),
+        IN_GROUND(a_slow_kernel_does_not_starve_the_others),
+        IN_GROUND(a_kernel_with_many_configs_is_searched_longer_before_it_is_dropped),
+        IN_GROUND(the_leader_is_sampled_while_other_defaults_compile),
         IN_GROUND(another_instruction_set_that_is_slower_is_not_searched_for),
         IN_GROUND(another_instruction_set_that_is_as_fast_tries_what_is_the_best_of_the_first),
-        IN_GROUND(whoever_overtakes_the_first_of_a_family_searches_on_from_there),
+        IN_GROUND(the_search_of_a_family_continues_from_its_new_leader),
         IN_GROUND(a_family_has_one_space_one_heuristic_and_other_instruction_sets),
         IN_GROUND(what_a_compiler_has_made_ready_is_tried),
         IN_GROUND(a_leader_that_needs_no_compiler_goes_before_what_must_be_compiled),

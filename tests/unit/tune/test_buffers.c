@@ -747,7 +747,7 @@ static void compute_two_rows(fixture *f, hone_reference *out)
 }
 
 // Of 64 rows the reference computes two; the others are compared with what another candidate gave.
-static void where_parts_are_computed_another_kernels_results_show_what_is_wrong_elsewhere(void **state)
+static void results_of_another_kernel_reveal_errors_outside_the_computed_parts(void **state)
 {
     fixture *f = *state;
     hone_reference reference;
@@ -795,7 +795,7 @@ static hone_status answer_nothing(const hone_plan *plan, const hone_value *args,
 }
 
 // Where it fails for the part in which two differ, neither is called wrong, and the parts stay what they are.
-static void a_reference_that_cannot_say_who_is_wrong_says_nothing(void **state)
+static void a_reference_that_fails_on_a_disputed_part_rejects_nothing(void **state)
 {
     fixture *f = *state;
     hone_reference reference;
@@ -863,8 +863,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(threads_share_a_reference_of_hones_own_and_no_other, setup, teardown),
         cmocka_unit_test_setup_teardown(zeros_are_not_near_enough_to_large_results_whatever_the_slack, setup, teardown),
         cmocka_unit_test_setup_teardown(
-            where_parts_are_computed_another_kernels_results_show_what_is_wrong_elsewhere, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_reference_that_cannot_say_who_is_wrong_says_nothing, setup, teardown),
+            results_of_another_kernel_reveal_errors_outside_the_computed_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_reference_that_fails_on_a_disputed_part_rejects_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

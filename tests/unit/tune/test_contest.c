@@ -32,7 +32,7 @@ static void workers_keep_idle_threads_of_libraries_asleep(void **state)
     assert_true(ground_row(g, "told")->time_ns > 0);
 }
 
-static void who_said_how_threads_wait_is_heeded(void **state)
+static void an_omp_wait_policy_of_the_user_is_kept(void **state)
 {
     setenv("OMP_WAIT_POLICY", "active", 1);
     workers_keep_idle_threads_of_libraries_asleep(state);
@@ -142,7 +142,7 @@ static const fall falls[] = {
     {"tiring", HONE_FAILURE_WRONG, "y[0]"},
 };
 
-static void every_bad_kernel_loses_with_its_kind_and_harms_nobody(void **state)
+static void every_bad_kernel_loses_with_its_failure_kind_and_does_not_harm_the_host(void **state)
 {
     ground *g = *state;
     for (size_t i = 0; i < sizeof falls / sizeof falls[0]; i++) {
@@ -189,7 +189,7 @@ static void a_kernel_that_hangs_while_it_is_prepared_is_stopped(void **state)
     assert_non_null(strstr(ground_row(g, "stuck")->reason, "no answer within 3 s"));
 }
 
-static void a_contest_that_nobody_wins_says_why(void **state)
+static void a_contest_without_a_winner_gives_the_reason(void **state)
 {
     ground *g = *state;
     g->options.kernel = "wrong";
@@ -421,7 +421,7 @@ static void a_large_call_is_verified_in_parts_and_nan_shows_everywhere(void **st
     assert_true(ground_row(g, "reference")->time_ns == 0);
 }
 
-static void who_takes_less_than_the_device_can_is_impossible(void **state)
+static void a_time_below_the_device_limit_is_impossible(void **state)
 {
     ground *g = *state;
     assert_int_equal(ground_tune_text(g, "rows(f32[64,8])"), HONE_NOT_FOUND);
@@ -431,7 +431,7 @@ static void who_takes_less_than_the_device_can_is_impossible(void **state)
 }
 
 // It comes to the finals by the time of an earlier contest, which the race does not take anew.
-static void who_takes_less_than_the_device_can_in_the_finals_alone_is_impossible(void **state)
+static void a_time_below_the_device_limit_in_the_finals_is_impossible(void **state)
 {
     ground *g = *state;
     hone_call *call = NULL;
@@ -631,7 +631,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         // First: what one contest hands on, processes started for later ones have too.
-        cmocka_unit_test_setup_teardown(who_said_how_threads_wait_is_heeded, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(an_omp_wait_policy_of_the_user_is_kept, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_sandbox_that_splits_keeps_a_worker_of_each_sort, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_good_kernel_wins_and_is_verified, ground_setup, ground_teardown),
@@ -644,10 +644,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             the_history_has_everything_that_was_tried_and_the_finals, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(the_fastest_config_of_a_space_is_found, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_time_below_the_device_limit_is_impossible, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
-            who_takes_less_than_the_device_can_is_impossible, ground_setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(
-            who_takes_less_than_the_device_can_in_the_finals_alone_is_impossible, ground_setup, ground_teardown),
+            a_time_below_the_device_limit_in_the_finals_is_impossible, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_machine_that_was_slow_when_it_was_measured_is_measured_again, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
@@ -656,11 +655,11 @@ int main(void)
             a_default_that_wavers_is_no_measure_of_stability, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(configs_that_come_to_one_code_are_measured_once, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
-            every_bad_kernel_loses_with_its_kind_and_harms_nobody, ground_setup, ground_teardown),
+            every_bad_kernel_loses_with_its_failure_kind_and_does_not_harm_the_host, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_hangs_is_stopped_and_put_aside, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_kernel_that_hangs_while_it_is_prepared_is_stopped, ground_setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(a_contest_that_nobody_wins_says_why, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(a_contest_without_a_winner_gives_the_reason, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_there_says_so, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(scratch_is_given_and_threads_work_in_the_worker, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(

@@ -235,7 +235,7 @@ static void the_best_of_every_kernel_takes_part_where_that_is_quick(void **state
     assert_int_equal(g.finals.count, 16); // as many as can be
 }
 
-static void who_fell_out_or_is_a_twin_does_not_take_part(void **state)
+static void rejected_candidates_and_twins_do_not_take_part(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -513,7 +513,7 @@ static void what_is_in_its_place_stays_until_another_is_certainly_faster(void **
 }
 
 // Seen on a busy machine: the fastest was slow while the default took part, so that their few rounds show no difference.
-static void a_default_that_was_certainly_slower_than_somebody_does_not_come_back(void **state)
+static void a_default_that_was_certainly_slower_does_not_come_back(void **state)
 {
     (void)state;
     finals_ground g;
@@ -615,7 +615,7 @@ static void no_block_is_begun_whose_rounds_end_after_the_contest(void **state)
 }
 
 // All that is left, where no smaller call follows, and no less than their share; others as long as their looks take.
-static void the_librarys_own_are_looked_at_in_the_time_that_is_left(void **state)
+static void builtin_kernels_are_verified_in_the_remaining_time(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -775,7 +775,7 @@ static void a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare
 
 // The race said that both take the same, and now one is slower: what made it so may end, so that it is looked at for
 // seconds, and for all of the time where the race took its share of it.
-static void an_order_that_came_after_the_race_is_looked_at_to_the_end(void **state)
+static void a_ranking_that_changed_after_the_race_is_measured_longer(void **state)
 {
     static finals_ground g;
     static const struct row {
@@ -803,7 +803,7 @@ static void an_order_that_came_after_the_race_is_looked_at_to_the_end(void **sta
 
 // The race's samples tell: on a busy machine each takes many times what is expected, and few finalists with enough rounds say more
 // than many with three.
-static void where_samples_took_long_few_take_part(void **state)
+static void there_are_few_finalists_if_samples_took_long(void **state)
 {
     static finals_ground g;
     const double expected_ns = 1e6 + hone_burst_ns; // of a sample
@@ -820,7 +820,7 @@ static void where_samples_took_long_few_take_part(void **state)
 }
 
 // The pauses between blocks are seconds there.
-static void who_cancels_is_heard_between_blocks(void **state)
+static void a_cancel_takes_effect_between_blocks(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -837,7 +837,7 @@ static void who_cancels_is_heard_between_blocks(void **state)
 }
 
 // More than four last where the first block cannot tell them apart.
-static void who_may_well_be_faster_lasts(void **state)
+static void finalists_that_may_be_faster_stay(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -962,7 +962,7 @@ static void one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_u
 
 // Who is rejected ------------------------------------------------------------------------------------------------------
 
-static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
+static void a_rejected_finalist_is_named_and_the_others_start_again(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -980,7 +980,7 @@ static void who_falls_out_is_named_and_the_others_begin_anew(void **state)
 }
 
 // It may have been one of the others: each is asked alone, and who was wrong stays where nobody is wrong then. Once.
-static void who_is_wrong_beside_what_others_brought_is_asked_alone(void **state)
+static void a_finalist_that_fails_beside_others_is_run_alone(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1033,7 +1033,7 @@ static void a_winner_that_does_not_stand_is_no_winner(void **state)
     assert_int_equal(g.candidates[0].trial.failure, HONE_FAILURE_CRASH);
 }
 
-static void whoever_kills_the_worker_is_found_alone(void **state)
+static void a_finalist_that_kills_the_worker_is_found_by_running_it_alone(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1056,7 +1056,7 @@ static void whoever_kills_the_worker_is_found_alone(void **state)
     assert_int_equal(g.blocks[1 + count].count, 2);
 }
 
-static void whoever_fails_alone_falls_out_too(void **state)
+static void a_finalist_that_fails_alone_is_rejected(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1092,7 +1092,7 @@ static void what_keeps_the_culprit_from_being_found_ends_the_contest(void **stat
     assert_int_equal(run(&g), HONE_OUT_OF_MEMORY);
 }
 
-static void a_worker_that_is_lost_once_is_nobodys_fault(void **state)
+static void a_worker_lost_once_rejects_no_finalist(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1129,7 +1129,7 @@ static void finalists_that_are_lost_together_and_stand_alone_meet_in_smaller_gro
     }
 }
 
-static void where_nobody_passed_the_race_there_are_no_finals(void **state)
+static void there_are_no_finals_without_a_candidate(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1144,7 +1144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_in_rank_take_part_where_they_are_not_hopeless),
         cmocka_unit_test(the_best_of_every_kernel_takes_part_where_that_is_quick),
-        cmocka_unit_test(who_fell_out_or_is_a_twin_does_not_take_part),
+        cmocka_unit_test(rejected_candidates_and_twins_do_not_take_part),
         cmocka_unit_test(the_default_and_what_is_stored_take_part_however_slow),
         cmocka_unit_test(four_and_what_answers_today_last_beyond_the_first_block),
         cmocka_unit_test(what_is_shown_has_ten_rounds),
@@ -1155,35 +1155,35 @@ int main(void)
         cmocka_unit_test(the_default_is_of_a_kernel_that_does_not_yield),
         cmocka_unit_test(the_finals_decide_and_not_the_race),
         cmocka_unit_test(what_is_in_its_place_stays_until_another_is_certainly_faster),
-        cmocka_unit_test(a_default_that_was_certainly_slower_than_somebody_does_not_come_back),
+        cmocka_unit_test(a_default_that_was_certainly_slower_does_not_come_back),
         cmocka_unit_test(a_tie_goes_to_the_nearest_to_its_default_then_the_earlier_kernel_then_the_lesser_values),
         cmocka_unit_test(the_finals_end_after_two_blocks_that_are_certain_and_at_the_most_rounds),
         cmocka_unit_test(no_block_is_begun_after_the_contests_end),
         cmocka_unit_test(no_block_is_begun_whose_rounds_end_after_the_contest),
-        cmocka_unit_test(the_librarys_own_are_looked_at_in_the_time_that_is_left),
+        cmocka_unit_test(builtin_kernels_are_verified_in_the_remaining_time),
         cmocka_unit_test(long_runs_meet_in_fewer_rounds_and_with_fewer_finalists_but_never_alone),
         cmocka_unit_test(a_single_slow_finalist_is_not_timed_again),
         cmocka_unit_test(two_slow_finalists_end_where_the_default_leads_by_every_reading),
         cmocka_unit_test(short_runs_have_what_surrounds_them_counted),
         cmocka_unit_test(samples_that_were_disturbed_do_not_decide),
         cmocka_unit_test(a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare_them),
-        cmocka_unit_test(an_order_that_came_after_the_race_is_looked_at_to_the_end),
-        cmocka_unit_test(where_samples_took_long_few_take_part),
-        cmocka_unit_test(who_cancels_is_heard_between_blocks),
-        cmocka_unit_test(who_may_well_be_faster_lasts),
+        cmocka_unit_test(a_ranking_that_changed_after_the_race_is_measured_longer),
+        cmocka_unit_test(there_are_few_finalists_if_samples_took_long),
+        cmocka_unit_test(a_cancel_takes_effect_between_blocks),
+        cmocka_unit_test(finalists_that_may_be_faster_stay),
         cmocka_unit_test(the_greatest_error_of_all_blocks_is_kept),
         cmocka_unit_test(one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_undecided),
         cmocka_unit_test(what_is_left_open_is_said_with_what_would_settle_it),
-        cmocka_unit_test(who_falls_out_is_named_and_the_others_begin_anew),
-        cmocka_unit_test(who_is_wrong_beside_what_others_brought_is_asked_alone),
+        cmocka_unit_test(a_rejected_finalist_is_named_and_the_others_start_again),
+        cmocka_unit_test(a_finalist_that_fails_beside_others_is_run_alone),
         cmocka_unit_test(what_several_may_have_done_is_looked_for_in_each_alone),
         cmocka_unit_test(a_winner_that_does_not_stand_is_no_winner),
-        cmocka_unit_test(whoever_kills_the_worker_is_found_alone),
-        cmocka_unit_test(whoever_fails_alone_falls_out_too),
+        cmocka_unit_test(a_finalist_that_kills_the_worker_is_found_by_running_it_alone),
+        cmocka_unit_test(a_finalist_that_fails_alone_is_rejected),
         cmocka_unit_test(what_keeps_the_culprit_from_being_found_ends_the_contest),
-        cmocka_unit_test(a_worker_that_is_lost_once_is_nobodys_fault),
+        cmocka_unit_test(a_worker_lost_once_rejects_no_finalist),
         cmocka_unit_test(finalists_that_are_lost_together_and_stand_alone_meet_in_smaller_groups),
-        cmocka_unit_test(where_nobody_passed_the_race_there_are_no_finals),
+        cmocka_unit_test(there_are_no_finals_without_a_candidate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static hone_status choose_slow(void *ctx, hone_tuning *tuning, hone_error *err)
     return hone_tuning_choose(tuning, kernel, &config, err);
 }
 
-static void what_an_own_tuner_chooses_wins_though_others_are_faster(void **state)
+static void a_custom_tuners_choice_wins_over_faster_candidates(void **state)
 {
     ground *g = *state;
     own o;
@@ -133,7 +133,7 @@ static void a_wrong_kernel_that_an_own_tuner_insists_on_does_not_win(void **stat
 }
 
 // What only the last look at a winner finds: two threads at once.
-static void a_choice_that_falls_out_when_it_is_to_win_leaves_the_others(void **state)
+static void a_choice_that_fails_the_final_verification_leaves_the_others(void **state)
 {
     ground *g = *state;
     own o;
@@ -293,9 +293,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_own_tuner_says_what_is_tried_and_the_fastest_wins),
-        TEST(what_an_own_tuner_chooses_wins_though_others_are_faster),
+        TEST(a_custom_tuners_choice_wins_over_faster_candidates),
         TEST(a_wrong_kernel_that_an_own_tuner_insists_on_does_not_win),
-        TEST(a_choice_that_falls_out_when_it_is_to_win_leaves_the_others),
+        TEST(a_choice_that_fails_the_final_verification_leaves_the_others),
         TEST(a_kernel_that_crashes_again_and_again_is_tried_no_more),
         TEST(kernels_and_configs_that_are_not_there_are_refused),
         TEST(an_own_tuner_that_fails_ends_the_contest_with_its_words),

@@ -83,7 +83,7 @@ static void so_is_that_of_another_device(void **state)
 }
 
 // Another regime, revision or dtype, a config that the space does not have, and one that cannot be read.
-static void what_does_not_count_here_is_not(void **state)
+static void neighbours_that_do_not_apply_are_not_used(void **state)
 {
     ground *g = *state;
     put(g, (near){"scale_crowd(f32[1100])", NULL, "{\"delay\":28}", "1", HONE_COLD});
@@ -99,7 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_config_of_a_near_shape_is_tried, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(so_is_that_of_another_device, setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(what_does_not_count_here_is_not, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(neighbours_that_do_not_apply_are_not_used, setup, ground_teardown),
     };
     return cmocka_run_group_tests_name("tune_priors", tests, NULL, NULL);
 }

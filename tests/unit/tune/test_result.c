@@ -149,7 +149,7 @@ static void only_the_time_is_required_of_evidence(void **state)
 #define ENTRY(fields) "{\"hone_result\":1,\"device\":\"d\",\"entries\":[{" fields "}]}"
 #define NAMED         "\"algorithm\":\"a\",\"kernel\":\"k\",\"key\":\"44136fa355b3678a\","
 
-static void what_is_no_result_document_is_refused_with_the_place(void **state)
+static void an_invalid_result_document_is_refused_with_the_position(void **state)
 {
     (void)state;
     static const struct {
@@ -351,7 +351,7 @@ int main(void)
         cmocka_unit_test(a_document_that_was_laid_out_anew_reads_the_same),
         cmocka_unit_test(what_an_export_says_aloud_goes_before_evidence),
         cmocka_unit_test(only_the_time_is_required_of_evidence),
-        cmocka_unit_test(what_is_no_result_document_is_refused_with_the_place),
+        cmocka_unit_test(an_invalid_result_document_is_refused_with_the_position),
         cmocka_unit_test(every_cut_of_a_document_is_refused),
         cmocka_unit_test(merging_takes_verified_then_samples_then_speed),
         cmocka_unit_test(results_of_two_devices_do_not_merge),

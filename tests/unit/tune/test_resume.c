@@ -317,7 +317,7 @@ static void measurements_of_another_revision_or_regime_say_nothing(void **state)
     assert_true(ground_row(g, "good")->time_ns > 0);
 }
 
-static void a_stored_time_that_nobody_can_reach_is_measured_anew(void **state)
+static void an_impossible_stored_time_is_measured_again(void **state)
 {
     ground *g = *state;
     // A picosecond for the slow default of nobody's making.
@@ -418,7 +418,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fresh_forgets_all_failures_of_the_call, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(each_record_says_when_and_with_what_it_was_measured, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(measurements_of_another_revision_or_regime_say_nothing, setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(a_stored_time_that_nobody_can_reach_is_measured_anew, setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(an_impossible_stored_time_is_measured_again, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(fresh_measurements_are_stored_like_others, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(what_was_measured_of_other_code_is_measured_again, setup, ground_teardown),
         cmocka_unit_test_setup_teardown(an_existing_decision_is_kept_when_that_is_asked_for, setup, ground_teardown),

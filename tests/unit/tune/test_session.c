@@ -121,7 +121,7 @@ static hone_status confirm(hone_contest_state *state, void *ctx, hone_error *err
 }
 
 // A winner's values are made as long as somebody has time to look at them: each has a reference.
-static void what_nobody_has_time_to_look_at_is_not_made(void **state)
+static void inputs_that_there_is_no_time_to_verify_are_not_made(void **state)
 {
     ground *g = *state;
     const hone_kernel kernel = {
@@ -150,7 +150,7 @@ static void what_nobody_has_time_to_look_at_is_not_made(void **state)
 }
 
 // A look takes 2 ms, and there are 5: who comes from elsewhere is still looked at by what shows kernels that cheat.
-static void the_librarys_own_are_looked_at_no_longer_than_there_is_time(void **state)
+static void builtin_kernels_are_verified_no_longer_than_the_budget(void **state)
 {
     ground *g = *state;
     int runs[2];
@@ -357,9 +357,10 @@ int main(void)
         cmocka_unit_test(messages_that_are_none_and_calls_that_are_not_open_are_answered),
         cmocka_unit_test(the_next_sample_waits_for_idle_threads_that_look_for_work),
         cmocka_unit_test(what_it_slept_is_what_passed),
-        cmocka_unit_test_setup_teardown(what_nobody_has_time_to_look_at_is_not_made, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
-            the_librarys_own_are_looked_at_no_longer_than_there_is_time, ground_setup, ground_teardown),
+            inputs_that_there_is_no_time_to_verify_are_not_made, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(
+            builtin_kernels_are_verified_no_longer_than_the_budget, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(
             a_kernel_of_the_library_is_checked_as_a_leader_once, ground_setup, ground_teardown),
         cmocka_unit_test(words_that_are_too_long_end_with_dots),

@@ -185,7 +185,7 @@ static void a_round_that_was_disturbed_on_one_side_does_not_count(void **state)
     assert_true(fabs(inverse.middle * 1.03 - 1) < 1e-9);
 }
 
-static void where_few_rounds_were_left_alone_all_count_without_what_they_waited(void **state)
+static void all_rounds_count_less_their_waits_if_few_were_undisturbed(void **state)
 {
     (void)state;
     hone_sample a[12], b[12];
@@ -256,7 +256,7 @@ int main(void)
         cmocka_unit_test(a_clear_ratio_excludes_one_and_an_unclear_one_does_not),
         cmocka_unit_test(an_interval_holds_the_truth_where_rounds_follow_each_other),
         cmocka_unit_test(a_round_that_was_disturbed_on_one_side_does_not_count),
-        cmocka_unit_test(where_few_rounds_were_left_alone_all_count_without_what_they_waited),
+        cmocka_unit_test(all_rounds_count_less_their_waits_if_few_were_undisturbed),
         cmocka_unit_test(an_interval_of_few_rounds_ends_between_two_of_them),
         cmocka_unit_test(the_order_of_rounds_counts_and_that_of_disturbance_does_not),
         cmocka_unit_test(random_orders_are_permutations),

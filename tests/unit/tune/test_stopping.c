@@ -112,7 +112,7 @@ static void one_sample_of_twice_the_best_is_enough(void **state)
     assert_int_equal(s.taken, 1);
 }
 
-static void where_samples_agree_less_than_that_is_enough(void **state)
+static void fewer_samples_suffice_if_samples_agree(void **state)
 {
     (void)state;
     const double times[] = {1.06 * ms};
@@ -292,7 +292,7 @@ static void one_of_few_configs_is_not_believed_to_be_slow_before_it_was_left_alo
 }
 
 // A neighbour on its device says nothing against a candidate, unless it was there when the best was measured, too.
-static void where_the_best_shared_its_device_those_that_share_it_compare(void **state)
+static void samples_on_a_shared_device_compare_if_the_best_shared_its_device(void **state)
 {
     (void)state;
     const double times[] = {1.6 * ms, 1.5 * ms, 1.7 * ms};
@@ -349,7 +349,7 @@ static void rounds_give_everybody_one_sample_each_in_random_order(void **state)
         }
 }
 
-static void rounds_end_late_with_three_and_at_a_failure_with_who_failed(void **state)
+static void rounds_end_late_with_three_and_at_a_failure_name_the_finalist(void **state)
 {
     (void)state;
     const double times[] = {1 * ms};
@@ -380,7 +380,7 @@ int main(void)
         cmocka_unit_test(without_a_best_a_candidate_is_measured_in_full),
         cmocka_unit_test(a_first_run_that_takes_four_times_the_best_is_the_last),
         cmocka_unit_test(one_sample_of_twice_the_best_is_enough),
-        cmocka_unit_test(where_samples_agree_less_than_that_is_enough),
+        cmocka_unit_test(fewer_samples_suffice_if_samples_agree),
         cmocka_unit_test(each_bound_of_the_rule_stands_where_it_is_said_to),
         cmocka_unit_test(a_sample_more_is_taken_where_half_a_nanosecond_is_missing),
         cmocka_unit_test(a_single_slow_sample_is_given_the_benefit_of_the_doubt),
@@ -389,12 +389,12 @@ int main(void)
         cmocka_unit_test(a_clock_that_stands_still_ends_too),
         cmocka_unit_test(a_sample_that_fails_is_the_candidates_failure),
         cmocka_unit_test(one_of_few_configs_is_not_believed_to_be_slow_before_it_was_left_alone),
-        cmocka_unit_test(where_the_best_shared_its_device_those_that_share_it_compare),
+        cmocka_unit_test(samples_on_a_shared_device_compare_if_the_best_shared_its_device),
         cmocka_unit_test(disturbed_samples_neither_drop_a_candidate_nor_count_beside_others),
         cmocka_unit_test(a_candidate_that_is_never_left_alone_is_known_by_what_waited_least),
         cmocka_unit_test(noise_is_what_samples_differ_by),
         cmocka_unit_test(rounds_give_everybody_one_sample_each_in_random_order),
-        cmocka_unit_test(rounds_end_late_with_three_and_at_a_failure_with_who_failed),
+        cmocka_unit_test(rounds_end_late_with_three_and_at_a_failure_name_the_finalist),
         cmocka_unit_test(nine_slow_pairs_are_a_verdict_and_three_of_very_long_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

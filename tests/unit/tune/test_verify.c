@@ -451,7 +451,7 @@ static hone_status check_product(a_product *p, hone_pool *pool, double *error, h
     return hone_product_check(pool, "c", &which, &a, &b, &c, &yardstick, error, err);
 }
 
-static void all_of_a_product_is_looked_at(void **state)
+static void every_element_of_a_product_is_verified(void **state)
 {
     (void)state;
     static const hone_dtype_id ids[] = {HONE_F32, HONE_BF16, HONE_F16, HONE_F64};
@@ -490,7 +490,7 @@ static void all_of_a_product_is_looked_at(void **state)
 }
 
 // Of two products of one b, which differ in a: c[0] and c[1] lie apart.
-static void a_batch_is_looked_at_product_by_product(void **state)
+static void a_batch_is_verified_product_by_product(void **state)
 {
     (void)state;
     enum { GAP = 5 };
@@ -546,8 +546,8 @@ int main(void)
         cmocka_unit_test(an_algorithms_tolerance_replaces_the_dtypes),
         cmocka_unit_test(a_dtype_allows_what_its_page_says_and_no_more),
         cmocka_unit_test(scalars_and_empty_tensors_are_compared),
-        cmocka_unit_test(a_batch_is_looked_at_product_by_product),
-        cmocka_unit_test(all_of_a_product_is_looked_at),
+        cmocka_unit_test(a_batch_is_verified_product_by_product),
+        cmocka_unit_test(every_element_of_a_product_is_verified),
         cmocka_unit_test(a_place_is_said_by_its_index_in_each_dim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

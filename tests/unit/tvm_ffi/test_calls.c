@@ -182,7 +182,7 @@ static void a_plan_is_a_function_that_refuses_other_values(void **state)
     drop(&plan);
 }
 
-static void calls_are_looked_at_by_their_values_and_by_their_text(void **state)
+static void calls_are_described_by_values_and_by_text(void **state)
 {
     (void)state;
     fill();
@@ -210,7 +210,7 @@ static void a_call_is_tuned_within_its_seconds(void **state)
     drop(&result);
 }
 
-static void what_is_wrong_is_raised_with_its_kind(void **state)
+static void errors_are_raised_with_their_kind(void **state)
 {
     (void)state;
     fill();
@@ -257,9 +257,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_result_that_is_left_out_is_made_and_returned),
         cmocka_unit_test(several_results_are_an_array),
         cmocka_unit_test(a_plan_is_a_function_that_refuses_other_values),
-        cmocka_unit_test(calls_are_looked_at_by_their_values_and_by_their_text),
+        cmocka_unit_test(calls_are_described_by_values_and_by_text),
         cmocka_unit_test(a_call_is_tuned_within_its_seconds),
-        cmocka_unit_test(what_is_wrong_is_raised_with_its_kind),
+        cmocka_unit_test(errors_are_raised_with_their_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

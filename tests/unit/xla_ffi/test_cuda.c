@@ -95,7 +95,7 @@ static void scratch_is_xlas(void **state)
     assert_int_equal(fake_count(&c->fake, "allocate 256"), 0);
 }
 
-static void where_xla_lends_none_the_stream_does(void **state)
+static void scratch_comes_from_the_stream_if_xla_lends_none(void **state)
 {
     calling *c = *state;
     make_frame(c, "scratched");
@@ -111,7 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(a_call_is_launched),
         test(scratch_is_xlas),
-        test(where_xla_lends_none_the_stream_does),
+        test(scratch_comes_from_the_stream_if_xla_lends_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
