@@ -45,7 +45,7 @@ static hone_failure warm(void *ctx, hone_sample *out, hone_error *err)
 }
 
 // Whether what samples left is compared in the race. Of the library's own kernels that is done in the finals: in the
-// race it is for kernels that compute less in timed runs, and took an eighth of all that is done against cheats.
+// race it is for kernels that compute less in timed runs, and took up to an eighth of what is done against cheats.
 static bool is_judged(const hone_runner *runner)
 {
     return !runner->is_known || runner->verify_ns > hone_long_verified_ns;
