@@ -119,7 +119,7 @@ static hone_status confirm(hone_contest_state *state, void *ctx, hone_error *err
     return status;
 }
 
-// A winner's values are made as long as somebody has time to look at them: each has a reference.
+// Inputs for the final verification are made only while there is time to verify them, because each needs a reference.
 static void inputs_that_there_is_no_time_to_verify_are_not_made(void **state)
 {
     ground *g = *state;
