@@ -325,7 +325,7 @@ static void workers_gather_awake_or_asleep(void **state)
     hone_pool_destroy(&pool);
 }
 
-static void the_number_of_woken_workers_is_reported_once(void **state)
+static void the_number_of_requested_workers_is_reported_once(void **state)
 {
     (void)state;
     hone_pool *pool = make_pool(4);
@@ -550,7 +550,7 @@ int main(void)
         cmocka_unit_test(a_body_may_call_back_in),
         cmocka_unit_test(a_pool_that_rests_works_on),
         cmocka_unit_test(workers_gather_awake_or_asleep),
-        cmocka_unit_test(the_number_of_woken_workers_is_reported_once),
+        cmocka_unit_test(the_number_of_requested_workers_is_reported_once),
         cmocka_unit_test(a_worker_left_in_another_mode_is_reported),
         cmocka_unit_test(a_worker_with_lowered_priority_is_reported_when_the_pool_rests),
         cmocka_unit_test(a_workers_write_to_guarded_memory_is_noted_too),
