@@ -183,7 +183,7 @@ static void the_system_answers_where_the_user_has_nothing_and_is_never_written(v
     assert_true(digest_of(g) == before);
 }
 
-// Root may write everywhere, so the same once more as somebody who may not.
+// Root may write everywhere, so the tests run again as a user who may not.
 static void the_same_holds_for_a_user_without_rights(void **state)
 {
     ground *g = *state;

@@ -331,7 +331,7 @@ static void a_wait_can_be_cancelled_and_has_a_limit(void **state)
     hone_runtime_close(&p.rt);
 }
 
-// Fresh asks for measurements of one's own, and a look at one kernel for another answer.
+// A fresh contest needs its own measurements, and a contest of one kernel has another result.
 static void a_process_with_another_question_measures_after_the_wait(void **state)
 {
     ground *g = *state;
