@@ -37,7 +37,7 @@ def compile_headers(root, folder):
     headers = sorted(path.name for path in (root / "include/hone").glob("*.h"))
     source.write_text("".join(f'#include "hone/{name}"\n' for name in headers))
     compiler = os.environ.get("CC", "cc").split()
-    # Types that nothing uses stand in the debug information, too.
+    # The debug information also contains unused types.
     whole = "-fstandalone-debug" if "clang" in run(*compiler, "--version") else "-fno-eliminate-unused-debug-types"
     flags = ["-std=c11", f"-I{root / 'include'}", str(source)]
     run(*compiler, "-g", whole, "-c", "-o", str(target), *flags)

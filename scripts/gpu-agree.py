@@ -43,7 +43,7 @@ def rank_main(rank, port):
     print(f"rank {rank}, {'the other' if rank == 0 else 'which was'} stopped: {time.monotonic() - begin:.2f} s: {agreement}", flush=True)
     right = right and (agreement.missing == (1,) and not agreement.differences if rank == 0 else bool(agreement))
     ones = torch.ones(1, device="cuda" if ON_GPU else "cpu")
-    torch.distributed.all_reduce(ones)  # the first collective of all: it waits for the stopped rank, as NCCL's do
+    torch.distributed.all_reduce(ones)  # the first collective: it waits for the stopped rank, as collectives of NCCL do
     print(f"rank {rank}: sum {ones.item():.0f}", flush=True)
     torch.distributed.destroy_process_group()
     return 0 if right and ones.item() == RANKS else 1
@@ -65,7 +65,7 @@ def main():
     ranks = [subprocess.Popen([sys.executable, __file__, str(rank), str(port)], stdout=subprocess.PIPE, text=True) for rank in range(RANKS)]
     if read_until(ranks[1], "stops"):
         begin = time.monotonic()
-        went_on = read_until(ranks[0], "rank 0, the other stopped")  # while rank 1 stands still, and not because it goes on
+        went_on = read_until(ranks[0], "rank 0, the other stopped")  # must finish while rank 1 is still stopped
         time.sleep(max(0.0, STOPPED - (time.monotonic() - begin)))
         print(f"rank 1 stood still for {time.monotonic() - begin:.0f} s; rank 0 {'went on meanwhile' if went_on else 'ended'}", flush=True)
         os.kill(ranks[1].pid, signal.SIGCONT)

@@ -19,7 +19,7 @@ x, weight = torch.randn(4096, 1024, device="cuda"), torch.randn(1024, device="cu
 y = torch.empty_like(x)
 run("rms_norm", x, weight, y)
 torch.testing.assert_close(y, expected(x, weight), rtol=1e-5, atol=1e-5)
-made = run("rms_norm", x, weight)  # by torch's allocator, which tvm_ffi has set in its environment
+made = run("rms_norm", x, weight)  # allocated by torch's allocator, which tvm_ffi set in its environment
 torch.testing.assert_close(torch.from_dlpack(made), expected(x, weight), rtol=1e-5, atol=1e-5)
 plan = bind("rms_norm", x, weight, y)
 print("given, made and bound results are right;", library.hone_decide("rms_norm", x, weight))
@@ -31,7 +31,7 @@ for error, call in ((ValueError, lambda: run("rms_norm", x, x, y)), (ValueError,
     else:
         raise SystemExit("a wrong call was not refused")
 
-# The data are written late, behind a product, on a stream of its own; the result is copied at once on the same stream.
+# A separate stream writes the data late, after a product. The result is copied at once on the same stream.
 big, stream = torch.randn(4096, 4096, device="cuda"), torch.cuda.Stream()
 
 

@@ -186,7 +186,7 @@ SHAPES = [
 
 
 
-# What autograd runs, of statistics that the forward pass has left; and the formula, for torch.compile.
+# The backward pass as autograd runs it, from saved statistics; and the formula, for torch.compile.
 aten = torch.ops.aten
 
 
@@ -355,7 +355,7 @@ def show_times(shapes):
 
 # Products -------------------------------------------------------------------------------------------------------------
 
-# m, n, k, and what else: rows from 1 to 128, prefill, thin, odd, short k, transposed, with an epilogue.
+# m, n, k and options: rows from 1 to 128, prefill, thin, odd, short k, transposed, with an epilogue.
 PRODUCTS = [(m, 4096, 4096, {}) for m in (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 4096, 8192)] + [
     (1, 14336, 4096, {}), (8, 4096, 14336, {}), (32, 11008, 4096, {}), (2048, 14336, 4096, {}), (4096, 4096, 14336, {}),
     (4096, 64, 4096, {}), (8192, 16, 1024, {}), (65536, 64, 64, {}), (1000, 1000, 1000, {}), (4096, 4096, 128, {}), (1024, 1024, 128, {}),
@@ -430,7 +430,7 @@ def show_products():
         print(f"geomean over the best, {count} products: {product ** (1 / count):.3f}")
 
 
-# Products of bytes ----------------------------------------------------------------------------------------------------
+# Products of 8-bit elements -------------------------------------------------------------------------------------------
 
 BYTES = {"i8": torch.int8, "f8_e4m3fn": torch.float8_e4m3fn, "f8_e5m2": torch.float8_e5m2}
 
@@ -562,7 +562,7 @@ ATTENTION = [
 ]
 
 
-# The parameters of each kernel, and the configs that are tried.
+# The parameters of each kernel, and the configs to try.
 PARAMETERS = {"cuda_tensor_core": ("warps_m", "warps_n", "keys_per_warp", "stages", "splits"),
               "cuda_wgmma": ("groups", "keys", "stages", "turns", "spread", "copiers", "splits", "ahead")}
 PREFILL = [("cuda_wgmma", (*numbers, 1, 0)) for numbers in

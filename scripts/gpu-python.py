@@ -173,7 +173,7 @@ def layer_norm_compiled(x, weight, bias, subtract_mean, eps, weight_offset, y):
     y.copy_(F.layer_norm(x, (x.shape[-1],), weight, bias, eps))
 
 
-# All of one dtype: the algorithm has a variable for each.
+# All tensors have one dtype, although the algorithm has a type variable for each.
 @triton.jit
 def layer_norm_rows(x_ptr, weight_ptr, bias_ptr, y_ptr, n_cols, eps, BLOCK: tl.constexpr):
     row, at = tl.program_id(0).to(tl.int64) * n_cols, tl.arange(0, BLOCK)
@@ -189,7 +189,7 @@ def layer_norm_rows(x_ptr, weight_ptr, bias_ptr, y_ptr, n_cols, eps, BLOCK: tl.c
 hone.kernel("layer_norm", name="triton_rows", arguments={"n_cols": "dim"}, divisible=["x_ptr", "weight_ptr", "bias_ptr", "y_ptr", "n_cols"],
             configs=CONFIGS, condition=f"dim <= BLOCK and 2 * dim > BLOCK and {PLAIN}", grid="x.size / dim")(layer_norm_rows)
 
-# Liger-Kernel's, as its own functions launch them --------------------------------------------------------------------
+# Liger-Kernel's, as its own functions launch them ---------------------------------------------------------------------
 
 if LIGER:
     @hone.kernel("rms_norm", name="liger")
@@ -228,14 +228,14 @@ if LIGER:
         _layer_norm_forward_kernel[(rows,)](y, dim, x, dim, weight, 1, bias, 1, mean, 1, rstd, 1, dim, eps, BLOCK_SIZE=block, num_warps=warps)
 
 
-# One that reads and writes where nothing is; it is registered where it is tried.
+# A kernel that accesses unmapped memory. It is registered only in its own test.
 @triton.jit
 def astray(x_ptr, w_ptr, y_ptr, n_cols, eps, BLOCK: tl.constexpr):
     at = (tl.program_id(0).to(tl.int64) + 1) * 1099511627776 + tl.arange(0, BLOCK)
     tl.store(y_ptr + at, tl.load(x_ptr + at) * eps)
 
 
-# The calls ------------------------------------------------------------------------------------------------------------
+# Calls ----------------------------------------------------------------------------------------------------------------
 
 SHAPES = {"rms_norm": [(32, 4096), (4096, 4096), (512, 8192), (2048, 16384)],
           "add_rms_norm": [(2048, 8192), (32, 4096), (4096, 4096), (256, 16384)],
@@ -244,8 +244,8 @@ SHAPES = {"rms_norm": [(32, 4096), (4096, 4096), (512, 8192), (2048, 16384)],
           "layer_norm": [(4096, 1024), (32, 4096), (4096, 4096), (2048, 16384)]}
 SHAPES = {name: SHAPES[name] for name in os.environ.get("HONE_GPU_ONLY", ",".join(SHAPES)).split(",")}
 DEVICE = os.environ.get("HONE_GPU_DEVICE", "cuda")
-AUTOTUNED = "inductor_autotuned"  # no candidate of hone's: its peer
-FIRST = int(os.environ.get("HONE_GPU_FIRST", "0"))  # of each operation's shapes
+AUTOTUNED = "inductor_autotuned"  # not a candidate of hone, but its competitor
+FIRST = int(os.environ.get("HONE_GPU_FIRST", "0"))  # index of the first shape of each operation
 
 
 def arrays(name, rows, dim):
@@ -460,7 +460,7 @@ def again(folder, count):
     for index in range(FIRST, count):
         for name, shapes in SHAPES.items():
             chosen = wanted.get((name, *shapes[index]))
-            if chosen is None:  # to decide it might verify a kernel in a worker
+            if chosen is None:  # a decision might verify a kernel in a worker
                 continue
             given, scalars, _ = of_call(name, *shapes[index])
             decision = hone.decide(name, **given, **scalars)
@@ -563,7 +563,7 @@ def trained_model(name, model, x, extra):
     theirs = time_calls(lambda: gradients(model, x, extra), 10)
     wide = copy.deepcopy(model).double()
     exact = gradients(wide, x.double(), extra)
-    least = 1e-4 * max(float(torch.linalg.norm(one)) for one in exact)  # a bias of keys has none but roundings
+    least = 1e-4 * max(float(torch.linalg.norm(one)) for one in exact)  # the gradient of a bias of keys is only rounding errors
     pairs = [(distance(a.double(), c), distance(b.double(), c)) for a, b, c in zip(given, plain, exact) if torch.linalg.norm(c) > least]
     worst, torchs_worst = max(a for a, _ in pairs), max(b for _, b in pairs)
     is_right = worst < 2 * torchs_worst + 1e-2

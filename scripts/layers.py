@@ -15,8 +15,8 @@ import re
 import subprocess
 import sys
 
-# Circles of objects that are there: folder -> sizes, largest first, and why. One noun in several files is a reason. A circle
-# may not grow, and a number that is larger than its circle is refused: so the numbers only fall.
+# Existing cycles of object files: folder -> sizes, largest first, and the reason. One noun in several files is a valid reason.
+# A cycle may not grow, and a number larger than its cycle is refused, so that the numbers only fall.
 CIRCLES = {
     "call": ([5, 4], "a signature and the call that it describes; a call bound, in text, as a spec, in buckets"),
     "offline/forms": ([4], "the reader of StableHLO, whose operations hold regions of operations"),
@@ -27,28 +27,28 @@ CIRCLES = {
     "store/sqlite": ([7], "a connection, which is opened, salvaged and opened again"),
 }
 
-# The C library, as far as it asks nothing of the operating system.
+# Headers of the C library that need no service of the operating system.
 C_HEADERS = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign stdarg
     stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar wctype""".split())
 
-# Libraries, and where they may be used. base/json.h hands jansson to everybody.
+# Libraries, and the folders that may use them. base/json.h makes jansson available everywhere.
 LIBRARIES = {
     "jansson.h": None,
     "pthread.h": None,  # locks: C11 threads.h would hide them from ThreadSanitizer
-    "dlfcn.h": ["tvm_ffi"],  # what the host of the library has loaded already
+    "dlfcn.h": ["tvm_ffi"],  # libraries that the host program has loaded
     "xxhash.h": ["base"],
     "nettle/": ["base"],
     "uni": ["base"],  # libunistring
     "sqlite3.h": ["store"],
     "zlib.h": ["base"],
-    "sanitizer/asan_interface.h": ["base"],  # AddressSanitizer, told of blocks of a slab that nobody holds
+    "sanitizer/asan_interface.h": ["base"],  # marks free blocks of a slab for AddressSanitizer
     "immintrin.h": ["kernels", "os"],
     "arm_neon.h": ["kernels"],
     "libxsmm.h": ["kernels"],
     "oneapi/dnnl/dnnl.h": ["kernels"],
 }
 
-# Single files that use a system service which is theirs alone.
+# Single files that may use a system service that no other file uses.
 EXCEPTIONS = {
     # membarrier(2), for the hot path only
     "src/runtime/state/epoch.c": ["linux/membarrier.h", "sys/syscall.h", "unistd.h"],

@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-# Where names may stand, and why. A path that ends in / is a folder.
+# Where names of platforms may occur, and why. A path that ends in / is a folder.
 ALLOWED = {
     "include/hone/": "programs write them: the numbers are part of the ABI",
     "src/platforms/platforms.c": "the table",
@@ -23,7 +23,7 @@ ALLOWED = {
     "src/offline/prove.c": "words that ejkernel's callers write",
 }
 
-# A platform's folder names itself, the host's platform, whose device it may visit, and those that it is built over.
+# A platform's folder may name itself, the host's platform, whose devices it may visit, and the platforms that it builds on.
 HOST = "native"
 FOLDERS = {
     "cute": ["cuda", "ffi"],
@@ -70,7 +70,7 @@ def allowed_in(path, names):
 def found_in(text, names):
     """(line, what stands there, name) of each."""
     some = "|".join(names)
-    words = "|".join(name for name in names if name != "null")  # "null" is JSON's, too
+    words = "|".join(name for name in names if name != "null")  # "null" is also a word of JSON
     for number, line in enumerate(without_comments(text).splitlines(), 1):
         if re.match(r"\s*#\s*include\b", line):
             match = re.search(rf'"platforms/({some})/', line)

@@ -12,13 +12,13 @@ import pathlib
 import re
 import sys
 
-# Exported functions of the first tier. It may not grow, and a number that is larger than the tier is refused: so it only falls.
+# Number of exported functions of the first tier. The tier may not grow, and a larger number is refused, so that it only falls.
 FIRST_TIER = 59
 
-# What calls exported functions beside tests: programs, the command, the Python package, and libraries over the public headers.
+# Clients of exported functions besides tests: programs, the command, the Python package, and libraries that use the public headers.
 CLIENTS = ["examples", "cli", "python", "src/xla_ffi", "src/tvm_ffi", "include/hone/hone.hpp"]
 
-# Functions that none of them calls, and why they are exported.
+# Functions that no client calls, and why they are exported.
 WITHOUT_CLIENT = {
     "hone_call_dtype": "models of kernels ask it: docs/write-a-kernel.md",
     "hone_kernel_run": "what ejkernel's registry gave is called: docs/from-ejkernel.md",
@@ -73,7 +73,7 @@ def called(root):
     return names
 
 
-# Shapes of declarations, without line breaks: what a visit is called with, and what gives memory back.
+# Patterns of declarations without line breaks: callbacks of visits, and functions that free memory.
 VISIT = re.compile(r"\bbool \(\*visit\)\(void \*ctx, const \w+ \*\w+\)")
 RELEASE = re.compile(r"void hone_\w+\(\s*(?:const )?\w+ \*{2,}\w+\)")
 

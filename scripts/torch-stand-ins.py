@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-# What Debian's C++ and Fortran runtimes bring, and the driver, which is never to be stood in for.
+# Libraries of Debian's C++ and Fortran runtimes, and the driver, which must not be replaced by a stand-in.
 SYSTEM = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libstdc++.so", "libgcc_s.so", "ld-linux", "libquadmath.so",
           "libz.so", "libcuda.so", "libcudart.so")
 
@@ -43,7 +43,7 @@ class Wanted:
                 elif kind == "U" and not version:
                     plain.add(name)
         self.libraries = {name for name in self.libraries - own if not name.startswith(SYSTEM)}
-        # Which library a symbol without a version comes from is written nowhere: any of them may have it.
+        # Nothing records which library defines an unversioned symbol, so any of them may define it.
         self.symbols[min(self.libraries)][""] |= plain - defined
 
     @staticmethod

@@ -31,7 +31,7 @@ def family(array: Any) -> str:
 
 # Refusals -------------------------------------------------------------------------------------------------------------
 
-# Types by the module and name of a class that they come from, with what they are and what to do.
+# Refused types by the module and name of their class, with a description and a remedy.
 _NOT_DENSE = (
     ("numpy.ma", "MaskedArray", "got a masked array of numpy, whose mask hone would not see: give array.filled(value), or "
      "array.data where nothing is masked"),
@@ -79,7 +79,7 @@ def torch_refusal(torch: Any, tensor: Any) -> str | None:
         return "got a tensor of torch that is yet to be conjugated: give tensor.resolve_conj()"
     if tensor.is_neg():
         return "got a tensor of torch that is yet to be negated: give tensor.resolve_neg()"
-    functorch = getattr(torch._C, "_functorch", None)  # torch has no public name for the question
+    functorch = getattr(torch._C, "_functorch", None)  # torch has no public function for this
     if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
         return "got a tensor inside torch.func (vmap, grad, functionalize), where hone.run cannot be called: call the operation of hone.torch.ops there"
     if tensor._is_zerotensor():
@@ -96,7 +96,7 @@ def torch_refusal(torch: Any, tensor: Any) -> str | None:
     return None
 
 
-# Showing --------------------------------------------------------------------------------------------------------------
+# Array views ----------------------------------------------------------------------------------------------------------
 
 
 def show_torch(tensor: Any) -> Any:
@@ -118,8 +118,8 @@ def _is_one_cpu(sharding: Any) -> bool:
 
 
 def _show_jax(array: Any) -> Any:
-    """JAX has no current stream to order by: what is still being computed is waited for. On the CPU its memory is numpy's, too, which
-    shows it in a fifth of the time; but not every dtype, and nothing that is spread over devices."""
+    """JAX has no current stream to order by, so this waits for the array's computation. On the CPU numpy can view the same memory in a
+    fifth of the time, but not for every dtype, and not for an array that is spread over devices."""
     if _is_one_cpu(getattr(array, "sharding", None)):
         try:
             return sys.modules["numpy"].asarray(array).__dlpack__(max_version=(1, 1))
@@ -159,7 +159,7 @@ def _show_list(value: Any) -> Any:
 
 
 def _show_array(value: Any) -> Any:
-    """What another object says that it is: nobody knows whether that is its own memory, so nothing is written to it."""
+    """The view of any other object. It may not own the memory that it describes, so nothing is written to it."""
     import numpy
 
     try:
@@ -231,7 +231,7 @@ def listed(value: Any, type_text: str, signature: str, taken: Sequence[tuple[str
 
 def exporter(kind: type) -> Show | None:
     """What shows arrays of a type: gives back a capsule, or the array that is to show itself. None: they do themselves."""
-    if kind in (list, tuple):  # in place of a result
+    if kind in (list, tuple):  # given as a result to write to
         return _show_list
     if kind is memoryview or (kind.__module__, kind.__name__) == ("array", "array") or \
             any((base.__module__, base.__name__) == ("_ctypes", "Array") for base in kind.__mro__):
@@ -260,7 +260,7 @@ def _numpy_dtype(name: str) -> Any:
 def _torch_empty(like: Any, dtype: str, shape: tuple[int, ...], stream: int | None) -> Any:
     torch = sys.modules["torch"]
     on: Any = contextlib.nullcontext()
-    if stream is not None:  # so that torch's allocator knows where it is written
+    if stream is not None:  # so that torch's allocator knows which stream writes it
         device = like.device
         on = torch.cuda.stream(torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device))
     with on:

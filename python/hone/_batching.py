@@ -1,4 +1,4 @@
-"""Where a batch of vmap goes: into a leading dim along which an algorithm's parts do not touch each other."""
+"""Folds a batch of vmap into a leading dim along which the parts of a call are independent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from hone.errors import HoneError, InvalidArgumentError, KernelFailedError
 
-_checked: dict[tuple[Any, ...], bool] = {}  # whether a batch may be put into a dim, by algorithm, dim and what else its call says
+_checked: dict[tuple[Any, ...], bool] = {}  # whether a batch may be folded into a dim, by algorithm, dim and the rest of the call
 
 
 def dims_of(form: str) -> list[str]:
@@ -47,7 +47,7 @@ def _alternatives(type_text: str) -> list[list[str]] | None:
 
 
 def _has_leading(rows: Sequence[dict[str, Any]], ndims: Sequence[int]) -> bool:
-    """Whether "..." stands for dims in a call of arrays with so many."""
+    """Whether "..." matches at least one dim in a call of arrays with these numbers of dims."""
     for row, ndim in zip(rows, ndims):
         forms = _alternatives(row["type"])
         if forms is not None and "..." in forms[0]:
@@ -56,7 +56,7 @@ def _has_leading(rows: Sequence[dict[str, Any]], ndims: Sequence[int]) -> bool:
 
 
 def _leads(row: dict[str, Any], dim: str, has_leading: bool) -> bool | None:
-    """Whether a dim stands in front and nowhere else; None where it does not stand at all. A "..." for nothing is not there."""
+    """Whether a dim is the first one and occurs nowhere else; None if it does not occur. A "..." that matches no dim does not count."""
     forms = _alternatives(row["type"])
     if forms is None:
         return False
@@ -69,7 +69,7 @@ def _leads(row: dict[str, Any], dim: str, has_leading: bool) -> bool | None:
 
 
 def _refuse_ranks(site: Any, rows: Sequence[dict[str, Any]], ndims: Sequence[int]) -> None:
-    """What is wrong for one element of a batch may be right with the batch in front, and would mix the elements."""
+    """Refuses numbers of dims that are wrong for one element: with the batch in front they may be valid, and would mix the elements."""
     for row, ndim in zip(rows, ndims):
         forms = _alternatives(row["type"])
         if forms is not None and not any(ndim >= len(form) - 1 if "..." in form else ndim == len(form) for form in forms):
@@ -98,14 +98,15 @@ def folding_dim(site: Any, batched: Sequence[bool], ndims: Sequence[int]) -> str
 
 
 def _why_not(call: Any) -> Exception | None:
-    """What speaks against parts of a call not touching each other. In a thread of its own, where no tracing of a framework is at work."""
+    """The error if the parts of a call are not independent. Runs in a new thread, because a framework may be tracing in this one."""
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         return thread.submit(call.check_parts).exception()  # type: ignore[return-value]
 
 
 def checked_dim(site: Any, dim: str | None, call_of: Callable[[Callable[[Any, Any], Any]], Any]) -> str | None:
-    """The dim that folding_dim found, or None where the algorithm's word on it is not true: of hone's own the tests know that it is, of
-    others the reference computes a batch of two whole and in parts, once in a process. Where that cannot be told it is not taken.
+    """The dim that folding_dim found, or None if the parts along it are not independent, as the algorithm claims. The tests verify the
+    claim of builtin algorithms. For others the reference computes a batch of two whole and in parts, once per process. If that gives
+    no result, the dim is not used.
 
     Args:
         call_of: describes the call of a batch of two, by a function of a tensor's row and the shape of an element: its shape in the batch.

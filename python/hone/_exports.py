@@ -14,9 +14,9 @@ from typing import Any
 
 from hone import _sources, errors, kernels
 
-# What every plugin of today reads.
+# The StableHLO version that all current plugins read.
 STABLEHLO = "1.12.0"
-# Custom calls that kernels of Pallas are inside of a module.
+# Custom calls that a kernel of Pallas becomes in a module.
 _CALLS = ("__gpu$xla.gpu.triton", "mosaic_gpu_v2", "tpu_custom_call")
 _DTYPES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int8": "i8", "int16": "i16", "int32": "i32",
            "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool", "complex64": "c64",
@@ -24,7 +24,7 @@ _DTYPES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f
 
 
 def _wide() -> Any:
-    """64-bit types are what they say, also where the program has not switched them on."""
+    """Enables 64-bit types in JAX, even if the program has not enabled them."""
     import jax
 
     enable = getattr(jax, "enable_x64", None)

@@ -17,9 +17,9 @@ from typing import Any
 
 SUFFIX = "_vjp"
 PRODUCT = "matmul"
-# Forms of one algorithm have its gradient.
+# Algorithms that are forms of another one, and use its gradient.
 FORMS = {"scaled_dot_product_attention": "flash_attention"}
-# The cotangent of an array that is that of another one: what is added to x has x's.
+# Arrays whose cotangent equals that of another array: a residual that is added to x has the cotangent of x.
 EQUAL = {"add_rms_norm": {"residual": "x"}}
 
 

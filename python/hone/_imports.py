@@ -19,7 +19,7 @@ class _Finder:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != self.name or self.is_asking:
             return None
-        self.is_asking = True  # of the other finders
+        self.is_asking = True  # while it asks the other finders
         try:
             spec = importlib.util.find_spec(name)
         finally:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import threading
 
-_LEVELS = ("ERROR", "WARNING", "INFO", "DEBUG")  # by the library's numbers
+_LEVELS = ("ERROR", "WARNING", "INFO", "DEBUG")  # indexed by the library's level numbers
 _WAIT, _AFTER = -1, 1.0  # seconds
-_waits: dict[str, threading.Timer] = {}  # by what is verified
+_waits: dict[str, threading.Timer] = {}  # by the call that is verified
 
 
 def tell(level: int, message: str) -> None:
-    if sys.is_finalizing():  # nothing can be imported any more, and nobody listens
+    if sys.is_finalizing():  # the interpreter is ending: nothing can be imported or logged
         return
     if level == _WAIT:
         _note_wait(*message.rsplit(": ", 1))
         return
-    import logging  # most programs are told nothing, and then it is not loaded
+    import logging  # imported late: most programs get no message
 
     logging.getLogger("hone").log(getattr(logging, _LEVELS[level]), "%s", message)
 
@@ -43,7 +43,7 @@ def _note_wait(what: str, state: str) -> None:
 
 
 def is_watched() -> bool:
-    """Whether somebody sees what is printed: at a terminal, or in a notebook."""
+    """Whether a user sees the output: at a terminal, or in a notebook."""
     return "ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty()
 
 

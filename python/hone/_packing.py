@@ -17,7 +17,7 @@ import sys
 from typing import Any, NoReturn
 
 HERE = pathlib.Path(__file__).resolve().parent
-FILES = ("file", "sha256", "files", "variants", "producer", "facts")  # what was compiled is never what people wrote
+FILES = ("file", "sha256", "files", "variants", "producer", "facts")  # fields of compiled files, which people do not edit
 
 
 def fail(tool: str, status: int, text: str) -> NoReturn:
@@ -28,7 +28,7 @@ def fail(tool: str, status: int, text: str) -> NoReturn:
 
 def module_of(tool: str, path: pathlib.Path) -> Any:
     """Executes a file that has a list KERNELS as a module; exits with 2 if it has no such list."""
-    # Two files of one name in two folders are two modules.
+    # The folder is part of the module's name, because two folders may have files of the same name.
     spec = importlib.util.spec_from_file_location(f"pack_{path.parent.name}_{path.stem}", path)
     if spec is None or spec.loader is None or not path.exists():
         fail(tool, 2, f"{path} is no Python file")
@@ -60,7 +60,7 @@ def find_hone() -> list[str] | None:
     return [found] if found else None
 
 
-# What people changed ---------------------------------------------------------------------------------------------------
+# Edited fields --------------------------------------------------------------------------------------------------------
 
 
 def _print(value: Any) -> str:
@@ -115,7 +115,7 @@ def merge(pack: dict[str, Any], before: dict[str, Any]) -> tuple[dict[str, Any],
 
 
 def mark(pack: dict[str, Any], tool: str) -> None:
-    """Notes what was made, so that the next time tells what was edited."""
+    """Records the generated fields, so that the next run can detect edited ones."""
     for row in pack["kernels"]:
         row["producer"] = {"tool": tool, **row.get("producer", {}), "made": _marks(row)}
 
@@ -128,7 +128,7 @@ def check(folder: pathlib.Path) -> str | None:
     command = find_hone()
     if command is None:
         raise FileNotFoundError("hone")
-    # The driver of a GPU, a store and other packs are nothing to a pack that is only read.
+    # Reading a pack needs no GPU driver, no store and no other packs.
     env = {**{name: value for name, value in os.environ.items() if name != "HONE_PACK_PATH"}, "HONE_STORE": "none"}
     checked = subprocess.run([*command, "pack", "check", str(folder)], env=env, text=True, capture_output=True)
     return None if checked.returncode == 0 else f"{checked.stdout}{checked.stderr}".rstrip()

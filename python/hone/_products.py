@@ -7,7 +7,7 @@ from typing import Any
 
 from hone import _arrays, _hone
 
-_MOST_DIMS = 8  # of an array of hone's
+_MOST_DIMS = 8  # the most dims that hone supports
 _KNOWN = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -35,7 +35,7 @@ def matmul(a: Any, b: Any) -> Any:
         made = _batched(rows, columns)
         shape = made.shape
     shape = shape if a.ndim > 1 else shape[:-2] + shape[-1:]
-    return made.reshape(shape if b.ndim > 1 else shape[:-1])[()]  # of two vectors a number, as numpy has it
+    return made.reshape(shape if b.ndim > 1 else shape[:-1])[()]  # the product of two vectors is a number, as in numpy
 
 
 def _array(one: Any) -> Any:

@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-# What stands in the place of a call's function: given the function; an object and the name of its method; the operands of @.
+# Replacements of a call's function. They get the function; an object and the name of its method; or the operands of @.
 CALL, METHOD, PRODUCT = "__hone_call__", "__hone_method__", "__hone_product__"
 
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -29,7 +29,7 @@ class _Calls(ast.NodeTransformer):
         self.kind_of = kind_of
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        kind = self.kind_of(node)  # of the node as it was
+        kind = self.kind_of(node)  # before its children are rewritten
         self.generic_visit(node)
         if kind == METHOD and isinstance(node.func, ast.Attribute):
             node.func = _called(METHOD, [node.func.value, ast.Constant(node.func.attr)], node.func)

@@ -18,7 +18,7 @@ from typing import Any
 
 from hone import _hone, _watch
 
-# numpy's names of hone's dtypes, and of integers of the same size for what numpy or torch cannot be shown.
+# numpy's names of hone's dtypes, and integer dtypes of the same size for dtypes that numpy or torch cannot view.
 _DTYPES = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
            "u64": "uint64", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128",
            "bf16": "bfloat16", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2"}
@@ -30,10 +30,10 @@ _LOOKS = 4
 live: dict[str, Callable[..., Any]] = {}  # functions of this program, by the digest of their file and their name
 watched: dict[str, tuple[Any, ...]] = {}  # of the same: globals that it reads, with the values that were verified
 in_worker = False
-imports: set[str] = set()  # what takes long to import and functions of this program use: a worker imports it before it takes a candidate
+imports: set[str] = set()  # slow modules that functions of this program use: a worker imports them before its first candidate
 
 
-# Arrays over memory of hone's -----------------------------------------------------------------------------------------
+# Arrays over hone's memory --------------------------------------------------------------------------------------------
 
 
 class _Memory:
@@ -43,7 +43,7 @@ class _Memory:
 
 
 class _Lent(threading.local):
-    """The memory that arrays of a run were made of, by the parameter's name; None: nobody asks."""
+    """The memory of the arrays of a run, by the parameter's name; None: it is not recorded."""
 
     made: list[tuple[str, weakref.ref[_Memory]]] | None = None
     name = ""
@@ -200,7 +200,7 @@ _WIDE_JAX = contextlib.nullcontext
 
 
 def _x64() -> Any:
-    """JAX computes in float64 only where it is told to."""
+    """Enables float64 in JAX, which does not use it by default."""
     import jax
 
     enable = getattr(jax, "enable_x64", None)
@@ -209,12 +209,12 @@ def _x64() -> Any:
     return enable(True)
 
 
-# One function ---------------------------------------------------------------------------------------------------------
+# Function runs --------------------------------------------------------------------------------------------------------
 
 
 class _Environment:
-    """What compilers write into the environment to tell each other is no deed of the candidate's: it is taken back when the last of the
-    runs and imports that are under way has ended. A compiler may work in any run, where it meets another shape or alignment."""
+    """Restores the environment when the last of the concurrent runs and imports ends. Compilers pass messages in environment variables,
+    and those must not count as changes by the candidate. A compiler may work in any run, when a shape or an alignment is new."""
 
     def __init__(self) -> None:
         self.lock, self.under_way = threading.Lock(), 0
@@ -253,16 +253,16 @@ class Script:
                  device: tuple[int, int], is_reference: bool, globals_read: tuple[Any, ...] = ()):
         self.watched = globals_read
         self.function, self.config, self.is_reference = function, config, is_reference
-        self.device = device = (1, 0) if is_reference else device  # references get the host's memory, whatever the call is for
+        self.device = device = (1, 0) if is_reference else device  # a reference runs on host memory, whatever the call's device
         self.parameters = _parameters(signature)
         self.family = _FAMILIES[facts.get("arrays", "numpy")]
         self.is_jax = isinstance(self.family, _Jax)
         self.positional: list[str] = facts["positional"]
         self.keywords: list[str] = facts["keywords"]
         self.writes: bool = facts.get("writes", False)
-        self.lends: bool = facts.get("lends", False)  # memory that may be written, all of it: DLPack knows no other
+        self.lends: bool = facts.get("lends", False)  # marks all memory as writable, because DLPack has no read-only arrays
         self.compiles = in_worker and bool(facts.get("compiles"))
-        # In so many runs of a contest the function is seen to keep none of its arrays; on a GPU packages may for a while.
+        # The number of runs of a contest that check that the function keeps no array. Not on a GPU: packages may keep arrays for a while.
         self.looks = _LOOKS if in_worker and not is_reference and device[0] in _CPU else 0
         if device[0] not in _CPU and not isinstance(self.family, _Torch):
             raise NotImplementedError(f"its arrays are {facts.get('arrays', 'numpy')}'s, and the call's lie on a GPU: torch's can")
@@ -293,7 +293,7 @@ class Script:
         finally:
             _lent.made = None
         if _keeps_none(made):
-            self.looks = 0  # to collect garbage takes longer than a run, and would be in its time
+            self.looks = 0  # no check in later runs: garbage collection takes longer than a run, and would count in its time
 
     def _run_once(self, values: tuple[Any, ...]) -> None:
         named: dict[str, Any] = dict(self.config)
@@ -356,7 +356,7 @@ def _parameters(signature: str) -> list[dict[str, Any]]:
     return _hone.signature(signature)[3]
 
 
-# What the program raises into a run -----------------------------------------------------------------------------------
+# Exceptions of the program in a run -----------------------------------------------------------------------------------
 
 
 def _code_of(handler: Any) -> types.CodeType | None:

@@ -14,7 +14,7 @@ from hone import _batching, _gradients
 from hone.errors import UnsupportedError
 
 Row = dict[str, Any]
-# Of a dim: where each given tensor has it, and where each result; None: it has it not.
+# The index of a dim in each given tensor, and in each result; None: the tensor does not have it.
 Places = tuple[list[int | None], list[int | None]]
 
 
@@ -30,7 +30,7 @@ def _form(row: Row, scalars: dict[str, Any]) -> list[str] | None:
 
 
 def _place(dims: Sequence[str], dim: str, ndim: int, is_turned: bool) -> int | None:
-    """Where a dim is in a tensor with so many, counting those that "..." stands for."""
+    """The index of a dim in a tensor with `ndim` dims, counting those that "..." matches."""
     at = dims.index(dim) if dim in dims else None
     if at is None:
         return None
@@ -40,7 +40,7 @@ def _place(dims: Sequence[str], dim: str, ndim: int, is_turned: bool) -> int | N
 
 
 def _is_computed(dims: Sequence[str], dim: str) -> bool:
-    """Whether a dim stands in an expression, or twice."""
+    """Whether a dim occurs in an expression, or twice."""
     return sum(dim in _batching.words_of(one) for one in dims) > (dim in dims)
 
 
@@ -56,7 +56,7 @@ class Call:
         self.names = [row["name"] for row in tensors], [row["name"] for row in results]
 
     def leading(self) -> int:
-        """How many dims "..." stands for."""
+        """How many dims "..." matches."""
         return next((ndim - len(dims) + 1 for dims, ndim in zip(self.tensors, self.ndims) if "..." in dims), 0)
 
     def places(self, dims: Sequence[str]) -> Places | None:
@@ -158,7 +158,7 @@ def register(operation: Any) -> None:
         from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 
         splits = DTensor._op_dispatcher.sharding_propagator.register_op_strategy
-    except (ImportError, AttributeError):  # of another version, in which DTensor says that it has no strategy
+    except (ImportError, AttributeError):  # another version of torch: DTensor then reports that the operation has no strategy
         return
     tensors = [row["name"] for row in operation.tensors_by_place]
     first = next((i for i, name in enumerate(operation.by_place) if name not in tensors), len(operation.by_place))

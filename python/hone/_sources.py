@@ -57,7 +57,7 @@ class WatchedFunction:
     names: dict[str, Any]
     name: str
     value: Any
-    codes: tuple[types.CodeType, ...] = dataclasses.field(repr=False)  # of the text that a worker runs
+    codes: tuple[types.CodeType, ...] = dataclasses.field(repr=False)  # code objects of the text that a worker runs
 
     def has_changed(self) -> bool:
         now = self.names.get(self.name, _GONE)
@@ -73,8 +73,8 @@ class Source:
     entry: str
     files: dict[str, bytes]  # modules of the program that it imports, by their paths below the folder
     packages: dict[str, str]  # installed packages that it imports, and their versions
-    compiles: bool  # something stands around the function: a compiler, which works at the first call
-    watched: tuple[Watched | WatchedFunction, ...] = ()  # plain values and functions that the text holds as the program had them
+    compiles: bool  # a compiler wraps the function, and works at the first call
+    watched: tuple[Watched | WatchedFunction, ...] = ()  # globals whose values at registration are part of the text
 
     @property
     def digest(self) -> str:
@@ -141,7 +141,7 @@ def _decorators_of(statements: Iterable[ast.stmt], name: str) -> int:
                 if not isinstance(node, ast.ClassDef) and node.name == name), default=0)
 
 
-# What a statement binds and reads -------------------------------------------------------------------------------------
+# Names bound and read by a statement ----------------------------------------------------------------------------------
 
 
 def _base(node: ast.expr) -> str | None:
@@ -208,7 +208,7 @@ def _is_main_guard(statement: ast.stmt) -> bool:
 
 
 def _decorates(decorator: ast.expr, names: dict[str, Any]) -> bool:
-    """Whether it is one of hone's: what is registered again in the worker would be another kernel."""
+    """Whether it is one of hone's decorators, which must not run in the worker: it would register another kernel."""
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
     try:
         value = eval(compile(ast.Expression(target), "<decorator>", "eval"), dict(names))  # a dotted name
@@ -224,8 +224,8 @@ def _is_dotted(node: ast.expr) -> bool:
 
 
 def _applied(node: ast.FunctionDef | ast.AsyncFunctionDef, function: Any, lines: set[int]) -> list[ast.expr]:
-    """The decorators that a function has behind it. While one registers the function, those above it are still to come."""
-    if plain(function) is function:  # those that it has behind it gave it back
+    """The decorators that are already applied to a function. While one registers the function, those above it are not applied yet."""
+    if plain(function) is function:  # its decorators returned the function itself
         return []
     running = [index for index, one in enumerate(node.decorator_list) if lines & {*range(one.lineno, (one.end_lineno or one.lineno) + 1)}]
     return node.decorator_list[running[-1] + 1:] if running else node.decorator_list
@@ -236,7 +236,7 @@ def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _lines_running(names: dict[str, Any]) -> set[int]:
-    """Lines at which calls of a module stand: one that is a decorator's is at work."""
+    """The lines of a module that are being executed. If one is a decorator's, that decorator is running."""
     frame, lines = sys._getframe(), set()
     while frame is not None:
         if frame.f_globals is names:
@@ -330,7 +330,7 @@ def _functions_as_here(text: str | bytes, names: dict[str, Any], read: set[str])
 
 
 def _check_unchanged(function: Any, text: str) -> None:
-    """What runs here is what the file says: it may have been edited since it was imported."""
+    """Checks that the file still has the code that runs here: it may have been edited after the import."""
     ours = plain(function).__code__
     try:
         there = [one for one in _codes(compile(text, "<module>", "exec", dont_inherit=True)) if one.co_name == ours.co_name]
@@ -340,7 +340,7 @@ def _check_unchanged(function: Any, text: str) -> None:
         raise _fail(function, "its file has changed since it was imported: start the program again, or reload the module")
 
 
-# Modules that it imports ----------------------------------------------------------------------------------------------
+# Imported modules -----------------------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=1)
@@ -524,7 +524,7 @@ def _definition(function: Any, entry: str) -> list[ast.stmt]:
             node.targets = [ast.Name(entry, ast.Store())]
             return [node]
         raise _fail(function, "stands inside of an expression: define it with def")
-    if node.name != inner.__name__:  # another stands at its lines by now
+    if node.name != inner.__name__:  # the file was edited: another function is at these lines
         raise _fail(function, "its file has changed since it was imported: start the program again, or reload the module")
     closed = inspect.getclosurevars(inner).nonlocals
     _strip_own(node, function, inner.__globals__, inner.__code__.co_firstlineno - 1)
@@ -551,7 +551,7 @@ def _slice(statements: list[ast.stmt], wanted: set[str]) -> list[ast.stmt]:
                 taken.add(index)
                 wanted |= _read(statements[index]) - known
     found = set().union(*(bound[index] for index in taken)) if taken else set()
-    if known - found - _BUILTINS:  # a star may bring it
+    if known - found - _BUILTINS:  # an import of * may bind it
         taken |= {index for index, one in enumerate(statements)
                   if isinstance(one, ast.ImportFrom) and any(alias.name == "*" for alias in one.names)}
     return [_trim(statements[index], known) for index in sorted(taken)]

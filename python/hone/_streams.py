@@ -11,7 +11,7 @@ from hone._arrays import family
 
 _LOG = logging.getLogger("hone")
 _told: set[type] = set()
-_LEGACY = 1  # the driver's number of the default stream that waits for others; 0 means it as well
+_LEGACY = 1  # the driver's number of the legacy default stream, which waits for other streams; 0 is the same stream
 
 
 def _torch_current(device: int) -> int:
@@ -86,7 +86,7 @@ def choose(given: Any, device: int, arrays: Sequence[Any]) -> tuple[int, bool]:
     if stream not in (0, _LEGACY):
         for array in arrays:
             if family(array) == "":
-                array.__dlpack__(stream=stream)  # the stream waits for what made it
+                array.__dlpack__(stream=stream)  # makes the stream wait for the array's producer
     if given is not None:
         return stream, "jax" in families
     waits = not families <= set(_CURRENT)

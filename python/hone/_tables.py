@@ -9,8 +9,8 @@ from typing import Any
 from hone import _logging
 
 _HEAD = (" ", "kernel", "config", "time", "spread", "tried", "rejected")
-_MOST_WORDS = 100  # of a reason within the table
-_LEAST_SAMPLES = 10  # of both sides of a ratio: the command's
+_MOST_WORDS = 100  # characters of a reason in the table
+_LEAST_SAMPLES = 10  # samples on both sides of a ratio; the same as in the command
 _BAR = 160  # pixels
 Row = tuple[str, ...]
 
@@ -95,7 +95,7 @@ def _gains(entry: dict[str, Any]) -> str:
         else:
             text += f"; too few samples ({evidence.get('rounds', 0):.0f}) to compare with {name}"
     default_ns, own_ns = evidence.get("default_time_ns") or 0, evidence.get("time_ns") or 0
-    samples = min(evidence.get("samples", 0), evidence.get("default_samples") or _LEAST_SAMPLES)  # which earlier versions do not tell
+    samples = min(evidence.get("samples", 0), evidence.get("default_samples") or _LEAST_SAMPLES)  # earlier versions do not store default_samples
     if default_ns > 0 and default_ns == own_ns:
         text += "; it is the default"
     elif default_ns > 0 and own_ns > 0:
@@ -169,7 +169,7 @@ def text(document: dict[str, Any]) -> str:
             lines.append(f"  {_decided(entry)}")
             continue
         table = aligned(_filled([_HEAD, *rows]), frozenset((3, 4, 5)))
-        lines += [line[0] + line[2:] for line in table]  # one space behind the mark
+        lines += [line[0] + line[2:] for line in table]  # one space after the mark
         lines += [f"  {note}" for note in _notes(entry)]
     return "\n".join([*lines, *_failures(document)])
 

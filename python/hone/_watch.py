@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import _tracemalloc  # of which tracemalloc is the slow part to import
+import _tracemalloc  # the C part of tracemalloc, whose Python part is slow to import
 import gc
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Whose functions are to stay what they are: those that are imported, and that kernels or the judge call.
+# Modules and classes whose functions a candidate must not replace, because other kernels or the verification call them.
 _MODULES = (
     "builtins", "sys", "os", "gc", "time", "math", "cmath", "random", "threading", "weakref", "operator", "functools", "itertools", "contextlib",
     "json", "struct", "array", "ctypes", "numpy", "numpy.linalg", "numpy.fft", "numpy.random", "scipy.special", "scipy.linalg", "torch",
@@ -50,7 +50,7 @@ def _torch_settings(torch: Any) -> Iterator[tuple[str, Any, Callable[[Any], obje
     yield "torch's mode of gradients", torch.is_grad_enabled(), torch.set_grad_enabled
     yield "torch's deterministic algorithms", torch.are_deterministic_algorithms_enabled(), torch.use_deterministic_algorithms
     yield "torch's precision of f32 products", torch.get_float32_matmul_precision(), torch.set_float32_matmul_precision
-    # Libraries that it may call, and how: without one all others' products are slower.
+    # Which libraries torch may call, and how: without one, the products of all other candidates would be slower.
     for name in ("mkldnn.enabled", "cudnn.enabled", "cudnn.benchmark", "cudnn.deterministic", "cudnn.allow_tf32", "cuda.matmul.allow_tf32"):
         owner, attribute = torch.backends, name.rpartition(".")[2]
         for part in name.split(".")[:-1]:
@@ -129,7 +129,7 @@ def _note_settings() -> None:
 
 
 def _restore() -> list[str]:
-    """What has changed, which is put back."""
+    """Undoes changes of functions and settings, and returns their names."""
     changed = []
     for name, (owner, functions) in _noted_functions.items():
         now = vars(owner)
@@ -140,7 +140,7 @@ def _restore() -> list[str]:
     for name, value, put in list(_settings()):
         before = _noted_settings.get(name, _MISSING)
         if name == RECURSION and before is not _MISSING and value > before:
-            continue  # compilers raise it when they are imported, in a first run say, and nobody loses by it
+            continue  # compilers raise the limit when they are imported, perhaps in a first run, and a higher limit is harmless
         if before is not _MISSING and before is not value and before != value:
             changed.append(name)
             put(before)
@@ -157,12 +157,12 @@ def watch(stage: int) -> str:
         changed = _restore()
         return " and ".join(changed[:2]) + (f" and {len(changed) - 2} more" if len(changed) > 2 else "")
     if stage in (RACES, RACED):
-        # A thread that has the lock keeps it for 5 ms: a run that gives it up at each operation would take a hundred times as long.
+        # A thread keeps the interpreter lock for 5 ms. A run that releases it at each operation would take a hundred times as long.
         sys.setswitchinterval(5e-5 if stage == RACES else _noted_settings["sys.setswitchinterval"])
         return ""
     if stage == BEGINS:
         _noted_functions.clear()
         _noted_functions.update(_functions())
-    # What a module sets as it is imported is its program's affair, and stays.
+    # Settings that a module changes when it is imported stay: they are the program's choice.
     _note_settings()
     return ""

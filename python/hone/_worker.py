@@ -16,17 +16,17 @@ def main(imports: Iterable[str] = ()) -> None:
     Args:
         imports: modules that candidates use and that take seconds to import, which are to be none of theirs.
     """
-    # Compilers of functions work in this process: children of theirs would outlive a candidate.
+    # Compile functions in this process: child processes of a compiler would outlive the candidate.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     from hone import _hone, _scripts
 
     _scripts.in_worker = True
-    # A candidate that forks would answer twice.
+    # If a candidate forks, its child must exit: otherwise both would answer.
     os.register_at_fork(after_in_child=lambda: os._exit(70))
 
     def load() -> None:
         for name in imports:
-            with contextlib.suppress(Exception):  # a candidate that needs it says so
+            with contextlib.suppress(Exception):  # a candidate that needs the module reports the error
                 importlib.import_module(name)
 
     code = _hone.work(3, load)

@@ -17,9 +17,9 @@ from typing import Any
 from hone import _hone, contexts, runtimes
 from hone.errors import BusyError, HoneError, IncompatibleError, InvalidArgumentError
 
-_FAILED = "failed: "  # what stands in the place of a digest, before the words
-_SHOWN = 10  # differences in the text of an exception
-_PAUSE = 0.02  # between two looks
+_FAILED = "failed: "  # the prefix of an error message that replaces a digest
+_SHOWN = 10  # the most differences in the text of an exception
+_PAUSE = 0.02  # seconds between two reads of the board
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Board:
     def __init__(self, put: Callable[[str, str], None], get: Callable[[str], str | None], words: str):
         self.put = put
         self.get = get
-        self.words = words  # of what is told where it does not answer
+        self.words = words  # of the message about a board that does not answer
 
 
 class _Exchange:
@@ -157,9 +157,9 @@ class _Exchange:
         self._rank, self._size = rank, size
         self._digest, self._document = digest, document
         self.digests: dict[int, str] = {rank: digest}
-        self.documents: dict[int, str] = {rank: document}  # of the first rank of each digest
+        self.documents: dict[int, str] = {rank: document}  # documents of the first rank with each digest
         self.error: BaseException | None = None
-        self.answered = threading.Event()  # the board has taken this rank's words
+        self.answered = threading.Event()  # the board has accepted this rank's texts
         self.thread = threading.Thread(target=self._run, daemon=True, name="hone agree")
 
     def _await(self, key: str) -> str | None:
@@ -186,7 +186,7 @@ class _Exchange:
                 if text is not None:
                     self.documents[rank] = text
                     known.add(digest)
-        except BaseException as error:  # told by the thread that waits
+        except BaseException as error:  # raised by the waiting thread
             self.error = error
 
 
@@ -221,7 +221,7 @@ def agree(
             raise InvalidArgumentError(
                 "there is no call to agree on: name some, calls=[...], or make or bind them before, which is what counts without"
             )
-    except HoneError as error:  # the others are told, and need not wait
+    except HoneError as error:  # the other ranks get the error, and need not wait
         failure, digest = error, _FAILED + str(error)
     exchange = _Exchange(board, prefix, rank, size, digest, document, start + timeout)
     exchange.thread.start()

@@ -43,7 +43,7 @@ _trace: Any = None
 
 
 def _retrace(number: int) -> Any:
-    """Tells JAX, where it is in use, to trace functions anew under an overlay: what it has traced knows other configs."""
+    """Makes JAX, if it is in use, trace functions again under an overlay: traced programs contain the configs of another overlay."""
     global _trace
     make = getattr(sys.modules.get("jax"), "make_user_context", None)
     if make is None:
@@ -70,7 +70,7 @@ class overlay_cache:
         with contextlib.ExitStack() as stack:
             stack.enter_context(_retrace(next(_numbers)))
             original = sys.modules.get("ejkernel.ops.config.cache")
-            if original is not None:  # the selectors of the original, where it is in use, ask its own
+            if original is not None:  # selectors of the original package, if it is in use, ask their own overlay
                 stack.enter_context(original.overlay_cache(self.mapping))
             _overlays.set((self.mapping, stack.pop_all(), _overlays.get()))
         return self
@@ -139,7 +139,7 @@ class ConfigCache(_Keys, Generic[Cfg]):
         key_builder: makes of a call's arguments what :meth:`make_key` gives.
     """
 
-    # Each use is one operation of a dict, which no other thread comes into.
+    # Each access is one operation of a dict, which is atomic.
     def __init__(self, *, key_builder: KeyBuilder | None = None) -> None:
         super().__init__(key_builder)
         self._data: dict[Key, Cfg] = {}
@@ -166,7 +166,7 @@ class ConfigCache(_Keys, Generic[Cfg]):
         return list(self._data)
 
 
-# --- where persistent ones keep their values
+# --- stores of persistent caches
 
 
 class _NoCache(OSError):
@@ -216,7 +216,7 @@ class _JsonFile:
     def put(self, key: Key, raw: Any) -> None:
         name = "|".join(key)
         try:
-            path = os.path.realpath(self.path)  # a link stays one
+            path = os.path.realpath(self.path)  # keep a symbolic link: replace the file that it points to
             with _locked(path):
                 _write(path, {**self._values_to_change(path), name: raw})
             self._unwritten.pop(name, None)
@@ -231,7 +231,7 @@ class _JsonFile:
             stamp, read = (found.st_ino, found.st_mtime_ns, found.st_size), self._read
             if read[0] != stamp:
                 self._read = read = (stamp, _object(file.read()))
-            return read[1]  # and not self._read's: another thread may have put there what it read before
+            return read[1]  # not self._read, which another thread may have replaced by an older read
 
     def _values(self) -> dict[str, Any]:
         try:
@@ -256,7 +256,7 @@ class _JsonFile:
 
 
 def _open_plain(path: str, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_NONBLOCK)  # a pipe would wait for who writes
+    descriptor = os.open(path, flags | os.O_NONBLOCK)  # opening a pipe would wait for a writer
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
@@ -267,7 +267,7 @@ def _open_plain(path: str, flags: int) -> int:
 def _locked(path: str) -> Iterator[None]:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(f"{path}.lock", "a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # closing it gives the lock back
+        fcntl.flock(file, fcntl.LOCK_EX)  # closing the file releases the lock
         yield
 
 
@@ -318,7 +318,7 @@ class _InStore:
         device, op_id, call_key = map(_plain, key)
         native = self._store._open()
         found = native.get_value(self._scheme, op_id, device, call_key)
-        if found is None:  # what was imported from ejkernel's file of this name
+        if found is None:  # values imported from ejkernel's file of this name
             found = native.get_value("ejkernel", op_id, device, call_key)
             if found is not None and os.path.basename(found[1] or "") != f"{self._name}.json":
                 found = None

@@ -19,18 +19,18 @@ from typing import Any, Self
 from hone import _hone
 
 _current: contextvars.ContextVar[Any] = contextvars.ContextVar("hone.context", default=None)
-# What was current before each context that is entered, newest first: (previous, the rest), or None.
+# The previously current contexts of the entered ones, newest first: (previous, the rest), or None.
 _entered: contextvars.ContextVar[Any] = contextvars.ContextVar("hone.entered", default=None)
 # Called with the native context, or None, whenever another one becomes current. hone.jax is one.
 _observers: list[Callable[[Any], None]] = []
 
-# Derived contexts that one manager keeps: one for each context in which it is entered.
+# The most derived contexts that one Context keeps: it derives one for each parent context.
 _KEPT = 16
 
 Config = Mapping[str, Any] | str | None
-# Makes of a runtime and a native context the context that is derived from it.
+# Takes a runtime and a native context, and returns a context derived from it.
 Change = Callable[[Any, Any], Any]
-# A link of the chain: gets a call, gives a kernel, or a pair of kernel and config, or None.
+# A link of the chain: takes a call, and returns a kernel, a pair of kernel and config, or None.
 Link = Callable[[Any], str | tuple[str, Config] | None]
 
 
@@ -40,7 +40,7 @@ def current() -> Any:
 
 
 def digest() -> int:
-    """What the current context says, as a number: contexts that are alike have the same in every process. 0: nothing."""
+    """The digest of the current context: equal contexts have the same number in every process. 0: no context."""
     context = _current.get()
     return 0 if context is None else context.digest
 
@@ -65,7 +65,7 @@ class Context:
         self._derived: dict[int, Any] = {}
 
     def _native(self, parent: Any) -> Any:
-        # Derived once for each parent: a new number would make hone decide anew.
+        # Derived once for each parent, because a context with a new number would make hone decide each call again.
         parent_number = 0 if parent is None else parent.number
         native = self._derived.get(parent_number)
         if native is None:
@@ -202,7 +202,7 @@ class _Family:
 
     def __init__(self, *asked: str | None):
         self._asked = asked  # the algorithm, the function's name, a platform, a config
-        # By which processes know that two are alike.
+        # Identifies equal contexts across processes.
         self.__qualname__ = f"_Family({', '.join(map(repr, asked))})"
 
     def __eq__(self, other: object) -> bool:
@@ -246,7 +246,7 @@ def chain_change(links: Mapping[str, Link | None], persist: bool | None) -> Chan
     return _Chain(tuple(links.items()), persist)
 
 
-# Functions that stand for links by their names, as long as they live: two of one name are told apart by a number.
+# Living functions that replace links, by name. A number distinguishes functions of the same name.
 _named: dict[str, list[Callable[[], Any]]] = {}
 _named_lock = threading.Lock()
 
@@ -258,7 +258,7 @@ def _name_of(own: Link) -> str:
     with _named_lock:
         known = _named.setdefault(name, [])
         place = next((i for i, one in enumerate(known) if one() == own), None)
-        if place is None:  # in the place of one that is gone, else the next
+        if place is None:  # reuse the number of a deleted function, or take the next
             place = next((i for i, one in enumerate(known) if one() is None), len(known))
             known[place:place + 1] = [_reference(own)]
     return name if place == 0 else f"{name}#{place + 1}"
@@ -267,7 +267,7 @@ def _name_of(own: Link) -> str:
 def _reference(own: Link) -> Callable[[], Any]:
     try:
         return weakref.WeakMethod(own) if inspect.ismethod(own) else weakref.ref(own)
-    except TypeError:  # an object that has no room for one
+    except TypeError:  # an object that does not support weak references
         return lambda: own
 
 
@@ -282,7 +282,7 @@ class AskedCall:
 
     def decide(self) -> Any:
         """The :class:`hone.Decision` of the chain that the link has changed."""
-        from hone.results import Decision  # which is made of contexts
+        from hone.results import Decision  # results imports contexts
 
         return Decision.of(self._native.decide())
 

@@ -32,7 +32,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-# Beside this file; the package's library is not needed to compile.
+# Imported from this folder, because compiling does not need the package's library.
 _spec = importlib.util.spec_from_file_location("hone_packing", pathlib.Path(__file__).with_name("_packing.py"))
 packing = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(packing)
@@ -151,7 +151,7 @@ def pack_kernel(dsl, kernel, folder, asked):
     return packed
 
 
-# A function of a program ------------------------------------------------------------------------------------------------
+# A function of a program ----------------------------------------------------------------------------------------------
 
 NUMBERS = {"Int8": "i8", "Int16": "i16", "Int32": "i32", "Int64": "i64", "Uint8": "u8", "Uint16": "u16", "Uint32": "u32", "Uint64": "u64",
            "Float32": "f32", "Float64": "f64"}
@@ -405,7 +405,7 @@ def register(function: Any, algorithm: str, name: str, options: dict[str, Any], 
             constraints, condition = [*constraints, condition], ""
         made = Function(algorithm, name, signature, function, roles, configs, constraints, condition, dict(options.get("divisible") or {}),
                         options.get("priority", 55))
-        made._fixed(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", signature), 0))  # what cannot be told of any call is said now
+        made._fixed(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", signature), 0))  # report now what no call can determine
         if function not in _sources_of:  # the DSL rewrites a function when it compiles it
             _sources_of[function] = _sources.source_of(function, caller)
         made.digest, made.watched = _sources_of[function].digest, _sources_of[function].watched
@@ -444,7 +444,7 @@ def main(arguments: list[str] | None = None, own: tuple[pathlib.Path, ...] = ())
         for kernel in packing.module_of(TOOL, path).KERNELS:
             try:
                 kernels.append(pack_kernel(dsl, kernel, asked.folder, asked))
-            except Exception as error:  # the DSL has no base class of its own for what is wrong with a kernel
+            except Exception as error:  # the DSL has no common base class for errors of a kernel
                 fail(1, f"{path}: {kernel['name']}: {type(error).__name__}: {error}")
     packing.finish(TOOL, asked.folder, {"hone_pack": 1, "name": asked.folder.resolve().name, "kernels": kernels})
 

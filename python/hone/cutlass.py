@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-# Beside this file; the package's library is not needed to compile.
+# Imported from this folder, because compiling does not need the package's library.
 _spec = importlib.util.spec_from_file_location("hone_packing", pathlib.Path(__file__).with_name("_packing.py"))
 packing = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(packing)
@@ -81,7 +81,7 @@ class Nvrtc:
     def __init__(self):
         try:
             path = pathlib.Path(os.environ.get("HONE_NVRTC", "libnvrtc.so.13"))
-            # NVRTC opens its second library by name alone: one beside it is opened before.
+            # NVRTC opens its second library by name only, so the one in its folder must be loaded first.
             self.builtins = [ctypes.CDLL(str(file)) for file in path.parent.glob("libnvrtc-builtins.so.*") if "/" in str(path)]
             self.library = ctypes.CDLL(str(path))
         except OSError as error:

@@ -116,7 +116,7 @@ class _Registry(KernelRegistry):
             try:
                 asked = None if platform is None or platform == "auto" else str(platform)
                 return _of_ejkernel().get(algorithm, asked, None if backend is None else str(backend))
-            except (ValueError, RecursionError):  # in circles, where nothing matches
+            except (ValueError, RecursionError):  # circular arguments, which match nothing
                 pass
             raise
 

@@ -24,7 +24,7 @@ from hone import _exports, _hone, _packing, errors, runtimes
 
 TOOL = "python -m hone.ejkernel"
 _WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
-# What random numbers would make infinite: logarithms of decays, and steps.
+# Arguments for which random values would give infinite results: logarithms of decays, and steps.
 _DECAYS = re.compile(r"(^|_)(decay|g|gk|gv|g_gamma|w|A)$")
 _POSITIVE = re.compile(r"(^|_)(dt|beta|scales?|norms(_pages)?)$")
 
@@ -104,7 +104,7 @@ def _wanted(paths: list[pathlib.Path]) -> tuple[list[dict[str, Any]], dict[str, 
     """The recorded calls that hone has no algorithm for, of the programs where some are given; and what of these was not recorded."""
     rows, programs = _rows(paths)
     runtime = runtimes.Runtime(store="none")
-    known = {(row["op"], row["key"]): row for row in rows}  # a key tells no operation
+    known = {(row["op"], row["key"]): row for row in rows}  # a key does not identify the operation
     missing: dict[str, str] = {}
     if not programs:
         return [row for row in known.values() if row["op"].partition("@")[0] not in runtime.algorithms()], missing
@@ -138,7 +138,7 @@ def _operations() -> dict[str, Any]:
             if inspect.isclass(value) and issubclass(value, Kernel) and value is not Kernel and not inspect.isabstract(value):
                 try:
                     kernel = value()  # type: ignore[call-arg]
-                except TypeError:  # a base
+                except TypeError:  # an abstract base class
                     continue
                 found[f"{kernel.op_id}@v{getattr(kernel, 'version', '0')}"] = kernel
     return found
@@ -148,7 +148,7 @@ def _operation(name: str) -> Any:
     operations = _operations()
     if name in operations:
         return operations[name]
-    # One class has several names: GroupedMatmul is grouped_matmulv2, too.
+    # A class may have several names: GroupedMatmul is also grouped_matmulv2.
     plain, _, version = name.partition("@")
     for known, kernel in operations.items():
         if re.sub(r"v\d+$", "", plain) == known.partition("@")[0] and known.partition("@")[2] == version:

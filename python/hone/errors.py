@@ -59,7 +59,7 @@ class KernelFailedError(HoneError, RuntimeError):
     """A kernel ran and failed."""
 
 
-# By the number of the status in C; 0 stands for a number that is not one.
+# Exceptions by the number of the status in C. Entry 0 is for unknown numbers.
 BY_STATUS: tuple[type[HoneError], ...] = (
     HoneError,
     InvalidArgumentError,

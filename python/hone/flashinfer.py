@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 
-# Beside this file; the package's library is not needed to compile.
+# Imported from this folder, because compiling does not need the package's library.
 _spec = importlib.util.spec_from_file_location("hone_packing", pathlib.Path(__file__).with_name("_packing.py"))
 packing = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(packing)
@@ -30,7 +30,7 @@ TOOL = "hone.flashinfer"
 FLOATS = "where T in f16, bf16"
 DECODE_TYPES = {"f16": "half", "bf16": "nv_bfloat16"}
 
-# The one C++ file that an activation needs: FlashInfer writes it out when it compiles one, so it is not one of its sources.
+# The C++ file of an activation. FlashInfer generates it when it compiles one, so its sources do not contain it.
 SILU = """
 #include <flashinfer/activation.cuh>
 #include "tvm_ffi_utils.h"
@@ -55,7 +55,7 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(silu_and_mul, silu_and_mul);
 """
 
 
-# The algorithm that FlashInfer has and hone has not: its reference, and a plain kernel to compete with.
+# An algorithm of FlashInfer that hone does not have: its reference, and a plain kernel as a competitor.
 REFERENCE = """
 #include <math.h>
 #include <stdint.h>

@@ -25,7 +25,7 @@ from hone import errors, registry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Parameters that say how to compute and not what: an implementation may have them, or delete them, alone.
+# Parameters that affect how a result is computed, but not the result. Each implementation may add or omit them.
 TUNING = frozenset(
     "block_m block_n block_k block_q block_kv block_size block_v block_d block_e block_dim num_warps num_stages num_ctas num_waves "
     "num_sms num_splits split_k use_bf16 seq_threshold_3d num_par_softmax_segments max_warps num_queries_per_block "
@@ -74,7 +74,7 @@ class KernelSpec:
     priority: int = 0
 
 
-# --- what an implementation does not support
+# --- unsupported arguments
 
 
 def _deleted(function: Callable[..., Any]) -> set[str]:
@@ -144,7 +144,7 @@ def _guarded(function: F, algorithm: str, platform: Platform) -> F:
     return guarded  # type: ignore[return-value]
 
 
-# --- whether signatures agree
+# --- agreement of signatures
 
 _SPELLINGS = ((r"<class '(.+)'>", r"\1"), (r"\bjaxtyping\.", ""), (r"\b(?:(?:jax\.)?jaxlib\._jax|jax)\.Array\b", "Array"),
               (r"\bjax\._src\.(?:lax\.lax|typing)\.|\bjax\.typing\.", ""), (r"\bjax\.lax\.", "lax."),

@@ -22,7 +22,7 @@ from typing import Any
 from hone import runtimes
 from hone.caches import Key, overlay_cache
 
-# Kernel, positional and keyword arguments of a call.
+# The kernel, positional arguments and keyword arguments of a call.
 Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 LABEL = "ejkernel_ops#"
@@ -95,7 +95,7 @@ class AutotuningResult:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        overlay_cache({}).__exit__(kind, error, trace)  # ends the one that was entered last
+        overlay_cache({}).__exit__(kind, error, trace)  # leaves the overlay that was entered last
 
 
 # --- tuning
@@ -180,8 +180,8 @@ def autotune_lowered(selector: Any, lowered: Any) -> AutotuningResult:
             failed.append((label, "it was not recorded: EJKERNEL_OPS_RECORD=1, or hone.record_invocation"))
             continue
         try:
-            config = _tuned(selector, call, platform, prepared=given is None)  # ejkernel records what was prepared
-        except Exception as error:  # of a kernel or a tuner: the others are tuned
+            config = _tuned(selector, call, platform, prepared=given is None)  # ejkernel records prepared arguments
+        except Exception as error:  # raised by a kernel or a tuner: continue with the other calls
             failed.append((label, f"{type(error).__name__}: {error}"))
             continue
         if config is None:

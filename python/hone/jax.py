@@ -46,7 +46,7 @@ TARGET = "hone_call"
 
 _lock = threading.Lock()
 _library: Any = None
-_kept: list[Any] = []  # runtimes and contexts that compiled programs name
+_kept: list[Any] = []  # runtimes and contexts that compiled programs refer to
 
 
 def _renew_lock() -> None:
@@ -113,7 +113,7 @@ def _runtime() -> Any:
     return runtime
 
 
-# --- contexts: what they say is part of what JAX keeps programs by, and of the programs that it writes to its cache
+# --- contexts: their digest is part of JAX's keys of compiled programs, in memory and in its persistent cache
 
 _trace = jax.make_user_context(0)
 _thread = threading.local()
@@ -246,7 +246,7 @@ def _compiled(**parameters: Any) -> Callable[..., Any]:
 
 @_call_p.def_impl
 def _alone(*operands: Any, **parameters: Any) -> Any:
-    with jax.disable_jit(False):  # there is no other way to run it
+    with jax.disable_jit(False):  # it can only run compiled
         return _compiled(**parameters)(*operands)
 
 
@@ -256,7 +256,7 @@ def _attribute(value: Any, kind: str) -> Any:
 
 
 def _prepare(site: _Site, call: Any, context: int) -> None:
-    """Decides the call now, so that its first execution is a hit. What cannot be decided says so when it runs."""
+    """Decides the call now, so that its first execution is a hit. If that fails, the call reports the error when it runs."""
     error = _Error()
     _load().hone_xla_prepare(site.operation.address, call.address, _addresses.get(context), ctypes.byref(error))
 
@@ -293,8 +293,9 @@ mlir.register_lowering(_call_p, functools.partial(_lower, device=1), platform="c
 mlir.register_lowering(_call_p, functools.partial(_lower, device=2), platform="cuda")
 
 
-# A call of which one operand is a stack of what it takes, and the last the number of the one: XLA would copy it out of the stack. It is made
-# while a program is lowered (patches.py), so that nothing differentiates it or maps it; on a GPU the number is not where a handler could read it.
+# A call that takes one array out of a stack: one operand is the stack, and the last operand is the index. XLA would copy the array out of the
+# stack. The call is made while a program is lowered (patches.py), so it is never differentiated or mapped. For CPUs only: on a GPU the handler
+# could not read the index.
 _sliced_p = Primitive("hone_sliced_call")
 _sliced_p.multiple_results = True
 
@@ -471,7 +472,7 @@ def _differentiable(
     reverse = (_Products(rows, parameters) if name == _gradients.PRODUCT else _Vjp(runtime, name, rows, parameters))
     function = jax.custom_vjp(bind)
 
-    # JAX asks for this one where it differentiates, and says by which operands.
+    # JAX calls this to differentiate. Each primal says whether JAX differentiates with respect to it.
     def forward(*primals: Any) -> Any:
         refused = reverse.refused([primal.perturbed for primal in primals])
         if refused is not None:
@@ -488,8 +489,7 @@ def _differentiable(
 
     function.defvjp(forward, backward, symbolic_zeros=True)
 
-    # Eager shard_map differentiates nothing, and JAX refuses rules with symbolic zeros there instead of dropping them as it
-    # does others.
+    # Eager shard_map does not differentiate. JAX refuses rules with symbolic zeros there, while it ignores other rules.
     def in_shards_as_well(*operands: Any) -> Any:
         try:
             return function(*operands)
@@ -563,7 +563,7 @@ def _has_parameter(function: Callable[..., Any], name: str) -> bool:
     """Whether a function names a parameter so; one that takes any is no reason to keep an option from hone."""
     try:
         parameter = inspect.signature(function).parameters.get(name)
-    except (TypeError, ValueError):  # of a callable that tells nobody
+    except (TypeError, ValueError):  # a callable without a signature
         return False
     return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
 
@@ -606,9 +606,9 @@ def patch() -> Patched:
     return patches.patch()
 
 
-# Processes of one program ----------------------------------------------------------------------------------------------
+# Processes of one program ---------------------------------------------------------------------------------------------
 
-_exchanges = 0  # how often the processes have asked each other
+_exchanges = 0  # number of exchanges between the processes
 
 
 def _board(state: Any) -> agreements.Board:
@@ -665,4 +665,4 @@ def agree(calls: Iterable[str] | None = None, *, timeout: float = 60.0, check: b
     return agreements.agree(_board(state), prefix, state.process_id, state.num_processes, calls, timeout, check)
 
 
-_load()  # programs that jax.export wrote find hone as soon as this module is there
+_load()  # programs written by jax.export find hone once this module is imported

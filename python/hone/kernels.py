@@ -44,9 +44,9 @@ class Registered:
     name: str
     platform: str
     folder: pathlib.Path
-    signature: str | None = None  # of an algorithm
+    signature: str | None = None  # of an algorithm only
     watched: tuple[_sources.Watched, ...] = dataclasses.field(default=(), compare=False)
-    family: str | None = None  # the name of the function that it was compiled of
+    family: str | None = None  # the name of the function that it was compiled from
 
 
 _lock = threading.RLock()
@@ -96,7 +96,7 @@ def _write_pack(pack: dict[str, Any], files: Mapping[str, bytes]) -> pathlib.Pat
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
     except OSError:
-        if not (folder / "pack.json").exists():  # else another process was first
+        if not (folder / "pack.json").exists():  # otherwise another process has written it first
             raise
         shutil.rmtree(made, ignore_errors=True)
     return folder
@@ -433,7 +433,7 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
     if platform is not None and platform not in PLATFORMS:
         raise errors.InvalidArgumentError(
             f"platform must be one of {', '.join(sorted(PLATFORMS))}, got {platform!r}: kernels of others come in packs (docs/packs.md)")
-    if platform == "ffi" and ("library" in options or "function" in options):  # nothing is decorated
+    if platform == "ffi" and ("library" in options or "function" in options):  # no function to decorate
         asked = {"space": space, "condition": condition, "arguments": arguments, "arrays": arrays, "backend": backend, "priority": priority,
                  **options}
         given = options.get("function", algorithm.partition("@")[0])
@@ -447,7 +447,7 @@ def kernel(algorithm: str, *, platform: str | None = None, name: str | None = No
         if priority is not None:
             asked["priority"] = priority
         own = _sources.name_of(function)
-        if name is None and own != "<lambda>":  # which is refused as one
+        if name is None and own != "<lambda>":  # lambdas are refused later
             _check_name(own)
         maker(function, algorithm, name or own, asked, caller)
         return function
@@ -498,7 +498,7 @@ def add_planned(function: Any, source: _sources.Source, algorithm: str, name: st
     _add_python(algorithm, name, source, _python_row(function, source, algorithm, name, plan, options))
 
 
-# Functions that leave Python ------------------------------------------------------------------------------------------
+# Compiled functions ---------------------------------------------------------------------------------------------------
 
 
 class Lazy(Protocol):
@@ -592,7 +592,7 @@ def compile_for(call: Any) -> None:
     for function in functions:
         try:
             folder = function.compile_for(call)
-        except Exception as error:  # a compiler's own
+        except Exception as error:  # any exception of the compiler
             _log.warning("%s of %s does not compile for %s and does not compete: %s: %s", function.name, function.algorithm, call.text,
                          type(error).__name__, error)
             continue
@@ -632,7 +632,7 @@ class Pack(NamedTuple):
     """What :func:`pack` wrote."""
 
     folder: pathlib.Path
-    lost: list[str]  # what a reader without Python has not, one text a kernel
+    lost: list[str]  # kernels that a reader without Python does not get, one text each
 
 
 def _collect(folder: pathlib.Path, into: pathlib.Path, pack: dict[str, Any], written: dict[str, str], suffix: str = "") -> None:
@@ -708,7 +708,7 @@ def pack(folder: Any, *algorithms: str, target: int | Iterable[int] | None = Non
 def _all_of(function: Any, archs: list[int] | None) -> list[tuple[pathlib.Path, str]]:
     """All that can be compiled of a function without a call, and what its kernels' names end with. What is for a GPU that is here, else for
     the first target, keeps its name, under which this program stores decisions; of other targets it ends with _sm80."""
-    if not hasattr(function, "choices"):  # what was exported for calls is registered
+    if not hasattr(function, "choices"):  # kernels that were exported for calls are registered already
         return []
     from hone import registry, triton
 
@@ -719,7 +719,7 @@ def _all_of(function: Any, archs: list[int] | None) -> list[tuple[pathlib.Path, 
     for chosen, arch in ((chosen, arch) for chosen in function.choices() for arch in found):
         try:
             made.append((function.compile(chosen, arch), "" if arch == plain else f"_sm{arch}"))
-        except Exception as error:  # a compiler's own
+        except Exception as error:  # any exception of the compiler
             dtypes = f" with {', '.join(chosen.values())}" if chosen else ""
             raise errors.UnsupportedError(
                 f"{function.name} of {function.algorithm} does not compile for sm_{arch}{dtypes}: {type(error).__name__}: {error}") from error
@@ -744,7 +744,7 @@ def _register_library(function: Any, algorithm: str, name: str, options: dict[st
     libraries.register(function, algorithm, name, options, caller)
 
 
-# What registers a function of a platform: (function, algorithm, name, options, globals of the caller).
+# Registration functions by platform. They take (function, algorithm, name, options, globals of the caller).
 Maker = Callable[[Any, str, str, dict[str, Any], dict[str, Any]], None]
 PLATFORMS: dict[str, Maker] = {"python": _register_python, "ffi": _register_library, "triton": _register_triton, "cute": _register_cute,
                                "xla": functools.partial(_register_export, "xla"), "pallas": functools.partial(_register_export, "pallas")}

@@ -59,7 +59,7 @@ def register(function: Any, algorithm: str, name: str, options: dict[str, Any], 
     kernels._register(kernels.Registered(algorithm, name, "ffi", folder))
 
 
-# Objects of functions -------------------------------------------------------------------------------------------------
+# Function objects -----------------------------------------------------------------------------------------------------
 
 _OF_OBJECTS = ("arguments", "arrays", "backend", "condition", "priority", "space")
 _CASTS: dict[str, Callable[[Any], Any]] = {"bool": bool, "text": str, "f32": float, "f64": float,

@@ -17,7 +17,7 @@ import os
 import pathlib
 from typing import Any
 
-# Beside this file; the package's library is not needed to compile.
+# Imported from this folder, because compiling does not need the package's library.
 _spec = importlib.util.spec_from_file_location("hone_packing", pathlib.Path(__file__).with_name("_packing.py"))
 packing = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(packing)
@@ -26,7 +26,7 @@ TOOL = "hone.pallas"
 VERSION = "1.12.0"
 CALLS = ("__gpu$xla.gpu.triton", "mosaic_gpu_v2", "tpu_custom_call")
 PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
-PACKED = ("algorithm", "signature", "arguments", "condition", "priority", "options")  # what pack.json says as it is here
+PACKED = ("algorithm", "signature", "arguments", "condition", "priority", "options")  # fields copied to pack.json unchanged
 NEEDED = ("function", "algorithm", "inputs", "arguments", "configs")
 
 
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None, own: tuple[pathlib.Path, ...] = ())
                     continue
                 try:
                     kernels.append(pack_kernel(jax, kernel, backend, asked.folder, asked.configs))
-                except Exception as error:  # jax raises whatever its parts raise
+                except Exception as error:  # jax raises exceptions of any type
                     fail(1, f"{path}: {kernel['algorithm']} for {backend}: {type(error).__name__}: {error}")
     pack = {"hone_pack": 1, "name": asked.folder.resolve().name, "algorithms": algorithms, "kernels": kernels}
     packing.finish(TOOL, asked.folder, pack, overwrite=asked.overwrite)

@@ -27,8 +27,8 @@ from hone.errors import InvalidArgumentError, UnsupportedError
 
 PLATFORMS = ("cpu", "cuda")
 DTYPES = ("float32", "bfloat16", "float16")
-MOST_DIMS = 8  # of an array that hone knows
-MOST_TRIPS = 2 ** 31 - 1  # of a scan, by the dtype that counts them
+MOST_DIMS = 8  # the most dims of an array that hone supports
+MOST_TRIPS = 2 ** 31 - 1  # of a scan: the largest value of its counter's dtype
 _lock = threading.Lock()
 _current: Patched | None = None
 
@@ -102,7 +102,7 @@ def _why_not_product(lhs: Any, rhs: Any, out: Any, devices: int, *, dimension_nu
         return f"a batch of more than {MOST_DIMS - 2} dims"
     if not left:
         return "an outer product"
-    if batch:  # whose dims are put in order, as XLA does itself
+    if batch:  # put batch dims in front, as XLA does
         left, right = _in_order(lhs.ndim, batch, left)[1], _in_order(rhs.ndim, of_right, right, first=True)[1]
         batch = of_right = tuple(range(len(batch)))
     if tuple(left) != tuple(range(lhs.ndim - len(left), lhs.ndim)):
@@ -190,14 +190,14 @@ def _patch_products(patched: Patched) -> None:
         mlir.register_lowering(product, functools.partial(_lowered, patched, before), platform=platform)
 
 
-# Weights of layers in a scan --------------------------------------------------------------------------------------------
+# Weights of layers in a scan ------------------------------------------------------------------------------------------
 #
-# A scan takes each layer's weights out of an array of all. XLA on a CPU copies them there, and those of 16 bits by way of a copy of the whole array
-# in float32, in every step: for one row that was ten times the products. A product of hone's reads them where they lie.
+# A scan takes the weights of each layer out of one array. On a CPU XLA copies them in every step; for 16-bit weights it also converts the whole
+# array to float32. For one row that took ten times as long as the products. A product of hone reads the weights in place.
 
 
 class _Slice:
-    """``stack[index]``, which nobody has made yet."""
+    """``stack[index]``, which is not computed yet."""
 
     def __init__(self, stack: Any, index: Any):
         self.stack, self.index = stack, index
@@ -296,8 +296,8 @@ def _patch_scans(patched: Patched) -> None:
 
 # silu(x) * y ----------------------------------------------------------------------------------------------------------
 #
-# JAX's silu is a function of its own in the lowered program, and who multiplies by it names its result. On a CPU XLA rounds each of its five steps
-# to 16 bits where x has those: two thirds of a gated layer's time beside its products.
+# JAX's silu is a separate function in the lowered program, and the multiplication uses its result. On a CPU XLA rounds each of its five steps
+# to 16 bits if x has 16 bits: that is two thirds of a gated layer's time besides its products.
 
 SILU = {"stablehlo.negate": ("argument",), "stablehlo.exponential": ("stablehlo.negate",), "stablehlo.add": ("one", "stablehlo.exponential"),
         "stablehlo.divide": ("one", "stablehlo.add"), "stablehlo.multiply": ("argument", "stablehlo.divide"), "func.return": ("stablehlo.multiply",)}
@@ -342,10 +342,10 @@ def _lowered_multiply(patched: Patched, before: Callable[..., Any], ctx: Any, lh
     return before(ctx, lhs, rhs, **parameters)
 
 
-# Norms that are written out ---------------------------------------------------------------------------------------------
+# Norms that are written out -------------------------------------------------------------------------------------------
 #
-# Of rows of 16 bits: widened, multiplied by 1 / sqrt(mean(x^2) + eps), in float32 also by a gain, and rounded. On a CPU XLA makes five loops of it, each
-# on one thread, while the threads of the products before and after fall asleep.
+# Norms of 16-bit rows: widened, multiplied by 1 / sqrt(mean(x^2) + eps), in float32 also by a gain, and rounded. On a CPU XLA makes five loops of
+# them, each on one thread, while the threads of the surrounding products fall asleep.
 
 
 def _operands(value: Any, *names: str) -> tuple[Any, ...]:
@@ -467,7 +467,7 @@ def _lowered_convert(patched: Patched, before: Callable[..., Any], ctx: Any, val
     return before(ctx, value, **parameters)
 
 
-# What is seen where it ends ---------------------------------------------------------------------------------------------
+# Patterns matched at their end ----------------------------------------------------------------------------------------
 
 
 def _patch_ends(patched: Patched) -> None:
@@ -485,7 +485,7 @@ def _patch_ends(patched: Patched) -> None:
     for primitive, lowered in ends.values():
         before = (table.get(primitive) or _lowerings[primitive]).rule
         patched._undo.append(functools.partial(table.pop, primitive))
-        if primitive not in _uncacheable_primitives:  # what was lowered once is used again for all of the same shapes, whatever they are made of
+        if primitive not in _uncacheable_primitives:  # JAX would reuse one lowering for all operands of the same shapes, wherever they come from
             patched._undo.append(functools.partial(_uncacheable_primitives.discard, primitive))
         mlir.register_lowering(primitive, functools.partial(lowered, patched, before), platform="cpu", cacheable=False)
 
@@ -634,7 +634,7 @@ def _patched_attention(patched: Patched, original: Callable[..., Any]) -> Callab
         @jax.custom_jvp
         def run(query: Any, key: Any, value: Any, given: Any) -> Any:
             made = _attention(query, key, value, given, options)
-            if "query_seq_lengths" in given:  # JAX gives zeros behind a query's end
+            if "query_seq_lengths" in given:  # JAX returns zeros after the end of a query
                 made = made * (jnp.arange(query.shape[1]) < given["query_seq_lengths"][:, None])[:, :, None, None].astype(made.dtype)
             return made
 
@@ -693,7 +693,7 @@ def _norm(x: Any, scale: Any, bias: Any, dtype: Any, eps: float, has_mean: bool)
 def _linen_norm(patched: Patched, name: str, kind: Any) -> Callable[..., Any]:
     from flax.linen import dtypes, module
 
-    original = kind.__call__.__wrapped__  # inside of what linen puts around a method
+    original = kind.__call__.__wrapped__  # the method inside linen's wrapper
     has_mean = kind.__name__ == "LayerNorm"
 
     @functools.wraps(original)

@@ -63,7 +63,7 @@ def signature(algorithm: str, *, runtime: Any = None) -> str:
 def kernels(algorithm: str, *, runtime: Any = None) -> list[Kernel]:
     """The kernels of an algorithm by falling priority; none for an unknown one. With them functions that the program registered and
     that are compiled when a call needs them: their names stand for the kernels that are made of them."""
-    from hone.kernels import declared  # which is made of runtimes
+    from hone.kernels import declared  # kernels imports runtimes
 
     rows = [Kernel(**row, runtime=runtime) for row in _runtime(runtime).kernels(algorithm)]
     names = {row.name for row in rows}

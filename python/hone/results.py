@@ -61,7 +61,7 @@ class Decision:
         return cls(**dict(row, config=json.loads(row["config"])))
 
 
-# The results that this task or thread is in, newest first.
+# The results that this task or thread has entered, newest first.
 _entered: contextvars.ContextVar[tuple[Result, ...]] = contextvars.ContextVar("hone.results", default=())
 
 
@@ -78,7 +78,7 @@ def call_of_label(runtime: Any, label: str) -> Any:
             if not is_alias(alias, label):
                 continue
             operation = runtime.operation(f"{alias['algorithm']}@v{alias['version']}")
-            call = next((row.call for row in result if row.key == alias["key"]), None)  # which tells the device, too
+            call = next((row.call for row in result if row.key == alias["key"]), None)  # the call includes the device
             return operation.parse(call) if call else operation.from_spec(alias["spec"])
     return None
 

@@ -24,10 +24,10 @@ _KEY = re.compile("[0-9a-f]{16}")
 _log = logging.getLogger("hone")
 _lock = threading.Lock()
 _default: Runtime | None = None
-_default_is_own = True  # it was opened by default(), and not handed to use()
-_packs: list[str] = []  # of what the program has registered: each runtime has it
+_default_is_own = True  # opened by default(), not passed to use()
+_packs: list[str] = []  # packs that the program registered: every runtime loads them
 before_contest: Callable[[Any], None] = lambda call: None  # noqa: E731  (kernels.py: compiles what the call needs)
-_open: weakref.WeakSet[Runtime] = weakref.WeakSet()  # what they recorded is written when the interpreter ends
+_open: weakref.WeakSet[Runtime] = weakref.WeakSet()  # their records are written when the interpreter ends
 
 
 def _renew_lock() -> None:
@@ -152,13 +152,13 @@ class Runtime(_hone.Runtime):
     def _read(self, program: Any) -> Any:
         if hasattr(program, "compile"):
             program = program.as_text(debug_info=True)
-        elif hasattr(program, "as_text"):  # what XLA compiled shows its labels without being asked
+        elif hasattr(program, "as_text"):  # text of a program that XLA compiled always has its labels
             program = program.as_text()
         if isinstance(program, bytes):
             return self.program("<memory>", program)
         if isinstance(program, str) and "\n" in program:
             return self.program("<memory>", program.encode())
-        if not isinstance(program, (str, os.PathLike)):  # open() would take a number too, and read what it is a descriptor of
+        if not isinstance(program, (str, os.PathLike)):  # open() would also accept a number, as a file descriptor
             raise TypeError(f"a program must be JAX's Lowered or Compiled, its bytes, its text or the path of a file, got {type(program).__name__}")
         path = os.fspath(program)
         with open(path, "rb") as file:
@@ -205,14 +205,14 @@ class Runtime(_hone.Runtime):
 
 
 def _kernel_for(call: Any, name: str, platform: str | None) -> str:
-    from hone import kernels  # which is made of runtimes
+    from hone import kernels  # kernels imports runtimes
 
     return kernels.member_for(call, name, platform) if kernels.is_family(call.operation.name, name) else name
 
 
 def _override(algorithm: str, kernel: str, config: Config, platform: str | None, store: bool) -> Change:
     """By a kernel's name, or by that of a function whose kernels are compiled for calls."""
-    from hone import kernels  # which is made of runtimes
+    from hone import kernels  # kernels imports runtimes
 
     if not kernels.is_family(algorithm, kernel):
         return override_change(algorithm, kernel, config, platform, store)

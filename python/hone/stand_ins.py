@@ -20,7 +20,7 @@ import hone.jax
 from hone import runtimes
 from hone.errors import HoneError, UnsupportedError
 
-# Above ejkernel's own, which have 0.
+# Higher than the priority 0 of ejkernel's own kernels.
 PRIORITY = 1000
 
 Arguments = dict[str, Any]
@@ -230,7 +230,7 @@ def _stand_in(algorithm: str, original: Callable[..., Any]) -> Callable[..., Any
         return _run(algorithm, original, bound.arguments)
 
     functools.update_wrapper(stand_in, original, updated=())
-    del stand_in.__wrapped__  # whose source ejkernel would read
+    del stand_in.__wrapped__  # ejkernel would read the source of the wrapped function
     stand_in.__signature__ = signature  # type: ignore[attr-defined]
     stand_in.of_hone = True  # type: ignore[attr-defined]
     return stand_in

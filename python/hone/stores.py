@@ -130,7 +130,7 @@ class Store:
         try:
             operation = runtimes.default().operation(f"{alias['algorithm']}@v{alias['version']}")
             return self._serving(operation.from_spec(alias["spec"]), devices)
-        except (KeyError, HoneError):  # of an algorithm that is not here, or was another
+        except (KeyError, HoneError):  # the algorithm is not registered, or has changed
             return None
 
     def _serving(self, call: Any, devices: list[str]) -> StoredDecision | None:
@@ -211,6 +211,6 @@ class Store:
 def _read(document: Document) -> tuple[str, bytes]:
     if isinstance(document, bytes):
         return "<memory>", document
-    path = os.fspath(document)  # open() would take a number too
+    path = os.fspath(document)  # open() would also accept a number
     with open(path, "rb") as file:
         return path, file.read()

@@ -32,7 +32,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-# Beside this file; the package's library is not needed to compile.
+# Imported from this folder, because compiling does not need the package's library.
 _spec = importlib.util.spec_from_file_location("hone_packing", pathlib.Path(__file__).with_name("_packing.py"))
 packing = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(packing)
@@ -43,7 +43,7 @@ REQUIRED = ("function", "algorithm", "name", "signature", "arguments", "grid", "
 FIELDS = (*REQUIRED, "constants", "divisible", "condition", "when", "priority")
 DESCRIPTOR = "tensordesc"  # Triton's type of a descriptor that the host makes: tensordesc<fp16[128, 64]>
 
-# Smaller binaries without paths in them, and no default that changes from one version of Triton to the next.
+# Gives smaller binaries without paths, and avoids defaults that change between versions of Triton.
 os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
@@ -270,7 +270,7 @@ def unique(variants):
 def pack_kernel(triton, kernel, arch, several, folder, limit):
     configs = kernel["configs"][:limit]
     target = f"sm_{arch}" + ("a" if arch >= 90 else "")
-    for config in configs:  # before any of them takes its time
+    for config in configs:  # check all before the slow compilation of any
         constants_of(kernel, config)
     return {
         "algorithm": kernel["algorithm"],
@@ -414,7 +414,7 @@ def expand(space: str) -> tuple[list[dict[str, Any]], list[str]]:
     return configs if values else [{}], constraints
 
 
-# What its parameters are -----------------------------------------------------------------------------------------------
+# Parameters of a function -----------------------------------------------------------------------------------------------
 
 
 def _plain(name: str) -> str:
@@ -644,7 +644,7 @@ def entries_of(function: Any, algorithm: str, name: str, signature: str, paramet
         numbers = [one for one, (kind, text) in arguments.items() if kind in ("i32", "i64") and not text.isdigit()]
         if not numbers:
             return [{**entry, "divisible": pointers}]
-        # Triton itself compiles anew where 16 divides a number: loads of whole vectors need it.
+        # Triton itself compiles another variant for numbers that 16 divides, because vector loads need it.
         even = " and ".join(f"({arguments[one][1]}) % 16 == 0" for one in numbers)
         rest = " and ".join(filter(None, (entry.get("condition"), f"not ({even})")))
         return [{**entry, "divisible": [*pointers, *numbers]},
@@ -826,7 +826,7 @@ class HeuristicFunction:
     function: Any
     options: dict[str, Any]
     configs: list[dict[str, Any]]
-    heuristics: dict[str, Callable[..., Any]]  # those that the author has not given values for
+    heuristics: dict[str, Callable[..., Any]]  # heuristics without values from the author
     constraints: list[str]
     priority: int = 55
     platform: str = "triton"
@@ -874,7 +874,7 @@ class HeuristicFunction:
         configs, read = [], set()
         for config in self.configs:
             made = dict(config)
-            for name, heuristic in self.heuristics.items():  # each sees what those before it have set
+            for name, heuristic in self.heuristics.items():  # each gets the values that earlier ones have set
                 arguments = _Noted({**constants, **given, **made})
                 try:
                     value = heuristic(arguments)
@@ -985,7 +985,7 @@ class Packed:
     signature: str
     arguments: dict[str, tuple[str, str]]
     grid: list[str]
-    lost: list[str]  # what a reader without Python has not
+    lost: list[str]  # kernels that a reader without Python does not get
 
     def __str__(self) -> str:
         passed = ", ".join(f"{name} = {text}" for name, (_, text) in self.arguments.items())
@@ -1119,7 +1119,7 @@ def _check_one_program(wanted: list[int], configs: list[dict[str, Any]], numbers
 
 def _grids(launch: _Launch, configs: list[dict[str, Any]], numbers: Mapping[int, str]) -> list[str]:
     each = []
-    if callable(launch.grid):  # what it depends on shows where a value changes
+    if callable(launch.grid):  # changing a value shows whether the grid depends on it
         names = [name for name, value in configs[0].items() if isinstance(value, int) and not isinstance(value, bool) and name not in OPTIONS]
         configs = [*configs, *({**config, name: config[name] * 2} for config in configs for name in names)]
     for config in configs:
@@ -1316,7 +1316,7 @@ def _same(one: Any, other: Any) -> bool:
     return one.data_ptr() == other.data_ptr() and tuple(one.shape) == tuple(other.shape)
 
 
-# Where a function of C is looked for, that a reference may be.
+# Libraries that are searched for the C function of a reference.
 _NAMESPACES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "torch.Tensor", "numpy", "jax.numpy", "jax.nn")
 
 
@@ -1484,7 +1484,7 @@ def main(arguments: list[str] | None = None, own: tuple[pathlib.Path, ...] = ())
                     kernels.append(pack_kernel(triton, kernel, arch, len(archs) > 1, asked.folder, asked.configs))
                 elif arch == archs[0]:
                     kernels.append(pack_file(kernel, path.parent, asked.folder))
-            except Exception as error:  # Triton raises whatever its parts raise
+            except Exception as error:  # Triton raises exceptions of any type
                 fail(1, f"{path}: {kernel.get('name')}: {type(error).__name__}: {error}")
     if not any(kernel.get("variants") for kernel in kernels):
         fail(1, "nothing was compiled: there is no kernel with a config")

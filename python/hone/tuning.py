@@ -21,7 +21,7 @@ OPTIONS = frozenset(
 Progress = Callable[[dict[str, Any]], object]
 
 
-# --- tuners of a program's own
+# --- custom tuners
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,5 +1,5 @@
-// Storage type of tensor elements, and their conversion to and from float. This text precedes the source of a kernel. All
-// tensors have the type of x or a. half and bfloat16 need no extension, because they are only loaded and stored.
+// Storage type of tensor elements, and their conversion to and from float. This text precedes the source of a kernel.
+// All tensors have the type of x or a. half and bfloat16 need no extension, because they are only loaded and stored.
 #if defined(hone_x_f32) || defined(hone_a_f32)
 typedef float element;
 float widen(const __global element *from)

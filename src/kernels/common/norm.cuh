@@ -1,4 +1,5 @@
-// Normalises an element by the root mean square of its row: x * first * then. Two factors keep each one in the range of floats.
+// Normalises an element by the root mean square of its row: x * first * then. Two factors keep each one in the range of
+// floats.
 struct norm_factor {
     float first, then;
 };

@@ -1,6 +1,6 @@
-// The types of a product's operands, sums and results. `matmul` computes c = a b in f32, f16 or bf16. `scaled_matmul`, whose
-// operands have 8 bits, computes c = (sum * a_scale[row]) * b_scale[column] + bias[column]. This text precedes the source of a
-// kernel, so that one source serves both operations.
+// The types of a product's operands, sums and results. `matmul` computes c = a b in f32, f16 or bf16. `scaled_matmul`,
+// whose operands have 8 bits, computes c = (sum * a_scale[row]) * b_scale[column] + bias[column]. This text precedes
+// the source of a kernel, so that one source serves both operations.
 #if defined(hone_a_i8)
 #define OPERAND "s8"
 #define SUM "s32"
@@ -69,8 +69,8 @@ __device__ float of_f16(unsigned bits)
 __device__ total widen(element value)
 {
 #if defined(hone_a_f8_e4m3fn)
-    // Its bits read as an f16, whose exponent has one bit more, give a value that is 2^8 times too small. e4m3fn has no infinity:
-    // all ones are NaN.
+    // Its bits read as an f16, whose exponent has one bit more, give a value that is 2^8 times too small. e4m3fn has no
+    // infinity: all ones are NaN.
     const unsigned size = value & 0x7f;
     return size == 0x7f ? __int_as_float(0x7fffffff) : of_f16((value & 0x80) << 8 | size << 7) * 256;
 #elif defined(hone_a_f8_e5m2)
@@ -146,7 +146,8 @@ struct output {
         if (y < m && x < n) put(c + (long long)y * n + x, finish(sum, y, x));
     }
 
-    // Stores columns x, which must be even, and x + 1. With an odd number of columns the pairs of some rows are not aligned.
+    // Stores columns x, which must be even, and x + 1. With an odd number of columns the pairs of some rows are not
+    // aligned.
     __device__ void store_pair(total low, total high, int y, int x) const
     {
         if (y < m && x + 1 < n && n % 2 == 0)
@@ -159,7 +160,8 @@ struct output {
 };
 
 #ifdef group // kernels with a one-dimensional grid
-// Blocks cover c in stripes of `group` rows of tiles, so that blocks that run at the same time share rows of a and columns of b.
+// Blocks cover c in stripes of `group` rows of tiles, so that blocks that run at the same time share rows of a and
+// columns of b.
 __device__ void place_tile(int tile, int m, int n, int &row, int &column)
 {
     const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = group * columns;

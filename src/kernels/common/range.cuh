@@ -1,5 +1,5 @@
-// A row whose squares leave the range of floats is divided by a power of two near its largest element. The division uses
-// two factors, because the inverse of that power may not be a float. Other rows are divided by 1.
+// A row whose squares leave the range of floats is divided by a power of two near its largest element. The division
+// uses two factors, because the inverse of that power may not be a float. Other rows are divided by 1.
 struct range {
     float first, then;
     int exponent;

@@ -1,6 +1,6 @@
-// Threads that share a row: threads_per_row of each of `cluster` blocks. A row that fits in their registers (`keep` packs of
-// `vector` elements per thread) is read once; a row that does not fit (keep = 0) is read again in each pass. A block
-// has rows_per_block rows.
+// Threads that share a row: threads_per_row of each of `cluster` blocks. A row that fits in their registers (`keep`
+// packs of `vector` elements per thread) is read once; a row that does not fit (keep = 0) is read again in each pass. A
+// block has rows_per_block rows.
 typedef pack_of<element, vector> pack;
 
 enum { warps_of_row = threads_per_row > 32 ? threads_per_row / 32 : 1, threads_of_row = threads_per_row * cluster };
@@ -9,7 +9,8 @@ enum { parts_of_row = warps_of_row * cluster };
 #define INFINITE __int_as_float(0x7f800000)
 #define MOST     3.402823466e+38f
 
-// Partial results, which other blocks of the cluster write too. Two arrays, so that one is written while the other is read.
+// Partial results, which other blocks of the cluster write too. Two arrays, so that one is written while the other is
+// read.
 __shared__ float parts[2][rows_per_block][parts_of_row];
 
 __device__ unsigned rank_in_cluster()

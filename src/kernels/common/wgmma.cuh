@@ -1,8 +1,9 @@
-// Products with the tensor cores of compute capability 9.0: wgmma of 64 rows, a number of columns and 32 bytes of k, and the
-// layouts that it reads. This text precedes the source of a kernel, and follows operands.cuh in matrix products.
+// Products with the tensor cores of compute capability 9.0: wgmma of 64 rows, a number of columns and 32 bytes of k,
+// and the layouts that it reads. This text precedes the source of a kernel, and follows operands.cuh in matrix
+// products.
 //
-// A line in shared memory has 128 bytes. The index of each of its 16-byte chunks is XORed with the line's number & 7: the 128-byte
-// swizzle of the tensor cores (PTX ISA, "Matrix Descriptor"). Tiles begin at multiples of ATOM_BYTES.
+// A line in shared memory has 128 bytes. The index of each of its 16-byte chunks is XORed with the line's number & 7:
+// the 128-byte swizzle of the tensor cores (PTX ISA, "Matrix Descriptor"). Tiles begin at multiples of ATOM_BYTES.
 //
 // The layout functions are valid C as well: test_wgmma.c includes them and computes a product on the CPU.
 
@@ -15,8 +16,8 @@ __device__ int place_along_k(int row, int at)
     return row * LINE_BYTES + ((at ^ (row & 7)) << 4);
 }
 
-// The offset in bytes of chunk `at` of line k, in a tile of `depth` lines of 16-bit elements that lie along n. The first 64 columns
-// of all lines come first, then the next 64.
+// The offset in bytes of chunk `at` of line k, in a tile of `depth` lines of 16-bit elements that lie along n. The
+// first 64 columns of all lines come first, then the next 64.
 __device__ int place_along_n(int k, int at, int depth)
 {
     return at / 8 * (depth * LINE_BYTES) + place_along_k(k, at % 8);
@@ -35,14 +36,15 @@ __device__ unsigned long long describe_along_k(unsigned tile, unsigned step)
     return describe(tile + step * 32, 16, ATOM_BYTES);
 }
 
-// An operand whose lines lie along n. A step is 16 lines, which are two atoms of 8. The next 64 columns are in the next part.
+// An operand whose lines lie along n. A step is 16 lines, which are two atoms of 8. The next 64 columns are in the next
+// part.
 __device__ unsigned long long describe_along_n(unsigned tile, unsigned step, unsigned depth)
 {
     return describe(tile + step * 16 * LINE_BYTES, depth * LINE_BYTES, ATOM_BYTES);
 }
 
-// The descriptor of the operand `bytes` further on. The low 14 bits of a descriptor are the address divided by 16, and cover all
-// of shared memory, so that an addition suffices.
+// The descriptor of the operand `bytes` further on. The low 14 bits of a descriptor are the address divided by 16, and
+// cover all of shared memory, so that an addition suffices.
 __device__ unsigned long long move(unsigned long long operand, unsigned bytes)
 {
     return operand + (bytes >> 4);
@@ -89,8 +91,8 @@ __device__ unsigned narrow(float low, float high)
 }
 #endif
 
-// Tiles are copied into a ring of slots. Each slot has two barriers: full and empty. A barrier flips its parity when the number of
-// arrivals that it was initialised with, and the number of bytes that it expects, have arrived.
+// Tiles are copied into a ring of slots. Each slot has two barriers: full and empty. A barrier flips its parity when
+// the number of arrivals that it was initialised with, and the number of bytes that it expects, have arrived.
 __device__ void begin_barrier(unsigned barrier, int count)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
@@ -213,9 +215,10 @@ template <int count> __device__ void hold(unsigned (&values)[count])
 #define SUMS_88    SUMS_64, SUMS_8(64), SUMS_8(72), SUMS_8(80)
 #define SUMS_128   SUMS_88, SUMS_8(88), SUMS_8(96), SUMS_8(104), SUMS_8(112), SUMS_8(120)
 
-// Computes sums = a b, or sums += a b if `more` is not 0, for one step of 32 bytes of k. a comes from shared memory or registers.
-// b comes from shared memory, and its lines lie along k (`way` 0) or along n (`way` 1). Operands of 8-bit elements lie along k and
-// come from shared memory. p0 to p6 are the numbers of the assembler operands that follow the sums.
+// Computes sums = a b, or sums += a b if `more` is not 0, for one step of 32 bytes of k. a comes from shared memory or
+// registers. b comes from shared memory, and its lines lie along k (`way` 0) or along n (`way` 1). Operands of 8-bit
+// elements lie along k and come from shared memory. p0 to p6 are the numbers of the assembler operands that follow the
+// sums.
 #if IS_SCALED
 #define PRODUCTS(columns, count, p0, p1, p2, p3, p4, p5, p6)                                                           \
     template <int way>                                                                                                 \

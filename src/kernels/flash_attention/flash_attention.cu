@@ -1,7 +1,7 @@
-// out = softmax(scale q k^T) v with tensor cores (m16n8k16). Sums are in float; weights are rounded to the tensors' dtype.
-// CAUSAL: a query attends to the keys up to its position. RANGED: keys are limited to `window` on both sides of the position,
-// unless `window` is negative; logits are capped, unless the cap is 0. The rows of a block are the queries that share one
-// key head, ordered by position, then by query head of the group.
+// out = softmax(scale q k^T) v with tensor cores (m16n8k16). Sums are in float; weights are rounded to the tensors'
+// dtype. CAUSAL: a query attends to the keys up to its position. RANGED: keys are limited to `window` on both sides of
+// the position, unless `window` is negative; logits are capped, unless the cap is 0. The rows of a block are the
+// queries that share one key head, ordered by position, then by query head of the group.
 //
 // A warp has 16 rows and keys_per_warp keys of each tile of its block: warps_m warps have different rows, warps_n warps
 // different keys. The blocks of a cluster have different tiles. Their partial results are combined at the end. Tiles of

@@ -1,15 +1,15 @@
-// out = softmax(scale q k^T) v with the tensor cores of compute capability 9.0 (common/wgmma.cuh). Sums are in float; weights
-// are rounded to the tensors' dtype. CAUSAL: a query attends to the keys up to its position. The rows of a block are the queries
-// that share one key head, ordered by position, then by query head of the group.
+// out = softmax(scale q k^T) v with the tensor cores of compute capability 9.0 (common/wgmma.cuh). Sums are in float;
+// weights are rounded to the tensors' dtype. CAUSAL: a query attends to the keys up to its position. The rows of a
+// block are the queries that share one key head, ordered by position, then by query head of the group.
 //
-// A block has 64 rows for each of `groups` warpgroups. One more warpgroup copies tiles of `keys` keys and of `keys` values
-// alternately into a ring of `stages` slots: `copiers` warps copy a tile, or, if `copiers` is 0, one thread starts the copy engine
-// (TMA). The tensor cores multiply queries by the keys of one tile, and weights by the values of the previous tile, at the same
-// time. With `turns` the warpgroups alternate on the tensor cores, so that one computes weights while another multiplies (Shah et
-// al., FlashAttention-3, arXiv:2407.08608, sections 3.1 and 3.2).
+// A block has 64 rows for each of `groups` warpgroups. One more warpgroup copies tiles of `keys` keys and of `keys`
+// values alternately into a ring of `stages` slots: `copiers` warps copy a tile, or, if `copiers` is 0, one thread
+// starts the copy engine (TMA). The tensor cores multiply queries by the keys of one tile, and weights by the values of
+// the previous tile, at the same time. With `turns` the warpgroups alternate on the tensor cores, so that one computes
+// weights while another multiplies (Shah et al., FlashAttention-3, arXiv:2407.08608, sections 3.1 and 3.2).
 //
-// When there are few rows, as in decoding, the `splits` blocks of a cluster share the keys. Their partial results are combined at
-// the end, relative to the largest logit of all (Dao et al., Flash-Decoding, 2023).
+// When there are few rows, as in decoding, the `splits` blocks of a cluster share the keys. Their partial results are
+// combined at the end, relative to the largest logit of all (Dao et al., Flash-Decoding, 2023).
 enum {
     threads = 128 * groups + 128,
     block_m = 64 * groups,
@@ -55,7 +55,8 @@ struct ring {
     }
 };
 
-// Named barriers: 1 + g synchronises the 128 threads of warpgroup g; 4 + g gives warpgroup g its turn on the tensor cores.
+// Named barriers: 1 + g synchronises the 128 threads of warpgroup g; 4 + g gives warpgroup g its turn on the tensor
+// cores.
 __device__ void wait_for_group(int g)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(1 + g) : "memory");
@@ -83,8 +84,8 @@ struct problem {
     double scale;
 };
 
-// The rows of a block. Rows with the most keys come first. `spread` pairs of batch and key head run at a time, so that their keys and
-// values share the last-level cache.
+// The rows of a block. Rows with the most keys come first. `spread` pairs of batch and key head run at a time, so that
+// their keys and values share the last-level cache.
 struct work {
     index64 position, batch; // of the first row
     int head, member;        // key head; query head of the first row in its group
@@ -132,7 +133,8 @@ enum { team_threads = 32 * (copiers > 0 ? copiers : 4), teams = 128 / team_threa
 static_assert(stages % teams == 0, "a place of the ring has one team, which has seen it empty each time before");
 // The copies of a team that may be pending when it begins the next tile: with `ahead`, all its other slots of the ring.
 enum { behind = ahead ? stages / teams - 1 : 0 };
-// A single team could deadlock: it would wait for an empty slot while the warps that empty it wait for its pending copies.
+// A single team could deadlock: it would wait for an empty slot while the warps that empty it wait for its pending
+// copies.
 static_assert(behind == 0 || teams > 1, "who copies ahead is one of several");
 
 // Copies 16 bytes, or writes zeros if is_there is false.
@@ -141,8 +143,8 @@ __device__ void copy_chunk(unsigned to, const element *from, bool is_there)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
 }
 
-// Copies `keys` rows of a head, of which the first `count` exist. Each thread copies one chunk of every team_rows-th row; `from` is
-// its chunk in the first.
+// Copies `keys` rows of a head, of which the first `count` exist. Each thread copies one chunk of every team_rows-th
+// row; `from` is its chunk in the first.
 __device__ void copy_tile(unsigned to, const element *from, index64 step, int count)
 {
     const int thread = threadIdx.x % team_threads, chunk = thread % chunks;
@@ -154,7 +156,8 @@ __device__ void copy_tile(unsigned to, const element *from, index64 step, int co
     }
 }
 
-// Publishes a copied tile. The fence here makes it visible to the tensor cores, so that the multiplying warps need none.
+// Publishes a copied tile. The fence here makes it visible to the tensor cores, so that the multiplying warps need
+// none.
 __device__ void show_tile(ring r, int place)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -210,8 +213,8 @@ __device__ void copy_tiles(const problem &p, const work &w, ring r)
 }
 #endif
 
-// Copies the 64 queries of a warpgroup. The factor of the logits must be positive: a negative scale negates the queries, and a
-// scale of 0 sets them to 0.
+// Copies the 64 queries of a warpgroup. The factor of the logits must be positive: a negative scale negates the
+// queries, and a scale of 0 sets them to 0.
 __device__ void copy_queries(const problem &p, const work &w, unsigned to, int g)
 {
     const int thread = threadIdx.x % 128;
@@ -284,7 +287,8 @@ __device__ void mask(float (&scores)[logits], const int ends[2])
         if (i / 4 * 8 + i % 2 >= ends[i / 2 % 2] - column) scores[i] = -INFINITE;
 }
 
-// Turns logits into weights relative to the largest logit so far. out_share: the factor that rescales the previous results.
+// Turns logits into weights relative to the largest logit so far. out_share: the factor that rescales the previous
+// results.
 __device__ void weigh(float (&scores)[logits], float factor, found *f, float out_share[2])
 {
 #pragma unroll

@@ -1,5 +1,6 @@
-// c = a b in bf16 or f16 with the tensor cores of compute capability 9.0 (wgmma), in CuTe. Asynchronous copies fill `stages` tiles
-// ahead. Rows outside the matrices are not read; the old contents of their shared memory affect only results that are not written.
+// c = a b in bf16 or f16 with the tensor cores of compute capability 9.0 (wgmma), in CuTe. Asynchronous copies fill
+// `stages` tiles ahead. Rows outside the matrices are not read; the old contents of their shared memory affect only
+// results that are not written.
 #include <cute/tensor.hpp>
 
 #if defined(hone_a_bf16)
@@ -40,8 +41,8 @@ using mma_way = decltype(make_tiled_mma(
     GMMA::ss_op_selector<element, element, float, Shape<Int<block_m>, Int<block_n>, deep>, GMMA::Major::K, b_major::value>(),
     Layout<Shape<Int<warpgroups>, _1, _1>>{}));
 
-// Blocks cover c in stripes of `stripe_rows` rows of tiles, so that blocks that run at the same time share rows of a and columns
-// of b.
+// Blocks cover c in stripes of `stripe_rows` rows of tiles, so that blocks that run at the same time share rows of a
+// and columns of b.
 __device__ void my_tile(int m, int n, int &row, int &column)
 {
     const int rows = (m + block_m - 1) / block_m, columns = (n + block_n - 1) / block_n, stripe = stripe_rows * columns;

@@ -1,4 +1,5 @@
-// c = a b, summed in float. Each work-item has a tile of c. Each work-group has tiles of a and b in local memory and steps along k.
+// c = a b, summed in float. Each work-item has a tile of c. Each work-group has tiles of a and b in local memory and
+// steps along k.
 enum { columns_of_items = tile_n / item_n, items = (tile_m / item_m) * columns_of_items };
 
 float b_at(const __global element *b, int i, int j, int n, int k)

@@ -1,5 +1,5 @@
-// A product (common/operands.cuh) without tensor cores. Each thread has a tile of c in registers. Each block has tiles of a and b in
-// shared memory and steps along k.
+// A product (common/operands.cuh) without tensor cores. Each thread has a tile of c in registers. Each block has tiles
+// of a and b in shared memory and steps along k.
 enum { threads = (block_m / thread_m) * (block_n / thread_n) };
 
 __device__ total b_at(const element *b, int i, int j, int n, int k)

@@ -1,8 +1,8 @@
-// A product (common/operands.cuh) of bf16, f16 or 8-bit elements with the tensor cores: mma.sync of 16 rows, 8 columns and 32 bytes
-// of k. For 8-bit elements, b must be transposed, because the tensor cores read rows along k.
+// A product (common/operands.cuh) of bf16, f16 or 8-bit elements with the tensor cores: mma.sync of 16 rows, 8 columns
+// and 32 bytes of k. For 8-bit elements, b must be transposed, because the tensor cores read rows along k.
 //
-// Asynchronous copies fill `stages` tiles of a and b. The layout of their 16-byte chunks puts eight rows of one column into
-// different banks.
+// Asynchronous copies fill `stages` tiles of a and b. The layout of their 16-byte chunks puts eight rows of one column
+// into different banks.
 enum {
     warps = warps_m * warps_n,
     threads = 32 * warps,

@@ -1,13 +1,14 @@
 // A product (common/operands.cuh) of bf16, f16 or 8-bit elements with the tensor cores of compute capability 9.0
 // (common/wgmma.cuh): wgmma of 64 rows, block_n columns and 32 bytes of k. For 8-bit elements, b must be transposed.
 //
-// A block has 64 rows for each of its warpgroups. One thread of an additional warp makes the copy engine (TMA) copy tiles of a and
-// b, 128 bytes deep, into a ring of `stages` slots, as soon as the warpgroups have finished with a slot.
+// A block has 64 rows for each of its warpgroups. One thread of an additional warp makes the copy engine (TMA) copy
+// tiles of a and b, 128 bytes deep, into a ring of `stages` slots, as soon as the warpgroups have finished with a slot.
 //
-// When c has few tiles, the `splits` blocks of a cluster share k, and add their sums through each other's shared memory.
+// When c has few tiles, the `splits` blocks of a cluster share k, and add their sums through each other's shared
+// memory.
 //
-// For 8-bit floats the tensor cores keep about 14 bits of a sum. Therefore the sums are added to totals in float after every
-// `promote_every` stages, as in cuBLASLt without "fast accumulation". With 0 the sums are the totals.
+// For 8-bit floats the tensor cores keep about 14 bits of a sum. Therefore the sums are added to totals in float after
+// every `promote_every` stages, as in cuBLASLt without "fast accumulation". With 0 the sums are the totals.
 
 enum {
     DEPTH = LINE_BYTES / sizeof(element),
@@ -41,7 +42,8 @@ struct ring {
     }
 };
 
-// Starts the copy of a box of a matrix. The copy engine swizzles it as the tensor cores read it, and writes 0 outside the matrix.
+// Starts the copy of a box of a matrix. The copy engine swizzles it as the tensor cores read it, and writes 0 outside
+// the matrix.
 __device__ void copy_box(unsigned to, const tensor_map *map, int row, int column, unsigned barrier)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),

@@ -1,15 +1,17 @@
 // The gradients of rms_norm, add_rms_norm and layer_norm (norm_vjp.h has the formulas), in float.
 //
-// A block processes rows_per_block rows at a time and loops over many rows. A thread has the same packs of `vector` elements in
-// every row, so that the column sums stay in registers for up to BLOCK rows. They are then added to the part of scratch memory
-// that these rows share. That part is in float, or in double (WIDE_SUMS) when a part covers more than BLOCK rows. A block adds
-// its parts to the first of them, and the kernel `columns` adds those in order, so that the sums are the same in every run. When
-// registers do not hold a row (keep = 0), each pass reads it again, and its terms of the column sums go to scratch memory at once.
+// A block processes rows_per_block rows at a time and loops over many rows. A thread has the same packs of `vector`
+// elements in every row, so that the column sums stay in registers for up to BLOCK rows. They are then added to the
+// part of scratch memory that these rows share. That part is in float, or in double (WIDE_SUMS) when a part covers more
+// than BLOCK rows. A block adds its parts to the first of them, and the kernel `columns` adds those in order, so that
+// the sums are the same in every run. When registers do not hold a row (keep = 0), each pass reads it again, and its
+// terms of the column sums go to scratch memory at once.
 //
-// One pass computes the sums of a row. It subtracts the first element, the pivot, from all elements, so that a common offset costs
-// no precision. Some rows are computed in double, after the others, because float would lose too much precision: short rows, rows
-// that leave the range of floats, rows whose pivot is far from the other elements, and rows where more than three quarters of the
-// squares of g cancel because g lies along h (kernels/norm_vjp/body.h has the same limit).
+// One pass computes the sums of a row. It subtracts the first element, the pivot, from all elements, so that a common
+// offset costs no precision. Some rows are computed in double, after the others, because float would lose too much
+// precision: short rows, rows that leave the range of floats, rows whose pivot is far from the other elements, and rows
+// where more than three quarters of the squares of g cancel because g lies along h (kernels/norm_vjp/body.h has the
+// same limit).
 typedef pack_of<element, vector> pack;
 
 #if defined(hone_weight_f32)
@@ -41,15 +43,16 @@ enum { held_packs = keep > 0 ? keep : 1 };
 enum { SQUARES, PRODUCTS, GRADIENT_SQUARES, RESTS, GRADIENTS, CENTRED_SUMS };
 enum { SUMS = SUBTRACT_MEAN ? CENTRED_SUMS : RESTS };
 
-// LEAST_SQUARE: below it, squares of elements may have underflowed in float. LEAST_LEFT: the least share of the squares of g that
-// must remain after the subtractions. MOST_PIVOT: the largest ratio of the squared distance between pivot and mean to the variance.
+// LEAST_SQUARE: below it, squares of elements may have underflowed in float. LEAST_LEFT: the least share of the squares
+// of g that must remain after the subtractions. MOST_PIVOT: the largest ratio of the squared distance between pivot and
+// mean to the variance.
 #define LEAST_SQUARE 0x1p-80f
 #define MOST_SQUARE  3.402823466e+38f
 #define LEAST_LEFT   0.25f
 #define MOST_PIVOT   16
 
-// Adds over the threads of a row. Either a warp holds one or several rows, or the row has all warps of the block. Calls alternate
-// between two arrays, so that a warp that is ahead writes to one while another warp still reads the other.
+// Adds over the threads of a row. Either a warp holds one or several rows, or the row has all warps of the block. Calls
+// alternate between two arrays, so that a warp that is ahead writes to one while another warp still reads the other.
 template <class T, int count> __device__ void add_over_row(T (&sums)[count], int *turn)
 {
 #pragma unroll
@@ -138,7 +141,8 @@ template <class T> __device__ void weigh(const row &of, int at, const pack &d_y,
         g[i] = of.weight != nullptr ? (T)widen(d_y.at[i]) * ((T)widen(weights.at[i]) + (T)of.offset) : widen(d_y.at[i]);
 }
 
-// The values that a row needs besides its elements: h = (x - pivot - rest) factor, d_x = (g - gradient - h along) factor.
+// The values that a row needs besides its elements: h = (x - pivot - rest) factor, d_x = (g - gradient - h along)
+// factor.
 template <class T> struct factors {
     T pivot, rest, factor, gradient, along;
 };
@@ -170,7 +174,8 @@ template <class T, class Row> __device__ bool measure(const Row &own, double eps
     gradient = sums[GRADIENTS] / own.of.dim;
 #endif
     const T spread = sums[SQUARES] / own.of.dim - rest * rest, square = spread + (T)eps, factor = 1 / sqrt(square);
-    // `gradient - gradient` gives NaN when the mean of g is infinite, because differences from that mean then are not finite.
+    // `gradient - gradient` gives NaN when the mean of g is infinite, because differences from that mean then are not
+    // finite.
     const T products = sums[PRODUCTS] / own.of.dim - gradient * rest + (gradient - gradient);
     const T along = products * factor, all = sums[GRADIENT_SQUARES] / own.of.dim;
     *out = factors<T>{pivot, rest, factor, gradient, along};
@@ -179,7 +184,8 @@ template <class T, class Row> __device__ bool measure(const Row &own, double eps
            left >= LEAST_LEFT * all;
 }
 
-// Writes d_x, and calls add(at, slot, i, d_y, h) for each element i of a pack, so that the caller adds it to the column sums.
+// Writes d_x, and calls add(at, slot, i, d_y, h) for each element i of a pack, so that the caller adds it to the column
+// sums.
 template <class T, class Row, class Add> __device__ void put(const Row &own, const factors<T> &f, Add add)
 {
     own.each([&](int at, int slot, const pack &x, const pack &d_y) {
@@ -259,7 +265,8 @@ __device__ bool differentiate(const in_registers &own, double eps, columns_of_ro
     return true;
 }
 
-// One entry for rms_norm (no d_sum, no d_bias), add_rms_norm (no d_bias) and layer_norm (no d_sum). Absent arguments are null.
+// One entry for rms_norm (no d_sum, no d_bias), add_rms_norm (no d_bias) and layer_norm (no d_sum). Absent arguments
+// are null.
 extern "C" __global__ void __launch_bounds__(threads_per_row *rows_per_block, blocks_per_sm) rows(
     const element *x,
     const weight_element *weight,
@@ -347,8 +354,8 @@ extern "C" __global__ void __launch_bounds__(threads_per_row *rows_per_block, bl
 #endif
 }
 
-// Adds the parts of COLUMN_LANES columns. COLUMN_STEPS threads share the parts of a column. A block's sum is in the first of its
-// rows_per_block parts.
+// Adds the parts of COLUMN_LANES columns. COLUMN_STEPS threads share the parts of a column. A block's sum is in the
+// first of its rows_per_block parts.
 extern "C" __global__ void __launch_bounds__(COLUMN_LANES *COLUMN_STEPS) columns(
     const element *,
     const weight_element *,

@@ -1,6 +1,6 @@
-// Rotates the pairs of the first 2 HALF elements of each head by the angles of their position: (a, b) becomes
-// (a cos - b sin, b cos + a sin). INTERLEAVED: pair i is elements 2 i and 2 i + 1, otherwise i and HALF + i. Elements after
-// the pairs are copied.
+// Rotates the pairs of the first 2 HALF elements of each head by the angles of their position: (a, b) becomes (a cos -
+// b sin, b cos + a sin). INTERLEAVED: pair i is elements 2 i and 2 i + 1, otherwise i and HALF + i. Elements after the
+// pairs are copied.
 //
 // A thread has `vector` pairs, or `vector` elements to copy, of one head in each of `heads_per_thread` groups of heads.
 #if defined(hone_cos_f32)

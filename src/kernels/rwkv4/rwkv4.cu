@@ -1,5 +1,5 @@
-// RWKV-4's time mix in float, with one thread for each batch and channel. A thread reads `ahead` steps of keys and values
-// while it mixes the previous ones.
+// RWKV-4's time mix in float, with one thread for each batch and channel. A thread reads `ahead` steps of keys and
+// values while it mixes the previous ones.
 #if defined(hone_w_f32)
 typedef float weight_element;
 #elif defined(hone_w_f16)

@@ -9,7 +9,8 @@ __device__ float power(float u, float most, float factor)
     return value;
 }
 
-// Adds one element to a sum of powers relative to `most`. `most` stays minus infinity if all elements are minus infinity.
+// Adds one element to a sum of powers relative to `most`. `most` stays minus infinity if all elements are minus
+// infinity.
 __device__ void take(float u, float *most, float *sum, float factor)
 {
     if (u > *most) {

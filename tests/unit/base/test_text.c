@@ -330,7 +330,7 @@ static void the_first_control_character_is_found(void **state)
     }
 }
 
-static void utf8_is_told_from_other_bytes(void **state)
+static void utf8_is_distinguished_from_other_bytes(void **state)
 {
     (void)state;
     static const char sound[] = "plain text, then \xc3\xa9 and \xf0\x9f\x98\x80";
@@ -394,7 +394,7 @@ int main(void)
         cmocka_unit_test(large_inputs_hash_as_they_do_without_wide_vectors),
         cmocka_unit_test(a_key_is_16_lower_case_hex_digits),
         cmocka_unit_test(the_first_control_character_is_found),
-        cmocka_unit_test(utf8_is_told_from_other_bytes),
+        cmocka_unit_test(utf8_is_distinguished_from_other_bytes),
         cmocka_unit_test(a_log_takes_what_its_level_lets_through),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void every_way_of_writing_a_call_prints_as_one(void **state)
     hone_signature_release(&signature);
 }
 
-static void floats_are_told_apart_by_their_bits(void **state)
+static void floats_are_distinguished_by_their_bits(void **state)
 {
     (void)state;
     hone_signature *signature = signature_of("f(x: f32[n], a: f64 = 0.0, *, b: f64 = nan) -> y: f32[n]");
@@ -206,7 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_of_writing_a_call_prints_as_one),
-        cmocka_unit_test(floats_are_told_apart_by_their_bits),
+        cmocka_unit_test(floats_are_distinguished_by_their_bits),
         cmocka_unit_test(numbers_are_read_as_far_as_their_types_hold_them),
         cmocka_unit_test(layout_is_written_only_where_it_is_not_ordinary),
         cmocka_unit_test(an_alignment_is_a_power_of_two_up_to_a_gigabyte),

@@ -74,7 +74,7 @@ static void join(pthread_t *threads, size_t count)
 }
 
 // The first flies before the others start, so that all of them find it up, or landed and gone.
-static void of_threads_that_need_the_same_one_flies_at_a_time(void **state)
+static void one_thread_at_a_time_computes_the_same_answer(void **state)
 {
     ground *g = *state;
     pthread_t threads[THREADS];
@@ -203,7 +203,7 @@ static void a_thread_may_nest_its_measurements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(of_threads_that_need_the_same_one_flies_at_a_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_thread_at_a_time_computes_the_same_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(other_keys_fly_beside_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(a_waiting_thread_can_be_cancelled, setup, teardown),
         cmocka_unit_test_setup_teardown(an_unset_cancel_flag_does_not_end_a_wait, setup, teardown),

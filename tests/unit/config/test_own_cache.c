@@ -243,7 +243,7 @@ static void no_memory_changes_nothing(void **state)
 
 // In a store ----------------------------------------------------------------------------------------------------------
 
-static void caches_of_one_store_are_told_by_their_names_and_outlive_the_process(void **state)
+static void caches_of_one_store_differ_by_name_and_outlive_the_process(void **state)
 {
     ground *g = *state;
     hone_own_cache *one = open_as(g, "one", g->url), *other = open_as(g, "\\other", g->url);
@@ -558,7 +558,7 @@ int main(void)
         TEST(invalid_json_and_text_are_refused_and_change_nothing),
         TEST(caches_in_memory_are_independent_and_forget_when_asked),
         TEST(no_memory_changes_nothing),
-        TEST(caches_of_one_store_are_told_by_their_names_and_outlive_the_process),
+        TEST(caches_of_one_store_differ_by_name_and_outlive_the_process),
         TEST(a_cache_in_a_store_forgets_for_all_who_share_it_and_no_other_cache_does),
         TEST(a_store_that_is_lent_is_not_closed),
         TEST(what_was_imported_from_ejkernels_file_of_the_name_is_found),

@@ -541,7 +541,7 @@ static void hear(void *ctx, int level, const char *message)
     *told += level == 2 && strstr(message, "brings no stream") != NULL;
 }
 
-static void a_run_that_brings_no_stream_is_told_of_once(void **state)
+static void a_run_without_a_stream_is_reported_once(void **state)
 {
     launching *l = *state;
     const hone_code code = plain();
@@ -643,7 +643,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(code_that_a_graph_launches_is_never_unloaded, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_call_on_the_default_stream_breaks_no_capture_of_one_that_waits_for_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_run_that_brings_no_stream_is_told_of_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_without_a_stream_is_reported_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stream_can_be_asked_and_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_launch_has_grid_block_and_arguments_byte_for_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scalar_that_the_key_ignores_comes_with_each_run, setup, teardown),

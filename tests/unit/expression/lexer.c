@@ -43,7 +43,7 @@ static void assert_tokens(const char *source, const char *expected)
     assert_tokens_of(hone_view_of(source), false, expected);
 }
 
-static void names_numbers_and_symbols_are_told_apart(void **state)
+static void names_numbers_and_symbols_are_distinguished(void **state)
 {
     (void)state;
     assert_tokens("a1 _b \xc3\x84LG", "name:a1 name:_b name:\xc3\x84LG end");
@@ -171,7 +171,7 @@ static void text_that_is_not_a_literal_is_left_alone(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_numbers_and_symbols_are_told_apart),
+        cmocka_unit_test(names_numbers_and_symbols_are_distinguished),
         cmocka_unit_test(dots_belong_to_ranges_before_numbers),
         cmocka_unit_test(strings_lose_quotes_and_escapes),
         cmocka_unit_test(an_invalid_token_stops_the_lexer),

@@ -202,7 +202,7 @@ static void a_reference_that_is_kept_or_given_up_is_noticed(void **state)
     assert_fails(*state, "giving", "gives up references to argument 1");
 }
 
-static void a_function_that_fails_is_told_in_its_own_words(void **state)
+static void a_failed_function_is_reported_with_its_own_message(void **state)
 {
     assert_fails(
         *state, "failing",
@@ -247,7 +247,7 @@ static void what_no_call_fits_is_refused_with_words(void **state)
     assert_refused(c, "right", "\"arguments\": \"x, y\", \"facts\": {\"a\": 1}", "facts: platform ffi has none");
 }
 
-static void a_missing_or_older_tvm_ffi_is_told(void **state)
+static void a_missing_or_older_tvm_ffi_is_reported(void **state)
 {
     calling *c = *state;
     setenv("HONE_TVM_FFI", "/nowhere/libtvm_ffi.so", 1);
@@ -264,11 +264,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(none_bools_texts_lists_and_scratch_are_passed_as_such, setup, teardown),
         cmocka_unit_test_setup_teardown(after_a_hundred_thousand_calls_the_counts_are_as_they_were, setup, teardown),
         cmocka_unit_test_setup_teardown(a_reference_that_is_kept_or_given_up_is_noticed, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_function_that_fails_is_told_in_its_own_words, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_function_is_reported_with_its_own_message, setup, teardown),
         cmocka_unit_test_setup_teardown(an_unexpected_return_value_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_result_that_should_be_returned_and_is_not_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_call_fits_is_refused_with_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_missing_or_older_tvm_ffi_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_missing_or_older_tvm_ffi_is_reported, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -379,7 +379,7 @@ static void counts_and_times_of_a_measurement_have_bounds(void **state)
     }
 }
 
-static void documents_that_are_none_leave_the_store_as_it_was(void **state)
+static void invalid_documents_leave_the_store_unchanged(void **state)
 {
     exchange *e = *state;
     static const struct {
@@ -550,7 +550,7 @@ int main(void)
         IMPORT_TEST(a_bundle_holds_all_and_comes_out_again),
         IMPORT_TEST(entries_that_are_wrong_are_refused_one_by_one),
         IMPORT_TEST(counts_and_times_of_a_measurement_have_bounds),
-        IMPORT_TEST(documents_that_are_none_leave_the_store_as_it_was),
+        IMPORT_TEST(invalid_documents_leave_the_store_unchanged),
         IMPORT_TEST(several_documents_are_one_transaction),
         IMPORT_TEST(a_loader_says_what_foreign_configs_mean),
         IMPORT_TEST(a_dumper_writes_decisions_in_foreign_words),

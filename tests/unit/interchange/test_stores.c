@@ -71,7 +71,7 @@ static bool note_difference(void *ctx, const hone_store_pair *pair)
     return strlen(seen) < 60;
 }
 
-static void differences_are_told_in_key_order(void **state)
+static void differences_are_reported_in_key_order(void **state)
 {
     exchange *e = *state;
     char seen[200] = "";
@@ -230,7 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORES_TEST(merging_keeps_the_better_and_loses_nothing),
-        STORES_TEST(differences_are_told_in_key_order),
+        STORES_TEST(differences_are_reported_in_key_order),
         STORES_TEST(pruning_takes_what_no_kernel_here_can_serve),
         STORES_TEST(pruning_loses_nothing_that_another_process_puts),
         STORES_TEST(entries_make_files_that_lead_nowhere_else),

@@ -16,7 +16,7 @@ static void assert_refused(const char *text, unsigned flags, hone_status expecte
         if (strstr(err.message, *words) == NULL) fail_msg("'%s' not in: %s", *words, err.message);
 }
 
-static void a_line_that_is_none_is_named_with_what_was_expected(void **state)
+static void an_invalid_line_is_named_with_the_expected_form(void **state)
 {
     static const struct {
         const char *body;
@@ -92,7 +92,7 @@ static void names_that_no_decision_can_hold_are_refused(void **state)
     free(text);
 }
 
-static void a_file_that_begins_otherwise_is_none(void **state)
+static void a_file_with_another_header_is_refused(void **state)
 {
     static const char *const starts[] = {
         "{}",
@@ -114,7 +114,7 @@ static void a_file_that_begins_otherwise_is_none(void **state)
     assert_refused("", 0, HONE_CORRUPT, (const char *[]){"hone.lock is empty", NULL});
 }
 
-static void a_newer_format_is_told_from_damage(void **state)
+static void a_newer_format_is_distinguished_from_damage(void **state)
 {
     (void)state;
     static const char *const versions[] = {"hone.lock 3 sha256:", "hone.lock 11 sha256:", "hone.lock 0 x"};
@@ -124,7 +124,7 @@ static void a_newer_format_is_told_from_damage(void **state)
             (const char *[]){"hone.lock:1:", "format", "newer", NULL});
 }
 
-static void an_edit_by_hand_is_told_with_how_to_accept_it(void **state)
+static void a_manual_edit_is_reported_with_how_to_accept_it(void **state)
 {
     (void)state;
     char *text = sealed(GOOD);
@@ -202,11 +202,11 @@ static void no_damage_passes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_that_is_none_is_named_with_what_was_expected),
+        cmocka_unit_test(an_invalid_line_is_named_with_the_expected_form),
         cmocka_unit_test(names_that_no_decision_can_hold_are_refused),
-        cmocka_unit_test(a_file_that_begins_otherwise_is_none),
-        cmocka_unit_test(a_newer_format_is_told_from_damage),
-        cmocka_unit_test(an_edit_by_hand_is_told_with_how_to_accept_it),
+        cmocka_unit_test(a_file_with_another_header_is_refused),
+        cmocka_unit_test(a_newer_format_is_distinguished_from_damage),
+        cmocka_unit_test(a_manual_edit_is_reported_with_how_to_accept_it),
         cmocka_unit_test(a_lock_that_is_put_wrongly_says_which_field),
         cmocka_unit_test(no_damage_passes),
     };

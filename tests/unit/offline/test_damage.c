@@ -246,7 +246,7 @@ static const char *const misleading[] = {
     "}\n",
 };
 
-static void labels_in_comments_and_other_strings_are_none(void **state)
+static void labels_in_comments_and_other_strings_do_not_count(void **state)
 {
     (void)state;
     static reader r;
@@ -301,7 +301,7 @@ int main(void)
         cmocka_unit_test(every_byte_may_be_the_largest),
         cmocka_unit_test(nesting_may_be_as_deep_as_the_program_is_long),
         cmocka_unit_test(a_million_labels_take_memory_by_the_size_of_their_text),
-        cmocka_unit_test(labels_in_comments_and_other_strings_are_none),
+        cmocka_unit_test(labels_in_comments_and_other_strings_do_not_count),
         cmocka_unit_test(other_dialects_are_read_for_what_they_share_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -814,7 +814,7 @@ static void what_of_tokamax_hone_cannot_say_is_listed(void **state)
     fixture_close(&f);
 }
 
-static void labels_in_comments_and_other_strings_are_none(void **state)
+static void labels_in_comments_and_other_strings_do_not_count(void **state)
 {
     (void)state;
     fixture f;
@@ -1034,7 +1034,7 @@ int main(void)
         cmocka_unit_test(labels_of_tokamax_bring_their_arguments),
         cmocka_unit_test(a_mask_of_tokamax_is_read_part_by_part),
         cmocka_unit_test(what_of_tokamax_hone_cannot_say_is_listed),
-        cmocka_unit_test(labels_in_comments_and_other_strings_are_none),
+        cmocka_unit_test(labels_in_comments_and_other_strings_do_not_count),
         cmocka_unit_test(gzip_of_any_form_is_unpacked),
         cmocka_unit_test(any_one_allocation_may_fail_in_every_form),
         cmocka_unit_test(every_allocation_may_fail_in_binary_forms),

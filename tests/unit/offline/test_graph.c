@@ -312,7 +312,7 @@ static void loops_of_hlo_are_counted(void **state)
     assert_count(said, true, 8);
 }
 
-static void calls_that_touch_are_told_apart_in_hlo(void **state)
+static void adjacent_calls_are_separated_in_hlo(void **state)
 {
     (void)state;
     static const char text[] = "HloModule jit_f\n"
@@ -680,7 +680,7 @@ int main(void)
         cmocka_unit_test(the_parameters_of_a_region_stand_before_its_brace),
         cmocka_unit_test(a_reduction_with_a_body_is_one_operation),
         cmocka_unit_test(loops_of_hlo_are_counted),
-        cmocka_unit_test(calls_that_touch_are_told_apart_in_hlo),
+        cmocka_unit_test(adjacent_calls_are_separated_in_hlo),
         cmocka_unit_test(merged_work_still_shows_how_many_calls_there_were),
         cmocka_unit_test(calls_that_feed_each_other_are_counted_by_their_work),
         cmocka_unit_test(calls_that_differ_in_what_is_no_product_are_counted_by_their_products),

@@ -59,7 +59,7 @@ static void assert_view(hone_view view, const char *text)
     if (view.size > 0) assert_memory_equal(view.data, text, view.size);
 }
 
-static void labels_are_told_from_what_only_looks_like_them(void **state)
+static void labels_are_distinguished_from_similar_text(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -167,7 +167,7 @@ static void escapes_are_undone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_are_told_from_what_only_looks_like_them),
+        cmocka_unit_test(labels_are_distinguished_from_similar_text),
         cmocka_unit_test(every_occurrence_is_visited),
         cmocka_unit_test(a_payload_is_read_whole_or_cut_and_out_of_every_escape),
         cmocka_unit_test(a_payload_without_an_operation_is_none_and_costs_no_second_look),

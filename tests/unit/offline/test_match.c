@@ -208,7 +208,7 @@ static void an_algorithm_without_kernels_cannot_be_tuned(void **state)
     fixture_close(&f);
 }
 
-static void labels_that_disagree_with_their_operands_are_told(void **state)
+static void labels_that_disagree_with_their_operands_are_reported(void **state)
 {
     (void)state;
     fixture f;
@@ -771,7 +771,7 @@ static void defaults_of_a_foreign_signature_that_dims_say_are_tried(void **state
 }
 
 // ejkernel's attention gives bf16 where it is told no dtype: what it gave is the query of the next one, with keys of f32.
-static void arrays_of_different_dtypes_are_proved_and_told(void **state)
+static void arrays_of_different_dtypes_are_proved_and_reported(void **state)
 {
     (void)state;
     fixture f;
@@ -887,7 +887,7 @@ int main(void)
         cmocka_unit_test(a_call_text_that_neither_key_nor_operands_bear_out_is_none),
         cmocka_unit_test(what_hone_does_not_have_is_listed_with_the_reason),
         cmocka_unit_test(an_algorithm_without_kernels_cannot_be_tuned),
-        cmocka_unit_test(labels_that_disagree_with_their_operands_are_told),
+        cmocka_unit_test(labels_that_disagree_with_their_operands_are_reported),
         cmocka_unit_test(what_was_taken_out_of_a_loop_is_not_counted),
         cmocka_unit_test(what_hlo_tears_apart_is_one_call),
         cmocka_unit_test(a_gradient_is_counted_forwards),
@@ -902,7 +902,7 @@ int main(void)
         cmocka_unit_test(operands_alone_give_no_optional_arrays),
         cmocka_unit_test(arguments_that_vmap_did_not_map_keep_their_dims),
         cmocka_unit_test(arguments_that_vmap_mapped_at_different_axes_are_proved),
-        cmocka_unit_test(arrays_of_different_dtypes_are_proved_and_told),
+        cmocka_unit_test(arrays_of_different_dtypes_are_proved_and_reported),
         cmocka_unit_test(defaults_of_a_foreign_signature_that_dims_say_are_tried),
         cmocka_unit_test(a_torn_off_part_of_an_operation_is_none_of_its_own),
         cmocka_unit_test(an_array_of_the_most_dims_may_be_batched),

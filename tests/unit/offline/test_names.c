@@ -45,7 +45,7 @@ static hone_view write_name(fixture *f, size_t i)
     return hone_view_of(f->texts[i]);
 }
 
-static void names_of_one_number_are_told_apart(void **state)
+static void names_with_the_same_number_are_distinguished(void **state)
 {
     (void)state;
     fixture *f = create_fixture();
@@ -187,7 +187,7 @@ static void every_allocation_may_fail(void **state)
 }
 
 // Of each length, names that differ from the first in one byte.
-static void names_that_differ_in_one_byte_are_told_apart_at_each_length(void **state)
+static void names_that_differ_in_one_byte_are_distinguished_at_each_length(void **state)
 {
     (void)state;
     enum { LONGEST = 40 };
@@ -207,8 +207,8 @@ static void names_that_differ_in_one_byte_are_told_apart_at_each_length(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_one_number_are_told_apart),
-        cmocka_unit_test(names_that_differ_in_one_byte_are_told_apart_at_each_length),
+        cmocka_unit_test(names_with_the_same_number_are_distinguished),
+        cmocka_unit_test(names_that_differ_in_one_byte_are_distinguished_at_each_length),
         cmocka_unit_test(a_later_definition_takes_the_place_of_an_earlier_one),
         cmocka_unit_test(a_number_is_found_wherever_it_was_put),
         cmocka_unit_test(what_was_forgotten_is_not_found),

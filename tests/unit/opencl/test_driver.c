@@ -110,7 +110,7 @@ static void a_device_that_is_too_old_is_left_out(void **state)
     assert_unavailable(o, "nonsense");
 }
 
-static void a_driver_that_shows_no_device_is_told_beside_the_devices_of_the_others(void **state)
+static void a_driver_without_devices_is_reported_beside_the_devices_of_the_others(void **state)
 {
     opened *o = *state;
     hone_buffer words;
@@ -176,7 +176,7 @@ static void a_device_that_is_lost_says_so(void **state)
     assert_true(ops->is_lost(o->instance));
 }
 
-static void a_context_that_cannot_be_made_is_told_and_tried_again(void **state)
+static void a_failure_to_create_a_context_is_reported_and_tried_again(void **state)
 {
     opened *o = *state;
     void *memory = NULL;
@@ -300,11 +300,11 @@ int main(void)
         fake_test(a_loader_without_a_function_is_refused_by_the_functions_name),
         fake_test(the_environment_is_as_it_was_for_processes_that_are_started_afterwards),
         fake_test(a_device_that_is_too_old_is_left_out),
-        fake_test(a_driver_that_shows_no_device_is_told_beside_the_devices_of_the_others),
+        fake_test(a_driver_without_devices_is_reported_beside_the_devices_of_the_others),
         fake_test(bytes_come_back_as_they_went),
         fake_test(memory_that_is_not_there_is_refused_and_the_device_goes_on),
         fake_test(a_device_that_is_lost_says_so),
-        fake_test(a_context_that_cannot_be_made_is_told_and_tried_again),
+        fake_test(a_failure_to_create_a_context_is_reported_and_tried_again),
         fake_test(nothing_is_left_behind),
         fake_test(runs_that_fail_have_no_time),
         fake_test(a_driver_that_aborts_or_exits_ends_a_worker_and_no_program),

@@ -404,7 +404,7 @@ static void a_folder_whose_owner_was_killed_goes_and_one_in_use_stays(void **sta
     temporary_folder_remove(&parent);
 }
 
-static void a_private_folder_is_neither_a_link_nor_readable_by_others(void **state)
+static void a_link_or_a_folder_open_to_others_is_not_a_private_folder(void **state)
 {
     (void)state;
     temporary_folder parent;
@@ -551,7 +551,7 @@ int main(void)
         cmocka_unit_test(tiles_count_where_the_system_lends_them),
         cmocka_unit_test(tiles_are_lent_unless_a_signal_stack_is_too_small_for_them),
         cmocka_unit_test(a_folder_whose_owner_was_killed_goes_and_one_in_use_stays),
-        cmocka_unit_test(a_private_folder_is_neither_a_link_nor_readable_by_others),
+        cmocka_unit_test(a_link_or_a_folder_open_to_others_is_not_a_private_folder),
         cmocka_unit_test(a_write_to_guarded_memory_is_noted_and_goes_on),
         cmocka_unit_test(a_fault_outside_guarded_memory_ends_the_process),
         cmocka_unit_test(a_thread_that_is_held_stands_still_until_it_is_released),

@@ -325,7 +325,7 @@ static void workers_gather_awake_or_asleep(void **state)
     hone_pool_destroy(&pool);
 }
 
-static void how_many_workers_were_asked_is_told_once(void **state)
+static void the_number_of_requested_workers_is_reported_once(void **state)
 {
     (void)state;
     hone_pool *pool = make_pool(4);
@@ -359,7 +359,7 @@ static void round_upward(void *ctx, int64_t index)
     if (l->puts_back) fesetround(FE_TONEAREST);
 }
 
-static void a_worker_that_is_left_in_another_mode_is_told(void **state)
+static void a_worker_left_in_another_mode_is_reported(void **state)
 {
     (void)state;
     hone_pool *pool = make_pool(2);
@@ -383,7 +383,7 @@ static void lower_priority(void *ctx, int64_t index)
     if (!pthread_equal(pthread_self(), l->caller)) assert_int_equal(sched_setscheduler(0, SCHED_IDLE, &none), 0);
 }
 
-static void a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests(void **state)
+static void a_worker_with_lowered_priority_is_reported_when_the_pool_rests(void **state)
 {
     (void)state;
     hone_pool *pool = make_pool(2);
@@ -550,9 +550,9 @@ int main(void)
         cmocka_unit_test(a_body_may_call_back_in),
         cmocka_unit_test(a_pool_that_rests_works_on),
         cmocka_unit_test(workers_gather_awake_or_asleep),
-        cmocka_unit_test(how_many_workers_were_asked_is_told_once),
-        cmocka_unit_test(a_worker_that_is_left_in_another_mode_is_told),
-        cmocka_unit_test(a_worker_whose_priority_was_lowered_is_told_when_the_pool_rests),
+        cmocka_unit_test(the_number_of_requested_workers_is_reported_once),
+        cmocka_unit_test(a_worker_left_in_another_mode_is_reported),
+        cmocka_unit_test(a_worker_with_lowered_priority_is_reported_when_the_pool_rests),
         cmocka_unit_test(a_workers_write_to_guarded_memory_is_noted_too),
         cmocka_unit_test(several_threads_may_call_at_once),
         cmocka_unit_test(writes_of_pool_bodies_are_visible_after_the_run),

@@ -169,7 +169,7 @@ static void waiting_ends_at_the_deadline(void **state)
     hone_process_kill(&child, &number, &code);
 }
 
-static void the_signal_that_killed_a_child_is_told(void **state)
+static void the_signal_that_killed_a_child_is_reported(void **state)
 {
     (void)state;
     static const int numbers[] = {SIGSEGV, SIGABRT, SIGFPE, SIGKILL};
@@ -238,7 +238,7 @@ int main(void)
         cmocka_unit_test(a_program_that_is_not_there_is_a_failure),
         cmocka_unit_test(a_forked_child_runs_the_body),
         cmocka_unit_test(waiting_ends_at_the_deadline),
-        cmocka_unit_test(the_signal_that_killed_a_child_is_told),
+        cmocka_unit_test(the_signal_that_killed_a_child_is_reported),
         cmocka_unit_test(killing_takes_the_whole_group),
         cmocka_unit_test(a_keeper_that_is_stopped_is_not_waited_for),
     };

@@ -34,7 +34,7 @@ static void what_waits_less_than_a_hundredth_is_not_disturbed(void **state)
     assert_int_equal(marks_of(after, 1e6), HONE_OS_WAITED);
 }
 
-static void the_longest_wait_of_a_thread_is_told_and_never_negative(void **state)
+static void the_longest_wait_of_a_thread_is_reported_and_never_negative(void **state)
 {
     (void)state;
     double waited_ns;
@@ -177,7 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_waits_less_than_a_hundredth_is_not_disturbed),
-        cmocka_unit_test(the_longest_wait_of_a_thread_is_told_and_never_negative),
+        cmocka_unit_test(the_longest_wait_of_a_thread_is_reported_and_never_negative),
         cmocka_unit_test(a_thread_that_still_waits_disturbs),
         cmocka_unit_test(what_a_thread_still_waits_is_what_it_did_not_run),
         cmocka_unit_test(preemptions_count_where_waits_are_not_known),

@@ -148,7 +148,7 @@ static bool count_dead(void *ctx, const hone_job *job)
     return true;
 }
 
-static void a_holder_that_died_is_told_from_one_that_lives(void **state)
+static void a_dead_holder_is_distinguished_from_a_living_one(void **state)
 {
     fixture *f = *state;
     hone_job_claim lives, dead;
@@ -337,7 +337,7 @@ int main(int argc, char **argv)
         TEST(the_heaviest_of_the_highest_priority_comes_first),
         TEST(undecided_contests_come_after_calls_without_a_decision),
         TEST(a_device_that_no_message_can_show_is_refused),
-        TEST(a_holder_that_died_is_told_from_one_that_lives),
+        TEST(a_dead_holder_is_distinguished_from_a_living_one),
         TEST(what_workers_die_of_is_set_aside_and_can_be_taken_up_again),
         TEST(a_claim_that_another_took_over_ends_nothing),
         TEST(a_claimed_job_cannot_be_dropped),

@@ -107,7 +107,7 @@ static void hone_s_own_document_comes_in_field_by_field(void **state)
         "cpu|zen4 rms_norm@v3 " KEY " 96 86401-1795178096 avx512 heuristic {\"x\":1}");
 }
 
-static void documents_that_are_none_are_refused(void **state)
+static void invalid_documents_are_refused(void **state)
 {
     fixture *f = *state;
     static const struct {
@@ -192,7 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IMPORT_TEST(what_ejkernel_recorded_is_found_by_operation_and_key),
         IMPORT_TEST(hone_s_own_document_comes_in_field_by_field),
-        IMPORT_TEST(documents_that_are_none_are_refused),
+        IMPORT_TEST(invalid_documents_are_refused),
         IMPORT_TEST(one_bad_entry_is_named_and_the_others_come_in),
         IMPORT_TEST(missing_fields_of_a_document_get_defaults),
     };

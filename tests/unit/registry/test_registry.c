@@ -472,7 +472,7 @@ static void a_pack_of_one_variant_for_all_configs_has_it_for_each(void **state)
     assert_null(hone_pack_variant_of(&kernel, &configs[0]));
 }
 
-static void files_of_code_are_told_by_how_their_names_end(void **state)
+static void kinds_of_code_files_are_known_by_their_suffix(void **state)
 {
     (void)state;
     static const char *const binaries[] = {"a.clbin", "b.cubin", "c.fatbin", "d.ptx", ".ptx", "e.cl.ptx"};
@@ -833,7 +833,7 @@ int main(void)
         registry_test(kernels_are_registered_all_or_none),
         registry_test(a_wrong_kernel_is_refused_with_words_and_leaves_nothing),
         registry_test(a_pack_of_one_variant_for_all_configs_has_it_for_each),
-        registry_test(files_of_code_are_told_by_how_their_names_end),
+        registry_test(kinds_of_code_files_are_known_by_their_suffix),
         registry_test(a_newer_struct_is_taken_as_long_as_its_new_fields_are_zero),
         registry_test(a_struct_size_that_was_never_set_is_refused),
         registry_test(strings_are_copied),

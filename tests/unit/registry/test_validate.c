@@ -58,7 +58,7 @@ static void names_of_dims_and_tuning_parameters_make_no_difference(void **state)
     assert_true(validate(f, "op", false, &lines));
 }
 
-static void every_pair_is_compared_and_each_mismatch_told(void **state)
+static void every_pair_is_compared_and_each_mismatch_reported(void **state)
 {
     fixture *f = *state;
     report lines;
@@ -73,7 +73,7 @@ static void every_pair_is_compared_and_each_mismatch_told(void **state)
     assert_non_null(strstr(lines.text, "kernel 'b' (native/cpu) against kernel 'c' (native/cpu)"));
 }
 
-static void another_number_of_parameters_is_told_once_a_pair(void **state)
+static void another_number_of_parameters_is_reported_once_per_pair(void **state)
 {
     fixture *f = *state;
     report lines;
@@ -137,8 +137,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         validate_test(kernels_without_a_signature_of_their_own_agree),
         validate_test(names_of_dims_and_tuning_parameters_make_no_difference),
-        validate_test(every_pair_is_compared_and_each_mismatch_told),
-        validate_test(another_number_of_parameters_is_told_once_a_pair),
+        validate_test(every_pair_is_compared_and_each_mismatch_reported),
+        validate_test(another_number_of_parameters_is_reported_once_per_pair),
         validate_test(without_a_name_all_algorithms_are_asked_and_one_answer_is_given),
         validate_test(verbose_tells_of_every_kernel_also_for_all),
         validate_test(an_unknown_algorithm_is_not_found),

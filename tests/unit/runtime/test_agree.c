@@ -128,7 +128,7 @@ static void configs_policies_and_missing_calls_differ_too(void **state)
     assert_non_null(strstr(s.fields, "call "));
 }
 
-static void a_rank_that_nothing_answers_is_told_apart_from_one_that_would_tune(void **state)
+static void a_rank_without_an_answer_differs_from_one_that_would_tune(void **state)
 {
     job *j = *state;
     fixture *fails = open_fixture((wish){.policy = HONE_POLICY_FAIL, .store = "memory:"});
@@ -206,7 +206,7 @@ int main(void)
         IN_JOB(a_differing_choice_is_named_with_call_rank_and_reason),
         IN_JOB(the_choice_of_most_ranks_is_the_measure),
         IN_JOB(configs_policies_and_missing_calls_differ_too),
-        IN_JOB(a_rank_that_nothing_answers_is_told_apart_from_one_that_would_tune),
+        IN_JOB(a_rank_without_an_answer_differs_from_one_that_would_tune),
         IN_JOB(without_calls_those_are_meant_that_were_made),
         IN_JOB(a_rank_without_a_document_is_left_out),
         IN_JOB(texts_that_are_no_documents_or_calls_are_refused),

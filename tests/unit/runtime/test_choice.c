@@ -473,7 +473,7 @@ static void a_key_of_another_calls_spec_is_no_answer(void **state)
     assert_answer(f, HONE_SOURCE_HEURISTIC, "fast");
 }
 
-static void kernels_that_differ_only_in_backend_are_told_apart(void **state)
+static void kernels_that_differ_only_in_backend_are_distinguished(void **state)
 {
     fixture *f = *state;
     probe any = {0};
@@ -594,7 +594,7 @@ int main(void)
         WITH_RUNTIME(a_remembered_answer_that_cannot_run_this_call_is_passed_over),
         WITH_RUNTIME(an_entry_without_a_config_takes_the_spaces_default_for_the_call),
         WITH_RUNTIME(a_key_of_another_calls_spec_is_no_answer),
-        WITH_RUNTIME(kernels_that_differ_only_in_backend_are_told_apart),
+        WITH_RUNTIME(kernels_that_differ_only_in_backend_are_distinguished),
         WITH_RUNTIME(a_call_whose_rounded_shape_breaks_a_condition_has_no_bucket_and_runs),
         WITH_RUNTIME(a_bucketed_call_finds_what_is_known_of_its_bucket),
         WITH_RUNTIME(decide_refuses_null_and_writes_nothing_on_failure),

@@ -138,7 +138,7 @@ static void a_name_too_long_for_an_algorithm_is_refused_and_cut_in_no_message(vo
     }
 }
 
-static void an_option_that_is_none_is_refused(void **state)
+static void an_unknown_option_is_refused(void **state)
 {
     (void)state;
     fixture f = {.rt = NULL};
@@ -202,7 +202,7 @@ static void a_forced_kernel_answers_every_call_of_its_algorithm(void **state)
     close_fixture(f);
 }
 
-static void of_two_rules_for_one_algorithm_the_later_one_holds(void **state)
+static void the_later_of_two_rules_for_an_algorithm_applies(void **state)
 {
     (void)state;
     fixture *f = open_with("HONE_FORCE", "scale=plain,scale=reference");
@@ -383,10 +383,10 @@ int main(void)
         ALONE(the_environment_is_not_read_where_that_was_asked_for),
         ALONE(a_value_that_is_none_is_refused_with_its_name_what_came_and_what_was_expected),
         ALONE(a_name_too_long_for_an_algorithm_is_refused_and_cut_in_no_message),
-        ALONE(an_option_that_is_none_is_refused),
+        ALONE(an_unknown_option_is_refused),
         ALONE(options_of_another_version_are_read_as_far_as_they_are_known),
         ALONE(a_forced_kernel_answers_every_call_of_its_algorithm),
-        ALONE(of_two_rules_for_one_algorithm_the_later_one_holds),
+        ALONE(the_later_of_two_rules_for_an_algorithm_applies),
         ALONE(a_forced_kernel_that_is_not_there_is_an_error_that_names_the_variable),
         ALONE(a_denied_kernel_answers_no_link_and_no_override),
         ALONE(a_rule_for_another_algorithm_denies_nothing),

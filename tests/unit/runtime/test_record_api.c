@@ -252,7 +252,7 @@ static void an_evicted_plan_takes_no_counts_with_it(void **state)
     close_fixture(f);
 }
 
-static void an_import_is_taken_and_a_document_that_is_none_refused(void **state)
+static void an_import_is_accepted_and_an_invalid_document_refused(void **state)
 {
     fixture *f = *state;
     size_t count = 99;
@@ -288,7 +288,7 @@ int main(void)
         WITH_RUNTIME(a_full_table_without_a_store_counts_what_it_dropped),
         cmocka_unit_test(without_a_store_it_says_what_was_dropped_and_lost),
         cmocka_unit_test(an_evicted_plan_takes_no_counts_with_it),
-        WITH_RUNTIME(an_import_is_taken_and_a_document_that_is_none_refused),
+        WITH_RUNTIME(an_import_is_accepted_and_an_invalid_document_refused),
         WITH_RUNTIME(null_is_refused),
     };
     return cmocka_run_group_tests_name("runtime_record_api", tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void a_device_without_launches_has_no_regime_of_them(void **state)
     assert_int_equal(count_decisions(g), 0);
 }
 
-static void a_regime_or_isolation_that_is_none_is_refused(void **state)
+static void an_unknown_regime_or_isolation_is_refused(void **state)
 {
     ground *g = *state;
     hone_result *result = NULL;
@@ -121,7 +121,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cold_contest_leaves_the_warm_answer_in_its_place, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_cold_answer_serves_until_there_is_a_warm_one, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(a_device_without_launches_has_no_regime_of_them, open_ground, close_ground),
-        cmocka_unit_test_setup_teardown(a_regime_or_isolation_that_is_none_is_refused, open_ground, close_ground),
+        cmocka_unit_test_setup_teardown(an_unknown_regime_or_isolation_is_refused, open_ground, close_ground),
         cmocka_unit_test_setup_teardown(what_was_tuned_warm_is_not_taken_for_cold, open_ground, close_ground),
     };
     return cmocka_run_group_tests_name("runtime_regimes", tests, NULL, NULL);

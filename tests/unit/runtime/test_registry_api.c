@@ -221,8 +221,8 @@ static void a_kernels_error_message_reaches_the_caller(void **state)
     hone_plan_release(&plan);
 }
 
-// No context of the caller's and no variable has named the kernel.
-static void a_kernel_that_cannot_run_a_call_is_reported_without_context_or_override(void **state)
+// The caller asked for the kernel itself: neither a context nor a variable named it.
+static void an_error_names_no_context_or_override_that_was_not_given(void **state)
 {
     fixture *f = *state;
     example e;
@@ -378,7 +378,7 @@ int main(void)
         WITH_RUNTIME(its_own_context_is_what_a_thread_has_again_after_running_a_kernel),
         WITH_RUNTIME(a_kernel_is_run_with_its_default_config),
         WITH_RUNTIME(a_kernels_error_message_reaches_the_caller),
-        WITH_RUNTIME(a_kernel_that_cannot_run_a_call_is_reported_without_context_or_override),
+        WITH_RUNTIME(an_error_names_no_context_or_override_that_was_not_given),
         WITH_RUNTIME(a_call_of_a_kernel_is_checked_like_any),
         WITH_RUNTIME(a_parameter_that_the_kernel_does_not_have_is_refused_before_it_runs),
         WITH_RUNTIME(a_kernels_failure_names_the_algorithm_the_kernel_the_call_and_the_cause),

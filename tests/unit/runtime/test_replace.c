@@ -1,4 +1,4 @@
-// A kernel that was replaced is freed once nobody can use it, and not before.
+// A kernel that was replaced is freed when no caller can use it any more, and not before.
 #include "failing_allocator.h"
 #include "fixture.h"
 

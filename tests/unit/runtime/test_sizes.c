@@ -84,7 +84,7 @@ static void fields_missing_from_a_shorter_struct_have_defaults(void **state)
     assert_false(has_origin);
 }
 
-static void a_size_that_is_none_is_refused_with_the_struct(void **state)
+static void an_invalid_struct_size_is_refused_with_the_struct(void **state)
 {
     hone_store *store = *state;
     hone_error err;
@@ -149,7 +149,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             an_array_of_longer_structs_is_taken_where_what_is_new_is_zero, open_store, close_store),
         cmocka_unit_test_setup_teardown(fields_missing_from_a_shorter_struct_have_defaults, open_store, close_store),
-        cmocka_unit_test_setup_teardown(a_size_that_is_none_is_refused_with_the_struct, open_store, close_store),
+        cmocka_unit_test_setup_teardown(an_invalid_struct_size_is_refused_with_the_struct, open_store, close_store),
         cmocka_unit_test_setup_teardown(a_result_is_as_long_as_the_program_has_it, open_store, close_store),
         cmocka_unit_test(a_decision_is_as_long_as_the_program_has_it),
     };

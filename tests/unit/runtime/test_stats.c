@@ -302,7 +302,7 @@ static void without_a_store_there_is_nothing_to_compare_with(void **state)
     assert_non_null(strstr(f->err.message, "there is no store"));
 }
 
-static void null_and_formats_that_are_none_are_refused(void **state)
+static void null_and_unknown_formats_are_refused(void **state)
 {
     fixture *f = *state;
     saying said = {.size = 0};
@@ -343,7 +343,7 @@ int main(void)
         ON_GROUND(what_is_stored_and_what_is_asked_for_are_compared),
         ON_GROUND(decisions_of_another_device_do_not_count_as_unused),
         WITH_RUNTIME(without_a_store_there_is_nothing_to_compare_with),
-        WITH_RUNTIME(null_and_formats_that_are_none_are_refused),
+        WITH_RUNTIME(null_and_unknown_formats_are_refused),
         WITH_RUNTIME(labels_of_prometheus_escape_what_its_text_asks_for),
     };
     return cmocka_run_group_tests_name("runtime_stats", tests, NULL, NULL);

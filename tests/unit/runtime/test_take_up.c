@@ -172,7 +172,7 @@ static void what_is_told_of_a_call_is_what_its_next_run_does(void **state)
 }
 
 // What near calls chose is a better guess than what was first by priority, once they are decided.
-static void a_guess_that_near_calls_have_changed_is_told_and_run(void **state)
+static void a_guess_changed_by_near_calls_is_reported_and_run(void **state)
 {
     ground g;
     (void)state;
@@ -268,7 +268,7 @@ int main(void)
         cmocka_unit_test(a_call_that_was_decided_runs_what_another_process_decided_since),
         cmocka_unit_test(a_plan_that_is_still_right_is_not_made_again),
         cmocka_unit_test(what_is_told_of_a_call_is_what_its_next_run_does),
-        cmocka_unit_test(a_guess_that_near_calls_have_changed_is_told_and_run),
+        cmocka_unit_test(a_guess_changed_by_near_calls_is_reported_and_run),
         cmocka_unit_test(what_the_program_told_its_cache_stays),
         cmocka_unit_test(a_bound_plan_keeps_its_choice_and_says_that_it_is_not_current),
         cmocka_unit_test_setup_teardown(

@@ -183,7 +183,7 @@ static void the_system_answers_where_the_user_has_nothing_and_is_never_written(v
     assert_true(digest_of(g) == before);
 }
 
-// Root may write everywhere, so the same once more as somebody who may not.
+// Root may write everywhere, so the tests run again as a user who may not.
 static void the_same_holds_for_a_user_without_rights(void **state)
 {
     ground *g = *state;
@@ -299,7 +299,7 @@ static void explain_says_which_store_answered_or_why_not(void **state)
     assert_explained(g, "the system store: the stored answer was measured with revision 7");
 }
 
-static void a_system_store_that_cannot_be_read_is_told_and_passed_over(void **state)
+static void an_unreadable_system_store_is_reported_and_skipped(void **state)
 {
     ground *g = *state;
     char missing[TEMPORARY_PATH_SIZE * 2];
@@ -384,7 +384,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_system_store_that_is_being_filled_is_read_as_it_is, setup, teardown),
         cmocka_unit_test_setup_teardown(a_store_that_is_only_read_refuses_what_would_write, setup, teardown),
         cmocka_unit_test_setup_teardown(explain_says_which_store_answered_or_why_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_system_store_that_cannot_be_read_is_told_and_passed_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_unreadable_system_store_is_reported_and_skipped, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failure_in_the_system_store_is_not_tried_again_by_the_user, setup, teardown),
         cmocka_unit_test_setup_teardown(the_environment_names_the_system_store, setup, teardown),
     };

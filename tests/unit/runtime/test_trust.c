@@ -84,7 +84,7 @@ static void a_pack_is_taken_at_its_word_for_the_reference_of_its_own_algorithm_a
     assert_int_equal(trusts(f, "other", HONE_CPU), HONE_NOT_FOUND); // it says so of itself, and the algorithm does not
 }
 
-static void of_two_kernels_of_the_references_name_the_first_to_come_is_it(void **state)
+static void the_first_kernel_with_the_references_name_is_the_reference(void **state)
 {
     fixture *f = *state;
     // Whichever stands first in the list.
@@ -160,7 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(a_pack_is_taken_at_its_word_for_the_reference_of_its_own_algorithm_alone),
-        WITH_RUNTIME(of_two_kernels_of_the_references_name_the_first_to_come_is_it),
+        WITH_RUNTIME(the_first_kernel_with_the_references_name_is_the_reference),
         WITH_RUNTIME(no_pack_kernel_is_the_reference_if_a_function_is),
         WITH_RUNTIME(what_a_contest_found_wrong_is_wrong_with_that_config_and_no_guess),
     };

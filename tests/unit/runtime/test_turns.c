@@ -331,7 +331,7 @@ static void a_wait_can_be_cancelled_and_has_a_limit(void **state)
     hone_runtime_close(&p.rt);
 }
 
-// Fresh asks for measurements of one's own, and a look at one kernel for another answer.
+// A fresh contest needs its own measurements, and a contest of one kernel has another result.
 static void a_process_with_another_question_measures_after_the_wait(void **state)
 {
     ground *g = *state;
@@ -419,7 +419,7 @@ static void assert_stored(process *p, const char *kernel)
     hone_call_release(&call);
 }
 
-static void of_contests_that_overlap_the_better_answer_stays(void **state)
+static void the_better_answer_of_overlapping_contests_stays(void **state)
 {
     ground *g = *state;
     WAITER(p, g, g->store);
@@ -459,7 +459,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_decision_that_is_kept_needs_no_device, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wait_can_be_cancelled_and_has_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(a_process_with_another_question_measures_after_the_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(of_contests_that_overlap_the_better_answer_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_better_answer_of_overlapping_contests_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(tuning_runs_without_a_lock_if_none_can_be_made, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,7 +182,7 @@ static void *wait_for_the_end(void *ctx)
 }
 
 // No process can hold its functions: they are tried where they would run, for the very call.
-static void a_program_with_threads_is_told_no_lies_either(void **state)
+static void a_program_with_threads_gets_correct_results_as_well(void **state)
 {
     ground *g = *state;
     pthread_t thread;
@@ -345,7 +345,7 @@ int main(void)
         WITH_GROUND(a_wrong_kernel_of_the_program_answers_nothing_by_its_priority),
         WITH_GROUND(a_right_kernel_of_the_program_answers_by_its_priority),
         WITH_GROUND(an_unverified_kernel_answers_if_the_runtime_allows_it),
-        WITH_GROUND(a_program_with_threads_is_told_no_lies_either),
+        WITH_GROUND(a_program_with_threads_gets_correct_results_as_well),
         WITH_GROUND(the_very_call_is_verified_too),
 #ifndef __SANITIZE_THREAD__
         WITH_GROUND(a_winner_of_a_bucket_is_verified_for_each_call_of_the_bucket),

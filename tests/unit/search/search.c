@@ -109,7 +109,7 @@ static void a_contradictory_space_gives_nothing(void **state)
 }
 
 // Random configs meet none of its valid ones, and it is too large to be enumerated.
-static void of_a_space_that_cannot_be_sampled_the_default_is_tried(void **state)
+static void the_default_is_tried_if_a_space_cannot_be_sampled(void **state)
 {
     (void)state;
     hone_config config;
@@ -507,7 +507,7 @@ int main(void)
         cmocka_unit_test(a_small_space_is_proposed_whole_and_each_config_once),
         cmocka_unit_test(a_space_of_one_config_gives_its_default_and_then_nothing),
         cmocka_unit_test(a_contradictory_space_gives_nothing),
-        cmocka_unit_test(of_a_space_that_cannot_be_sampled_the_default_is_tried),
+        cmocka_unit_test(the_default_is_tried_if_a_space_cannot_be_sampled),
         cmocka_unit_test(the_default_comes_first_unless_it_was_told),
         cmocka_unit_test(after_the_default_comes_one_from_the_middle_of_the_ranges),
         cmocka_unit_test(what_was_told_takes_the_place_of_the_default_and_a_neighbour_is_tried_soon),

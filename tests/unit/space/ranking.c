@@ -295,7 +295,7 @@ static void what_is_too_tangled_is_bounded_and_sampled_all_the_same(void **state
     release(&f);
 }
 
-static void more_than_64_bits_are_told(void **state)
+static void a_count_of_more_than_64_bits_is_reported(void **state)
 {
     (void)state;
     fixture f;
@@ -384,7 +384,7 @@ int main(void)
         cmocka_unit_test(counting_and_sampling_take_less_than_a_megabyte),
         cmocka_unit_test(a_better_order_of_the_parameters_is_found),
         cmocka_unit_test(what_is_too_tangled_is_bounded_and_sampled_all_the_same),
-        cmocka_unit_test(more_than_64_bits_are_told),
+        cmocka_unit_test(a_count_of_more_than_64_bits_is_reported),
         cmocka_unit_test(several_threads_may_ask_first),
         cmocka_unit_test(an_empty_space_has_no_ranks),
         cmocka_unit_test(every_allocation_may_fail),

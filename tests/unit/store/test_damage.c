@@ -379,7 +379,7 @@ static void write_noise(fixture *f)
     write_all(f->path, noise, sizeof noise);
 }
 
-static void a_store_that_cannot_be_opened_is_moved_aside_and_told_once(void **state)
+static void a_store_that_cannot_be_opened_is_moved_aside_and_reported_once(void **state)
 {
     fixture *f = *state;
     char moved[TEMPORARY_PATH_SIZE];
@@ -595,7 +595,7 @@ int main(void)
         DAMAGE_TEST(random_bytes),
         DAMAGE_TEST(scattered_noise),
         DAMAGE_TEST(a_damaged_wal),
-        DAMAGE_TEST(a_store_that_cannot_be_opened_is_moved_aside_and_told_once),
+        DAMAGE_TEST(a_store_that_cannot_be_opened_is_moved_aside_and_reported_once),
         DAMAGE_TEST(a_file_of_something_else_is_left),
         DAMAGE_TEST(a_damaged_database_of_something_else_is_left),
         DAMAGE_TEST(a_store_without_its_first_page_is_known_by_its_records),

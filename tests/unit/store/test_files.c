@@ -492,7 +492,7 @@ static void look_at_quarantine(fixture *f, hone_store *store, notices *n)
     assert_ok(f, hone_store_scan(store, HONE_RECORD_QUARANTINED, NULL, note_quarantined, n, &f->err));
 }
 
-static void a_damaged_decision_is_set_aside_told_once_and_a_miss(void **state)
+static void a_damaged_decision_is_set_aside_reported_once_and_a_miss(void **state)
 {
     fixture *f = *state;
     notices n = {0};
@@ -628,7 +628,7 @@ static void the_quarantine_is_bounded(void **state)
     hone_store_close(&store);
 }
 
-static void damage_that_cannot_be_set_aside_is_passed_over_and_told_once(void **state)
+static void damage_that_cannot_be_set_aside_is_skipped_and_reported_once(void **state)
 {
     fixture *f = *state;
     notices n = {0};
@@ -798,12 +798,12 @@ int main(void)
         FILE_TEST(a_file_of_this_schema_reads_as_it_was_written),
         FILE_TEST(a_migration_that_fails_leaves_the_older_schema),
         FILE_TEST(an_older_store_that_cannot_be_written_is_read),
-        FILE_TEST(a_damaged_decision_is_set_aside_told_once_and_a_miss),
+        FILE_TEST(a_damaged_decision_is_set_aside_reported_once_and_a_miss),
         FILE_TEST(every_column_is_under_the_checksum),
         FILE_TEST(verify_sets_all_kinds_of_damaged_records_aside),
         FILE_TEST(putting_a_record_sets_the_damaged_one_aside),
         FILE_TEST(the_quarantine_is_bounded),
-        FILE_TEST(damage_that_cannot_be_set_aside_is_passed_over_and_told_once),
+        FILE_TEST(damage_that_cannot_be_set_aside_is_skipped_and_reported_once),
         FILE_TEST(eight_processes_open_one_new_store_and_all_their_puts_survive),
         FILE_TEST(a_put_while_another_process_writes_for_long_is_busy_with_words),
         FILE_TEST(a_store_that_cannot_be_written_still_answers),

@@ -149,7 +149,7 @@ static void each_algorithm_has_a_file_and_what_has_none_another(void **state)
     assert_int_equal(count_at(f, f->url), 2);
 }
 
-static void a_long_name_is_cut_and_told_apart(void **state)
+static void a_long_name_is_shortened_and_stays_unique(void **state)
 {
     fixture *f = *state;
     char names[2][600];
@@ -574,7 +574,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         JSON_TEST(each_algorithm_has_a_file_and_what_has_none_another),
-        JSON_TEST(a_long_name_is_cut_and_told_apart),
+        JSON_TEST(a_long_name_is_shortened_and_stays_unique),
         JSON_TEST(a_file_holds_all_algorithms_when_it_is_the_store),
         JSON_TEST(mode_and_link_are_kept_and_nothing_is_left_behind),
         JSON_TEST(a_write_of_another_process_is_visible_at_once),

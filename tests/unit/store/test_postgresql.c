@@ -340,7 +340,7 @@ static void names_that_a_terminal_would_obey_are_set_aside(void **state)
     assert_int_equal(health.quarantined, 4 * (sizeof names / sizeof *names));
 }
 
-static void tables_that_are_gone_are_told(void **state)
+static void missing_tables_are_reported(void **state)
 {
     fixture *f = *state;
     char kernel[64];
@@ -693,7 +693,7 @@ int main(void)
         TEST(tables_of_another_application_are_left_alone),
         TEST(a_row_that_was_changed_by_hand_is_set_aside),
         TEST(names_that_a_terminal_would_obey_are_set_aside),
-        TEST(tables_that_are_gone_are_told),
+        TEST(missing_tables_are_reported),
         TEST(an_answer_that_does_not_come_is_asked_for_again),
         TEST(tables_of_version_1_are_brought_to_todays),
         TEST(a_job_that_was_changed_by_hand_is_set_aside),

@@ -197,7 +197,7 @@ static void a_config_that_is_good_everywhere_comes_before_the_best_of_one(void *
     assert_first(ask(g, 60), "{\"n\":1}");
 }
 
-static void of_each_call_the_best_eight_are_kept(void **state)
+static void the_best_eight_of_each_call_are_kept(void **state)
 {
     ground *g = *state;
     store(
@@ -377,7 +377,7 @@ static void a_call_without_a_canonical_text_is_refused(void **state)
     assert_int_equal(hone_transfer_find(g->transfer, g->user, g->system, &question, &answer, &g->err), HONE_CORRUPT);
 }
 
-static void stored_texts_that_are_none_are_passed_over(void **state)
+static void invalid_stored_texts_are_skipped(void **state)
 {
     ground *g = *state;
     static const char *const specs[] = {"{", "[]", "{\"kwargs_spec\":[]}", "\xff"};
@@ -477,7 +477,7 @@ static void threads_put_while_others_ask(void **state)
             a_config_that_is_good_everywhere_comes_before_the_best_of_one, setup, teardown),                           \
         cmocka_unit_test_setup_teardown(                                                                               \
             of_thousands_the_first_question_reads_some_and_later_ones_the_rest, setup, teardown),                      \
-        cmocka_unit_test_setup_teardown(of_each_call_the_best_eight_are_kept, setup, teardown),                        \
+        cmocka_unit_test_setup_teardown(the_best_eight_of_each_call_are_kept, setup, teardown),                        \
         cmocka_unit_test_setup_teardown(other_devices_and_versions_answer_from_further_away, setup, teardown),         \
         cmocka_unit_test_setup_teardown(regimes_dtypes_and_what_was_not_verified_stay_apart, setup, teardown),         \
         cmocka_unit_test_setup_teardown(                                                                               \
@@ -487,7 +487,7 @@ static void threads_put_while_others_ask(void **state)
         cmocka_unit_test_setup_teardown(what_is_put_later_is_seen_with_another_stamp, setup, teardown),                \
         cmocka_unit_test_setup_teardown(a_limit_keeps_the_own_device, setup, teardown),                                \
         cmocka_unit_test_setup_teardown(a_call_without_a_canonical_text_is_refused, setup, teardown),                  \
-        cmocka_unit_test_setup_teardown(stored_texts_that_are_none_are_passed_over, setup, teardown),                  \
+        cmocka_unit_test_setup_teardown(invalid_stored_texts_are_skipped, setup, teardown),                            \
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),                                   \
         cmocka_unit_test_setup_teardown(threads_put_while_others_ask, setup, teardown)
 

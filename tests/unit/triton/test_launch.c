@@ -214,7 +214,7 @@ static void a_list_or_metadata_that_do_not_fit_the_binary_are_refused_with_the_r
     }
 }
 
-static void another_chip_is_told(void **state)
+static void another_chip_is_reported(void **state)
 {
     launching *l = *state;
     // The driver is opened at the first call, and asked then.
@@ -233,7 +233,7 @@ int main(void)
         test(a_descriptor_is_a_map_with_its_size_and_stride),
         test(assumptions_of_compiled_code_are_checked),
         test(a_list_or_metadata_that_do_not_fit_the_binary_are_refused_with_the_reason),
-        test(another_chip_is_told),
+        test(another_chip_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

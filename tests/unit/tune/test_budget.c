@@ -1,4 +1,5 @@
-// Where a contest's time and evaluations go, by a measurer whose clock goes on by what each kernel is said to cost.
+// How a contest spends its time and evaluations. The clock of the simulated measurer advances by the cost of each
+// kernel.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ static size_t index_of(const ground *g, const hone_kernel_ref *kernel)
     return (size_t)(kernel - g->kernels);
 }
 
-// What is compiled already is not compiled again; what nobody compiles is made ready once.
+// Compiled code is not compiled again. A kernel without a compiler is prepared once.
 static double compile(ground *g, const hone_kernel_ref *kernel, const hone_config *config)
 {
     size_t index = index_of(g, kernel);
@@ -74,8 +75,8 @@ static hone_status attempt(
     if (*out_cut) g->clock_ns += 1e9 * what->first_seconds;
     if (*out_cut) return HONE_OK;
     g->clock_ns += out->spent.prepare_ns + g->run_ns[index_of(g, what->kernel)] + take_once(g);
-    // Nothing that a model could learn: there is always something to gain. As long as the least is the same for both,
-    // nobody is hopeless.
+    // A model can learn nothing from these times, so a gain is always expected. While the least time is the same for
+    // both kernels, neither is dropped as hopeless.
     out->time_ns = out->low_ns = out->high_ns =
         g->least_ns[index_of(g, what->kernel)] + 1e3 * (double)(what->config->values[0] * 7919 % 1009);
     if (g->is_rarely_fast && index_of(g, what->kernel) == 1)
@@ -203,7 +204,7 @@ static uint32_t tried(const ground *g, size_t kernel)
     return g->contest.kernels[kernel].tried;
 }
 
-// Two tries of the slow one are all that there is time for in the race.
+// The race has time for two runs of the slow kernel only.
 static void what_takes_long_gets_its_share_of_the_time_before_others_had_theirs(void **state)
 {
     ground *g = *state;
@@ -227,7 +228,7 @@ static void what_is_done_once_leaves_every_default_its_time(void **state)
     assert_true(g->clock_ns < 24e9);
 }
 
-// Else a default that stands late in the registry is never tried on a busy machine.
+// Otherwise a default that is late in the registry is never tried on a busy machine.
 static void the_kernel_that_answers_without_tuning_is_tried_first(void **state)
 {
     ground *g = *state;
@@ -294,7 +295,8 @@ static void a_kernel_that_is_far_behind_is_dropped_early(void **state)
     assert_string_equal(g->contest.decision.kernel, "quick");
 }
 
-// Eight of thousands say little: the fastest may be among the others, and nobody else has use for the time.
+// Eight of thousands of configs are a small sample: the fastest may be among the others, and no other kernel needs the
+// time.
 static void a_kernel_with_many_configs_is_searched_longer_before_it_is_dropped(void **state)
 {
     ground *g = *state;
@@ -306,7 +308,7 @@ static void a_kernel_with_many_configs_is_searched_longer_before_it_is_dropped(v
     assert_string_equal(g->contest.decision.kernel, "slow");
 }
 
-// With little time what is far behind has a share of it, and the rest goes to who may win.
+// With little time, a kernel that is far behind gets a share, and the rest goes to the kernel that may win.
 static void a_slow_kernel_does_not_starve_the_others(void **state)
 {
     ground *g = *state;

@@ -775,7 +775,7 @@ static void results_of_another_kernel_reveal_errors_outside_the_computed_parts(v
     assert_non_null(strstr(f->err.message, "part 30 of 64"));
     assert_int_equal(reference.part_count, 3);
     hone_reference_deinit(&reference);
-    // Who is wrong comes first: who is right shows it, and takes its place.
+    // The wrong kernel comes first: the right one exposes it and replaces it as the witness.
     compute_two_rows(f, &reference);
     assert_int_equal(hear(f, &reference, "cheat"), HONE_OK);
     answer(f, false);

@@ -49,7 +49,7 @@ static hone_status hold(ground *g, duel *d, const hone_algorithm_entry *algorith
     return status;
 }
 
-static void the_faster_one_is_told_with_a_ratio_and_its_interval(void **state)
+static void the_faster_one_is_reported_with_a_ratio_and_its_interval(void **state)
 {
     ground *g = *state;
     duel d = {.count = 0};
@@ -169,7 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define IN_GROUND(test) cmocka_unit_test_setup_teardown(test, ground_setup, ground_teardown)
-        IN_GROUND(the_faster_one_is_told_with_a_ratio_and_its_interval),
+        IN_GROUND(the_faster_one_is_reported_with_a_ratio_and_its_interval),
         IN_GROUND(what_slows_both_for_a_while_is_not_in_their_ratio),
         IN_GROUND(a_choice_that_is_wrong_or_harmful_is_named),
         IN_GROUND(a_config_that_the_space_does_not_have_is_refused),

@@ -1,4 +1,5 @@
-// Contests in spawned workers: who wins, who is rejected, and that the host outlives them all.
+// Contests in spawned workers: which candidates win, which are rejected, and that the host process survives all of
+// them.
 #include "arena.h"
 #include "tune/isolate/sandbox.h"
 
@@ -23,7 +24,7 @@ static void a_good_kernel_wins_and_is_verified(void **state)
     assert_int_equal(strlen(evidence->started), 20);
 }
 
-// Else they stand in the queue of whoever is measured next for 128 ms, whose samples all are marked.
+// Otherwise they compete with the next measured candidate for 128 ms, and all its samples are marked as disturbed.
 static void workers_keep_idle_threads_of_libraries_asleep(void **state)
 {
     ground *g = *state;
@@ -107,7 +108,7 @@ static void the_history_has_everything_that_was_tried_and_the_finals(void **stat
     json_decref(history);
 }
 
-// One row: a subject and how it must fall out.
+// One row: a subject, and the failure with which it must be rejected.
 typedef struct fall {
     const char *subject;
     hone_failure failure;
@@ -318,7 +319,7 @@ static void watch(void *ctx, const hone_progress *progress)
     if (w->cancel_at > 0 && w->calls == w->cancel_at) w->cancel = 1;
 }
 
-static void progress_is_told_for_every_candidate(void **state)
+static void progress_is_reported_for_every_candidate(void **state)
 {
     ground *g = *state;
     watcher w = {0};
@@ -669,7 +670,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hardly_any_calls_are_not_worth_a_search, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(hardly_any_time_still_finds_a_kernel, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(equal_seeds_try_equal_configs, ground_setup, ground_teardown),
-        cmocka_unit_test_setup_teardown(progress_is_told_for_every_candidate, ground_setup, ground_teardown),
+        cmocka_unit_test_setup_teardown(progress_is_reported_for_every_candidate, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_contest_keeps_what_it_has_found, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_contest_cancelled_at_once_finds_nothing, ground_setup, ground_teardown),
         cmocka_unit_test_setup_teardown(a_hanging_candidate_does_not_delay_a_cancel, ground_setup, ground_teardown),

@@ -98,7 +98,7 @@ static void put_library(const temporary_folder *folder, const char *part, const 
 }
 
 // As numpy's OpenBLAS, which no loader knows. The same file elsewhere is the same; another one of that name is not.
-static void another_file_of_a_library_that_is_found_at_run_time_is_told(void **state)
+static void another_file_of_a_library_found_at_run_time_is_reported(void **state)
 {
     (void)state;
     const hone_kernel kernel = {HONE_KERNEL, .find_library = find_library};
@@ -189,7 +189,7 @@ int main(void)
         cmocka_unit_test(the_environment_is_an_object_of_texts),
         cmocka_unit_test(only_what_counts_stands_beside_measurements),
         cmocka_unit_test(a_kernels_library_is_named_by_its_file),
-        cmocka_unit_test(another_file_of_a_library_that_is_found_at_run_time_is_told),
+        cmocka_unit_test(another_file_of_a_library_found_at_run_time_is_reported),
         cmocka_unit_test(each_fact_that_differs_means_what_the_table_says),
         cmocka_unit_test(what_is_not_known_says_nothing),
         cmocka_unit_test(the_table_in_the_docs_is_the_one_in_the_code),

@@ -1,4 +1,5 @@
-// The finals alone: who takes part, how long, who wins, and what becomes of those that fall out. Times are made up.
+// The finals alone: which candidates take part, for how long, which one wins, and how failures are handled. Times are
+// simulated.
 #include "os/waits.h"
 #include "tune/contest/contest.h"
 
@@ -14,7 +15,7 @@
 
 enum { MOST = 24, KERNELS = 14, BLOCKS = 330 };
 
-// What the measurer answers a block with.
+// The simulated answers of the measurer to a block.
 typedef enum answer { TIMES, LOST, FALLS_OUT, RUNS_OUT_OF_MEMORY } answer;
 
 typedef struct finals_ground {
@@ -132,7 +133,7 @@ static void begin(finals_ground *g)
         .question = &g->state.question, .measurer = &measurer, .measurer_ctx = g, .end_ns = UINT64_C(10000000000)};
 }
 
-// Its rounds take what it took in the race, unless a test says else.
+// Its rounds take as long as in the race, unless a test sets another time.
 static hone_candidate *add(finals_ground *g, uint32_t kernel, double rank_ns, int64_t first, int64_t second)
 {
     assert_in_range(g->state.standings.count, 0, MOST - 1);
@@ -148,7 +149,7 @@ static hone_candidate *add(finals_ground *g, uint32_t kernel, double rank_ns, in
     return candidate;
 }
 
-// Blocks of rounds: the last thing that is asked is whether the winner is right.
+// The number of blocks of rounds. The last request is not one of them: it verifies the winner.
 static uint32_t blocks_of(const finals_ground *g)
 {
     const hone_block *last = &g->blocks[g->asked - 1];
@@ -183,7 +184,7 @@ static bool takes_part(const finals_ground *g, const hone_candidate *candidate)
     return false;
 }
 
-// Who takes part ------------------------------------------------------------------------------------------------------
+// Finalists -----------------------------------------------------------------------------------------------------------
 
 static void the_next_in_rank_take_part_where_they_are_not_hopeless(void **state)
 {
@@ -208,7 +209,7 @@ static void the_next_in_rank_take_part_where_they_are_not_hopeless(void **state)
     assert_int_equal(g.finals.count, 2);
 }
 
-// No kernel is called slower after the few samples of the race, unless it is much slower and takes its time.
+// The few samples of the race do not rule a kernel out, unless it is much slower and takes a long time.
 static void the_best_of_every_kernel_takes_part_where_that_is_quick(void **state)
 {
     static finals_ground g;
@@ -270,7 +271,7 @@ static void the_default_and_what_is_stored_take_part_however_slow(void **state)
     assert_int_equal(g.finals.count, 1); // the default is there once, and what was rejected not at all
 }
 
-// The first block is of all, and what is left of the time goes to the fastest and to what answers today.
+// The first block has all finalists. The remaining time goes to the fastest ones and to the kernel that answers today.
 static void four_and_what_answers_today_last_beyond_the_first_block(void **state)
 {
     static finals_ground g;
@@ -300,16 +301,16 @@ static void four_and_what_answers_today_last_beyond_the_first_block(void **state
     begin(&g);
     add(&g, 0, 1000, 1, 0);
     add(&g, 0, 1000, 2, 0);
-    add(&g, 0, 1600, 0, 0); // nothing would keep it but that it is shown
+    add(&g, 0, 1600, 0, 0); // kept only because tables show it
     (void)winner_of(&g);
     assert_int_equal(g.blocks[1].count, 3);
     assert_true(g.finals.finalists[1].out && g.finals.finalists[1].candidate->is_default);
 }
 
-// Ten rounds of what tables compare the winner with, however clear the first five are: the default, the fastest library, each
-// kernel's best, and the second. Where the contest's time is over, of the first two, and of who may win. A
-// kernel that is far behind and takes long has five.
-static void what_is_shown_has_ten_rounds(void **state)
+// Candidates that tables compare with the winner get ten rounds, however clear the first five are: the default, the
+// fastest library, the best config of each kernel, and the second. When the contest's time is over, only the first two
+// and those that may win get ten. A kernel that is far behind and takes long gets five.
+static void candidates_shown_in_tables_have_ten_rounds(void **state)
 {
     enum { PLAIN = 1, LIBRARY = 2, SLOW = 3 };
     static const struct {
@@ -346,7 +347,7 @@ static void what_is_shown_has_ten_rounds(void **state)
     }
 }
 
-// Who wins ------------------------------------------------------------------------------------------------------------
+// Winners -------------------------------------------------------------------------------------------------------------
 
 static void the_fastest_wins_unless_a_simpler_one_ties(void **state)
 {
@@ -416,7 +417,8 @@ static void a_promise_whose_interval_is_wide_leaves_the_default(void **state)
     }
 }
 
-// Three rounds on a busy machine do not replace what answers today by one that takes .8 of its time, and the contest says so.
+// On a busy machine three rounds do not replace the kernel that answers today by one that takes .8 of its time. The
+// contest reports this.
 static void few_rounds_beside_other_work_leave_the_default(void **state)
 {
     static const struct {
@@ -550,7 +552,7 @@ static void a_tie_goes_to_the_nearest_to_its_default_then_the_earlier_kernel_the
     }
 }
 
-// How long ------------------------------------------------------------------------------------------------------------
+// Duration ------------------------------------------------------------------------------------------------------------
 
 static void the_finals_end_after_two_blocks_that_are_certain_and_at_the_most_rounds(void **state)
 {
@@ -614,7 +616,8 @@ static void no_block_is_begun_whose_rounds_end_after_the_contest(void **state)
     assert_int_equal(blocks_of(&g), 1);
 }
 
-// All that is left, where no smaller call follows, and no less than their share; others as long as their looks take.
+// They get all remaining time if no smaller call follows, and at least their share. Other kernels get as long as their
+// checks take.
 static void builtin_kernels_are_verified_in_the_remaining_time(void **state)
 {
     static finals_ground g;
@@ -773,8 +776,8 @@ static void a_neighbour_that_disturbs_both_of_a_round_alike_leaves_it_to_compare
     assert_true(ratio.low > 1.009 && ratio.high < 1.011);
 }
 
-// The race said that both take the same, and now one is slower: what made it so may end, so that it is looked at for
-// seconds, and for all of the time where the race took its share of it.
+// In the race both took the same time, and now one is slower. The cause may be temporary, so both are measured for
+// seconds, and for all of the remaining time if the race used its share.
 static void a_ranking_that_changed_after_the_race_is_measured_longer(void **state)
 {
     static finals_ground g;
@@ -864,7 +867,7 @@ static void the_greatest_error_of_all_blocks_is_kept(void **state)
     assert_true(g.candidates[1].trial.max_error >= 0.5 && g.candidates[1].trial.max_error < 0.6);
 }
 
-// What is open --------------------------------------------------------------------------------------------------------
+// Undecided contests --------------------------------------------------------------------------------------------------
 
 static const char *undecided(finals_ground *g, bool ran_out)
 {
@@ -910,7 +913,7 @@ static void what_is_left_open_is_said_with_what_would_settle_it(void **state)
     add(&g, 0, 1000, 1, 0);
     add(&g, 0, 1010, 2, 0);
     g.swing[1] = 0.12;
-    // More rounds would have come, had they told more: of 3 seconds of 10 others advised twenty.
+    // The contest ended early because more rounds would not have helped, so the message must not advise more seconds.
     const char *early = undecided(&g, false);
     assert_non_null(strstr(early, "another config of one takes 1.0"));
     assert_non_null(strstr(early, "of the samples were disturbed; try again on a quieter machine"));
@@ -934,7 +937,7 @@ static void what_is_left_open_is_said_with_what_would_settle_it(void **state)
     assert_non_null(strstr(undecided(&g, true), "; try --seconds 30 on a quieter machine: no round was left alone"));
 }
 
-// It left when five were faster; then the others became slower, and nobody has asked it since.
+// It left the finals when five were faster. Then the others became slower, and it was not measured again.
 static void one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_undecided(void **state)
 {
     static finals_ground g;
@@ -960,7 +963,7 @@ static void one_that_was_crowded_out_and_may_be_much_faster_leaves_the_contest_u
     }
 }
 
-// Who is rejected ------------------------------------------------------------------------------------------------------
+// Rejections ----------------------------------------------------------------------------------------------------------
 
 static void a_rejected_finalist_is_named_and_the_others_start_again(void **state)
 {
@@ -979,7 +982,7 @@ static void a_rejected_finalist_is_named_and_the_others_start_again(void **state
     assert_int_equal(g.finals.rounds, 37); // none is left of the first attempt
 }
 
-// It may have been one of the others: each is asked alone, and who was wrong stays where nobody is wrong then. Once.
+// Another finalist may be the cause, so each runs alone. If none fails alone, all stay. This happens only once.
 static void a_finalist_that_fails_beside_others_is_run_alone(void **state)
 {
     static finals_ground g;
@@ -1001,8 +1004,8 @@ static void a_finalist_that_fails_beside_others_is_run_alone(void **state)
     assert_int_equal(g.candidates[0].trial.failure, HONE_FAILURE_WRONG);
 }
 
-// A block that fails by nobody knows whom: each is asked alone.
-static void what_several_may_have_done_is_looked_for_in_each_alone(void **state)
+// A block fails and the culprit is unknown: each finalist runs alone.
+static void after_a_failure_of_unknown_origin_each_finalist_is_run_alone(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1017,8 +1020,8 @@ static void what_several_may_have_done_is_looked_for_in_each_alone(void **state)
     }
 }
 
-// What was right in the race and in its rounds may be wrong in the end.
-static void a_winner_that_does_not_stand_is_no_winner(void **state)
+// A finalist that was right in the race and in its rounds may fail the last verification.
+static void a_winner_that_fails_the_last_verification_is_rejected(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1046,7 +1049,7 @@ static void a_finalist_that_kills_the_worker_is_found_by_running_it_alone(void *
     assert_false(g.candidates[0].out || g.candidates[2].out);
     assert_int_equal(g.candidates[1].trial.failure, HONE_FAILURE_CRASH);
     assert_string_equal(g.rows[1].reason, "the worker is gone");
-    static const uint32_t alone[] = {0, 0, 1, 2, 2}; // who stands is prepared once more in the same process
+    static const uint32_t alone[] = {0, 0, 1, 2, 2}; // one that passes is prepared again in the same process
     const uint32_t count = sizeof alone / sizeof alone[0];
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(g.blocks[1 + i].count, 1);
@@ -1071,9 +1074,9 @@ static void a_finalist_that_fails_alone_is_rejected(void **state)
     assert_int_equal(g.candidates[1].trial.failure, HONE_FAILURE_WRONG);
 }
 
-// The worker was lost, and looking for the culprit fails for a reason of its own: that ends the contest, though all
-// would be well if it were tried again.
-static void what_keeps_the_culprit_from_being_found_ends_the_contest(void **state)
+// The worker was lost, and the search for the culprit fails for another reason. That ends the contest, although another
+// attempt would succeed.
+static void a_failure_during_the_search_for_the_culprit_ends_the_contest(void **state)
 {
     static finals_ground g;
     (void)state;
@@ -1103,7 +1106,7 @@ static void a_worker_lost_once_rejects_no_finalist(void **state)
     assert_ptr_equal(winner_of(&g), &g.candidates[0]);
 }
 
-// A machine that is too busy for all of them at once.
+// The machine is too busy to measure all of them together.
 static void finalists_that_are_lost_together_and_stand_alone_meet_in_smaller_groups(void **state)
 {
     static finals_ground g;
@@ -1147,7 +1150,7 @@ int main(void)
         cmocka_unit_test(rejected_candidates_and_twins_do_not_take_part),
         cmocka_unit_test(the_default_and_what_is_stored_take_part_however_slow),
         cmocka_unit_test(four_and_what_answers_today_last_beyond_the_first_block),
-        cmocka_unit_test(what_is_shown_has_ten_rounds),
+        cmocka_unit_test(candidates_shown_in_tables_have_ten_rounds),
         cmocka_unit_test(the_fastest_wins_unless_a_simpler_one_ties),
         cmocka_unit_test(what_may_be_lost_counts_as_what_may_be_gained),
         cmocka_unit_test(a_promise_whose_interval_is_wide_leaves_the_default),
@@ -1176,11 +1179,11 @@ int main(void)
         cmocka_unit_test(what_is_left_open_is_said_with_what_would_settle_it),
         cmocka_unit_test(a_rejected_finalist_is_named_and_the_others_start_again),
         cmocka_unit_test(a_finalist_that_fails_beside_others_is_run_alone),
-        cmocka_unit_test(what_several_may_have_done_is_looked_for_in_each_alone),
-        cmocka_unit_test(a_winner_that_does_not_stand_is_no_winner),
+        cmocka_unit_test(after_a_failure_of_unknown_origin_each_finalist_is_run_alone),
+        cmocka_unit_test(a_winner_that_fails_the_last_verification_is_rejected),
         cmocka_unit_test(a_finalist_that_kills_the_worker_is_found_by_running_it_alone),
         cmocka_unit_test(a_finalist_that_fails_alone_is_rejected),
-        cmocka_unit_test(what_keeps_the_culprit_from_being_found_ends_the_contest),
+        cmocka_unit_test(a_failure_during_the_search_for_the_culprit_ends_the_contest),
         cmocka_unit_test(a_worker_lost_once_rejects_no_finalist),
         cmocka_unit_test(finalists_that_are_lost_together_and_stand_alone_meet_in_smaller_groups),
         cmocka_unit_test(there_are_no_finals_without_a_candidate),

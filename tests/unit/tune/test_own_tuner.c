@@ -1,4 +1,5 @@
-// Tuners of a caller's own: what they see, what they may try, and that nothing wins unverified because they say so.
+// Custom tuners of a caller: what they see, what they may try, and that their choice does not win unless it is
+// verified.
 #include "arena.h"
 
 #include <stdio.h>
@@ -132,7 +133,7 @@ static void a_wrong_kernel_that_an_own_tuner_insists_on_does_not_win(void **stat
     }
 }
 
-// What only the last look at a winner finds: two threads at once.
+// Only the final verification of a winner runs two threads at once and finds this error.
 static void a_choice_that_fails_the_final_verification_leaves_the_others(void **state)
 {
     ground *g = *state;

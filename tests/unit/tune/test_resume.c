@@ -212,7 +212,7 @@ static void put_one(
 }
 
 // The finals measure again in any case, so what was taken from the store shows in what was not tried in the worker: a
-// stored failure of the good kernel makes it lose without a look.
+// stored failure of the good kernel makes it lose without a run.
 static void put_failure_of(
     ground *g,
     const char *subject,
@@ -320,7 +320,7 @@ static void measurements_of_another_revision_or_regime_say_nothing(void **state)
 static void an_impossible_stored_time_is_measured_again(void **state)
 {
     ground *g = *state;
-    // A picosecond for the slow default of nobody's making.
+    // An impossible stored time of one picosecond.
     put_one(g, "wrong", "good", "1", HONE_WARM, 0.001);
     assert_int_equal(ground_tune(g, "wrong"), HONE_OK);
     assert_winner(g, "good");

@@ -120,7 +120,7 @@ static hone_status confirm(hone_contest_state *state, void *ctx, hone_error *err
     return status;
 }
 
-// A winner's values are made as long as somebody has time to look at them: each has a reference.
+// Inputs for the final verification are made only while there is time to verify them, because each needs a reference.
 static void inputs_that_there_is_no_time_to_verify_are_not_made(void **state)
 {
     ground *g = *state;
@@ -149,7 +149,7 @@ static void inputs_that_there_is_no_time_to_verify_are_not_made(void **state)
     hone_call_release(&call);
 }
 
-// A look takes 2 ms, and there are 5: who comes from elsewhere is still looked at by what shows kernels that cheat.
+// Only 5 ms are left for verification. A kernel that a user brought still gets the checks that expose kernels that cheat.
 static void builtin_kernels_are_verified_no_longer_than_the_budget(void **state)
 {
     ground *g = *state;

@@ -349,7 +349,7 @@ static void rounds_give_everybody_one_sample_each_in_random_order(void **state)
         }
 }
 
-static void rounds_end_late_with_three_and_at_a_failure_name_the_finalist(void **state)
+static void rounds_stop_late_after_three_and_at_a_failure_name_the_finalist(void **state)
 {
     (void)state;
     const double times[] = {1 * ms};
@@ -394,7 +394,7 @@ int main(void)
         cmocka_unit_test(a_candidate_that_is_never_left_alone_is_known_by_what_waited_least),
         cmocka_unit_test(noise_is_what_samples_differ_by),
         cmocka_unit_test(rounds_give_everybody_one_sample_each_in_random_order),
-        cmocka_unit_test(rounds_end_late_with_three_and_at_a_failure_name_the_finalist),
+        cmocka_unit_test(rounds_stop_late_after_three_and_at_a_failure_name_the_finalist),
         cmocka_unit_test(nine_slow_pairs_are_a_verdict_and_three_of_very_long_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static double error_of(const hone_tensor *out, const hone_tensor *reference, hon
     return error;
 }
 
-// Blocks are looked at by vectors: each element of each block, at every count, is as if it was looked at alone.
+// Blocks are verified by vectors. The result for each element, at every count, is the same as if it was verified alone.
 static void no_element_of_a_block_is_passed_over(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void the_largest_and_the_first_nan_are_found_anywhere(void **state)
     }
 }
 
-// By several threads the first wrong element is told, though a worse one was seen before, and the worst error.
+// Several threads report the first wrong element, even if another thread saw a worse one earlier, and the worst error.
 static void threads_find_the_first_wrong_element_and_the_worst_error(void **state)
 {
     (void)state;

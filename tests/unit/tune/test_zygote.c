@@ -160,7 +160,7 @@ static void tune_unisolated(ground *g)
     assert_int_equal(all.count, 1);
 }
 
-static void a_kernel_that_cannot_be_isolated_is_told_to_the_log_once(void **state)
+static void a_kernel_that_cannot_be_isolated_is_logged_once(void **state)
 {
     with_a_thread(tune_unisolated, *state);
 }
@@ -244,7 +244,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_zygote_stops_a_child_that_hangs, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(the_zygote_outlives_a_cancelled_contest, setup_with_zygote, ground_teardown),
         cmocka_unit_test_setup_teardown(
-            a_kernel_that_cannot_be_isolated_is_told_to_the_log_once, ground_setup_hosts, ground_teardown),
+            a_kernel_that_cannot_be_isolated_is_logged_once, ground_setup_hosts, ground_teardown),
         cmocka_unit_test_setup_teardown(without_isolation_consent_is_asked_for, ground_setup_hosts, ground_teardown),
         cmocka_unit_test_setup_teardown(a_zygote_is_not_started_beside_threads, ground_setup_hosts, ground_teardown),
         cmocka_unit_test_setup_teardown(

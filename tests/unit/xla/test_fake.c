@@ -129,7 +129,7 @@ static void a_plugin_for_another_platform_is_refused(void **state)
     expect_refusal(*state, "is a plugin for platform cuda, not for cpu");
 }
 
-static void a_client_that_cannot_be_created_is_told(void **state)
+static void a_failure_to_create_a_client_is_reported(void **state)
 {
     setenv("FAKE_PJRT_FAIL", "client", 1);
     expect_refusal(*state, "the fake fails in client");
@@ -378,7 +378,7 @@ int main(void)
         on_fake(a_plugin_whose_table_is_short_is_refused),
         on_fake(a_plugin_without_a_function_is_refused_with_its_name),
         on_fake(a_plugin_for_another_platform_is_refused),
-        on_fake(a_client_that_cannot_be_created_is_told),
+        on_fake(a_failure_to_create_a_client_is_reported),
         on_fake(a_module_that_does_not_compile_loses_with_the_plugins_words),
         on_fake(a_run_that_fails_is_a_failed_kernel_and_the_next_succeeds),
         on_fake(a_run_that_fails_has_the_plugins_words_in_its_error_and_in_explain),
