@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { INNOCENT = 2, PATIENT = 12, MOST = 32 };
+enum { INNOCENT = 2, PATIENT = 12, MOST = 32, INNOCENT_DISTURBED = 3 };
 
 // Ratio of the times from which a pair is suspicious: a kernel that keeps a fifth of what it computes takes 1.25 times
 // as long on new contents.
@@ -192,6 +192,10 @@ static hone_failure count_pairs(renewal *r, renewal_mode mode, tally *t, bool *o
         const bool is_late = (double)(hone_os_now_ns() - begin_ns) > most_ns;
         if (disturbed && pair < PATIENT && !is_late) continue;
         const bool suspects = is_suspect(fresh_ns, same_ns, disturbed);
+        // A run that returns a kept result takes as long as one that computes when it is preempted. So a disturbed pair
+        // proves nothing while the least times speak against the candidate, and several are needed where its samples do.
+        if (disturbed && !suspects && is_suspect(t->new_ns, t->same_ns, true)) continue;
+        if (disturbed && r->settling > 0) innocent = INNOCENT_DISTURBED;
         t->innocent += !suspects;
         t->guilty += suspects;
         t->disturbed = t->disturbed || disturbed;
