@@ -674,7 +674,8 @@ class Answers(Contest):
                     for seconds in (3, 30)]
         runs = [each["run_seconds"] / (each["time_ns"] * 1e-9) for each in evidence]
         self.assertEqual([each["verified_by"] for each in evidence], ["whole, in few places", "whole"])
-        self.assertLess(runs[0], 120, runs)
+        # Some 80 at rest. Runs that were preempted count whole: at a load of 10 it was 134. Without a limit it was 200 at rest.
+        self.assertLess(runs[0], 160, runs)
         self.assertGreater(runs[1], runs[0])
 
     def test_a_sum_in_too_few_bits_does_not_win(self):
