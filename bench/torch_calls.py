@@ -136,4 +136,5 @@ def main():
                   f"{row['best_ratio']:.2f}" + (f"; held to {row['held_to']}" if row["held_to"] else ""))
 
 
-main()
+if __name__ == "__main__":
+    main()

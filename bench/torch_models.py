@@ -11,7 +11,6 @@ import contextlib
 import copy
 import json
 import os
-import random
 import statistics
 import sys
 import time
@@ -22,6 +21,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import hone.torch  # noqa: E402
+from torch_calls import ratio  # noqa: E402
 
 ROUNDS, ROUND_NS = 61, 1_500_000  # of one round of one side
 
@@ -107,17 +107,6 @@ def measure(entered, call, count):
         for _ in range(count):
             call()
         return (time.perf_counter_ns() - start) / count
-
-
-def ratio(ours, theirs):
-    """Of the medians, with its 95 % interval."""
-    picked = random.Random(1)
-    ratios = []
-    for _ in range(500):
-        rounds = picked.choices(range(len(ours)), k=len(ours))
-        ratios.append(statistics.median(ours[i] for i in rounds) / statistics.median(theirs[i] for i in rounds))
-    ratios.sort()
-    return statistics.median(ours) / statistics.median(theirs), ratios[12], ratios[487]
 
 
 def main():

@@ -24,7 +24,7 @@ typedef struct native_torch_layer {
     PyObject *weights[TENSORS - 1];      // attributes of the module; NULL: no further ones
     size_t weight_values[TENSORS - 1];   // their places among the operation's values
     size_t weight_count, result, number; // number: the place of what `eps` says
-    PyObject *eps;                       // an attribute of the module, a float or None; NULL: there is none
+    PyObject *eps;                       // name of the module's attribute, a float or None; NULL: the layer has no eps
     double eps_if_none;
     PyObject *attributes;          // of the module, as they were: pairs of name and value
     bool takes_rows;               // dims in front are rows of a matrix

@@ -340,16 +340,22 @@ static void run_call(const group *g, const hone_call *call, size_t configs)
         if (s->takes_it) run_configs(s, call, configs);
 }
 
-// Of the seeds that were tried so far: kernels that have had as many calls as they get want no more.
+// Whether a kernel still wants calls.
+static bool is_any_left(const group *g)
+{
+    bool any = false;
+    for (const subject *s = g->subjects; s < g->subjects + g->count; s++)
+        any = any || (s->wants && !has_failed(s));
+    return any;
+}
+
+// After `seed` seeds: kernels that have as many calls as they get want no more.
 static bool want_drawn(const group *g, uint64_t seed)
 {
     const size_t wanted = seed < ATTEMPTS ? g->walk->plan->calls : FEW_CALLS;
-    bool any = false;
-    for (subject *s = g->subjects; s < g->subjects + g->count; s++) {
-        s->wants = s->wants && !has_failed(s) && s->calls < wanted;
-        any = any || s->wants;
-    }
-    return any;
+    for (subject *s = g->subjects; s < g->subjects + g->count; s++)
+        s->wants = s->wants && s->calls < wanted;
+    return is_any_left(g);
 }
 
 static void run_drawn(const group *g)
@@ -383,29 +389,21 @@ static void run_like(const group *g, const hone_call *like)
 
 static void run_made_up(const group *g)
 {
-    bool any = true;
-    for (uint64_t seed = 0; seed < ATTEMPTS && any; seed++) {
+    for (uint64_t seed = 0; seed < ATTEMPTS && is_any_left(g); seed++) {
         hone_call *like = call_make(g->subjects->ref->algorithm, &g->walk->device, seed);
         if (like != NULL) run_like(g, like);
         hone_call_release(&like);
-        any = false;
-        for (subject *s = g->subjects; s < g->subjects + g->count; s++)
-            any = any || (s->wants && !has_failed(s));
     }
 }
 
 // Drawn calls seldom meet a vector's remainder in the dtype that gets it wrong.
 static void run_tail(const group *g, size_t tail)
 {
-    bool any = true;
-    for (uint64_t seed = 0; seed < TAIL_SEEDS && any; seed++) {
+    for (uint64_t seed = 0; seed < TAIL_SEEDS && is_any_left(g); seed++) {
         hone_call *call = call_make_tail(g->subjects->ref->algorithm, &g->walk->device, tail, seed);
         run_call(g, call, TAIL_CONFIGS);
-        any = false;
-        for (subject *s = g->subjects; s < g->subjects + g->count; s++) {
-            s->wants = s->wants && !takes(s, call);
-            any = any || s->wants;
-        }
+        for (subject *s = g->subjects; s < g->subjects + g->count; s++)
+            s->wants = s->wants && !s->takes_it;
         hone_call_release(&call);
     }
 }
